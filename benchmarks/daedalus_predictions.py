@@ -23,13 +23,13 @@ import numpy as np
 
 from gesscale.model.decision import Analysis, Decision, Plan
 from gesscale.model.observation import OperatorReading, WorkflowObservation
-from gesscale.policies.daedalus.memo import DaedalusMemo
 from gesscale.ports import ClusterState, Knowledge, Policy
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import Experiment, read_experiment
 from testbed.arena.policies.catalogue import build_policy
 from testbed.arena.worlds.scenes import world_of
 from testbed.arena.worlds.streams import seed_of
+from testbed.baselines.daedalus.memo import DaedalusMemo
 from testbed.scoring.sample import Completion, Sample
 from testbed.simulator.plant import Plant
 from testbed.simulator.simulation import simulate

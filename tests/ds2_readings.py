@@ -5,8 +5,8 @@ from edge import known, observe, operator, reading, workflow
 from gesscale.model.observation import OperatorReading
 from gesscale.model.workflow import Operator, Workflow
 from gesscale.policies import policy_named
-from gesscale.policies.ds2.settings import Ds2Settings
 from gesscale.settings.analyze import AnalyzeSettings
+from testbed.baselines.ds2.settings import Ds2Settings
 
 BARE = Ds2Settings(over_provision=1.0)
 

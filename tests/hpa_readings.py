@@ -6,9 +6,9 @@ from edge import known, observe, operator, reading
 
 from gesscale.model.observation import Batch
 from gesscale.policies import policy_named
-from gesscale.policies.hpa.policy import Recommendations
-from gesscale.policies.hpa.settings import HpaCpuSettings, HpaVargaSettings
 from gesscale.settings.analyze import AnalyzeSettings
+from testbed.baselines.hpa.policy import Recommendations
+from testbed.baselines.hpa.settings import HpaCpuSettings, HpaVargaSettings
 
 WIDE = 1000
 

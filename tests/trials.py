@@ -10,9 +10,9 @@ from gesscale.model.decision import Verdict
 from gesscale.model.observation import Batch
 from gesscale.model.order import Order
 from gesscale.policies import policy_named
-from gesscale.policies.autrascale.memo import AutrascaleMemo
-from gesscale.policies.autrascale.settings import AutrascaleSettings
 from gesscale.settings.analyze import AnalyzeSettings
+from testbed.baselines.autrascale.memo import AutrascaleMemo
+from testbed.baselines.autrascale.settings import AutrascaleSettings
 
 TRIGGER_S = 10.0
 

@@ -55,10 +55,6 @@ COMMANDS = {
         target="gesscale.cli.policies:app",
         help="The policies: which there are, and the settings of each.",
     ),
-    "rules": Deferred(
-        target="gesscale.cli.rules:app",
-        help="Scaling rules for the policy `rules`: check a file of them.",
-    ),
     "model": Deferred(
         target="gesscale.cli.model:app",
         help="Fit performance models to a CSV file of readings (replicas, nd_max_ms, mst_rows_per_s; optional "

@@ -7,17 +7,20 @@ from pathlib import Path
 
 import typer
 
-from gesscale.built_in_policies import BUILT_IN, ENTRY_POINTS
-
 
 def beginning(incomplete: str, names: Iterable[str]) -> list[str]:
     """Return the names that begin with what was typed, sorted."""
     return sorted(name for name in names if name.startswith(incomplete))
 
 
+def installed_policies() -> set[str]:
+    """Return the names of the installed policies."""
+    return {entry.name for entry in entry_points(group="gesscale.policies")}
+
+
 def policies(incomplete: str) -> list[str]:
     """Complete the name of a policy."""
-    return beginning(incomplete, {*BUILT_IN, *(entry.name for entry in entry_points(group=ENTRY_POINTS))})
+    return beginning(incomplete, installed_policies())
 
 
 def settings_keys(incomplete: str) -> list[str]:

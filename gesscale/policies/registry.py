@@ -1,12 +1,10 @@
-"""The policies by name: those that come with gesscale, those that packages bring, and those of a file."""
+"""The policies by name: the entry points of group ``gesscale.policies``, and those of a file."""
 
 from collections.abc import Collection, Mapping
 from functools import cache
-from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
 
-from gesscale.built_in_policies import BUILT_IN, ENTRY_POINTS
 from gesscale.errors import SettingsError
 from gesscale.model.workflow import Workflow
 from gesscale.options import PolicyOptions
@@ -17,7 +15,7 @@ from gesscale.words import error_in_words, suggestion
 
 
 def registered() -> Mapping[str, PolicyCard]:
-    """Return the policies, built in or installed, that everybody may name, also the author of a resource."""
+    """Return the installed policies that everybody may name, also the author of a resource."""
     return _registered()[0]
 
 
@@ -100,8 +98,8 @@ def policy_named(name: str, workflow: Workflow, options: PolicyOptions) -> Polic
 
 @cache
 def _registered() -> tuple[Mapping[str, PolicyCard], Mapping[str, str]]:
-    cards, faults = {name: _built_in(target) for name, target in BUILT_IN.items()}, dict[str, str]()
-    for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):
+    cards, faults = dict[str, PolicyCard](), dict[str, str]()
+    for entry in sorted(entry_points(group="gesscale.policies"), key=_own_first):
         origin = f"policy {entry.name!r} ({entry.value})"
         taken = {card.group for card in cards.values() if card.settings is not None}
         try:
@@ -120,10 +118,9 @@ def _registered() -> tuple[Mapping[str, PolicyCard], Mapping[str, str]]:
     return MappingProxyType(dict(sorted(cards.items()))), MappingProxyType(faults)
 
 
-def _built_in(target: str) -> PolicyCard:
-    module, _, name = target.partition(":")
-    card: PolicyCard = getattr(import_module(module), name)
-    return card
+def _own_first(entry: EntryPoint) -> tuple[bool, str]:
+    """No other package can take the name of a policy that comes with gesscale."""
+    return entry.dist is None or entry.dist.name != "gesscale", entry.name
 
 
 def _shared() -> set[str]:

@@ -5,8 +5,7 @@ A shell waits for it at each TAB, so nothing is imported that takes long.
 
 from importlib.resources import files
 
-from gesscale.built_in_policies import BUILT_IN
-from gesscale.cli.completion import beginning
+from gesscale.cli.completion import beginning, installed_policies
 from testbed.arena.policies.oracle_names import ORACLES
 from testbed.workloads.names import NAMES
 
@@ -14,7 +13,7 @@ from testbed.workloads.names import NAMES
 def policies(incomplete: str) -> list[str]:
     """Complete the last of some policies by commas."""
     before, comma, last = incomplete.rpartition(",")
-    return [f"{before}{comma}{name}" for name in beginning(last, {"all", *ORACLES, *BUILT_IN})]
+    return [f"{before}{comma}{name}" for name in beginning(last, {"all", *ORACLES, *installed_policies()})]
 
 
 def workloads(incomplete: str) -> list[str]:

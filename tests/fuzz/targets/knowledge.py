@@ -15,17 +15,17 @@ from gesscale.knowledge.sqlite import SqliteKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.model.observation import WorkflowObservation
 from gesscale.policies import policy_named
-from gesscale.policies.autrascale.memo import AutrascaleMemo
-from gesscale.policies.daedalus.memo import DaedalusMemo
-from gesscale.policies.drs.policy import DrsMemo
-from gesscale.policies.ds2.policy import Ds2Memo
-from gesscale.policies.hpa.policy import Recommendations
 from gesscale.policies.memos import Memo, recalled
-from gesscale.policies.rules.policy import RulesMemo
-from gesscale.policies.rules.reading import parse_rules
-from gesscale.policies.rules.settings import RulesSettings
 from gesscale.ports import KnowledgeStore
 from gesscale.settings.analyze import AnalyzeSettings
+from testbed.baselines.autrascale.memo import AutrascaleMemo
+from testbed.baselines.daedalus.memo import DaedalusMemo
+from testbed.baselines.drs.policy import DrsMemo
+from testbed.baselines.ds2.policy import Ds2Memo
+from testbed.baselines.hpa.policy import Recommendations
+from testbed.baselines.rules.policy import RulesMemo
+from testbed.baselines.rules.reading import parse_rules
+from testbed.baselines.rules.settings import RulesSettings
 
 _PERIOD_S = 60.0
 _NEXT_S = 2000.0

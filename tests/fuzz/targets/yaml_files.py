@@ -9,8 +9,6 @@ from gesscale.cli import rules
 from gesscale.cli.latency_map.nodes_file import read_nodes
 from gesscale.cli.latency_map.planning import read_hosts
 from gesscale.cli.output import Output
-from gesscale.policies.rules import read_rules, rules_yaml
-from gesscale.policies.rules.reading import parse_rules
 from gesscale.settings import Settings, load_settings
 from gesscale.spark.first_placement import read_base_template
 from gesscale.spark.pod_template import PodPlacement, executor_template
@@ -18,6 +16,8 @@ from latency_map import LatencyMap, read_map
 from latency_map.emulate.plan import tc_plan
 from latency_map.emulate.script import ScriptAction, render_script
 from testbed.arena.experiments.experiment import read_experiment
+from testbed.baselines.rules import read_rules, rules_yaml
+from testbed.baselines.rules.reading import parse_rules
 from testbed.cluster.topology import read_topology
 from testbed.emulation.daemonset import render_daemonset
 from testbed.simulator.spark.constants import read_physics

@@ -12,10 +12,8 @@ import pytest
 from settings_keys import settings_keys
 from typer.main import get_command
 
-from gesscale.built_in_policies import BUILT_IN
 from gesscale.cli import latency_map
 from gesscale.cli.app import COMMANDS, app
-from gesscale.policies import policy_names
 from testbed import cli as testbed
 from testbed.arena import cli as arena
 
@@ -82,10 +80,6 @@ def test_output_is_always_the_form_and_a_file_goes_to(path):
         assert by_name["-o"].bare_type() in {"Output", "PlanForm", "ObjectForm"}
     if "--to" in by_name:
         assert by_name["--to"].bare_type() == "Path"
-
-
-def test_the_names_of_the_policies_that_come_with_it_are_those_of_their_cards():
-    assert [*BUILT_IN] == [name for name in policy_names() if name in BUILT_IN]
 
 
 QUICK = """

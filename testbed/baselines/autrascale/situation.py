@@ -1,0 +1,182 @@
+"""What AuTraScale+ sees of a workflow in one step."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gesscale.analyze.latency import batch_s, in_time_s, longest_path_s, processing_latency_s, waiting_s
+from gesscale.analyze.true_rates import demand_of, required_rates, source_rates, true_rate_per_replica
+from gesscale.model.observation import OperatorReading
+from gesscale.model.workflow import Workflow
+from gesscale.plan.targets import ceiling
+from testbed.baselines.autrascale.analysis.space import Replicas
+from testbed.baselines.autrascale.memo import RateCheck
+from testbed.baselines.autrascale.settings import AutrascaleSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AutrascaleContext:
+    """A workflow whose operators can all be judged.
+
+    Attributes
+    ----------
+    at_s
+        When, seconds since the epoch.
+    workflow, readings
+        Its operators, and what was read of each.
+    settings, seed
+        The settings and the seed of the policy.
+    downtime_s
+        How long the newest changes took that have settled, the longest of the operators; 0 where none has.
+    """
+
+    at_s: float
+    workflow: Workflow
+    readings: Mapping[str, OperatorReading]
+    settings: AutrascaleSettings
+    seed: int
+    downtime_s: float
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """Their names, upstream first; every vector is in this order."""
+        return self.workflow.topological_order
+
+    @property
+    def present(self) -> Replicas:
+        """The configuration that runs."""
+        return tuple(self.readings[name].replicas for name in self.operators)
+
+    @property
+    def most(self) -> Replicas:
+        """P_max, of each operator."""
+        return tuple(self.workflow.operators[name].max_replicas for name in self.operators)
+
+    @property
+    def source_rates(self) -> Mapping[str, float]:
+        """Rows/s offered by each source; a source that does not report is missing."""
+        return source_rates(self.workflow, self.readings)
+
+    @property
+    def unknown(self) -> str:
+        """What is missing for a judgement, in a sentence; empty where all is known."""
+        rates, check = self.source_rates, self.check
+        silent = [name for name in self.operators if not self.workflow.upstream(name) and name not in rates]
+        if silent:
+            return f"the source of {silent[0]} does not report what it offers"
+        if not (math.isfinite(check.throughput) and math.isfinite(check.latency_s)):
+            return "throughput or latency of the workflow is no number"
+        return ""
+
+    @property
+    def check(self) -> RateCheck:
+        """What this instant adds to the run."""
+        rates = self.source_rates
+        rate = sum(rates.values())
+        batches_s = dict(zip(self.operators, self.batches_s, strict=True))
+        waits_s = {name: waiting_s(reading) for name, reading in self.readings.items()}
+        told_s = {name: wait_s for name, wait_s in waits_s.items() if wait_s is not None}
+        return RateCheck(
+            at_s=self.at_s,
+            rate=rate,
+            throughput=rate * self._served()
+            if rate > 0
+            else sum(self.readings[name].throughput_rows_per_s for name in rates),
+            latency_s=self.latency_of(batches_s),
+            waiting_s=longest_path_s(self.workflow, told_s) if len(told_s) == len(waits_s) else None,
+        )
+
+    @property
+    def batches_s(self) -> tuple[float, ...]:
+        """How long the batches of each operator take, seconds."""
+        return tuple(batch_s(self.readings[name]) for name in self.operators)
+
+    @property
+    def latency_target_s(self) -> float:
+        """L_p, seconds."""
+        told_s = self.settings.processing_latency_s
+        return self.in_time_s if told_s is None else told_s
+
+    @property
+    def event_target_s(self) -> float:
+        """L_e, seconds."""
+        least_s = self.in_time_s if math.isfinite(self.in_time_s) else 0.0
+        return max(self.settings.event_latency_s, least_s)
+
+    @property
+    def in_time_s(self) -> float:
+        """The processing latency where batches just fill their trigger intervals; infinite without one."""
+        return in_time_s(self.workflow, self.readings)
+
+    def latency_of(self, batches_s: Mapping[str, float]) -> float:
+        """Return l_p where batches take so long, seconds: the sum along the longest path."""
+        return processing_latency_s(self.workflow, self.readings, batches_s)
+
+    def estimated_s(self, replicas: Replicas, with_replicas: Replicas, batches_s: Sequence[float]) -> float:
+        """Return what l_p would be if replicas shared the time in batches evenly.
+
+        Parameters
+        ----------
+        replicas
+            A configuration.
+        with_replicas, batches_s
+            Another one, and how long batches took with it.
+        """
+        shared_s = {
+            name: seconds * had / has
+            for name, seconds, had, has in zip(
+                self.operators, batches_s, with_replicas, replicas, strict=True
+            )
+        }
+        return self.latency_of(shared_s)
+
+    def sized_for(self, rate: float) -> Replicas:
+        """Return the replicas that a rate needs by true rates (Eq. 3).
+
+        Parameters
+        ----------
+        rate
+            Rows/s that the sources offer together, in the shares of now.
+
+        Returns
+        -------
+        tuple of int
+            Within the limits of each operator. An operator that processed nothing keeps what it has, because its true
+            rate is not known.
+        """
+        now, sources = sum(self.source_rates.values()), self.source_rates
+        offered = {
+            name: rate * part / now if now > 0 else rate / len(sources) for name, part in sources.items()
+        }
+        needed = required_rates(self.workflow, self.readings, offered)
+        sizes: dict[str, int] = {}
+        for name in self.operators:
+            one = true_rate_per_replica(self.readings[name])
+            demand = self._handed_down(name, sizes) if self.settings.literal_eq3 else None
+            demand = needed.get(name) if demand is None else demand
+            operator, reading = self.workflow.operators[name], self.readings[name]
+            size, offered_now = reading.replicas, reading.input_rows_per_s
+            if demand is not None:
+                demand = demand_of(reading, demand)
+            if demand == 0:
+                size = 1
+            elif demand is not None and one is not None:
+                size = ceiling(min(demand / one, operator.max_replicas))
+            least = operator.min_replicas if offered_now is not None else reading.replicas
+            sizes[name] = min(max(size, least, 1), operator.max_replicas)
+        return tuple(sizes.values())
+
+    def _handed_down(self, name: str, sizes: Mapping[str, int]) -> float | None:
+        """Return what the operators before one could hand it with so many replicas; None for a source."""
+        rates = {other: true_rate_per_replica(self.readings[other]) for other in self.workflow.upstream(name)}
+        return sum(sizes[other] * (rate or 0.0) for other, rate in rates.items()) if rates else None
+
+    def _served(self) -> float:
+        """Return how many rows leave the workflow for each that its sources offer, selectivity aside."""
+        served: dict[str, float] = {}
+        for name in self.operators:
+            reading, before = self.readings[name], self.workflow.upstream(name)
+            offered = reading.input_rows_per_s or 0.0
+            share = reading.throughput_rows_per_s / offered if offered > 0 else 1.0
+            served[name] = min((served[other] for other in before), default=1.0) * share
+        return min(served[name] for name in self.operators if not self.workflow.downstream(name))

@@ -1,0 +1,193 @@
+"""What Daedalus remembers of an operator, and how it learns from one observation more."""
+
+from collections.abc import Mapping
+
+from gesscale.model.observation import OperatorReading
+from gesscale.model.order import Order
+from gesscale.policies.memos import Memo
+from testbed.baselines.daedalus.analysis.capacities import Capacities
+from testbed.baselines.daedalus.analysis.forecast import Forecaster, ForecastRules
+from testbed.baselines.daedalus.analysis.recovery import Downtimes, Normality, Recovery, watched
+from testbed.baselines.daedalus.analysis.regression import (
+    CpuRegression,
+    hottest_cpu,
+    job_capacity,
+    with_window,
+    workers,
+)
+from testbed.baselines.daedalus.analysis.workload import History, extended, flows, idled
+from testbed.baselines.daedalus.settings import DaedalusSettings
+
+
+class DaedalusMemo(Memo):
+    """All that is learned of an operator.
+
+    Attributes
+    ----------
+    placement
+        The nodes of its replicas.
+    steady_from_s
+        When it last started or was changed and ran again, seconds since the epoch.
+    changed_s
+        When the newest change that is known was ordered; 0 before any.
+    lines
+        By node; of the present placement only, for keys are dealt again at each change.
+    full_cpu
+        The CPU of the hottest worker, 0..1, when the job could do no more.
+    capacities, history, forecaster, downtimes, normality, recovery
+        See `testbed.baselines.daedalus.analysis`.
+    predicted_s
+        The predicted recovery time of the last proposal; None where it does not end within the forecast.
+    """
+
+    placement: tuple[str, ...]
+    steady_from_s: float
+    changed_s: float
+    downtimes: Downtimes
+    lines: Mapping[str, CpuRegression] = {}
+    full_cpu: float = 1.0
+    capacities: Capacities = Capacities()
+    history: History | None = None
+    forecaster: Forecaster = Forecaster()
+    normality: Normality = Normality()
+    recovery: Recovery | None = None
+    predicted_s: float | None = None
+
+
+def begun(
+    policy: str,
+    reading: OperatorReading,
+    at_s: float,
+    change: Order | None,
+    settings: DaedalusSettings,
+) -> DaedalusMemo:
+    """Return the first memo of an operator, with its last change as an old one."""
+    return DaedalusMemo(
+        policy=policy,
+        at_s=at_s,
+        placement=reading.placement,
+        steady_from_s=at_s,
+        changed_s=change.at_s if change else 0.0,
+        downtimes=Downtimes(out_s=settings.downtime_out_s, in_s=settings.downtime_in_s),
+    )
+
+
+def learned(
+    memo: DaedalusMemo,
+    reading: OperatorReading,
+    at_s: float,
+    change: Order | None,
+    settings: DaedalusSettings,
+) -> DaedalusMemo:
+    """Return the memo with one observation more.
+
+    Parameters
+    ----------
+    memo
+        So far.
+    reading, at_s
+        What is seen, and when.
+    change
+        The newest change, which has settled; None where there was none.
+    settings
+        Of the policy.
+    """
+    memo = _after_change(memo, reading, at_s, change, settings)
+    memo = _with_workload(memo, reading, at_s, settings)
+    return _with_capacity(memo, reading, at_s, settings).model_copy(update={"at_s": at_s})
+
+
+def forecast_rules(settings: DaedalusSettings) -> ForecastRules:
+    """Return what the settings say of forecasts."""
+    return ForecastRules(
+        step_s=settings.step_s,
+        horizon_s=settings.forecast_s,
+        line_s=settings.line_s,
+        wape_fallback=settings.wape_fallback,
+        wape_bad=settings.wape_bad,
+        bad_limit=settings.bad_limit,
+    )
+
+
+def _after_change(
+    memo: DaedalusMemo,
+    reading: OperatorReading,
+    at_s: float,
+    change: Order | None,
+    settings: DaedalusSettings,
+) -> DaedalusMemo:
+    """Begin again with the workers after a change, and learn how long it stopped the job."""
+    if change is not None and change.at_s > memo.changed_s:
+        downtime_s = max(0.0, (change.downtime_s or 0.0) - (reading.trigger_s or 0.0))
+        return memo.model_copy(
+            update={
+                "placement": reading.placement,
+                "steady_from_s": change.at_s + downtime_s,
+                "changed_s": change.at_s,
+                "lines": {},
+                "downtimes": memo.downtimes.learned(
+                    reading.replicas - len(memo.placement), downtime_s, settings.downtime_weight
+                ),
+                "recovery": Recovery(
+                    from_s=change.at_s,
+                    predicted_s=memo.predicted_s,
+                    anomalous_until_s=change.at_s,
+                ),
+            }
+        )
+    if reading.placement != memo.placement:
+        return memo.model_copy(update={"placement": reading.placement, "steady_from_s": at_s, "lines": {}})
+    return memo
+
+
+def _with_workload(
+    memo: DaedalusMemo, reading: OperatorReading, at_s: float, settings: DaedalusSettings
+) -> DaedalusMemo:
+    """Take in what was offered and processed, judge the last forecast, and make the next."""
+    step_s = settings.step_s
+    most_bins = round(settings.history_s / step_s)
+    history = extended(memo.history, reading.batches, step_s, most_bins)
+    if reading.input_rows_per_s == 0:
+        history = idled(history, at_s, step_s, most_bins)
+    if history is None:
+        return memo
+    since_s = memo.history.until_s if memo.history else 0.0
+    recovery, normality = watched(
+        memo.recovery,
+        memo.normality,
+        flows(history, reading.batches, since_s, step_s),
+        sigmas=settings.anomaly_sigmas,
+        give_up_s=settings.forecast_s,
+        learns=reading.saturated_share == 0,
+    )
+    return memo.model_copy(
+        update={
+            "history": history,
+            "forecaster": memo.forecaster.updated(history, at_s, forecast_rules(settings)),
+            "recovery": recovery,
+            "normality": normality,
+        }
+    )
+
+
+def _with_capacity(
+    memo: DaedalusMemo, reading: OperatorReading, at_s: float, settings: DaedalusSettings
+) -> DaedalusMemo:
+    """Take in what the workers did, unless part of that was in their first minutes."""
+    if at_s - settings.loop_s < memo.steady_from_s + settings.warm_up_s:
+        return memo
+    window = workers(reading)
+    if not window:
+        return memo
+    lines, full_cpu = with_window(memo.lines, window), memo.full_cpu
+    if settings.learn_full_cpu and reading.saturated_share >= 1:
+        full_cpu = (full_cpu + hottest_cpu(window)) / 2
+    found = job_capacity(lines, window, reading.replicas, full_cpu)
+    capacities = memo.capacities.learned(
+        reading.replicas,
+        found,
+        at_s,
+        drift_share=settings.drift_share,
+        remember_s=settings.remember_s,
+    )
+    return memo.model_copy(update={"lines": lines, "full_cpu": full_cpu, "capacities": capacities})

@@ -1,0 +1,123 @@
+"""Daedalus (Pfister et al., ICPE 2024): capacities learned from CPU, ARIMA forecasts, and a target recovery time.
+
+Every operator is a job of its own, and its target load is its own input. What is learned of it is in its memo.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gesscale.analyze.signals import cpu_share
+from gesscale.model.decision import Reason
+from gesscale.model.observation import OperatorReading, WorkflowObservation
+from gesscale.policies.memos import recalled
+from gesscale.policies.sizing import SizeProposal, SizingPolicy
+from gesscale.ports import Knowledge
+from testbed.baselines.daedalus.analysis.algorithm1 import ScaleOutContext, ScaleOutRules, choose
+from testbed.baselines.daedalus.analysis.recovery import Recovery
+from testbed.baselines.daedalus.analysis.workload import History
+from testbed.baselines.daedalus.memo import DaedalusMemo, begun, forecast_rules, learned
+from testbed.baselines.daedalus.settings import DaedalusSettings
+
+
+@dataclass(frozen=True, slots=True)
+class DaedalusPolicy(SizingPolicy):
+    """Algorithm 1 over what the memo has learned."""
+
+    sizing: DaedalusSettings = field(default_factory=DaedalusSettings)
+
+    @property
+    def name(self) -> str:
+        """The registered name."""
+        return "daedalus"
+
+    def proposals(
+        self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge
+    ) -> Mapping[str, SizeProposal]:
+        """Choose for each operator on its own; see `SizingPolicy`."""
+        return {
+            name: self._proposal(reading, observation.at_s, knowledge) for name, reading in readings.items()
+        }
+
+    def _proposal(self, reading: OperatorReading, at_s: float, knowledge: Knowledge) -> SizeProposal:
+        rate = _known_number(reading.input_rows_per_s)
+        if rate is None:
+            detail = "the sources do not report what they offer"
+            return SizeProposal(replicas=None, detail=detail, reason=Reason.METRICS_MISSING)
+        memo = self._memo(reading, at_s, knowledge)
+        most = self.workflow.operators[reading.operator].max_replicas
+        capacities = memo.capacities.up_to(max(most, reading.replicas))
+        if capacities:
+            return self._sized(reading, at_s, memo, rate, capacities)
+        steady_s = self.sizing.warm_up_s + self.sizing.loop_s
+        return SizeProposal(
+            replicas=None,
+            detail=f"no capacity is known before {steady_s:g} s of steady work",
+            reason=Reason.MODEL_UNCALIBRATED,
+            memo=memo.model_dump_json(),
+        )
+
+    def _sized(
+        self,
+        reading: OperatorReading,
+        at_s: float,
+        memo: DaedalusMemo,
+        rate: float,
+        capacities: tuple[float, ...],
+    ) -> SizeProposal:
+        """Choose by the input rate, the capacities and the memo."""
+        history = memo.history or History(until_s=at_s, offered_rows=0.0, rows_per_s=(rate,))
+        outlook, forecast = memo.forecaster.outlook(history, at_s, forecast_rules(self.sizing))
+        situation = ScaleOutContext(
+            workers=reading.replicas,
+            capacities=capacities,
+            most_workers=self.workflow.operators[reading.operator].max_replicas,
+            input_rows_per_s=rate,
+            backlog_rows=_known_number(reading.backlog_rows),
+            replayed_rows=self.sizing.checkpoint_s * history.rows_per_s[-1],
+            forecast_rows_per_s=outlook,
+            downtimes=memo.downtimes,
+            detection_s=self.sizing.detection_s,
+            since_rescale_s=at_s - memo.changed_s if memo.changed_s else math.inf,
+        )
+        choice = choose(situation, self._scale_out_rules())
+        predicted_s = _known_number(situation.recovery_s(choice.workers))
+        figure = "CPU" if reading.by_node else cpu_share(reading)[1]
+        return SizeProposal(
+            replicas=choice.workers,
+            detail=f"input {rate:,.0f} rows/s, at most {outlook.max():,.0f} by {forecast}; {reading.replicas} do "
+            f"{capacities[reading.replicas - 1]:,.0f} by {figure}; {choice.why}{_remark(memo.recovery)}",
+            memo=memo.model_copy(update={"predicted_s": predicted_s}).model_dump_json(),
+        )
+
+    def _memo(self, reading: OperatorReading, at_s: float, knowledge: Knowledge) -> DaedalusMemo:
+        """Return the memo with this observation taken in; as it is where it holds that already."""
+        memo = recalled(DaedalusMemo, self.name, reading.operator, knowledge)
+        change = knowledge.latest(reading.operator)
+        if memo is None or memo.at_s > at_s:
+            memo = begun(self.name, reading, at_s, change, self.sizing)
+        elif memo.at_s == at_s:
+            return memo
+        return learned(memo, reading, at_s, change, self.sizing)
+
+    def _scale_out_rules(self) -> ScaleOutRules:
+        settings = self.sizing
+        return ScaleOutRules(
+            loop_s=settings.loop_s,
+            recent_rescale_s=settings.recent_rescale_s,
+            recovery_target_s=settings.recovery_target_s,
+            lag_s=settings.lag_s,
+        )
+
+
+def _known_number(figure: float | None) -> float | None:
+    """Return a figure that is a finite number, else None."""
+    return figure if figure is not None and math.isfinite(figure) else None
+
+
+def _remark(recovery: Recovery | None) -> str:
+    """Say how long the last recovery took, for people; nothing while it goes on."""
+    if recovery is None or not recovery.over:
+        return ""
+    predicted = "no end" if recovery.predicted_s is None else f"{recovery.predicted_s:.0f} s"
+    return f"; the last change took {recovery.observed_s:.0f} s to recover from, {predicted} predicted"

@@ -1,0 +1,339 @@
+"""What rules come to for an operator at an instant.
+
+The evaluation of Rouaux (2014, section 4.3.5, Algorithms 4.2 and 4.3) without the slips of its pseudo-code: pure
+functions of readings, sizes and last actions.
+"""
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import reduce
+
+from gesscale.model.decision import Reason
+from gesscale.model.workflow import Operator
+from gesscale.plan.targets import ceiling, floor
+from gesscale.words import in_words
+from testbed.baselines.rules.model import Guard, Metric, Rule, ScalingAction, Trigger
+from testbed.baselines.rules.samples import MetricSample, MetricSamples
+from testbed.baselines.rules.semantics import Semantics
+
+_TOLERANCE = 0.1
+"""Share of a time that may lack at its beginning, in whole seconds."""
+
+_REPORTED_SHARE = 0.7
+"""Share of a time that readings must speak for."""
+
+_TICK_S = 0.001
+"""Times are exact to the millisecond."""
+
+
+class State(StrEnum):
+    """What can be said of a condition."""
+
+    INSUFFICIENT_DATA = "insufficient data"
+    NOT_FIRED = "not fired"
+    FIRED = "fired"
+
+
+class Phase(StrEnum):
+    """Where a rule stands at an instant."""
+
+    INSUFFICIENT_DATA = "insufficient data"
+    IDLE = "idle"
+    PENDING = "pending"
+    ACTING = "acting"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleCondition:
+    """All triggers of a rule together.
+
+    Attributes
+    ----------
+    state
+        Fired where every one has fired; insufficient where it is of any one.
+    words
+        What was seen of each trigger.
+    """
+
+    state: State
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleContext:
+    """What a rule is compared with.
+
+    Attributes
+    ----------
+    now_s
+        Seconds since the epoch.
+    operator
+        With its limits, which hold in addition to the bounds of rules.
+    replicas
+        How many it has.
+    initial
+        How many it had first.
+    done_s
+        When an action of each kind was last completed.
+    held
+        The rules whose conditions held one evaluation before.
+    """
+
+    now_s: float
+    operator: Operator
+    replicas: int
+    initial: int
+    done_s: Mapping[ScalingAction, float] = field(default_factory=dict)
+    held: Collection[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleFinding:
+    """What one rule comes to.
+
+    Attributes
+    ----------
+    rule, phase, words
+        Which, where it stands, and why in a sentence.
+    reason
+        What keeps a pending rule from acting.
+    replicas
+        How many an acting rule wants.
+    """
+
+    rule: Rule
+    phase: Phase
+    words: str
+    reason: Reason = Reason.WITHIN_TARGET
+    replicas: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruling:
+    """What all rules of an operator come to.
+
+    Attributes
+    ----------
+    findings
+        One of each rule, in the order of rank.
+    acting
+        Those that count, of one kind of action.
+    replicas
+        How many there are to be; None where no rule acts.
+    held
+        The rules whose conditions hold.
+    """
+
+    findings: tuple[RuleFinding, ...]
+    acting: tuple[RuleFinding, ...]
+    replicas: int | None
+    held: frozenset[str]
+
+
+def ranked(rules: Iterable[Rule], operator: str) -> tuple[Rule, ...]:
+    """Return the rules of an operator: its own first, then those of all, each in their order (Algorithm 4.1)."""
+    mine = [rule for rule in rules if rule.is_for(operator)]
+    return tuple(sorted(mine, key=lambda rule: rule.operator != operator))
+
+
+def trigger_state(
+    trigger: Trigger, samples: Sequence[MetricSample], now_s: float, semantics: Semantics
+) -> State:
+    """Say whether a condition has held for its time.
+
+    Parameters
+    ----------
+    trigger
+        The condition.
+    samples
+        Of its metric, oldest first.
+    now_s
+        Seconds since the epoch.
+    semantics
+        How it is read.
+
+    Notes
+    -----
+    Time is counted back from the newest sample. A sample as old as the whole time is outside: reports every 5 s that
+    exceed a threshold from 65 s on have done so for 30 s at 90 s, as in the thesis's section 5.2.
+    """
+    if not samples or now_s - samples[-1].at_s > semantics.max_gap_s:
+        return State.INSUFFICIENT_DATA
+    missing_s = 0.0 if semantics.strict else math.floor(_TOLERANCE * trigger.for_s)
+    if samples[-1].at_s - samples[0].at_s < trigger.for_s - missing_s - _TICK_S:
+        return State.INSUFFICIENT_DATA
+    window = _window(trigger.for_s, samples, semantics)
+    if sum(sample.covers_s for sample in window) < _REPORTED_SHARE * trigger.for_s - _TICK_S:
+        return State.INSUFFICIENT_DATA
+    return State.FIRED if all(trigger.holds(item.low, item.high) for item in window) else State.NOT_FIRED
+
+
+def condition(
+    rule: Rule,
+    samples: Mapping[Metric, MetricSamples],
+    now_s: float,
+    semantics: Semantics,
+    labels: Mapping[Metric, str] | None = None,
+) -> RuleCondition:
+    """Judge all triggers of a rule.
+
+    Parameters
+    ----------
+    rule
+        The rule.
+    samples
+        By metric, oldest first.
+    now_s
+        Seconds since the epoch.
+    semantics
+        How it is read.
+    labels
+        What metrics are called, where not by their names.
+    """
+    states = [
+        (trigger, trigger_state(trigger, samples.get(trigger.metric, ()), now_s, semantics))
+        for trigger in rule.when
+    ]
+    words = [
+        _words(trigger, state, samples.get(trigger.metric, ()), labels or {}) for trigger, state in states
+    ]
+    return joined(
+        [RuleCondition(state=state, words=text) for (_, state), text in zip(states, words, strict=True)]
+    )
+
+
+def joined(conditions: Sequence[RuleCondition]) -> RuleCondition:
+    """Return the condition that holds where all of these hold."""
+    states = {each.state for each in conditions}
+    worst = next((state for state in State if state in states), State.INSUFFICIENT_DATA)
+    return RuleCondition(state=worst, words=" and ".join(each.words for each in conditions))
+
+
+def judge(
+    rules: Sequence[Rule],
+    conditions: Mapping[str, RuleCondition],
+    standing: RuleContext,
+    semantics: Semantics,
+) -> Ruling:
+    """Say what rules come to for an operator.
+
+    Parameters
+    ----------
+    rules
+        Of this operator, in the order of rank.
+    conditions
+        By the name of the rule.
+    standing
+        What they are compared with.
+    semantics
+        How they are read.
+    """
+    findings = tuple(_find(rule, conditions[rule.name], standing, semantics) for rule in rules)
+    acting, replicas = _arbitrated(findings, standing, semantics)
+    held = frozenset(
+        rule.name
+        for rule in rules
+        if conditions[rule.name].state is State.FIRED
+        or (conditions[rule.name].state is State.INSUFFICIENT_DATA and rule.name in standing.held)
+    )
+    return Ruling(findings=findings, acting=acting, replicas=replicas, held=held)
+
+
+def resized(rule: Rule, replicas: int, standing: RuleContext, semantics: Semantics) -> int | None:
+    """Return how many replicas a rule makes of some; None where a bound forbids it."""
+    wanted, operator, initial = rule.by.resized(replicas, rule.action), standing.operator, standing.initial
+    if rule.action is ScalingAction.OUT:
+        bounds = [operator.max_replicas, rule.max, _times(rule.max_factor, initial, floor)]
+        bound = min(item for item in bounds if item is not None)
+        beyond = wanted > bound
+    else:
+        bounds = [operator.min_replicas, rule.min, _times(rule.min_factor, initial, ceiling)]
+        bound = max(item for item in bounds if item is not None)
+        beyond = wanted < bound
+    if not beyond:
+        return wanted
+    goes_on = bound > replicas if rule.action is ScalingAction.OUT else bound < replicas
+    return bound if semantics.bounds == "clamp" and goes_on else None
+
+
+def _window(for_s: float, samples: Sequence[MetricSample], semantics: Semantics) -> Sequence[MetricSample]:
+    begins_s = samples[-1].at_s - for_s + _TICK_S
+    newest = len(samples) - 1
+    first = next((index for index, sample in enumerate(samples) if sample.at_s > begins_s), newest)
+    if semantics.strict:
+        first = max(0, first - 1)
+    if not semantics.allow_single_sample:
+        first = min(first, max(0, newest - 1))
+    return samples[first:]
+
+
+def _find(rule: Rule, judged: RuleCondition, standing: RuleContext, semantics: Semantics) -> RuleFinding:
+    said = f"{rule.name}: {judged.words}"
+    if judged.state is State.INSUFFICIENT_DATA:
+        return RuleFinding(rule=rule, phase=Phase.INSUFFICIENT_DATA, words=said)
+    if judged.state is State.NOT_FIRED:
+        return RuleFinding(rule=rule, phase=Phase.IDLE, words=said)
+    if semantics.mode == "edge" and rule.name in standing.held:
+        return RuleFinding(rule=rule, phase=Phase.IDLE, words=f"{said}, and did so before")
+    replicas = resized(rule, standing.replicas, standing, semantics)
+    if closed := next(filter(None, (_closed(guard, standing) for guard in rule.unless)), ""):
+        reason, hindrance = Reason.COOLING_DOWN, closed
+    elif replicas is None:
+        reason = Reason.AT_MAX_REPLICAS if rule.action is ScalingAction.OUT else Reason.AT_MIN_REPLICAS
+        hindrance = f"a bound forbids {rule.by.sentence(rule.action)} at {standing.replicas} replicas"
+    elif replicas == standing.replicas:
+        return RuleFinding(rule=rule, phase=Phase.IDLE, words=f"{said}; there are {replicas} already")
+    else:
+        return RuleFinding(rule=rule, phase=Phase.ACTING, words=said, replicas=replicas)
+    return RuleFinding(rule=rule, phase=Phase.PENDING, words=f"{said}; but {hindrance}", reason=reason)
+
+
+def _closed(guard: Guard, standing: RuleContext) -> str:
+    """Return what a guard waits for; empty where it is open."""
+    done_s = standing.done_s.get(guard.since)
+    if done_s is None or standing.now_s - done_s >= guard.within_s - _TICK_S:
+        return ""
+    ago = in_words(max(0.0, standing.now_s - done_s))
+    return f"a {guard.since} was {ago} ago, and it waits for {in_words(guard.within_s)}"
+
+
+def _arbitrated(
+    findings: Iterable[RuleFinding], standing: RuleContext, semantics: Semantics
+) -> tuple[tuple[RuleFinding, ...], int | None]:
+    """Return the findings that count, and their result: adding comes before removing."""
+    acting = [(item, item.replicas) for item in findings if item.replicas is not None]
+    acting = [pair for pair in acting if pair[0].rule.action is ScalingAction.OUT] or acting
+    if not acting:
+        return (), None
+    if semantics.arbitration == "sum":
+
+        def in_turn(replicas: int, item: RuleFinding) -> int:
+            after = resized(item.rule, replicas, standing, semantics)
+            return replicas if after is None else after
+
+        counted = tuple(item for item, _ in acting)
+        return counted, reduce(in_turn, counted, standing.replicas)
+    one, replicas = acting[0]
+    if semantics.arbitration == "largest":
+        one, replicas = max(acting, key=lambda pair: abs(pair[1] - standing.replicas))
+    return (one,), replicas
+
+
+def _times(factor: float | None, initial: int, whole: Callable[[float], int]) -> int | None:
+    return None if factor is None else whole(factor * initial)
+
+
+def _words(trigger: Trigger, state: State, samples: MetricSamples, labels: Mapping[Metric, str]) -> str:
+    name, lasting = labels.get(trigger.metric, trigger.metric), in_words(trigger.for_s)
+    if state is State.INSUFFICIENT_DATA or not samples:
+        return f"too few readings of {name} for {lasting}"
+    value, unit = _figure(samples[-1].high), trigger.own_unit.sign
+    side = "above" if trigger.above is not None else "below"
+    negation = "" if state is State.FIRED else "not "
+    return f"{name} {value} {unit}, {negation}{side} {_figure(trigger.threshold)} for {lasting}"
+
+
+def _figure(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -1,0 +1,79 @@
+"""ARIMA by statsmodels: orders, forecasts with fixed parameters, and series that no model fits."""
+
+import numpy as np
+import pytest
+
+from testbed.baselines.daedalus.analysis.arima import Arima, fitted, forecast
+
+
+def test_a_ramp_goes_on():
+    ramp = 100.0 + 5.0 * np.arange(60) + np.random.default_rng(1).normal(0, 0.5, 60)
+    model = fitted(ramp)
+    assert model.order[1] >= 1
+    ahead = forecast(model, ramp, 30)
+    # 100 + 5 x 89 = 545 at the 30th step.
+    assert ahead[-1] == pytest.approx(545, rel=0.05)
+
+
+def test_parameters_stay_while_the_series_goes_on():
+    wave = 1000 + 500 * np.sin(np.arange(160) / 20)
+    model = fitted(wave[:120])
+    # From where the series then is: the next step is near, though the model saw none of the last forty.
+    assert forecast(model, wave[:159], 1)[0] == pytest.approx(wave[159], rel=0.01)
+
+
+def test_noise_about_a_level_stays_at_the_level():
+    noise = 1000 + np.random.default_rng(1).normal(0, 50, 100)
+    ahead = forecast(fitted(noise), noise, 30)
+    assert ahead == pytest.approx(np.full(30, 1000), rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "series",
+    [[], [5.0], [0.0] * 50, [7.0] * 50, [1.0, 2.0, 3.0]],
+    ids=["none", "one", "zero", "level", "few"],
+)
+def test_what_cannot_be_fitted_is_no_error(series):
+    model = fitted(np.array(series))
+    assert model is None or np.isfinite(forecast(model, np.array(series), 5)).all()
+
+
+def test_no_forecast_is_below_nought():
+    falling = np.maximum(0.0, 100.0 - 2.0 * np.arange(48) + np.random.default_rng(2).normal(0, 0.1, 48))
+    assert forecast(fitted(falling), falling, 60).min() == 0
+
+
+def test_a_slope_is_carried_on_but_not_its_change():
+    # The change of the slope remembers nine tenths of itself: ARIMA(1,2,0), which would bend ever further.
+    bend = [0.0]
+    for shock in np.random.default_rng(3).normal(0, 0.1, 119):
+        bend.append(0.9 * bend[-1] + shock)
+    course = 5000 + np.cumsum(np.cumsum(bend))
+    model = fitted(course)
+    assert model.order[:2] == (0, 2)
+    slopes = np.diff(forecast(model, course, 30))
+    assert slopes == pytest.approx(np.full(29, slopes[0]))
+
+
+def test_a_peak_that_is_over_does_not_echo():
+    # An ever steeper rise, which asks for two differences, then a peak of 6 min, and calm: nothing carries its bend on.
+    rise = 100 + 100 * (1 - np.cos(np.pi * np.arange(160) / 200))
+    peak = rise[-1] + 300 * np.sin(np.linspace(0, np.pi, 12))
+    model = fitted(rise)
+    assert model.order[:2] == (0, 2)
+    calm = np.concatenate((rise, peak, np.full(3, rise[-1])))
+    assert forecast(model, calm, 30) == pytest.approx(np.full(30, rise[-1]), rel=0.05)
+
+
+def test_the_same_series_gives_the_same_model():
+    walk = 500 + np.cumsum(np.random.default_rng(1).normal(0, 5, 80))
+    assert fitted(walk) == fitted(walk.copy())
+
+
+def test_a_model_that_cannot_be_reckoned_with_forecasts_nothing():
+    broken = Arima(order=(1, 1, 1), parameters=(0.5,), unit_rows_per_s=1.0)
+    assert forecast(broken, np.arange(30.0), 5) is None
+
+
+def test_it_is_named_as_people_write_it():
+    assert str(Arima(order=(2, 1, 0), parameters=(0.1, 0.2), unit_rows_per_s=1.0)) == "ARIMA(2,1,0)"

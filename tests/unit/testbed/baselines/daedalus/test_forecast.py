@@ -1,0 +1,125 @@
+"""When ARIMA is trusted, when a line stands in, when the model is fitted again (Daedalus 3.3)."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from testbed.baselines.daedalus.analysis import forecast as forecasts
+from testbed.baselines.daedalus.analysis.arima import Arima
+from testbed.baselines.daedalus.analysis.forecast import Forecaster, ForecastRules
+from testbed.baselines.daedalus.analysis.workload import History
+
+RULES = ForecastRules(
+    step_s=30.0, horizon_s=900.0, line_s=300.0, wape_fallback=0.25, wape_bad=0.1, bad_limit=15
+)
+MODEL = Arima(order=(0, 1, 0), parameters=(), unit_rows_per_s=1.0)
+"""A random walk, which predicts its last value."""
+
+
+def history(*rates, until_s=3000.0):
+    return History(until_s=until_s, offered_rows=0.0, rows_per_s=tuple(map(float, rates)))
+
+
+def forecaster(*ahead, from_s=2940.0, bad_loops=0, tried_bins=100):
+    return Forecaster(
+        model=MODEL,
+        tried_bins=tried_bins,
+        bad_loops=bad_loops,
+        from_s=from_s,
+        rows_per_s=tuple(map(float, ahead)),
+    )
+
+
+def updated(before, past, now_s=3000.0):
+    return before.updated(past, now_s, RULES)
+
+
+@pytest.mark.parametrize(
+    ("ahead", "wape"),
+    [
+        ((100, 100), 0.0),
+        ((90, 120), 0.15),  # (10 + 20) / 200
+        ((150, 50), 0.5),
+        ((80,), 0.2),  # only the bin that both have: 20 / 100
+    ],
+)
+def test_wape_is_of_the_last_forecast_against_what_came(ahead, wape):
+    assert updated(forecaster(*ahead), history(*[100] * 30)).wape == pytest.approx(wape)
+
+
+def test_a_forecast_that_was_good_is_followed_by_arima_and_a_poor_one_by_a_line():
+    past = history(*range(100, 130))
+    good = updated(forecaster(128, 129), past)
+    ahead, name = good.outlook(past, 3000.0, RULES)
+    assert name == "ARIMA(0,1,0)"
+    assert ahead == pytest.approx(np.full(900, 129))
+    poor = updated(forecaster(80, 80), past)  # 97 / 257: 38 %
+    ahead, name = poor.outlook(past, 3000.0, RULES)
+    assert name == "a line, as the WAPE was 38 %"
+    # From 129 up by one each 30 s: 130 in the first bin, 159 in the thirtieth.
+    assert (ahead[0], ahead[29], ahead[30], ahead[-1]) == pytest.approx((130, 130, 131, 159))
+
+
+def test_without_a_forecast_to_judge_a_line_stands_in():
+    past = history(50, 40, 30)
+    first = updated(Forecaster(), past)
+    assert (first.model, first.wape) == (None, None)
+    ahead, name = first.outlook(past, 3000.0, RULES)
+    assert name == "a line"
+    # 20, 10, 0 and not below.
+    assert (ahead[0], ahead[30], ahead[60], ahead[-1]) == pytest.approx((20, 10, 0, 0))
+    assert first.outlook(history(70), 3000.0, RULES)[0] == pytest.approx(np.full(900, 70))
+
+
+def test_an_idle_workload_is_foretold_where_nothing_was_foretold():
+    assert updated(forecaster(0, 0), history(*[100] * 20, 0, 0)).wape == 0
+    assert updated(forecaster(5, 5), history(*[100] * 20, 0, 0)).wape is None
+
+
+def test_bad_loops_count_on_end_and_the_fifteenth_fits_anew(monkeypatch):
+    fits = []
+    monkeypatch.setattr(forecasts, "fitted", lambda series: fits.append(len(series)) or MODEL)
+    past = history(*[100] * 30)
+    assert updated(forecaster(85, 85, bad_loops=3), past).bad_loops == 4  # WAPE 15 %: above 10 %
+    assert updated(forecaster(95, 95, bad_loops=3), past).bad_loops == 0
+    assert fits == []
+    last = updated(forecaster(85, 85, bad_loops=14), past)
+    assert (fits, last.bad_loops, last.tried_bins) == ([30], 0, 30)
+
+
+def test_a_model_is_looked_for_first_and_whenever_the_history_has_doubled(monkeypatch):
+    fits = []
+    monkeypatch.setattr(forecasts, "fitted", lambda series: fits.append(len(series)) or MODEL)
+    state = Forecaster()
+    for bins in range(1, 200):
+        state = state.updated(history(*range(100, 100 + bins), until_s=30.0 * bins), 30.0 * bins, RULES)
+    assert fits == [20, 40, 80, 160]
+
+
+def test_a_failed_fit_keeps_the_model_and_is_tried_again_after_fifteen_loops(monkeypatch):
+    fits = []
+    monkeypatch.setattr(forecasts, "fitted", lambda series: fits.append(len(series)))
+    assert updated(forecaster(85, 85, bad_loops=14), history(*[100] * 30)).model == MODEL
+    assert fits == [30]
+    state = Forecaster()
+    for bins in range(20, 40):
+        state = state.updated(history(*[100] * bins, until_s=30.0 * bins), 30.0 * bins, RULES)
+    assert fits == [30, 20, 35]
+    assert state.model is None
+
+
+def test_where_nothing_newer_is_known_the_last_forecast_stands():
+    past = history(*range(100, 130))
+    good = updated(forecaster(128, 129), past)
+    assert good.updated(past, 3060.0, RULES) is good
+    ahead, _ = replace(good, rows_per_s=tuple(map(float, range(60)))).outlook(past, 3060.0, RULES)
+    # 60 s later it begins with the third bin.
+    assert (ahead[0], ahead[29], ahead[30]) == (2, 2, 3)
+
+
+def test_forecasts_reach_from_an_old_history_to_the_horizon():
+    past = history(*range(100, 130))
+    late = updated(forecaster(128, 129), past, now_s=3090.0)
+    assert len(late.rows_per_s) == 33  # 90 s of the past and 900 s to come
+    assert len(updated(forecaster(128, 129), past, now_s=9e9).rows_per_s) == 60

@@ -1,0 +1,107 @@
+"""Daedalus 3.1: a line for each worker, and what all together can do when the hottest is at its limit."""
+
+import math
+
+import numpy as np
+import pytest
+from edge import reading
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gesscale.model.observation import NodeReading
+from testbed.baselines.daedalus.analysis.regression import CpuRegression, job_capacity, with_window, workers
+
+
+def worker(cpu, rate):
+    return NodeReading(throughput_rows_per_s=rate, cpu_share=cpu)
+
+
+def line(*samples):
+    found = CpuRegression()
+    for cpu, rate in samples:
+        found = found.with_sample(cpu, rate)
+    return found
+
+
+SPEC = ((0.2, 5000.0), (0.4, 9000.0), (0.6, 13000.0), (0.8, 17000.0))
+"""On y = 1000 + 20000 x (specification, section 9)."""
+
+
+def test_the_specification_s_vector():
+    found = line(*SPEC)
+    assert found.slope == pytest.approx(20_000)
+    assert found.rate_at(0.0) == pytest.approx(1000)
+    assert found.rate_at(1.0) == pytest.approx(21_000)
+    assert job_capacity({"a": found}, {"a": worker(*SPEC[-1])}, 1) == pytest.approx(21_000)
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(0.05, 1.0), st.floats(1.0, 1e6)),
+        min_size=3,
+        max_size=30,
+        unique_by=lambda s: s[0],
+    )
+)
+def test_one_pass_finds_what_two_passes_find(samples):
+    cpu, rate = np.array(samples).T
+    found = line(*samples)
+    assert found.mean_rate == pytest.approx(rate.mean())
+    assert found.square_cpu == pytest.approx(((cpu - cpu.mean()) ** 2).sum())
+    products = ((cpu - cpu.mean()) * (rate - rate.mean())).sum()
+    assert found.product == pytest.approx(products, rel=1e-6, abs=1e-6 * np.abs(rate).max())
+
+
+@pytest.mark.parametrize("samples", [SPEC[:1], ((0.50, 5000.0), (0.52, 6000.0), (0.51, 5500.0))])
+def test_few_samples_or_a_steady_cpu_make_no_line(samples):
+    # The variance of 0.50, 0.51, 0.52 is 7e-5, far below 1e-3.
+    assert line(*samples).slope is None
+    # So throughput over CPU counts: 2000 / 0.5.
+    assert job_capacity({"a": line(*samples)}, {"a": worker(0.5, 2000.0)}, 1) == pytest.approx(4000)
+
+
+def test_a_line_promises_no_less_than_is_done_and_no_more_than_half_above_the_ratio():
+    falling = line((0.2, 9000.0), (0.8, 3000.0))
+    assert job_capacity({"a": falling}, {"a": worker(0.8, 3000.0)}, 1) == pytest.approx(3000)
+    steep = line(
+        (0.4, 100.0), (0.8, 8000.0)
+    )  # at 100 %: 8000 + 0.2 x 19750 = 11,950; 1.5 x 4000 / 0.8 = 7500
+    assert job_capacity({"a": steep}, {"a": worker(0.8, 4000.0)}, 1) == pytest.approx(7500)
+
+
+@pytest.mark.parametrize("load", [0.3, 0.5, 0.7, 0.9, 1.0])
+def test_proportional_skew_is_seen_at_every_load(load):
+    # Full, they have 100, 80 and 60 % CPU at 10,000 rows/s for the whole CPU: 24,000 rows/s together, not 30,000.
+    full = {"hot": 1.0, "warm": 0.8, "mild": 0.6}
+    window = {node: worker(cpu * load, 10_000 * cpu * load) for node, cpu in full.items()}
+    assert job_capacity({}, window, 3) == pytest.approx(24_000)
+
+
+def test_a_job_that_is_full_below_100_percent_is_full_there():
+    assert job_capacity({}, {"a": worker(0.45, 450.0)}, 1, full_cpu=0.9) == pytest.approx(900)
+
+
+def test_a_worker_that_is_not_seen_counts_as_the_mean_of_the_others():
+    assert job_capacity({}, {"a": worker(1.0, 100.0), "b": worker(1.0, 200.0)}, 3) == pytest.approx(450)
+
+
+def test_only_workers_of_the_placement_that_did_something_tell():
+    by_node = {
+        "hub": worker(0.5, 100.0),
+        "near": worker(0.0, 0.0),
+        "mid": worker(math.nan, 10.0),
+        "gone": worker(0.5, 10.0),
+    }
+    assert set(workers(reading(("hub", "near", "mid"), by_node=by_node))) == {"hub"}
+
+
+def test_without_figures_of_each_all_count_as_their_mean():
+    found = workers(reading(("hub", "near"), throughput=100.0, cpu_share=0.4))
+    assert found == {"hub": worker(0.4, 50.0), "near": worker(0.4, 50.0)}
+    unmeasured = workers(reading(("hub",), throughput=100.0, cpu_share=None, busy_share=0.7))
+    assert unmeasured == {"hub": worker(0.7, 100.0)}
+
+
+def test_each_worker_has_a_line_of_its_own():
+    lines = with_window({"a": line((0.2, 10.0))}, {"a": worker(0.4, 20.0), "b": worker(0.1, 1.0)})
+    assert (lines["a"].count, lines["b"].count) == (2, 1)

@@ -1,0 +1,347 @@
+"""Triggers, guards, bounds and which rule counts."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gesscale.model.decision import Reason
+from gesscale.model.workflow import Operator
+from testbed.baselines.rules.evaluation import (
+    Phase,
+    RuleCondition,
+    RuleContext,
+    State,
+    condition,
+    joined,
+    judge,
+    ranked,
+    resized,
+    trigger_state,
+)
+from testbed.baselines.rules.model import Metric, Rule, ScalingAction, Trigger, distinct
+from testbed.baselines.rules.samples import MetricSample, MetricSamples
+from testbed.baselines.rules.semantics import Semantics
+
+ABOVE_300_FOR_30_S = Trigger.model_validate({"metric": "queue-length", "above": 300, "for": "30s"})
+HOLDS = RuleCondition(state=State.FIRED, words="it holds")
+NOT = RuleCondition(state=State.NOT_FIRED, words="it does not")
+UNKNOWN = RuleCondition(state=State.INSUFFICIENT_DATA, words="unknown")
+
+
+def reported(*values: float, every_s: float = 5.0, from_s: float = 0.0) -> MetricSamples:
+    return tuple(
+        MetricSample(from_s + every_s * index, every_s, value, value) for index, value in enumerate(values)
+    )
+
+
+def read(**changes: object) -> Semantics:
+    return Semantics.model_validate(changes)
+
+
+def rule(**changes: object) -> Rule:
+    document = {
+        "name": "r",
+        "operator": "op",
+        "action": "scale-out",
+        "by": {"absolute": 1},
+        "when": [{"metric": "queue-length", "above": 300, "for": "30s"}],
+    }
+    return Rule.model_validate({**document, **changes})
+
+
+def standing(**changes: object) -> RuleContext:
+    limits = {"name": "op", "driver_node": "n0", "max_replicas": 8, **changes.pop("limits", {})}
+    figures = {"now_s": 1000.0, "replicas": 4, "initial": 1, **changes}
+    return RuleContext(operator=Operator(**limits), **figures)
+
+
+def judged(*rules: Rule, seen: RuleCondition = HOLDS, at: RuleContext | None = None, **semantics: object):
+    named = distinct(rules)
+    conditions = {each.name: seen for each in named}
+    return judge(ranked(named, "op"), conditions, at or standing(), read(**semantics))
+
+
+# Triggers
+
+
+@pytest.mark.parametrize(
+    ("values", "state"),
+    [
+        ([400] * 5, State.INSUFFICIENT_DATA),  # 20 s of readings; 27 s are asked for: 30 s less 3 s
+        ([400] * 6, State.INSUFFICIENT_DATA),  # 25 s
+        ([400] * 7, State.FIRED),  # 30 s
+        ([300] + [400] * 6, State.FIRED),  # the reading at the age of 30 s is outside
+        (
+            [400, 300] + [400] * 5,
+            State.NOT_FIRED,
+        ),  # that at 25 s is within; a threshold that is met is not exceeded
+        ([400] * 6 + [300], State.NOT_FIRED),
+        ([], State.INSUFFICIENT_DATA),
+    ],
+)
+def test_a_condition_must_hold_in_every_reading_of_its_time(values, state):
+    assert trigger_state(ABOVE_300_FOR_30_S, reported(*values), 30.0, read()) is state
+
+
+def test_time_may_lack_a_tenth_in_whole_seconds():
+    # Reports every 9 s: 27 s for 30; of 5 s nothing may lack, for a tenth is half a second.
+    assert trigger_state(ABOVE_300_FOR_30_S, reported(*[400] * 4, every_s=9), 27.0, read()) is State.FIRED
+    short = Trigger.model_validate({"metric": "queue-length", "above": 300, "for": "5s"})
+    assert trigger_state(short, reported(400, 400, every_s=4.9), 4.9, read()) is State.INSUFFICIENT_DATA
+    strict = read(strict=True)
+    assert (
+        trigger_state(ABOVE_300_FOR_30_S, reported(*[400] * 4, every_s=9), 27.0, strict)
+        is State.INSUFFICIENT_DATA
+    )
+
+
+def test_a_time_below_any_clock_is_that_of_a_single_reading():
+    instant = Trigger.model_validate({"metric": "queue-length", "above": 300, "for": "1ms"})
+    assert trigger_state(instant, reported(400, 400), 5.0, read(allow_single_sample=True)) is State.FIRED
+
+
+def test_a_strict_time_takes_in_the_reading_before_it():
+    # Every 11 s: 33 s ago is the last reading that is not younger than 30 s.
+    high = reported(*[400] * 4, every_s=11)
+    assert trigger_state(ABOVE_300_FOR_30_S, high, 33.0, read(strict=True)) is State.FIRED
+    low = reported(300, 400, 400, 400, every_s=11)
+    assert trigger_state(ABOVE_300_FOR_30_S, low, 33.0, read(strict=True)) is State.NOT_FIRED
+    assert trigger_state(ABOVE_300_FOR_30_S, low, 33.0, read()) is State.FIRED
+
+
+def test_readings_must_speak_for_seven_tenths_of_the_time():
+    # 30 s: 5 readings of 5 s are 25 s, 4 are 20 s, less than 21 s.
+    every = reported(*[400] * 8)
+    four = (every[0], *every[3:6], every[7])  # at 0, 15, 20, 25 and 35 s: that at 0 is outside
+    assert trigger_state(ABOVE_300_FOR_30_S, four, 35.0, read()) is State.INSUFFICIENT_DATA
+    five = (every[0], *every[2:6], every[7])
+    assert trigger_state(ABOVE_300_FOR_30_S, five, 35.0, read()) is State.FIRED
+
+
+def test_old_readings_tell_nothing():
+    samples = reported(*[400] * 7)
+    assert trigger_state(ABOVE_300_FOR_30_S, samples, 210.0, read()) is State.FIRED
+    assert trigger_state(ABOVE_300_FOR_30_S, samples, 210.1, read()) is State.INSUFFICIENT_DATA
+    assert trigger_state(ABOVE_300_FOR_30_S, samples, 91.0, read(max_gap=60)) is State.INSUFFICIENT_DATA
+
+
+def test_two_readings_must_agree_where_a_time_holds_one():
+    # Batches that take 100 s each: the newest two, unless one is enough.
+    slow = reported(400, 300, 400, every_s=100)
+    assert trigger_state(ABOVE_300_FOR_30_S, slow, 200.0, read()) is State.NOT_FIRED
+    assert trigger_state(ABOVE_300_FOR_30_S, slow, 200.0, read(allow_single_sample=True)) is State.FIRED
+    assert trigger_state(ABOVE_300_FOR_30_S, reported(400, 400, every_s=100), 100.0, read()) is State.FIRED
+    assert trigger_state(ABOVE_300_FOR_30_S, reported(400), 0.0, read()) is State.INSUFFICIENT_DATA
+
+
+@given(
+    values=st.lists(st.sampled_from([200.0, 300.0, 301.0, 900.0]), min_size=1, max_size=40),
+    every_s=st.sampled_from([1.0, 5.0, 10.0]),
+    strict=st.booleans(),
+)
+def test_it_fires_exactly_where_all_young_readings_hold_and_there_are_enough(values, every_s, strict):
+    samples = reported(*values, every_s=every_s)
+    now_s = samples[-1].at_s
+    state = trigger_state(ABOVE_300_FOR_30_S, samples, now_s, read(strict=strict))
+    if now_s - samples[0].at_s < (30 if strict else 27):
+        assert state is State.INSUFFICIENT_DATA
+        return
+    young = [item for item in samples if now_s - item.at_s < 30]
+    if strict:
+        young = [item for item in samples if now_s - item.at_s <= 30]  # each of these periods divides 30 s
+    assert state is (State.FIRED if all(item.low > 300 for item in young) else State.NOT_FIRED)
+
+
+# Conditions
+
+
+def test_all_triggers_must_fire_and_one_that_is_unknown_leaves_all_unknown():
+    both = rule(
+        when=[
+            {"metric": "queue-length", "above": 300, "for": "30s"},
+            {"metric": "cpu", "above": 80, "for": "10s"},
+        ]
+    )
+    queue, cpu = reported(*[400] * 7), reported(*[90] * 3, from_s=20)
+    semantics = read()
+
+    def state(**samples: MetricSamples) -> State:
+        found = {Metric(name.replace("_", "-")): items for name, items in samples.items()}
+        return condition(both, found, 30.0, semantics).state
+
+    assert state(queue_length=queue, cpu=cpu) is State.FIRED
+    assert state(queue_length=queue, cpu=reported(90, 90, 10, from_s=20)) is State.NOT_FIRED
+    assert state(queue_length=queue) is State.INSUFFICIENT_DATA
+    assert state(queue_length=reported(*[100] * 7)) is State.INSUFFICIENT_DATA
+
+
+def test_a_condition_says_what_it_saw():
+    samples = {Metric.QUEUE_LENGTH: reported(*[400] * 7)}
+    said = condition(rule(), samples, 30.0, read())
+    assert said.words == "queue-length 400 rows, above 300 for 30 s"
+    below = condition(rule(), {Metric.QUEUE_LENGTH: reported(*[1] * 7)}, 30.0, read())
+    assert below.words == "queue-length 1 rows, not above 300 for 30 s"
+    hot = rule(when=[{"metric": "cpu", "above": 80, "for": "30s"}])
+    labels = {Metric.CPU: "cpu (share of time in batches)"}
+    seen = condition(hot, {Metric.CPU: reported(*[90] * 7)}, 30.0, read(), labels)
+    assert seen.words == "cpu (share of time in batches) 90 %, above 80 for 30 s"
+    assert condition(hot, {}, 30.0, read()).words == "too few readings of cpu for 30 s"
+
+
+def test_conditions_of_several_operators_hold_where_all_do():
+    assert joined([HOLDS, HOLDS]).state is State.FIRED
+    assert joined([HOLDS, NOT]).state is State.NOT_FIRED
+    assert joined([HOLDS, NOT, UNKNOWN]).state is State.INSUFFICIENT_DATA
+    assert joined([]).state is State.INSUFFICIENT_DATA
+
+
+# Guards
+
+
+@pytest.mark.parametrize(
+    ("since", "done_s", "phase"),
+    [
+        ("scale-out", {}, Phase.ACTING),
+        ("scale-out", {ScalingAction.OUT: 701.0}, Phase.PENDING),
+        ("scale-out", {ScalingAction.OUT: 700.0}, Phase.ACTING),
+        ("scale-out", {ScalingAction.IN: 999.0}, Phase.ACTING),  # a guard remembers its kind
+        ("scale-in", {ScalingAction.IN: 999.0}, Phase.PENDING),
+        ("scale-in", {ScalingAction.OUT: 999.0}, Phase.ACTING),
+    ],
+)
+@pytest.mark.parametrize("action", ["scale-out", "scale-in"])
+def test_a_guard_is_closed_for_so_long_after_an_action_of_its_kind(since, done_s, phase, action):
+    guarded = rule(action=action, unless=[{"since": since, "within": "5m"}])
+    found = judged(guarded, at=standing(done_s=done_s)).findings[0]
+    assert found.phase is phase
+    if phase is Phase.PENDING:
+        assert found.reason is Reason.COOLING_DOWN
+        assert f"a {since} was" in found.words
+
+
+def test_of_several_guards_all_must_be_open():
+    guarded = rule(unless=[{"since": "scale-out", "within": "1m"}, {"since": "scale-in", "within": "5m"}])
+    assert judged(guarded, at=standing(done_s={ScalingAction.IN: 800.0})).replicas is None
+    assert (
+        judged(guarded, at=standing(done_s={ScalingAction.IN: 700.0, ScalingAction.OUT: 940.0})).replicas == 5
+    )
+
+
+def test_a_guard_delays_a_rule_that_goes_on_to_hold_and_in_mode_edge_forgets_it():
+    guarded = rule(unless=[{"since": "scale-out", "within": "5m"}])
+    for mode, later in (("rearm", 5), ("edge", None)):
+        closed = judged(guarded, at=standing(done_s={ScalingAction.OUT: 900.0}), mode=mode)
+        assert closed.replicas is None
+        assert closed.held == {"r"}
+        opened = standing(now_s=1200.0, done_s={ScalingAction.OUT: 900.0}, held=closed.held)
+        assert judged(guarded, at=opened, mode=mode).replicas == later
+
+
+# Edges
+
+
+def test_in_mode_edge_a_rule_acts_as_its_conditions_begin_to_hold():
+    first = judged(rule(), mode="edge")
+    assert first.replicas == 5
+    again = judged(rule(), at=standing(held=first.held), mode="edge")
+    assert (again.replicas, again.held) == (None, {"r"})
+    assert again.findings[0].words.endswith("and did so before")
+    # For want of readings nothing changes; only that it does not hold makes a new beginning.
+    unknown = judged(rule(), seen=UNKNOWN, at=standing(held=again.held), mode="edge")
+    assert unknown.held == {"r"}
+    off = judged(rule(), seen=NOT, at=standing(held=unknown.held), mode="edge")
+    assert off.held == frozenset()
+    assert judged(rule(), at=standing(held=off.held), mode="edge").replicas == 5
+
+
+def test_without_readings_a_rule_does_nothing():
+    found = judged(rule(), seen=UNKNOWN)
+    assert (found.replicas, found.findings[0].phase) == (None, Phase.INSUFFICIENT_DATA)
+
+
+# Bounds
+
+
+@pytest.mark.parametrize(
+    ("changes", "replicas", "block", "clamp"),
+    [
+        ({"by": {"absolute": 2}, "max": 8}, 6, 8, 8),
+        ({"by": {"absolute": 2}, "max": 8}, 7, None, 8),  # blocked at 7 for ever, or cut short
+        ({"by": {"absolute": 2}, "max": 8}, 8, None, None),
+        ({"by": {"absolute": 2}, "max": 3}, 5, None, None),  # above it already: the rule does not remove any
+        ({"by": {"absolute": 2}}, 7, None, 8),  # the operator's own limit bounds as well
+        ({"by": {"relative": 2}, "max_factor": 3}, 4, None, 6),  # 3 x 2 that it had first
+        ({"by": {"relative": 2}, "max_factor": 1.9}, 2, None, 3),  # 3.8: 3 at most
+        ({"action": "scale-in", "by": {"absolute": 2}, "min": 1}, 5, 3, 3),  # no upper bound by mistake
+        ({"action": "scale-in", "by": {"absolute": 2}, "min": 4}, 5, None, 4),
+        (
+            {"action": "scale-in", "by": {"absolute": 2}, "min": 1},
+            2,
+            1,
+            1,
+        ),  # at least one comes before the bound
+        ({"action": "scale-in", "by": {"absolute": 2}, "min_factor": 1.4}, 4, None, 3),  # 2.8: 3 at least
+        ({"action": "scale-in", "by": {"absolute": 2}, "min": 6}, 5, None, None),
+        # 1.1 x 10 is 11, and not a hair more
+        ({"action": "scale-in", "by": {"absolute": 1}, "min_factor": 1.1, "max": 99}, 12, 11, 11),
+    ],
+)
+def test_bounds_block_or_cut_short(changes, replicas, block, clamp):
+    at = standing(initial=10 if replicas > 8 else 2)
+    assert resized(rule(**changes), replicas, at, read()) == block
+    assert resized(rule(**changes), replicas, at, read(bounds="clamp")) == clamp
+
+
+def test_the_limits_of_the_operator_bound_a_rule_below_as_well():
+    shrinks = rule(action="scale-in", by={"absolute": 3})
+    at = standing(replicas=4, limits={"min_replicas": 2})
+    found = judged(shrinks, at=at).findings[0]
+    assert (found.phase, found.reason) == (Phase.PENDING, Reason.AT_MIN_REPLICAS)
+    assert judged(shrinks, at=at, bounds="clamp").replicas == 2
+
+
+def test_a_rule_at_its_bound_says_so():
+    found = judged(rule(max=4)).findings[0]
+    assert (found.phase, found.reason) == (Phase.PENDING, Reason.AT_MAX_REPLICAS)
+    assert found.words == "r: it holds; but a bound forbids +1 at 4 replicas"
+
+
+def test_what_would_change_nothing_is_no_action():
+    found = judged(rule(by={"exact": 3}))
+    assert (found.replicas, found.findings[0].phase) == (None, Phase.IDLE)
+
+
+# Which rule counts
+
+
+def test_to_add_comes_before_to_remove():
+    found = judged(rule(action="scale-in", by={"absolute": 3}), rule(name="out"))
+    assert found.replicas == 5
+    assert [each.rule.name for each in found.acting] == ["out"]
+
+
+@pytest.mark.parametrize(("arbitration", "replicas"), [("largest", 6), ("first", 5), ("sum", 7)])
+@pytest.mark.parametrize("action", ["scale-out", "scale-in"])
+def test_of_several_that_would_act_the_largest_counts_or_the_first_or_all(arbitration, replicas, action):
+    rules = [rule(name=name, action=action, by={"absolute": by}) for name, by in (("a", 1), ("b", 2))]
+    found = judged(*rules, arbitration=arbitration)
+    assert found.replicas == (replicas if action == "scale-out" else 8 - replicas)
+
+
+def test_all_in_turn_keep_their_bounds():
+    rules = [rule(name="a", by={"absolute": 2}, max=6), rule(name="b", by={"absolute": 1}, max=6)]
+    assert judged(*rules, arbitration="sum").replicas == 6
+
+
+def test_an_operators_own_rules_come_before_those_of_all():
+    rules = distinct(
+        [rule(operator="*", name="all"), rule(name="own"), rule(operator="other", name="others")]
+    )
+    assert [each.name for each in ranked(rules, "op")] == ["own", "all"]
+    found = judged(*rules, arbitration="first")
+    assert [each.rule.name for each in found.acting] == ["own"]
+
+
+def test_a_policy_without_rules_changes_nothing():
+    found = judged()
+    assert (found.replicas, found.findings, found.held) == (None, (), frozenset())

@@ -1,0 +1,164 @@
+"""The tests of the thesis on SEEP, sections 5.2.2 to 5.2.7, on a fluid: what must come out follows from arithmetic.
+
+Reports come every 5 s from 0 s on; changes take no time.
+"""
+
+import pytest
+from fluid import constant, peaks, run
+
+from testbed.baselines.rules import (
+    PolicyRules,
+    above,
+    absolute,
+    below,
+    metric,
+    minutes,
+    nodes,
+    operator,
+    seconds,
+    tuples,
+)
+from testbed.baselines.rules.model import Rule
+
+MODES = pytest.mark.parametrize("mode", ["rearm", "edge"])
+
+
+def backlog_rule(*, by: int, most: int, name: str = "op") -> Rule:
+    return (
+        PolicyRules()
+        .rule("queue length is above 300 for 30 seconds")
+        .scale_out(operator(name))
+        .by(absolute(by))
+        .never_above(nodes(most))
+        .when(metric("queue-length"))
+        .is_(above(tuples(300)))
+        .for_at_least(seconds(30))
+        .no_scale_out_since(minutes(5))
+        .build()
+    )
+
+
+def peak_rules(hysteresis_s: float | None = None) -> list[Rule]:
+    rules = PolicyRules()
+    out = rules.rule("out").scale_out(operator("op")).by(absolute(2)).never_above(nodes(3))
+    out.when(metric("queue-length")).is_(above(tuples(100))).for_at_least(seconds(5)).build()
+    back = rules.rule("in").scale_in(operator("op")).by(absolute(2)).never_below(nodes(1))
+    back.when(metric("queue-length")).is_(below(tuples(1))).for_at_least(seconds(5))
+    if hysteresis_s is not None:
+        back.no_scale_out_since(seconds(hysteresis_s))
+    back.build()
+    return list(rules.rules)
+
+
+@MODES
+def test_5_2_2_one_replica_more_keeps_up_but_drains_nothing(mode):
+    # 10 - 5 rows/s: 300 at 60 s, above it from the report at 65 s on, for 30 s (half open) at 90 s: 450 rows.
+    found = run([backlog_rule(by=1, most=2)], constant(10), 5, seconds=600, mode=mode)
+    assert found.changes == [(90, 1, 2)]
+    assert {rows for at_s, rows in found.queue.items() if at_s >= 90} == {450}
+
+
+@MODES
+def test_5_2_3_two_replicas_more_drain_the_backlog(mode):
+    # 450 rows at 15 - 10 rows/s: 90 s more.
+    found = run([backlog_rule(by=2, most=3)], constant(10), 5, seconds=600, mode=mode)
+    assert found.changes == [(90, 1, 3)]
+    assert max(found.queue.values()) == 450
+    assert found.empty_at_s() == 180
+
+
+@MODES
+def test_5_2_3_takes_longer_where_the_backlog_stays_with_the_first_replica(mode):
+    # It keeps a third of the input: 450 rows at 5 - 10/3 rows/s are 270 s more.
+    found = run([backlog_rule(by=2, most=3)], constant(10), 5, seconds=600, shared=False, mode=mode)
+    assert found.changes == [(90, 1, 3)]
+    assert found.empty_at_s() == 360
+
+
+@MODES
+def test_5_2_4_only_the_bottleneck_grows(mode):
+    rules = [backlog_rule(by=2, most=3, name="first"), backlog_rule(by=2, most=3, name="second")]
+    assert run(rules, constant(10), 20, seconds=600, name="first", mode=mode).changes == []
+    # The first hands all 10 rows/s on.
+    assert run(rules, constant(10), 5, seconds=600, name="second", mode=mode).changes == [(90, 1, 3)]
+
+
+@MODES
+def test_5_2_5_short_peaks_move_nothing(mode):
+    rules = PolicyRules()
+    rule = rules.rule().scale_out(operator("op")).by(absolute(2)).never_above(nodes(3))
+    rule.when(metric("queue-length")).is_(above(tuples(10000))).for_at_least(seconds(60)).build()
+    found = run(rules.rules, peaks(10, 20, 5, 60), 10, seconds=600, mode=mode)
+    assert found.changes == []
+    # 5 s x 10 rows/s a peak, and between peaks the input is what one replica does.
+    assert [found.queue[at_s] for at_s in (5.0, 60.0, 65.0, 125.0)] == [50, 50, 100, 150]
+
+
+@MODES
+def test_5_2_6_the_size_follows_the_peaks(mode):
+    # 10 rows/s more than one does: 150 at 15 s. Three do 30: 100 at 20 s, and 0 at 25 s, as the input is 10 again.
+    found = run(peak_rules(), peaks(10, 20, 20, 60), 10, seconds=180, allow_single_sample=True, mode=mode)
+    assert found.changes == [
+        (15, 1, 3),
+        (25, 3, 1),
+        (75, 1, 3),
+        (85, 3, 1),
+        (135, 1, 3),
+        (145, 3, 1),
+    ]
+    assert max(found.queue.values()) == 150
+
+
+@MODES
+def test_5_2_6_goes_back_later_where_the_backlog_stays_with_the_first_replica(mode):
+    # 150 at 15 s; 20/3 - 10 rows/s until 20 s: 133.3; then 10/3 - 10: 0 at 40 s.
+    found = run(
+        peak_rules(), peaks(10, 20, 20, 60), 10, seconds=50, allow_single_sample=True, shared=False, mode=mode
+    )
+    assert found.changes == [(15, 1, 3), (40, 3, 1)]
+
+
+def test_5_2_6_with_a_guard_of_60_s_goes_back_late_into_the_next_peak():
+    # Guards open 60 s after 15 s: 75 s, where a peak begun at 60 s leaves 50 rows by 80 s; the next one adds to them.
+    found = run(peak_rules(60), peaks(10, 20, 20, 60), 10, seconds=200, allow_single_sample=True)
+    assert found.changes == [(15, 1, 3), (75, 3, 1), (130, 1, 3), (190, 3, 1)]
+    assert max(found.queue.values()) == 150
+
+
+def test_5_2_7_goes_back_after_five_minutes():
+    found = run(peak_rules(300), peaks(10, 20, 20, 60), 10, seconds=420, allow_single_sample=True)
+    assert found.changes == [(15, 1, 3), (315, 3, 1), (370, 1, 3)]
+    assert max(found.queue.values()) == 150
+
+
+@pytest.mark.parametrize("guard_s", [60, 300])
+def test_an_edge_that_meets_a_closed_guard_is_lost_word_for_word(guard_s):
+    # The queue is empty from 25 s on; in mode edge that happens once, while the guard is closed.
+    found = run(
+        peak_rules(guard_s), peaks(10, 20, 20, 60), 10, seconds=900, allow_single_sample=True, mode="edge"
+    )
+    assert found.changes == [(15, 1, 3)]
+
+
+@MODES
+def test_two_reports_that_agree_come_a_period_later(mode):
+    # As 5.2.6, but the reports at 15 s and 20 s (200 rows, no longer drained) must both exceed 100.
+    found = run(peak_rules(), peaks(10, 20, 20, 60), 10, seconds=60, mode=mode)
+    assert found.changes[0] == (20, 1, 3)
+
+
+@MODES
+def test_a_strict_time_is_seen_in_full(mode):
+    # From the report at 65 s to that at 95 s.
+    found = run([backlog_rule(by=1, most=2)], constant(10), 5, seconds=600, mode=mode, strict=True)
+    assert found.changes == [(95, 1, 2)]
+
+
+def test_rearmed_rules_go_on_step_by_step_and_edges_act_once():
+    # 40 - 5 rows/s: above 10 from 5 s on, and never below again with up to 4 replicas.
+    rules = PolicyRules()
+    rule = rules.rule().scale_out(operator("op")).by(absolute(1)).never_above(nodes(4))
+    rule.when(metric("queue-length")).is_(above(10)).for_at_least(seconds(30)).build()
+    # Conditions must hold for 30 s again: from the report after the change, 30 s less the tenth that may lack.
+    assert run(rules.rules, constant(40), 5, seconds=600).changes == [(30, 1, 2), (65, 2, 3), (100, 3, 4)]
+    assert run(rules.rules, constant(40), 5, seconds=600, mode="edge").changes == [(30, 1, 2)]

@@ -1,0 +1,165 @@
+"""AuTraScale+: what it remembers from step to step, and what it does where figures are missing."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from edge import known, observe, workflow
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from trials import CHAIN, World, alone, op, policy, seen, word_count
+
+from gesscale.model.decision import Reason, Verdict
+from gesscale.model.observation import MissingReading
+from testbed.baselines.autrascale.memo import AutrascaleMemo, LatencySample, RateCheck, RateModel
+
+NAN = math.nan
+
+
+# What is remembered
+
+
+def test_planning_again_on_one_observation_gives_the_same_and_adds_nothing():
+    world = alone(350.0).run(5)
+    chosen, last = (
+        policy(),
+        observe(seen("op", 1, offered=350.0, throughput=100.0, busy=1.0, at_s=360.0, waiting=90_000.0)),
+    )
+    first = chosen.analyze(last, known(memos=world.memos))["op"]
+    again = chosen.analyze(last, known(memos={"op": first.memo}))["op"]
+    assert (again.verdict, again.desired_replicas, again.detail) == (Verdict.MORE, 4, first.detail)
+    assert again.memo is None
+
+
+@pytest.mark.parametrize(
+    "memo",
+    [
+        "",
+        "{}",
+        "[1]",
+        '{"policy": "ds2", "at_s": 1.0}',
+        '{"policy": "autrascale", "at_s": 300.0, "wanted": "nonsense"}',
+    ],
+)
+def test_a_memo_that_is_no_memo_begins_anew(memo):
+    world = alone(350.0, replicas=3).run(5)
+    world.memos = {"op": memo}
+    world.run(1)
+    assert world.course[-1] == (3,)
+    assert world.memo.since_s == 360.0
+
+
+def test_a_memo_of_other_operators_begins_anew():
+    world = word_count().run(8)
+    old = world.memos["a"]
+    shorter = alone(350.0, replicas=3)
+    shorter.at_s, shorter.memos = world.at_s, {"op": old}
+    shorter.run(1)
+    assert shorter.memo.operators == ("op",)
+
+
+def test_an_order_that_was_not_carried_out_is_given_again_and_then_given_up():
+    world = alone(350.0).run(5)
+    orders = []
+    for _ in range(12):
+        world.replicas["op"] = 1
+        world.step()
+        orders.append(world.replicas["op"])
+    assert orders[:5] == [4] * 5  # until the stabilisation time is over
+    world.run(30)
+    assert world.course[-1] in {(1,), (4,)}
+
+
+def test_the_memo_is_bounded():
+    flow = workflow(*(op(f"o{index}") for index in range(50)))
+    world = World(
+        policy(flow), lambda _: 350.0, lambda _, count: 100.0 * count, dict.fromkeys(flow.operators, 4)
+    )
+    world.run(1)
+    samples = tuple(LatencySample(replicas=(n,) * 50, latency_s=1.0, sustained=True) for n in range(1, 25))
+    models = tuple(RateModel(rate=100.0 * n, samples=samples, batches_s=(1.234,) * 50) for n in range(1, 9))
+    checks = tuple(
+        RateCheck(at_s=60.0 * n, rate=1e5 / 3, throughput=1e5 / 3, latency_s=1 / 3, waiting_s=1 / 3)
+        for n in range(60)
+    )
+    full = world.memo.but(models=models, checks=checks)
+    assert len(full.model_dump_json()) > 32 * 1024
+    text = full.bounded()
+    assert len(text) <= 32 * 1024
+    assert AutrascaleMemo.model_validate_json(text).models[0].rate == 100.0
+
+
+# What is missing
+
+
+def test_one_operator_that_is_not_seen_keeps_all_as_they_are():
+    whole = [seen(name, 1, offered=900.0, throughput=100.0, busy=1.0, at_s=600.0) for name in ("a", "b", "c")]
+    found = policy(CHAIN).analyze(
+        observe(*whole, missing_readings=(MissingReading(operator="d", detail="gone"),)), known()
+    )
+    assert {item.verdict for name, item in found.items() if name != "d"} == {Verdict.SAME}
+    assert found["a"].reason is Reason.METRICS_MISSING
+    assert "there are no figures of d" in found["a"].detail
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [
+        {"input_rows_per_s": None},
+        {"input_rows_per_s": NAN},
+        {"throughput_rows_per_s": NAN},
+    ],
+)
+def test_figures_that_are_no_numbers_change_nothing(missing):
+    bad = replace(seen("op", 3, offered=100.0, throughput=100.0, busy=0.3, at_s=600.0), **missing)
+    found = policy().analyze(observe(bad), known())["op"]
+    assert (found.verdict, found.reason) == (Verdict.SAME, Reason.METRICS_MISSING)
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [{"backlog_rows": None}, {"backlog_rows": NAN}, {"trigger_s": None}, {"warm_batches": (), "batches": ()}],
+)
+def test_what_is_not_told_is_done_without(missing):
+    world = alone(350.0)
+    analyze = world.policy.analyze
+
+    class Blind:
+        workflow = world.policy.workflow
+
+        def analyze(self, observation, knowledge):
+            poorer = {name: replace(item, **missing) for name, item in observation.readings.items()}
+            return analyze(replace(observation, readings=poorer), knowledge)
+
+    world.policy = Blind()
+    assert world.run(30).tried[:2] == [(1,), (4,)]
+
+
+FIGURES = st.sampled_from([0.0, 1.0, 50.0, 400.0, 1e9, -1.0, NAN, math.inf]) | st.none()
+
+
+NEGATIVE = [(0.0, 0.0, 0.0), (1.0, -1.0, None), (None, 400.0, None), (1.0, -1.0, None)]
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(FIGURES, FIGURES, FIGURES), min_size=8, max_size=12))
+@example(
+    [*NEGATIVE, *[(None, None, None)] * 3, (None, 1.0, 0.0)]
+)  # a negative rate was the best of the tried
+def test_no_figures_make_it_raise_or_leave_the_limits(reported):
+    chosen, memos, replicas = policy(processing_latency=6.0), {}, 2
+    for index, (offered, throughput, waiting) in enumerate(reported):
+        at_s = 300.0 * (index + 1)
+        made = seen("op", replicas, offered=100.0, throughput=100.0, busy=0.5, at_s=at_s)
+        poor = replace(
+            made,
+            input_rows_per_s=offered,
+            throughput_rows_per_s=0.0 if throughput is None else throughput,
+            backlog_rows=waiting,
+        )
+        found = chosen.analyze(observe(poor), known(memos=memos))["op"]
+        if found.memo is not None:
+            memos["op"] = found.memo
+        if found.desired_replicas is not None:
+            assert 1 <= found.desired_replicas <= 8
+            replicas = found.desired_replicas

@@ -1,0 +1,240 @@
+"""The pure parts of AuTraScale+: scores, expected improvement, Gaussian processes, the search, backlog targets."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from edge import batches, operator, reading, workflow
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gesscale.analyze.latency import batch_s, longest_path_s, passage_s, waiting_s
+from testbed.baselines.autrascale.analysis.backlog import target_throughput
+from testbed.baselines.autrascale.analysis.benefit import acceptable, benefit
+from testbed.baselines.autrascale.analysis.gaussian_process import (
+    GaussianProcess,
+    shared_deviation,
+    transferred,
+)
+from testbed.baselines.autrascale.analysis.improvement import expected_improvement
+from testbed.baselines.autrascale.analysis.search import most_promising
+from testbed.baselines.autrascale.analysis.space import SearchSpace
+
+WORD_COUNT, YAHOO = (3, 4, 12, 10), (4, 2, 1, 1, 34)
+
+
+# Scores
+
+
+@pytest.mark.parametrize(
+    ("replicas", "least", "score"),
+    [
+        # V-C prints these scores; the latency was met, so alpha + (1 - alpha) * mean(least / replicas) tells alpha.
+        ((7, 8, 12, 38), WORD_COUNT, 0.9096),
+        ((4, 2, 1, 1, 40), YAHOO, 0.994),
+        ((22, 2, 1, 1, 36), YAHOO, 0.965),
+    ],
+)
+def test_scores_of_the_paper_at_alpha_0_8(replicas, least, score):
+    assert benefit(replicas, least, 0.1, 0.2, 0.8) == pytest.approx(score, abs=1e-3)
+
+
+def test_latency_counts_as_far_as_it_misses_the_target():
+    # 242 ms of 180 at the first of these: 0.8 * 0.7438 + 0.2 * 0.548 = 0.7046; the paper prints both 242 and 0.9096.
+    assert benefit((7, 8, 12, 38), WORD_COUNT, 0.242, 0.18, 0.8) == pytest.approx(0.7046, abs=1e-3)
+    assert benefit(WORD_COUNT, WORD_COUNT, 0.18, 0.18, 0.8) == 1.0
+    assert benefit(WORD_COUNT, WORD_COUNT, 9.0, math.inf, 0.8) == 1.0
+    assert benefit((1, 1), (2, 2), 1.0, 1.0, 0.8) == 1.0  # fewer than the least is no merit
+
+
+def test_a_score_of_0_9_accepts_twice_the_least():
+    assert acceptable(0.8, 1.0) == pytest.approx(0.9)
+    assert benefit((2, 4), (1, 2), 1.0, 1.0, 0.8) == pytest.approx(0.9)
+
+
+# Expected improvement
+
+
+def test_expected_improvement_of_the_specification():
+    # K = .9 - .85 - .01 = .04, Z = .8: .04 * .788145 + .05 * .289692 = .046010
+    found = expected_improvement(np.array([0.9]), np.array([0.05]), 0.85, 0.01)
+    assert found[0] == pytest.approx(0.046010, abs=1e-6)
+
+
+def test_nothing_is_expected_of_what_is_known():
+    assert expected_improvement(np.array([0.99]), np.array([0.0]), 0.85, 0.01)[0] == 0.0
+
+
+@given(st.floats(-2, 2), st.floats(1e-6, 2), st.floats(-2, 2))
+def test_improvements_are_never_below_0_nor_below_the_sure_gain(mean, deviation, best):
+    found = expected_improvement(np.array([mean]), np.array([deviation]), best, 0.0)[0]
+    assert found >= max(0.0, mean - best) - 1e-9
+
+
+# Gaussian processes
+
+
+def scored(space, count=10):
+    points = space.bootstrap(6)[:count]
+    return points, np.array([benefit(p, space.least, 1.0, 1.0, 0.8) for p in points])
+
+
+def test_a_process_passes_through_its_samples_and_is_unsure_elsewhere():
+    space = SearchSpace(WORD_COUNT, (40,) * 4)
+    points, scores = scored(space)
+    process = GaussianProcess.fitted(space.scaled(points), scores, seed=0)
+    mean, deviation = process(space.scaled([*points, (20, 6, 38, 15)]))
+    assert mean[:-1] == pytest.approx(scores, abs=0.01)
+    assert deviation[-1] > 2 * deviation[:-1].max()
+
+
+def test_the_same_samples_give_the_same_process():
+    space = SearchSpace((1, 1), (8, 8))
+    points, scores = scored(space)
+    found = [
+        GaussianProcess.fitted(space.scaled(points), scores, seed=3)(space.scaled(space.all())) for _ in "12"
+    ]
+    assert np.array_equal(found[0], found[1])
+
+
+@pytest.mark.parametrize("scores", [[0.8], [0.8, 0.8, 0.8]])
+def test_few_or_equal_samples_are_no_fault(scores):
+    space = SearchSpace((1,), (8,))
+    points = space.all()[: len(scores)]
+    mean, deviation = GaussianProcess.fitted(space.scaled(points), np.array(scores), seed=0)(
+        space.scaled([(8,)])
+    )
+    assert math.isfinite(mean[0])
+    assert deviation[0] >= 0
+
+
+def test_deviations_are_shared_by_the_number_of_samples():
+    # a = 1, 3 new samples, 12 old: beta = 3 / 15 = .2; .1^.2 * .05^.8 = .057435
+    assert float(shared_deviation(np.array(0.1), np.array(0.05), 0.2)) == pytest.approx(0.057435, abs=1e-6)
+
+
+def test_another_rate_is_learnt_from_what_its_samples_leave_unexplained():
+    # The old rate's scores fall from 1 by 0.05 a replica; at the new rate all are 0.1 lower, seen at two replicas.
+    space = SearchSpace((1,), (8,))
+    old = GaussianProcess.fitted(space.scaled(space.all()), 1 - 0.05 * np.arange(8), seed=0)
+    few = [(1,), (5,)]
+    belief = transferred(old, 8, space.scaled(few), np.array([0.9, 0.7]), seed=0)
+    mean, _ = belief(space.scaled([(3,), (8,)]))
+    assert mean == pytest.approx([0.8, 0.55], abs=0.02)
+
+
+# The search
+
+
+def test_bootstrap_samples_are_uniform_ones_and_one_hot_ones():
+    # From the greatest of the least, 12, to 40 in 5 intervals of 5.6: 12, 17.6, 23.2, 28.8, 34.4, 40, rounded.
+    uniform = [(level,) * 4 for level in (12, 18, 23, 29, 34, 40)]
+    one_hot = [(40, 4, 12, 10), (3, 40, 12, 10), (3, 4, 40, 10), (3, 4, 12, 40)]
+    assert list(SearchSpace(WORD_COUNT, (40,) * 4).bootstrap(6)) == [*uniform, *one_hot]
+
+
+def test_bootstrap_samples_are_distinct_and_within_their_limits():
+    # M = 35 of V-C: only 7 values lie between 34 and 40.
+    assert len(SearchSpace(YAHOO, (40,) * 5).bootstrap(35)) == 7 + 5
+    assert SearchSpace((2,), (2,)).bootstrap(6) == ((2,),)
+    assert SearchSpace((1, 2), (3, 6)).bootstrap(2) == ((2, 2), (3, 6), (3, 2), (1, 6))
+
+
+def test_what_was_tried_is_not_proposed_again():
+    space = SearchSpace((1,), (3,))
+    tried = [((1,), 0.9), ((2,), 0.8)]
+    process = GaussianProcess.fitted(space.scaled([(1,), (2,)]), np.array([0.9, 0.8]), seed=0)
+    rng = np.random.default_rng(0)
+    assert most_promising(space, process, tried, margin=0.01, rng=rng) == (3,)
+    assert most_promising(space, process, [*tried, ((3,), 0.7)], margin=0.01, rng=rng) is None
+
+
+def hill(space, top):
+    """Return a belief that is sure: the nearer to the top the better."""
+    peak = space.scaled([top])
+
+    def belief(points):
+        return -np.square(points - peak).sum(axis=1), np.full(len(points), 1e-9)
+
+    return belief
+
+
+@settings(max_examples=10)
+@given(st.lists(st.integers(1, 40), min_size=4, max_size=4).map(tuple))
+def test_a_large_space_is_climbed_to_its_top(top):
+    # 40^4 = 2.56 million configurations: some are drawn, then steps of one replica lead upward.
+    space = SearchSpace((1,) * 4, (40,) * 4)
+    rng = np.random.default_rng(1)
+    start = (41 - top[0], *top[1:]) if top[0] != 41 - top[0] else (1, 1, 1, 1)
+    best = float(hill(space, top)(space.scaled([start]))[0][0])
+    found = most_promising(space, hill(space, top), [(start, best)], margin=0.0, rng=rng)
+    assert top in (found, start)
+
+
+def test_a_small_space_is_looked_through():
+    space = SearchSpace((1, 1), (8, 8))
+    found = most_promising(
+        space, hill(space, (7, 2)), [((1, 1), -1.0)], margin=0.0, rng=np.random.default_rng(0)
+    )
+    assert found == (7, 2)
+
+
+# Backlogs
+
+
+def test_backlog_target_of_the_specification():
+    # 40,000 * (.5 - .2) = 12,000 rows may wait; 5,988,000 in 360 s are 16,633.3 rows/s more than the input.
+    terms = {"latency_s": 0.2, "event_target_s": 0.5, "limit_s": 360.0}
+    assert target_throughput(40_000, 6e6, **terms) == pytest.approx(56_633.33, abs=0.01)
+    # 60 s without output: 2.4 million more rows, in 300 s: 8,388,000 / 300 = 27,960.
+    assert target_throughput(40_000, 6e6, **terms, downtime_s=60.0) == pytest.approx(67_960.0)
+
+
+def test_there_is_no_target_where_nothing_is_to_be_eaten_or_no_time_is_left():
+    terms = {"latency_s": 0.2, "event_target_s": 0.5, "limit_s": 360.0}
+    assert target_throughput(40_000, 12_000, **terms) is None
+    assert target_throughput(40_000, 12_001, **terms) is not None
+    # A change of 10 s leaves 400,000 rows more: no reason for another one.
+    assert target_throughput(40_000, 412_000, **terms, downtime_s=10.0) is None
+    assert target_throughput(40_000, 6e6, **terms, downtime_s=360.0) is None
+
+
+# Latencies
+
+
+def test_latencies_add_up_along_the_longest_path():
+    flow = workflow(
+        operator("a"),
+        operator("b", upstream=("a",)),
+        operator("c", upstream=("a",)),
+        operator("d", upstream=("b", "c")),
+    )
+    assert longest_path_s(flow, {"a": 1.0, "b": 5.0, "c": 2.0, "d": 10.0}) == 16.0
+
+
+def test_a_row_waits_for_half_of_an_interval_and_then_for_its_batch():
+    assert passage_s(4.0, 10.0) == 9.0
+    assert passage_s(12.0, 10.0) == 18.0  # a batch that takes longer than its interval is the interval
+    assert passage_s(4.0, None) == 6.0
+
+
+def test_batches_that_eat_a_backlog_count_as_those_without():
+    # 20 rows/s in intervals of 2 s are 40 rows; batches of 100 take 4 s, so 40 rows take 1.6.
+    warm = batches(("hub",), at_s=1000.0, rows=100, seconds=4.0)
+    assert batch_s(reading(throughput=25.0, offered=20.0, warm_batches=warm)) == pytest.approx(1.6)
+    assert batch_s(reading(throughput=25.0, offered=50.0, warm_batches=warm)) == 4.0
+    untold = replace(reading(throughput=25.0, warm_batches=warm), input_rows_per_s=None)
+    assert batch_s(untold) == 4.0
+
+
+def test_batches_of_an_idle_operator_take_no_time():
+    assert batch_s(replace(reading(), throughput_rows_per_s=0.0)) == 0.0
+    assert batch_s(reading(warm_batches=(), batches=())) == 0.0
+
+
+def test_rows_wait_as_long_as_it_takes_to_offer_them():
+    assert waiting_s(reading(offered=200.0, backlog=1000.0)) == 5.0
+    assert waiting_s(reading(offered=0.0, throughput=100.0, backlog=1000.0)) == 10.0
+    assert waiting_s(reading(offered=0.0, throughput=0.0, backlog=1000.0)) == 0.0
+    assert waiting_s(replace(reading(), backlog_rows=None)) is None

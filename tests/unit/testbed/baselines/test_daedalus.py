@@ -1,0 +1,339 @@
+"""Daedalus: what it wishes for, and what it remembers (Pfister et al., ICPE 2024)."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from edge import known, observe, operator, reading, workflow
+from pydantic import ValidationError
+
+from gesscale.errors import SettingsError
+from gesscale.model.decision import Reason, Verdict
+from gesscale.model.observation import Batch, NodeReading
+from gesscale.model.order import Order
+from gesscale.policies import card, policy_named
+from gesscale.settings.analyze import AnalyzeSettings
+from testbed.baselines.daedalus.analysis.capacities import Capacities, ObservedRate
+from testbed.baselines.daedalus.analysis.recovery import Downtimes
+from testbed.baselines.daedalus.analysis.regression import CpuRegression
+from testbed.baselines.daedalus.analysis.workload import History
+from testbed.baselines.daedalus.memo import DaedalusMemo
+from testbed.baselines.daedalus.settings import DaedalusSettings
+
+NODES = ("edge", "far", "hub", "mid", "near")
+FLOW = workflow(operator(max_replicas=5))
+LOOP_S = 60.0
+
+
+def policy(**settings):
+    return policy_named("daedalus", FLOW, AnalyzeSettings(daedalus=DaedalusSettings(**settings)))
+
+
+def seen(replicas, rate, *, at_s, cpu=0.5, processed=None, backlog=0.0, since_s=None, **changes):
+    """Return a reading of an operator to which `rate` rows/s were offered all along; its workers are alike."""
+    done = rate if processed is None else processed
+    since_s = at_s - 300.0 if since_s is None else since_s
+    placement = NODES[:replicas]
+    knowing = tuple(
+        Batch(
+            batch_id=int(ended_s),
+            ended_at_s=float(ended_s),
+            rows=int(10 * done),
+            seconds=5.0,
+            nodes=placement,
+            trigger_s=10.0,
+            offered_rows_total=rate * (ended_s - 5.0),
+            backlog_rows=backlog,
+        )
+        for ended_s in range(int(since_s), int(at_s) + 1, 10)
+    )
+    made = replace(
+        reading(placement, throughput=done, offered=rate, at_s=at_s, backlog=backlog),
+        batches=knowing,
+        by_node={
+            node: NodeReading(throughput_rows_per_s=done / replicas, cpu_share=cpu) for node in placement
+        },
+        trigger_s=10.0,
+    )
+    return replace(made, **changes)
+
+
+def step(now, memory=None, **settings):
+    return policy(**settings).analyze(observe(now), memory or known())["op"]
+
+
+def course(readings, memory=None, **settings):
+    """Return the analyses of one step after the other, each with the memory of the one before."""
+    memory = memory or known()
+    found = []
+    for now in readings:
+        found.append(step(now, memory, **settings))
+        memory = replace(memory, memos={"op": found[-1].memo} if found[-1].memo else memory.memos)
+    return found
+
+
+def steady(replicas, rate, *, steps=6, cpu=0.5, from_s=10_000.0, **changes):
+    return [seen(replicas, rate, at_s=from_s + LOOP_S * index, cpu=cpu, **changes) for index in range(steps)]
+
+
+def remembers(**changes):
+    """Return a memo at 10,000 s of three workers that do 200 rows/s each, steady for long."""
+    fields = {
+        "policy": "daedalus",
+        "at_s": 10_000.0,
+        "placement": NODES[:3],
+        "steady_from_s": 0.0,
+        "changed_s": 0.0,
+        "downtimes": Downtimes(out_s=30.0, in_s=15.0),
+        "capacities": Capacities(per_worker_rows_per_s=200.0),
+    }
+    return DaedalusMemo(**{**fields, **changes})
+
+
+def knowing(memo, *changes):
+    return known(memos={"op": memo.model_dump_json()}, orders={"op": changes})
+
+
+def change(at_s, replicas, downtime_s):
+    return Order(at_s=at_s, placement=NODES[:replicas], downtime_s=downtime_s)
+
+
+def memo_of(analysis):
+    return DaedalusMemo.model_validate_json(analysis.memo)
+
+
+# The beginning
+
+
+def test_nothing_is_wished_for_before_a_whole_window_of_steady_work():
+    # The first look is at 10,000 s; 120 s of warm-up and a window of 60 s later is 10,180 s.
+    found = course(steady(3, 300.0, steps=4))
+    assert [each.reason for each in found[:3]] == [Reason.MODEL_UNCALIBRATED] * 3
+    assert [each.desired_replicas for each in found[:3]] == [None] * 3
+    assert "180 s of steady work" in found[0].detail
+    assert found[3].desired_replicas is not None
+
+
+def test_the_first_wish_and_what_is_said_of_it():
+    # 100 rows/s each at 50 % CPU: 200 each. 2 do 400 for 300: 3,000 rows again and 15 s of 300 are 7,500, at 100/s 75 s
+    # and one more. One does less than 300.
+    last = course(steady(3, 300.0, steps=4))[-1]
+    assert (last.verdict, last.desired_replicas, last.reason) == (Verdict.FEWER, 2, Reason.UNDERUSED)
+    assert last.detail == (
+        "input 300 rows/s, at most 300 by a line; 3 do 600 by CPU; 2 recover in 91 s; 1: below the input: 2 wanted"
+    )
+
+
+def test_an_overloaded_operator_gets_what_the_load_and_its_backlog_need():
+    # 2 do 200 rows/s and 350 are offered; 20,000 rows wait. With 4: 20,000 + 3,500 + 30 x 350 = 34,000 at 50/s: 680 s.
+    # With 5: at 150/s 227 s and one, and 30 s.
+    last = course(steady(2, 350.0, steps=4, cpu=1.0, processed=200.0, backlog=20_000.0, saturated_share=1.0))[
+        -1
+    ]
+    assert (last.verdict, last.desired_replicas) == (Verdict.MORE, 5)
+    assert "4: no recovery within 600 s" in last.detail
+
+
+def test_where_no_number_suffices_it_is_max_replicas():
+    last = course(steady(2, 5000.0, steps=4, cpu=1.0, processed=200.0))[-1]
+    assert last.desired_replicas == 5
+    assert "no number passes; 1 to 5: below the input" in last.detail
+
+
+# What it learns
+
+
+def test_cpu_that_is_not_measured_is_the_time_in_batches_and_said_so():
+    last = course(steady(3, 300.0, steps=4, by_node={}, cpu_share=None, busy_share=0.5))[-1]
+    assert "3 do 600 by share of time in batches" in last.detail
+
+
+def test_skewed_workers_do_less_than_even_ones():
+    skewed = {
+        "edge": NodeReading(throughput_rows_per_s=150.0, cpu_share=0.5),
+        "far": NodeReading(throughput_rows_per_s=75.0, cpu_share=0.25),
+        "hub": NodeReading(throughput_rows_per_s=75.0, cpu_share=0.25),
+    }
+    last = course(steady(3, 300.0, steps=4, by_node=skewed))[-1]
+    assert "3 do 600" in last.detail  # at twice the load the hottest is full; even ones would do 900
+
+
+def test_a_job_that_is_full_below_100_percent_is_taken_as_it_is():
+    full = steady(2, 220.0, steps=12, cpu=0.8, processed=160.0, saturated_share=1.0)
+    learned = memo_of(course(full)[-1])
+    assert learned.full_cpu == pytest.approx(0.8, abs=0.001)
+    assert learned.capacities.seen[2].rows_per_s == pytest.approx(160, rel=0.01)
+    literal = memo_of(course(full, learn_full_cpu=False)[-1])
+    assert literal.capacities.seen[2].rows_per_s == pytest.approx(200)
+
+
+def test_after_a_change_workers_begin_anew_and_what_was_seen_stays():
+    line = CpuRegression(count=9, mean_cpu=0.5, mean_rate=100.0, square_cpu=1.0, product=200.0)
+    memo = remembers(
+        lines=dict.fromkeys(NODES[:3], line),
+        capacities=Capacities(
+            per_worker_rows_per_s=200.0, seen={4: ObservedRate(rows_per_s=700.0, at_s=9000.0)}
+        ),
+    )
+    after = memo_of(step(seen(4, 300.0, at_s=10_180.0), knowing(memo, change(10_000.0, 4, 40.0))))
+    assert after.lines == {}
+    assert after.capacities == memo.capacities
+    assert (after.placement, after.changed_s) == (NODES[:4], 10_000.0)
+    # 40 s without a batch, 10 s of them the trigger interval; then 120 s of warm-up and a window.
+    assert after.steady_from_s == 10_030
+    assert memo_of(step(seen(4, 300.0, at_s=10_209.0), knowing(after))).lines == {}
+    assert set(memo_of(step(seen(4, 300.0, at_s=10_210.0), knowing(after))).lines) == set(NODES[:4])
+
+
+def test_downtimes_are_learned_by_direction_once_for_each_change():
+    out = memo_of(step(seen(4, 300.0, at_s=10_240.0), knowing(remembers(), change(10_000.0, 4, 60.0))))
+    assert out.downtimes == Downtimes(out_s=36.0, in_s=15.0)  # 30 + 0.3 x (50 - 30)
+    again = step(seen(4, 300.0, at_s=10_300.0), knowing(out, change(10_000.0, 4, 60.0)))
+    assert memo_of(again).downtimes == out.downtimes
+    inward = memo_of(step(seen(2, 300.0, at_s=10_240.0), knowing(remembers(), change(10_000.0, 2, 35.0))))
+    assert inward.downtimes == Downtimes(out_s=30.0, in_s=18.0)  # 15 + 0.3 x (25 - 15)
+
+
+def test_workers_on_other_nodes_begin_anew_even_without_a_known_change():
+    memo = remembers(lines={"near": CpuRegression(count=3)}, placement=("far", "hub", "near"))
+    moved = memo_of(step(seen(3, 300.0, at_s=10_060.0), knowing(memo)))
+    assert (moved.lines, moved.steady_from_s) == ({}, 10_060.0)
+
+
+def test_the_last_recovery_is_told_beside_its_prediction():
+    before = remembers(
+        predicted_s=120.0,
+        normality={"count": 20, "mean": 0.0, "square": 0.0},
+        history=History(until_s=9990.0, offered_rows=300.0 * 9990.0, rows_per_s=(300.0,) * 20),
+    )
+    now = seen(4, 300.0, at_s=10_240.0, since_s=9900.0)
+    # Stopped at 10,000 s; the next batch ends at 10,100 s and does all that was offered meanwhile.
+    stopped = tuple(
+        replace(each, rows=33_000 if each.ended_at_s == 10_100 else each.rows)
+        for each in now.batches
+        if not 10_000 < each.ended_at_s < 10_100
+    )
+    found = step(replace(now, batches=stopped), knowing(before, change(10_000.0, 4, 100.0)))
+    # Bins end at 10,020, 10,050 and 10,080 without rows, and the one to 10,110 has too many.
+    assert "the last change took 110 s to recover from, 120 s predicted" in found.detail
+
+
+# Steps and memory
+
+
+def test_planning_again_on_one_observation_changes_nothing():
+    first = course(steady(3, 300.0, steps=5))
+    again = step(steady(3, 300.0, steps=5)[-1], known(memos={"op": first[-1].memo}))
+    assert again == first[-1]
+
+
+@pytest.mark.parametrize("memo", ["", "{}", "nonsense", '{"policy": "ds2", "at_s": 1}'])
+def test_a_memo_that_is_damaged_or_another_s_begins_anew(memo):
+    found = step(seen(3, 300.0, at_s=10_000.0), known(memos={"op": memo}))
+    assert (found.verdict, found.reason) == (Verdict.SAME, Reason.MODEL_UNCALIBRATED)
+
+
+def test_a_memo_from_the_future_begins_anew():
+    found = step(seen(3, 300.0, at_s=9000.0), knowing(remembers()))
+    assert found.reason is Reason.MODEL_UNCALIBRATED
+
+
+def test_a_memo_stays_below_32_kib_with_fifty_workers_and_a_full_history():
+    nodes = [f"node-{index:02}" for index in range(50)]
+    sums = np.random.default_rng(0).random(4)
+    line = CpuRegression(
+        count=10_000, mean_cpu=sums[0], mean_rate=1e5 * sums[1], square_cpu=sums[2], product=1e5 * sums[3]
+    )
+    memo = remembers(
+        placement=tuple(nodes),
+        lines=dict.fromkeys(nodes, line),
+        capacities=Capacities(
+            per_worker_rows_per_s=1e5 * sums[0],
+            seen={
+                count: ObservedRate(rows_per_s=1e5 * sums[1] * count, at_s=1.7e9) for count in range(1, 51)
+            },
+        ),
+        history=History(until_s=1.7e9, offered_rows=1e12 * sums[2], rows_per_s=(123_450.0,) * 720),
+        forecaster={"rows_per_s": (123_450.0,) * 60},
+    )
+    assert len(memo.model_dump_json()) < 32 * 1024
+
+
+def test_within_the_grace_nothing_changes_but_all_is_learned():
+    memory = knowing(remembers(placement=NODES[:5]), change(10_000.0, 5, 10.0))
+    found = step(seen(5, 300.0, at_s=10_120.0, since_s=9000.0), memory, **{"recent_rescale": 1.0})
+    assert (found.verdict, found.reason) == (Verdict.SAME, Reason.COOLING_DOWN)
+    assert memo_of(found).at_s == 10_120
+    later = step(seen(5, 300.0, at_s=10_180.0, since_s=9000.0), memory, **{"recent_rescale": 1.0})
+    assert later.verdict is Verdict.FEWER
+
+
+def test_soon_after_a_change_what_is_enough_stays():
+    memory = knowing(remembers(placement=NODES[:5]), change(10_000.0, 5, 10.0))
+    found = step(seen(5, 300.0, at_s=10_300.0), memory)
+    assert found.verdict is Verdict.SAME
+    assert "enough until the next look, 300 s after the last change" in found.detail
+
+
+def test_limits_of_the_operator_hold():
+    flow = workflow(operator(min_replicas=3, max_replicas=4))
+    chosen = policy_named("daedalus", flow, AnalyzeSettings())
+    few = chosen.analyze(observe(seen(4, 10.0, at_s=10_060.0)), knowing(remembers(placement=NODES[:4])))["op"]
+    assert (few.desired_replicas, few.verdict) == (3, Verdict.FEWER)
+    full = seen(3, 900.0, at_s=10_060.0, cpu=1.0, processed=600.0)
+    many = chosen.analyze(observe(full), knowing(remembers()))["op"]
+    assert many.desired_replicas == 4
+
+
+# What is missing
+
+
+def test_without_offered_rows_nothing_can_be_said():
+    for nothing in (None, math.nan):
+        found = step(seen(3, 300.0, at_s=10_060.0, input_rows_per_s=nothing), knowing(remembers()))
+        assert (found.verdict, found.reason) == (Verdict.SAME, Reason.METRICS_MISSING)
+        assert found.memo is None
+
+
+@pytest.mark.parametrize("backlog", [None, math.nan])
+def test_without_a_backlog_nothing_is_removed(backlog):
+    found = step(seen(3, 300.0, at_s=10_060.0, backlog_rows=backlog), knowing(remembers()))
+    assert (found.verdict, found.desired_replicas) == (Verdict.SAME, 3)
+
+
+def test_an_idle_operator_that_is_known_shrinks_to_one():
+    found = step(seen(3, 0.0, at_s=10_060.0, cpu=0.0), knowing(remembers()))
+    assert (found.verdict, found.desired_replicas) == (Verdict.FEWER, 1)
+    assert memo_of(found).capacities == remembers().capacities
+
+
+def test_an_operator_that_idles_from_the_start_is_left_alone():
+    assert {each.verdict for each in course(steady(3, 0.0, cpu=0.0))} == {Verdict.SAME}
+
+
+@pytest.mark.parametrize("figure", ["throughput_rows_per_s", "busy_share", "cpu_share", "saturated_share"])
+def test_figures_that_are_no_numbers_are_no_error(figure):
+    found = step(seen(3, 300.0, at_s=10_060.0, by_node={}, **{figure: math.nan}), knowing(remembers()))
+    json.loads(found.memo)
+    assert found.desired_replicas == 2
+
+
+# Building
+
+
+def test_without_statsmodels_the_policy_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(card, "find_spec", lambda _: None)
+    with pytest.raises(SettingsError, match=r"needs statsmodels: pip install '\.\[daedalus\]'"):
+        policy()
+
+
+def test_nodes_are_drawn_unless_the_nearest_are_asked_for():
+    assert not policy().latency_aware
+    assert policy_named("daedalus", FLOW, AnalyzeSettings(node_choice="nearest")).latency_aware
+
+
+def test_a_history_that_no_memo_can_hold_is_refused():
+    with pytest.raises(ValidationError, match="1000 steps together at most, got 2250"):
+        DaedalusSettings(step="10s")

@@ -1,0 +1,257 @@
+"""DRS: the fewest replicas for a latency by a network of queues, corrected by what is measured."""
+
+from dataclasses import replace
+
+import pytest
+from edge import batches, known, observe, operator, reading, workflow
+
+from gesscale.model.decision import Reason, Verdict
+from gesscale.model.observation import MissingReading, OperatorReading
+from gesscale.model.order import Order
+from gesscale.model.workflow import Operator, Workflow
+from gesscale.policies import policy_named
+from gesscale.settings.analyze import AnalyzeSettings
+from testbed.baselines.drs.policy import DrsMemo
+from testbed.baselines.drs.settings import DrsSettings
+
+
+def op(name: str, *upstream: str, most: int = 100, **limits: int) -> Operator:
+    return operator(name, upstream=upstream, max_replicas=most, **limits)
+
+
+def seen(
+    name: str = "op",
+    replicas: int = 2,
+    rows_per_s: float = 100.0,
+    *,
+    busy: float = 0.5,
+    batch_s: float | None = None,
+    **more: object,
+) -> OperatorReading:
+    """Return an operator with a batch every 2 s, which takes its busy share of them or the given time."""
+    placement = [f"n{index:02}" for index in range(replicas)]
+    seconds = 2.0 * busy if batch_s is None else batch_s
+    recent = batches(placement, at_s=1000.0, rows=int(2 * rows_per_s), seconds=seconds or 0.1)
+    return reading(
+        placement,
+        name=name,
+        throughput=rows_per_s,
+        **{"busy_share": busy, "warm_batches": recent, "batches": recent, **more},
+    )
+
+
+def analyses(flow: Workflow, *readings: OperatorReading, knowledge=None, missing_readings=(), **settings):
+    policy = policy_named("drs", flow, AnalyzeSettings(drs=DrsSettings(**settings)))
+    return policy.analyze(
+        observe(*readings, missing_readings=missing_readings), known() if knowledge is None else knowledge
+    )
+
+
+def sizes(flow: Workflow, *readings: OperatorReading, **more: object) -> dict[str, int | None]:
+    return {name: found.desired_replicas for name, found in analyses(flow, *readings, **more).items()}
+
+
+def remembering(item, **kept):
+    return known(memos={"op": item.memo}, **kept)
+
+
+ONE = workflow(op("op"))
+CHAIN = workflow(op("a"), op("b", "a"))
+
+# `seen()`: 100 rows/s on 2 replicas that are busy for half of the time: mu = 100, a = 1. A batch takes 1 s and a row
+# waits 1 s to be taken in: it takes 2.0 s. The model: shares of 100 rows, 100 x (1/100 + (1/3) / 100) = 4/3 s, which
+# is corrected by 1.0 / (4/3) = 3/4. With 3 replicas C = 1/11: 200/3 x (1/100 + (1/11) / 200) = 0.697 s.
+
+
+# Sizes
+
+
+def test_a_missed_latency_gets_the_fewest_replicas_that_promise_it():
+    # 1.9 - 1.0 = 0.9 s are left; 3/4 x 4/3 = 1.0 with two, 3/4 x 0.697 = 0.52 with three.
+    found = analyses(ONE, seen(), latency=1.9)["op"]
+    assert (found.verdict, found.reason, found.desired_replicas) == (Verdict.MORE, Reason.OVERLOADED, 3)
+    assert found.detail == (
+        "rows take 2.0 s, 1.9 s are allowed; 3 replicas promise 1.5 s; 100 rows/s come to it, a replica does 100: "
+        "3 wanted"
+    )
+
+
+def test_a_latency_that_is_met_changes_nothing():
+    assert sizes(ONE, seen(), latency=2.0) == {"op": 2}
+    assert sizes(ONE, seen(), latency=2.2) == {"op": 2}
+
+
+def test_without_a_target_batches_are_to_end_in_time():
+    # 1.5 x 2 s. Busy for 99 %: 1.98 + 1 s, which is met; a batch of 2.1 s takes 2.1 + 1.05.
+    assert sizes(ONE, seen(busy=0.99)) == {"op": 2}
+    assert sizes(ONE, seen(busy=0.99, batch_s=2.1))["op"] > 2
+
+
+def test_fewer_replicas_follow_where_they_would_do():
+    # 8 replicas, busy for an eighth: mu = 100, a = 1, a row takes 1.25 s. 0.9 x 3.0 - 1.0 = 1.7 s, two take 4/3.
+    found = analyses(ONE, seen(replicas=8, busy=0.125))["op"]
+    assert (found.verdict, found.desired_replicas) == (Verdict.FEWER, 2)
+    # Not below 1.7 s: half of 3.0 is above 1.25.
+    assert sizes(ONE, seen(replicas=8, busy=0.125), release_below_share=0.4) == {"op": 8}
+
+
+def test_the_correction_tells_what_the_model_does_not():
+    # A batch takes 1.8 s, 4/3 are predicted; 2.5 - 1 = 1.5 s are allowed. 1.35 x 0.697 = 0.94 with three.
+    late = seen(batch_s=1.8)
+    assert sizes(ONE, late, latency=2.5) == {"op": 3}
+    assert sizes(ONE, late, latency=2.5, correction=False) == {"op": 2}
+
+
+def test_with_rows_for_customers_only_the_correction_makes_sense_of_it():
+    # 1/100 + 1/300 = 0.0133 s are predicted, and 2.8 s measured: 210 times as much. 210 x 0.01045 = 2.19 with three.
+    late = seen(batch_s=1.8)
+    assert sizes(ONE, late, latency=2.5, customer="row") == {"op": 3}
+    assert sizes(ONE, late, latency=2.5, customer="row", correction=False) == {"op": 2}
+
+
+def test_observed_rates_understate_a_replica():
+    # It does 50 rows/s in all its time: a = 2 needs three, and is no reason to give any up.
+    assert sizes(ONE, seen(), latency=1.9, rates="observed")["op"] >= 3
+    assert sizes(ONE, seen(), latency=10.0, rates="observed") == {"op": 2}
+
+
+def test_a_slow_operator_is_found_behind_the_source_at_which_rows_wait():
+    # b does 143 rows/s at its limit with 2 replicas; 340 are offered: a = 4.76. Nothing is given up meanwhile.
+    source = seen("a", 9, 143.0, busy=0.38, offered=340.0, backlog=1e6)
+    wanted = sizes(CHAIN, source, seen("b", 2, 143.0, busy=1.0), latency=100.0)
+    assert wanted["a"] == 9
+    assert wanted["b"] >= 5
+
+
+def test_a_workflow_that_cannot_keep_up_leaves_the_others_alone():
+    flow = workflow(op("a"), op("b", "a", most=3))
+    source = seen("a", 9, 143.0, busy=0.38, offered=340.0, backlog=1e6)
+    found = analyses(flow, source, seen("b", 3, 143.0, busy=1.0))
+    assert {name: item.desired_replicas for name, item in found.items()} == {"a": 9, "b": 3}
+    assert "12 replicas would not keep up" in found["a"].detail
+
+
+def test_replicas_in_all_are_bounded():
+    found = sizes(CHAIN, seen("a", busy=0.9), seen("b", busy=0.9), latency=2.5, total_replicas=6)
+    assert sum(found.values()) == 6
+
+
+# What is missing
+
+
+def test_one_operator_that_is_not_seen_keeps_all_as_they_are():
+    gone = MissingReading(operator="b", detail="gone")
+    found = analyses(CHAIN, seen("a", 8, busy=0.1), missing_readings=(gone,))["a"]
+    assert (found.verdict, found.reason) == (Verdict.SAME, Reason.METRICS_MISSING)
+    assert found.detail == "there are no figures of b, and all operators are sized together"
+
+
+@pytest.mark.parametrize("rates", ["useful", "observed"])
+def test_a_source_that_does_not_tell_keeps_all_as_they_are(rates):
+    silent = seen("a", 8, busy=0.1, input_rows_per_s=None)
+    found = analyses(CHAIN, silent, seen("b", 8, busy=0.1), rates=rates)
+    assert {item.reason for item in found.values()} == {Reason.METRICS_MISSING}
+    assert found["b"].detail == "what comes to a is not known, and all operators are sized together"
+
+
+def test_a_latency_that_is_no_number_keeps_all_as_they_are():
+    assert analyses(ONE, seen(batch_s=float("nan")))["op"].reason is Reason.METRICS_MISSING
+
+
+@pytest.mark.parametrize("offered", [None, float("nan")])
+def test_an_operator_that_does_not_tell_its_input_gives_none_up(offered):
+    found = sizes(CHAIN, seen("a", 8, busy=0.1), seen("b", 8, busy=0.1, input_rows_per_s=offered))
+    assert found["a"] < 8
+    assert found["b"] == 8
+
+
+def test_an_idle_workflow_keeps_what_it_has():
+    found = analyses(ONE, seen(replicas=8, rows_per_s=0.0, busy=0.0))["op"]
+    assert found.verdict is Verdict.SAME
+    assert found.detail == "nothing is offered, so no row takes any time"
+
+
+@pytest.mark.parametrize("figures", [{"busy": 0.0}, {"busy": float("nan")}, {"rows_per_s": 0.0, "busy": 0.0}])
+def test_an_operator_of_unknown_rate_stays(figures):
+    found = analyses(CHAIN, seen("a", 8, busy=0.1), seen("b", 8, **figures))
+    assert found["b"].verdict is Verdict.SAME
+    assert found["a"].desired_replicas < 8
+
+
+def test_none_is_given_up_while_rows_wait():
+    found = analyses(ONE, seen(replicas=8, busy=0.125, backlog=1e5))["op"]
+    assert found.verdict is Verdict.SAME
+    assert "none is given up while rows wait" in found.detail
+
+
+def test_without_a_trigger_interval_nothing_is_too_long_unless_told():
+    bare = seen(replicas=8, busy=0.125, trigger_s=None)
+    assert sizes(ONE, bare) == {"op": 8}
+    assert sizes(ONE, bare, latency=0.1)["op"] > 8
+
+
+# What it remembers
+
+
+def test_latency_is_averaged_over_the_present_replicas():
+    # 2.0 s now; 2.0, 1.7 and 1.7 s in the mean 1.8, which is within 1.9.
+    first = analyses(ONE, seen(), latency=1.9)["op"]
+    calm = DrsMemo.model_validate_json(first.memo).model_copy(
+        update={"at_s": 900.0, "measured_s": (1.7, 1.7)}
+    )
+    assert sizes(ONE, seen(), latency=1.9, knowledge=known(memos={"op": calm.model_dump_json()})) == {"op": 2}
+    other = calm.model_copy(update={"replicas": (3,)})
+    assert sizes(ONE, seen(), latency=1.9, knowledge=known(memos={"op": other.model_dump_json()})) == {
+        "op": 3
+    }
+
+
+def test_the_memo_keeps_so_many_readings():
+    found = analyses(ONE, seen(), windows=2)["op"]
+    for at_s in (1060.0, 1120.0, 1180.0):
+        later = replace(seen(), at_s=at_s)
+        found = analyses(ONE, later, windows=2, knowledge=remembering(found))["op"]
+    kept = DrsMemo.model_validate_json(found.memo)
+    assert kept.measured_s == (2.0, 2.0)
+    assert kept.corrections == pytest.approx((0.75, 0.75))
+
+
+def test_what_was_learnt_holds_while_the_model_predicts_nothing():
+    # Busy all the time, a = 2 of 2: infinite. With the correction of before, 3/4, and a target of 1.9 s:
+    # shares of 100 rows on k replicas that do 50 each: k = 3: 66.7 x (0.02 + (4/9) / 50) = 1.926, times 3/4: 1.44;
+    # k = 4, C = 0.174: 50 x (0.02 + 0.174 / 100) = 1.087, times 3/4: 0.815, which is within 0.9.
+    first = analyses(ONE, seen(), latency=1.9)["op"]
+    full = replace(seen(busy=1.0), at_s=1060.0)
+    again = analyses(ONE, full, latency=1.9, knowledge=remembering(first))["op"]
+    assert again.desired_replicas == 4
+    # Without it k = 4 is 1.087 s and k = 5, C = 0.0597: 40 x (0.02 + 0.0597 / 150) = 0.816.
+    assert sizes(ONE, full, latency=1.9) == {"op": 5}
+
+
+def test_planning_again_on_one_observation_says_the_same():
+    first = analyses(ONE, seen(), latency=1.9)["op"]
+    again = analyses(ONE, seen(), latency=1.9, knowledge=remembering(first))["op"]
+    assert again.desired_replicas == first.desired_replicas
+    assert again.memo is None
+
+
+@pytest.mark.parametrize(
+    "memo",
+    [
+        "",
+        "[]",
+        '{"policy": "ds2", "at_s": 1000.0}',
+        '{"policy": "drs", "at_s": 1000.0, "replicas": [2], "measured_s": [], "corrections": []}',
+        '{"policy": "drs", "at_s": 1000.0, "replicas": [2], "measured_s": [1.0], "corrections": [0.0]}',
+        '{"policy": "drs", "at_s": 9000.0, "replicas": [2], "measured_s": [1.0], "corrections": [1.0]}',
+    ],
+)
+def test_a_memo_that_is_damaged_or_foreign_is_begun_anew(memo):
+    assert sizes(ONE, seen(), latency=1.9, knowledge=known(memos={"op": memo})) == {"op": 3}
+
+
+def test_it_pauses_after_a_change():
+    change = Order(at_s=900.0, placement=("n00", "n01"), downtime_s=5.0)
+    found = analyses(ONE, seen(), latency=1.9, knowledge=known(orders={"op": (change,)}))["op"]
+    assert (found.verdict, found.reason) == (Verdict.SAME, Reason.COOLING_DOWN)
+    assert found.memo is not None

@@ -1,0 +1,285 @@
+"""DS2: sizes from true rates, pushed down the workflow; all operators or none."""
+
+import math
+
+import pytest
+from ds2_readings import BARE, CHAIN, analyses, chain, op, seen, sizes
+from edge import known, observe, reading, workflow
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gesscale.model.decision import Reason, Verdict
+from gesscale.model.observation import MissingReading, OperatorReading
+from gesscale.model.order import Order
+from gesscale.policies import policy_named
+from gesscale.ports import ClusterState, Node
+from gesscale.settings.analyze import AnalyzeSettings
+from testbed.baselines.ds2.settings import Ds2Settings
+
+JOIN = workflow(
+    op("auctions"),
+    op("persons"),
+    op("filter", "persons"),
+    op("join", "auctions", "filter"),
+    op("sink", "join"),
+)
+
+
+def join(**outputs: float) -> tuple[OperatorReading, ...]:
+    """Return the join of the thesis, every operator at its limit; the filter lets a fifth through, the join a third."""
+
+    def reported(name: str) -> dict[str, float]:
+        return {"output_rows_per_s": outputs[name]} if name in outputs else {}
+
+    return (
+        seen("auctions", 2, 40e3, offered=30e3, **reported("auctions")),
+        seen("persons", 2, 20e3, offered=10e3, **reported("persons")),
+        seen("filter", 2, 50e3, offered=20e3, **reported("filter")),
+        seen("join", 3, 15e3, offered=50e3, **reported("join")),
+        seen("sink", 1, 100e3, offered=5e3, **reported("sink")),
+    )
+
+
+TOLD = {"auctions": 40e3, "persons": 20e3, "filter": 10e3, "join": 5e3}
+
+
+# Sizes
+
+
+def test_a_chain_is_sized_from_its_true_rates():
+    # 1 M / (500 k / 5) = 10; 1 M / (800 k / 5) = 6.25; 1 M / (2.5 M / 5) = 2.
+    assert sizes(CHAIN, *chain()) == {"source": 10, "map": 7, "sink": 2}
+
+
+def test_over_provisioning_is_a_fifth_unless_told_otherwise():
+    # 10 x 1.2 = 12; 7 x 1.2 = 8.4; 2 x 1.2 = 2.4.
+    assert sizes(CHAIN, *chain(), settings=Ds2Settings()) == {"source": 12, "map": 9, "sink": 3}
+    # An operator that needs 1 gets 2: 1 x 1.2 = 1.2.
+    assert sizes(CHAIN, *chain(1.0), settings=Ds2Settings()) == {"source": 2, "map": 2, "sink": 2}
+
+
+def test_a_join_gets_what_both_sides_hand_on():
+    # 30 k / 20 k = 1.5; 10 k / 10 k = 1; 10 k / 25 k = 0.4; (30 k + 0.2 x 10 k) / 5 k = 6.4; 32 k / 3 / 100 k = 0.11.
+    assert sizes(JOIN, *join(**TOLD)) == {"auctions": 2, "persons": 1, "filter": 1, "join": 7, "sink": 1}
+    found = analyses(JOIN, *join(**TOLD))
+    assert found["filter"].detail.startswith("10000 rows/s are to come; a replica does 25000 when never idle")
+    assert "it hands on 0.2 rows for each, as it reports" in found["filter"].detail
+    assert found["sink"].detail.startswith("10667 rows/s are to come")
+
+
+def test_what_an_operator_hands_on_is_seen_at_its_consumers_where_it_does_not_tell():
+    # persons: 20 k offered to the filter for 20 k rows: 1. The join was offered 50 k for the 40 k + 50 k rows of both
+    # that feed it: 5/9 each, so (30 k + 10 k) x 5/9 = 22,222 come to it, 4.4 replicas of 5 k. The sink was offered 5 k
+    # for the 15 k rows of the join: a third, as it reports above.
+    found = analyses(JOIN, *join())
+    assert found["join"].desired_replicas == 5
+    assert found["join"].detail.startswith("22222 rows/s are to come")
+    assert "it hands on 0.333 rows for each, by its consumers' input" in found["join"].detail
+
+
+def test_without_any_figure_each_row_is_taken_to_make_one():
+    pair = workflow(op("a"), op("b", "a"))
+    readings = (
+        seen("a", 1, 100.0, offered=100.0),
+        seen("b", 1, 50.0, busy=0.5, input_rows_per_s=None),
+    )
+    found = analyses(pair, *readings)
+    assert "it hands on 1 rows for each, for want of figures" in found["a"].detail
+    assert found["b"].desired_replicas == 1  # 100 rows/s at a true rate of 100
+
+
+def test_a_fork_gives_every_branch_all_rows():
+    fork = workflow(op("source"), op("left", "source"), op("right", "source"))
+    readings = (
+        seen("source", 1, 100.0, offered=400.0, output_rows_per_s=200.0),
+        seen("left", 1, 200.0),
+        seen("right", 1, 400.0),
+    )
+    # 400 / 100 = 4; 800 / 200 = 4; 800 / 400 = 2.
+    assert sizes(fork, *readings) == {"source": 4, "left": 4, "right": 2}
+
+
+def test_growth_and_limits_are_those_of_all_sizing_policies():
+    far = sizes(CHAIN, *chain(10e6))  # 100, 63 and 20 replicas; at most 15 more at once
+    assert far == {"source": 20, "map": 20, "sink": 20}
+    tight = workflow(op("source", most=6), op("map", "source"), op("sink", "map", min_replicas=4))
+    assert sizes(tight, *chain()) == {"source": 6, "map": 7, "sink": 4}
+    # 12 + 9 + 3 = 24 share 12: one each, and of the other 9 in proportion 11 : 8 : 2 it is 4.7, 3.4 and 0.9.
+    shared = sizes(CHAIN, *chain(), settings=Ds2Settings(total_replicas=12))
+    assert shared == {"source": 6, "map": 4, "sink": 2}
+
+
+# What counts as useful time
+
+
+def test_true_rates_can_be_those_of_a_limit_below_all_of_the_time():
+    # Twice as busy by the measure of 0.5: half the true rates, so 20, 12.5 and 4.
+    found = sizes(CHAIN, *chain(), settings=Ds2Settings(over_provision=1.0, max_busy_share=0.5))
+    assert found == {"source": 20, "map": 13, "sink": 4}
+
+
+def test_cpu_use_can_stand_for_useful_time_and_does_not_count_waiting():
+    alone = workflow(op("op"))
+    busy_but_waiting = seen("op", 2, 100.0, busy=1.0, offered=400.0, cpu_share=0.5)
+    by_cpu = Ds2Settings(over_provision=1.0, useful_time="cpu")
+    assert sizes(alone, busy_but_waiting) == {"op": 8}  # 400 / (100 / 1.0 / 2)
+    assert sizes(alone, busy_but_waiting, settings=by_cpu) == {"op": 4}  # 400 / (100 / 0.5 / 2)
+    unmeasured = seen("op", 2, 100.0, busy=1.0, offered=400.0)
+    found = analyses(alone, unmeasured, settings=by_cpu)["op"]
+    assert (found.desired_replicas, "share of time in batches 100 %" in found.detail) == (8, True)
+
+
+# The backlog
+
+
+def test_a_backlog_is_not_looked_at_unless_there_is_a_time_for_it():
+    readings = chain(100e3, backlog_rows=60e6)
+    assert sizes(CHAIN, *readings) == {"source": 1, "map": 1, "sink": 1}
+    # 60 M in 120 s are 500 k/s in addition to the 100 k/s: 6, 3.75 and 1.2 replicas.
+    draining = Ds2Settings(over_provision=1.0, drain_horizon=120)
+    assert sizes(CHAIN, *readings, settings=draining) == {"source": 6, "map": 4, "sink": 2}
+
+
+def test_rows_that_only_wait_for_the_next_batch_are_no_backlog():
+    # A trigger of 2 s: up to 2 x 2 s x 100 k/s wait in health.
+    draining = Ds2Settings(over_provision=1.0, drain_horizon=1)
+    assert sizes(CHAIN, *chain(100e3, backlog_rows=400e3), settings=draining)["source"] == 1
+
+
+def test_an_operator_within_the_workflow_drains_what_waits_before_it():
+    pair = workflow(op("a"), op("b", "a"))
+    readings = (
+        seen("a", 1, 100.0, offered=100.0, output_rows_per_s=100.0),
+        seen("b", 1, 100.0, backlog=24e3),
+    )
+    draining = Ds2Settings(over_provision=1.0, drain_horizon=120)
+    assert sizes(pair, *readings, settings=draining) == {"a": 1, "b": 3}  # 100 + 24,000 / 120 = 300
+
+
+def test_an_operator_before_which_rows_pile_up_is_sized_for_what_is_offered_to_it():
+    # Upstream is idle by now, and 5,000 rows of it wait in the topic, more than 2 x 2 s x 400 rows/s bring.
+    pair = workflow(op("a"), op("b", "a"))
+    a = seen("a", 1, 10.0, busy=0.1, offered=10.0, output_rows_per_s=10.0)
+    late = seen("b", 2, 200.0, offered=400.0, backlog=5000.0)
+    assert sizes(pair, a, late) == {"a": 1, "b": 4}  # 400 / (200 / 2)
+    keeps_up = seen("b", 2, 200.0, offered=400.0, backlog=1000.0)
+    assert sizes(pair, a, keeps_up) == {"a": 1, "b": 1}
+
+
+# What is not known
+
+
+def test_an_operator_that_is_not_told_what_is_offered_to_it_gives_no_replica_up():
+    source, map_, _ = chain()
+    unsure = seen("sink", 5, 200e3, busy=0.08, input_rows_per_s=None)
+    found = analyses(CHAIN, source, map_, unsure)
+    assert (found["sink"].desired_replicas, found["sink"].reason) == (None, Reason.METRICS_MISSING)
+    assert found["map"].desired_replicas == 7  # the others are as ever
+    few = seen("sink", 1, 200e3, busy=0.4, input_rows_per_s=None)  # 1 M / 500 k
+    assert sizes(CHAIN, source, map_, few)["sink"] == 2
+
+
+def test_without_the_figures_of_one_operator_nothing_changes_at_any():
+    source, map_, _ = chain()
+    found = analyses(
+        CHAIN, source, map_, missing_readings=(MissingReading(operator="sink", detail="no answer"),)
+    )
+    assert {item.verdict for item in found.values()} == {Verdict.SAME, Verdict.UNKNOWN}
+    assert {item.reason for item in found.values()} == {Reason.METRICS_MISSING}
+    assert found["source"].detail == "there are no figures of sink, and all operators are sized together"
+
+
+def test_while_one_operator_is_changing_nothing_changes_at_any():
+    changing = Order(at_s=990.0, placement=("n0",))
+    found = analyses(CHAIN, *chain(), knowledge=known(orders={"map": (changing,)}))
+    assert {item.reason for item in found.values()} == {Reason.RECONFIGURING}
+    assert all(item.verdict is Verdict.SAME for item in found.values())
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"input_rows_per_s": None},
+        {"input_rows_per_s": math.nan},
+        {"input_rows_per_s": -1.0},
+        {"throughput_rows_per_s": math.nan},
+        {"busy_share": math.nan},
+        {"busy_share": -0.1},
+    ],
+)
+def test_a_figure_that_is_none_holds_all_operators(damage):
+    found = analyses(CHAIN, *chain(**damage))
+    assert {item.desired_replicas for item in found.values()} == {None}
+    assert {item.reason for item in found.values()} == {Reason.METRICS_MISSING}
+    assert "of source is not known" in found["sink"].detail
+
+
+def test_an_operator_that_processes_nothing_keeps_its_replicas():
+    # Nothing comes and nothing is known: no replica fewer, and none more by over-provision (5 x 1.2 = 6).
+    idle = (
+        seen("source", 5, 0.0, busy=0.0, offered=0.0),
+        seen("map", 5, 0.0, busy=0.0),
+        seen("sink", 5, 0.0, busy=0.0),
+    )
+    found = analyses(CHAIN, *idle, settings=Ds2Settings())
+    assert {item.verdict for item in found.values()} == {Verdict.SAME}
+    assert {item.desired_replicas for item in found.values()} == {None}
+    assert "its true rate is not known" in found["map"].detail
+
+
+def test_an_operator_that_takes_no_measurable_time_needs_one_replica():
+    # The thesis's sink of query 5: busy time 0, true rate infinite, 62 replicas.
+    found = analyses(
+        CHAIN, *chain()[:2], seen("sink", 5, 200e3, busy=0.0, offered=200e3), settings=Ds2Settings()
+    )
+    assert found["sink"].desired_replicas == 2  # 1 x 1.2
+    assert "no time that can be measured" in found["sink"].detail
+
+
+@given(
+    figures=st.lists(
+        st.tuples(
+            st.floats(0, 1e300),
+            st.floats(0, 1),
+            st.none() | st.floats(allow_nan=True, allow_infinity=True),
+            st.none() | st.floats(allow_nan=True, allow_infinity=True),
+            st.none() | st.floats(allow_nan=True, allow_infinity=True),
+        ),
+        min_size=3,
+        max_size=3,
+    ),
+    horizon_s=st.none() | st.floats(1e-3, 1e6),
+)
+def test_whatever_is_read_a_size_is_a_number_within_the_limits(figures, horizon_s):
+    readings = [
+        seen(
+            name,
+            5,
+            1.0,
+            throughput_rows_per_s=rows,
+            busy=busy,
+            input_rows_per_s=offered,
+            output_rows_per_s=emitted,
+            backlog_rows=backlog,
+        )
+        for name, (rows, busy, offered, emitted, backlog) in zip(CHAIN.operators, figures, strict=True)
+    ]
+    settings = Ds2Settings(drain_horizon=horizon_s)
+    found = sizes(CHAIN, *readings, settings=settings)
+    assert all(size is None or 1 <= size <= 20 for size in found.values())  # at most 15 more at once
+
+
+# Nodes
+
+
+def test_all_replicas_come_at_once_on_nodes_that_are_drawn_or_the_nearest():
+    nodes = {name: Node(name=name) for name in ("hub", "near", "mid", "far", "edge")}
+    state = ClusterState(nodes=nodes, placements={"op": ("hub",)})
+    crowded = observe(reading(("hub",), throughput=100.0, offered=290.0, busy_share=1.0))
+
+    def added(**options: object) -> tuple[str, ...]:
+        policy = policy_named("ds2", workflow(), AnalyzeSettings(ds2=BARE, **options))
+        return policy.plan(policy.analyze(crowded, known()), state, known())["op"].change.add
+
+    assert added(node_choice="nearest") == ("mid", "near")  # 10 and 50 ms from hub
+    assert len(added(node_choice="random")) == 2

@@ -1,0 +1,90 @@
+"""DS2 over time: pauses after a change, and several windows before one."""
+
+import pytest
+from ds2_readings import CHAIN, analyses, chain, op, seen
+from edge import known, workflow
+
+from gesscale.model.decision import Reason, Verdict
+from gesscale.model.order import Order
+from gesscale.ports import Knowledge
+from testbed.baselines.ds2.policy import Ds2Memo
+from testbed.baselines.ds2.settings import Ds2Settings
+
+
+def changed(at_s: float, **memos: str) -> Knowledge:
+    settled = Order(at_s=at_s, placement=("n0",), downtime_s=40.0)
+    return known(orders={"sink": (settled,)}, memos=memos)
+
+
+def test_nothing_changes_while_any_operator_cools_down():
+    found = analyses(CHAIN, *chain(), knowledge=changed(at_s=701.0))  # 299 s ago
+    assert {item.reason for item in found.values()} == {Reason.COOLING_DOWN}
+    assert found["source"].desired_replicas == 10
+    again = analyses(CHAIN, *chain(), knowledge=changed(at_s=700.0))
+    assert again["source"].verdict is Verdict.MORE
+
+
+def test_figures_of_the_warm_up_do_not_count():
+    settings = Ds2Settings(cooldown=1, warm_up=60)
+    warm = analyses(CHAIN, *chain(), settings=settings, knowledge=changed(at_s=940.0))
+    assert warm["source"].verdict is Verdict.MORE
+    cold = analyses(CHAIN, *chain(), settings=settings, knowledge=changed(at_s=941.0))
+    assert {item.desired_replicas for item in cold.values()} == {None}
+    assert cold["map"].detail == "figures of the first 60 s after a change do not count"
+
+
+THREE = Ds2Settings(over_provision=1.0, activation_windows=3)
+ALONE = workflow(op("op"))
+
+
+def window(offered: float, at_s: float, knowledge: Knowledge):
+    """Return the analysis of an operator whose replica is good for 100 rows/s."""
+    return analyses(
+        ALONE, seen("op", 1, 100.0, offered=offered, at_s=at_s), settings=THREE, knowledge=knowledge
+    )["op"]
+
+
+def memo(*sizes_found: int, at_s: float = 985.0, policy: str = "ds2") -> dict[str, str]:
+    return {"op": Ds2Memo(policy=policy, at_s=at_s, sizes=sizes_found).model_dump_json()}
+
+
+def test_several_windows_are_waited_for_and_their_median_counts():
+    kept = known()
+    wanted = []
+    for index, offered in enumerate((300.0, 900.0, 500.0, 500.0)):
+        found = window(offered, 1000.0 + 15 * index, kept)
+        wanted.append(found.desired_replicas)
+        kept = known(memos={"op": found.memo})
+    assert wanted == [None, None, 5, 5]  # of 3, 9 and 5; of 9, 5 and 5
+
+
+def test_the_same_observation_counts_once():
+    first = window(500.0, 1000.0, known(memos=memo(3, 9)))
+    again = window(500.0, 1000.0, known(memos={"op": first.memo}))
+    assert (again.desired_replicas, again.memo) == (first.desired_replicas, first.memo) == (5, first.memo)
+
+
+@pytest.mark.parametrize(
+    "memos",
+    [
+        {},
+        {"op": "nonsense"},
+        memo(3, 9, policy="dhalion"),
+        memo(3, 9, at_s=1015.0),  # of a time to come: the clock was set back
+    ],
+)
+def test_what_cannot_be_remembered_is_begun_anew_and_changes_nothing(memos):
+    found = window(500.0, 1000.0, known(memos=memos))
+    assert (found.verdict, found.desired_replicas) == (Verdict.SAME, None)
+    assert Ds2Memo.model_validate_json(found.memo).sizes == (5,)
+
+
+def test_windows_of_before_a_change_do_not_count():
+    settled = Order(at_s=985.0, placement=("n0",), downtime_s=4.0)
+    kept = Knowledge(latencies=known().latencies, orders={"op": (settled,)}, memos=memo(3, 9, at_s=985.0))
+    found = window(500.0, 1000.0, kept)
+    assert Ds2Memo.model_validate_json(found.memo).sizes == (5,)
+
+
+def test_without_windows_to_wait_for_nothing_is_remembered():
+    assert {found.memo for found in analyses(CHAIN, *chain()).values()} == {None}
