@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Prepares everything that `make check`, `make demo` and `make test` need, and nothing twice:
 #   setup.sh check   virtual environment with the locked packages
-#   setup.sh demo    the same, a Java 17+ runtime, iproute2, a C compiler if to be had
-#   setup.sh test    the same, and what the tests of real adapters run: Kafka, Prometheus, sshd, Chromium, Kubernetes
+#   setup.sh demo    the same, a Java 17+ runtime, iproute2, a C compiler
+#   setup.sh test    the same, and what the tests of real adapters run: Kafka, Prometheus, Chromium, Kubernetes
 #   setup.sh test-all  the same, and what the tests marked "long" run: network policies and Helm
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -54,9 +54,9 @@ python=$(find_python)
 if [ "$purpose" != check ]; then
   java_is_new_enough || apt_install "a Java runtime, 17 or newer" openjdk-21-jre-headless openjdk-17-jre-headless
   command -v ip >/dev/null || apt_install "the ip command" iproute2
-  if ! command -v cc >/dev/null && ! command -v gcc >/dev/null && [ "$(id -u)" = 0 ]; then
-    (apt_install "a C compiler" gcc && apt_install "the C library's headers" libc6-dev) ||
-      say "no C compiler: the relay will run in pure Python, a little less exact"
+  if ! { command -v cc || command -v gcc; } >/dev/null; then
+    apt_install "a C compiler, for the relay of the test bed" gcc
+    apt_install "the C library's headers" libc6-dev
   fi
 fi
 
@@ -82,10 +82,6 @@ fetch_programs() { # what tests of real adapters run; system packages, one after
       [ ! -x $cache/unpacked/usr/bin/$program ] || mv $cache/unpacked/usr/bin/$program $cache/$program
     done
     rm -rf $cache/unpacked
-  fi
-  if [ ! -x $cache/openssh/usr/sbin/sshd ] && ! { [ -x /usr/sbin/sshd ] && command -v ping >/dev/null; }; then
-    say "fetching sshd and ping for the tests of testbed apply"
-    unpack $cache/openssh openssh-server libwrap0 iputils-ping
   fi
   if ! { [ -x /usr/bin/chromium ] && [ -x /usr/bin/chromedriver ]; }; then
     { [ "$(id -u)" = 0 ] && (apt_install "Chromium and its driver, for the tests of the page and of the arena's report" chromium-driver); } ||

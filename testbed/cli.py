@@ -49,12 +49,6 @@ COMMANDS = {
         help="Change placements at random while faults strike, on real Spark over emulated nodes, and count every row.",
         example="testbed chaos --results chaos --seed 1 --changes 20",
     ),
-    "apply": Deferred(
-        target="testbed.emulation.cli:apply",
-        help="Delay what real nodes send to each other as a map says, and measure every pair; exits 3 beyond 2 ms or "
-        "5 %.",
-        example="testbed apply map.json --hosts hosts.csv --ssh",
-    ),
     "kubernetes": Deferred(
         target="testbed.kubernetes.cli:app",
         help="A real Kubernetes on an emulated edge: control plane and kubelets on this machine, without Docker.",
@@ -63,8 +57,7 @@ COMMANDS = {
 
 app = deferred_group(
     "testbed",
-    "Emulated edge nodes on this machine: network namespaces, a delay between every two of them; and the\n"
-    "delays of a map on real nodes.\n\n"
+    "Emulated edge nodes on this machine: network namespaces, a delay between every two of them.\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong input or usage, 3 a check failed, 130 interrupted.",
     COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"]},

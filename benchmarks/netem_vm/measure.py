@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 from machine import Machine
 
-from latency_map import DelayKind, DelayUnit, LatencyMap
+from latency_map import LatencyMap
 from latency_map.formats.ping_text import ping_replies
 from testbed.cluster.check import PairCheck, judge
 
@@ -83,7 +83,7 @@ def ping_all(machine: Machine, latencies: LatencyMap, *, count: int, delayed: bo
 
 
 def read_checked(document: Mapping[str, list[dict]], load: float) -> Run:
-    """Read what ``testbed check`` or ``testbed apply`` wrote with ``--output json``."""
+    """Read what ``testbed check`` wrote with ``--output json``."""
     fields = ("asked_ms", "measured_ms", "spread_ms", "lost")
     pairs = (
         PairCheck(first=pair["from"], second=pair["to"], **{field: pair[field] for field in fields})
@@ -116,14 +116,6 @@ def _over_runs(pairs: Sequence[PairCheck]) -> PairResult:
         lost=sum(pair.lost for pair in pairs),
         ok=whole.ok,
     )
-
-
-def measured_map(runs: Sequence[Run]) -> LatencyMap:
-    """Return what was measured, as a map."""
-    medians = {(result.first, result.second): result.median_ms for result in over_runs(runs)}
-    names = tuple(dict.fromkeys(name for pair in medians for name in pair))
-    matrix = [[medians.get((a, b), medians.get((b, a), 0.0)) for b in names] for a in names]
-    return LatencyMap.from_delays(names, matrix, unit=DelayUnit.MS, kind=DelayKind.RTT)
 
 
 def summary(results: Sequence[PairResult], runs: Sequence[Run]) -> dict[str, object]:

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from image import PROJECT
 from machine import running_machine
-from measure import Run, as_document, measured_map, over_runs, ping_all
+from measure import Run, as_document, over_runs, ping_all
 from report import markdown
-from steps import relay_runs, try_apply, try_deadline, try_inside, try_scripts
+from steps import relay_runs, try_inside, try_scripts
 
 from latency_map import DelayKind, DelayUnit, LatencyMap, LatencyMapError, read_map
 
@@ -90,13 +90,6 @@ def _measure(latencies: LatencyMap, scratch: Path, options: argparse.Namespace, 
         results.runs["netem, scripts of plan"], results.findings["scripts of plan"] = try_scripts(
             machine, latencies, scratch, runs=runs, count=count
         )
-        tell("testbed apply --ssh")
-        applied, results.findings["testbed apply --ssh --measured"] = try_apply(
-            machine, latencies, scratch, own=measured_map(undelayed), count=count
-        )
-        results.runs["netem, testbed apply --ssh --measured"] = [applied]
-        tell("testbed apply --ssh --for, killed")
-        results.findings["testbed apply --ssh --for, killed"] = try_deadline(machine, latencies, scratch)
         if options.inside:
             tell("the project itself on this kernel")
             checked, results.findings["the project inside"] = try_inside(

@@ -1,20 +1,17 @@
-"""What is tried on the machine: the scripts of ``plan``, ``testbed apply --ssh``, its end by a deadline, tests."""
+"""What is tried on the machine: the scripts of ``plan``, and the project's own tests."""
 
-import contextlib
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from image import PROJECT
 from machine import Machine
 from measure import Run, ping_all, read_checked
 
-from latency_map import LatencyMap, Survey, write_csv, write_survey
+from latency_map import LatencyMap, write_csv
 from latency_map.shell import command_line
 
 PROGRAMS = Path(sys.executable).parent
@@ -22,13 +19,6 @@ EVERY_STATE = (
     "for node in $(ip netns list | cut -d' ' -f1); do echo \"node $node\"; for what in qdisc class filter; do"
     " ip netns exec $node tc $what show dev eth0; done; done"
 )
-FIRST_DELAY = (
-    "for _ in $(seq 2000); do"
-    " tc -n {node} qdisc show dev eth0 | grep -q netem && exit; sleep 0.02; done; exit 1"
-)
-"""Ends as soon as a node has the first of its delays."""
-
-DEADLINE_S = 60
 LONG_S = 600
 CLUSTER = "vmmap"
 INSIDE = "/tmp"  # noqa: S108 - in the machine's own memory
@@ -38,8 +28,8 @@ KERNEL_TEST = "tests/real/test_netem_kernel.py"
 def hosts_file(machine: Machine, scratch: Path) -> Path:
     """Write where the nodes are."""
     file = scratch / "hosts.csv"
-    rows = "".join(f"{name},{address},root\n" for name, address in machine.addresses.items())
-    file.write_text(f"name,address,user\n{rows}", encoding="utf-8")
+    rows = "".join(f"{name},{address}\n" for name, address in machine.addresses.items())
+    file.write_text(f"name,address\n{rows}", encoding="utf-8")
     return file
 
 
@@ -87,72 +77,6 @@ def try_scripts(
         "every node has its delays": all("netem" in state for state in states[1].values()),
         "the second run of a script changes nothing": states[2] == states[1],
         "after the undo every node is as before": _states(machine) == states[0],
-    }
-
-
-def try_apply(
-    machine: Machine, latencies: LatencyMap, scratch: Path, *, own: LatencyMap, count: int
-) -> tuple[Run, dict[str, bool]]:
-    """Run ``testbed apply --ssh`` with its check, then ``--undo``.
-
-    Parameters
-    ----------
-    own
-        The round trips of the machine without delays, for ``--measured``.
-    """
-    own_file = scratch / "own.json"
-    write_survey(Survey.of(own), own_file)
-    before, load = _states(machine), os.getloadavg()[0]
-    command = (*_apply(machine, latencies, scratch), "--measured", str(own_file))
-    done = subprocess.run(
-        machine.inside((*command, "--count", str(count), "--output", "json")),
-        capture_output=True,
-        text=True,
-        timeout=LONG_S,
-        check=False,
-    )
-    if done.returncode not in (0, 3):
-        message = f"testbed apply failed: {done.stderr.strip()}"
-        raise SystemExit(message)
-    shaped = _states(machine)
-    login = ("--ssh-config", str(machine.config))
-    call(
-        *("testbed", "apply", "--ssh", "--hosts", str(hosts_file(machine, scratch)), *login, "--undo"),
-        inside=machine,
-    )
-    return read_checked(json.loads(done.stdout), load), {
-        "testbed apply finds every pair within tolerance": done.returncode == 0,
-        "every node has its delays": all("netem" in state for state in shaped.values()),
-        "after --undo every node is as before": _states(machine) == before,
-    }
-
-
-def try_deadline(machine: Machine, latencies: LatencyMap, scratch: Path) -> dict[str, object]:
-    """Kill ``testbed apply --for`` while it puts delays onto nodes; see that they end by themselves."""
-    before = _states(machine)
-    command = (*_apply(machine, latencies, scratch), "--for", f"{DEADLINE_S}s", "--no-check")
-    process = subprocess.Popen(machine.inside(command), start_new_session=True)
-    try:
-        machine.must(None, FIRST_DELAY.format(node=command_line(latencies.names[:1])))
-        killed = process.poll() is None
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    began_s = time.monotonic()
-    time.sleep(1.0)  # what had arrived at a node runs to its end
-    delayed, end_s = _delayed(machine), None
-    while time.monotonic() < began_s + 5 * DEADLINE_S:
-        if not _delayed(machine):
-            end_s = round(time.monotonic() - began_s, 1)
-            break
-        time.sleep(0.5)
-    return {
-        "killed in mid-apply": killed,
-        "nodes delayed a second later": len(delayed),
-        "deadline_s": DEADLINE_S,
-        "no node delayed s after the kill": end_s,
-        "every node is as before": _states(machine) == before,
     }
 
 
@@ -226,26 +150,7 @@ def call(program: str, *arguments: str, inside: Machine | None = None, codes: tu
     return done.stdout
 
 
-def _apply(machine: Machine, latencies: LatencyMap, scratch: Path) -> tuple[str, ...]:
-    return (
-        *(
-            str(PROGRAMS / "testbed"),
-            "apply",
-            str(map_file(latencies, scratch)),
-            "--unit",
-            "ms",
-            "--kind",
-            "rtt",
-        ),
-        *("--ssh", "--hosts", str(hosts_file(machine, scratch)), "--ssh-config", str(machine.config)),
-    )
-
-
 def _states(machine: Machine) -> dict[str, str]:
     """Return what tc says of every node's device, less a counter, asked of the machine in one go."""
     reported = re.sub(r"direct_packets_stat \d+ ", "", machine.must(None, EVERY_STATE)).split("node ")[1:]
     return dict(state.split("\n", 1) for state in reported)
-
-
-def _delayed(machine: Machine) -> list[str]:
-    return [name for name, state in _states(machine).items() if "netem" in state]

@@ -1,4 +1,4 @@
-"""Where the nodes of a map are in a real network: addresses, devices, and how to log in."""
+"""Where the nodes of a map are in a real network: addresses and devices."""
 
 import re
 from collections.abc import Sequence
@@ -10,8 +10,6 @@ from latency_map.errors import LatencyMapError, enumerate_some, shortened
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,14}")
-_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}")
-_SSH_HOST = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.:\]-]{0,254}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,9 +27,6 @@ class Host:
     networks
         Networks behind it whose packets are seen with their own addresses, such as the pods of a Kubernetes
         node where no tunnel is used.
-    user, port, ssh
-        Who logs in, at which port of which host, where ssh is used. Without ``user`` and ``port`` it is as
-        ssh is set up; without ``ssh`` it is the address.
 
     Raises
     ------
@@ -43,20 +38,15 @@ class Host:
     address: str
     device: str = DEVICE
     networks: tuple[str, ...] = ()
-    user: str | None = None
-    port: int | None = None
-    ssh: str | None = None
 
     def __post_init__(self) -> None:
         for pattern, value, wanted in (
             (_NAME, self.name, "a name of at most 63 letters, digits, '.', '_' and '-'"),
             (_DEVICE, self.device, "a network device of at most 15 letters, digits, '.', '_' and '-'"),
-            (_SSH_HOST, self.ssh or "host", "a host to log in to"),
         ):
             if not pattern.fullmatch(value):
                 message = f"{self._said}: expected {wanted}, got {shortened(value)}{zone_hint(value)}"
                 raise LatencyMapError(message)
-        check_login(self.user, self.port, where=self._said)
         object.__setattr__(self, "address", self._address())
         object.__setattr__(self, "networks", tuple(self._network(each) for each in self.networks))
 
@@ -86,27 +76,6 @@ class Host:
         except LatencyMapError as error:
             message = f"{self._said}: {error}"
             raise LatencyMapError(message) from None
-
-
-def check_login(user: str | None, port: int | None, *, where: str) -> None:
-    """Refuse a user name or a port that no login can have; None is left to how ssh is set up.
-
-    Parameters
-    ----------
-    where
-        Names the login in the message.
-
-    Raises
-    ------
-    LatencyMapError
-        One of them is none.
-    """
-    if user is not None and not _USER.fullmatch(user):
-        message = f"{where}: expected a user name, got {shortened(user)}"
-        raise LatencyMapError(message)
-    if port is not None and not 1 <= port <= 65535:
-        message = f"{where}: expected a port of 1 to 65535, got {port}"
-        raise LatencyMapError(message)
 
 
 def number_hosts(names: Sequence[str], subnet: str, *, device: str = DEVICE) -> tuple[Host, ...]:

@@ -10,7 +10,7 @@ from latency_map.emulate.hosts import Host
 from latency_map.errors import LatencyMapError, enumerate_some, glimpse
 from latency_map.formats.yaml_text import parse_yaml
 
-COLUMNS = ("name", "address", "device", "networks", "user", "port", "ssh")
+COLUMNS = ("name", "address", "device", "networks")
 
 
 def parse_hosts(text: str, source: str, *, device: str = DEVICE) -> tuple[Host, ...]:
@@ -19,9 +19,8 @@ def parse_hosts(text: str, source: str, *, device: str = DEVICE) -> tuple[Host, 
     Parameters
     ----------
     text
-        CSV with a heading of ``name,address`` and any of ``device``, ``networks`` (separated by blanks),
-        ``user``, ``port``, ``ssh``; or YAML with a list of such mappings, or with one mapping of names to
-        addresses.
+        CSV with a heading of ``name,address`` and any of ``device``, ``networks`` (separated by blanks); or YAML
+        with a list of such mappings, or with one mapping of names to addresses.
     source
         Names the text in messages.
     device
@@ -103,13 +102,7 @@ def _host(entry: object, place: str, device: str) -> Host:
             address=str(cells["address"]),
             device=str(cells.get("device", device)),
             networks=tuple(networks.split() if isinstance(networks, str) else map(str, networks)),
-            user=str(cells["user"]) if "user" in cells else None,
-            port=int(cells["port"]) if "port" in cells else None,
-            ssh=str(cells["ssh"]) if "ssh" in cells else None,
         )
     except LatencyMapError as error:
         message = f"{place}: {error}"
-        raise LatencyMapError(message) from None
-    except (TypeError, ValueError, OverflowError):
-        message = f"{place}: expected a whole number as port, got {glimpse(cells.get('port'))}"
         raise LatencyMapError(message) from None

@@ -9,4 +9,3 @@ class DelayBackend(StrEnum):
     AUTO = "auto"
     NETEM = "netem"
     RELAY_C = "relay-c"
-    RELAY_PYTHON = "relay-python"

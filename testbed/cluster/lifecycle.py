@@ -124,10 +124,7 @@ def _is_up(topology: Topology, delays: DelayBackend) -> bool:
 def _choose(delays: DelayBackend) -> DelayBackend:
     if delays is not DelayBackend.AUTO:
         return delays
-    if has_netem():
-        return DelayBackend.NETEM
-    can_compile = relay_link.compiled_relay(relay_link.find_compiler()) is not None
-    return DelayBackend.RELAY_C if can_compile else DelayBackend.RELAY_PYTHON
+    return DelayBackend.NETEM if has_netem() else DelayBackend.RELAY_C
 
 
 def _build(topology: Topology, source: str, kind: DelayBackend) -> None:
@@ -143,7 +140,7 @@ def _build(topology: Topology, source: str, kind: DelayBackend) -> None:
     for command in commands:
         run(command)
     if kind is not DelayBackend.NETEM:
-        relay_link.start_relay(topology, kind)
+        relay_link.start_relay(topology)
     state.save(state.ClusterRecord(source=source, delays=kind.value, complete=True), topology)
 
 

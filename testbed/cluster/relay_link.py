@@ -5,7 +5,6 @@ import hashlib
 import os
 import shutil
 import socket
-import sys
 import time
 from pathlib import Path
 
@@ -29,7 +28,7 @@ def cache_directory() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "gesscale"
 
 
-def compiled_relay(compiler: str | None) -> Path | None:
+def compiled_relay(compiler: str | None) -> Path:
     """Return the relay as a program, compiled unless this source has been already.
 
     Parameters
@@ -37,35 +36,30 @@ def compiled_relay(compiler: str | None) -> Path | None:
     compiler
         The C compiler to use; None for none.
 
-    Returns
-    -------
-    pathlib.Path or None
-        None where there is neither a compiler nor a program compiled earlier.
-
     Raises
     ------
     ClusterError
-        Where the compiler fails.
+        There is neither a compiler nor a program compiled earlier, or the compiler fails.
     """
     program = cache_directory() / f"relay-{hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]}"
-    if program.exists() or compiler is None:
-        return program if program.exists() else None
+    if program.exists():
+        return program
+    if compiler is None:
+        message = (
+            "expected a C compiler for the relay, as this kernel has no netem to delay packets: install gcc, on Debian "
+            "apt-get install gcc libc6-dev"
+        )
+        raise ClusterError(message)
     program.parent.mkdir(parents=True, exist_ok=True)
     scratch = program.with_name(f"{program.name}.{os.getpid()}")
     command = (compiler, "-O2", "-o", str(scratch), str(SOURCE))
-    failure = f"cannot compile the relay with {compiler} (use --delays relay-python)"
+    failure = f"cannot compile the relay with {compiler}"
     try:
         run(command, failure=failure, timeout_s=COMPILE_TIMEOUT_S)
         scratch.replace(program)
     finally:
         scratch.unlink(missing_ok=True)
     return program
-
-
-def relay_command(kind: str) -> tuple[str, ...]:
-    """Return the relay's program: ``relay-c``, or ``relay-python``."""
-    program = compiled_relay(find_compiler()) if kind == "relay-c" else None
-    return (str(program),) if program else (sys.executable, "-m", "testbed.cluster.relay")
 
 
 def find_compiler() -> str | None:
@@ -88,19 +82,19 @@ def relay_config(topology: Topology) -> str:
     return "\n".join(lines) + "\n"
 
 
-def start_relay(topology: Topology, kind: str) -> None:
+def start_relay(topology: Topology) -> None:
     """Start the relay and wait until it answers.
 
     Raises
     ------
     ClusterError
-        Where it ends at once or never answers.
+        Where it cannot be compiled, ends at once or never answers.
     """
     directory = state_directory(topology.name)
     config, log = directory / "relay.conf", directory / "logs" / "relay.log"
     config.write_text(relay_config(topology), encoding="utf-8")
     process = processes.start(
-        (*relay_command(kind), str(config), str(_socket_path(topology.name))),
+        (str(compiled_relay(find_compiler())), str(config), str(_socket_path(topology.name))),
         processes.Mark(cluster=str(directory), role=processes.Role.RELAY),
         environment=processes.base_environment(),
         log=log,

@@ -29,7 +29,7 @@ class ClusterRecord:
     source
         The topology as the user named it.
     delays
-        How its delays are made: ``relay-c``, ``relay-python`` or ``netem``.
+        How its delays are made: ``relay-c`` or ``netem``.
     complete
         False while it is being brought up.
     """

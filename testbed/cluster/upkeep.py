@@ -1,18 +1,19 @@
 """``testbed up``, ``prepare``, ``check``, ``status``, ``down``: the local cluster."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 import typer
 
 from gesscale.cli.output import Output, emit, stderr_console, table
 from latency_map.shell import command_line
 from testbed.cluster import lifecycle, privilege, relay_link, spark_archive, state
-from testbed.cluster.check import check_pairs
+from testbed.cluster.check import PairCheck, check_pairs
 from testbed.cluster.delay_backend import DelayBackend
 from testbed.cluster.namespaces import inside
+from testbed.cluster.netem import has_netem
 from testbed.cluster.processes import Role
 from testbed.cluster.topology import read_topology
-from testbed.emulation.report import emit_checks
 from testbed.kubernetes import control_groups
 
 
@@ -29,10 +30,11 @@ def bring_up(*, topology: str, delays: DelayBackend, output: Output) -> None:
 
 def prepare_once() -> None:
     """Make once what saves time later: the compiled relay, the archive of Spark's classes (half a minute)."""
-    compiled = relay_link.compiled_relay(relay_link.find_compiler())
-    stderr_console.print(
-        "relay: compiled" if compiled else "relay: no C compiler here, the Python one will do"
-    )
+    if relay_link.find_compiler() is None and has_netem(as_user=True):
+        stderr_console.print("relay: not needed, this kernel has netem")
+    else:
+        relay_link.compiled_relay(relay_link.find_compiler())
+        stderr_console.print("relay: compiled")
     made = spark_archive.prepare_archive()
     stderr_console.print(f"Spark's classes: {'archived' if made else 'archived already'}")
 
@@ -41,7 +43,7 @@ def check_delays(*, name: str | None, count: int, output: Output) -> None:
     """Measure every pair of nodes against the map; exits 3 beyond 2 ms or 5 %."""
     privilege.enter()
     _, topology = state.load(state.only_cluster(name))
-    emit_checks(topology.name, check_pairs(topology, count=count), output)
+    _emit_checks(topology.name, check_pairs(topology, count=count), output)
 
 
 def show_status(*, name: str | None, output: Output) -> None:
@@ -99,3 +101,24 @@ def _show(name: str, output: Output) -> None:
     if present.problem:
         stderr_console.print(f"{name}: {present.problem}; run: testbed up {name}")
         raise typer.Exit(3)
+
+
+def _emit_checks(name: str, pairs: Sequence[PairCheck], output: Output) -> None:
+    """Write the measured pairs to stdout; end with exit code 3 where one is not as the map says."""
+    wrong = sum(not pair.ok for pair in pairs)
+    columns = ("from", "to", "asked ms", "median ms", "error ms", "least ms", "spread ms", "lost", "ok")
+    shown = ("from", "to", "asked_ms", "measured_ms", "error_ms", "least_ms", "spread_ms", "lost")
+    documents = [_pair_document(pair) for pair in pairs]
+    rows = [(*(each[name] for name in shown), "yes" if each["ok"] else "NO") for each in documents]
+    document = {"cluster": name, "ok": wrong == 0, "pairs": documents}
+    emit(document, output, [table(f"round trips of {name}", columns, rows)])
+    if wrong:
+        busy = sum(pair.least_ok and not pair.ok for pair in pairs)
+        hint = f"; of {busy} the least echo is: is a machine, or its host, busy?" if busy else ""
+        stderr_console.print(f"{wrong} of {len(pairs)} pairs are not as the map says{hint}")
+        raise typer.Exit(3)
+
+
+def _pair_document(pair: PairCheck) -> dict[str, object]:
+    figures = ("asked_ms", "measured_ms", "error_ms", "tolerance_ms", "least_ms", "spread_ms", "lost", "ok")
+    return {"from": pair.first, "to": pair.second, **{name: getattr(pair, name) for name in figures}}

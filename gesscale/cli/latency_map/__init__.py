@@ -1,4 +1,4 @@
-"""``gesscale latency-map``: import, export, check, repair, measure, look at a map, choose nodes by it, emulate it."""
+"""``gesscale latency-map``: import, check, repair, measure, look at a map, choose nodes by it, emulate it."""
 
 from contextvars import ContextVar
 from typing import Annotated
@@ -38,17 +38,6 @@ COMMANDS = {
         help="Make a map of what agents measured. Agents that do not answer are listed.",
         example="gesscale latency-map gather --agents 10.0.0.1:9109,10.0.0.2:9109 --fill --to map.json",
         panel=MAKE,
-    ),
-    "generate": Deferred(
-        target="gesscale.cli.latency_map.make:generators",
-        help="Generate a map: a star, clusters, or from places on the globe. The same seed gives the same map.",
-        panel=MAKE,
-    ),
-    "export": Deferred(
-        target="gesscale.cli.latency_map.use:export_map",
-        help="Write a map for the network-aware plugins of Kubernetes' scheduler: whole milliseconds, rounded up.",
-        example="gesscale latency-map export map.json --format netperf | kubectl apply -f -",
-        panel=USE,
     ),
     "check": Deferred(
         target="gesscale.cli.latency_map.judge:check_map",
@@ -123,7 +112,7 @@ def _bound_maps(
 
 app = deferred_group(
     "latency-map",
-    "Latency maps: import, export, check, repair, measure, look at them, choose nodes by them, emulate them. "
+    "Latency maps: import, check, repair, measure, look at them, choose nodes by them, emulate them. "
     "Unit and kind of delays are never guessed.",
     COMMANDS,
     callback=_bound_maps,

@@ -1,4 +1,4 @@
-"""``latency-map import``, ``measure``, ``agent``, ``gather``, ``generate``: their options."""
+"""``latency-map import``, ``measure``, ``agent``, ``gather``: their options."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,9 +12,7 @@ from gesscale.cli.latency_map.arguments import (
 )
 from gesscale.cli.output import Output, OutputOption
 from latency_map.formats.forms import MapForm
-from latency_map.generate.fibre import DETOUR_FACTOR
 from latency_map.measure.method import ProbeMethod
-from latency_map.names import MAX_NODES
 
 AUTO = "auto"
 FORMS = (AUTO, *(form.value for form in MapForm))
@@ -145,153 +143,4 @@ def gather(
         timeout=timeout,
         map_target=map_target,
         output=output,
-    )
-
-
-generators = typer.Typer(
-    help="Generate a map: a star, clusters, or from places on the globe. The same seed gives the same map.",
-    no_args_is_help=True,
-)
-
-Nodes = Annotated[int, typer.Option("--nodes", min=1, max=MAX_NODES, help="How many nodes.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Of everything that is drawn.")]
-Triangles = Annotated[
-    float | None,
-    typer.Option(
-        "--broken-triangles",
-        help="Share of detours to be shorter than the direct way, as check counts them; 0 repairs them all,"
-        " without it they stay as they come.",
-    ),
-]
-Leaning = Annotated[
-    float,
-    typer.Option("--asymmetry", help="By how much of it each direction departs from a round trip at most."),
-]
-Gaps = Annotated[float, typer.Option("--missing", help="Share of the pairs that are unknown.")]
-AccessSpan = Annotated[
-    str, typer.Option("--access-ms", metavar="LOW,HIGH", help="Round trips from the nodes to the hub.")
-]
-
-
-@generators.command(
-    "star", epilog="Example: gesscale latency-map generate star --nodes 8 --seed 1 --to map.json"
-)
-def generate_star(
-    *,
-    nodes: Nodes,
-    access_ms: AccessSpan = "1,20",
-    broken_triangles: Triangles = None,
-    asymmetry: Leaning = 0.0,
-    missing: Gaps = 0.0,
-    seed: Seed = 0,
-    target: MapTarget = None,
-    output: OutputOption = Output.TABLE,
-) -> None:
-    """Generate a star: every node hangs on a hub; a pair's round trip is the sum of both to the hub."""
-    from gesscale.cli.latency_map.generating import MapRequest, make_star
-
-    make_star(
-        nodes=nodes,
-        access_ms=access_ms,
-        request=MapRequest(
-            broken_triangles=broken_triangles,
-            asymmetry=asymmetry,
-            missing=missing,
-            seed=seed,
-            target=target,
-            output=output,
-        ),
-    )
-
-
-@generators.command(
-    "clustered", epilog="Example: gesscale latency-map generate clustered --nodes 12 --seed 1 --to map.json"
-)
-def generate_clustered(
-    *,
-    nodes: Nodes,
-    clusters: Annotated[int, typer.Option("--clusters", min=1, help="How many clusters.")] = 4,
-    within_ms: Annotated[
-        str, typer.Option("--within-ms", metavar="LOW,HIGH", help="Round trips inside a cluster.")
-    ] = "2,10",
-    between_ms: Annotated[
-        str, typer.Option("--between-ms", metavar="LOW,HIGH", help="Round trips between two clusters.")
-    ] = "30,150",
-    noise: Annotated[
-        float, typer.Option("--noise", min=0, help="Standard deviation of a pair's log-normal factor.")
-    ] = 0.1,
-    broken_triangles: Triangles = None,
-    asymmetry: Leaning = 0.0,
-    missing: Gaps = 0.0,
-    seed: Seed = 0,
-    target: MapTarget = None,
-    output: OutputOption = Output.TABLE,
-) -> None:
-    """Generate clusters of nodes: near to each other inside, far between; every pair differs a little."""
-    from gesscale.cli.latency_map.generating import MapRequest, make_clustered
-
-    make_clustered(
-        nodes=nodes,
-        clusters=clusters,
-        within_ms=within_ms,
-        between_ms=between_ms,
-        noise=noise,
-        request=MapRequest(
-            broken_triangles=broken_triangles,
-            asymmetry=asymmetry,
-            missing=missing,
-            seed=seed,
-            target=target,
-            output=output,
-        ),
-    )
-
-
-@generators.command(
-    "geographic",
-    epilog="Example: gesscale latency-map generate geographic --nodes 20 --box 36,-10,60,30 --to map.json",
-)
-def generate_geographic(
-    *,
-    nodes: Annotated[
-        int | None, typer.Option("--nodes", min=1, max=MAX_NODES, help="How many nodes, in random places.")
-    ] = None,
-    coordinates: Annotated[
-        Path | None,
-        typer.Option("--coordinates", metavar="CSV", help="Nodes and places: name,latitude,longitude."),
-    ] = None,
-    box: Annotated[
-        str,
-        typer.Option("--box", metavar="S,W,N,E", help="Where random places are, in degrees; about Europe."),
-    ] = "36,-10,60,30",
-    factor: Annotated[
-        float, typer.Option("--factor", help="How much longer than along the great circle light takes.")
-    ] = DETOUR_FACTOR,
-    access_ms: Annotated[
-        str, typer.Option("--access-ms", metavar="LOW,HIGH", help="What each node adds to its round trips.")
-    ] = "0.5,5",
-    broken_triangles: Triangles = None,
-    asymmetry: Leaning = 0.0,
-    missing: Gaps = 0.0,
-    seed: Seed = 0,
-    target: MapTarget = None,
-    output: OutputOption = Output.TABLE,
-) -> None:
-    """Generate from places: the great circle at the speed of light in fibre, times a factor, plus access."""
-    from gesscale.cli.latency_map.generating import MapRequest, make_geographic
-
-    make_geographic(
-        nodes=nodes,
-        coordinates=coordinates,
-        box=box,
-        factor=factor,
-        access_ms=access_ms,
-        request=MapRequest(
-            broken_triangles=broken_triangles,
-            asymmetry=asymmetry,
-            missing=missing,
-            seed=seed,
-            target=target,
-            output=output,
-        ),
     )

@@ -1,4 +1,4 @@
-"""``latency-map choose``, ``nearest``, ``farthest``, ``plan``, ``export``: their options."""
+"""``latency-map choose``, ``nearest``, ``farthest``, ``plan``: their options."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -29,9 +29,6 @@ from gesscale.cli.latency_map.arguments import (
 from gesscale.cli.output import Output, OutputOption
 from latency_map.choose.method import Method
 from latency_map.emulate.defaults import DEVICE, RATE_MBIT
-
-ZONE_LABEL = "topology.kubernetes.io/zone"
-"""The label of nodes that says their zone."""
 
 HowFar = Annotated[
     Method,
@@ -233,77 +230,5 @@ def plan(
         node=node,
         undo=undo,
         directory=directory,
-        output=output,
-    )
-
-
-class ExportForm(StrEnum):
-    """What a map is written as."""
-
-    NETWORK_TOPOLOGY = "network-topology"
-    NETPERF = "netperf"
-
-
-class ObjectForm(StrEnum):
-    """How an object of Kubernetes is written."""
-
-    YAML = "yaml"
-    JSON = "json"
-
-
-def export_map(
-    file: MapFile,
-    *,
-    form: Annotated[
-        ExportForm,
-        typer.Option(
-            "--format",
-            help="network-topology: costs between zones, a NetworkTopology of scheduler-plugins. netperf: costs between"
-            " nodes, the ConfigMap that its controller reads.",
-        ),
-    ],
-    unit: Unit = None,
-    kind: Kind = None,
-    asymmetry: Symmetry = None,
-    nodes: Annotated[
-        Path | None,
-        typer.Option(
-            "--nodes",
-            metavar="FILE",
-            help="Which zone each node is in: a list in YAML or JSON, or the output of kubectl get nodes -o json."
-            " Without it the names of the map are the zones.",
-        ),
-    ] = None,
-    topology_key: Annotated[
-        str, typer.Option("--topology-key", help="The label of nodes that has the zone, or the region.")
-    ] = ZONE_LABEL,
-    name: Annotated[
-        str, typer.Option("--name", help="Of the object.", show_default="net-topology, or netperf-metrics")
-    ] = "",
-    namespace: Annotated[str, typer.Option("--namespace", help="Of the object.")] = "default",
-    target: Annotated[
-        Path | None, typer.Option("--to", metavar="FILE", help="Where it is written; without it, to stdout.")
-    ] = None,
-    output: Annotated[
-        ObjectForm, typer.Option("--output", "-o", help="How the object is written.")
-    ] = ObjectForm.YAML,
-) -> None:
-    """Write a map for the network-aware plugins of Kubernetes' scheduler: whole milliseconds, rounded up.
-
-    A map with missing pairs is refused: a pair that is left out is not unknown there, but 0 or the most there is.
-    """
-    from gesscale.cli.latency_map.exporting import write_export
-
-    write_export(
-        file=file,
-        form=form,
-        unit=unit,
-        kind=kind,
-        asymmetry=asymmetry,
-        nodes=nodes,
-        topology_key=topology_key,
-        name=name,
-        namespace=namespace,
-        target=target,
         output=output,
     )

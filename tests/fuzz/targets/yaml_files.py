@@ -19,7 +19,6 @@ from testbed.arena.experiments.experiment import read_experiment
 from testbed.baselines.rules import read_rules, rules_yaml
 from testbed.baselines.rules.reading import parse_rules
 from testbed.cluster.topology import read_topology
-from testbed.emulation.daemonset import render_daemonset
 from testbed.simulator.spark.constants import read_physics
 
 _MAP = TESTS / "data" / "records" / "demo-1" / "latency.csv"
@@ -49,7 +48,6 @@ def _hosts(path: Path) -> None:
     planned = tc_plan(_delays(), read_hosts(path, "eth0", pod_networks=True), skip_missing=True)
     for node in planned.nodes:
         render_script(node, ScriptAction.APPLY)
-    render_daemonset(planned)
 
 
 @cache

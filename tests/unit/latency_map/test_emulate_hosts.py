@@ -6,16 +6,16 @@ from latency_map import LatencyMapError
 from latency_map.emulate.hosts import Host, number_hosts
 from latency_map.emulate.hosts_file import parse_hosts
 
-CSV = """name,address,device,user,port,networks,ssh
-edge1, 10.0.0.1,eth1,pi,2222,,gateway
-edge2,fd00::2,,,,10.42.1.0/24 fd42:1::/64,
+CSV = """name,address,device,networks
+edge1, 10.0.0.1,eth1,
+edge2,fd00::2,,10.42.1.0/24 fd42:1::/64
 """
 WANTED = (
-    Host(name="edge1", address="10.0.0.1", device="eth1", user="pi", port=2222, ssh="gateway"),
+    Host(name="edge1", address="10.0.0.1", device="eth1"),
     Host(name="edge2", address="fd00::2", device="wlan0", networks=("10.42.1.0/24", "fd42:1::/64")),
 )
 LIST = """
-- {name: edge1, address: 10.0.0.1, device: eth1, user: pi, port: 2222, ssh: gateway}
+- {name: edge1, address: 10.0.0.1, device: eth1}
 - {name: edge2, address: "fd00::2", networks: [10.42.1.0/24, "fd42:1::/64"]}
 """
 
@@ -46,18 +46,9 @@ def test_the_shortest_file_maps_names_to_addresses():
         ('edge1: "fd00::1%$(id>x)"', r"address, got 'fd00::1%\$\(id>x\)'"),
         ('edge1: "fd00::1%a\\nb"', r"address, got 'fd00::1%a\\nb'"),
         ("name,address,networks\nedge1,10.0.0.1,fd00::%x/64\n", "got 'fd00::%x/64'; leave out the zone"),
-        (
-            "name,address,ssh\nedge1,10.0.0.1,fe80::1%eth0\n",
-            "log in to, got 'fe80::1%eth0'; leave out the zone",
-        ),
-        ("- {name: a, address: 10.0.0.1, port: .inf}", "a whole number as port, got inf"),
         ("- {name: a, address: 10.0.0.1, networks: 5}", "expected a list of networks, got 5"),
-        ("name,address,port\nedge1,10.0.0.1,ssh\n", "a whole number as port, got 'ssh'"),
-        ("name,address,port\nedge1,10.0.0.1,70000\n", "a port of 1 to 65535, got 70000"),
         ("name,address\n../edge,10.0.0.1\n", "expected a name of at most 63"),
         ("name,address,device\nedge1,10.0.0.1,eth0; reboot\n", "expected a network device"),
-        ("name,address,ssh\nedge1,10.0.0.1,-oProxyCommand=x\n", "expected a host to log in to"),
-        ("name,address,user\nedge1,10.0.0.1,-x\n", "expected a user name"),
         ("name,address,networks\nedge1,10.0.0.1,10.42.0.1/24\n", "expected a network such as"),
         ("a: [", "hosts, line 2, column 1: expected YAML, got: .* or write the hosts as CSV with a heading"),
         ("- 7\n", "host 1: expected name and address, got 7"),

@@ -1,4 +1,4 @@
-"""The scripts as text; what they do is tried in tests/real/test_apply.py."""
+"""The scripts as text; what they do is tried in tests/real/test_plan_scripts.py."""
 
 import subprocess
 
@@ -7,7 +7,6 @@ import pytest
 from latency_map import DelayKind, DelayUnit, LatencyMap
 from latency_map.emulate.hosts import number_hosts
 from latency_map.emulate.plan import tc_plan
-from latency_map.emulate.preflight import preflight_problems, render_preflight
 from latency_map.emulate.script import ScriptAction, render_script
 from latency_map.emulate.tc import apply_commands
 
@@ -18,7 +17,6 @@ SCRIPTS = {
     "apply": render_script(NODE, ScriptAction.APPLY),
     "apply for a time": render_script(NODE, ScriptAction.APPLY, undo_after_s=1800),
     "undo": render_script(NODE, ScriptAction.UNDO),
-    "preflight": render_preflight(NODE, tools=("ping",)),
 }
 
 
@@ -66,23 +64,3 @@ def test_what_the_network_has_itself_is_said_with_the_delay():
 def test_only_a_script_for_a_time_starts_a_timer():
     assert "setsid" not in SCRIPTS["apply"]
     assert 'gesscale-timer "$timer" 1800 tc qdisc del dev eth0' in SCRIPTS["apply for a time"]
-
-
-def test_netem_is_asked_of_the_kernel_only_where_something_is_delayed():
-    still = LatencyMap.from_delays(["a", "b"], [[0, 0], [0, 0]], unit=DelayUnit.MS, kind=DelayKind.RTT)
-    node = tc_plan(still, number_hosts(["a", "b"], "10.0.0.0/24")).node("a")
-    assert "if [ 1 = 1 ]; then need netem" in SCRIPTS["preflight"]
-    assert "if [ 0 = 1 ]; then need netem" in render_preflight(node)
-
-
-@pytest.mark.parametrize(
-    ("output", "problems"),
-    [
-        ("preflight done\n", ()),
-        ("noise\nproblem: no netem\nproblem: not root\npreflight done\n", ("no netem", "not root")),
-        ("problem: no netem\n", ("no netem", "its preflight was cut short")),
-        ("", ("its preflight was cut short",)),
-    ],
-)
-def test_the_answer_of_a_preflight_is_read(output, problems):
-    assert preflight_problems(output) == problems

@@ -6,9 +6,7 @@ import math
 import numpy as np
 import pytest
 import yaml
-from typer.testing import CliRunner
 
-from gesscale.cli.latency_map import app
 from latency_map import LatencyMap, LatencyMapError, MapForm, MissingDelayError, parse_survey
 from latency_map.formats.scheduler_plugins import between_groups, to_config_map, to_network_topology
 
@@ -88,50 +86,3 @@ def test_zones_are_as_far_apart_as_their_farthest_nodes():
     assert gap.delay_ms("e", "w") is None
     with pytest.raises(LatencyMapError, match=r"none for 'hub\.site'"):
         between_groups(a_map(), {"edge-a": "west", "edge-b": "west"})
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, ["export", *map(str, arguments)])
-
-
-@pytest.fixture
-def csv(tmp_path):
-    file = tmp_path / "map.csv"
-    file.write_text("rtt_ms,a,b\na,0,2.5\nb,2.5,0\n")
-    return file
-
-
-def test_the_command_writes_what_kubectl_takes(csv, tmp_path):
-    said = run(csv, "--format", "netperf", "-o", "json")
-    assert said.exit_code == 0, said.output
-    key = "netperf.p90.latency.milliseconds.origin.{}.destination.{}"
-    assert json.loads(said.stdout)["data"] == {key.format("a", "b"): "3", key.format("b", "a"): "3"}
-    target = tmp_path / "topology.yaml"
-    nodes = tmp_path / "nodes.yaml"
-    nodes.write_text("[{name: a, zone: z1}, {name: b, zone: z2}]")
-    said = run(csv, "--format", "network-topology", "--nodes", nodes, "--to", target)
-    assert said.exit_code == 0, said.output
-    assert parse_survey(target.read_text()).survey.names == ("z1", "z2")
-
-
-def test_regions_are_taken_by_their_label_and_never_a_zone_instead(csv, tmp_path):
-    nodes = tmp_path / "nodes.yaml"
-    region = "topology.kubernetes.io/region"
-    nodes.write_text(
-        f"[{{name: a, labels: {{{region}: r1}}}}, {{name: b, zone: z2, labels: {{{region}: r2}}}}]"
-    )
-    arguments = (csv, "--format", "network-topology", "--nodes", nodes, "--topology-key", region)
-    assert parse_survey(run(*arguments).stdout).survey.names == ("r1", "r2")
-    nodes.write_text(f"[{{name: a, labels: {{{region}: r1}}}}, {{name: b, zone: z2}}]")
-    assert "expected a zone for every node of the map, got none for 'b'" in str(run(*arguments).exception)
-
-
-def test_the_command_refuses_what_it_cannot_write(csv, tmp_path):
-    nodes = tmp_path / "nodes.yaml"
-    nodes.write_text("[{name: a, zone: z1}]")
-    for arguments, said in (
-        (("--format", "netperf", "--nodes", nodes), "--nodes: expected it with --format network-topology"),
-        (("--format", "network-topology", "--nodes", nodes), "expected a zone for every node of the map"),
-        (("--format", "netperf", "--to", tmp_path / "no" / "x.yaml"), "expected a file that can be written"),
-    ):
-        assert said in str(run(csv, *arguments).exception)

@@ -28,7 +28,7 @@ def test_a_shell_can_complete_it(gesscale, monkeypatch, shell):
     (("recommend", "-c"), "error: Option '-c' requires an argument"),
     (("recommend", "--nope"), "error: No such option: --nope; see gesscale recommend --help"),
     (("nope",), "error: No such command 'nope'; see gesscale --help"),
-    (("latency-map", "export", "map.json"), "error: Missing option '--format'. Choose from: network-topology, "),
+    (("latency-map", "nearest", "map.json"), "error: Missing option '--members'"),
 ])  # fmt: skip
 def test_a_wrong_command_line_is_told_in_one_line(gesscale, words, said):
     code, out, err = gesscale(*words)
