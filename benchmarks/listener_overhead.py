@@ -19,7 +19,7 @@ from itertools import pairwise
 from urllib.request import urlopen
 
 from gesscale.spark import attach
-from testbed.pipeline.capacity import node_capacity
+from testbed.pipeline.operator import node_capacity
 from testbed.pipeline.session import open_session
 
 ROWS_PER_BATCH = 4000

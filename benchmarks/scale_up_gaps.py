@@ -30,9 +30,9 @@ from gesscale.spark.warm_up import DAEMON, DAEMON_SETTING, PLUGINS_SETTING
 from testbed.cluster import processes
 from testbed.cluster.processes import Role
 from testbed.cluster.spark import LocalSpark, open_spark
-from testbed.demo.query import option_words
-from testbed.demo.rides import prepare_rides
-from testbed.demo.scenario import DEMO
+from testbed.demo.taxi import prepare_rides
+from testbed.live.running import option_words
+from testbed.live.scenario import DEMO
 from testbed.pipeline.rides import bundled_demand
 
 FIRST, ADDED = ("home", "near"), "far"

@@ -23,9 +23,9 @@ from emulated.nodes import end_in_order, written_topology
 from scale_up_gaps import ADDED, FIRST, MEASURES, batches, program, scale_up, summary
 
 from testbed.cluster.spark_command import SMALL_JVM
-from testbed.demo.kubernetes.stage import KubernetesStage
-from testbed.demo.scenario import KUBE3, TaxiOperator
 from testbed.kubernetes.cluster import KubernetesTestBed, kubernetes_up
+from testbed.live.kubernetes import KubernetesStage
+from testbed.live.scenario import KUBE3, TaxiOperator
 
 TOPOLOGY = "name: gaps\nlatency: {file: map.csv, unit: ms, kind: rtt}\ndriver_node: control\nsubnet: 10.77.218.0/24\n"
 DELAYS = ",control,home,near,far\ncontrol,0,8,8,8\nhome,8,0,8,20\nnear,8,8,0,12\nfar,8,20,12,0\n"

@@ -73,8 +73,7 @@ def source(way: str) -> type[RideReplay]:
 
 def work(is_equal: bool) -> Any:
     """Return the demo's map; "equal" nodes take as long as one of the mean weight, whatever their own."""
-    from testbed.pipeline.capacity import WEIGHT_VARIABLE
-    from testbed.pipeline.operator import append_nearest
+    from testbed.pipeline.operator import WEIGHT_VARIABLE, append_nearest
 
     mean = sum(WEIGHTS.values()) / len(WEIGHTS)
 
@@ -153,8 +152,8 @@ def main() -> None:
         drive(cases, rows, *given.drive)
         return
     from testbed.cluster.spark import open_spark
-    from testbed.demo.rides import prepare_rides
-    from testbed.demo.scenario import DEMO
+    from testbed.demo.taxi import prepare_rides
+    from testbed.live.scenario import DEMO
     from testbed.pipeline.rides import bundled_demand
 
     rides = prepare_rides(bundled_demand(), DEMO.share, DEMO.copies, lambda _: None).folder.resolve()

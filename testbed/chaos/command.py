@@ -51,14 +51,12 @@ def chaos(
     from testbed.cluster.spark_command import spark_home
 
     spark_home()  # without PySpark it ends here
-    from testbed.chaos.judge import FAULT_COLUMNS, by_fault, summary
-    from testbed.chaos.kubernetes.playing import play_chaos_on_kubernetes
     from testbed.chaos.plan import KUBERNETES_FAULTS, LOCAL_FAULTS, faults_named
     from testbed.chaos.playing import play_chaos
-    from testbed.chaos.results import Results
+    from testbed.chaos.results import FAULT_COLUMNS, Results, by_fault
     from testbed.chaos.setting import ChaosSetting
     from testbed.cluster import privilege
-    from testbed.demo.stage import Stage
+    from testbed.live.nodes import Stage
 
     usual = KUBERNETES_FAULTS if kubernetes else LOCAL_FAULTS
     setting = ChaosSetting(
@@ -77,16 +75,15 @@ def chaos(
     end_as_ctrl_c_does()
     stage = Stage(stderr_console)
     try:
-        play = play_chaos_on_kubernetes if kubernetes else play_chaos
-        verdict = play(setting, changes, results.absolute(), stage)
+        verdict = play_chaos(setting, changes, results.absolute(), stage)
     except KeyboardInterrupt:
         stage.say("interrupted: what is done is kept, the same command goes on")
         raise typer.Exit(_INTERRUPTED) from None
     records = Results(folder=results).records()
     tables = [
-        table(f"Chaos, seed {seed}", ["what", "figure"], summary(verdict)),
+        table(f"Chaos, seed {seed}", ["what", "figure"], verdict.summary()),
         table("By fault", list(FAULT_COLUMNS), by_fault(records)),
     ]
-    emit(verdict, output, tables)
+    emit(verdict.document(), output, tables)
     if not verdict.kept:
         raise typer.Exit(3)

@@ -1,28 +1,28 @@
-"""A run of chaos on the local cluster from beginning to end; goes on where it was stopped."""
+"""A run of chaos from beginning to end, on the local cluster or on Kubernetes; goes on where it was stopped."""
 
 import shutil
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from testbed.chaos.changing import await_first_batch, play_change
-from testbed.chaos.judge import ChaosVerdict
+from testbed.chaos.local import local_query
+from testbed.chaos.on_kubernetes import kubernetes_query
 from testbed.chaos.plan import PlannedChange, draw_plan
-from testbed.chaos.proxy import faulty_page
-from testbed.chaos.results import Results
-from testbed.chaos.setting import ChaosSetting, write_map
-from testbed.chaos.sources import driver_of, event_topic
-from testbed.chaos.stream import ChaosStream
+from testbed.chaos.query import ChaosQuery
+from testbed.chaos.results import ChaosVerdict, Results
+from testbed.chaos.setting import ChaosSetting
 from testbed.cluster import lifecycle, namespaces, processes
-from testbed.cluster.spark import open_spark
 from testbed.cluster.state import state_directory
 from testbed.cluster.topology import Topology, read_topology
-from testbed.demo.query import await_query
-from testbed.demo.stage import Stage, edge_nodes
+from testbed.kubernetes import control_groups
+from testbed.kubernetes.cluster import kubelet_nodes, kubernetes_up
+from testbed.live.nodes import Stage, edge_nodes
 
 SPARE_S = 300.0
+_Open = Callable[[Path], AbstractContextManager[ChaosQuery]]
+"""Has what a run of the query in a folder needs."""
 
 
 def play_chaos(setting: ChaosSetting, changes: int, folder: Path, stage: Stage) -> ChaosVerdict:
@@ -52,81 +52,78 @@ def play_chaos(setting: ChaosSetting, changes: int, folder: Path, stage: Stage) 
     results = Results(folder=folder)
     results.claim(asdict(setting))
     topology = read_topology(setting.topology)
-    names = [node.name for node in topology.nodes]
+    names = kubelet_nodes(topology) if setting.kubernetes else [node.name for node in topology.nodes]
     plan = draw_plan(setting.seed, changes, names, setting.most_replicas, setting.faults)
     missing, part = results.missing(plan), results.next_part()
-    left: tuple[str, ...] = ()
+    left: list[str] = []
     if missing:
-        lifecycle.down(topology.name)
         try:
-            with edge_nodes(topology, setting.topology, stage):
+            with _cluster(setting, topology, stage) as opened:
                 while missing:
-                    missing = _play_part(setting, topology, missing, part, results, stage)
+                    playing = _Part(setting=setting, opened=opened, number=part, results=results, stage=stage)
+                    missing = playing.play(missing, left)
                     part += 1
         finally:
-            left = left_behind(topology)
-    return results.report(f"seed {setting.seed} on {Path(setting.topology).stem}", left)
-
-
-def left_behind(topology: Topology) -> tuple[str, ...]:
-    """Return what is still there of a cluster: processes, namespaces, its state."""
-    directory = state_directory(topology.name)
-    running = (f"process {each.pid} ({each.mark.role.value})" for each in processes.find(str(directory)))
-    state = (str(directory),) if directory.exists() else ()
-    return (*running, *namespaces.existing(topology.name), *state)
+            left += _left_behind(topology)
+    where = "Kubernetes, " if setting.kubernetes else ""
+    return results.report(f"seed {setting.seed} on {where}{Path(setting.topology).stem}", left)
 
 
 @contextmanager
-def _running(setting: ChaosSetting, topology: Topology, folder: Path, stage: Stage) -> Iterator[ChaosStream]:
-    """Have a query with a replica, and its controller, for as long as the context lasts."""
-    (operator,) = setting.scenario.operators
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    spark = open_spark(topology, operator.name)
-    metrics_url = operator.metrics_url(topology)
-    with ExitStack() as stack:
-        page = stack.enter_context(faulty_page(metrics_url))
-        topic = stack.enter_context(event_topic(setting, topology, folder)) if setting.kafka else None
-        setting.write_loop(topology, page.url, folder)
-        write_map(topology, time.time(), folder)
-        stream = ChaosStream(
-            spark=spark,
-            page=page,
-            driver=driver_of(setting, folder, topic),
-            topic=topic,
-            folder=folder,
-            network_timeout_s=setting.network_timeout_s,
-        )
-        try:
-            stage.say(f"starting the query and its controller: {folder}")
-            stream.start_driver()
-            await_query(spark, metrics_url)
-            stream.order(stream.nodes())
-            stream.start_controller()
-            await_first_batch(stream)
-            yield stream
-        finally:
-            stream.stop()
-            for bulky in ("sink", "rides", stream.driver.checkpoint.name):
-                shutil.rmtree(folder / bulky, ignore_errors=True)
+def _cluster(setting: ChaosSetting, topology: Topology, stage: Stage) -> Iterator[_Open]:
+    """Have a cluster; it gives what opens a query on it."""
+    if setting.kubernetes:
+        stage.say(f"bringing a Kubernetes up on {topology.name}")
+        with kubernetes_up(topology, source=setting.topology) as cluster:
+            yield lambda folder: kubernetes_query(setting, cluster, folder)
+        return
+    lifecycle.down(topology.name)
+    with edge_nodes(topology, setting.topology, stage):
+        yield lambda folder: local_query(setting, topology, folder)
 
 
-def _play_part(
-    setting: ChaosSetting,
-    topology: Topology,
-    missing: Sequence[PlannedChange],
-    part: int,
-    results: Results,
-    stage: Stage,
-) -> list[PlannedChange]:
-    """Play changes while the rows of a query last; return those that are left."""
-    began_s = time.monotonic()
-    left = list(missing)
-    with _running(setting, topology, results.part(part), stage) as stream:
-        while left and time.monotonic() - began_s < setting.part_s - SPARE_S:
-            record = play_change(left[0], part, stream, setting.within_s)
-            results.keep(record, stage)
-            left.pop(0)
-            if record.converged_s is None:
-                break  # a new query, so that one change does not spoil the next
-    return left
+def _left_behind(topology: Topology) -> list[str]:
+    """Return what is still there of a cluster: processes, namespaces, control groups, its state."""
+    directory = state_directory(topology.name)
+    running = [f"process {each.pid} ({each.mark.role.value})" for each in processes.find(str(directory))]
+    groups = map(str, control_groups.existing(topology.name))
+    state = [str(directory)] if directory.exists() else []
+    return [*running, *namespaces.existing(topology.name), *state, *groups]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """A run of the query, while its rows last."""
+
+    setting: ChaosSetting
+    opened: _Open
+    number: int
+    results: Results
+    stage: Stage
+
+    def play(self, missing: Sequence[PlannedChange], left: list[str]) -> list[PlannedChange]:
+        """Play changes; return those that are to do, and add what stays of the query to `left`."""
+        began_s, to_do = time.monotonic(), list(missing)
+        with self._running(left) as query:
+            while to_do and time.monotonic() - began_s < self.setting.part_s - SPARE_S:
+                record = query.play(to_do.pop(0), self.number, self.setting.within_s)
+                self.results.keep(record, self.stage)
+                if record.converged_s is None:
+                    break  # a new query, so that one change does not spoil the next
+        return to_do
+
+    @contextmanager
+    def _running(self, left: list[str]) -> Iterator[ChaosQuery]:
+        folder = self.results.part(self.number).resolve()
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        with self.opened(folder) as query:
+            try:
+                self.stage.say(f"starting the query and its controller: {folder}")
+                query.start()
+                query.await_first_batch()
+                yield query
+            finally:
+                left += query.stop()
+                for bulky in ("sink", "rides", query.driver.checkpoint.name):
+                    shutil.rmtree(folder / bulky, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The folder of a run: what is played, what came of each change, and the report.
+"""What came of each change, the verdict on all of them, and the folder that keeps it.
 
 RESULTS/chaos.json      what is played
 RESULTS/changes.jsonl   a line for each change, as soon as it is over
@@ -7,19 +7,236 @@ RESULTS/chaos.md        the report
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import Any, Self
 
 from gesscale.errors import InputError
-from testbed.chaos.changing import in_words
-from testbed.chaos.judge import ChangeRecord, ChaosVerdict, judge, markdown, read_records
-from testbed.chaos.plan import PlannedChange
-from testbed.demo.stage import Stage
+from testbed.chaos.plan import Fault, PlannedChange
+from testbed.live.nodes import Stage
 from testbed.results_folder import check_ours
 
 CHANGES, REPORT, SETTING = "changes.jsonl", "chaos.md", "chaos.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tallies:
+    """What has been counted since a query began, or during one change.
+
+    Attributes
+    ----------
+    failed_batches: batches that ended the query
+    lost_tasks: tasks that Spark had to run again, by the driver's log
+    fetch_failures: those of them whose data could not be fetched
+    removed_on_doubt: replicas removed in a step without believable metrics, or with a stale map
+    controller_ended: how often the controller ended without having been killed
+    """
+
+    failed_batches: int = 0
+    lost_tasks: int = 0
+    fetch_failures: int = 0
+    removed_on_doubt: int = 0
+    controller_ended: int = 0
+
+    @classmethod
+    def total(cls, those: Iterable["Tallies"]) -> Self:
+        """Return the sums."""
+        counts = [asdict(each) for each in those]
+        return cls(**{each.name: sum(count[each.name] for count in counts) for each in fields(cls)})
+
+    def since(self, before: "Tallies") -> "Tallies":
+        """Return what was counted after another count."""
+        then = asdict(before)
+        return Tallies(**{name: count - then[name] for name, count in asdict(self).items()})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeRecord:
+    """A change as it went.
+
+    Attributes
+    ----------
+    number, fault: as planned
+    part: the run of the query in which it was; a stopped command goes on in a new one
+    target: what the fault struck, a node or a process; empty where there was nothing to strike
+    before, placement: where the replicas were, and where they were ordered
+    at_s: when it was ordered, seconds since the epoch
+    fault_s: from the order to the end of the fault, seconds
+    converged_s: from the end of the fault until the replicas were on the ordered nodes and a later batch was committed,
+        seconds; None where that took too long
+    rows, rows_lost, rows_doubled: of this part so far: rows committed, missing in the sink, more than once in it
+    tallies: counted during this change
+    """
+
+    number: int
+    part: int
+    fault: Fault
+    target: str
+    before: tuple[str, ...]
+    placement: tuple[str, ...]
+    at_s: float
+    fault_s: float
+    converged_s: float | None
+    rows: int
+    rows_lost: int
+    rows_doubled: int
+    tallies: Tallies = Tallies()
+
+    @property
+    def removals(self) -> int:
+        """Nodes that had to give their replica up."""
+        return len(set(self.before) - set(self.placement))
+
+    def line(self) -> str:
+        """Return the record as a line of JSON."""
+        document = asdict(self)
+        return json.dumps({**document, **document.pop("tallies")}) + "\n"
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> Self:
+        """Return the record that a line holds; raises ValueError, TypeError or KeyError where it holds none."""
+        given = dict(document)
+        tallies = Tallies(**{each.name: given.pop(each.name) for each in fields(Tallies)})
+        nodes = {name: tuple(given[name]) for name in ("before", "placement")}
+        return cls(**{**given, **nodes, "fault": Fault(given["fault"]), "tallies": tallies})
+
+    def in_words(self) -> str:
+        """Return a line for people."""
+        converged = "NOT CONVERGED" if self.converged_s is None else f"converged in {self.converged_s:.1f} s"
+        return (
+            f"change {self.number}: {','.join(self.before)} -> {','.join(self.placement)}; {self.fault.value} "
+            f"{self.target}; {converged}; {self.rows} rows, {self.rows_lost} lost, {self.rows_doubled} doubled"
+        )
+
+
+def read_records(file: Path) -> tuple[ChangeRecord, ...]:
+    """Read the records of a run; a last line that was cut short is left out.
+
+    Raises
+    ------
+    InputError
+        Where another line is no record.
+    """
+    lines = file.read_text("utf-8").splitlines(keepends=True) if file.exists() else []
+    try:
+        return tuple(ChangeRecord.read(json.loads(line)) for line in lines if line.endswith("\n"))
+    except (ValueError, TypeError, KeyError) as error:
+        message = f"{file}: expected a record of a change in each line, got something else: {error}"
+        raise InputError(message) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChaosVerdict:
+    """What a run amounts to.
+
+    Attributes
+    ----------
+    changes, removals: how many there were
+    rows, rows_lost, rows_doubled: over all parts
+    not_converged: the numbers of the changes that took too long
+    tallies: over all changes
+    left: what was still there when all was taken down: processes, namespaces, a device
+    """
+
+    changes: int
+    removals: int
+    rows: int
+    rows_lost: int
+    rows_doubled: int
+    not_converged: tuple[int, ...]
+    tallies: Tallies
+    left: tuple[str, ...] = ()
+
+    @property
+    def kept(self) -> bool:
+        """Whether no row was lost or doubled, all converged, nothing was removed on doubt, and nothing was left."""
+        bad = self.rows_lost or self.rows_doubled or self.not_converged or self.left
+        return not (bad or self.tallies.removed_on_doubt or self.tallies.controller_ended)
+
+    def document(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        document = asdict(self)
+        return {**document, **document.pop("tallies")}
+
+    def summary(self) -> list[tuple[str, str]]:
+        """Return it as pairs of a word and a figure."""
+        return [
+            ("changes", str(self.changes)),
+            ("removals of a replica", str(self.removals)),
+            ("rows committed", str(self.rows)),
+            ("rows lost", str(self.rows_lost)),
+            ("rows doubled", str(self.rows_doubled)),
+            ("changes that did not converge", ", ".join(map(str, self.not_converged)) or "none"),
+            ("replicas removed on doubt", str(self.tallies.removed_on_doubt)),
+            ("controller ended by itself", str(self.tallies.controller_ended)),
+            ("failed batches", str(self.tallies.failed_batches)),
+            ("lost tasks", str(self.tallies.lost_tasks)),
+            ("fetch failures", str(self.tallies.fetch_failures)),
+            ("left behind", ", ".join(self.left) or "nothing"),
+        ]
+
+
+def judge(records: Sequence[ChangeRecord], left: Sequence[str] = ()) -> ChaosVerdict:
+    """Judge all changes of a run so far; `left` is what was still there at the end."""
+    by_part: dict[int, list[ChangeRecord]] = {}
+    for record in records:
+        by_part.setdefault(record.part, []).append(record)
+    parts = by_part.values()
+    return ChaosVerdict(
+        changes=len(records),
+        removals=sum(record.removals for record in records),
+        rows=sum(part[-1].rows for part in parts),  # rows count from the beginning of a part
+        rows_lost=sum(max(each.rows_lost for each in part) for part in parts),
+        rows_doubled=sum(max(each.rows_doubled for each in part) for part in parts),
+        not_converged=tuple(record.number for record in records if record.converged_s is None),
+        tallies=Tallies.total(record.tallies for record in records),
+        left=tuple(left),
+    )
+
+
+FAULT_COLUMNS = (
+    "fault",
+    "changes",
+    "converged, median s",
+    "longest s",
+    "removals",
+    "failed batches",
+    "lost tasks",
+)
+
+
+def by_fault(records: Sequence[ChangeRecord]) -> list[tuple[str, ...]]:
+    """Return a row of `FAULT_COLUMNS` for each fault that there was."""
+    rows: list[tuple[str, ...]] = []
+    for fault in Fault:
+        those = [record for record in records if record.fault is fault]
+        if not those:
+            continue
+        times_s = [each.converged_s for each in those if each.converged_s is not None]
+        late = len(those) - len(times_s)
+        rows.append(
+            (
+                fault.value,
+                str(len(those)),
+                f"{median(times_s):.1f}" if times_s else "–",
+                f"{max(times_s):.1f}" if times_s and not late else f"{late} not in time",
+                str(sum(each.removals for each in those)),
+                str(sum(each.tallies.failed_batches for each in those)),
+                str(sum(each.tallies.lost_tasks for each in those)),
+            )
+        )
+    return rows
+
+
+def markdown(title: str, records: Sequence[ChangeRecord], verdict: ChaosVerdict) -> str:
+    """Return the report."""
+    lines = [f"# {title}", "", "| what | figure |", "|---|---|"]
+    lines += [f"| {name} | {figure} |" for name, figure in verdict.summary()]
+    lines += ["", "| " + " | ".join(FAULT_COLUMNS) + " |", "|---|" + "---:|" * (len(FAULT_COLUMNS) - 1)]
+    lines += ["| " + " | ".join(row) + " |" for row in by_fault(records)]
+    return "\n".join(lines) + "\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +302,7 @@ class Results:
         """Keep and say what came of a change."""
         with (self.folder / CHANGES).open("a") as file:
             file.write(record.line())
-        stage.say(in_words(record))
+        stage.say(record.in_words())
 
     def report(self, title: str, left: Sequence[str]) -> ChaosVerdict:
         """Judge all changes, and write the report.

@@ -15,7 +15,7 @@ from latency_map import Survey, write_survey
 from testbed.chaos.plan import KUBERNETES_FAULTS, LOCAL_FAULTS, Fault
 from testbed.cluster.spark_command import NETWORK_TIMEOUT_S
 from testbed.cluster.topology import Topology
-from testbed.demo.scenario import DEMO, Scenario, TaxiOperator
+from testbed.live.scenario import DEMO, Scenario, TaxiOperator
 
 RIDES = "rides"
 QUERIES = (RIDES, "q1", "q5")

@@ -11,8 +11,8 @@ from rich.console import Console
 from gesscale.cli.app import run as run_cli
 from gesscale.cli.ending import end_as_ctrl_c_does
 from testbed.cluster import privilege
-from testbed.demo.scenario import DEMO
-from testbed.demo.show import make_folder, play
+from testbed.demo.playing import make_folder, play
+from testbed.live.scenario import DEMO
 
 app = typer.Typer(pretty_exceptions_enable=False)
 

@@ -40,8 +40,8 @@ def workflow(
 
     spark_home()  # without PySpark it ends here
     from testbed.cluster import privilege
-    from testbed.demo.scenario import WORKFLOW
-    from testbed.demo.show import make_folder, play
+    from testbed.demo.playing import make_folder, play
+    from testbed.live.scenario import WORKFLOW
 
     privilege.enter()
     end_as_ctrl_c_does()
@@ -72,9 +72,9 @@ def nexmark(
 
     spark_home()  # without PySpark it ends here
     from testbed.cluster import privilege
-    from testbed.demo.show import make_folder
+    from testbed.demo.playing import make_folder
+    from testbed.nexmark.day import NexmarkDay, play
     from testbed.nexmark.queries import query_named
-    from testbed.nexmark.show import NexmarkDay, play
     from testbed.pipeline.kafka_jars import require_kafka
 
     day = NexmarkDay(

@@ -34,8 +34,8 @@ def bring_up(*, topology: str, output: Output) -> None:
 
 def play_demo(*, folder: Path) -> None:
     """Scale a day of taxi rides on three kubelets of this machine; about eight minutes. Exits 1 at a broken promise."""
-    from testbed.demo.kubernetes.show import play
-    from testbed.demo.scenario import KUBE3
+    from testbed.demo.on_kubernetes import play
+    from testbed.live.scenario import KUBE3
 
     _require_rights()
     end_as_ctrl_c_does()

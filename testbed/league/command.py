@@ -77,9 +77,9 @@ def league(
 
         spark_home()  # without PySpark it ends here
     from testbed.cluster import privilege
-    from testbed.demo.stage import Stage
     from testbed.league.playing import keep_records, play_league, report_league
     from testbed.league.setting import LeagueSetting
+    from testbed.live.nodes import Stage
 
     stage = Stage(stderr_console)
     if report:

@@ -20,11 +20,10 @@ from testbed.arena.runs.running import Play, run_locally
 from testbed.arena.worlds.scenes import world_of
 from testbed.cluster import lifecycle
 from testbed.cluster.topology import Topology, read_topology
-from testbed.demo.stage import Stage, checked_pairs, edge_nodes
 from testbed.league.live import LivePlay
-from testbed.league.queries import league_query
 from testbed.league.report import LeagueReport
-from testbed.league.setting import LeagueSetting
+from testbed.league.setting import LeagueSetting, league_query
+from testbed.live.nodes import Stage, checked_pairs, edge_nodes
 from testbed.results_folder import check_ours
 
 LIVE, SIMULATED, RUNS = "live", "simulated", "runs"

@@ -15,7 +15,7 @@ from gesscale.model.observation import Batch
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.judge import Judge, result_of
 from testbed.arena.worlds.scenes import World
-from testbed.demo.record import Record
+from testbed.live.record import Record
 from testbed.scoring.sample import Completion, Sample
 
 

@@ -12,7 +12,7 @@ from gesscale.cli.output import Output, OutputOption, emit, table
 from testbed.nexmark.queries import QUERIES, query_named
 
 if TYPE_CHECKING:
-    from testbed.nexmark.topic import EventTopic
+    from testbed.nexmark.stream import EventTopic
 
 app = typer.Typer(
     name="nexmark", help="Stream a query of Nexmark, and verify what it wrote.", no_args_is_help=True
@@ -81,7 +81,7 @@ def stream(
 
 def _event_topic(kafka: str, topic: str, cap_rows_per_replica: int | None) -> "EventTopic":
     from gesscale.errors import InputError
-    from testbed.nexmark.topic import EventTopic
+    from testbed.nexmark.stream import EventTopic
     from testbed.pipeline.kafka_jars import connector_jars
     from testbed.pipeline.kafka_topic import require_broker
 
@@ -109,7 +109,7 @@ def produce(
 ) -> None:
     """Send the events to a topic of Kafka when they are due."""
     from testbed.nexmark.source import NAME, NexmarkOptions
-    from testbed.nexmark.topic import EventTopic, produce_events
+    from testbed.nexmark.stream import EventTopic, produce_events
     from testbed.pipeline.kafka_topic import require_broker
 
     given = {
@@ -132,9 +132,8 @@ def verify(
     form: OutputOption = Output.TABLE,
 ) -> None:
     """Compare what a stream wrote with the same query as a batch; exit 3 unless they are equal, row for row."""
-    from testbed.nexmark.exactness import compare
     from testbed.nexmark.source import NexmarkOptions
-    from testbed.nexmark.stream import open_nexmark_session
+    from testbed.nexmark.stream import compare, open_nexmark_session
 
     source = NexmarkOptions(events=events, events_per_s=events_per_s, seed=seed)
     spark = open_nexmark_session(f"verify-{query}", 2)

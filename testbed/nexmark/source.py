@@ -10,7 +10,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader
 
 from testbed.nexmark.events import SCHEMA, events
 from testbed.pipeline.admission import AdmissionOptions, AdmissionReader, RowRange
-from testbed.pipeline.capacity import node_capacity
+from testbed.pipeline.operator import node_capacity
 from testbed.pipeline.schedule import split_rows
 from testbed.workloads.workload import Workload
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gesscale.errors import GesscaleError
-from testbed.pipeline.ride_store import open_rides
+from testbed.pipeline.replay import open_rides
 from testbed.pipeline.schedule import ReplaySchedule
 from testbed.pipeline.sink import SinkCount, count_keys
 

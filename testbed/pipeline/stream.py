@@ -225,7 +225,7 @@ def _wait(query: Any, expected_rows: int | None, stopping: threading.Event) -> N
 
 
 def _replay_rows(options: StreamOptions) -> int:
-    from testbed.pipeline.ride_store import open_rides
+    from testbed.pipeline.replay import open_rides
 
     return open_rides(str(options.rides)).rides * options.copies
 

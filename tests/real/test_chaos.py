@@ -12,7 +12,7 @@ from testbed.chaos.playing import play_chaos
 from testbed.chaos.results import Results
 from testbed.chaos.setting import ChaosSetting
 from testbed.cluster import privilege, state
-from testbed.demo.stage import Stage
+from testbed.live.nodes import Stage
 
 pytestmark = [
     pytest.mark.real,

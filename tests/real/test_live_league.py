@@ -10,11 +10,10 @@ from rich.console import Console
 from testbed.arena.case import METRICS, CaseResult
 from testbed.cluster import privilege, state
 from testbed.cluster.topology import read_topology
-from testbed.demo.stage import Stage, edge_nodes
 from testbed.league.live import LivePlay
 from testbed.league.playing import play_live
-from testbed.league.queries import league_query
-from testbed.league.setting import LeagueSetting
+from testbed.league.setting import LeagueSetting, league_query
+from testbed.live.nodes import Stage, edge_nodes
 
 pytestmark = [
     pytest.mark.real,

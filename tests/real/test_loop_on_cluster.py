@@ -18,9 +18,9 @@ from testbed.cluster import lifecycle, privilege, state
 from testbed.cluster.processes import Role
 from testbed.cluster.spark import LocalSpark
 from testbed.cluster.topology import Topology, read_topology
-from testbed.demo.feeds import ReplayFeed
-from testbed.demo.query import start_operators
-from testbed.demo.scenario import Scenario, TaxiOperator, prepare_settings
+from testbed.demo.taxi import ReplayFeed
+from testbed.live.running import start_operators
+from testbed.live.scenario import Scenario, TaxiOperator, prepare_settings
 from testbed.pipeline.sink import verify_sink
 
 pytestmark = [

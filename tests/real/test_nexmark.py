@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from gesscale.spark.jobs import JobWatch
 from gesscale.spark.scheduler import SparkJobs
-from testbed.nexmark.exactness import compare
+from testbed.nexmark.stream import compare
 from testbed.nexmark.queries import QUERIES
 from testbed.nexmark.source import NexmarkOptions
 from testbed.nexmark.stream import NexmarkStream, is_through, open_nexmark_session, start_query

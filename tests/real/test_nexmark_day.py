@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 from testbed.cluster import lifecycle, privilege, state
+from testbed.nexmark.day import NexmarkDay, play
 from testbed.nexmark.queries import query_named
-from testbed.nexmark.show import NexmarkDay, play
 
 pytestmark = [
     pytest.mark.real,
@@ -21,7 +21,7 @@ pytestmark = [
 ]
 
 POLICY = """
-from testbed.chaos.ordered import OrderedPlacement
+from testbed.chaos.controller import OrderedPlacement
 
 def both(workflow, settings):
     return OrderedPlacement(lambda: {"q1": ("home", "near")}, "home")

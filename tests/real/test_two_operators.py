@@ -15,11 +15,11 @@ from rich.console import Console
 from gesscale.model.decision import Reason
 from testbed.cluster import lifecycle, privilege, state
 from testbed.cluster.topology import Topology, read_topology
-from testbed.demo.rides import PreparedRides
-from testbed.demo.scenario import CLEAN, NEAREST, WORKFLOW, Scenario, TopicInput, prepare_settings
-from testbed.demo.show import play_day
-from testbed.demo.stage import Stage
-from testbed.demo.verdict import check_rows
+from testbed.demo.playing import play_day
+from testbed.demo.taxi import PreparedRides
+from testbed.live.nodes import Stage
+from testbed.live.report import check_rows
+from testbed.live.scenario import CLEAN, NEAREST, WORKFLOW, Scenario, TopicInput, prepare_settings
 
 pytestmark = [
     pytest.mark.real,

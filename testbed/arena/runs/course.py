@@ -14,7 +14,7 @@ from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.playing import play
 from testbed.arena.policies.oracle_names import KNOW_THE_LOAD
 from testbed.arena.worlds.scenes import world_of
-from testbed.demo.record import Record, write_records
+from testbed.live.record import Record, write_records
 from testbed.simulator.scene import Scene
 
 _MAP = "latency.csv"

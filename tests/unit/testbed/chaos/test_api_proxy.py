@@ -8,7 +8,7 @@ from scripted_api import SETTLE_S, ApiServer, as_json, connection_to, scripted_a
 
 from gesscale.kubernetes.api.faults import ApiError
 from gesscale.kubernetes.api.resources import PODS
-from testbed.chaos.kubernetes.proxy import FaultyApi, Trouble, faulty_api
+from testbed.chaos.api_proxy import FaultyApi, Trouble, faulty_api
 
 
 @pytest.fixture

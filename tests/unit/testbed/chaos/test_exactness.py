@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gesscale.errors import InputError
-from testbed.chaos.exactness import (
+from testbed.chaos.rows import (
     GrowingSink,
     HotWindows,
     NumberedRows,

@@ -7,8 +7,8 @@ import pytest
 
 from gesscale.errors import InputError
 from testbed.chaos.controller import removed_on_doubt
-from testbed.chaos.judge import ChangeRecord, by_fault, judge, markdown, read_records
 from testbed.chaos.plan import Fault
+from testbed.chaos.results import ChangeRecord, Tallies, by_fault, judge, markdown, read_records
 
 GOOD = ChangeRecord(
     number=0,
@@ -43,8 +43,8 @@ def test_rows_count_from_the_beginning_of_a_part() -> None:
         {"rows_lost": 1},
         {"rows_doubled": 1},
         {"converged_s": None},
-        {"removed_on_doubt": 1},
-        {"controller_ended": 1},
+        {"tallies": Tallies(removed_on_doubt=1)},
+        {"tallies": Tallies(controller_ended=1)},
     ],
 )
 def test_one_fault_is_enough(fault: dict[str, object]) -> None:
@@ -60,9 +60,9 @@ def test_what_is_left_behind_is_a_fault() -> None:
 
 
 def test_failed_batches_are_counted_and_no_fault() -> None:
-    verdict = judge([replace(GOOD, failed_batches=1, lost_tasks=2)])
+    verdict = judge([replace(GOOD, tallies=Tallies(failed_batches=1, lost_tasks=2))])
     assert verdict.kept
-    assert (verdict.failed_batches, verdict.lost_tasks) == (1, 2)
+    assert (verdict.tallies.failed_batches, verdict.tallies.lost_tasks) == (1, 2)
 
 
 def test_records_are_read_as_written_without_a_line_cut_short(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from gesscale.model.observation import MissingReading, OperatorReading, Workflow
 from gesscale.model.order import Order
 from gesscale.plan.settling import restore_lost
 from gesscale.ports import ClusterState, Knowledge, Latencies, Node
-from testbed.chaos.ordered import OrderedPlacement
+from testbed.chaos.controller import OrderedPlacement
 
 READ = WorkflowObservation(
     at_s=1.0,

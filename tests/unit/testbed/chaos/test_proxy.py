@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from latency_map.measure.fetch import ANYWHERE, FetchError
-from testbed.chaos.proxy import Behaviour, FaultyPage, faulty_page
+from testbed.chaos.page_proxy import Behaviour, FaultyPage, faulty_page
 
 
 class Page(BaseHTTPRequestHandler):

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from testbed.chaos.plan import KUBERNETES_FAULTS, LOCAL_FAULTS
+from testbed.chaos.rows import driver_of
 from testbed.chaos.setting import ChaosSetting
-from testbed.chaos.sources import driver_of
 from testbed.cluster.topology import read_topology
-from testbed.nexmark.feed import EventFeed
+from testbed.nexmark.day import EventFeed
 from testbed.pipeline.kafka_broker import KafkaBroker
 
 MODULES = {"rides": "testbed.pipeline", "q1": "testbed.nexmark", "q5": "testbed.nexmark"}

@@ -10,7 +10,7 @@ from testbed.cluster.private import STATE_ROOT
 from testbed.cluster.processes import Role
 from testbed.cluster.state import state_directory
 from testbed.cluster.topology import read_topology
-from testbed.demo.broker import Producer, start_producer
+from testbed.live.kafka import Producer, start_producer
 
 TOPOLOGY = read_topology("edge8")
 

@@ -12,8 +12,8 @@ from gesscale.model.observation import Batch
 from gesscale.service.recorded import read_record
 from latency_map import write_csv
 from testbed.cluster.topology import read_topology
-from testbed.demo.kubernetes.decisions import read_decisions, write_decisions
-from testbed.demo.scenario import KUBE3
+from testbed.demo.on_kubernetes import read_decisions, write_decisions
+from testbed.live.scenario import KUBE3
 
 
 def test_what_the_controller_decided_makes_the_folder_a_record(tmp_path):

@@ -3,8 +3,8 @@
 import subprocess
 import sys
 
-from testbed.demo.kubernetes.stage import KubernetesStage, driver_file
-from testbed.demo.scenario import KUBE3
+from testbed.live.kubernetes import KubernetesStage, driver_file
+from testbed.live.scenario import KUBE3
 
 
 def test_the_address_of_the_page_is_what_the_controller_logs(tmp_path):

@@ -7,7 +7,7 @@ from edge import reading
 from rich.console import Console
 
 from gesscale.model.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Verdict
-from testbed.demo.live import LiveView
+from testbed.live.view import LiveView
 
 
 def decision(operator, *, load, add=()):

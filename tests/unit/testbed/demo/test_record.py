@@ -18,8 +18,8 @@ from gesscale.model.decision import (
 )
 from gesscale.model.observation import Batch
 from gesscale.monitor.record_files import read_recording
-from testbed.demo.record import Day, Record, Rescale, rescale_of, write_records
-from testbed.demo.verdict import check_both_directions, check_nodes, check_rows, draws_nodes
+from testbed.live.record import Day, Record, Rescale, rescale_of, write_records
+from testbed.live.report import check_both_directions, check_nodes, check_rows, draws_nodes
 from testbed.pipeline.sink import SinkCount
 
 

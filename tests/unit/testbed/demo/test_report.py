@@ -9,9 +9,8 @@ import pytest
 from rich.console import Console
 
 from gesscale.model.observation import Batch
-from testbed.demo.record import Day, Record
-from testbed.demo.report import operator_figures, write_report
-from testbed.demo.verdict import check_rows
+from testbed.live.record import Day, Record
+from testbed.live.report import check_rows, operator_figures, write_report
 from testbed.pipeline.sink import SinkCount
 
 

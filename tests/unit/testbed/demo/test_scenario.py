@@ -9,8 +9,8 @@ import typer
 
 from gesscale.errors import InputError
 from testbed.cluster.topology import read_topology
-from testbed.demo.feeds import Feed, KafkaFeed, ReplayFeed
-from testbed.demo.scenario import DEMO, WORKFLOW, Scenario, TopicInput, prepare_settings
+from testbed.demo.taxi import Feed, KafkaFeed, ReplayFeed
+from testbed.live.scenario import DEMO, WORKFLOW, Scenario, TopicInput, prepare_settings
 from testbed.pipeline.cli import app as pipeline
 
 SCENARIO = replace(WORKFLOW, policy="thr-nlaware", day_s=120.0)

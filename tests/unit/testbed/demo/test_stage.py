@@ -7,7 +7,7 @@ from rich.console import Console
 
 from gesscale.errors import ClusterError
 from testbed.cluster.check import judge
-from testbed.demo.stage import ECHOES, Stage, checked_pairs
+from testbed.live.nodes import ECHOES, Stage, checked_pairs
 
 
 def measured(*times):

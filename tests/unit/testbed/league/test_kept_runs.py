@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 
 from testbed.arena.runs.results import read_results
-from testbed.demo.stage import Stage
 from testbed.league.playing import LIVE, report_league
+from testbed.live.nodes import Stage
 
 KEPT = Path(__file__).parents[4] / "docs" / "evidence" / "live_league"
 

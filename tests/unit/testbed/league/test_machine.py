@@ -1,6 +1,6 @@
 """How busy the machine was, from what the kernel has counted."""
 
-from testbed.league.machine import MachineTimes
+from testbed.league.live import MachineTimes
 
 
 def times(folder, load, stat, schedstat):

@@ -10,9 +10,9 @@ from rich.console import Console
 from gesscale.errors import ClusterError, InputError
 from testbed.arena.case import CaseResult
 from testbed.arena.runs.results import read_results
-from testbed.demo.stage import Stage
 from testbed.league.playing import keep_records, play_league, play_live, report_league
 from testbed.league.setting import LeagueSetting
+from testbed.live.nodes import Stage
 
 EXPERIMENT = an_experiment(policies=["ds2", "drs"], workloads=["steps"], seeds=2)
 TWO_LOADS = an_experiment(policies=["ds2", "drs"], workloads=["steps", "spikes"], seeds=2)

@@ -11,9 +11,9 @@ from gesscale.model.decision import Analysis, Decision, Outcome, OutcomeStatus, 
 from gesscale.model.observation import Batch
 from testbed.arena.case import METRICS, Case
 from testbed.arena.worlds.scenes import world_of
-from testbed.demo.record import Record
 from testbed.league.scoring import LiveRun, result_of_run
 from testbed.league.setting import LeagueSetting
+from testbed.live.record import Record
 from testbed.pipeline.schedule import ReplaySchedule
 
 BEGAN_S = 1000.0

@@ -8,9 +8,8 @@ from gesscale.errors import InputError
 from testbed.arena.case import Case, case_name
 from testbed.arena.worlds.scenes import world_of
 from testbed.cluster.topology import read_topology
-from testbed.demo.scenario import DEMO, prepare_settings
-from testbed.league.queries import demand_of, rides_s
-from testbed.league.setting import LeagueSetting
+from testbed.league.setting import LeagueSetting, demand_of, rides_s
+from testbed.live.scenario import DEMO, prepare_settings
 from testbed.workloads.workload import Workload
 
 POLICIES = ("gesscale2", "gesscale", "ds2", "drs", "hpa-varga")

@@ -7,10 +7,9 @@ import pytest
 import typer.main
 
 from testbed.cluster.topology import read_topology
-from testbed.demo.scenario import prepare_settings
+from testbed.live.scenario import prepare_settings
 from testbed.nexmark.cli import app
-from testbed.nexmark.feed import EventFeed
-from testbed.nexmark.job import NexmarkJob, scenario_of
+from testbed.nexmark.day import EventFeed, NexmarkJob, scenario_of
 from testbed.nexmark.queries import query_named
 from testbed.nexmark.source import NAME, NexmarkOptions, due_events
 from testbed.pipeline.kafka_broker import KafkaBroker

@@ -1,8 +1,8 @@
 import pytest
 
 from gesscale.errors import InputError
+from testbed.nexmark.day import NexmarkDay
 from testbed.nexmark.queries import query_named
-from testbed.nexmark.show import NexmarkDay
 
 
 def test_the_load_rises_and_falls_between_its_bounds():

@@ -5,8 +5,8 @@ import time
 import pyarrow as pa
 import pytest
 
-from testbed.nexmark.topic import take_time
-from testbed.pipeline.capacity import WEIGHT_VARIABLE
+from testbed.nexmark.stream import take_time
+from testbed.pipeline.operator import WEIGHT_VARIABLE
 
 
 def test_events_are_handed_on_as_they_are_at_the_speed_of_the_node(monkeypatch):

@@ -4,8 +4,14 @@ import pytest
 from pydantic import ValidationError
 
 from gesscale.errors import InputError
-from testbed.pipeline.capacity import NodeCapacity, node_capacity
-from testbed.pipeline.operator import HOT_SPOTS, append_nearest, keep_valid, nearest_hot_spot
+from testbed.pipeline.operator import (
+    HOT_SPOTS,
+    NodeCapacity,
+    append_nearest,
+    keep_valid,
+    nearest_hot_spot,
+    node_capacity,
+)
 
 
 def test_a_hot_spot_is_nearest_to_itself():

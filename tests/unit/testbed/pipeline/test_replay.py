@@ -8,9 +8,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from pytest_httpserver import HTTPServer
 
 from gesscale.errors import InputError
-from testbed.pipeline.live_replicas import LiveReplicas
-from testbed.pipeline.replay import ReplayOptions, ReplayReader, RideRange
-from testbed.pipeline.ride_store import open_rides
+from testbed.pipeline.admission import LiveReplicas
+from testbed.pipeline.replay import ReplayOptions, ReplayReader, RideRange, open_rides
 
 BEGINS = datetime(2015, 1, 6, 4)
 

@@ -1,4 +1,4 @@
-"""What a demo on the local cluster stands on: nodes that come and go, delays that are checked, a day that ends."""
+"""Nodes that come and go, delays that are checked, and a clock that ends with the day."""
 
 import signal
 import time

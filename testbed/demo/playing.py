@@ -8,14 +8,12 @@ from rich.console import Console
 from gesscale.service.recorded import write_page
 from gesscale.settings import Settings
 from testbed.cluster.topology import Topology, read_topology
-from testbed.demo.day import scale_day
-from testbed.demo.feeds import open_feed
-from testbed.demo.record import Day
-from testbed.demo.report import write_report
-from testbed.demo.rides import PreparedRides, prepare_rides
-from testbed.demo.scenario import Scenario, prepare_settings
-from testbed.demo.stage import Stage, checked_pairs, edge_nodes
-from testbed.demo.verdict import check_both_directions, check_nodes, check_rows, draws_nodes
+from testbed.demo.taxi import PreparedRides, open_feed, prepare_rides
+from testbed.live.nodes import Stage, checked_pairs, edge_nodes
+from testbed.live.record import Day
+from testbed.live.report import check_both_directions, check_nodes, check_rows, draws_nodes, write_report
+from testbed.live.running import scale_day
+from testbed.live.scenario import Scenario, prepare_settings
 from testbed.pipeline.kafka_topic import broken_rows
 from testbed.pipeline.rides import bundled_demand
 from testbed.pipeline.sink import verify_sink

@@ -13,7 +13,7 @@ from testbed.cluster.namespaces import inside
 from testbed.cluster.processes import Mark, Role
 from testbed.cluster.state import state_directory
 from testbed.cluster.topology import Topology
-from testbed.demo.scenario import TopicInput
+from testbed.live.scenario import TopicInput
 from testbed.pipeline.kafka_broker import KafkaBroker, running_broker
 
 _STOP_S = 5.0

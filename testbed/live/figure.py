@@ -5,7 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from testbed.demo.record import Record
+from testbed.live.record import Record
 
 _MOST_ABOVE_SHOWN = 40
 

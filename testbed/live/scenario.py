@@ -1,4 +1,4 @@
-"""What the three demos play: operators, a day in minutes, and the settings of their loop."""
+"""What a run on a cluster plays: operators, nodes, a day in minutes, and the settings of its loop."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the demo puts on a cluster: definition, latency map, StreamAutoscaler, controller and driver."""
+"""A query and its controller on a Kubernetes: definition, latency map, StreamAutoscaler, controller and driver."""
 
 import json
 import os
@@ -21,13 +21,13 @@ from latency_map.shell import command_line
 from testbed.cluster.commands import run
 from testbed.cluster.spark_archive import java_options
 from testbed.cluster.spark_command import SMALL_JVM, spark_home
-from testbed.demo.query import stream_program
-from testbed.demo.scenario import Scenario, TaxiOperator
 from testbed.kubernetes.cluster import KubernetesTestBed
 from testbed.kubernetes.driver_account import FEW_RIGHTS_SETTINGS, driver_account
 from testbed.kubernetes.host_programs import host_programs
 from testbed.kubernetes.images import HOST
 from testbed.kubernetes.kubectl import create_namespace, define_autoscalers
+from testbed.live.running import stream_program
+from testbed.live.scenario import Scenario, TaxiOperator
 
 SPACE = "streams"
 SUBMIT_S = 180
@@ -63,13 +63,18 @@ class KubernetesStage:
         """The node of the driver's pod: the first that holds pods."""
         return self.cluster.node_names[0]
 
+    @property
+    def driver_pod(self) -> str:
+        """The name of the driver's pod."""
+        return f"{self.operator.name}-driver"
+
     def kubectl(self, *arguments: str, given: str | None = None) -> str:
         """Run kubectl in the demo's namespace."""
         return self.cluster.run_kubectl("-n", SPACE, *arguments, given=given)
 
     def driver_log(self) -> str:
         """Return the last lines of the driver."""
-        return self.kubectl("logs", f"{self.operator.name}-driver", "--tail=20")
+        return self.kubectl("logs", self.driver_pod, "--tail=20")
 
     def document(self, *what: str) -> dict[str, Any]:
         """Return an object or a list as JSON."""
@@ -90,7 +95,7 @@ class KubernetesStage:
         write_csv(self.cluster.topology.map, table)
         self.kubectl("create", "configmap", "latency-map", f"--from-file=latency.csv={table}")
         name = self.operator.name
-        self.kubectl("create", "-f", "-", given=driver_account(name, f"{name}-driver"))
+        self.kubectl("create", "-f", "-", given=driver_account(name, self.driver_pod))
         self.kubectl("create", "-f", "-", given=json.dumps(self.autoscaler()))
 
     def autoscaler(self) -> dict[str, Any]:
@@ -235,9 +240,9 @@ class KubernetesStage:
             "spark.kubernetes.container.image": HOST,
             "spark.kubernetes.executor.podTemplateFile": str(files["executor"]),
             "spark.kubernetes.driver.podTemplateFile": str(files["driver"]),
-            "spark.kubernetes.driver.pod.name": f"{name}-driver",
+            "spark.kubernetes.driver.pod.name": self.driver_pod,
             "spark.kubernetes.driver.label.gesscale.dev/autoscaler": name,
-            "spark.kubernetes.authenticate.driver.serviceAccountName": f"{name}-driver",
+            "spark.kubernetes.authenticate.driver.serviceAccountName": self.driver_pod,
             "spark.kubernetes.authenticate.submission.caCertFile": str(self.cluster.authority),
             "spark.kubernetes.authenticate.submission.oauthToken": self.cluster.token,
             "spark.kubernetes.submission.waitAppCompletion": "false",

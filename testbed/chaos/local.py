@@ -1,0 +1,239 @@
+"""A query and its controller on emulated nodes, and the faults that strike them there."""
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gesscale.errors import ClusterError
+from testbed.chaos.controller import removed_on_doubt
+from testbed.chaos.page_proxy import Behaviour, FaultyPage, faulty_page
+from testbed.chaos.plan import Fault, PlannedChange
+from testbed.chaos.query import ChaosQuery
+from testbed.chaos.rows import driver_of, event_topic
+from testbed.chaos.setting import MAP_MAX_AGE_S, STEPS, ChaosSetting, write_map, write_wanted
+from testbed.cluster import processes
+from testbed.cluster.commands import run
+from testbed.cluster.namespaces import DEVICE, namespace
+from testbed.cluster.private import STATE_ROOT
+from testbed.cluster.processes import Role
+from testbed.cluster.relay_link import set_delay
+from testbed.cluster.spark import LocalSpark, open_spark
+from testbed.cluster.topology import Topology
+from testbed.live.running import DRIVER_S, await_query
+from testbed.nexmark.day import EventFeed
+from testbed.pipeline.kafka_broker import KafkaBroker
+
+SLOWER = 10
+_PAGES: Mapping[Fault, Behaviour] = {
+    Fault.METRICS_HANG: Behaviour.HANGING,
+    Fault.METRICS_LIE: Behaviour.LYING,
+    Fault.METRICS_GONE: Behaviour.GONE,
+}
+
+
+@dataclass(slots=True, kw_only=True)
+class LocalQuery(ChaosQuery):
+    """One run of the query on the local cluster.
+
+    Attributes
+    ----------
+    spark: its application
+    metrics_url: where its driver publishes its batches
+    page: what the controller reads in place of it
+    topic: where its events come from; None where it makes its rows itself
+    network_timeout_s: an executor that has been silent for so long is given up by Spark
+    """
+
+    spark: LocalSpark
+    metrics_url: str
+    page: FaultyPage
+    topic: EventFeed | None
+    network_timeout_s: int
+    _logs: int = field(default=0, init=False)
+
+    @property
+    def cluster_name(self) -> str:
+        """The name of the topology."""
+        return self.spark.topology.name
+
+    def start(self) -> None:
+        """Start the query with a replica, and its controller."""
+        self.start_driver()
+        await_query(self.spark, self.metrics_url)
+        self.order(self.nodes())
+        self.start_controller()
+
+    def start_driver(self) -> None:
+        """Start the driver, from its checkpoint where there is one, and wait until executors can register."""
+        self._keep_log()
+        self.spark.start_driver(self.driver.program, network_timeout_s=self.network_timeout_s)
+        self.spark.await_driver(DRIVER_S)
+
+    def start_controller(self) -> None:
+        """Start the controller, from its knowledge where there is one."""
+        state_root = {STATE_ROOT: os.environ[STATE_ROOT]} if STATE_ROOT in os.environ else {}
+        self.start_as_controller(
+            (sys.executable, "-m", "testbed.chaos.controller", str(self.folder)), state_root
+        )
+
+    def kill_driver(self) -> None:
+        """Kill the driver, its JVM included, and start it again."""
+        processes.kill(self.running(Role.DRIVER))
+        self.start_driver()
+
+    def keep_running(self) -> None:
+        """Start again what has ended by itself, and count it."""
+        if self.topic is not None:
+            self.topic.check()
+        if self.spark.driver() is None:
+            self.failed_batches += 1
+            self.kill_driver()
+        self.keep_controller_running()
+
+    def order(self, placement: tuple[str, ...]) -> None:
+        """Say where the replicas are to be."""
+        write_wanted(self.spark.operator, placement, self.folder)
+
+    def nodes(self) -> tuple[str, ...]:
+        """Return the nodes on which an executor's process runs, sorted."""
+        return tuple(sorted(each.mark.node for each in self.spark.running(Role.EXECUTOR)))
+
+    def is_on(self, placement: Sequence[str]) -> bool:
+        """Whether executors run on exactly these nodes, and the driver has all of them."""
+        running = self.spark.running(Role.EXECUTOR)
+        if sorted(each.mark.node for each in running) != sorted(placement):
+            return False
+        try:
+            return {each.mark.serial for each in running} <= self.spark.active_executors()
+        except ClusterError:
+            return False
+
+    def driver_logs(self) -> str:
+        """Return what all drivers of this run have written."""
+        logs = [*self.folder.glob("driver-*.log"), self._log]
+        return "".join(log.read_text(errors="replace") for log in logs if log.exists())
+
+    def removed_on_doubt(self) -> int:
+        """Return how many replicas the loop has removed in doubtful steps."""
+        steps = self.folder / STEPS
+        return removed_on_doubt(steps.read_text()) if steps.exists() else 0
+
+    def stop(self) -> tuple[str, ...]:
+        """End controller, driver and executors, and keep their logs; what stays is found when the nodes go."""
+        processes.stop(self.running(Role.CONTROLLER), grace_s=10.0)
+        self.spark.stop_driver()
+        self._keep_log()
+        return ()
+
+    @property
+    def _log(self) -> Path:
+        return self.spark.log(Role.DRIVER, self.spark.topology.driver_node)
+
+    def _keep_log(self) -> None:
+        if self._log.exists():
+            self._log.rename(self.folder / f"driver-{self._logs}.log")
+            self._logs += 1
+
+    def strike(self, change: PlannedChange, before: tuple[str, ...]) -> str:
+        """Carry a fault out and take it back; return what was struck."""
+        match change.fault:
+            case Fault.NONE:
+                return ""
+            case Fault.DRIVER_KILLED:
+                self.kill_driver()
+                return "driver"
+            case Fault.CONTROLLER_KILLED:
+                self.kill_controller()
+                return "controller"
+            case Fault.EXECUTOR_KILLED:
+                victim = change.victim(self.nodes())
+                executors = self.spark.running(Role.EXECUTOR)
+                processes.kill([each for each in executors if each.mark.node == victim])
+                return victim or ""
+        target, lasting = self._lasting(change, before)
+        # Spark looks for silent executors once in a timeout, so it gives one up after two of them at the latest.
+        beyond_s = 2 * self.network_timeout_s if change.fault is Fault.NODE_CUT_OFF_LONG else 0.0
+        with lasting:
+            time.sleep(beyond_s + change.lasts_s)
+        return target
+
+    def _lasting(
+        self, change: PlannedChange, before: tuple[str, ...]
+    ) -> tuple[str, AbstractContextManager[None]]:
+        topology = self.spark.topology
+        if change.fault is Fault.MAP_STALE:
+            return "map", _stale(topology, self.folder)
+        if change.fault in _PAGES:
+            return "page", self.page.behaving(_PAGES[change.fault])
+        if change.fault is Fault.BROKER_KILLED and self.topic is not None:
+            return "broker", _gone(self.topic.broker)
+        held = sorted({*before, *change.placement} - {topology.driver_node})
+        victim = change.victim(held or [each.name for each in topology.nodes if each is not topology.driver])
+        if victim is None:
+            return "", nullcontext()
+        of_link = _slowed if change.fault is Fault.LINK_SLOWED else _cut_off
+        return victim, of_link(topology, victim)
+
+
+@contextmanager
+def _stale(topology: Topology, folder: Path) -> Iterator[None]:
+    write_map(topology, time.time() - 2 * MAP_MAX_AGE_S, folder)
+    try:
+        yield
+    finally:
+        write_map(topology, time.time(), folder)
+
+
+@contextmanager
+def _gone(broker: KafkaBroker) -> Iterator[None]:
+    broker.kill()
+    try:
+        yield
+    finally:
+        broker.start()
+
+
+@contextmanager
+def _cut_off(topology: Topology, node: str) -> Iterator[None]:
+    device = ("ip", "-n", namespace(topology.name, node), "link", "set", DEVICE)
+    run((*device, "down"))
+    try:
+        yield
+    finally:
+        run((*device, "up"))
+
+
+@contextmanager
+def _slowed(topology: Topology, node: str) -> Iterator[None]:
+    ends = topology.node(node), topology.driver
+    rtt_ms = topology.rtt_ms(node, topology.driver_node)
+    set_delay(topology.name, *ends, rtt_ms=SLOWER * rtt_ms)
+    try:
+        yield
+    finally:
+        set_delay(topology.name, *ends, rtt_ms=rtt_ms)
+
+
+@contextmanager
+def local_query(setting: ChaosSetting, topology: Topology, folder: Path) -> Iterator[LocalQuery]:
+    """Have what a run of the query needs around it, its page and its topic; the nodes are up, nothing runs yet."""
+    (operator,) = setting.scenario.operators
+    metrics_url = operator.metrics_url(topology)
+    with ExitStack() as stack:
+        page = stack.enter_context(faulty_page(metrics_url))
+        topic = stack.enter_context(event_topic(setting, topology, folder)) if setting.kafka else None
+        setting.write_loop(topology, page.url, folder)
+        write_map(topology, time.time(), folder)
+        yield LocalQuery(
+            spark=open_spark(topology, operator.name),
+            metrics_url=metrics_url,
+            page=page,
+            driver=driver_of(setting, folder, topic),
+            topic=topic,
+            folder=folder,
+            network_timeout_s=setting.network_timeout_s,
+        )

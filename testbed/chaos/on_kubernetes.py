@@ -1,0 +1,236 @@
+"""A query on Kubernetes, its controller, and the faults that strike them and the API server between them."""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gesscale.errors import ClusterError, GesscaleError, MetricsUnavailableError
+from gesscale.monitor.fetch import fetch
+from latency_map.formats.yaml_text import read_yaml
+from testbed.chaos.api_proxy import FaultyApi, Trouble, faulty_api, tls_to
+from testbed.chaos.plan import Fault, PlannedChange
+from testbed.chaos.query import ChaosQuery
+from testbed.chaos.rows import driver_of
+from testbed.chaos.setting import ChaosSetting
+from testbed.cluster import processes
+from testbed.cluster.processes import Role
+from testbed.kubernetes.cluster import KubernetesTestBed
+from testbed.live.kubernetes import SPACE, KubernetesStage
+
+_TIMEOUT_S, _MOST_BYTES = 3.0, 1 << 20
+_ENDED_S, _DRIVER_S, _POLL_S = 45.0, 240.0, 0.5
+_TROUBLES = {
+    Fault.API_CONFLICT: Trouble.CONFLICT,
+    Fault.API_GONE: Trouble.GONE,
+    Fault.API_TOO_MANY: Trouble.TOO_MANY,
+    Fault.API_ERROR: Trouble.ERROR,
+}
+
+
+@dataclass(slots=True, kw_only=True)
+class KubernetesQuery(ChaosQuery):
+    """One run of the query on Kubernetes.
+
+    Attributes
+    ----------
+    stage: what is on the cluster
+    proxy: by which the controller asks the API server
+    """
+
+    stage: KubernetesStage
+    proxy: FaultyApi
+    _earlier_logs: str = field(default="", init=False)
+
+    @property
+    def cluster_name(self) -> str:
+        """The name of the topology."""
+        return self.stage.cluster.topology.name
+
+    def start(self) -> None:
+        """Create what the query needs, and start controller and driver."""
+        self.stage.set()
+        self.start_controller()
+        self.stage.submit(self.driver.program)
+
+    def start_controller(self) -> None:
+        """Start the controller as its users do, with a kubeconfig that leads to the proxy."""
+        document = read_yaml(self.stage.cluster.kubeconfig)
+        document["clusters"][0]["cluster"] = {"server": self.proxy.url}
+        kubeconfig = self.folder / "proxy.kubeconfig"
+        kubeconfig.touch(mode=0o600)
+        kubeconfig.write_text(yaml.safe_dump(document))
+        command = (
+            *(str(Path(sys.executable).with_name("gesscale")), "run", "--kubernetes"),
+            *("--kubeconfig", str(kubeconfig), "--namespace", SPACE, "--listen", "127.0.0.1:0"),
+        )
+        self.start_as_controller(command, {})
+
+    def kill_driver(self) -> None:
+        """Kill the driver's container, JVM and Python, and submit the driver again, as an operator for Spark would.
+
+        Raises
+        ------
+        ClusterError
+            Where no driver answers after that.
+        """
+        (container,) = self._driver_pod()["status"]["containerStatuses"]
+        self.stage.cluster.kill_container(container["containerID"])
+        ended = "--for=jsonpath={.status.phase}=Failed"
+        self.stage.kubectl("wait", ended, f"pod/{self.stage.driver_pod}", f"--timeout={_ENDED_S:g}s")
+        self._submit_again()
+        deadline_s = time.monotonic() + _DRIVER_S
+        while True:
+            try:
+                self._replicas()
+            except (ClusterError, MetricsUnavailableError) as error:
+                if time.monotonic() > deadline_s:
+                    message = f"the new driver does not answer within {_DRIVER_S:g} s: {error}"
+                    raise ClusterError(message) from error
+                time.sleep(_POLL_S)
+            else:
+                return
+
+    def nodes(self) -> tuple[str, ...]:
+        """Return the nodes on which an executor's pod runs, sorted."""
+        return tuple(sorted(each["spec"]["nodeName"] for each in self._executors()))
+
+    def order(self, placement: tuple[str, ...]) -> None:
+        """Order a placement by hand, in the resource, for longer than this lasts."""
+        self.stage.override(placement)
+
+    def strike(self, change: PlannedChange, before: tuple[str, ...]) -> str:
+        """Carry a fault out and take it back; return what was struck."""
+        cluster, struck = self.stage.cluster, ""
+        match change.fault:
+            case Fault.DRIVER_KILLED:
+                self.kill_driver()
+                struck = "driver"
+            case Fault.CONTROLLER_KILLED:
+                self.kill_controller()
+                struck = "controller"
+            case Fault.API_RESTARTED:
+                cluster.kill_api_server()
+                try:
+                    time.sleep(change.lasts_s)
+                finally:
+                    cluster.start_api_server()
+                struck = "API server"
+            case Fault.KUBELET_KILLED:
+                struck = change.victim(sorted({*before, *change.placement})) or cluster.node_names[0]
+                cluster.kill_kubelet(struck)
+                try:
+                    time.sleep(change.lasts_s)
+                finally:
+                    cluster.start_kubelet(struck)
+            case Fault.POD_DELETED:
+                pods = {each["metadata"]["name"]: each["spec"]["nodeName"] for each in self._executors()}
+                if (victim := change.victim(sorted(pods))) is not None:
+                    self.stage.kubectl("delete", "pod", victim, "--wait=false")
+                    struck = str(pods[victim])
+            case fault if fault in _TROUBLES:
+                with self.proxy.in_trouble(_TROUBLES[fault]):
+                    time.sleep(change.lasts_s)
+                struck = "controller"
+        return struck
+
+    def keep_running(self) -> None:
+        """Start again what has ended by itself, and count it."""
+        self.keep_controller_running()
+        try:
+            phase = self._driver_pod()["status"]["phase"]
+        except (ClusterError, LookupError):
+            return
+        if phase in {"Failed", "Succeeded"}:
+            self.failed_batches += 1
+            self._submit_again()
+
+    def is_on(self, placement: Sequence[str]) -> bool:
+        """Whether executors' pods run on exactly these nodes, and driver and controller know all of them."""
+        try:
+            known = self._replicas()["hosts"] or ()
+            status = self.stage.document("streamautoscaler", self.stage.operator.name).get("status", {})
+            found = self.nodes()
+        except (ClusterError, MetricsUnavailableError):
+            return False
+        return sorted(found) == sorted(placement) == sorted(known) == sorted(status.get("placement", ()))
+
+    def driver_logs(self) -> str:
+        """Return what all drivers of this run have written."""
+        try:
+            return self._earlier_logs + self.stage.kubectl("logs", self.stage.driver_pod, "--tail=-1")
+        except GesscaleError:
+            return self._earlier_logs
+
+    def stop(self) -> tuple[str, ...]:
+        """End controller and query in order; return what of them is still on the cluster then."""
+        processes.stop(self.running(Role.CONTROLLER), grace_s=20.0)
+        (self.folder / "driver.log").write_text(self.driver_logs())
+        self._keep_what_is_said()
+        kubectl = self.stage.cluster.run_kubectl
+        kubectl("delete", "namespace", SPACE, "--wait=true", "--timeout=150s", timeout_s=160)
+        pods = json.loads(kubectl("get", "pods", "-A", "-o", "json"))["items"]
+        leases = json.loads(kubectl("get", "leases", "-A", "-o", "json"))["items"]
+        left = [f"pod {each['metadata']['name']}" for each in pods]
+        left += [
+            f"lease {each['metadata']['name']} held by {holder}"
+            for each in leases
+            if "gesscale" in each["metadata"]["name"] and (holder := each["spec"].get("holderIdentity"))
+        ]
+        return tuple(left)
+
+    def _keep_what_is_said(self) -> None:
+        """Keep what API server and driver say now: after a change that did not converge, why."""
+        said: dict[str, Callable[[], object]] = {
+            "pods": lambda: self.stage.document("pods"),
+            "autoscaler": lambda: self.stage.document("streamautoscaler", self.stage.operator.name),
+            "replicas": self._replicas,
+        }
+        for name, ask in said.items():
+            with suppress(GesscaleError):
+                (self.folder / f"{name}.json").write_text(json.dumps(ask(), indent=1))
+
+    def _submit_again(self) -> None:
+        """Replace the pod of a driver that has ended; its executors go with it."""
+        self._earlier_logs = self.driver_logs()
+        self.stage.kubectl("delete", "pod", self.stage.driver_pod, "--wait=true")
+        self.stage.submit(self.driver.program)
+
+    def _executors(self) -> list[dict[str, Any]]:
+        """Return the pods of executors that run and are not to go."""
+        pods = self.stage.document("pods", "-l", "spark-role=executor")["items"]
+        return [
+            each
+            for each in pods
+            if each["status"].get("phase") == "Running" and "deletionTimestamp" not in each["metadata"]
+        ]
+
+    def _replicas(self) -> dict[str, Any]:
+        address = self._driver_pod()["status"].get("podIP", "")
+        url = f"http://{address}:{self.stage.operator.metrics_port}/replicas"
+        document: dict[str, Any] = json.loads(fetch(url, timeout_s=_TIMEOUT_S, max_bytes=_MOST_BYTES))
+        return document
+
+    def _driver_pod(self) -> dict[str, Any]:
+        return self.stage.document("pod", self.stage.driver_pod)
+
+
+@contextmanager
+def kubernetes_query(
+    setting: ChaosSetting, cluster: KubernetesTestBed, folder: Path
+) -> Iterator[KubernetesQuery]:
+    """Have what a run of the query needs around it; nothing runs yet."""
+    scenario = replace(setting.scenario, max_replicas=len(cluster.node_names), period_s=5.0)
+    with faulty_api(cluster.api_url, tls_to(cluster.authority)) as proxy:
+        yield KubernetesQuery(
+            stage=KubernetesStage(cluster=cluster, scenario=scenario, folder=folder),
+            proxy=proxy,
+            driver=driver_of(setting, folder, topic=None),
+            folder=folder,
+        )

@@ -1,0 +1,387 @@
+"""The demo on Kubernetes: what is seen of it from outside, its decisions and its report."""
+
+import json
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import yaml
+from rich.console import Console
+
+from gesscale.errors import ClusterError, MetricsUnavailableError
+from gesscale.monitor.fetch import fetch
+from gesscale.monitor.record_files import DECISIONS, SETTINGS
+from gesscale.monitor.records import parse_document, to_batches
+from gesscale.service.recorded import write_page
+from latency_map.formats.yaml_text import parse_yaml
+from latency_map.measure.fetch import ANYWHERE, FetchError
+from testbed.cluster.topology import Topology, read_topology
+from testbed.demo.taxi import prepare_rides
+from testbed.kubernetes import cluster as clusters
+from testbed.live.kubernetes import KubernetesStage
+from testbed.live.nodes import Stage
+from testbed.live.record import Day, Record, Rescale
+from testbed.live.report import PromiseCheck, check_both_directions, check_rows, write_report
+from testbed.live.scenario import Scenario
+from testbed.pipeline.rides import bundled_demand
+from testbed.pipeline.sink import verify_sink
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """An executor that an order brought, seconds from the order.
+
+    Attributes
+    ----------
+    bound_s
+        Until its pod was bound to the node; whole seconds, as Kubernetes reports them.
+    registered_s
+        Until the driver had it.
+    first_task_s
+        Until its first task had begun; None where it had none.
+    """
+
+    order: str
+    node: str
+    bound_s: float | None
+    registered_s: float
+    first_task_s: float | None
+
+
+@dataclass(slots=True)
+class Witness:
+    """Asks the API server and the driver again and again, and says what is new.
+
+    Attributes
+    ----------
+    stage
+        What is watched.
+    say
+        Prints a line for each thing that is new.
+    record
+        The batches that the driver has reported; it begins with the first.
+    placement
+        Nodes of the executors that live now; None before the driver reported.
+    """
+
+    stage: KubernetesStage
+    say: Callable[[str], None]
+    record: Record = field(default_factory=lambda: Record(began_at_s=0.0))
+    orders: dict[str, dict[str, Any]] = field(default_factory=dict)
+    executors: dict[str, dict[str, Any]] = field(default_factory=dict)
+    bound_at_s: dict[str, float] = field(default_factory=dict)
+    placement: tuple[str, ...] | None = None
+    driver_phase: str = ""
+    _url: str = ""
+    _seen_events: set[tuple[str, str]] = field(default_factory=set)
+
+    def look(self) -> None:
+        """Look once; whoever does not answer this time is asked again."""
+        try:
+            self._look_at_events()
+            self._look_at_order()
+            self._look_at_pods()
+        except ClusterError:
+            return
+        try:
+            self._look_at_driver()
+        except MetricsUnavailableError:
+            return
+
+    def ordered(self) -> list[dict[str, Any]]:
+        """Return the orders, oldest first."""
+        return sorted(self.orders.values(), key=lambda order: str(order["at"]))
+
+    def rescales(self) -> list[Rescale]:
+        """Return what each order changed, but for the first, which is where the executors began."""
+        first_task_s = defaultdict(list)
+        for arrival in self.arrivals():
+            if arrival.first_task_s is not None:
+                first_task_s[arrival.order].append(arrival.first_task_s)
+        return [
+            Rescale(
+                at_s=datetime.fromisoformat(after["at"]).timestamp(),
+                added=tuple(node for node in after["placement"] if node not in before["placement"]),
+                removed=tuple(node for node in before["placement"] if node not in after["placement"]),
+                replicas=len(after["placement"]),
+                first_task_s=tuple(first_task_s[after["id"]]),
+                why=f"order {after['id']}",
+            )
+            for before, after in pairwise(self.ordered())
+        ]
+
+    def arrivals(self) -> Iterator[Arrival]:
+        """Yield how long each executor took that an order had started."""
+        for identity, each in self.executors.items():
+            order = self.orders.get(each.get("order") or "")
+            if order is None or not each.get("added_at_s"):
+                continue
+            at_s = datetime.fromisoformat(order["at"]).timestamp()
+            bound, worked = self.bound_at_s.get(identity), each.get("first_task_at_s")
+            yield Arrival(
+                order=order["id"],
+                node=each["node"],
+                bound_s=None if bound is None else max(0.0, bound - at_s),
+                registered_s=each["added_at_s"] - at_s,
+                first_task_s=None if worked is None else worked - at_s,
+            )
+
+    def _look_at_events(self) -> None:
+        for event in self.stage.document("events")["items"]:
+            about = event.get("involvedObject") or {}
+            key = (event["metadata"]["uid"], event.get("message", ""))
+            if about.get("kind") == "StreamAutoscaler" and key not in self._seen_events:
+                self._seen_events.add(key)
+                self.say(f"event {event['type']} {event['reason']}: {event['message']}")
+
+    def _look_at_order(self) -> None:
+        found = self.stage.document("streamautoscaler", self.stage.operator.name)
+        order = (found.get("status") or {}).get("order")
+        if order and order["id"] not in self.orders:
+            self.orders[order["id"]] = order
+            self.say(f"order {order['id']}: executors on {', '.join(order['placement'])}")
+
+    def _look_at_pods(self) -> None:
+        for pod in self.stage.document("pods")["items"]:
+            labels = pod["metadata"].get("labels") or {}
+            if labels.get("spark-role") == "driver":
+                self.driver_phase = (pod.get("status") or {}).get("phase", "")
+                address = (pod.get("status") or {}).get("podIP")
+                self._url = f"http://{address}:{self.stage.operator.metrics_port}" if address else ""
+            identity = labels.get("spark-exec-id")
+            if identity is None or identity in self.bound_at_s:
+                continue
+            for condition in (pod.get("status") or {}).get("conditions") or ():
+                if condition["type"] == "PodScheduled" and condition["status"] == "True":
+                    self.bound_at_s[identity] = datetime.fromisoformat(
+                        condition["lastTransitionTime"]
+                    ).timestamp()
+
+    def _look_at_driver(self) -> None:
+        if not self._url:
+            return
+        newest = max(self.record.batches, default=-1)
+        body = fetch(f"{self._url}/batches?after={newest}", timeout_s=_TIMEOUT_S, max_bytes=_MOST_BYTES)
+        document = parse_document(body, self.stage.operator.name)
+        batches = to_batches(document.batches, {}, ahead_s=0.0)[0]
+        if batches and not self.record.batches:
+            self.record.began_at_s = min(batch.ended_at_s - batch.seconds for batch in batches)
+        self.record.see(tuple(batches))
+        replicas = json.loads(fetch(f"{self._url}/replicas", timeout_s=_TIMEOUT_S, max_bytes=_MOST_BYTES))
+        for each in replicas["executors"]:
+            self._keep_executor(each)
+        placement = tuple(replicas["hosts"] or ())
+        if placement != self.placement:
+            self.placement = placement
+            self.say(f"executors live on {', '.join(placement) or 'no node'}")
+
+    def _keep_executor(self, each: Mapping[str, Any]) -> None:
+        known = self.executors.get(each["id"], {})
+        if each.get("first_task_at_s") and not known.get("first_task_at_s"):
+            self.say(f"executor {each['id']} on {each['node']} has its first task")
+        self.executors[each["id"]] = {**each, "order": known.get("order") or each.get("order")}
+
+
+_TIMEOUT_S = 10.0
+_MOST_BYTES = 16 << 20
+
+
+def read_decisions(url: str) -> list[dict[str, Any]]:
+    """Read all decisions that a scaler still keeps.
+
+    Parameters
+    ----------
+    url
+        Of its page; see `docs/howto/page.md`.
+
+    Returns
+    -------
+    list of dict
+        As `gesscale.model.document.decision_document` writes them, oldest first.
+
+    Raises
+    ------
+    ClusterError
+        It does not answer, or not as expected.
+    """
+    found = []
+    for workflow in _asked(url, "run")["workflows"]:
+        for point in _asked(url, "points", workflow=workflow["name"])["points"]:
+            which = {"workflow": workflow["name"], "operator": point["operator"], "at_s": point["at_s"]}
+            if (decision := _asked(url, "decision", **which)) is not None:
+                found.append(decision)
+    return sorted(found, key=lambda each: float(each["at_s"]))
+
+
+def write_decisions(
+    decisions: Sequence[Mapping[str, Any]],
+    scenario: Scenario,
+    topology: Topology,
+    driver_node: str,
+    folder: Path,
+) -> None:
+    """Write what makes the demo's folder a record: the decisions, and the settings of a loop on its own.
+
+    Parameters
+    ----------
+    decisions
+        As documents.
+    scenario, topology
+        What was played, and on which nodes.
+    driver_node
+        The node of the drivers' pods.
+    folder
+        Holds the batches and the latency map already.
+    """
+    settings = parse_yaml(scenario.settings(topology), "the settings of the demo")
+    for operator in settings["workflow"]["operators"].values():
+        operator["driver_node"] = driver_node
+    settings["execute"] = {"mode": "recommend"}
+    (folder / SETTINGS).write_text(yaml.safe_dump(settings, sort_keys=False))
+    (folder / DECISIONS).write_text("".join(json.dumps(each) + "\n" for each in decisions))
+
+
+def _asked(url: str, what: str, **parameters: object) -> Any:
+    address = f"{url}/api/{what}?{urlencode(parameters)}"
+    try:
+        return json.loads(ANYWHERE.fetch(address, timeout_s=_TIMEOUT_S, max_bytes=_MOST_BYTES))
+    except (FetchError, ValueError) as error:
+        message = f"asked the controller's page {address}, but {error}; see controller.log"
+        raise ClusterError(message) from error
+
+
+FIRST_BATCH_S = 300.0
+QUIET_S = 120.0
+"""When the day is over the load is none, and a replica is given up at the latest then."""
+_LOOK_EVERY_S = 1.0
+
+
+def play(scenario: Scenario, folder: Path, console: Console) -> bool:
+    """Run the demo on a Kubernetes of its own.
+
+    Parameters
+    ----------
+    scenario
+        What is played.
+    folder
+        Where sink, logs, the latency map and the report go; empty.
+    console
+        Where the transcript goes.
+
+    Returns
+    -------
+    bool
+        Whether every promise was kept.
+
+    Raises
+    ------
+    GesscaleError
+        Where something cannot be started; nothing stays behind.
+    """
+    say = Stage(console).say
+    rides = prepare_rides(bundled_demand(), scenario.share, scenario.copies, say)
+    with ExitStack() as stack:
+        say("bringing a Kubernetes up: three kubelets, delays between them")
+        cluster = stack.enter_context(
+            clusters.kubernetes_up(read_topology(scenario.topology), source=scenario.topology)
+        )
+        say(f"nodes {', '.join(cluster.node_names)}; kubeconfig {cluster.kubeconfig}")
+        stage = KubernetesStage(cluster=cluster, scenario=scenario, folder=folder.resolve())
+        stage.set()
+        name = stage.operator.name
+        say(f"StreamAutoscaler {name} created, mode Act; the driver is to run on {stage.driver_node}")
+        stack.enter_context(stage.controller())
+        witness = Witness(stage, say)
+        stage.submit(stage.replay(rides.folder))
+        say(f"driver submitted; look at it: {stage.page_url or folder / 'controller.log'}")
+        _follow(witness, rides.rows, scenario.day_s + scenario.drain_s)
+        console.print(stage.kubectl("get", "streamautoscalers"), highlight=False)
+        console.print(stage.kubectl("describe", "streamautoscaler", name), highlight=False)
+        decisions = _decisions(stage, say)
+    witness.record.rescales.extend(witness.rescales())
+    arrivals = tuple(witness.arrivals())
+    for arrival in arrivals:
+        bound = "?" if arrival.bound_s is None else f"{arrival.bound_s:.0f}"
+        worked = "none" if arrival.first_task_s is None else f"{arrival.first_task_s:.1f} s"
+        console.print(
+            f"order {arrival.order}, {arrival.node}: pod bound after {bound} s, registered after "
+            f"{arrival.registered_s:.1f} s, first task after {worked}"
+        )
+    sink = verify_sink(folder / "sink", rides.rows)
+    day = Day(records={name: witness.record}, produced=rides.rows, sink=sink)
+    checks = [check_both_directions(witness.record.rescales), _placed_check(witness), *check_rows(day)]
+    title = f"policy {scenario.policy} on Kubernetes: {scenario.title}"
+    more = {"policy": scenario.policy, "cleaning": rides.cleaning, "arrivals": arrivals}
+    kept = write_report(day, checks, title, folder, console, more=more)
+    if decisions:
+        write_decisions(decisions, scenario, cluster.topology, stage.driver_node, folder)
+        write_page(folder, folder / "page.html")
+        console.print(f"the run to look at, with a slider over its time: {folder}/page.html", highlight=False)
+    return kept
+
+
+def _decisions(stage: KubernetesStage, say: Callable[[str], None]) -> list[dict[str, Any]]:
+    """Return what the controller decided; none where it does not tell, which costs the page and not the report."""
+    try:
+        return read_decisions(stage.page_url)
+    except ClusterError as error:
+        say(f"there will be no page of this run: {error}")
+        return []
+
+
+def _follow(witness: Witness, rows: int, day_s: float) -> None:
+    """Look on until all rows are processed.
+
+    Raises
+    ------
+    ClusterError
+        Where the first batch or the last row does not come in time, or the driver ends.
+    """
+    deadline_s = time.monotonic() + FIRST_BATCH_S
+    while witness.record.processed_rows < rows:
+        if witness.driver_phase in {"Failed", "Succeeded"} or time.monotonic() > deadline_s:
+            phase = witness.driver_phase or "not there"
+            ending = "" if witness.driver_phase in {"", "Pending"} else witness.stage.driver_log()
+            message = (
+                f"expected {rows} rows to be processed by now, got {witness.record.processed_rows}; "
+                f"the driver's pod is {phase}:\n{ending}"
+            )
+            raise ClusterError(message)
+        seen = bool(witness.record.batches)
+        witness.look()
+        if witness.record.batches and not seen:
+            deadline_s = time.monotonic() + day_s
+        time.sleep(_LOOK_EVERY_S)
+    witness.say("every row is processed; the stream idles now")
+    deadline_s = time.monotonic() + QUIET_S
+    while not _has_shrunk(witness) and time.monotonic() < deadline_s:
+        witness.look()
+        time.sleep(_LOOK_EVERY_S)
+
+
+def _has_shrunk(witness: Witness) -> bool:
+    """Say whether the last order gave a node up and its executor has gone."""
+    orders = witness.ordered()
+    if len(orders) < 2 or len(orders[-1]["placement"]) >= len(orders[-2]["placement"]):
+        return False
+    return len(witness.placement or ()) == len(orders[-1]["placement"])
+
+
+def _placed_check(witness: Witness) -> PromiseCheck:
+    wrong = [
+        f"executor {identity} on {each['node']} by order {each['order']}"
+        for identity, each in witness.executors.items()
+        if (order := witness.orders.get(each.get("order") or "")) is not None
+        and each["node"] not in order["placement"]
+    ]
+    detail = f"{len(witness.executors)} executors" + (
+        f", wrong: {'; '.join(wrong)}" if wrong else ", none elsewhere"
+    )
+    return PromiseCheck("every executor ran on a node of its order", not wrong, detail)

@@ -1,0 +1,404 @@
+"""A query of Nexmark on emulated edge nodes through a day of changing load: scaled by a policy, then verified."""
+
+import json
+import math
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from gesscale.errors import ClusterError, InputError
+from testbed.cluster.topology import Topology, read_topology
+from testbed.live.kafka import Producer, broker_on_driver, start_producer
+from testbed.live.nodes import Stage, edge_nodes
+from testbed.live.record import write_records
+from testbed.live.running import option_words, scale_day
+from testbed.live.scenario import DEMO, Scenario, TaxiOperator, TopicInput, prepare_settings
+from testbed.nexmark.queries import Query
+from testbed.pipeline.kafka_broker import KafkaBroker
+from testbed.workloads.workload import Workload
+
+TOPIC = "nexmark"
+_TOPIC_S = 60.0
+
+
+@dataclass(slots=True, kw_only=True)
+class EventFeed:
+    """A topic of a broker, and who sends the events.
+
+    Attributes
+    ----------
+    broker
+        On the node of the driver.
+    topology, partitions, log
+        The nodes; of the topic; where the producer's output goes.
+    """
+
+    broker: KafkaBroker
+    topology: Topology
+    partitions: int
+    log: Path
+    _producer: Producer | None = field(default=None, init=False)
+
+    @property
+    def options(self) -> Mapping[str, object]:
+        """Return where the events are, as options of ``python -m testbed.nexmark``."""
+        return {"kafka": self.broker.bootstrap, "topic": TOPIC}
+
+    def send(self, events: Mapping[str, object]) -> None:
+        """Start who makes the topic and sends the events as they are due; return when the topic is there.
+
+        Parameters
+        ----------
+        events
+            Which, and when they are due, as options of ``python -m testbed.nexmark produce``.
+
+        Raises
+        ------
+        ClusterError
+            Where nobody makes the topic.
+        """
+        options = {**self.options, "partitions": self.partitions, **events}
+        program = ("-m", "testbed.nexmark", "produce", *option_words(options))
+        self._producer = start_producer(program, self.topology, self.log)
+        self._await_topic()
+
+    def check(self) -> None:
+        """Raise ClusterError where events do not come any more, though some are left."""
+        if self._producer is not None:
+            self._producer.check()
+
+    def stop(self) -> None:
+        """End who sends the events."""
+        if self._producer is not None:
+            self._producer.stop()
+
+    def _await_topic(self) -> None:
+        from confluent_kafka.admin import AdminClient
+
+        admin = AdminClient({"bootstrap.servers": self.broker.bootstrap, "log_level": 0})
+        deadline_s = time.monotonic() + _TOPIC_S
+        while TOPIC not in admin.list_topics(timeout=_TOPIC_S).topics:
+            self.check()
+            if time.monotonic() > deadline_s:
+                message = f"nobody has made the topic {TOPIC} within {_TOPIC_S:g} s; see {self.log}"
+                raise ClusterError(message)
+            time.sleep(0.5)
+
+
+@contextmanager
+def event_feed(topology: Topology, kafka: TopicInput, folder: Path) -> Iterator[EventFeed]:
+    """Have a broker on the driver's node, and the events that are sent to it, for as long as the context lasts.
+
+    Parameters
+    ----------
+    topology
+        The nodes; they are up.
+    kafka
+        Where the broker listens, and partitions of the topic.
+    folder
+        Where the producer's log goes, and the broker's data while it runs.
+
+    Raises
+    ------
+    GesscaleError
+        Where the broker does not start.
+    """
+    with broker_on_driver(topology, kafka, folder) as broker:
+        feed = EventFeed(
+            broker=broker, topology=topology, partitions=kafka.partitions, log=folder / "producer.log"
+        )
+        try:
+            yield feed
+        finally:
+            feed.stop()
+
+
+_LAST_WINDOWS_S = 20.0
+_VERIFY_WITHIN_S = 300.0
+
+
+def scenario_of(query: Query, *, kafka: bool = False) -> Scenario:
+    """Return the scenario of a query: the demo's, with dearer rows and fewer replicas.
+
+    An event takes 8 ms on a node of weight 1, so that a replica does less than 125 per second.
+
+    Parameters
+    ----------
+    query
+        Which.
+    kafka
+        Whether its events come through a topic. The cap is fixed then: what three replicas do in a trigger interval.
+    """
+    operator = TaxiOperator(name=query.name, service_ms_per_row=8.0)
+    scenario = replace(DEMO, operators=(operator,), cap_rows=300, max_replicas=3, drain_s=120.0)
+    # The driver tells what is offered, as with the other source.
+    return replace(scenario, kafka=TopicInput(loop_reads=False), cap_rows=750) if kafka else scenario
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NexmarkJob:
+    """A query and its events; a `testbed.live.running.Job`.
+
+    A row is an event as often as the query reads it.
+
+    Attributes
+    ----------
+    query
+        Which.
+    scenario
+        What is played.
+    load
+        Events due per second.
+    start_at_s
+        When the first event is due, seconds since the epoch.
+    feed
+        Where the events come from; None: the driver makes them itself.
+    """
+
+    query: Query
+    scenario: Scenario
+    load: Workload
+    start_at_s: float
+    feed: EventFeed | None = None
+
+    @property
+    def events(self) -> int:
+        """How many are due in all."""
+        return int(self.load.total_rows)
+
+    @property
+    def events_per_s(self) -> float:
+        """Events in a second of their own time: as many as are due in the mean, so that windows close in the day."""
+        return round(self.events / self.load.duration_s, 1)
+
+    @property
+    def rows_total(self) -> int:
+        """Rows that Spark is to process."""
+        return self.events * self.query.reads
+
+    def offered_rows(self, now_s: float) -> int:
+        """Return how many rows are due by an instant, seconds since the epoch."""
+        return min(self.events, int(self.load.offered_rows(now_s - self.start_at_s))) * self.query.reads
+
+    def rows_due_at_s(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return when these rows are due, seconds since the epoch."""
+        wholes = np.nextafter(rows // self.query.reads + 1.0, 0.0)  # before a pause of the load, not after it
+        return self.start_at_s + np.array([self.load.offered_at_s(whole) for whole in wholes.tolist()])
+
+    @property
+    def event_options(self) -> dict[str, object]:
+        """Which events there are, and when they are due, as options of ``python -m testbed.nexmark``."""
+        return {
+            "events": self.events,
+            "events-per-s": self.events_per_s,
+            "start-at": self.start_at_s,
+            "step-s": self.load.step_s,
+            "rates": ",".join(f"{rate:.6g}" for rate in self.load.rows_per_s),
+        }
+
+    def program(self, operator: TaxiOperator, folder: Path) -> tuple[str, ...]:
+        """Return the driver program; an event that is read twice has half of its work each time."""
+        options = {
+            "folder": folder.resolve(),
+            **self.event_options,
+            "service-ms-per-row": operator.service_ms_per_row / self.query.reads,
+            "trigger-s": self.scenario.trigger_s,
+            "metrics-port": operator.metrics_port,
+        }
+        if self.feed is None:
+            options["cap-rows-per-replica"] = self.scenario.cap_rows
+        else:
+            options |= {**self.feed.options, "cap-rows": self.scenario.cap_rows}
+        return ("-m", "testbed.nexmark", "stream", self.query.name, *option_words(options), "--linger")
+
+    @contextmanager
+    def flowing(self) -> Iterator[float]:
+        """Give when the first event is due; after the last one wait for the windows that it has closed."""
+        yield self.start_at_s
+        if self.query.closes:
+            time.sleep(_LAST_WINDOWS_S)  # a batch without rows writes them
+
+    def check(self) -> None:
+        """Raise ClusterError where events do not come any more; without a feed they do as long as the driver lives."""
+        if self.feed is not None:
+            self.feed.check()
+
+    def verified(self, folder: Path, processed_rows: int) -> dict[str, int]:
+        """Compare what the query wrote with a batch over the events that it has processed, row for row.
+
+        In a process of its own: a Spark driver that has ended cannot begin again in the same one.
+
+        Parameters
+        ----------
+        folder
+            Of the run.
+        processed_rows
+            The first so many were processed.
+
+        Returns
+        -------
+        dict
+            Rows ``expected``; how many of them are ``missing``; how many are ``unexpected``: wrong, or there twice.
+
+        Raises
+        ------
+        ClusterError
+            Where the comparison fails.
+        """
+        events = processed_rows // self.query.reads
+        command = (
+            *(sys.executable, "-m", "testbed.nexmark", "verify", self.query.name, "--folder", str(folder)),
+            *("--events", str(events), "--events-per-s", str(self.events_per_s), "--output", "json"),
+        )
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=_VERIFY_WITHIN_S, check=False
+            )
+        except subprocess.TimeoutExpired:
+            message = (
+                f"the comparison with a batch took more than {_VERIFY_WITHIN_S:g} s: is this machine busy?"
+            )
+            raise ClusterError(message) from None
+        try:
+            found: dict[str, int] = json.loads(done.stdout)
+        except ValueError:
+            message = f"the comparison with a batch has failed: {done.stderr.strip()[-500:]}"
+            raise ClusterError(message) from None
+        return found
+
+
+_STEPS = 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NexmarkDay:
+    """What is played.
+
+    Attributes
+    ----------
+    query, policy, topology
+        Which query, scaled by which policy, on which nodes.
+    day_s
+        Length of the day, seconds: the load rises from the least to the most and falls again.
+    least_rows_per_s, most_rows_per_s
+        Events due per second. One replica does less than 125.
+    kafka
+        Whether the events come through a topic of a real broker; else the source makes them.
+
+    Raises
+    ------
+    InputError
+        Where batches of the most rows, without a pause, would not carry the load.
+    """
+
+    query: Query
+    policy: str
+    topology: str = "edge8"
+    day_s: float = 240.0
+    least_rows_per_s: float = 15.0
+    most_rows_per_s: float = 150.0
+    kafka: bool = False
+
+    def __post_init__(self) -> None:
+        scenario = self.scenario
+        rows = scenario.cap_rows * (1 if self.kafka else scenario.max_replicas)
+        most = int(rows * (self.day_s + scenario.drain_s) / scenario.trigger_s)
+        if self.load.total_rows > most:
+            message = (
+                f"nexmark: expected at most {most} events, got {int(self.load.total_rows)}: a batch reads at most "
+                f"{rows}, and one begins every {scenario.trigger_s:g} s; give a lower --most-rows-per-s"
+            )
+            raise InputError(message)
+
+    @property
+    def load(self) -> Workload:
+        """Events due per second: half a wave."""
+        grows = self.most_rows_per_s - self.least_rows_per_s
+        return Workload.of_rates(
+            self.query.name,
+            self.day_s / _STEPS,
+            (
+                round(self.least_rows_per_s + grows * math.sin(math.pi * (step + 0.5) / _STEPS), 1)
+                for step in range(_STEPS)
+            ),
+        )
+
+    @property
+    def scenario(self) -> Scenario:
+        """The same as a scenario of the demo, for the settings of its loop."""
+        scenario = scenario_of(self.query, kafka=self.kafka)
+        return replace(scenario, policy=self.policy, topology=self.topology, day_s=self.day_s)
+
+
+def play(day: NexmarkDay, folder: Path, console: Console) -> bool:
+    """Run a query through its day, and compare its result with a batch.
+
+    Parameters
+    ----------
+    day
+        What is played.
+    folder
+        For the record; it exists and is empty.
+    console
+        Where progress is shown.
+
+    Returns
+    -------
+    bool
+        Whether every row is as the batch has it, whatever the policy did.
+
+    Raises
+    ------
+    GesscaleError
+        When something cannot be started, or ends before its time; nothing stays behind.
+    """
+    stage, scenario, name = Stage(console), day.scenario, day.query.name
+    topology = read_topology(day.topology)
+    settings = prepare_settings(scenario, topology, folder)
+    with edge_nodes(topology, day.topology, stage), _feed(scenario, topology, folder, stage) as feed:
+        job = NexmarkJob(
+            query=day.query,
+            scenario=scenario,
+            load=day.load,
+            start_at_s=time.time() + scenario.head_start_s,
+            feed=feed,
+        )
+        if feed is not None:
+            feed.send(job.event_options)
+        records = scale_day(scenario, settings, topology, job, folder, stage, rows=job.rows_total)
+    write_records(records, folder)
+    record = records[name]
+    if record.processed_rows < job.rows_total:
+        message = (
+            f"expected {job.rows_total} rows within {day.day_s + scenario.drain_s:.0f} s, got "
+            f"{record.processed_rows}: the load is beyond what the nodes, or this machine, can carry; what was "
+            "written is no whole result"
+        )
+        raise ClusterError(message)
+    up, down = (sum(sign * each.growth > 0 for each in record.rescales) for sign in (1, -1))
+    stage.say(f"{len(record.rescales)} changes, {up} up and {down} down; comparing with the batch")
+    found = job.verified(folder, record.processed_rows)
+    stage.say(
+        f"{name}: {found['expected']} rows expected, {found['missing']} missing, "
+        f"{found['unexpected']} unexpected; the record is in {folder}"
+    )
+    return found["expected"] > 0 and found["missing"] == found["unexpected"] == 0
+
+
+@contextmanager
+def _feed(scenario: Scenario, topology: Topology, folder: Path, stage: Stage) -> Iterator[EventFeed | None]:
+    """Have a broker where the events come through one."""
+    if scenario.kafka is None:
+        yield None
+        return
+    stage.say(f"starting a Kafka broker on {topology.driver_node}")
+    with event_feed(topology, scenario.kafka, folder) as feed:
+        yield feed
