@@ -30,7 +30,7 @@ def trim(source: Path, target: Path) -> None:
         Where the record cannot be used, the target exists, or the latency map is outside of the record.
     """
     read_run(source)
-    latencies = load_settings(source / SETTINGS, [], is_record=True).latency_map.file
+    latencies = load_settings(source / SETTINGS, []).latency_map.file
     if latencies is None or latencies.resolve().parent != source.resolve():
         message = f"{source}: expected the latency map in the folder of the record, got {latencies}"
         raise InputError(message)

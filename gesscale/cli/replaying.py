@@ -66,7 +66,7 @@ def _settings(record: Path, config: Path | None, overrides: Sequence[str], polic
     if policy is not None:
         any_card(policy)  # says what is wrong with it before the settings do
         overrides = [*overrides, naming(policy)]
-    return load_settings(file, overrides, trusted=config is not None, is_record=True)
+    return load_settings(file, overrides, trusted=config is not None)
 
 
 def _world(record: Path, recording: Recording, settings: Settings) -> RecordedWorld:
@@ -94,9 +94,7 @@ def _delays(settings: Settings) -> LatencyMap:
 def _reads_alike(record: Path, used: Settings) -> bool:
     """Whether the live loop read over the same periods, so that its figures are those of these settings."""
     try:
-        live = load_settings(
-            record / SETTINGS, [naming(used.analyze.policy)], {}, trusted=False, is_record=True
-        ).monitor
+        live = load_settings(record / SETTINGS, [naming(used.analyze.policy)], {}, trusted=False).monitor
     except SettingsError:
         return False
     read = used.monitor

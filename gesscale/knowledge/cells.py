@@ -13,7 +13,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Json, Valida
 
 from gesscale.fields import LARGEST_EXACT, MOST_REPLICAS, EpochSeconds
 from gesscale.model.order import Order
-from gesscale.renamed import decision_with_new_names
 from gesscale.words import first_fault
 from perfmodel import ModelError, Reading
 
@@ -200,7 +199,7 @@ class DecisionRow(KnowledgeRow):
     policy: str
     reason: str
     acted: Literal[0, 1]
-    document: Json[Annotated[_Decision, BeforeValidator(decision_with_new_names)]]
+    document: Json[_Decision]
 
 
 R = TypeVar("R", bound=KnowledgeRow)
@@ -241,7 +240,7 @@ def document_in(form: type[R], row: sqlite3.Row) -> dict[str, Any]:
         As `checked`.
     """
     checked(form, dict(row))
-    document: dict[str, Any] = decision_with_new_names(json.loads(row["document"]))
+    document: dict[str, Any] = json.loads(row["document"])
     return document
 
 

@@ -11,7 +11,6 @@ from gesscale.fields import SHORTEST_S, EpochSeconds
 from gesscale.model.decision import Change, MapStatus
 from gesscale.model.observation import Batch, MissingReading, NodeReading, OperatorReading
 from gesscale.monitor.records import READ_AS, Part, figures_read_as
-from gesscale.renamed import decision_with_new_names
 
 LONGEST_RUN_S = 31 * 86400.0
 """From the first to the last of what a record tells; in one that tells of more, some time is wrong."""
@@ -196,7 +195,7 @@ def decision_of(document: dict[str, Any]) -> LiveDecision:
     InputError
         Its change contradicts itself.
     """
-    line = _DecisionLine.model_validate(decision_with_new_names(document))
+    line = _DecisionLine.model_validate(document)
     plan, part = line.plan, line.analysis.reading
     change = (
         None

@@ -14,7 +14,6 @@ from gesscale.model.order import Order
 from gesscale.monitor.record_files import Recording, read_recording, settings_file
 from gesscale.monitor.record_lines import LiveDecision
 from gesscale.ports import ClusterState, Latencies
-from gesscale.renamed import decision_with_new_names
 from gesscale.service.assets import page_html, page_script, page_style
 from gesscale.service.documents import ONLY_WORKFLOW, cost_of, nodes_document, point_of, workflow_document
 from gesscale.service.schema import OrderCost
@@ -78,7 +77,7 @@ def read_record(folder: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
     InputError
         It is no record, or holds no decisions.
     """
-    settings = load_settings(settings_file(folder), [], trusted=False, is_record=True)
+    settings = load_settings(settings_file(folder), [], trusted=False)
     recording = read_recording(folder, settings.workflow.operators)
     if not recording.decisions:
         message = (
@@ -117,8 +116,7 @@ def _hash_of(text: str) -> str:
 def _document(title: str, settings: Settings, recording: Recording) -> dict[str, Any]:
     workflow = settings.workflow.build()
     documents = [
-        {**decision_with_new_names(each.document), "at_s": each.at_s, "operator": each.operator}
-        for each in recording.decisions
+        {**each.document, "at_s": each.at_s, "operator": each.operator} for each in recording.decisions
     ]
     costs = _costs(recording)
     ends_s = {name: [batch.ended_at_s for batch in batches] for name, batches in recording.batches.items()}

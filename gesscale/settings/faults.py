@@ -8,7 +8,6 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from gesscale.fields import model_within
-from gesscale.renamed import VALUES, new_name
 from gesscale.settings.groups import Settings
 from gesscale.words import first_of, place_of, problem_of, suggestion
 
@@ -54,16 +53,9 @@ def _sentence(fault: ErrorDetails, sources: Sequence[SettingsSource], root: type
 def _problem(fault: ErrorDetails, path: Sequence[str], root: type[BaseModel]) -> str:
     if fault["type"] == "extra_forbidden":
         known = _known_keys(root, path[:-1])
-        new = new_name(path[-1], known)
-        return (
-            f"this setting is called {new} now"
-            if new
-            else f"there is no such setting; {suggestion(path[-1], known)}"
-        )
+        return f"there is no such setting; {suggestion(path[-1], known)}"
     if fault["type"] == "missing":
         return "this setting is required"
-    if path and isinstance(fault["input"], str) and (new := VALUES.get((path[-1], fault["input"]))):
-        return f"{fault['input']} is called {new} now"
     return problem_of(fault, group="a group of settings")
 
 

@@ -14,7 +14,6 @@ from gesscale.errors import SettingsError
 from gesscale.fields import model_within
 from gesscale.policies.loading import placed
 from gesscale.policies.registry import any_card, own_card
-from gesscale.renamed import settings_with_new_names
 from gesscale.settings.analyze import AnalyzeSettings, analyze_settings_with
 from gesscale.settings.faults import SettingsSource, describe_faults
 from gesscale.settings.groups import Settings
@@ -31,7 +30,6 @@ def load_settings(
     environ: Mapping[str, str] = os.environ,
     *,
     trusted: bool = True,
-    is_record: bool = False,
 ) -> Settings:
     """Read settings from all their sources.
 
@@ -47,8 +45,6 @@ def load_settings(
     trusted
         Whether the file may name a policy of one's own, whose code then runs. Not so for files that come from others,
         such as a record.
-    is_record
-        Whether the file is part of a recorded run, which may have the names of an older version.
 
     Returns
     -------
@@ -63,7 +59,7 @@ def load_settings(
     """
     sources = [_from_options(overrides), _from_environment(environ)]
     if path is not None:
-        file = _from_file(path, is_record=is_record)
+        file = _from_file(path)
         sources.append(file if trusted else _without_own_policy(file, sources))
     document: dict[str, Any] = {}
     for source in reversed(sources):
@@ -116,7 +112,7 @@ def _without_own_policy(file: SettingsSource, above: Iterable[SettingsSource]) -
     return replace(file, document={**file.document, "analyze": analyze})
 
 
-def _from_file(path: Path, *, is_record: bool) -> SettingsSource:
+def _from_file(path: Path) -> SettingsSource:
     try:
         document = read_yaml(path, f"settings file {path}")
     except OSError as error:
@@ -131,8 +127,6 @@ def _from_file(path: Path, *, is_record: bool) -> SettingsSource:
             f"settings file {path}: expected groups of settings such as `monitor:`, got {glimpse(document)}"
         )
         raise SettingsError(message)
-    if is_record:
-        document = settings_with_new_names(document)
     for *above, key in _PATHS:
         group: Any = document
         for name in above:

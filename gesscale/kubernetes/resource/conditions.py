@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from gesscale.kubernetes.resource.spans import format_instant
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.status import Condition
-from gesscale.kubernetes.resource.translate import ResourceFault
+from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
 from gesscale.model.decision import FIXED_SLOTS, Decision, OutcomeStatus, Reason, Verdict
 from gesscale.model.observation import HOLDS_NONE_YET
 
@@ -32,6 +32,7 @@ _LIMITS = {
 
 MEANING = {
     "Ready": "The operator is watched and could be scaled; its reason is that of the last decision.",
+    "SettingsInvalid": "spec.policy.settings holds what the policy does not take; and nothing is changed.",
     "MetricsAvailable": "Its batches are seen (MetricsFound), and they are new enough.",
     "ModelFitted": "The performance model rests on enough readings to predict an MST.",
     "AbleToScale": "A change could be made now: the cluster answers, none is under way, and others leave room for one.",
@@ -82,6 +83,7 @@ def findings_of(decision: Decision, spec: StreamAutoscalerSpec, now_s: float) ->
     metrics, able, slots = _metrics(decision), _able(decision), _fixed_slots(decision)
     return (
         _ready(decision, metrics, able),
+        ConditionFinding("SettingsInvalid", False, "SettingsValid", "the policy takes its settings"),
         metrics,
         _model(decision),
         able,
@@ -95,8 +97,11 @@ def findings_of(decision: Decision, spec: StreamAutoscalerSpec, now_s: float) ->
 
 def findings_of_fault(fault: ResourceFault) -> tuple[ConditionFinding, ...]:
     """Judge every condition of a resource that cannot be obeyed: it is not ready, and the rest is unknown."""
-    others = (ConditionFinding(name, None, fault.reason, "see condition Ready") for name in TYPES[1:])
-    return ConditionFinding("Ready", False, fault.reason, fault.message), *others
+    ready = ConditionFinding("Ready", False, fault.reason, fault.message)
+    others = [ConditionFinding(name, None, fault.reason, "see condition Ready") for name in TYPES[1:]]
+    if fault.reason is FaultReason.SETTINGS_INVALID:
+        others[0] = ConditionFinding("SettingsInvalid", True, fault.reason, fault.message)
+    return ready, *others
 
 
 def conditions_of(

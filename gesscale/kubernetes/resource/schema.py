@@ -77,6 +77,8 @@ class _Walk:
         if inner is not None:
             return self.part(inner, self._resolved(written))
         schema = {key: item for key, item in merged.items() if key not in _DROPPED}
+        if schema.get("x-kubernetes-preserve-unknown-fields"):
+            return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
         if isinstance(members := merged.get("additionalProperties"), Mapping):
             schema["additionalProperties"] = self._value(None, members)
         schema.pop("propertyNames", None)  # not known to structural schemas

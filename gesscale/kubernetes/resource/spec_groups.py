@@ -1,12 +1,15 @@
 """What the operators of a workflow share: monitor, policy, latency map; with the defaults of the settings."""
 
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Literal, Self
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BaseModel, Field, StringConstraints, ValidationError
 
 from gesscale.conditions import Needs
-from gesscale.kubernetes.resource.mirrored import part_like
+from gesscale.errors import SettingsError
 from gesscale.kubernetes.resource.parts import (
     Address,
     HistorySpan,
@@ -20,14 +23,20 @@ from gesscale.kubernetes.resource.parts import (
     rule_of,
 )
 from gesscale.policies import policy_names
+from gesscale.policies.gesscale2.settings import Gesscale2Settings
+from gesscale.policies.registry import policy_card
 from gesscale.settings.analyze import AnalyzeSettings
+from gesscale.settings.faults import describe_faults
 from gesscale.settings.groups import MonitorSettings
 from gesscale.settings.latency_map import RENEWED_IN_TIME, LatencyMapSettings
+from gesscale.words import error_in_words
 from latency_map import Asymmetry, DelayKind, DelayUnit
 from latency_map.measure.places import split_place
 
 AGENTS_DNS = "latency-agents.gesscale:9109"
 """The headless service of deploy/k3s/latency-agent."""
+OWN_SETTINGS_CHARACTERS = 65_536
+"""Of a policy's own settings: the controller checks them again whenever a resource changes."""
 
 
 def _place(value: str) -> str:
@@ -74,17 +83,28 @@ class MonitorSpec(ResourcePart):
         )
 
 
-class _NamedPolicy(ResourcePart):
-    """Which policy."""
+class Gesscale2Spec(ResourcePart):
+    """The settings of policy gesscale2."""
 
-    name: Annotated[str, AfterValidator(_policy)] = like(
-        AnalyzeSettings, "policy", json_schema_extra={"enum": list(policy_names())}
-    )
+    slo_s: Span = like(Gesscale2Settings, "slo_s")
+    late_minute_price: float = like(Gesscale2Settings, "late_minute_price")
+    change_price: float = like(Gesscale2Settings, "change_price")
 
 
-class PolicySpec(part_like(AnalyzeSettings, _NamedPolicy, without={"policy"})):  # type: ignore[misc]  # made at run time
+class PolicySpec(ResourcePart):
     """When an operator needs more or fewer replicas: a policy and its settings."""
 
+    name: Annotated[str, StringConstraints(min_length=1, max_length=63), AfterValidator(_policy)] = like(
+        AnalyzeSettings,
+        "policy",
+        description="A policy that the controller has; `gesscale policies` lists them. Default: the one with the "
+        "least bill on the arena's loads; the paper's is gesscale.",
+    )
+    law: Literal["gesscale", "microbatch", "auto"] = like(AnalyzeSettings, "law")
+    back_pressure_threshold: float = like(AnalyzeSettings, "back_pressure_threshold")
+    headroom_threshold_pct: float = like(AnalyzeSettings, "headroom_threshold_pct")
+    recovery_target_s: Span = like(AnalyzeSettings, "recovery_target_s")
+    stabilization_window_s: Span | None = like(AnalyzeSettings, "stabilization_window_s")
     reading_max_age_s: SpanOrNever = like(
         AnalyzeSettings,
         "reading_max_age_s",
@@ -97,15 +117,76 @@ class PolicySpec(part_like(AnalyzeSettings, _NamedPolicy, without={"policy"})): 
         description="Age at which evidence counts half; Never: age does not count. Default: a day, so that "
         "yesterday's cycle still tells.",
     )
-
-    @model_validator(mode="after")
-    def _check_members(self) -> Self:
-        self.settings()  # says what members of a group must keep towards each other
-        return self
+    cpu_high_pct: float = like(AnalyzeSettings, "cpu_high_pct")
+    cpu_low_pct: float = like(AnalyzeSettings, "cpu_low_pct")
+    seed: int = like(AnalyzeSettings, "seed")
+    node_choice: Literal["random", "nearest"] = like(AnalyzeSettings, "node_choice")
+    gesscale2: Gesscale2Spec | None = Field(None, description="Of `gesscale2`.")
+    own_settings: dict[str, Any] = Field(
+        default_factory=dict,
+        alias="settings",
+        json_schema_extra={"x-kubernetes-preserve-unknown-fields": True},
+        description="The own settings of any other policy, by the names and in the units of a settings file, such as "
+        "`{cooldown: 3m}` for `daedalus`: docs/reference/settings.md. The controller checks them; one that it does "
+        "not know gives the condition SettingsInvalid. Default: those of the policy.",
+    )
+    RULES = tuple(map(rule_of, AnalyzeSettings.CONDITIONS))
 
     def settings(self) -> AnalyzeSettings:
-        """Return the settings of Analyze."""
-        return AnalyzeSettings.model_validate({**as_settings(self, AnalyzeSettings), "policy": self.name})
+        """Return the settings of Analyze.
+
+        Raises
+        ------
+        SettingsError
+            In one line, where the policy does not take its own settings as they are.
+        """
+        shared = {**as_settings(self, AnalyzeSettings), "policy": self.name}
+        if not self.own_settings:
+            return AnalyzeSettings.model_validate(shared)
+        card = policy_card(self.name)
+        if card.settings is None or card.settings is Gesscale2Settings:
+            where = (
+                "it has none of its own" if card.settings is None else "they stand in spec.policy.gesscale2"
+            )
+            message = f"spec.policy.settings: expected none for policy {self.name}: {where}"
+            raise SettingsError(message)
+        own = _checked(self.own_settings, card.settings)
+        return AnalyzeSettings.model_validate({**shared, card.group: own})
+
+
+def _checked(own: Mapping[str, Any], kind: type[BaseModel]) -> BaseModel:
+    """Check a policy's own settings, whoever wrote them."""
+    if len(json.dumps(own)) > OWN_SETTINGS_CHARACTERS:
+        message = f"spec.policy.settings: expected at most {OWN_SETTINGS_CHARACTERS} characters of JSON"
+        raise SettingsError(message)
+    try:
+        settings = kind.model_validate(own)
+    except ValidationError as error:
+        faults = "; ".join(f"spec.policy.settings.{fault}" for fault in describe_faults(error, [], kind))
+        raise SettingsError(faults) from None
+    except Exception as error:  # noqa: BLE001  # a policy's package may check its settings with code of any kind
+        message = f"spec.policy.settings: {error_in_words(error)}"
+        raise SettingsError(message) from None
+    for path in _files_in(settings):
+        message = f"spec.policy.settings.{path}: a resource names no file of the controller"
+        raise SettingsError(message)
+    return settings
+
+
+def _files_in(value: object) -> Iterator[str]:
+    """Yield where a value or what it holds names a file."""
+    members: Iterator[tuple[object, object]] = iter(())
+    if isinstance(value, Path):
+        yield ""
+    elif isinstance(value, BaseModel):
+        members = ((name, getattr(value, name)) for name in value.model_fields_set)
+    elif isinstance(value, Mapping):
+        members = iter(value.items())
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        members = iter(enumerate(value))
+    for name, member in members:
+        for path in _files_in(member):
+            yield f"{name}.{path}".rstrip(".")
 
 
 class ConfigMapSpec(ResourcePart):

@@ -1,16 +1,16 @@
 """From the resources of a namespace to the workflows that the loop steers; what is wrong with one stops no other."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from gesscale.errors import InputError
-from gesscale.kubernetes.resource.agreement import differences
+from gesscale.errors import InputError, SettingsError
 from gesscale.kubernetes.resource.autoscaler import (
     AUTOSCALER_LABEL,
     DRIVER_LABELS,
     StreamAutoscaler,
+    name_in_messages,
     place_in,
     read_autoscaler,
 )
@@ -35,6 +35,7 @@ class FaultReason(StrEnum):
     """Why a resource cannot be obeyed; the reason of its condition Ready."""
 
     SPEC_INVALID = "SpecInvalid"
+    SETTINGS_INVALID = "SettingsInvalid"
     SETTINGS_DIFFER = "SettingsDiffer"
     UPSTREAM_UNKNOWN = "UpstreamUnknown"
     WORKFLOW_TOO_LARGE = "WorkflowTooLarge"
@@ -170,11 +171,18 @@ def gather(documents: Iterable[Mapping[str, Any]]) -> GatheredWorkflows:
             resource = read_autoscaler(document)
         except InputError as error:
             key, name = _said_place(document)
-            broken.setdefault(key, {})[name] = ResourceFault(
-                reason=FaultReason.SPEC_INVALID, message=str(error)
-            )
+            fault = ResourceFault(reason=FaultReason.SPEC_INVALID, message=str(error))
+            broken.setdefault(key, {})[name] = fault
+            continue
+        key = (resource.namespace, resource.workflow)
+        try:
+            resource.spec.policy.settings()
+        except SettingsError as error:
+            message = f"{name_in_messages(document)}: {error}"
+            fault = ResourceFault(reason=FaultReason.SETTINGS_INVALID, message=message)
+            broken.setdefault(key, {})[resource.name] = fault
         else:
-            sound.setdefault((resource.namespace, resource.workflow), {})[resource.name] = resource
+            sound.setdefault(key, {})[resource.name] = resource
     workflows: dict[Key, ManagedWorkflow] = {}
     faults: dict[Key, ResourceFault] = {}
     for key in sorted({*sound, *broken}):
@@ -231,13 +239,42 @@ def _faults_between(
     except InputError as error:
         message = f"workflow {'/'.join(key)}: {error}"
         return dict.fromkeys(members, ResourceFault(reason=FaultReason.WORKFLOW_CYCLIC, message=message))
-    if differing := tuple(differences(tuple(members.values()))):
+    if differing := tuple(_differences(tuple(members.values()))):
         message = (
             f"the operators of workflow {'/'.join(key)} must agree, but differ in {'; '.join(differing)}; "
             "give them the same"
         )
         return dict.fromkeys(members, ResourceFault(reason=FaultReason.SETTINGS_DIFFER, message=message))
     return {}
+
+
+def _differences(members: Sequence[StreamAutoscaler]) -> Iterator[str]:
+    """Yield each shared member that differs, such as ``policy.law ('auto' in near, 'gesscale' in clean)``."""
+    shared = {item.name: dict(_shared(item)) for item in members}
+    for path in next(iter(shared.values())):
+        values: dict[object, str] = {}
+        for name, found in shared.items():
+            values.setdefault(found.get(path), name)
+        if len(values) > 1:
+            said = ", ".join(
+                f"{'nothing' if value is None else value!r} in {name}" for value, name in values.items()
+            )
+            yield f"{path} ({said})"
+
+
+def _shared(item: StreamAutoscaler) -> Iterator[tuple[str, Any]]:
+    spec = item.spec.model_dump(mode="json", by_alias=True)
+    for group in ("policy", "monitor", "latencyMap"):
+        yield from _flat(group, spec[group])
+    yield "reconfiguration.rescaleTimeout", spec["reconfiguration"]["rescaleTimeout"]
+
+
+def _flat(path: str, value: object) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _flat(f"{path}.{key}", inner)
+    else:
+        yield path, str(value) if isinstance(value, list) else value
 
 
 def _unknown_upstream(

@@ -138,7 +138,7 @@ def read_run(folder: Path) -> RecordedRun:
     InputError
         When something is missing or cannot be used, or the run had several operators.
     """
-    settings = load_settings(settings_file(folder), [], is_record=True)
+    settings = load_settings(settings_file(folder), [])
     operators = settings.workflow.build().operators
     if len(operators) != 1:
         message = f"{folder}: expected a run of one operator, got {', '.join(operators)}"

@@ -30,7 +30,7 @@ def use_settings(settings: Settings) -> None:
 
 
 def _settings(path: Path) -> None:
-    use_settings(load_settings(path, (), {}, is_record=True))
+    use_settings(load_settings(path, (), {}))
 
 
 def _options(data: bytes, folder: Path) -> None:

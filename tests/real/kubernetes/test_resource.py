@@ -173,7 +173,6 @@ REFUSED = [
         {"policy": {"backPressureThreshold": 1}},
         "spec.policy.backPressureThreshold in body should be less than 1",
     ),
-    ({"policy": {"name": "gescale"}}, 'spec.policy.name: Unsupported value: "gescale"'),
     (
         {"nodePool": {"matchExpressions": [{"key": "pool", "operator": "In"}]}},
         "operator In or NotIn needs values, Exists or DoesNotExist takes none",

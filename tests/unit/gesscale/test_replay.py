@@ -15,7 +15,7 @@ from gesscale.settings import load_settings
 from latency_map import read_survey
 
 DAY = Path(__file__).parents[2] / "data" / "records" / "day_of_gesscale"
-SETTINGS = load_settings(DAY / "gesscale.yaml", environ={}, is_record=True)
+SETTINGS = load_settings(DAY / "gesscale.yaml", environ={})
 
 
 @pytest.fixture(scope="module")

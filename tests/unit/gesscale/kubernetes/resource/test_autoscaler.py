@@ -1,27 +1,20 @@
-"""Reading a resource: what is refused, and in which words."""
+"""Reading a resource: what is taken, and that each fault is named by its path."""
 
 import pytest
 
 from gesscale.errors import InputError
 from gesscale.kubernetes.resource.autoscaler import read_autoscaler
 from gesscale.kubernetes.resource.spans import format_span, parse_instant_s, parse_span_s
-from gesscale.policies import policy_names
 
 NOON = "2026-11-21T12:00:00Z"
+PROMETHEUS = "http://p:9090"
 
 
 def resource(spec=None, *, name="near", **more):
     return {"metadata": {"name": name, "namespace": "taxi", "generation": 3}, "spec": spec or {}, **more}
 
 
-def fault(spec=None, **more):
-    with pytest.raises(InputError) as raised:
-        read_autoscaler(resource(spec, **more))
-    (line,) = str(raised.value).splitlines()
-    return line.removeprefix("streamautoscaler taxi/near: ")
-
-
-def test_little_has_to_be_said():
+def test_a_resource_needs_nothing_but_a_name():
     found = read_autoscaler(resource())
     assert (found.name, found.namespace, found.workflow, found.metadata.generation) == (
         "near",
@@ -33,119 +26,76 @@ def test_little_has_to_be_said():
     assert found.status.conditions == ()
 
 
-def test_what_it_says_becomes_settings():
-    spec = read_autoscaler(
-        resource(
-            {
-                "monitor": {
-                    "period": "30s",
-                    "window": "90s",
-                    "source": "Prometheus",
-                    "prometheusUrl": "http://p:9090",
-                },
-                "policy": {
-                    "name": "thr-nlaware",
-                    "stabilizationWindow": "1h30m",
-                    "readingMaxAge": "Never",
-                    "cpuLowPct": 20,
-                },
-            }
-        )
-    ).spec
+def test_its_groups_become_settings():
+    monitor = {"period": "30s", "window": "90s", "source": "Prometheus", "prometheusUrl": PROMETHEUS}
+    policy = {
+        "name": "thr-nlaware",
+        "stabilizationWindow": "1h30m",
+        "readingMaxAge": "Never",
+        "cpuLowPct": 20,
+    }
+    spec = read_autoscaler(resource({"monitor": monitor, "policy": policy})).spec
     monitor, analyze = spec.monitor.settings(), spec.policy.settings()
     assert (monitor.period_s, monitor.window_s, monitor.source) == (30.0, 90.0, "prometheus")
-    assert (analyze.policy, analyze.stabilization_window_s, analyze.reading_max_age_s) == (
-        "thr-nlaware",
-        5400.0,
+    assert (analyze.policy, analyze.stabilization_window_s) == ("thr-nlaware", 5400.0)
+    assert (analyze.reading_max_age_s, analyze.reading_half_life_s, analyze.cpu_low_pct) == (
         None,
+        86400.0,
+        20.0,
     )
-    assert (analyze.cpu_low_pct, analyze.reading_half_life_s) == (20.0, 86400.0)
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "path"),
     [
-        ({"minReplica": 2}, "spec.minReplica: there is no such setting; did you mean 'minReplicas'?"),
-        ({"minReplicas": 3, "maxReplicas": 2}, "spec: expected minReplicas <= maxReplicas"),
-        ({"minReplicas": 0}, "spec.minReplicas: expected greater than or equal to 1, got 0"),
-        ({"policy": {"cpuLowPct": 90}}, "spec.policy: expected cpuLowPct < cpuHighPct"),
+        ({"minReplica": 2}, "spec.minReplica: .*'minReplicas'"),
+        ({"minReplicas": 3, "maxReplicas": 2}, "spec: .*minReplicas <= maxReplicas"),
+        ({"minReplicas": 0}, "spec.minReplicas: "),
+        ({"policy": {"cpuLowPct": 90}}, "spec.policy: .*cpuLowPct < cpuHighPct"),
+        ({"policy": {"name": "gescale"}}, "spec.policy.name: "),
         (
-            {"policy": {"name": "gescale"}},
-            f"spec.policy.name: expected one of {', '.join(policy_names())}, got 'gescale'",
-        ),
-        (  # only who runs the controller may have it run a file
             {"policy": {"name": "/tmp/mine.py:CARD"}},
-            f"spec.policy.name: expected one of {', '.join(policy_names())}, got '/tmp/mine.py:CARD'",
-        ),
-        ({"upstream": ["near"]}, "upstream names the resource itself"),
-        ({"upstream": ["a", "a"]}, "spec.upstream: expected every name once, got ['a', 'a']"),
+            "spec.policy.name: ",
+        ),  # the controller runs nobody's file
+        ({"policy": {"gesscale2": {"slow": "1m"}}}, "spec.policy.gesscale2.slow: .*'slo'"),
+        ({"upstream": ["near"]}, "upstream"),
+        ({"upstream": ["a", "a"]}, "spec.upstream: "),
+        ({"driver": {"node": "edge1"}}, "spec.driver: .*node and metricsUrl"),
+        ({"batchCap": {}}, "spec.batchCap: "),
+        ({"batchCap": {"rows": 1, "rowsPerReplica": 1}}, "spec.batchCap: "),
+        ({"override": {"until": NOON}}, "spec.override: "),
+        ({"override": {"replicas": 2}}, "spec.override.until: .*required"),
+        ({"override": {"replicas": 9, "until": NOON}}, "spec: .*override.replicas"),  # maxReplicas is 8
+        ({"minReplicas": 2, "override": {"nodes": ["a"], "until": NOON}}, "spec: .*override.nodes"),
+        ({"latencyMap": {"source": "ConfigMap"}}, "spec.latencyMap: .*configMap"),
+        ({"latencyMap": {"source": "Prometheus"}}, "spec: .*prometheusUrl"),
+        ({"latencyMap": {"refresh": "24h"}}, "spec.latencyMap: .*refresh < maxAge"),
         (
-            {"driver": {"node": "edge1"}},
-            "spec.driver: a driver outside the cluster needs both node and metricsUrl; a driver pod neither",
+            {"nodePool": {"matchExpressions": [{"key": "p", "operator": "In"}]}},
+            "matchExpressions.0: .*values",
         ),
-        ({"batchCap": {}}, "spec.batchCap: expected either rows or rowsPerReplica"),
-        (
-            {"batchCap": {"rows": 1, "rowsPerReplica": 1}},
-            "spec.batchCap: expected either rows or rowsPerReplica",
-        ),
-        ({"override": {"until": NOON}}, "spec.override: expected either replicas or nodes"),
-        ({"override": {"replicas": 2}}, "spec.override.until: this setting is required"),
-        (
-            {"override": {"replicas": 9, "until": NOON}},  # maxReplicas is 8
-            "spec: expected override.replicas between minReplicas and maxReplicas",
-        ),
-        (
-            {"minReplicas": 2, "override": {"nodes": ["a"], "until": NOON}},
-            "spec: expected between minReplicas and maxReplicas names in override.nodes",
-        ),
-        (
-            {"latencyMap": {"source": "ConfigMap"}},
-            "spec.latencyMap: source ConfigMap needs configMap, such as {name: latency-map}",
-        ),
-        (
-            {"latencyMap": {"refresh": "24h"}},
-            "spec.latencyMap: expected refresh < maxAge; else a map is stale before it is asked for again",
-        ),
-        (
-            {"nodePool": {"matchExpressions": [{"key": "pool", "operator": "In"}]}},
-            "spec.nodePool.matchExpressions.0: operator In or NotIn needs values, Exists or DoesNotExist takes none",
-        ),
-        (
-            {"nodePool": {"matchExpressions": [{"key": "pool", "operator": "In", "value": ["x"]}]}},
-            "spec.nodePool.matchExpressions.0.value: there is no such setting; did you mean 'values'?",
-        ),
-        ({"mode": "act"}, "spec.mode: expected 'Recommend', 'DryRun' or 'Act', got 'act'"),
-        (
-            {"pause": {"until": "tomorrow"}},
-            "spec.pause.until: expected an instant such as 2026-11-21T21:00:00Z, got 'tomorrow'",
-        ),
+        ({"mode": "act"}, "spec.mode: "),
+        ({"pause": {"until": "tomorrow"}}, "spec.pause.until: "),
+        ({"monitor": {"period": "0.999s"}}, "spec.monitor.period: .*1s"),
+        ({"mode": "act", "monitor": {"period": "5x"}}, "spec.monitor.period: .*; spec.mode: "),
     ],
 )
-def test_each_fault_is_one_line_with_its_path(spec, said):
-    assert fault(spec) == said
+def test_each_fault_is_in_one_line_with_its_path(spec, path):
+    with pytest.raises(InputError, match=rf"^streamautoscaler taxi/near: .*{path}"):
+        read_autoscaler(resource(spec))
 
 
-def test_all_faults_are_in_the_one_line():
-    assert fault({"mode": "act", "monitor": {"period": "5x"}}) == (
-        "spec.monitor.period: expected a positive duration such as 250ms, 30s, 5m, 1h30m or 168h, 1s to 87600h, "
-        "got '5x'; spec.mode: expected 'Recommend', 'DryRun' or 'Act', got 'act'"
-    )
-
-
-def test_prometheus_of_the_monitor_serves_the_map_too():
-    said = (
-        "spec: latencyMap.source Prometheus needs latencyMap.prometheusUrl or monitor.prometheusUrl, such as "
-    )
-    assert fault({"latencyMap": {"source": "Prometheus"}}).startswith(said)
-    read_autoscaler(
-        resource({"latencyMap": {"source": "Prometheus"}, "monitor": {"prometheusUrl": "http://p:9090"}})
-    )
-
-
-def test_no_age_is_too_small_for_a_map_that_is_looked_at_in_every_step():
-    read_autoscaler(
-        resource({"latencyMap": {"source": "ConfigMap", "configMap": {"name": "m"}, "maxAge": "1m"}})
-    )
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"latencyMap": {"source": "Prometheus"}, "monitor": {"prometheusUrl": PROMETHEUS}},
+        # a ConfigMap is looked at in every step, so no age is too small for it
+        {"latencyMap": {"source": "ConfigMap", "configMap": {"name": "m"}, "maxAge": "1m"}},
+        {"monitor": {"period": "1000ms"}},
+    ],
+)
+def test_what_fits_together_is_taken(spec):
+    read_autoscaler(resource(spec))
 
 
 def test_a_status_of_nonsense_does_not_keep_the_spec_from_being_obeyed():
@@ -153,23 +103,14 @@ def test_a_status_of_nonsense_does_not_keep_the_spec_from_being_obeyed():
     assert read_autoscaler(resource(status=status)) == read_autoscaler(resource())
 
 
-@pytest.mark.parametrize("document", [{}, {"metadata": None}, {"metadata": {"name": ""}}, {"metadata": []}])
-def test_a_resource_without_a_name_is_refused_in_one_line(document):
-    with pytest.raises(InputError, match=r"^streamautoscaler default/\S*: metadata"):
+@pytest.mark.parametrize("document", [{}, {"metadata": None}, {"metadata": []}, None, 5, []])
+def test_what_has_no_name_is_refused_in_one_line(document):
+    with pytest.raises(InputError, match=r"^streamautoscaler default/\?: "):
         read_autoscaler(document)
 
 
 @pytest.mark.parametrize(
-    ("written", "seconds"),
-    [
-        ("250ms", 0.25),
-        ("30s", 30),
-        ("5m", 300),
-        ("1h30m", 5400),
-        ("168h", 604_800),
-        ("1.5h", 5400),
-        ("1m30s", 90),
-    ],
+    ("written", "seconds"), [("250ms", 0.25), ("30s", 30), ("1h30m", 5400), ("168h", 604_800), ("1.5h", 5400)]
 )
 def test_a_duration_is_read_as_go_reads_it(written, seconds):
     assert parse_span_s(written) == seconds
@@ -177,10 +118,10 @@ def test_a_duration_is_read_as_go_reads_it(written, seconds):
 
 
 @pytest.mark.parametrize(
-    "written", ["", "5", 5, "5x", "-5s", "0s", "0h0m", "7d", "5 s", "1e3s", "99999h", None, True]
+    "written", ["", "5", 5, "5x", "-5s", "0s", "7d", "5 s", "1e3s", "99999h", None, True]
 )
 def test_anything_else_is_no_duration(written):
-    with pytest.raises(ValueError, match="expected a positive duration such as 250ms"):
+    with pytest.raises(ValueError, match="duration"):
         parse_span_s(written)
 
 
@@ -188,5 +129,5 @@ def test_anything_else_is_no_duration(written):
     "written", ["2026-02-30T00:00:00Z", "2026-11-21", "2026-11-21T21:00:00", "", 5, None]
 )
 def test_an_instant_has_a_date_that_exists_and_a_zone(written):
-    with pytest.raises(ValueError, match="expected an instant such as"):
+    with pytest.raises(ValueError, match="instant"):
         parse_instant_s(written)

@@ -79,6 +79,7 @@ def test_a_replica_that_holds_no_state_yet(near, expected):
 def test_a_calm_operator_that_may_be_scaled():
     assert found(decision(model=FittedModel()), mode="Act") == {
         "Ready": (True, "WithinTarget"),
+        "SettingsInvalid": (False, "SettingsValid"),
         "MetricsAvailable": (True, "MetricsFound"),
         "ModelFitted": (True, "ModelCalibrated"),
         "AbleToScale": (True, "ReadyForNewScale"),
@@ -118,21 +119,18 @@ def test_a_model_is_fitted_once_it_is_calibrated(model, expected):
     assert found(decision(model=model))["ModelFitted"] == expected
 
 
-def test_a_change_under_way_blocks_the_next_but_is_no_fault():
-    judged = found(decision(Reason.RECONFIGURING), mode="Act")
-    assert judged["AbleToScale"] == (False, "Reconfiguring")
-    assert judged["Ready"] == (True, "Reconfiguring")
-
-
-def test_an_operator_that_waits_for_the_changes_of_others_has_no_fault():
-    judged = found(decision(Reason.OVERLOADED, verdict=Verdict.MORE, planned=Reason.CHANGE_BUDGET_SPENT))
-    assert judged["AbleToScale"] == (False, "ChangeBudgetSpent")
-    assert judged["Ready"] == (True, "ChangeBudgetSpent")
-
-
-def test_a_cluster_that_does_not_answer_is_a_fault():
-    judged = found(decision(Reason.OVERLOADED, verdict=Verdict.MORE, planned=Reason.CLUSTER_UNAVAILABLE))
-    assert judged["AbleToScale"] == judged["Ready"] == (False, "ClusterUnavailable")
+@pytest.mark.parametrize(
+    ("reason", "planned", "ready"),
+    [
+        (Reason.RECONFIGURING, Reason.RECONFIGURING, True),  # a change under way is no fault
+        (Reason.OVERLOADED, Reason.CHANGE_BUDGET_SPENT, True),  # nor are the changes of others
+        (Reason.OVERLOADED, Reason.CLUSTER_UNAVAILABLE, False),
+    ],
+)
+def test_what_keeps_a_change_from_being_made(reason, planned, ready):
+    judged = found(decision(reason, verdict=Verdict.MORE, planned=planned), mode="Act")
+    assert judged["AbleToScale"] == (False, planned.value)
+    assert judged["Ready"] == (ready, planned.value)
 
 
 def test_an_order_that_could_not_be_written_is_a_fault():
@@ -178,6 +176,13 @@ def test_the_reason_of_a_pause_is_told():
         decision(), StreamAutoscalerSpec.model_validate({"pause": {"reason": "disk is full"}}), NOW
     )
     assert paused.message == "until spec.pause is taken out: disk is full"
+
+
+def test_settings_that_the_policy_does_not_take_have_a_condition_of_their_own():
+    fault = ResourceFault(reason=FaultReason.SETTINGS_INVALID, message="cooldwn")
+    judged = {item.type: (item.holds, item.message) for item in findings_of_fault(fault)}
+    assert judged["Ready"] == (False, "cooldwn")
+    assert judged["SettingsInvalid"] == (True, "cooldwn")
 
 
 def test_a_resource_that_cannot_be_obeyed_is_not_ready_and_the_rest_unknown():
