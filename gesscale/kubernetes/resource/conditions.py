@@ -32,7 +32,7 @@ _LIMITS = {
 
 MEANING = {
     "Ready": "The operator is watched and could be scaled; its reason is that of the last decision.",
-    "SettingsInvalid": "spec.policy.settings holds what the policy does not take; and nothing is changed.",
+    "SettingsInvalid": "spec.policy.settings holds what the policy does not take, and nothing is changed.",
     "MetricsAvailable": "Its batches are seen (MetricsFound), and they are new enough.",
     "ModelFitted": "The performance model rests on enough readings to predict an MST.",
     "AbleToScale": "A change could be made now: the cluster answers, none is under way, and others leave room for one.",
