@@ -15,7 +15,7 @@ from testbed.arena.case import CaseResult
 from testbed.arena.cli.tables import TextColumn, fitted, on_one_line, short_name
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.summary import records
-from testbed.arena.report.numbers import counted, figure
+from testbed.arena.report.formatting import counted, figure
 from testbed.league.comparison import (
     BILL_PARTS,
     COST_GOAL_PCT,

@@ -21,7 +21,7 @@ from testbed.arena.cli.tables import (
 )
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.comparing import Compared, choose_baseline, choose_metrics, compare_results
-from testbed.arena.report.numbers import figure
+from testbed.arena.report.formatting import figure
 from testbed.arena.runs.results import read_results
 
 _FEW = 8

@@ -8,7 +8,7 @@ from gesscale.service.recorded import write_page
 from gesscale.words import suggestion
 from testbed.arena.case import Case
 from testbed.arena.cli.arguments import files_placed
-from testbed.arena.report.names import course_title, short_names
+from testbed.arena.report.formatting import course_title, short_names
 from testbed.arena.runs.course import check_same, write_course
 from testbed.arena.runs.results import read_results
 

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from gesscale.cli.output import room, table
 from testbed.arena.judging.statistics import Comparison, Interval
-from testbed.arena.report.numbers import figure, span
+from testbed.arena.report.formatting import figure, span
 
 _FRAME = 3
 """Blanks and line that each column adds."""

@@ -10,7 +10,7 @@ from gesscale.service.recorded import write_page
 from testbed.arena.case import Case, CaseResult, case_name
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.policies.oracle_names import KNOW_THE_LOAD
-from testbed.arena.report.names import course_title, short_names
+from testbed.arena.report.formatting import course_title, short_names
 from testbed.arena.runs.course import check_same, write_course
 
 MOST_BYTES = 8 << 20

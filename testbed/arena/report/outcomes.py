@@ -1,14 +1,45 @@
-"""The results of an experiment, found by what they are of."""
+"""The results of an experiment, found by what they are of, and the measures that judge them."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from pydantic import TypeAdapter
+
+from latency_map.formats.yaml_text import read_yaml
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
-from testbed.arena.judging.statistics import Comparison, Interval, compare
+from testbed.arena.judging.statistics import Interval, compare
 from testbed.arena.judging.summary import ResultGroup, group_results
-from testbed.arena.report.course import Series
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """A metric of the page; less is better for every one of them.
+
+    Attributes
+    ----------
+    name
+        As in the results: a field of `testbed.scoring.scorer.Scores`, or one of the frontier's.
+    ratio
+        Whether its ratio to the baseline means something; it does not for what is relative already.
+    """
+
+    name: str
+    label: str
+    unit: str = ""
+    definition: str
+    ratio: bool = True
+
+
+_GROUPS = TypeAdapter(dict[str, tuple[Measure, ...]]).validate_python(
+    read_yaml(Path(__file__).with_name("measures.yaml"))
+)
+PROVISIONING, DELAY, HEADCOUNT, DISTANCE = (
+    _GROUPS[name] for name in ("provisioning", "delay", "headcount", "distance")
+)
+MEASURES = (*PROVISIONING, *DELAY, *HEADCOUNT, *DISTANCE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +66,6 @@ class Outcomes:
         object.__setattr__(self, "_groups", found)
 
     @property
-    def variant(self) -> str:
-        """The variant with all defaults: all is about it but the sensitivities."""
-        return self.experiment.variant_names[0]
-
-    @property
     def policies(self) -> tuple[str, ...]:
         """The policies, in the experiment's order."""
         return self.experiment.policies
@@ -50,8 +76,8 @@ class Outcomes:
         return [result for result in self.results if result.lost]
 
     def of(self, workload: str, policy: str, variant: str | None = None) -> ResultGroup:
-        """Return a policy's runs on a workload, by growing seed; of the default variant unless another is named."""
-        wanted = self.variant if variant is None else variant
+        """Return a policy's runs on a workload, by growing seed; of the first variant unless another is named."""
+        wanted = self.experiment.variant_names[0] if variant is None else variant
         none = ResultGroup(variant=wanted, workload=workload, policy=policy, results=())
         return self._groups.get((wanted, workload, policy), none)
 
@@ -59,22 +85,19 @@ class Outcomes:
         """Return a metric's mean over the runs that have it, with its interval."""
         return self.of(workload, policy, variant).interval(metric)
 
-    def against_baseline(
-        self, workload: str, policy: str, metric: str, variant: str | None = None
-    ) -> Comparison:
-        """Return a policy's metric against the baseline's on the same seeds."""
+    def ratio(self, workload: str, policy: str, metric: str, variant: str | None = None) -> Interval | None:
+        """Return the ratio of a policy's mean to the baseline's over the same seeds."""
         ours = self.of(workload, policy, variant).by_seed(metric)
-        return compare(ours, self.of(workload, self.baseline, variant).by_seed(metric))
+        return compare(ours, self.of(workload, self.baseline, variant).by_seed(metric)).ratio
 
-    def course(self, workload: str, policy: str) -> CaseResult | None:
-        """Return the first run whose course was kept."""
-        runs = self.of(workload, policy).results
-        return next((result for result in runs if result.series.get("t_s")), None)
-
-    def courses(self, workload: str) -> Mapping[str, Series]:
-        """Return the courses on a workload by policy."""
-        found = {policy: self.course(workload, policy) for policy in self.policies}
-        return {policy: result.series for policy, result in found.items() if result is not None}
+    def courses(self, workload: str) -> Mapping[str, CaseResult]:
+        """Return for each policy its first run on a workload whose course was kept."""
+        found = {}
+        for policy in self.policies:
+            for result in self.of(workload, policy).results:
+                if result.series.get("t_s"):
+                    found.setdefault(policy, result)
+        return found
 
 
 def metric_of(result: CaseResult, metric: str) -> float | None:

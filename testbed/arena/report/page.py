@@ -2,10 +2,15 @@
 
 import base64
 import hashlib
+import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
+
+import yaml
 
 from gesscale.errors import InputError
 from gesscale.extras import how_to_install
@@ -14,17 +19,74 @@ from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.comparing import choose_baseline
 from testbed.arena.judging.statistics import RESAMPLES
-from testbed.arena.report import about
-from testbed.arena.report.course import LEGEND
-from testbed.arena.report.measures import DELAY, DISTANCE, PROVISIONING
-from testbed.arena.report.names import short_names, with_short_names
-from testbed.arena.report.outcomes import Outcomes
-from testbed.arena.report.parts import tradeoffs, workload_part
-from testbed.arena.report.svg import POLICY_COLOURS, POLICY_SIGNS
-from testbed.arena.report.tables import at_a_glance, lost_runs
+from testbed.arena.policies.catalogue import policy_names
+from testbed.arena.report.figures import (
+    Drawing,
+    PolicyFigures,
+    draw_courses,
+    draw_frontier,
+    draw_lag,
+    draw_latency,
+    draw_tradeoffs,
+)
+from testbed.arena.report.formatting import counted, figure, short_names, with_short_names
+from testbed.arena.report.outcomes import DELAY, DISTANCE, HEADCOUNT, PROVISIONING, Outcomes, metric_of
+from testbed.arena.report.tables import (
+    Table,
+    at_a_glance,
+    comparison,
+    lost_runs,
+    next_to_reference,
+    sensitivities,
+)
+from testbed.workloads.registry import workload_names
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+_TABLES = (
+    ("provisioning", "Provisioning, as in the paper", PROVISIONING),
+    ("delay", "Lag, latency and convergence", DELAY),
+    ("replica_count", "All operators together", HEADCOUNT),
+    ("distance", "Distance to the frontier", DISTANCE),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """An image with what stands above it.
+
+    Attributes
+    ----------
+    alt
+        What it shows, for those who cannot see it.
+    policy
+        What it is about, for the choice of policies; empty where it is about all.
+    page
+        Where the page of the run is, relative to the report; empty where there is none.
+    """
+
+    drawing: Drawing
+    title: str
+    alt: str
+    caption: str = ""
+    policy: str = ""
+    page: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadPart:
+    """What the page shows of a workload; ``key`` is that of its anchor, ``about`` is empty where it is a file."""
+
+    key: str
+    name: str
+    about: str
+    tables: tuple[Table, ...]
+    reference: Table | None
+    variants: tuple[Table, ...]
+    pictures: tuple[Picture, ...]
+    courses: tuple[Picture, ...]
+    without_course: tuple[str, ...]
 
 
 def write_report(
@@ -39,8 +101,6 @@ def write_report(
 
     Parameters
     ----------
-    experiment
-        What was run.
     results
         What came of it; may be incomplete. The same results give the same bytes.
     file
@@ -53,9 +113,8 @@ def write_report(
     Raises
     ------
     InputError
-        There are no results, the baseline has none, or the file cannot be written.
-    InputError
-        Jinja2 or matplotlib is not installed.
+        There are no results, the baseline has none, the file cannot be written, or Jinja2 or matplotlib is not
+        installed.
     """
     chosen = choose_baseline(results, baseline, experiment)
     called, renamed = with_short_names(experiment, results)
@@ -70,54 +129,176 @@ def write_report(
             if result.case in found
         },
     )
-    text = render(outcomes, settings=about.as_yaml(experiment))
+    settings = yaml.safe_dump(experiment.document(), sort_keys=False, allow_unicode=True, width=100)
+    text = _rendered(outcomes, settings)
     try:
         file.write_text(text, "utf-8")
     except OSError as error:
         raise InputError(unwritable(file, error)) from None
 
 
-def render(outcomes: Outcomes, *, settings: str) -> str:
-    """Return the report as HTML.
+def facts(outcomes: Outcomes) -> tuple[tuple[str, str], ...]:
+    """Return what was run: pairs of what and which."""
+    experiment = outcomes.experiment
+    seeds = experiment.seed_list
+    runs, expected = len(outcomes.results), len(experiment.cases())
+    missing = f"; {counted(expected - runs, 'more run')} to come" if runs < expected else ""
+    return (
+        ("experiment", f"{experiment.name}{': ' if experiment.title else ''}{experiment.title}"),
+        ("engine", f"simulated {experiment.engine.value.capitalize()}"),
+        ("policies", ", ".join(experiment.policies)),
+        ("baseline", outcomes.baseline),
+        ("workloads", ", ".join(experiment.workloads)),
+        ("seeds", f"{len(seeds)}, from {min(seeds)} to {max(seeds)}"),
+        ("runs", f"{runs:,}, {len(outcomes.lost) or 'none'} lost{missing}"),
+        ("period of the loop", f"{figure(experiment.period_s)} s"),
+        ("latency objective", f"{figure(experiment.slo_s)} s"),
+        ("versions", f"gesscale {version('gesscale')}, Python {platform.python_version()}"),
+    )
 
-    Parameters
-    ----------
-    outcomes
-        What came of the experiment.
-    settings
-        The experiment as a file.
 
-    Raises
-    ------
-    InputError
-        Jinja2 or matplotlib is not installed.
-    """
+def _title(experiment: Experiment) -> str:
+    """Return what the page is about: the experiment's title, or what it plays."""
+    loads, policies = experiment.workloads, experiment.policies
+    played = loads[0] if len(loads) == 1 else counted(len(loads), "workload")
+    playing = policies[0] if len(policies) == 1 else f"{len(policies)} policies"
+    return experiment.title or f"{playing} on {played}"
+
+
+def _rendered(outcomes: Outcomes, settings: str) -> str:
     experiment = outcomes.experiment
     environment = _environment()
     played = {result.case.workload for result in outcomes.results}
-    workloads = [(f"w{index}", name) for index, name in enumerate(experiment.workloads) if name in played]
-    policies = list(enumerate(experiment.policies))
+    workloads = {name: f"w{at}" for at, name in enumerate(experiment.workloads) if name in played}
+    shown = {name: _policy_figures(outcomes, name) for name in workloads}
+    known = policy_names()
     script = environment.get_template("page.js.j2").render()
     return environment.get_template("page.html.j2").render(
-        title=about.title(experiment),
+        title=_title(experiment),
         experiment=experiment,
         baseline=outcomes.baseline,
-        facts=about.facts(outcomes),
-        held_equal=about.HELD_EQUAL,
+        facts=facts(outcomes),
         settings=settings,
-        questions=about.questions(experiment),
         glance=at_a_glance(outcomes),
-        tradeoffs=tradeoffs(outcomes, workloads),
-        signs=[(policy, POLICY_SIGNS[i % len(POLICY_SIGNS)], i % POLICY_COLOURS) for i, policy in policies],
+        tradeoff=_tradeoff({name: figures for name, figures in shown.items() if figures}),
         lost=lost_runs(outcomes),
-        parts=[workload_part(outcomes, name, key) for key, name in workloads],
-        legend=LEGEND,
-        policies=about.policies(experiment),
+        parts=[_part(outcomes, name, key, shown[name]) for name, key in workloads.items()],
+        policies=[(name, known.get(name, "a policy of its own")) for name in experiment.policies],
         definitions=(("Provisioning", PROVISIONING), ("Delay", DELAY), ("Distance", DISTANCE)),
         resamples=RESAMPLES,
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
+
+
+def _policy_figures(outcomes: Outcomes, workload: str) -> list[PolicyFigures]:
+    """Return what the pictures show of each policy that has a run with all of it."""
+    found = []
+    for index, policy in enumerate(outcomes.policies):
+        wanted = ("reconfigurations", "cost", "lag_above_slo_s")
+        rows = [[metric_of(run, name) for name in wanted] for run in outcomes.of(workload, policy).results]
+        runs = [row for row in rows if None not in row]
+        lag = outcomes.mean(workload, policy, "lag_above_slo_s")
+        if not runs or lag is None:
+            continue
+        moves, costs, lags_s = zip(*runs, strict=True)
+        least = outcomes.mean(workload, policy, "frontier_cost")
+        latency = [outcomes.mean(workload, policy, f"latency_{part}_s") for part in ("p50", "p95", "p99")]
+        found.append(
+            PolicyFigures(
+                policy=policy,
+                index=index,
+                moves=moves,
+                costs=costs,
+                lags_s=lags_s,
+                lag_s=lag.mean,
+                lag_low_s=lag.low,
+                lag_high_s=lag.high,
+                least_cost=least.mean if least else None,
+                latency_s=tuple(each.mean for each in latency if each) if all(latency) else (),
+            )
+        )
+    return found
+
+
+def _tradeoff(workloads: Mapping[str, Sequence[PolicyFigures]]) -> Picture | None:
+    if not workloads:
+        return None
+    return Picture(
+        drawing=draw_tradeoffs(workloads),
+        title="Cost against lag",
+        alt="Cost against lag of each policy on each workload, as in the tables below.",
+        caption="To the left the rows wait less, further down fewer replicas are paid for. Each sign is a policy’s "
+        "mean. Lag goes by the logarithm from 100 s on, with the same scale everywhere; cost begins at 0.",
+    )
+
+
+def _part(outcomes: Outcomes, workload: str, key: str, policies: Sequence[PolicyFigures]) -> WorkloadPart:
+    courses = outcomes.courses(workload)
+    return WorkloadPart(
+        key=key,
+        name=workload,
+        about=workload_names().get(workload.partition(":")[0], ""),
+        tables=tuple(
+            comparison(outcomes, workload, measures, key=f"{key}-{name}", caption=title)
+            for name, title, measures in _TABLES
+        ),
+        reference=next_to_reference(outcomes, workload, key=f"{key}-reference"),
+        variants=sensitivities(outcomes, workload, key=f"{key}-variants"),
+        pictures=_pictures(outcomes, workload, policies, courses) if policies else (),
+        courses=_courses(outcomes, workload, courses),
+        without_course=tuple(policy for policy in outcomes.policies if policy not in courses),
+    )
+
+
+def _pictures(
+    outcomes: Outcomes, workload: str, policies: Sequence[PolicyFigures], courses: Mapping[str, CaseResult]
+) -> tuple[Picture, ...]:
+    frontier = max((result.frontier for result in courses.values()), key=len, default=())
+    return (
+        Picture(
+            drawing=draw_frontier(frontier, policies),
+            title="Cost against reconfigurations",
+            alt=f"Cost against reconfigurations on {workload}, as in the table of provisioning.",
+            caption="Large: a policy’s mean. Small: its runs. Bar: the least cost that is possible at the policy’s own "
+            "numbers of reconfigurations; a policy below its bar let the rows wait. Solid line: the frontier of the "
+            "first seed; no plan below it provides enough at all times.",
+        ),
+        Picture(
+            drawing=draw_lag(policies),
+            title="Seconds of lag",
+            alt=f"Seconds of lag on {workload}, as in the table of lag.",
+            caption=f"Time in which the oldest row was more than {figure(outcomes.experiment.slo_s)} s old. Large: "
+            "mean and interval; small: runs.",
+        ),
+        Picture(
+            drawing=draw_latency(policies),
+            title="Latency of rows",
+            alt=f"Latency of rows on {workload}: median, p95, p99, as in the table of lag.",
+            caption="From event time to sink. Left to right: median, 95 %, 99 %; means over the runs. Logarithmic.",
+        ),
+    )
+
+
+def _courses(outcomes: Outcomes, workload: str, courses: Mapping[str, CaseResult]) -> tuple[Picture, ...]:
+    drawn = draw_courses({policy: result.series for policy, result in courses.items()})
+    units = {"reconfigurations": "reconfigurations", "cost": "replica-min", "lag_above_slo_s": "s of lag"}
+    pictures = []
+    for policy, result in courses.items():
+        known = {unit: metric_of(result, name) for name, unit in units.items()}
+        told = ", ".join(f"{figure(value)} {unit}" for unit, value in known.items() if value is not None)
+        pictures.append(
+            Picture(
+                drawing=drawn[policy],
+                title=policy,
+                alt=f"{policy} on {workload} over time: input and processed rate, replicas supplied and demanded, "
+                "provisioning error, backlog.",
+                caption=f"Seed {result.case.seed}{': ' if told else ''}{told}.",
+                policy=policy,
+                page=outcomes.pages.get(result.case, ""),
+            )
+        )
+    return tuple(pictures)
 
 
 def _environment() -> "Environment":

@@ -1,49 +1,143 @@
-"""The page's tables: comparison, all workloads at a glance, the reference's figures, sensitivities."""
+"""The page's tables as values: comparison, all workloads at a glance, the reference's figures, sensitivities."""
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from testbed.arena.judging.statistics import Interval
 from testbed.arena.policies.oracle_names import ORACLES
-from testbed.arena.report.cells import Cell, Column, Table, TableRow, heads, least, mean_cell, ratio_cell
-from testbed.arena.report.measures import MEASURES, PROVISIONING, Measure
-from testbed.arena.report.numbers import NOTHING, as_given, counted, figure
-from testbed.arena.report.outcomes import Outcomes
+from testbed.arena.report.formatting import NOTHING, as_given, counted, figure, span
+from testbed.arena.report.outcomes import MEASURES, PROVISIONING, Measure, Outcomes
 
 GLANCE = ("cost", "lag_above_slo_s", "reconfigurations")
 """What a reader compares first: what it cost, what the rows suffered, how often it moved."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """A figure of a table.
+
+    Attributes
+    ----------
+    span
+        Its interval; empty where it has none.
+    ratio, ratio_span
+        Against the baseline; empty where there is none.
+    verdict
+        Of the ratio, less being better: ``better`` or ``worse`` where its whole interval is; empty otherwise.
+    best
+        Whether it is the best of its column.
+    sort
+        What rows are sorted by; None sorts last.
+    """
+
+    text: str
+    span: str = ""
+    ratio: str = ""
+    ratio_span: str = ""
+    verdict: str = ""
+    best: bool = False
+    sort: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRow:
+    """A row; ``policy`` is the one it is about, for the choice of policies, empty where it is about none."""
+
+    name: str
+    cells: tuple[Cell, ...]
+    note: str = ""
+    policy: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table; ``key`` is unique in the page, ``columns`` are pairs of label and unit."""
+
+    key: str
+    caption: str
+    corner: str
+    columns: tuple[tuple[str, str], ...]
+    rows: tuple[TableRow, ...]
+
+
+def mean_cell(mean: Interval | None, ratio: Interval | None = None, *, best: bool = False) -> Cell:
+    """Return the cell of a mean, with its ratio to the baseline where that is to be shown."""
+    if mean is None:
+        return Cell(text=NOTHING)
+    return Cell(
+        text=figure(mean.mean),
+        span=span(mean.low, mean.high),
+        ratio=f"×{figure(ratio.mean)}" if ratio else "",
+        ratio_span=span(ratio.low, ratio.high) if ratio else "",
+        verdict=verdict_of(ratio),
+        best=best,
+        sort=mean.mean,
+    )
+
+
+def verdict_of(ratio: Interval | None) -> str:
+    """Return whether all of a ratio's interval is on one side of 1."""
+    if ratio is None or ratio.low is None or ratio.high is None:
+        return ""
+    if ratio.high < 1:
+        return "better"
+    return "worse" if ratio.low > 1 else ""
 
 
 def comparison(
     outcomes: Outcomes, workload: str, measures: Sequence[Measure], *, key: str, caption: str
 ) -> Table:
     """Return policies against metrics on a workload: means, intervals, ratios to the baseline, the best marked."""
-    means = {
-        measure: {policy: outcomes.mean(workload, policy, measure.name) for policy in outcomes.policies}
-        for measure in measures
+    by_measure = [_cells(outcomes, workload, measure) for measure in measures]
+    rows = tuple(
+        TableRow(
+            name=policy,
+            note=run_note(outcomes, workload, policy),
+            policy=policy,
+            cells=tuple(cells[policy] for cells in by_measure),
+        )
+        for policy in outcomes.policies
+    )
+    return Table(key=key, caption=caption, corner="policy", columns=_heads(measures), rows=rows)
+
+
+def at_a_glance(outcomes: Outcomes) -> tuple[Table, ...]:
+    """Return workloads against policies, a table for each metric of `GLANCE`."""
+    return tuple(
+        Table(
+            key=f"glance-{measure.name}",
+            caption=f"{measure.label}{', ' if measure.unit else ''}{measure.unit}: mean over the runs, and its ratio "
+            f"to {outcomes.baseline}",
+            corner="workload",
+            columns=tuple((policy, "") for policy in outcomes.policies),
+            rows=tuple(
+                TableRow(name=workload, cells=tuple(_cells(outcomes, workload, measure).values()))
+                for workload in outcomes.experiment.workloads
+            ),
+        )
+        for measure in sorted(
+            (measure for measure in MEASURES if measure.name in GLANCE),
+            key=lambda measure: GLANCE.index(measure.name),
+        )
+    )
+
+
+def _cells(outcomes: Outcomes, workload: str, measure: Measure) -> Mapping[str, Cell]:
+    """Return each policy's cell of a measure, the least of all but the oracles marked."""
+    means = {policy: outcomes.mean(workload, policy, measure.name) for policy in outcomes.policies}
+    known = [mean.mean for policy, mean in means.items() if mean is not None and policy not in ORACLES]
+    best = min(known) if len(known) > 1 and min(known) < max(known) else math.nan
+    return {
+        policy: mean_cell(
+            mean,
+            outcomes.ratio(workload, policy, measure.name)
+            if measure.ratio and policy != outcomes.baseline
+            else None,
+            best=measure.ratio and mean is not None and policy not in ORACLES and mean.mean == best,
+        )
+        for policy, mean in means.items()
     }
-    rows = []
-    for policy in outcomes.policies:
-        cells = tuple(_mean_cell(outcomes, workload, policy, measure, means[measure]) for measure in measures)
-        note = run_note(outcomes, workload, policy)
-        rows.append(TableRow(name=policy, note=note, policy=policy, cells=cells))
-    return Table(key=key, caption=caption, corner="policy", columns=heads(measures), rows=tuple(rows))
-
-
-def _mean_cell(
-    outcomes: Outcomes,
-    workload: str,
-    policy: str,
-    measure: Measure,
-    means: Mapping[str, Interval | None],
-) -> Cell:
-    """Return a policy's mean with its ratio to the baseline; marked where it is the least of all but the oracles."""
-    if not measure.ratio:
-        return mean_cell(means[policy])
-    ratio = None
-    if policy != outcomes.baseline:
-        ratio = outcomes.against_baseline(workload, policy, measure.name).ratio
-    mean, best = means[policy], least([each for name, each in means.items() if name not in ORACLES])
-    return mean_cell(mean, ratio, best=mean is not None and policy not in ORACLES and mean.mean == best)
 
 
 def run_note(outcomes: Outcomes, workload: str, policy: str) -> str:
@@ -58,67 +152,31 @@ def run_note(outcomes: Outcomes, workload: str, policy: str) -> str:
     return ", ".join(notes)
 
 
-def at_a_glance(outcomes: Outcomes) -> tuple[Table, ...]:
-    """Return workloads against policies, a table for each metric of `GLANCE`."""
-    by_name = {measure.name: measure for measure in MEASURES}
-    return tuple(_matrix(outcomes, by_name[name]) for name in GLANCE)
-
-
-def _matrix(outcomes: Outcomes, measure: Measure) -> Table:
-    rows = []
-    for workload in outcomes.experiment.workloads:
-        means = {policy: outcomes.mean(workload, policy, measure.name) for policy in outcomes.policies}
-        cells = tuple(_mean_cell(outcomes, workload, policy, measure, means) for policy in means)
-        rows.append(TableRow(name=workload, cells=cells))
-    unit = f", {measure.unit}" if measure.unit else ""
-    return Table(
-        key=f"glance-{measure.name}",
-        caption=f"{measure.label}{unit}: mean over the runs, and its ratio to {outcomes.baseline}",
-        corner="workload",
-        columns=tuple(Column(label=policy) for policy in outcomes.policies),
-        rows=tuple(rows),
-    )
-
-
 def next_to_reference(outcomes: Outcomes, workload: str, *, key: str) -> Table | None:
     """Return the reference's figures with ours below each, as ratios to the baseline; None where there are none."""
     reference = outcomes.experiment.reference
     theirs_by_policy = reference.of(workload) if reference is not None else {}
-    if outcomes.baseline not in theirs_by_policy:
+    base = theirs_by_policy.get(outcomes.baseline)
+    if base is None:
         return None
-    base = theirs_by_policy[outcomes.baseline]
     measures = [
         measure for measure in MEASURES if any(measure.name in of for of in theirs_by_policy.values())
     ]
     rows = []
     for policy, figures in theirs_by_policy.items():
-        theirs = tuple(
-            _their_cell(figures, base, measure, policy == outcomes.baseline) for measure in measures
-        )
+        theirs = tuple(_their_cell(figures.get(measure.name), base.get(measure.name)) for measure in measures)
         rows.append(TableRow(name=policy, note="theirs", cells=theirs, policy=policy))
         if policy in outcomes.policies:
-            ours = tuple(_our_cell(outcomes, workload, policy, measure) for measure in measures)
+            ours = tuple(_variant_cell(outcomes, workload, policy, measure) for measure in measures)
             rows.append(TableRow(name=policy, note="ours", cells=ours, policy=policy))
-    caption = f"{workload}: ratios to {outcomes.baseline}, theirs and ours; of {outcomes.baseline} itself the figures"
-    return Table(key=key, caption=caption, corner="policy", columns=heads(measures), rows=tuple(rows))
+    caption = f"{workload}: figures and ratios to {outcomes.baseline}, theirs and ours"
+    return Table(key=key, caption=caption, corner="policy", columns=_heads(measures), rows=tuple(rows))
 
 
-def _their_cell(
-    figures: Mapping[str, float], base: Mapping[str, float], measure: Measure, is_base: bool
-) -> Cell:
-    value, against = figures.get(measure.name), base.get(measure.name)
+def _their_cell(value: float | None, base: float | None) -> Cell:
     if value is None:
         return Cell(text=NOTHING)
-    if is_base or not against:
-        return Cell(text=as_given(value))
-    return Cell(text=f"×{figure(value / against)}", detail=as_given(value))
-
-
-def _our_cell(outcomes: Outcomes, workload: str, policy: str, measure: Measure) -> Cell:
-    mean = outcomes.mean(workload, policy, measure.name)
-    if policy == outcomes.baseline:
-        return mean_cell(mean)
-    return ratio_cell(outcomes.against_baseline(workload, policy, measure.name).ratio, mean)
+    return Cell(text=as_given(value), ratio=f"×{figure(value / base)}" if base and value != base else "")
 
 
 def sensitivities(outcomes: Outcomes, workload: str, *, key: str) -> tuple[Table, ...]:
@@ -128,31 +186,38 @@ def sensitivities(outcomes: Outcomes, workload: str, *, key: str) -> tuple[Table
     if len(variants) < 2:
         return ()
     measures = [*PROVISIONING, *(measure for measure in MEASURES if measure.name == "lag_above_slo_s")]
-    tables = []
-    for index, policy in enumerate(outcomes.policies):
-        of_baseline = policy == outcomes.baseline
-        rows = []
-        for variant in variants:
-            cells = tuple(_variant_cell(outcomes, workload, policy, measure, variant) for measure in measures)
-            rows.append(TableRow(name=variant, cells=cells, policy=policy))
-        shown = "mean" if of_baseline else f"ratio to {outcomes.baseline} under the same variant"
-        tables.append(
-            Table(
-                key=f"{key}-{index}",
-                caption=f"{policy} on {workload}: {shown}",
-                corner="variant",
-                columns=heads(measures),
-                rows=tuple(rows),
-            )
+    return tuple(
+        Table(
+            key=f"{key}-{index}",
+            caption=f"{policy} on {workload}"
+            + (
+                ""
+                if policy == outcomes.baseline
+                else f": ratios to {outcomes.baseline} under the same variant"
+            ),
+            corner="variant",
+            columns=_heads(measures),
+            rows=tuple(
+                TableRow(
+                    name=variant,
+                    cells=tuple(
+                        _variant_cell(outcomes, workload, policy, each, variant) for each in measures
+                    ),
+                    policy=policy,
+                )
+                for variant in variants
+            ),
         )
-    return tuple(tables)
+        for index, policy in enumerate(outcomes.policies)
+    )
 
 
-def _variant_cell(outcomes: Outcomes, workload: str, policy: str, measure: Measure, variant: str) -> Cell:
+def _variant_cell(
+    outcomes: Outcomes, workload: str, policy: str, measure: Measure, variant: str | None = None
+) -> Cell:
     mean = outcomes.mean(workload, policy, measure.name, variant)
-    if policy == outcomes.baseline:
-        return mean_cell(mean)
-    return ratio_cell(outcomes.against_baseline(workload, policy, measure.name, variant).ratio, mean)
+    ratio = outcomes.ratio(workload, policy, measure.name, variant) if policy != outcomes.baseline else None
+    return mean_cell(mean, ratio)
 
 
 def lost_runs(outcomes: Outcomes) -> Table | None:
@@ -165,11 +230,14 @@ def lost_runs(outcomes: Outcomes) -> Table | None:
         return None
     rows = []
     for (policy, workload, variant, reason), seeds in sorted(grouped.items()):
-        shown = ", ".join(map(str, sorted(seeds)[:8])) + (
-            f" and {len(seeds) - 8} more" if len(seeds) > 8 else ""
-        )
-        cells = (Cell(text=workload), Cell(text=variant or "–"), Cell(text=shown), Cell(text=reason))
-        rows.append(TableRow(name=policy, policy=policy, cells=cells))
-    columns = tuple(Column(label=label) for label in ("workload", "variant", "seeds", "reason"))
+        shown = ", ".join(map(str, sorted(seeds)[:8]))
+        more = f" and {len(seeds) - 8} more" if len(seeds) > 8 else ""
+        texts = (workload, variant or NOTHING, f"{shown}{more}", reason)
+        rows.append(TableRow(name=policy, policy=policy, cells=tuple(Cell(text=text) for text in texts)))
+    columns = tuple((label, "") for label in ("workload", "variant", "seeds", "reason"))
     caption = f"{counted(len(outcomes.lost), 'lost run')}; no mean includes them, and the others went on"
     return Table(key="lost", caption=caption, corner="policy", columns=columns, rows=tuple(rows))
+
+
+def _heads(measures: Sequence[Measure]) -> tuple[tuple[str, str], ...]:
+    return tuple((measure.label, measure.unit) for measure in measures)

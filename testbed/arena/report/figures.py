@@ -1,0 +1,325 @@
+"""The report's pictures: matplotlib figures, each an image inside the page."""
+
+import base64
+import io
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gesscale.errors import InputError
+from gesscale.extras import how_to_install
+from testbed.arena.report.formatting import short
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Series = Mapping[str, Sequence[float | None]]
+
+_POLICY_COLOURS = ("#0072b2", "#b84a00", "#007a5a", "#a83a82", "#7d6200", "#3d4852", "#0b7a8c", "#5b4bb5")
+_POLICY_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
+_INK, _MUTED, _GRID = "#1b2129", "#59636e", "#dde2e7"
+_PROCESSED, _SUPPLY, _SERVING = "#1f86c9", "#00805e", "#c4ebde"
+_OVER, _UNDER, _BACKLOG = "#56b4e9", "#d55e00", "#b8468f"
+_STYLE: dict[Any, Any] = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": _GRID,
+    "axes.grid": True,
+    "axes.spines.left": False,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 11,
+    "font.size": 10.5,
+    "grid.color": _GRID,
+    "legend.frameon": False,
+    "text.color": _INK,
+    "text.parse_math": False,
+    "xtick.color": _MUTED,
+    "ytick.color": _MUTED,
+}
+_LONGEST_NAME = 20
+_HOURS_FROM_S = 8 * 3600.0
+_LOGARITHMIC_FROM_S = 100.0
+_WIDE_RANGE = 30.0
+"""Lag goes by the logarithm where the most is this many times the least."""
+
+
+class Drawing(NamedTuple):
+    """A ``data:`` address of an image, and its width in CSS pixels."""
+
+    source: str
+    width: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyFigures:
+    """What the pictures show of a policy on a workload.
+
+    Attributes
+    ----------
+    index
+        Its position in the experiment; decides colour and marker.
+    moves, costs, lags_s
+        Reconfigurations, cost (replica-minutes) and seconds above the objective of each run that has all of them.
+    lag_s, lag_low_s, lag_high_s
+        The mean lag with its interval; the ends are None where it has none.
+    least_cost
+        Mean of the frontier's cost at each run's own number of reconfigurations; None where unknown.
+    latency_s
+        Means over the runs of p50, p95 and p99, seconds; empty where unknown.
+    """
+
+    policy: str
+    index: int
+    moves: tuple[float, ...]
+    costs: tuple[float, ...]
+    lags_s: tuple[float, ...]
+    lag_s: float
+    lag_low_s: float | None = None
+    lag_high_s: float | None = None
+    least_cost: float | None = None
+    latency_s: tuple[float, ...] = ()
+
+    @property
+    def colour(self) -> str:
+        """Of its marks."""
+        return _POLICY_COLOURS[self.index % len(_POLICY_COLOURS)]
+
+    @property
+    def marker(self) -> str:
+        """As matplotlib names it."""
+        return _POLICY_MARKERS[self.index % len(_POLICY_MARKERS)]
+
+    @property
+    def label(self) -> str:
+        """Its name as a figure has room for it: cut in the middle, what cannot be printed replaced."""
+        shown = "".join(sign if sign.isprintable() else "�" for sign in self.policy)
+        half = _LONGEST_NAME // 2
+        return shown if len(shown) <= _LONGEST_NAME else f"{shown[: half - 1]}…{shown[-half:]}"
+
+
+def draw_tradeoffs(workloads: Mapping[str, Sequence[PolicyFigures]]) -> Drawing:
+    """Draw each policy's mean cost and mean lag, a panel for each workload, all with the same scale of lag."""
+    columns = min(4, len(workloads))
+    rows = math.ceil(len(workloads) / columns)
+    most_lag_s = max(each.lag_s for policies in workloads.values() for each in policies)
+
+    def fill(figure: "Figure") -> None:
+        axes = figure.subplots(rows, columns, squeeze=False).flat
+        named: dict[str, Any] = {}
+        for ax, (workload, policies) in zip(axes, workloads.items(), strict=False):
+            ax.set_title(workload)
+            ax.set_xscale("symlog", linthresh=_LOGARITHMIC_FROM_S, linscale=0.5)
+            ax.set_xlim(-0.15 * _LOGARITHMIC_FROM_S, 1.5 * max(most_lag_s, _LOGARITHMIC_FROM_S))
+            ax.set_ylim(0, 1.12 * max(1.0, *(fmean(each.costs) for each in policies)))
+            ax.xaxis.set_major_formatter(short)
+            ax.yaxis.set_major_formatter(short)
+            for each in policies:
+                named[each.label] = _mark(ax, each.lag_s, fmean(each.costs), each)
+        for ax in list(axes)[len(workloads) :]:
+            ax.remove()
+        figure.supxlabel("lag, s", fontsize=11)
+        figure.supylabel("cost, replica-minutes", fontsize=11)
+        figure.legend(named.values(), named.keys(), loc="outside right upper")
+
+    return _drawn(150 + 220 * columns, 60 + 200 * rows, fill)
+
+
+def draw_frontier(frontier: Sequence[float], policies: Sequence[PolicyFigures]) -> Drawing:
+    """Draw every run, each policy's mean, and the frontier: the least cost with 0, 1, 2 ... changes."""
+
+    def fill(figure: "Figure") -> None:
+        ax = figure.subplots()
+        for each in policies:
+            _dots(ax, each.moves, each.costs, each)
+            moves, cost = fmean(each.moves), fmean(each.costs)
+            if each.least_cost is not None:
+                ax.plot([moves, moves], [cost, each.least_cost], ":", color=each.colour)
+                ax.plot(moves, each.least_cost, "_", color=each.colour, markersize=11, markeredgewidth=2.4)
+            _mark(ax, moves, cost, each)
+        _, high = (
+            ax.get_ylim()
+        )  # the frontier may leave at the top, where plans hardly change and cost too much
+        if frontier:
+            ax.step(range(len(frontier)), frontier, where="post", color=_INK, label="frontier")
+        ax.set_xlim(right=1.04 * max(1.0, *(moves for each in policies for moves in each.moves)))
+        ax.set_ylim(top=high)
+        ax.yaxis.set_major_formatter(short)
+        ax.set_title("cost, replica-minutes")
+        ax.set_xlabel("reconfigurations")
+        figure.legend(loc="outside right upper")
+
+    return _drawn(520, 320, fill)
+
+
+def draw_lag(policies: Sequence[PolicyFigures]) -> Drawing:
+    """Draw the seconds of lag of every run, with each policy's mean and interval."""
+
+    def fill(figure: "Figure") -> None:
+        ax = _row_for_each(figure, policies, "seconds of lag above the objective")
+        most = max(1.0, *(value for each in policies for value in each.lags_s))
+        least = min((each.lag_s for each in policies if each.lag_s > 0), default=most)
+        if most > _WIDE_RANGE * least:
+            ax.set_xscale("symlog", linthresh=least, linscale=0.6)
+        ax.set_xlim(-0.02 * min(most, 5 * least), 1.15 * most)
+        ax.xaxis.set_major_formatter(short)
+        for row, each in enumerate(policies):
+            _dots(ax, each.lags_s, [row] * len(each.lags_s), each)
+            if each.lag_low_s is not None and each.lag_high_s is not None:
+                ax.plot([each.lag_low_s, each.lag_high_s], [row, row], color=each.colour, linewidth=2.6)
+            _mark(ax, each.lag_s, row, each)
+
+    return _drawn(450, 70 + 26 * len(policies), fill)
+
+
+def draw_latency(policies: Sequence[PolicyFigures]) -> Drawing:
+    """Draw the median, p95 and p99 of the rows' latency for each policy."""
+
+    def fill(figure: "Figure") -> None:
+        from matplotlib.ticker import LogFormatter
+
+        ax = _row_for_each(figure, policies, "latency of rows, s: median │ p95 │ p99")
+        ax.set_xscale("log")
+        ax.xaxis.set_major_formatter(short)
+        ax.xaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1.0, 0.4)))
+        for row, each in enumerate(policies):
+            if each.latency_s and min(each.latency_s) > 0:
+                at = [row] * len(each.latency_s)
+                ax.plot(each.latency_s, at, "|-", color=each.colour, markersize=13, markeredgewidth=2.4)
+
+    return _drawn(450, 70 + 26 * len(policies), fill)
+
+
+def draw_courses(courses: Mapping[str, Series]) -> Mapping[str, Drawing]:
+    """Draw runs over time, in the manner of Fig. 7 of the Gesscale paper: each alone, all with the same axes.
+
+    A course has the columns ``t_s``, ``input_rows_per_s``, ``processed_rows_per_s``, ``demand_replicas``,
+    ``supply_replicas``, ``serving_replicas`` and ``backlog_rows``, equally long; a value that is unknown is None.
+    """
+
+    def most(*columns: str) -> float:
+        return max(
+            (v for c in courses.values() for name in columns for v in c.get(name, ()) if v is not None),
+            default=0.0,
+        )
+
+    errors = [e for course in courses.values() for e in provisioning_errors(course) if not math.isnan(e)]
+    end_s = most("t_s") or 1.0
+    limits = (
+        (0.0, 1.05 * (most("input_rows_per_s", "processed_rows_per_s") or 1.0)),
+        (0.0, most("supply_replicas", "demand_replicas") + 0.6),
+        (min([-1.0, *errors]) - 0.4, 1.2 * max([1.0, *errors]) + 0.9),
+        (0.0, 1.05 * (most("backlog_rows") or 1.0)),
+    )
+    unit, unit_s = ("hours", 3600.0) if end_s >= _HOURS_FROM_S else ("minutes", 60.0)
+
+    def drawn(course: Series) -> Drawing:
+        def fill(figure: "Figure") -> None:
+            axes = figure.subplots(4, sharex=True, height_ratios=(5, 4, 4, 3))
+            for ax, limit in zip(axes, limits, strict=True):
+                ax.set_ylim(*limit)
+                ax.yaxis.set_major_formatter(short)
+            axes[-1].set_xlim(0, end_s / unit_s)
+            axes[-1].set_xlabel(unit)
+            _fill_course(axes, [t / unit_s for t in _column(course, "t_s")], course)
+            figure.legend(loc="outside lower center", ncols=3, fontsize=9)
+
+        return _drawn(400, 540, fill)
+
+    return {name: drawn(course) for name, course in courses.items()}
+
+
+def provisioning_errors(course: Series) -> list[float]:
+    """Return supply − demand of each sample, replicas; NaN where either is unknown."""
+    pairs = zip(_column(course, "supply_replicas"), _column(course, "demand_replicas"), strict=True)
+    return [supply - demand for supply, demand in pairs]
+
+
+def _fill_course(axes: Sequence["Axes"], at: Sequence[float], course: Series) -> None:
+    rates, replicas, error, queued = axes
+
+    def line(ax: "Axes", name: str, colour: str, label: str, **look: Any) -> None:
+        ax.step(at, _column(course, name), where="post", color=colour, label=label, **look)
+
+    def area(ax: "Axes", values: Sequence[float], colour: str, label: str) -> None:
+        ax.fill_between(at, values, step="post", color=colour, linewidth=0, label=label)
+
+    rates.set_title("input and processed, rows/s")
+    line(rates, "processed_rows_per_s", _PROCESSED, "processed", linewidth=1.1)
+    line(rates, "input_rows_per_s", _MUTED, "input", linewidth=1.4)
+    replicas.set_title("replicas")
+    area(replicas, _column(course, "serving_replicas"), _SERVING, "at work")
+    line(replicas, "supply_replicas", _SUPPLY, "supply", linewidth=1.6)
+    line(replicas, "demand_replicas", _INK, "demand: the ideal’s", linewidth=1.2, linestyle="--")
+    error.set_title("provisioning error: supply − demand, replicas; ▾ reconfigured")
+    errors = provisioning_errors(course)
+    area(error, [max(0.0, e) for e in errors], _OVER, "too many")
+    area(error, [min(0.0, e) for e in errors], _UNDER, "too few")
+    supply = _column(course, "supply_replicas")
+    changed = [t for t, before, now in zip(at[1:], supply, supply[1:], strict=False) if now != before]
+    error.plot(
+        changed, [0.93] * len(changed), "v", markersize=4, color=_INK, transform=error.get_xaxis_transform()
+    )
+    queued.set_title("backlog, rows")
+    queued.fill_between(at, _column(course, "backlog_rows"), color=_BACKLOG, alpha=0.55, label="backlog")
+
+
+def _row_for_each(figure: "Figure", policies: Sequence[PolicyFigures], title: str) -> "Axes":
+    ax = figure.subplots()
+    ax.set_title(title)
+    ax.grid(visible=False, axis="y")
+    ax.set_ylim(len(policies) - 0.5, -0.5)
+    ax.set_yticks(range(len(policies)), [each.label for each in policies])
+    return ax
+
+
+def _mark(ax: "Axes", x: float, y: float, each: PolicyFigures) -> Any:
+    """Draw a policy's mean; it may reach over the edge of the axes."""
+    (mark,) = ax.plot(
+        x,
+        y,
+        each.marker,
+        color=each.colour,
+        markersize=10,
+        markeredgecolor="white",
+        clip_on=False,
+        zorder=5,
+        label=each.label,
+        linestyle="none",
+    )
+    return mark
+
+
+def _dots(ax: "Axes", x: Sequence[float], y: Sequence[float], each: PolicyFigures) -> None:
+    """Draw the single runs of a policy, small and pale."""
+    ax.plot(x, y, each.marker, color=each.colour, markersize=4, alpha=0.4, markeredgewidth=0)
+
+
+def _column(course: Series, name: str) -> list[float]:
+    values = course.get(name) or (None,) * len(course.get("t_s", ()))
+    return [math.nan if value is None else float(value) for value in values]
+
+
+def _drawn(width: int, height: int, fill: Callable[["Figure"], None]) -> Drawing:
+    """Return a figure of so many CSS pixels; the same figure gives the same bytes.
+
+    Raises
+    ------
+    InputError
+        Matplotlib is not installed.
+    """
+    try:
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
+    except ImportError:
+        message = f"report: expected matplotlib, it is not installed; {how_to_install('report')}"
+        raise InputError(message) from None
+    stream = io.BytesIO()
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(width / 72, height / 72), layout="constrained")
+        fill(figure)
+        figure.savefig(stream, format="png", dpi=2 * 72, metadata={"Software": None})
+    return Drawing(f"data:image/png;base64,{base64.b64encode(stream.getvalue()).decode()}", width)
