@@ -7,7 +7,7 @@ import typer
 
 from gesscale.cli.ending import end_as_ctrl_c_does
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console
-from testbed.arena.cli.arguments import duration_s, files_placed
+from testbed.arena.cli.options import duration_s, files_placed
 
 POLICIES = "gesscale2,gesscale,ds2,drs,hpa-varga"
 LOADS = ("nyc-day", "spikes", "steps")

@@ -1,14 +1,37 @@
-"""``gesscale arena run``: its options. What it does is in `testbed.arena.cli.playing`, which help does not wait for."""
+"""``gesscale arena run`` and ``list``: play every case, keep the results, say what came of it."""
 
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gesscale.cli.output import Output, OutputOption
-from testbed.arena.cli.completion import experiments, workloads
-from testbed.arena.cli.completion import policies as names_of_policies
+from gesscale.api_version import API_VERSION
+from gesscale.cli.ending import INTERRUPTED, end_as_ctrl_c_does
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table, warn
+from gesscale.errors import InputError
+from gesscale.extras import how_to_install
+from gesscale.words import suggestion
+from testbed.arena.cli.options import (
+    complete_experiment,
+    complete_policies,
+    complete_workload,
+    files_placed,
+)
 from testbed.arena.engine import Engine
+
+if TYPE_CHECKING:
+    from testbed.arena.case import Case, CaseResult
+    from testbed.arena.experiments.experiment import Experiment
+    from testbed.arena.runs.results import ResultsFolder
+
+ALL = "all"
+
+Runner = Callable[["Experiment", Sequence["Case"], Callable[["CaseResult"], None]], None]
 
 
 def run(
@@ -19,7 +42,7 @@ def run(
             "--experiment",
             metavar="NAME|FILE",
             help="What is varied below; a YAML file or a name.",
-            autocompletion=experiments,
+            autocompletion=complete_experiment,
         ),
     ] = "standard",
     policies: Annotated[
@@ -27,7 +50,7 @@ def run(
         typer.Option(
             "--policies",
             help="By commas, or all. Default: the experiment's.",
-            autocompletion=names_of_policies,
+            autocompletion=complete_policies,
         ),
     ] = None,
     workload: Annotated[
@@ -36,7 +59,7 @@ def run(
             "--workload",
             metavar="NAME|FILE",
             help="A load; repeatable. Default: the experiment's.",
-            autocompletion=workloads,
+            autocompletion=complete_workload,
         ),
     ] = None,
     seeds: Annotated[int | None, typer.Option("--seeds", help="How many. Default: the experiment's.")] = None,
@@ -71,19 +94,193 @@ def run(
 
     Exit 1: a policy lost all its runs, or the arena lost one.
     """
-    from testbed.arena.cli.playing import play_asked
+    from testbed.arena.cli.tables import note_lost, summary_tables
+    from testbed.arena.judging.summary import results_document
+    from testbed.arena.playing import check_experiment
+    from testbed.arena.runs.results import open_results
+    from testbed.arena.runs.running import ARENA_FAULT
 
-    play_asked(
-        experiment,
-        policies=policies,
-        workloads=workload or [],
-        seeds=seeds,
-        variants=variants,
-        engine=engine,
-        latency_map=map_,
-        jobs=jobs,
-        spark=spark,
-        results=results,
-        resume=resume,
-        output=output,
+    changes = _changes(policies, workload or [], seeds, engine, map_)
+    chosen = _experiment(experiment, changes)
+    wanted = _variants(chosen, variants or [ALL])
+    runner = _runner(jobs, spark)
+    warn(check_experiment(chosen))
+    end_as_ctrl_c_does()  # a batch system ends its jobs by SIGTERM
+    with _folder(results) as folder, open_results(folder, chosen, fresh=not resume) as kept:
+        again = "the same command" if results is not None else f"the same command with --results {folder}"
+        _play(runner, chosen, [case for case in kept.missing if case.variant in wanted], kept, again=again)
+        if not kept.missing and not kept.finish():
+            stderr_console.print(f"no Parquet file: pyarrow is not installed; {how_to_install('report')}")
+        found = [result for result in kept.results if result.case.variant in wanted]
+    document = results_document(chosen, found)
+    emit(document, output, summary_tables(chosen, found) if output is Output.TABLE else ())
+    note_lost(found)
+    if results is not None:
+        stderr_console.print(
+            f"kept in {results}; see also: gesscale arena compare {results}, gesscale arena report {results}"
+        )
+    came_through = {result.case.policy for result in found if not result.lost}
+    never_ran = any(result.case.policy not in came_through for result in found)
+    if never_ran or any(result.lost.startswith(ARENA_FAULT) for result in found):
+        raise typer.Exit(1)
+
+
+def list_(*, output: OutputOption = Output.TABLE) -> None:
+    """List policies, workloads and experiments, each with a line on what it is and where it is from."""
+    from testbed.arena.experiments.experiment import experiment_names
+    from testbed.arena.policies.catalogue import policy_names
+    from testbed.workloads.registry import workload_names
+
+    parts = {"policies": policy_names(), "workloads": workload_names(), "experiments": experiment_names()}
+    document = {
+        part: [{"name": name, "summary": summary} for name, summary in names.items()]
+        for part, names in parts.items()
+    }
+    tables = [
+        table(part.capitalize(), ("name", "what it is"), names.items()) for part, names in parts.items()
+    ]
+    emit({"apiVersion": API_VERSION, **document}, output, tables)
+
+
+def _changes(
+    policies: str | None,
+    workloads: Sequence[str],
+    seeds: int | None,
+    engine: Engine | None,
+    latency_map: Path | None,
+) -> dict[str, object]:
+    """Return the settings of an experiment that the options change."""
+    from testbed.arena.policies.catalogue import policy_names
+
+    changes: dict[str, object] = {}
+    if policies is not None:
+        changes["policies"] = list(policy_names()) if policies == ALL else files_placed(policies.split(","))
+    if workloads:
+        changes["workloads"] = files_placed(workloads)
+    if seeds is not None:
+        changes["seeds"] = _at_least_one("--seeds", seeds)
+    if engine is not None:
+        changes["engine"] = engine.value
+    if latency_map is not None:
+        changes["nodes"] = {"map": str(latency_map.resolve())}
+    return changes
+
+
+def _experiment(source: str, changes: dict[str, object]) -> "Experiment":
+    """Return the experiment that is asked for."""
+    from testbed.arena.experiments.experiment import read_experiment
+
+    path = Path(source)
+    base = read_experiment(str(path.resolve()) if path.is_file() else source)
+    if changes.keys() - {"seeds"}:
+        changes = {"title": "", **changes}  # the title tells of the experiment as it was
+    return base.changed(changes, "the options") if changes else base
+
+
+def _variants(experiment: "Experiment", wanted: Sequence[str]) -> set[str]:
+    known = experiment.variant_names
+    if ALL in wanted:
+        return set(known)
+    for name in wanted:
+        if name not in known:
+            hint = suggestion(name, known) if any(known) else f"experiment {experiment.name} varies nothing"
+            message = f"--variants: expected a variant of the experiment, got {name!r}; {hint}"
+            raise InputError(message)
+    return set(wanted)
+
+
+def _runner(jobs: int | None, spark: str | None) -> Runner:
+    from testbed.arena.playing import play
+    from testbed.arena.runs.running import run_locally
+
+    if spark == "":
+        message = "--spark: expected a master such as spark://host:7077 or local[4], got nothing"
+        raise InputError(message)
+    if spark and jobs is not None:
+        message = f"expected --jobs or --spark, got both (--jobs {jobs}, --spark {spark}); Spark counts its own cores"
+        raise InputError(message)
+    if spark:
+        from testbed.arena.runs.on_spark import run_on_spark
+
+        return lambda experiment, cases, done: run_on_spark(
+            experiment, cases, master=spark, done=done, play=play
+        )
+    processes = len(os.sched_getaffinity(0)) if jobs is None else _at_least_one("--jobs", jobs)
+    return lambda experiment, cases, done: run_locally(
+        experiment, cases, jobs=processes, done=done, play=play
     )
+
+
+def _at_least_one(option: str, number: int) -> int:
+    if number < 1:
+        message = f"{option}: expected at least 1, got {number}"
+        raise InputError(message)
+    return number
+
+
+@contextmanager
+def _folder(results: Path | None) -> Iterator[Path]:
+    """Give a folder for the results; without a name a passing one, which an interrupted run leaves behind."""
+    if results is not None:
+        yield results
+        return
+    passing = Path(tempfile.mkdtemp(prefix="gesscale-arena-"))
+    try:
+        yield passing
+    except typer.Exit:
+        raise
+    except BaseException:
+        shutil.rmtree(passing)
+        raise
+    shutil.rmtree(passing)
+
+
+def _play(
+    runner: Runner, experiment: "Experiment", cases: Sequence["Case"], kept: "ResultsFolder", *, again: str
+) -> None:
+    """Play cases under a progress bar; ends the command where it is interrupted."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    from testbed.arena.runs.results import read_results
+
+    if kept.results and cases:
+        stderr_console.print(f"{len(kept.results)} runs are done already; {len(cases)} are left")
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(
+        *columns, console=stderr_console, transient=True, disable=not stderr_console.is_terminal
+    ) as bar:
+        task = bar.add_task("runs", total=len(cases))
+        lost = 0
+
+        def done(result: "CaseResult") -> None:
+            nonlocal lost
+            kept.add(result)
+            lost += bool(result.lost)
+            bar.update(task, advance=1, description=f"runs, {lost} lost" if lost else "runs")
+
+        try:
+            runner(experiment, cases, done)
+            return
+        except KeyboardInterrupt:
+            pass
+    # The file knows: an interrupt may come between a line and its count.
+    _, on_file = read_results(kept.folder)
+    total = len(kept.results) + len(kept.missing)
+    stderr_console.print(
+        f"interrupted: {len(on_file)} of {total} runs are done and kept in {kept.folder}; {again} goes on"
+    )
+    raise typer.Exit(INTERRUPTED)

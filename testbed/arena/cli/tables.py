@@ -1,18 +1,28 @@
-"""Tables of results for people: numbers with their intervals, as many columns next to each other as fit."""
+"""Tables of results for a terminal: figures with their intervals, as many columns next to each other as fit."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.table import Table
 
-from gesscale.cli.output import room, table
+from gesscale.cli.output import room, stderr_console, table
+from testbed.arena.case import CaseResult
+from testbed.arena.experiments.experiment import Experiment
+from testbed.arena.judging.comparing import Compared, choose_metrics
+from testbed.arena.judging.standings import Standing
 from testbed.arena.judging.statistics import Comparison, Interval
+from testbed.arena.judging.summary import group_results
 from testbed.arena.report.formatting import figure, span
 
 _FRAME = 3
 """Blanks and line that each column adds."""
+
+_REASONS_SHOWN = 5
+_REFERENCE = "reference"
+"""Stands in the place of a variant."""
 
 _LONG_NAME, _SHORT_NAME = 12, 4
 """A heading with more characters is folded; its second line has at least the smaller number."""
@@ -124,3 +134,182 @@ def first_of_each(names: Iterable[str]) -> list[str]:
         shown.append("" if name == last else name)
         last = name
     return shown
+
+
+def summary_tables(experiment: Experiment, results: Sequence[CaseResult]) -> list[Table]:
+    """Return for each workload the means of the usual metrics, an interval below each."""
+    metrics = choose_metrics(results, ())
+    groups = group_results(experiment, results)
+    tables: list[Table] = []
+    for workload in experiment.workloads:
+        inside = [group for group in groups if group.workload == workload]
+        keys = [TextColumn(heading="policy", cells=[short_name(group.policy) for group in inside])]
+        if any(group.variant for group in inside):
+            keys.insert(
+                0, TextColumn(heading="variant", cells=first_of_each(group.variant for group in inside))
+            )
+        counts = [
+            f"{len(group.results)}" + (f"\n{group.lost} lost" if group.lost else "") for group in inside
+        ]
+        keys.append(TextColumn(heading="runs", cells=counts))
+        figures = [
+            TextColumn(heading=folded(metric), cells=[below(group.interval(metric)) for group in inside])
+            for metric in metrics
+        ]
+        title = f"{short_name(workload)}: mean over the runs, 95 % interval below"
+        tables += fitted(title, keys, figures)
+    return tables
+
+
+def note_lost(results: Sequence[CaseResult]) -> None:
+    """Say on stderr which runs were lost, and why."""
+    reasons = Counter((result.case.policy, result.lost) for result in results if result.lost)
+    for (policy, reason), times in reasons.most_common(_REASONS_SHOWN):
+        runs = "run" if times == 1 else "runs"
+        stderr_console.print(f"{short_name(policy)} lost {times} {runs}: {reason}")
+    if len(reasons) > _REASONS_SHOWN:
+        stderr_console.print(f"and {len(reasons) - _REASONS_SHOWN} other reasons; see lost in --output json")
+
+
+def comparison_tables(baseline: str, compared: Sequence[Compared]) -> list[Table]:
+    """Return for each workload every policy against the baseline, and the ratios under each variant."""
+    tables: list[Table] = []
+    first, *others = dict.fromkeys(entry.variant for entry in compared)
+    for workload in dict.fromkeys(entry.workload for entry in compared):
+        inside = [entry for entry in compared if entry.workload == workload]
+        tables += _comparison(workload, baseline, [entry for entry in inside if entry.variant == first])
+        if others:
+            tables += _sensitivities(workload, baseline, inside)
+    return tables
+
+
+def _comparison(workload: str, baseline: str, entries: Sequence[Compared]) -> list[Table]:
+    """Return a block of rows for each metric, its policies indented."""
+    rows: list[Compared | str] = []
+    for metric in dict.fromkeys(entry.metric for entry in entries):
+        rows += [metric, *(entry for entry in entries if entry.metric == metric)]
+
+    def column(heading: str, cell: Callable[[Compared], str]) -> TextColumn:
+        return TextColumn(heading=heading, cells=["" if isinstance(row, str) else cell(row) for row in rows])
+
+    names = [row if isinstance(row, str) else f"  {_policy(row)}" for row in rows]
+    figures = [
+        column("mean", lambda entry: on_one_line(entry.ours)),
+        column("to the baseline", lambda entry: relation(entry.against)),
+        column("better", _wins),
+    ]
+    if any(entry.reference_ratio is not None for entry in entries):
+        figures.append(column("reference", _reference))
+    variant = f", variant {entries[0].variant}" if entries[0].variant else ""
+    title = f"{short_name(workload)}{variant}: against {short_name(baseline)}, [95 % interval]"
+    return fitted(title, [TextColumn(heading="", cells=names)], figures)
+
+
+def _sensitivities(workload: str, baseline: str, entries: Sequence[Compared]) -> list[Table]:
+    """Return each metric's ratio to the baseline under each variant, the reference's below."""
+    compared = [entry for entry in entries if entry.against is not None]
+    rows: list[tuple[str, str]] = []
+    for policy in dict.fromkeys(entry.policy for entry in compared):
+        own = [entry for entry in compared if entry.policy == policy]
+        rows += [(policy, variant) for variant in dict.fromkeys(entry.variant for entry in own)]
+        if any(entry.reference_ratio is not None for entry in own):
+            rows.append((policy, _REFERENCE))
+    cells = {(entry.policy, entry.variant, entry.metric): bare_ratio(entry.against) for entry in compared}
+    cells |= {(entry.policy, _REFERENCE, entry.metric): _reference(entry) for entry in compared}
+    metrics = dict.fromkeys(
+        entry.metric for entry in compared if entry.against is not None and entry.against.ratio is not None
+    )
+    figures = [
+        TextColumn(heading=folded(metric), cells=[cells[policy, variant, metric] for policy, variant in rows])
+        for metric in metrics
+    ]
+    keys = [
+        TextColumn(heading="policy", cells=first_of_each(short_name(policy) for policy, _ in rows)),
+        TextColumn(heading="variant", cells=[variant for _, variant in rows]),
+    ]
+    title = (
+        f"{short_name(workload)}: ratios to {short_name(baseline)} under each variant; in brackets where the 95 % "
+        "interval holds 1"
+    )
+    return fitted(title, keys, figures)
+
+
+def _reference(entry: Compared) -> str:
+    return "" if entry.reference_ratio is None else figure(entry.reference_ratio)
+
+
+def _policy(entry: Compared) -> str:
+    name = short_name(entry.policy)
+    return f"{name} ({entry.lost} of {entry.runs} lost)" if entry.lost else name
+
+
+def _wins(entry: Compared) -> str:
+    if entry.against is None or entry.against.wins is None:
+        return ""
+    return f"{100 * entry.against.wins:.0f} %"
+
+
+def standing_tables(
+    found: Sequence[Standing],
+    prices: Sequence[float],
+    workloads: Sequence[str],
+    *,
+    ratios: str,
+    lateness: str,
+) -> list[Table]:
+    """Return a table for each variant, and who has the least bill on each load.
+
+    ``ratios`` and ``lateness`` say in the headings what the figures are ratios to, and what counts as late.
+    """
+    tables: list[Table] = []
+    middle = prices[len(prices) // 2]
+    for variant in dict.fromkeys(standing.variant for standing in found):
+        own = [standing for standing in found if standing.variant == variant]
+        keys = [TextColumn(heading="policy", cells=[_standing_name(standing) for standing in own])]
+        figures = [
+            TextColumn(heading="replicas", cells=[on_one_line(standing.replicas) for standing in own]),
+            TextColumn(heading=lateness, cells=[on_one_line(standing.late_min) for standing in own]),
+            TextColumn(heading="actions", cells=[on_one_line(standing.actions) for standing in own]),
+        ]
+        for index, price in enumerate(prices):
+            bills = [on_one_line(standing.bills[index]) for standing in own]
+            won = [str(len(standing.won[index])) if standing.competes else "" for standing in own]
+            figures += [
+                TextColumn(heading=f"bill at {price:g}\na late minute", cells=bills),
+                TextColumn(heading=f"won\nat {price:g}", cells=won),
+            ]
+        if any(standing.above_foresight_pct is not None for standing in own):
+            above = [on_one_line(standing.above_foresight_pct) for standing in own]
+            figures.append(TextColumn(heading=f"above foresight\nat {middle:g}, %", cells=above))
+        named = f", variant {variant}" if variant else ""
+        title = f"Over all loads{named}: {ratios}, [95 % interval]"
+        tables += fitted(title, keys, figures)
+    return [*tables, *_winners(found, prices, workloads)]
+
+
+def _winners(found: Sequence[Standing], prices: Sequence[float], workloads: Sequence[str]) -> list[Table]:
+    """Return who has the least bill on each load, for each variant and price."""
+    variants = list(dict.fromkeys(standing.variant for standing in found))
+    rows = [(load, price) for load in workloads for price in range(len(prices))]
+    keys = [
+        TextColumn(heading="load", cells=first_of_each(short_name(load) for load, _ in rows)),
+        TextColumn(heading="late minute", cells=[f"{prices[price]:g}" for _, price in rows]),
+    ]
+    columns = []
+    for variant in variants:
+        winner = {
+            (load, price): short_name(standing.policy)
+            for standing in found
+            if standing.variant == variant
+            for price, loads in enumerate(standing.won)
+            for load in loads
+        }
+        columns.append(TextColumn(heading=variant or "winner", cells=[winner.get(row, "–") for row in rows]))
+    return fitted("The least bill on each load", keys, columns)
+
+
+def _standing_name(standing: Standing) -> str:
+    name = short_name(standing.policy)
+    if standing.lost:
+        name += f" ({standing.lost} of {standing.runs} lost)"
+    return name if standing.competes else f"{name} (knows the load)"

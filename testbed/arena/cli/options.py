@@ -1,13 +1,20 @@
-"""The arguments that the commands of the arena share."""
+"""What the commands of the arena share: arguments, and what a shell may complete.
+
+A shell waits for completion at each TAB, so nothing is imported that takes long.
+"""
 
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from gesscale.cli.completion import beginning, installed_policies
 from gesscale.errors import InputError
 from gesscale.fields import parse_duration_s
+from testbed.arena.policies.oracle_names import ORACLES
+from testbed.workloads.names import NAMES
 
 ResultsFolderArgument = Annotated[
     Path, typer.Argument(metavar="RESULTS", help="A folder that `gesscale arena run --results` wrote.")
@@ -36,3 +43,20 @@ def files_placed(names: Sequence[str]) -> list[str]:
         file, colon, rest = name.partition(":")
         placed.append(f"{Path(file).resolve()}{colon}{rest}" if file and Path(file).is_file() else name)
     return placed
+
+
+def complete_policies(incomplete: str) -> list[str]:
+    """Complete the last of some policies by commas."""
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in beginning(last, {"all", *ORACLES, *installed_policies()})]
+
+
+def complete_workload(incomplete: str) -> list[str]:
+    """Complete the name of a workload."""
+    return beginning(incomplete, NAMES)
+
+
+def complete_experiment(incomplete: str) -> list[str]:
+    """Complete the name of an experiment that comes with the arena."""
+    bundled = (file.name for file in files("testbed.arena.experiments").iterdir())
+    return beginning(incomplete, (name.removesuffix(".yaml") for name in bundled if name.endswith(".yaml")))

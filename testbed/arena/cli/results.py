@@ -1,0 +1,311 @@
+"""``gesscale arena compare``, ``league``, ``report``, ``course`` and ``score``: what is made of results."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gesscale.api_version import API_VERSION
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
+from gesscale.errors import InputError
+from gesscale.words import suggestion
+from testbed.arena.cli.options import ResultsFolderArgument, duration_s, files_placed
+from testbed.arena.judging.prices import PRICES, Account
+from testbed.arena.policies.oracle_names import IDEAL
+from testbed.scoring.series import Until
+
+if TYPE_CHECKING:
+    from testbed.arena.case import CaseResult
+    from testbed.arena.experiments.experiment import Experiment
+
+MOST_COURSES = 200
+"""Pages of courses that one report links to."""
+
+_FEW_SEEDS = 8
+"""Below this number of seeds an interval is narrower than it says, which is worth a word."""
+
+_SHOWN_SEEDS = 12
+
+BaselineOption = Annotated[
+    str | None,
+    typer.Option("--baseline", metavar="POLICY", help="Default: the experiment's first.", show_default=False),
+]
+
+
+def compare(
+    folder: ResultsFolderArgument,
+    *,
+    baseline: BaselineOption = None,
+    metric: Annotated[
+        list[str] | None, typer.Option("--metric", help="Only this one; repeatable. Default: the usual ones.")
+    ] = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Compare every policy with a baseline, seed by seed: means, ratios, how often it was better."""
+    from testbed.arena.cli.tables import comparison_tables
+    from testbed.arena.judging.comparing import choose_baseline, choose_metrics, compare_results
+    from testbed.arena.runs.results import read_results
+
+    experiment, results = read_results(folder)
+    base = choose_baseline(results, baseline, experiment)
+    compared = compare_results(
+        experiment, results, baseline=base, metrics=choose_metrics(results, metric or ())
+    )
+    document = {
+        "apiVersion": API_VERSION,
+        "experiment": experiment.name,
+        "baseline": base,
+        "reference": None if experiment.reference is None else experiment.reference.source,
+        "comparisons": compared,
+    }
+    emit(document, output, comparison_tables(base, compared))
+    _say_what_lacks(folder, experiment, results)
+
+
+def report(
+    folder: ResultsFolderArgument,
+    *,
+    file: Annotated[
+        Path, typer.Option("--to", metavar="FILE.html", help="Where the page is written.")
+    ] = Path("report.html"),
+    baseline: BaselineOption = None,
+    courses: Annotated[
+        int,
+        typer.Option(
+            "--courses",
+            metavar="N",
+            min=0,
+            max=MOST_COURSES,
+            help="So many courses get a page with every decision, next to the report; each run is played again.",
+        ),
+    ] = 8,
+) -> None:
+    """Write results as one HTML page: the course of a run of each policy, and the comparison."""
+    from testbed.arena.judging.comparing import choose_baseline
+    from testbed.arena.report.course_pages import write_course_pages
+    from testbed.arena.report.page import write_report
+    from testbed.arena.runs.results import read_results
+
+    experiment, results = read_results(folder)
+    base = choose_baseline(results, baseline, experiment)
+    pages = write_course_pages(
+        experiment, results, file, most=courses, baseline=base, say=stderr_console.print
+    )
+    write_report(experiment, results, file, baseline=base, pages=pages)
+    stderr_console.print(f"wrote {file}")
+    _say_what_lacks(folder, experiment, results)
+
+
+def league(
+    folder: ResultsFolderArgument,
+    *,
+    price: Annotated[
+        list[float] | None,
+        typer.Option(
+            metavar="REPLICA-MINUTES",
+            help="What a late minute is worth; repeatable.",
+            show_default=" ".join(f"{each:g}" for each in PRICES),
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="POLICY",
+            help="Whom the others are measured by.",
+            show_default="ideal; where it was not played, the experiment's first",
+        ),
+    ] = None,
+    objective: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="The lag that is late: the experiment's objective, half or twice that.",
+            show_default="the experiment's",
+        ),
+    ] = None,
+    account: Annotated[
+        Account,
+        typer.Option(
+            help="What a bill takes for late minutes: their number, or the lag area, which grows with the lag."
+        ),
+    ] = Account.MINUTES,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Rank the policies over all loads by what they cost, and name the winner of each load."""
+    from testbed.arena.cli.tables import short_name, standing_tables
+    from testbed.arena.judging.standings import lateness_metric, standings
+    from testbed.arena.runs.results import read_results
+
+    prices = tuple(price or PRICES)
+    for each in prices:
+        if not 0 <= each < float("inf"):
+            message = f"--price: expected replica-minutes, 0 or more, got {each:g}"
+            raise InputError(message)
+    experiment, results = read_results(folder)
+    objective_s = experiment.slo_s if objective is None else duration_s("--objective", objective)
+    lateness = lateness_metric(experiment, objective_s, account)
+    base = _baseline(experiment, results, baseline)
+    found = standings(experiment, results, prices=prices, baseline=base, lateness=lateness)
+    document = {
+        "apiVersion": API_VERSION,
+        "experiment": experiment.name,
+        "baseline": base,
+        "prices_replica_min": prices,
+        "objective_s": objective_s,
+        "account": account,
+        "standings": found,
+    }
+    late = f", late from {objective_s:g} s" if objective is not None else ""
+    tables = standing_tables(
+        found,
+        prices,
+        experiment.workloads,
+        ratios=f"ratios to {short_name(base)}{late}",
+        lateness="late\nminutes" if account is Account.MINUTES else "lag area,\nminutes",
+    )
+    emit(document, output, tables)
+    _say_what_lacks(folder, experiment, results)
+
+
+def course(
+    folder: ResultsFolderArgument,
+    *,
+    policy: Annotated[str, typer.Option("--policy", help="Whose run.")],
+    workload: Annotated[
+        str, typer.Option("--workload", metavar="NAME|FILE", help="On which load. Default: the first.")
+    ] = "",
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Default: the first.", show_default=False)
+    ] = None,
+    variant: Annotated[
+        str | None, typer.Option("--variant", help="Default: the first.", show_default=False)
+    ] = None,
+    target: Annotated[
+        Path, typer.Option("--to", metavar="FOLDER", help="Where the record and its page.html go.")
+    ] = Path("course"),
+) -> None:
+    """Play one run again, and keep every decision and every batch of it: a record to look at and to replay."""
+    from gesscale.service.recorded import write_page
+    from testbed.arena.case import Case
+    from testbed.arena.report.formatting import course_title
+    from testbed.arena.runs.course import check_same, write_course
+    from testbed.arena.runs.results import read_results
+
+    experiment, results = read_results(folder)
+    case = Case(
+        policy=_known("--policy", policy, experiment.policies),
+        workload=_known("--workload", workload or experiment.workloads[0], experiment.workloads),
+        seed=experiment.seed_list[0] if seed is None else seed,
+        variant=experiment.variant_names[0] if variant is None else variant,
+    )
+    if case.variant not in experiment.variant_names:
+        known = suggestion(case.variant, [each or "(none)" for each in experiment.variant_names])
+        message = f"--variant: expected one of the experiment, got {case.variant!r}; {known}"
+        raise InputError(message)
+    if case not in experiment.cases():
+        seeds = experiment.seed_list
+        known = f"{seeds[0]}, ..., {seeds[-1]}" if len(seeds) > _SHOWN_SEEDS else ", ".join(map(str, seeds))
+        message = f"--seed: expected one of the experiment, got {case.seed}; known here: {known}"
+        raise InputError(message)
+    if target.exists() and not target.is_dir():
+        message = f"--to: expected a folder, got the file {target}; name another place"
+        raise InputError(message)
+    result = write_course(experiment, case, target)
+    for kept in results:
+        if kept.case == case:
+            check_same(kept, result)
+    write_page(target, target / "page.html", title=course_title(experiment, case))
+    if result.lost:
+        stderr_console.print(f"the run was lost: {result.lost}")
+    stderr_console.print(f"open {target / 'page.html'} in a browser")
+    stderr_console.print(f"what another policy would have decided: gesscale replay {target} --policy NAME")
+
+
+def score(
+    series: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SERIES.csv",
+            help="Columns t_s, demand_replicas, supply_replicas, input_rows_per_s, processed_rows_per_s, "
+            "reconfiguration (0 or 1); each row holds until the next.",
+        ),
+    ],
+    *,
+    slo: Annotated[
+        str, typer.Option("--slo", help="Latency of a row that is still good, such as 60s.")
+    ] = "60s",
+    until: Annotated[
+        Until,
+        typer.Option(help="When the measurement ends: with the series, or with the last input rate above 0."),
+    ] = Until.SERIES,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Compute every metric of a series that was recorded anywhere."""
+    from testbed.scoring.series import read_series, score_series
+
+    scores = asdict(score_series(read_series(series), duration_s("--slo", slo), until=until))
+    emit(
+        {"apiVersion": API_VERSION, "series": str(series), **scores},
+        output,
+        [
+            table(
+                f"{series.name}",
+                ("metric", "value"),
+                [(name, _plain(value)) for name, value in scores.items()],
+            )
+        ],
+    )
+
+
+def _plain(value: object) -> object:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
+
+
+def _baseline(experiment: "Experiment", results: Sequence["CaseResult"], wanted: str | None) -> str:
+    """Return the baseline policy, and say so where it is not the usual one."""
+    from testbed.arena.cli.tables import short_name
+    from testbed.arena.judging.comparing import choose_baseline
+
+    if wanted is None and any(result.case.policy == IDEAL for result in results):
+        return IDEAL
+    base = choose_baseline(results, wanted, experiment)
+    if wanted is None:
+        stderr_console.print(
+            f"note: {IDEAL} was not played, so ratios are to {short_name(base)}; --baseline names another, and "
+            f"gesscale arena run --policies {IDEAL} plays it"
+        )
+    return base
+
+
+def _known(option: str, asked: str, names: tuple[str, ...]) -> str:
+    """Return the name of an experiment that is meant; a file by its name or by its path."""
+    from testbed.arena.report.formatting import short_names
+
+    called = {short: name for name, short in short_names(names).items()}
+    for name in (asked, *files_placed([asked])):
+        if name in names:
+            return name
+    if asked in called:
+        return called[asked]
+    message = f"{option}: expected one of the experiment, got {asked!r}; {suggestion(asked, called)}"
+    raise InputError(message)
+
+
+def _say_what_lacks(folder: Path, experiment: "Experiment", results: Sequence["CaseResult"]) -> None:
+    """Say on stderr which runs are not done, that seeds are few, and which runs were lost."""
+    from testbed.arena.cli.tables import note_lost
+
+    total = len(experiment.cases())
+    if len(results) < total:
+        stderr_console.print(
+            f"note: {len(results)} of {total} runs are done; gesscale arena run --results {folder} with the same "
+            "options does the rest"
+        )
+    seeds = len({result.case.seed for result in results})
+    if seeds < _FEW_SEEDS:
+        stderr_console.print(
+            f"note: {seeds} seeds are few: below {_FEW_SEEDS} the intervals are too narrow; 30 are better"
+        )
+    note_lost(results)
