@@ -21,9 +21,6 @@ _FRAME = 3
 """Blanks and line that each column adds."""
 
 _REASONS_SHOWN = 5
-_REFERENCE = "reference"
-"""Stands in the place of a variant."""
-
 _LONG_NAME, _SHORT_NAME = 12, 4
 """A heading with more characters is folded; its second line has at least the smaller number."""
 
@@ -105,15 +102,6 @@ def relation(comparison: Comparison | None) -> str:
     return f"{sign}{on_one_line(comparison.difference)}"
 
 
-def bare_ratio(comparison: Comparison | None) -> str:
-    """Write a ratio without its interval, in brackets where that holds 1 or is unknown."""
-    if comparison is None or comparison.ratio is None:
-        return "–"
-    ratio = comparison.ratio
-    sure = ratio.low is not None and ratio.high is not None and not ratio.low <= 1 <= ratio.high
-    return figure(ratio.mean) if sure else f"({figure(ratio.mean)})"
-
-
 def _ends(interval: Interval) -> str:
     if interval.low is not None and interval.high == math.inf:
         return f"[{figure(interval.low)}, ∞]"
@@ -172,14 +160,11 @@ def note_lost(results: Sequence[CaseResult]) -> None:
 
 
 def comparison_tables(baseline: str, compared: Sequence[Compared]) -> list[Table]:
-    """Return for each workload every policy against the baseline, and the ratios under each variant."""
+    """Return for each workload and variant every policy against the baseline."""
     tables: list[Table] = []
-    first, *others = dict.fromkeys(entry.variant for entry in compared)
-    for workload in dict.fromkeys(entry.workload for entry in compared):
-        inside = [entry for entry in compared if entry.workload == workload]
-        tables += _comparison(workload, baseline, [entry for entry in inside if entry.variant == first])
-        if others:
-            tables += _sensitivities(workload, baseline, inside)
+    for workload, variant in dict.fromkeys((entry.workload, entry.variant) for entry in compared):
+        inside = [entry for entry in compared if (entry.workload, entry.variant) == (workload, variant)]
+        tables += _comparison(workload, baseline, inside)
     return tables
 
 
@@ -203,35 +188,6 @@ def _comparison(workload: str, baseline: str, entries: Sequence[Compared]) -> li
     variant = f", variant {entries[0].variant}" if entries[0].variant else ""
     title = f"{short_name(workload)}{variant}: against {short_name(baseline)}, [95 % interval]"
     return fitted(title, [TextColumn(heading="", cells=names)], figures)
-
-
-def _sensitivities(workload: str, baseline: str, entries: Sequence[Compared]) -> list[Table]:
-    """Return each metric's ratio to the baseline under each variant, the reference's below."""
-    compared = [entry for entry in entries if entry.against is not None]
-    rows: list[tuple[str, str]] = []
-    for policy in dict.fromkeys(entry.policy for entry in compared):
-        own = [entry for entry in compared if entry.policy == policy]
-        rows += [(policy, variant) for variant in dict.fromkeys(entry.variant for entry in own)]
-        if any(entry.reference_ratio is not None for entry in own):
-            rows.append((policy, _REFERENCE))
-    cells = {(entry.policy, entry.variant, entry.metric): bare_ratio(entry.against) for entry in compared}
-    cells |= {(entry.policy, _REFERENCE, entry.metric): _reference(entry) for entry in compared}
-    metrics = dict.fromkeys(
-        entry.metric for entry in compared if entry.against is not None and entry.against.ratio is not None
-    )
-    figures = [
-        TextColumn(heading=folded(metric), cells=[cells[policy, variant, metric] for policy, variant in rows])
-        for metric in metrics
-    ]
-    keys = [
-        TextColumn(heading="policy", cells=first_of_each(short_name(policy) for policy, _ in rows)),
-        TextColumn(heading="variant", cells=[variant for _, variant in rows]),
-    ]
-    title = (
-        f"{short_name(workload)}: ratios to {short_name(baseline)} under each variant; in brackets where the 95 % "
-        "interval holds 1"
-    )
-    return fitted(title, keys, figures)
 
 
 def _reference(entry: Compared) -> str:

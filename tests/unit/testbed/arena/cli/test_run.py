@@ -134,7 +134,7 @@ def test_variants_are_played_by_name_or_all(tmp_path, load, arena, run_json):
     both = run_json("--experiment", file, "--jobs", 1, "--results", folder)
     assert [run["variant"] for run in both["runs"]] == ["default"] * 2 + ["cpu=none"] * 2
     assert both["runs"][2:] == one["runs"]
-    assert "under each variant" in arena("compare", folder).stdout
+    assert "variant cpu=none" in arena("compare", folder).stdout
 
 
 @pytest.mark.parametrize(
