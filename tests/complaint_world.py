@@ -3,13 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from spark_scenes import QUIET, Notes, equal_delays, one_operator, physics_of
-
-from gesscale.loop import ControlLoop
-from gesscale.model.decision import Decision, Reason
-from gesscale.options import PolicyOptions
-from gesscale.policies import policy_named
-from testbed.simulator.faults import (
+from faulty_ports import (
     TIMEOUT_S,
     Fault,
     Faults,
@@ -19,6 +13,12 @@ from testbed.simulator.faults import (
     FaultyMetrics,
     LyingReports,
 )
+from spark_scenes import QUIET, Notes, equal_delays, one_operator, physics_of
+
+from gesscale.loop import ControlLoop
+from gesscale.model.decision import Decision, Reason
+from gesscale.options import PolicyOptions
+from gesscale.policies import policy_named
 from testbed.simulator.scene import Scene
 from testbed.simulator.simulation import assemble
 from testbed.simulator.spark.constants import SparkPhysics

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 from complaint_world import changes, lasting, reasons, replicas_at, run, under
+from faulty_ports import Fault
 
 from gesscale.loop import ControlLoop
 from gesscale.model.decision import Reason
@@ -12,7 +13,6 @@ from gesscale.model.observation import MissingReading, OperatorReading, Workflow
 from gesscale.model.workflow import BatchCap, Operator, Workflow
 from gesscale.monitor.window import summarise
 from gesscale.ports import MetricSource
-from testbed.simulator.faults import Fault
 from testbed.simulator.scene import NodeFailure
 
 BEGIN_S, END_S = 600.0, 1500.0

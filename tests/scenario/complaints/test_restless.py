@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 from complaint_world import changes, lasting, run, under
+from faulty_ports import Fault
 from spark_scenes import QUIET, drawn_delays
 from staircase import climb
 
 from gesscale.model.decision import Reason
-from testbed.simulator.faults import Fault
 
 
 def test_a_steady_load_comes_to_rest_although_each_change_costs() -> None:

@@ -3,9 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
+from faulty_ports import Fault, Faults, FaultWindow
+from long_run import long_run, long_run_scene
+
 from gesscale.model.decision import Reason
-from testbed.simulator.faults import Fault, Faults, FaultWindow
-from testbed.simulator.long_run import long_run, long_run_scene
 
 HOUR_S = 3600.0
 

@@ -2,11 +2,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from faulty_ports import Fault, Faults, FaultWindow, LyingReports
 from spark_scenes import QUIET, Notes, equal_delays, one_operator, physics_of, play, steady
 
 from gesscale.model.observation import NodeReading, OperatorReading
 from gesscale.options import PolicyOptions
-from testbed.simulator.faults import Fault, Faults, FaultWindow, LyingReports
 from testbed.simulator.monitor import CpuTrail, FixedLatencies, SimulatedMetrics
 from testbed.simulator.plant import Tally
 from testbed.simulator.scene import CpuAccount, MetricTraits, Scene, SimulatedNode
