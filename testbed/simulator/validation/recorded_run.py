@@ -1,9 +1,9 @@
-"""A live run of one operator, from its record: what was offered, what was ordered, what the batches took."""
+"""A live run of one operator from its record: what was offered, ordered, and what batches took; and it acted again."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +12,15 @@ from gesscale.analyze.evidence import warm
 from gesscale.errors import InputError
 from gesscale.model.decision import Change
 from gesscale.model.observation import Batch
-from gesscale.model.workflow import Operator
+from gesscale.model.workflow import Operator, Workflow
 from gesscale.monitor.record_files import read_recording, settings_file
 from gesscale.monitor.record_lines import LONGEST_RUN_S, LiveDecision
 from gesscale.monitor.screen import screen
 from gesscale.settings import load_settings
 from latency_map import LatencyMap, LatencyMapError, read_map
+from testbed.simulator.scene import Scene, SimulatedNode
+from testbed.simulator.spark.constants import SparkPhysics
+from testbed.simulator.spark.plant import SparkPlant
 from testbed.workloads.workload import Workload
 
 _STEP_S = 0.5
@@ -234,3 +237,44 @@ def offered_totals(batches: Sequence[Batch]) -> tuple[list[float], list[float]]:
 
 def _names(listed: object, otherwise: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in listed if isinstance(name, str)) if isinstance(listed, list) else otherwise
+
+
+_LOOK_S = 10.0
+
+
+def reenact(run: RecordedRun, physics: SparkPhysics, *, seed: int) -> tuple[Batch, ...]:
+    """Act a run again.
+
+    Parameters
+    ----------
+    run
+        What was offered and ordered.
+    physics
+        Of its query; the trigger interval is the run's.
+    seed
+        Of the plant's noise.
+
+    Returns
+    -------
+    tuple of Batch
+        Oldest first, until the recorded run ended.
+    """
+    name = run.operator.name
+    scene = Scene(
+        workflow=Workflow([run.operator]),
+        nodes={node: SimulatedNode(name=node) for node in run.delays.names},
+        delays=run.delays,
+        workloads={name: run.workload},
+        initial={name: run.initial},
+    )
+    plant = SparkPlant(scene, {name: replace(physics, trigger_s=run.trigger_s)}, seed=seed)
+    looks = np.arange(_LOOK_S, run.duration_s, _LOOK_S).tolist()
+    orders = {order.at_s: order.change for order in run.orders}
+    seen: dict[int, Batch] = {}
+    for at_s in sorted({*chain(looks, orders), run.duration_s}):
+        plant.advance(at_s)
+        seen.update({batch.batch_id: batch for batch in plant.batches(name)})
+        if at_s in orders:
+            there = plant.state().placements[name]
+            plant.order(name, tuple(sorted({*there, *orders[at_s].add} - {*orders[at_s].remove})))
+    return tuple(seen[number] for number in sorted(seen))

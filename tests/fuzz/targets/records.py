@@ -14,7 +14,7 @@ from gesscale.cli.replay import replay
 from gesscale.monitor.record_files import BATCHES, DECISIONS
 from testbed.arena.judging.summary import results_document
 from testbed.arena.runs.results import EXPERIMENT, LINES, open_results, read_results
-from testbed.simulator.validation.measured_batch import of_run
+from testbed.simulator.validation.batches import of_run
 from testbed.simulator.validation.recorded_run import read_run
 
 _RECORDS = TESTS / "data" / "records"

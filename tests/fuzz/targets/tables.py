@@ -8,7 +8,7 @@ from gesscale.cli.output import Output
 from latency_map.generate.places import great_circle_km, read_places
 from latency_map.measure.peers import read_peers
 from testbed.scoring.series import read_series, score_series
-from testbed.simulator.validation.measured_batch import read_readings
+from testbed.simulator.validation.batches import read_readings
 from testbed.workloads.user_csv import workload_from_csv
 
 

@@ -13,8 +13,7 @@ from gesscale.model.observation import Batch
 from gesscale.model.workflow import BatchCap, Operator
 from latency_map import LatencyMap
 from testbed.simulator.spark.constants import SparkPhysics
-from testbed.simulator.validation.recorded_run import RecordedOrder, RecordedRun
-from testbed.simulator.validation.reenactment import reenact
+from testbed.simulator.validation.recorded_run import RecordedOrder, RecordedRun, reenact
 
 RECORDS = Path(__file__).parents[4] / "data" / "records"
 FITTED_TO = ("warm-1", "warm-4", "warm-5")

@@ -8,10 +8,17 @@ from made_runs import KNOWN, READINGS, batch, delays, played_run, run_of
 from gesscale.errors import InputError
 from testbed.simulator.spark.batch import ExecutorSet
 from testbed.simulator.spark.constants import read_physics
-from testbed.simulator.validation.batch_times import Errors, batch_errors, predicted_s
+from testbed.simulator.validation.batches import (
+    Errors,
+    MeasuredBatch,
+    batch_errors,
+    of_batch,
+    of_run,
+    predicted_s,
+    read_readings,
+)
 from testbed.simulator.validation.comparison import parts_of_run
-from testbed.simulator.validation.fitting import FITTED, fit_constants, held_out_errors
-from testbed.simulator.validation.measured_batch import MeasuredBatch, of_batch, of_run, read_readings
+from testbed.simulator.validation.refit import FITTED, fit_constants, held_out_errors
 
 
 def test_errors_are_mean_and_greatest_of_their_size_and_their_mean() -> None:

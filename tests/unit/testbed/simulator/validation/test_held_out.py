@@ -10,9 +10,8 @@ from made_runs import FITTED_TO, RECORDS
 
 from testbed.simulator.spark.batch import run_batch
 from testbed.simulator.spark.constants import FOLDER, read_physics
-from testbed.simulator.validation.batch_times import batch_errors
+from testbed.simulator.validation.batches import batch_errors, of_batch, of_run
 from testbed.simulator.validation.comparison import act_again, between_runs, compare_run
-from testbed.simulator.validation.measured_batch import of_batch, of_run
 from testbed.simulator.validation.recorded_run import read_run
 from testbed.simulator.validation.refit import CALM_S
 from testbed.simulator.validation.refit import refit as fit_again

@@ -6,11 +6,10 @@ import pytest
 from made_runs import KNOWN, played_run
 
 from testbed.simulator.spark.constants import SparkPhysics
-from testbed.simulator.validation.batch_times import batch_errors
-from testbed.simulator.validation.measured_batch import of_run
-from testbed.simulator.validation.reenactment import reenact
+from testbed.simulator.validation.batches import batch_errors, of_run
+from testbed.simulator.validation.comparison import timeline_errors
+from testbed.simulator.validation.recorded_run import reenact
 from testbed.simulator.validation.refit import refit
-from testbed.simulator.validation.timelines import timeline_errors
 
 FORGOTTEN = replace(
     KNOWN,

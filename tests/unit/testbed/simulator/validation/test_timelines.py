@@ -2,15 +2,13 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from made_runs import OPERATOR, batch, run_of
 
 from gesscale.model.decision import Change
 from gesscale.model.observation import Batch
-from testbed.simulator.validation.comparison import FigureSpread, between_runs
+from testbed.simulator.validation.comparison import FigureSpread, between_runs, timeline_errors, timeline_of
 from testbed.simulator.validation.recorded_run import RecordedOrder, starts
-from testbed.simulator.validation.timelines import replicas, timeline_errors, timeline_of
 
 STEADY = [batch(number, 2.0 * number, backlog_rows=1000.0) for number in range(1, 121)]
 """Until 240 s: 100 rows every 2 s, each batch takes 1 s, 1000 rows wait."""
@@ -85,11 +83,6 @@ def test_a_replica_that_never_serves_is_left_out() -> None:
     assert list(starts([batch(1, 10.0), batch(2, 15.0)], [order], OPERATOR)) == []
     gone = [batch(1, 13.0, nodes=("n0", "n1")), batch(2, 15.0)]
     assert list(starts(gone, [order], OPERATOR)) == []
-
-
-def test_replicas_are_those_that_the_last_batch_named() -> None:
-    batches = [batch(1, 10.0), batch(2, 20.0, nodes=("n0", "n1"))]
-    assert replicas(batches, np.array([5.0, 19.9, 20.0, 30.0])).tolist() == [1, 1, 2, 2]
 
 
 def test_runs_are_compared_in_pairs_on_the_load_of_the_first() -> None:

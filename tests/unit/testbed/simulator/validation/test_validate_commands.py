@@ -77,14 +77,6 @@ def test_a_single_seed_says_nothing_of_chance(arena: Command) -> None:
     assert "Recorded runs from each other" not in out
 
 
-def test_a_picture_is_drawn(arena: Command, tmp_path: Path) -> None:
-    file = tmp_path / "runs.png"
-    code, _, err = arena("validate", "--run", RECORDS / "warm-2", "--seeds", 2, "--picture", file)
-    assert code == 0
-    assert file.read_bytes().startswith(b"\x89PNG")
-    assert "warm-2, recorded and simulated" in err
-
-
 def test_refit_writes_constants_that_validate_reads(arena: Command, tmp_path: Path, record: Path) -> None:
     file = tmp_path / "own.yaml"
     code, _, err = arena("refit", record, "--to", file, "--about", "Mine.")
@@ -138,8 +130,6 @@ def test_refit_of_the_bundled_records_is_the_bundled_file(arena: Command, tmp_pa
             "mop: expected one of group-by, local-",
         ),
         (["validate", "--run", RECORDS / "warm-2", "--run", RECORDS / "warm-2"], "got two of 'warm-2'"),
-        (["validate", "--run", RECORDS / "warm-2", "--picture", "a.gif"], "a.gif: expected a name that ends"),
-        (["validate", "--readings", READINGS, "--picture", "a.png"], "--picture: expected runs to draw"),
         (
             ["refit", RECORDS / "warm-2", "--to", "nowhere/own.yaml", "--about", "x"],
             "cannot be written there",
