@@ -47,10 +47,9 @@ from gesscale.policies.guarded import GuardedPolicy
 from gesscale.policies.registry import policy_named
 from latency_map import LatencyMap
 from testbed.scoring.sample import Completion, Sample
-from testbed.simulator.clock import SimulatedClock
 from testbed.simulator.plant import Plant
 from testbed.simulator.scene import Scene, SimulatedNode
-from testbed.simulator.simulation import assemble
+from testbed.simulator.simulation import SimulatedClock, assemble
 from testbed.simulator.spark.constants import read_physics
 from testbed.simulator.spark.plant import SparkPlant
 from testbed.workloads.workload import Workload

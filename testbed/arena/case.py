@@ -7,9 +7,8 @@ from typing import Annotated
 from pydantic import Field
 
 from gesscale.fields import LARGEST_EXACT
-from testbed.scoring.backlog import Backlog
-from testbed.scoring.replica_count import ReplicaCount
 from testbed.scoring.sample import Scores
+from testbed.scoring.workflow_totals import Backlog, ReplicaCount
 
 METRICS = (
     *(score.name for score in fields(Scores)),

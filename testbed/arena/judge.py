@@ -9,12 +9,11 @@ from gesscale.model.decision import Decision
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.policies.oracle import Inflow, inflow_of, inflow_rows_per_s
 from testbed.arena.worlds.scenes import World
-from testbed.scoring.backlog import Backlog, BacklogMeter
 from testbed.scoring.frontier import Frontier, frontier
 from testbed.scoring.recorder import SeriesRecorder
-from testbed.scoring.replica_count import ReplicaCount, ReplicaCounter
 from testbed.scoring.sample import Sample, Scores
 from testbed.scoring.scorer import Scorer, combine
+from testbed.scoring.workflow_totals import Backlog, BacklogMeter, ReplicaCount, ReplicaCounter
 from testbed.simulator.demand import BestPlacements
 from testbed.simulator.scene import Scene
 
@@ -25,7 +24,7 @@ def let_go(decisions: tuple[Decision, ...]) -> None:
 
 
 class Judge:
-    """Looks on at a run and scores it; a `testbed.simulator.observer.Observer`.
+    """Looks on at a run and scores it; a `testbed.simulator.plant.Observer`.
 
     Parameters
     ----------

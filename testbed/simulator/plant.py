@@ -1,12 +1,12 @@
-"""What every simulated engine can do; the loop's ports, the scores and the oracle are made from it."""
+"""The plant: what every engine of the simulator promises, and who looks on."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from gesscale.model.decision import Outcome
+from gesscale.model.decision import Decision, Outcome
 from gesscale.model.observation import Batch
 from gesscale.ports import ClusterState
-from testbed.scoring.sample import Completion
+from testbed.scoring.sample import Completion, Sample
 
 
 class Tally(NamedTuple):
@@ -96,4 +96,20 @@ class Plant(Reports, Protocol):
 
     def mst_rows_per_s(self, operator: str, placement: Sequence[str]) -> float:
         """Return the true MST of a placement: without noise, warm, by the delays of the map."""
+        ...
+
+
+class Observer(Protocol):
+    """Gets what happens; keeps what it needs."""
+
+    def sampled(self, operator: str, sample: Sample) -> None:
+        """Take an operator's sample."""
+        ...
+
+    def completed(self, completion: Completion) -> None:
+        """Take rows that reached a sink."""
+        ...
+
+    def decided(self, decisions: tuple[Decision, ...]) -> None:
+        """Take the decisions of a step."""
         ...

@@ -1,6 +1,8 @@
 """A policy under the loop, over a plant: the ports, the clock, and who looks on."""
 
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -8,13 +10,133 @@ from gesscale.knowledge.keeping import KnowledgeLimits
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.ports import Policy
-from testbed.simulator.clock import SimulatedClock
-from testbed.simulator.cluster import SimulatedCluster
+from testbed.scoring.sample import Sample
 from testbed.simulator.demand import BestPlacements, best_placements
-from testbed.simulator.monitor import FixedLatencies, SimulatedMetrics
-from testbed.simulator.observer import Observer
-from testbed.simulator.plant import Plant, Reports
+from testbed.simulator.monitor import FixedLatencies, SimulatedCluster, SimulatedMetrics
+from testbed.simulator.plant import Observer, Plant, Reports, Tally
 from testbed.simulator.scene import Scene
+
+_ROUNDING = 0.5
+"""Rows; an engine that counts in fractions never ends at a whole number exactly."""
+
+
+@dataclass(kw_only=True, eq=False)
+class SimulatedClock:
+    """The loop's port `gesscale.ports.Clock` over a plant; the run begins at 0.
+
+    Attributes
+    ----------
+    scene
+        What the plant was built from.
+    plant
+        Works while the loop waits.
+    cluster
+        Knows which changes were ordered.
+    metrics
+        Gets the counters of every sample.
+    best
+        Gives the demand, by operator.
+    observer
+        Gets the samples and the rows that reached a sink.
+    rng
+        Draws by how much a step is late.
+    """
+
+    scene: Scene
+    plant: Plant
+    cluster: SimulatedCluster
+    metrics: SimulatedMetrics
+    best: Mapping[str, BestPlacements]
+    observer: Observer
+    rng: np.random.Generator
+
+    def __post_init__(self) -> None:
+        self._now_s = 0.0
+        self._steps = 0
+        self._duration_s = self.scene.duration_s
+        self._sample_s = self.scene.sample_s
+        self._shares = {
+            name: tuple(self.scene.source_shares(name).items()) for name in self.scene.workflow.operators
+        }
+        self._loads = tuple(self.scene.workloads.items())
+        self._needed = {name: self.best[name].least for name in self._shares}
+        self._offered_rows = dict.fromkeys(self.scene.workloads, 0.0)
+        self._tallies: dict[str, Tally] = {}
+        self._tally()
+
+    def now_s(self) -> float:
+        """Return seconds since the measurement began."""
+        return self._now_s
+
+    def wait_until(self, at_s: float) -> bool:
+        """Let the plant work until an instant, or a little later where the scene says that steps are late.
+
+        Returns
+        -------
+        bool
+            False once the input has ended and every row is processed, or the time to drain is over.
+        """
+        until_s = at_s + self.scene.metrics.jitter_s * self.rng.random()
+        if self.cluster.has_orders:
+            self._tally()  # what was ordered counts from now on
+        sample_s = self._sample_s
+        while self._now_s < until_s and not self._is_over():
+            while self._steps * sample_s <= self._now_s:
+                self._steps += 1
+            self._advance(min(until_s, self._steps * sample_s))
+        return not self._is_over()
+
+    def _advance(self, until_s: float) -> None:
+        before, observer = self._tallies, self.observer
+        from_s, self._now_s = self._now_s, until_s
+        lasted_s = until_s - from_s
+        self.plant.advance(until_s)
+        self._tally()
+        fresh = self._fresh_rows(until_s)
+        has_orders = self.cluster.has_orders
+        for name, tally in before.items():
+            rows = 0.0
+            for source, share in self._shares[name]:
+                rows += share * fresh[source]
+            after = self._tallies[name]
+            sample = Sample(  # by position, in the order of its fields: there are very many
+                from_s,
+                self._needed[name](rows / lasted_s)[0],
+                tally.supply_replicas,
+                tally.serving_replicas,
+                (after.offered_rows - tally.offered_rows) / lasted_s,
+                (after.processed_rows - tally.processed_rows) / lasted_s,
+                self.cluster.take_orders(name) if has_orders else 0,
+            )
+            observer.sampled(name, sample)
+        for completion in self.plant.completions():
+            observer.completed(completion)
+
+    def _fresh_rows(self, until_s: float) -> dict[str, float]:
+        """Return what each source has offered since the last call."""
+        fresh = {}
+        for name, load in self._loads:
+            offered_rows = load.offered_rows(until_s)
+            fresh[name] = offered_rows - self._offered_rows[name]
+            self._offered_rows[name] = offered_rows
+        return fresh
+
+    def _tally(self) -> None:
+        self._tallies = {}
+        for name in self._shares:
+            self._tallies[name] = tally = self.plant.tally(name)
+            self.metrics.note(name, self._now_s, tally)
+
+    def _is_over(self) -> bool:
+        if self._now_s < self._duration_s:
+            return False
+        if self._now_s >= self._duration_s + self.scene.drain_limit_s:
+            return True
+        return all(
+            math.isclose(tally.processed_rows, tally.offered_rows, rel_tol=0.0, abs_tol=_ROUNDING)
+            for tally in self._tallies.values()
+        )
+
 
 __all__ = ["Observer", "assemble", "simulate"]
 

@@ -10,8 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.workloads.entry import Entry, WorkloadRequest
-from testbed.workloads.workload import Workload
+from testbed.workloads.workload import Entry, Workload, WorkloadRequest
 
 _DURATION_S = 21_600
 _T_S = np.arange(_DURATION_S)

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gesscale.errors import InputError
-from testbed.workloads.entry import Entry, WorkloadRequest
-from testbed.workloads.workload import Workload
+from testbed.workloads.workload import Entry, Workload, WorkloadRequest
 
 _MINUTES = 140
 _MOST = 2_500_000.0

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gesscale.errors import InputError
-from testbed.workloads.entry import Entry, WorkloadRequest
-from testbed.workloads.workload import Workload
+from testbed.workloads.workload import Entry, Workload, WorkloadRequest
 
 SPEED = 10.0
 """Seconds of New York in a second of the load (the paper, V-A)."""

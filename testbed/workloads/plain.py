@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from testbed.workloads.entry import Entry, WorkloadRequest
-from testbed.workloads.workload import Workload
+from testbed.workloads.workload import Entry, Workload, WorkloadRequest
 
 _SOURCE = "of this project"
 _PEAK = 1000.0

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from gesscale.errors import InputError
 from testbed.workloads import daedalus, kanis, new_york, numenta, plain, seep
-from testbed.workloads.entry import Entry, WorkloadRequest
 from testbed.workloads.user_csv import workload_from_csv
-from testbed.workloads.workload import Workload
+from testbed.workloads.workload import Entry, Workload, WorkloadRequest
 
 _SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
 

@@ -7,8 +7,7 @@ Where the thesis is silent: a load begins with a peak and lasts ten minutes; sho
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.workloads.entry import Entry, WorkloadRequest
-from testbed.workloads.workload import Workload
+from testbed.workloads.workload import Entry, Workload, WorkloadRequest
 
 _SECONDS = 600
 _BASE, _PEAK = 10.0, 20.0  # tuples/s

@@ -10,7 +10,7 @@ from spark_scenes import QUIET, equal_delays, one_operator, physics_of, steady
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
 from gesscale.kubernetes.placement.node_backoff import NodeBackoff
 from gesscale.kubernetes.placement.reservations import Reservations
-from testbed.simulator.cluster import SimulatedCluster
+from testbed.simulator.monitor import SimulatedCluster
 from testbed.simulator.spark.plant import SparkPlant
 
 

@@ -11,8 +11,8 @@ from testbed.arena.judging.prices import PRICES, Account
 from testbed.arena.judging.statistics import Interval, geometric_mean_of_ratios, mean_interval
 from testbed.arena.judging.summary import ResultGroup, group_results
 from testbed.arena.policies.oracle_names import FORESIGHT, IDEAL, KNOW_THE_LOAD
-from testbed.scoring.passage import OBJECTIVES
 from testbed.scoring.sample import LAG_ABOVE, LAG_AREA
+from testbed.scoring.scorer import OBJECTIVES
 
 _MINUTE_S = 60.0
 

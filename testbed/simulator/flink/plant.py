@@ -1,4 +1,4 @@
-"""A Flink job as a plant: continuous flow, bounded buffers between operators, and restarts at every change."""
+"""Streaming jobs on Flink: restarts, backpressure, and which replica does how much."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,10 +9,8 @@ from gesscale.model.decision import Change, Outcome, OutcomeStatus
 from gesscale.model.observation import Batch
 from gesscale.ports import ClusterState
 from testbed.scoring.sample import Completion
-from testbed.simulator.flink.physics import FlinkPhysics
-from testbed.simulator.flink.sharing import fair_share
-from testbed.simulator.flink.task import Task
-from testbed.simulator.flink.throughput import capacity, round_trips_ms
+from testbed.simulator.flink.physics import FlinkPhysics, capacity, round_trips_ms
+from testbed.simulator.flink.task import Task, fair_share
 from testbed.simulator.fog import Fog
 from testbed.simulator.plant import Efforts, Tally
 from testbed.simulator.scene import Scene

@@ -1,22 +1,133 @@
-"""One operator of a Flink job: where it is in its stream, how fast it is now, and what it reports."""
+"""The tasks of an operator on Flink: rates, noise, and their shares of what can be had."""
 
 import math
 import zlib
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from gesscale.model.observation import Batch
 from gesscale.model.workflow import Operator
-from testbed.simulator.flink.efforts import Tick, efforts
-from testbed.simulator.flink.noise import Noise
-from testbed.simulator.flink.physics import FlinkPhysics
-from testbed.simulator.flink.throughput import Capacity, capacity, round_trips_ms
+from testbed.simulator.flink.physics import Capacity, FlinkPhysics, capacity, round_trips_ms
 from testbed.simulator.fog import Fog
-from testbed.simulator.plant import Efforts, Tally
+from testbed.simulator.plant import NO_EFFORT, Effort, Efforts, Tally
 from testbed.simulator.stream import Stream, Topic
+
+
+class Tick(NamedTuple):
+    """A tick that is over.
+
+    Attributes
+    ----------
+    number
+        That of the batch by which it is reported.
+    nodes
+        Those of the replicas, in the order in which key groups are dealt.
+    capacity, speed
+        Theirs, and how fast they were against it.
+    rows
+        How many they processed together.
+    busy_s
+        For how long they worked on these or waited for one another.
+    """
+
+    number: int
+    nodes: tuple[str, ...]
+    capacity: Capacity
+    speed: float
+    rows: float
+    busy_s: float
+
+
+def efforts(ticks: Iterable[Tick], batches: Iterable[Batch]) -> Mapping[str, Effort]:
+    """Return what each replica did in some ticks together, by node: its keys' rows, and the time that these take.
+
+    Parameters
+    ----------
+    ticks
+        All that are known.
+    batches
+        Which ones, by their numbers.
+    """
+    wanted = {batch.batch_id for batch in batches}
+    found: dict[str, Effort] = {}
+    for tick in (each for each in ticks if each.number in wanted):
+        shares, per_row_s = tick.capacity.shares, tick.capacity.replica_work_s_per_row
+        for node, share, row_s in zip(tick.nodes, shares, per_row_s, strict=True):
+            work_s = min(tick.rows * row_s / tick.speed, tick.busy_s)
+            sofar = found.get(node, NO_EFFORT)
+            found[node] = Effort(
+                sofar.rows + tick.rows * share,
+                sofar.work_s + work_s,
+                sofar.waiting_s + tick.busy_s - work_s,
+            )
+    return found
+
+
+_BLOCK = 512
+
+
+class Noise:
+    """Factors with mean 1; their logarithm is an autoregressive process of order 1.
+
+    Parameters
+    ----------
+    deviation
+        Standard deviation of the logarithm.
+    memory_s
+        Time after which the correlation has fallen to 1/e, seconds.
+    tick_s
+        Time between two factors, seconds.
+    rng
+        Where the draws come from; they are taken in blocks.
+    """
+
+    def __init__(self, deviation: float, memory_s: float, tick_s: float, rng: np.random.Generator) -> None:
+        self._keeps = math.exp(-tick_s / memory_s)
+        self._step = deviation * math.sqrt(1 - self._keeps**2)
+        self._mean = -(deviation**2) / 2
+        self._rng = rng
+        self._draws: list[float] = []
+        self._value = deviation * float(rng.standard_normal())
+
+    def next_factor(self) -> float:
+        """Return the next factor."""
+        if self._step == 0.0:
+            return 1.0
+        if not self._draws:
+            self._draws = self._rng.standard_normal(_BLOCK).tolist()
+        self._value = self._keeps * self._value + self._step * self._draws.pop()
+        return math.exp(self._mean + self._value)
+
+
+def fair_share(room: float, claims: Iterable[float]) -> float:
+    """Return the share of a room for one operator. Each other operator gets an equal share, or less if it claims less.
+
+    Parameters
+    ----------
+    room
+        How much there is, >= 0.
+    claims
+        What each of the others could fill.
+
+    Returns
+    -------
+    float
+        Its max-min fair share: what others leave of theirs is shared among the rest.
+
+    Examples
+    --------
+    >>> fair_share(12, []), fair_share(12, [100]), fair_share(12, [1]), fair_share(12, [1, 100])
+    (12, 6.0, 11, 5.5)
+    """
+    others = sorted(claims)
+    for sharing, claim in zip(range(len(others) + 1, 1, -1), others, strict=True):
+        room -= min(claim, room / sharing)
+    return room
+
 
 _SHORTEST_S = 0.001  # what an idle tick reports as busy: Monitor counts in milliseconds
 _COLD_SPANS = 8.0  # after so many warm-up times nothing is left of the cold start

@@ -1,4 +1,4 @@
-"""One operator on Spark: a query that runs batch after batch on the executors that it has."""
+"""A streaming query: its triggers, batches and idle times."""
 
 import math
 from collections import deque
@@ -12,15 +12,46 @@ from gesscale.model.observation import Batch
 from gesscale.model.workflow import Operator
 from testbed.simulator.fog import Fog
 from testbed.simulator.plant import Efforts, Tally
-from testbed.simulator.spark.account import Account
-from testbed.simulator.spark.batch import BatchTimeline, run_batch
+from testbed.simulator.spark.batch import BatchTimeline, factors, run_batch, timeline_after_loss
 from testbed.simulator.spark.constants import SparkPhysics
-from testbed.simulator.spark.efforts import Done, efforts
-from testbed.simulator.spark.idling import IdleReports
-from testbed.simulator.spark.loss import timeline_after_loss
-from testbed.simulator.spark.noise import factors
+from testbed.simulator.spark.efforts import Account, Done, efforts
 from testbed.simulator.spark.replica_pool import MembershipPeriod, ReplicaPool
 from testbed.simulator.stream import Stream
+
+REPORT_S = 10.0
+"""Spark's ``spark.sql.streaming.noDataProgressEventInterval``: an idle query says so this often at most."""
+
+_RUNS_KEPT = 32
+
+
+class IdleReports:
+    """The reports of the last spells of idling.
+
+    Parameters
+    ----------
+    trigger_s
+        How often the query looks for rows.
+    """
+
+    def __init__(self, trigger_s: float) -> None:
+        self._step_s = trigger_s * max(1, math.ceil(REPORT_S / trigger_s - 1e-9))
+        self._runs: deque[list[float]] = deque(maxlen=_RUNS_KEPT)
+
+    def note(self, at_s: float) -> None:
+        """Note that it found no rows. The first time after a batch is reported at once."""
+        if self._runs and at_s - self._runs[-1][1] <= self._step_s * 1.001:
+            self._runs[-1][1] = at_s
+        else:
+            self._runs.append([at_s, at_s])
+
+    def last_s(self, by_s: float) -> float | None:
+        """Return when it last reported so up to an instant; None where it did not."""
+        for first_s, last_s in reversed(self._runs):
+            if first_s <= by_s:
+                steps = math.floor((min(by_s, last_s) - first_s) / self._step_s + 1e-9)
+                return first_s + steps * self._step_s
+        return None
+
 
 BATCHES_KEPT = 512
 """At least so many, and less than twice as many."""

@@ -2,8 +2,8 @@
 
 import pytest
 
-from testbed.scoring.backlog import BacklogMeter
 from testbed.scoring.sample import Sample
+from testbed.scoring.workflow_totals import BacklogMeter
 
 
 def sample(t_s, offered, processed):

@@ -3,8 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.scoring.lag_curve import LagCurve
-from testbed.scoring.latency_histogram import LatencyHistogram
+from testbed.scoring.latency import LagCurve, LatencyHistogram
 from testbed.scoring.sample import LAG_ABOVE, LAG_AREA, Completion, Sample, Scores
 from testbed.scoring.scorer import Scorer
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from testbed.scoring.replica_count import ReplicaCount, ReplicaCounter
 from testbed.scoring.sample import Sample
+from testbed.scoring.workflow_totals import ReplicaCount, ReplicaCounter
 
 
 def taken(*samples: tuple[float, str, int, int], measured_s: float = 100.0) -> ReplicaCount:

@@ -8,10 +8,9 @@ from spark_scenes import QUIET, drawn_delays, equal_delays, nodes
 
 from testbed.simulator.fog import Fog
 from testbed.simulator.scene import LinkSlowdown, SimulatedNode
-from testbed.simulator.spark.batch import ExecutorSet, mean_batch_s, run_batch
+from testbed.simulator.spark.batch import ExecutorSet, mean_batch_s, run_batch, timeline_after_loss
 from testbed.simulator.spark.constants import read_physics
 from testbed.simulator.spark.efforts import efforts
-from testbed.simulator.spark.loss import timeline_after_loss
 
 READINGS = Path(__file__).parents[3] / "data" / "spark_saturation_readings.csv"
 

@@ -13,10 +13,9 @@ from spark_scenes import QUIET, chain, drawn_delays, equal_delays, one_operator,
 from testbed.simulator.fog import Fog
 from testbed.simulator.plant import Effort
 from testbed.simulator.scene import NodeFailure, SimulatedNode
-from testbed.simulator.spark.batch import ExecutorSet, run_batch
+from testbed.simulator.spark.batch import ExecutorSet, run_batch, timeline_after_loss
 from testbed.simulator.spark.constants import SparkPhysics, read_physics
 from testbed.simulator.spark.efforts import efforts
-from testbed.simulator.spark.loss import timeline_after_loss
 from testbed.simulator.spark.plant import SparkPlant
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from testbed.workloads.grid import rates_on_grid
+from testbed.workloads.user_csv import rates_on_grid
 
 
 def test_steps_within_a_piece_keep_its_rate_to_the_last_bit():

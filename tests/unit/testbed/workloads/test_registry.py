@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from gesscale.errors import InputError
-from testbed.workloads.entry import WorkloadRequest
 from testbed.workloads.names import NAMES
 from testbed.workloads.registry import entries, workload_named, workload_names
+from testbed.workloads.workload import WorkloadRequest
 
 PAGE = Path(__file__).parents[4] / "docs" / "reference" / "workloads.md"
 WINDOWS = [f"{entry.name}:any" for entry in entries() if "`any`" in entry.parameter]

@@ -13,7 +13,7 @@ from thoroughness import examples
 
 from gesscale.errors import ClusterError
 from gesscale.model.workflow import Operator, Workflow
-from testbed.simulator.flink.sharing import fair_share
+from testbed.simulator.flink.task import fair_share
 from testbed.simulator.scene import NodeFailure
 
 NOISY = replace(

@@ -6,8 +6,8 @@ import pytest
 from flink_scenes import NODES, PLAIN, alone, chain, plant
 from simulated_orders import order
 
+from testbed.simulator.flink.physics import key_shares
 from testbed.simulator.flink.plant import FlinkPlant
-from testbed.simulator.flink.throughput import key_shares
 from testbed.simulator.plant import Effort
 from testbed.simulator.scene import NodeFailure, SimulatedNode
 

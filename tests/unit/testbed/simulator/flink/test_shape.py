@@ -7,8 +7,7 @@ from itertools import pairwise
 import pytest
 
 from perfmodel import Conditions, GesscaleLaw, Reading
-from testbed.simulator.flink.physics import FlinkPhysics, read_physics
-from testbed.simulator.flink.throughput import capacity
+from testbed.simulator.flink.physics import FlinkPhysics, capacity, read_physics
 
 GRID = [(n, float(nd_ms)) for n in range(1, 9) for nd_ms in (0, 50, 100, 150, 200, 250, 300)]
 

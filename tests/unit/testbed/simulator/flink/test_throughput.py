@@ -4,8 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from testbed.simulator.flink.physics import FlinkPhysics, read_physics
-from testbed.simulator.flink.throughput import capacity, circling_rate, key_shares, round_trips_ms
+from testbed.simulator.flink.physics import (
+    FlinkPhysics,
+    capacity,
+    circling_rate,
+    key_shares,
+    read_physics,
+    round_trips_ms,
+)
 
 PLAIN = FlinkPhysics(service_s=0.01, row_bytes=16_384)
 """Two rows a buffer."""
