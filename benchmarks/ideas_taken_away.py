@@ -31,11 +31,10 @@ from gesscale.policies.gesscale2.analysis.placements import Placements, placemen
 from gesscale.policies.gesscale2.analysis.scenarios import LEAST_BUCKETS, Scenarios, scenarios
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import read_experiment
-from testbed.arena.judging.prices import PRICES
+from testbed.arena.names import FORESIGHT, IDEAL, PRICES
 from testbed.arena.playing import play
-from testbed.arena.policies import foresight
+from testbed.arena.policies import catalogue
 from testbed.arena.policies.fluid_plan import Fluid
-from testbed.arena.policies.oracle_names import FORESIGHT, IDEAL
 
 EXPERIMENT = "league"
 FIRST_SEED = 100
@@ -49,7 +48,7 @@ _courses, _choose, _cost, _billed, _fluid = (
     placements,
     change_cost,
     bills,
-    foresight.fluid_of,
+    catalogue.fluid_of,
 )
 
 
@@ -135,8 +134,8 @@ IDEAS: Mapping[str, Idea | None] = {
     "a change is taken to cost 8 s": Idea(policy, "change_cost", _assumed_cost),
     "drawn nodes": Idea(policy, "placements", _drawn_nodes),
     "no moves": Idea(policy, "placements", _no_moves),
-    FORESIGHT: Idea(foresight, "fluid_of", foresight.fluid_of, FORESIGHT),
-    "foresight that pays for changes": Idea(foresight, "fluid_of", _charged, FORESIGHT),
+    FORESIGHT: Idea(catalogue, "fluid_of", catalogue.fluid_of, FORESIGHT),
+    "foresight that pays for changes": Idea(catalogue, "fluid_of", _charged, FORESIGHT),
 }
 
 

@@ -30,8 +30,8 @@ from gesscale.policies.gesscale2.analysis.demand import Forecast
 from gesscale.policies.gesscale2.analysis.scenarios import Array, Scenarios, scenarios
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import read_experiment
+from testbed.arena.names import FORESIGHT, IDEAL
 from testbed.arena.policies.oracle import Inflow, inflow_of, inflow_rows_per_s
-from testbed.arena.policies.oracle_names import FORESIGHT, IDEAL
 from testbed.arena.worlds.scenes import world_of
 
 BUCKET_S = 60.0

@@ -21,8 +21,8 @@ from typing import Any
 
 from testbed.arena.case import CaseResult
 from testbed.arena.experiments.experiment import Experiment, read_experiment
-from testbed.arena.judging.prices import PRICES
 from testbed.arena.judging.standings import standings
+from testbed.arena.names import PRICES
 from testbed.arena.playing import check_experiment, play
 from testbed.arena.policies.catalogue import IDEAL
 from testbed.arena.runs.results import open_results

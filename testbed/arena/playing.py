@@ -1,6 +1,9 @@
 """Playing one case: a policy in its world, under a referee, and what came of it."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from functools import lru_cache
 
 from gesscale.errors import InputError
 from gesscale.model.decision import Decision
@@ -8,12 +11,170 @@ from gesscale.policies.registry import own_card
 from gesscale.words import place_of
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
-from testbed.arena.judge import Judge, let_go, result_of
 from testbed.arena.policies.catalogue import build_policy, check_policy
+from testbed.arena.policies.oracle import Inflow, inflow_of, inflow_rows_per_s
 from testbed.arena.policies.policy_guard import PolicyGuard, RunLost, alarm_set
+from testbed.arena.worlds.fog_nodes import seed_of
 from testbed.arena.worlds.scenes import World, overload, world_of
-from testbed.arena.worlds.streams import seed_of
+from testbed.scoring.frontier import Frontier, frontier
+from testbed.scoring.recorder import SeriesRecorder
+from testbed.scoring.sample import Sample, Scores
+from testbed.scoring.scorer import Scorer, combine
+from testbed.scoring.workflow_totals import Backlog, BacklogMeter, ReplicaCount, ReplicaCounter
+from testbed.simulator.demand import BestPlacements
+from testbed.simulator.scene import Scene
 from testbed.simulator.simulation import simulate
+
+
+def let_go(decisions: tuple[Decision, ...]) -> None:
+    """Keep nothing: what came of decisions is seen in the samples."""
+    del decisions
+
+
+class Judge:
+    """Looks on at a run and scores it; a `testbed.simulator.plant.Observer`.
+
+    Parameters
+    ----------
+    scene
+        What is simulated.
+    slo_s
+        The latency of a row that is still good.
+    restart_is_supply
+        Whether replicas count as supply while they are restarted.
+    with_series
+        Whether the course is kept; of several operators, that of the first.
+    decided
+        Told the decisions of each step, for who keeps them.
+
+    Attributes
+    ----------
+    completed
+        Takes rows that reached a sink.
+    """
+
+    def __init__(
+        self,
+        scene: Scene,
+        slo_s: float,
+        *,
+        restart_is_supply: bool,
+        with_series: bool = False,
+        decided: Callable[[tuple[Decision, ...]], None] = let_go,
+    ) -> None:
+        self.decided = decided
+        operators = scene.workflow.operators
+        self._scorers = {
+            name: Scorer(scene.duration_s, slo_s, restart_is_supply=restart_is_supply) for name in operators
+        }
+        # Completions are rows at any sink of the workflow; one scorer takes them all.
+        self.completed = next(
+            scorer.completed for name, scorer in self._scorers.items() if not scene.workflow.downstream(name)
+        )
+        self._headcount = ReplicaCounter(scene.duration_s)
+        self._backlog = BacklogMeter(scene.duration_s)
+        self._shown = next(iter(operators))
+        self._recorder = SeriesRecorder(scene.duration_s) if with_series else None
+
+    def sampled(self, operator: str, sample: Sample) -> None:
+        """Score an operator's sample."""
+        self._scorers[operator].sampled(sample)
+        self._headcount.sampled(operator, sample)
+        self._backlog.sampled(operator, sample)
+        if self._recorder is not None and operator == self._shown:
+            self._recorder.sampled(sample)
+
+    def scores(self, ended_at_s: float) -> Mapping[str, Scores]:
+        """Return the scores of each operator of a run that ended."""
+        drained = {name: scorer.scores(ended_at_s).drained for name, scorer in self._scorers.items()}
+        return {
+            name: scorer.scores(ended_at_s, rows_left=not all(drained.values()))
+            for name, scorer in self._scorers.items()
+        }
+
+    def replica_count(self) -> ReplicaCount:
+        """Return the replicas of all operators together."""
+        return self._headcount.replica_count()
+
+    def backlog(self) -> Backlog:
+        """Return the rows that waited before all operators together."""
+        return self._backlog.backlog()
+
+    def series(self) -> Mapping[str, tuple[float | None, ...]]:
+        """Return the course of the run; empty where it was not to be kept."""
+        return {} if self._recorder is None else self._recorder.series()
+
+
+def result_of(case: Case, world: World, judge: Judge, ended_at_s: float) -> CaseResult:
+    """Return every metric of a run that ended, and its course where the judge has kept it.
+
+    Parameters
+    ----------
+    case
+        Which run.
+    world
+        In which it was played.
+    judge
+        Has seen all of it.
+    ended_at_s
+        When all rows were processed, or the run was given up, seconds since its beginning.
+    """
+    scores, series = judge.scores(ended_at_s), judge.series()
+    return CaseResult(
+        case=case,
+        metrics={
+            **asdict(combine(scores)),
+            **asdict(judge.replica_count()),
+            **asdict(judge.backlog()),
+            **_frontier_metrics(world, scores),
+        },
+        series=series,
+        frontier=_frontier_curve(world, scores) if series else (),
+    )
+
+
+def _frontier_metrics(world: World, scores: Mapping[str, Scores]) -> dict[str, float | None]:
+    """Return the least cost without under-providing at the same numbers of changes, and the distance to it."""
+    least = sum(
+        _frontier_of(world, name, scored).cost(scored.reconfigurations) for name, scored in scores.items()
+    )
+    cost = sum(scored.cost for scored in scores.values())
+    return {"frontier_cost": least, "above_frontier_pct": 100 * (cost / least - 1) if least > 0 else None}
+
+
+def _frontier_curve(world: World, scores: Mapping[str, Scores]) -> tuple[float, ...]:
+    """Return the least cost with 0, 1, 2 ... changes up to the run's own number; empty with several operators."""
+    if len(scores) != 1:
+        return ()
+    ((name, scored),) = scores.items()
+    found = _frontier_of(world, name, scored)
+    most = min(found.most_reconfigurations, found.enough_reconfigurations)
+    return tuple(found.cost(changes) for changes in range(most + 1))
+
+
+def _frontier_of(world: World, operator: str, scored: Scores) -> Frontier:
+    demand, change_takes_s = _demand(world, operator), world.changes[operator].takes_s
+    return _frontier(demand, world.scene.sample_s, change_takes_s, scored.reconfigurations)
+
+
+def _demand(world: World, operator: str) -> tuple[int, ...]:
+    """Return the replicas that each sample of the measurement needs."""
+    scene = world.scene
+    return _demand_of(inflow_of(scene, operator), world.best[operator], scene.duration_s, scene.sample_s)
+
+
+@lru_cache(maxsize=16)  # policies of one world share it
+def _demand_of(inflow: Inflow, best: BestPlacements, duration_s: float, sample_s: float) -> tuple[int, ...]:
+    samples = math.ceil(duration_s / sample_s - 1e-9)
+    return tuple(
+        best.least(inflow_rows_per_s(inflow, index * sample_s, sample_s))[0] for index in range(samples)
+    )
+
+
+@lru_cache(maxsize=16)
+def _frontier(demand: tuple[int, ...], step_s: float, change_takes_s: float, changes: int) -> Frontier:
+    return frontier(demand, step_s, change_takes_s, changes)
+
 
 _SEED_OF_POLICIES = 2**32
 """Seeds of policies are below; settings take any whole number, and JSON keeps it."""

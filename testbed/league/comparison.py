@@ -7,9 +7,9 @@ from statistics import fmean
 
 from testbed.arena.case import CaseResult
 from testbed.arena.experiments.experiment import Experiment
+from testbed.arena.judging.comparing import ResultGroup, group_results
 from testbed.arena.judging.standings import Bills
 from testbed.arena.judging.statistics import Interval, compare, mean_interval
-from testbed.arena.judging.summary import ResultGroup, group_results
 
 BILL = "bill"
 FIGURES = (BILL, "replica_min", "late_min", "replicas", "backlog_rows")

@@ -14,7 +14,7 @@ from gesscale.model.document import as_document
 from testbed.arena.case import CaseResult
 from testbed.arena.cli.tables import TextColumn, fitted, on_one_line, short_name
 from testbed.arena.experiments.experiment import Experiment
-from testbed.arena.judging.summary import records
+from testbed.arena.judging.comparing import records
 from testbed.arena.report.formatting import counted, figure
 from testbed.league.comparison import (
     BILL_PARTS,

@@ -13,7 +13,7 @@ from gesscale.errors import ClusterError
 from gesscale.model.decision import Reason
 from gesscale.model.observation import Batch
 from testbed.arena.case import Case, CaseResult
-from testbed.arena.judge import Judge, result_of
+from testbed.arena.playing import Judge, result_of
 from testbed.arena.worlds.scenes import World
 from testbed.live.record import Record
 from testbed.scoring.sample import Completion, Sample

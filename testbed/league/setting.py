@@ -13,7 +13,7 @@ from gesscale.errors import InputError
 from gesscale.policies import policy_names
 from gesscale.settings import Settings
 from testbed.arena.experiments.experiment import Experiment, experiment_of
-from testbed.arena.policies.oracle_names import KNOW_THE_LOAD
+from testbed.arena.names import KNOW_THE_LOAD
 from testbed.cluster.topology import Topology
 from testbed.demo.playing import play_day
 from testbed.demo.taxi import prepare_rides

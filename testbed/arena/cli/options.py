@@ -13,7 +13,7 @@ import typer
 from gesscale.cli.completion import beginning, installed_policies
 from gesscale.errors import InputError
 from gesscale.fields import parse_duration_s
-from testbed.arena.policies.oracle_names import ORACLES
+from testbed.arena.names import ORACLES
 from testbed.workloads.names import NAMES
 
 ResultsFolderArgument = Annotated[

@@ -12,8 +12,7 @@ from gesscale.cli.output import Output, OutputOption, emit, stderr_console, tabl
 from gesscale.errors import InputError
 from gesscale.words import suggestion
 from testbed.arena.cli.options import ResultsFolderArgument, duration_s, files_placed
-from testbed.arena.judging.prices import PRICES, Account
-from testbed.arena.policies.oracle_names import IDEAL
+from testbed.arena.names import IDEAL, PRICES, Account
 from testbed.scoring.series import Until
 
 if TYPE_CHECKING:

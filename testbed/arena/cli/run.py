@@ -22,7 +22,7 @@ from testbed.arena.cli.options import (
     complete_workload,
     files_placed,
 )
-from testbed.arena.engine import Engine
+from testbed.arena.names import Engine
 
 if TYPE_CHECKING:
     from testbed.arena.case import Case, CaseResult
@@ -95,7 +95,7 @@ def run(
     Exit 1: a policy lost all its runs, or the arena lost one.
     """
     from testbed.arena.cli.tables import note_lost, summary_tables
-    from testbed.arena.judging.summary import results_document
+    from testbed.arena.judging.comparing import results_document
     from testbed.arena.playing import check_experiment
     from testbed.arena.runs.results import open_results
     from testbed.arena.runs.running import ARENA_FAULT

@@ -11,10 +11,9 @@ from rich.table import Table
 from gesscale.cli.output import room, stderr_console, table
 from testbed.arena.case import CaseResult
 from testbed.arena.experiments.experiment import Experiment
-from testbed.arena.judging.comparing import Compared, choose_metrics
+from testbed.arena.judging.comparing import Compared, choose_metrics, group_results
 from testbed.arena.judging.standings import Standing
 from testbed.arena.judging.statistics import Comparison, Interval
-from testbed.arena.judging.summary import group_results
 from testbed.arena.report.formatting import figure, span
 
 _FRAME = 3

@@ -13,7 +13,6 @@ from gesscale.words import place_of
 from latency_map.errors import LatencyMapError, glimpse
 from latency_map.formats.yaml_text import read_yaml
 from testbed.arena.case import Case
-from testbed.arena.engine import Engine
 from testbed.arena.experiments.sections import (
     FaultsSection,
     MetricsSection,
@@ -23,8 +22,10 @@ from testbed.arena.experiments.sections import (
     ReferenceSection,
     RulesSection,
     Section,
+    VariantsSection,
+    distinct,
 )
-from testbed.arena.experiments.variants import VariantsSection, distinct
+from testbed.arena.names import Engine
 
 BUNDLED = Path(__file__).parent
 MAX_SEEDS = 100_000

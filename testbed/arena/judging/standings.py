@@ -7,10 +7,9 @@ from gesscale.errors import InputError
 from gesscale.words import suggestion
 from testbed.arena.case import CaseResult
 from testbed.arena.experiments.experiment import Experiment
-from testbed.arena.judging.prices import PRICES, Account
+from testbed.arena.judging.comparing import ResultGroup, group_results
 from testbed.arena.judging.statistics import Interval, geometric_mean_of_ratios, mean_interval
-from testbed.arena.judging.summary import ResultGroup, group_results
-from testbed.arena.policies.oracle_names import FORESIGHT, IDEAL, KNOW_THE_LOAD
+from testbed.arena.names import FORESIGHT, IDEAL, KNOW_THE_LOAD, PRICES, Account
 from testbed.scoring.sample import LAG_ABOVE, LAG_AREA
 from testbed.scoring.scorer import OBJECTIVES
 

@@ -9,7 +9,7 @@ from gesscale.errors import InputError
 from gesscale.service.recorded import write_page
 from testbed.arena.case import Case, CaseResult, case_name
 from testbed.arena.experiments.experiment import Experiment
-from testbed.arena.policies.oracle_names import KNOW_THE_LOAD
+from testbed.arena.names import KNOW_THE_LOAD
 from testbed.arena.report.formatting import course_title, short_names
 from testbed.arena.runs.course import check_same, write_course
 

@@ -10,8 +10,8 @@ from pydantic import TypeAdapter
 from latency_map.formats.yaml_text import read_yaml
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
+from testbed.arena.judging.comparing import ResultGroup, group_results
 from testbed.arena.judging.statistics import Interval, compare
-from testbed.arena.judging.summary import ResultGroup, group_results
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ class Outcomes:
 
     def courses(self, workload: str) -> Mapping[str, CaseResult]:
         """Return for each policy its first run on a workload whose course was kept."""
-        found = {}
+        found: dict[str, CaseResult] = {}
         for policy in self.policies:
             for result in self.of(workload, policy).results:
                 if result.series.get("t_s"):

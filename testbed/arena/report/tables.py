@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from testbed.arena.judging.statistics import Interval
-from testbed.arena.policies.oracle_names import ORACLES
+from testbed.arena.names import ORACLES
 from testbed.arena.report.formatting import NOTHING, as_given, counted, figure, span
 from testbed.arena.report.outcomes import MEASURES, PROVISIONING, Measure, Outcomes
 

@@ -11,8 +11,8 @@ from gesscale.policies import policy_names
 from latency_map import write_csv
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
+from testbed.arena.names import KNOW_THE_LOAD
 from testbed.arena.playing import play
-from testbed.arena.policies.oracle_names import KNOW_THE_LOAD
 from testbed.arena.worlds.scenes import world_of
 from testbed.live.record import Record, write_records
 from testbed.simulator.scene import Scene

@@ -10,10 +10,12 @@ series.parquet    the course of the first seed's runs, likewise
 import fcntl
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from io import FileIO
 from pathlib import Path
-from typing import Self
+from types import ModuleType
+from typing import Any, Self
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -21,9 +23,8 @@ from gesscale.api_version import API_VERSION
 from gesscale.errors import InputError
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment, experiment_of
-from testbed.arena.judging.summary import results_document
+from testbed.arena.judging.comparing import records, results_document
 from testbed.arena.runs.running import ARENA_FAULT
-from testbed.arena.runs.tabular import write_parquet
 from testbed.results_folder import check_ours
 
 EXPERIMENT, LINES, DOCUMENT = "experiment.json", "results.jsonl", "results.json"
@@ -256,3 +257,44 @@ def _write_whole(path: Path, content: bytes) -> None:
     draft = path.with_suffix(".tmp")
     draft.write_bytes(content)
     draft.replace(path)
+
+
+def write_parquet(results: Sequence[CaseResult], runs_file: Path, series_file: Path) -> bool:
+    """Write one row for each run, and one for each sample of the series that were kept.
+
+    Parameters
+    ----------
+    results
+        Of one experiment.
+    runs_file
+        Columns: as `testbed.arena.judging.comparing.records`.
+    series_file
+        Columns: policy, workload, variant, seed, and those of the series. Not written where no series was kept.
+
+    Returns
+    -------
+    bool
+        False where nothing was written because pyarrow is not installed.
+    """
+    if find_spec("pyarrow") is None:
+        return False
+    import pyarrow
+    from pyarrow import parquet
+
+    parquet.write_table(pyarrow.Table.from_pylist(records(results)), runs_file)
+    courses = [_course(pyarrow, result) for result in results if result.series]
+    if courses:
+        parquet.write_table(pyarrow.concat_tables(courses, promote_options="permissive"), series_file)
+    return True
+
+
+def _course(pyarrow: ModuleType, result: CaseResult) -> Any:
+    """Return the series of a run as a table, the case repeated in each row."""
+    length = len(next(iter(result.series.values())))
+    case = {
+        "policy": [result.case.policy] * length,
+        "workload": [result.case.workload] * length,
+        "variant": [result.case.variant] * length,
+        "seed": [result.case.seed] * length,
+    }
+    return pyarrow.table({**case, **result.series})

@@ -1,8 +1,9 @@
-"""The nodes of an experiment: of a topology, of a latency map, or drawn."""
+"""The nodes of a case and the delays between them, each from a stream of randomness of its own."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from zlib import crc32
 
 import numpy as np
 
@@ -12,9 +13,19 @@ from latency_map.delays import Delays
 from latency_map.generate.survey import Flaws, generate, node_names
 from latency_map.generate.topologies import Clusters, Span, clustered, star
 from testbed.arena.experiments.sections import GeneratedMap, MapKind, NodesSection
-from testbed.arena.worlds.streams import stream
 from testbed.cluster.topology import read_topology
 from testbed.simulator.scene import SimulatedNode
+
+
+def stream(seed: int, purpose: str) -> np.random.SeedSequence:
+    """Return the randomness of a purpose, independent of every other one of the same seed."""
+    return np.random.SeedSequence([seed, crc32(purpose.encode())])
+
+
+def seed_of(seed: int, purpose: str) -> int:
+    """Return the same as a whole number, for who asks for a seed."""
+    return int(stream(seed, purpose).generate_state(1, np.uint64)[0])
+
 
 _SITE_MS = 10.0
 """Round trip within a site of a clustered map, at most."""

@@ -5,8 +5,13 @@ import pytest
 
 from gesscale.errors import InputError
 from testbed.arena.case import CaseResult
-from testbed.arena.judging.comparing import choose_baseline, choose_metrics, compare_results
-from testbed.arena.judging.summary import group_results, results_document
+from testbed.arena.judging.comparing import (
+    choose_baseline,
+    choose_metrics,
+    compare_results,
+    group_results,
+    results_document,
+)
 
 REFERENCE = {"source": "a paper", "figures": {"thr-nlaware": {"cost": 200.0}, "gesscale": {"cost": 150.0}}}
 

@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 from gesscale.errors import InputError
 from testbed.arena.case import CaseResult
-from testbed.arena.judging.summary import records
+from testbed.arena.judging.comparing import records
 from testbed.arena.runs.results import open_results, read_results
 from testbed.arena.runs.running import ARENA_FAULT
 

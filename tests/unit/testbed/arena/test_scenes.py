@@ -9,9 +9,8 @@ from gesscale.errors import InputError
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import Experiment, experiment_of
 from testbed.arena.policies.oracle import ideal_replicas
-from testbed.arena.worlds.engines import ChangeEffect
-from testbed.arena.worlds.scenes import World, world_of
-from testbed.arena.worlds.streams import seed_of, stream
+from testbed.arena.worlds.fog_nodes import seed_of, stream
+from testbed.arena.worlds.scenes import ChangeEffect, World, world_of
 from testbed.simulator.flink.plant import FlinkPlant
 from testbed.simulator.spark.plant import SparkPlant
 from testbed.workloads.workload import Workload

@@ -5,8 +5,8 @@ import pytest
 
 from gesscale.errors import InputError
 from testbed.arena.case import CaseResult
-from testbed.arena.judging.prices import Account
 from testbed.arena.judging.standings import lateness_metric, standings
+from testbed.arena.names import Account
 
 EXPERIMENT = arena_plays.small_experiment(policies=["static", "thr-nlaware", "gesscale", "ideal"], seeds=2)
 

@@ -1,4 +1,25 @@
-"""The policies that know the load, by name."""
+"""Names that options and completion need without anything that takes long to import."""
+
+from enum import StrEnum
+
+
+class Engine(StrEnum):
+    """What is simulated."""
+
+    SPARK = "spark"
+    FLINK = "flink"
+
+
+PRICES = (1.0, 10.0, 100.0)
+"""The default price of a late minute, replica-minutes."""
+
+
+class Account(StrEnum):
+    """What a bill takes for late minutes."""
+
+    MINUTES = "minutes"
+    GROWING = "growing"
+
 
 IDEAL = "ideal"
 """Has at each instant what load and backlog need, in a world in which changes take no time."""
