@@ -12,7 +12,7 @@ from gesscale.settings import load_settings
 from gesscale.spark.first_placement import read_base_template
 from latency_map.errors import LatencyMapError, glimpse
 from testbed.arena.experiments.experiment import read_experiment
-from testbed.baselines.rules import read_rules
+from testbed.baselines.rules.settings import read_rules
 from testbed.cluster.topology import read_topology
 from testbed.simulator.figures import read_figures
 

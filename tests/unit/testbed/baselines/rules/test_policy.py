@@ -15,8 +15,7 @@ from gesscale.model.workflow import Workflow
 from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Knowledge, Node
 from gesscale.settings.analyze import AnalyzeSettings
-from testbed.baselines.rules import PolicyError
-from testbed.baselines.rules.model import Metric, ScalingAction
+from testbed.baselines.rules.model import Metric, PolicyError, ScalingAction
 from testbed.baselines.rules.policy import RulesMemo, RulesPolicy
 from testbed.baselines.rules.settings import RulesSettings
 

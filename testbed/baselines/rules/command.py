@@ -25,11 +25,10 @@ def check(
     trigger: Annotated[str, typer.Option(help="Time between two batches.")] = "10s",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Check a file of rules and say what each does. Exit 2 with every fault; doubts are notes, not faults."""
-    from testbed.baselines.rules import read_rules
+    """Check a file of rules. Exit 2 with the first fault; doubts are notes, not faults."""
     from testbed.baselines.rules.advice import advice
     from testbed.baselines.rules.model import distinct
-    from testbed.baselines.rules.policy import check_operators
+    from testbed.baselines.rules.settings import check_operators, read_rules
 
     found = read_rules(file)
     if operator:
@@ -38,11 +37,11 @@ def check(
     doubted = advice(found.rules, period_s=_seconds(period), batch_s=_seconds(trigger))
     document = {
         "name": found.name,
-        "rules": [{"name": rule.name, "sentence": rule.sentence} for rule in rules],
+        "rules": [rule.name for rule in rules],
         "advice": doubted,
     }
-    rows = [(rule.name, rule.sentence) for rule in rules]
-    emit(document, output, [table(found.name or str(file), ("rule", "what it does"), rows)])
+    rows = [(rule.name, rule.operator, rule.action) for rule in rules]
+    emit(document, output, [table(found.name or str(file), ("rule", "operator", "action"), rows)])
     for doubt in doubted:
         stderr_console.print(f"note: {doubt}")
     stderr_console.print(f"{file}: valid; rules: {', '.join(rule.name for rule in rules) or 'none'}")
@@ -51,9 +50,9 @@ def check(
 @app.command(epilog="Example: gesscale rules schema > rules.schema.json")
 def schema() -> None:
     """Print the JSON Schema of a file of rules."""
-    from testbed.baselines.rules import rules_schema
+    from testbed.baselines.rules.model import RuleSet
 
-    typer.echo(json.dumps(rules_schema(), indent=2))
+    typer.echo(json.dumps(RuleSet.model_json_schema(by_alias=True), indent=2))
 
 
 def _seconds(text: str) -> float:

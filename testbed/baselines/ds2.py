@@ -10,18 +10,65 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from statistics import median_high
+from typing import Literal
+
+from pydantic import Field
 
 from gesscale.analyze.load import has_backlog
 from gesscale.analyze.signals import cpu_share, is_source
 from gesscale.analyze.true_rates import demand_of, required_rates, selectivity, true_rate_per_replica
+from gesscale.fields import Duration
 from gesscale.model.decision import Reason
 from gesscale.model.observation import OperatorReading, WorkflowObservation
+from gesscale.options.sizing import SizingSettings
 from gesscale.plan.targets import ceiling
+from gesscale.policies.card import ON_NODES, PolicyCard, on_nodes_as_told
 from gesscale.policies.memos import Memo, recalled
 from gesscale.policies.sizing import SizeProposal, SizingPolicy
 from gesscale.policies.together import TOGETHER, held_up
 from gesscale.ports import Knowledge
-from testbed.baselines.ds2.settings import Ds2Settings
+
+
+class Ds2Settings(SizingSettings):
+    """DS2 (Kalavri et al., OSDI 2018) as Kanis ran it (2023, section 6.7.2)."""
+
+    over_provision: float = Field(
+        1.2,
+        ge=1,
+        le=10,
+        description="Factor on the replicas of each operator. Default: Kanis 6.7.2; the sizes alone never drain a "
+        "backlog.",
+    )
+    useful_time: Literal["busy", "cpu"] = Field(
+        "busy",
+        description="What useful time is: the share of time in batches, or CPU use, which leaves waiting out. "
+        "Default: busy time, as in Kanis 6.7.2.",
+    )
+    max_busy_share: float = Field(
+        1.0,
+        ge=0.001,
+        le=1,
+        description="Useful time of an operator at its limit, 0..1; true rates are those at this share. Default: "
+        "all of it, as in Kanis's tables. In his section 8.3, back pressure keeps it below.",
+    )
+    drain_horizon_s: Duration | None = Field(
+        None,
+        description="Time in which a backlog must drain while input comes. Default: none, backlogs do not count; "
+        "the variant in Kanis's framework has 120 s.",
+    )
+    activation_windows: int = Field(
+        1,
+        ge=1,
+        le=100,
+        description="The policy acts on the median of so many decisions since the last change. Default: the "
+        "newest alone.",
+    )
+    warm_up_s: Duration | None = Field(
+        None,
+        description="For this long after a change of any operator, nothing is decided. Default: none, the "
+        "cooldown is longer.",
+    )
+
 
 _MOST_REPLICAS = 10**6
 """Beyond any limit: what figures that are next to nothing are taken for."""
@@ -165,3 +212,14 @@ class Ds2Policy(SizingPolicy):
             return replace(proposal, replicas=None, detail=detail, memo=text)
         detail = f"{proposal.detail}; that is {size}, and the median of {windows} windows counts"
         return replace(proposal, replicas=median_high(memo.sizes), detail=detail, memo=text)
+
+
+CARD = PolicyCard(
+    name="ds2",
+    summary="true rates, pushed down the workflow, size all operators in one decision",
+    source="Kalavri et al., Three steps is all you need, OSDI 2018; as in Kanis, TU Delft 2023, section 6.7.2",
+    build=on_nodes_as_told(Ds2Policy),
+    settings=Ds2Settings,
+    accepts=ON_NODES,
+    guide="reference/policies/ds2.md",
+)

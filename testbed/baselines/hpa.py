@@ -8,19 +8,85 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from pydantic import Field
 
 from gesscale.analyze.signals import cpu_share, is_source
+from gesscale.fields import Duration
 from gesscale.model.decision import Reason
 from gesscale.model.observation import OperatorReading, WorkflowObservation
+from gesscale.options.lag import LagSettings
+from gesscale.options.sizing import SizingSettings
 from gesscale.plan.targets import ceiling
 from gesscale.policies.bottlenecks import Bottlenecks, is_blocked, lag_grows, lag_growth
+from gesscale.policies.card import ON_NODES, PolicyCard, on_nodes_as_told
 from gesscale.policies.memos import Memo, recalled
 from gesscale.policies.sizing import SizeProposal, SizingPolicy
 from gesscale.ports import Knowledge
 from gesscale.words import in_words
-from testbed.baselines.hpa.settings import HpaCpuSettings, HpaSettings, HpaVargaSettings
+
+
+class HpaSettings(SizingSettings):
+    """The settings of both: the core of the Horizontal Pod Autoscaler (Kanis 2023, section 6.7.3)."""
+
+    scale_down_stabilization_s: Duration = Field(
+        300.0,
+        description="The highest proposal within this time counts, so that replicas go late. Default: Kanis, "
+        "tables 6.3 and 6.4, as Kubernetes.",
+    )
+    tolerance_share: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="Nothing changes while the figure is this near its target, as a share of it. Default: none, "
+        "as in the thesis; Kubernetes has 0.1.",
+    )
+
+
+class HpaCpuSettings(HpaSettings):
+    """HPA on CPU utilisation (Kanis 2023, table 6.3)."""
+
+    cpu_target_share: float = Field(
+        0.7,
+        ge=0.001,
+        le=1,
+        description="Target of the CPU utilisation, 0..1. Default: table 6.3. A target that the CPU never exceeds "
+        "never adds a replica.",
+    )
+
+
+class HpaVargaSettings(HpaSettings, LagSettings):
+    """HPA on utilisation and relative lag change (Kanis 2023, table 6.4)."""
+
+    utilisation_target_share: float = Field(
+        0.7,
+        ge=0.001,
+        le=1,
+        description="Target of the share of time at work, 0..1. Default: table 6.4; 0.6 did better on waves.",
+    )
+    useful_time: Literal["busy", "cpu"] = Field(
+        "busy",
+        description="What utilisation is: the share of time in batches, or CPU use, which leaves out waiting for "
+        "other replicas and the network. Default: time in batches, which ends at 1 and so shows every "
+        "overload.",
+    )
+    lag_change_target: float = Field(
+        1.0,
+        ge=0.001,
+        le=1000,
+        description="Target of the relative lag change; below 1 the lag must shrink. Default: table 6.4.",
+    )
+    lag_growth_first: bool = Field(
+        True,
+        description="Whether the policy looks for a bottleneck only while the lag grows. Default: as Kanis 6.7.4 "
+        "says; the thesis's code asks that of sources alone.",
+    )
+    held_back_counts: bool = Field(
+        False,
+        description="Whether an operator that its consumers hold back counts as always at work, as by Flink's "
+        "idle time. Default: no, because it needs no replica; on Spark no operator is held back.",
+    )
 
 
 class Recommendations(Memo):
@@ -192,3 +258,23 @@ class HpaVargaPolicy(HpaPolicy):
 
 def _load(share: float, what: str, target: float) -> Load:
     return Load(ratio=share / target, detail=f"{what} {100 * share:.0f} % (target {100 * target:.0f} %)")
+
+
+CPU_CARD = PolicyCard(
+    name="hpa-cpu",
+    summary="the Horizontal Pod Autoscaler for each operator, on its CPU",
+    source="the Kubernetes documentation; as in Kanis, TU Delft 2023, section 6.7.3",
+    build=on_nodes_as_told(HpaCpuPolicy),
+    settings=HpaCpuSettings,
+    accepts=ON_NODES,
+    guide="reference/policies/hpa.md",
+)
+VARGA_CARD = PolicyCard(
+    name="hpa-varga",
+    summary="the same on utilisation and, at a bottleneck, on how fast the lag grows",
+    source="Varga et al., 2021; as in Kanis, TU Delft 2023, section 6.7.4",
+    build=on_nodes_as_told(HpaVargaPolicy),
+    settings=HpaVargaSettings,
+    accepts=("back_pressure_threshold", *ON_NODES),
+    guide="reference/policies/hpa.md",
+)
