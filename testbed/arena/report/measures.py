@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from latency_map.formats.yaml_text import read_yaml
+from gesscale.common.yaml_text import read_yaml
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

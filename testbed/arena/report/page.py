@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from gesscale.common.errors import unwritable
 from gesscale.errors import InputError
 from gesscale.extras import how_to_install
-from latency_map.errors import unwritable
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.comparing import choose_baseline

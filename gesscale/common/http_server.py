@@ -48,7 +48,7 @@ MOST_STREAMS = 40
 MOST_REQUEST_BYTES = 16 << 10
 """Request line and headers together."""
 
-_LOG = logging.getLogger("latency_map.serving")
+_LOG = logging.getLogger("gesscale.common.http_server")
 
 
 class Unavailable(Exception):  # noqa: N818 - it is an answer, status 503, not an accident

@@ -17,7 +17,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from latency_map.serving import (
+from gesscale.common.http_server import (
     CROWDED,
     MOST_CONNECTIONS,
     MOST_STREAMS,
@@ -272,7 +272,7 @@ def say_or_nothing(server, request):
 
 def test_many_may_connect_before_one_is_accepted():
     script = (
-        "import time; from latency_map.serving import PageServer; server = PageServer('127.0.0.1', 0, {});"
+        "import time; from gesscale.common.http_server import PageServer; server = PageServer('127.0.0.1', 0, {});"
         f" print(server.port, flush=True); time.sleep({SETTLE_S})"
     )
     with subprocess.Popen((sys.executable, "-c", script), stdout=subprocess.PIPE, text=True) as process:
