@@ -6,10 +6,11 @@ from typing import Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
+from gesscale.common.text import glimpse
+from gesscale.common.yaml_text import parse_yaml, read_text
 from gesscale.fields import Duration, OptionalFilePath, SettingsGroup
 from gesscale.words import first_fault, suggestion
-from latency_map.errors import LatencyMapError, glimpse
-from latency_map.formats.yaml_text import parse_yaml, read_text
+from latency_map.errors import LatencyMapError
 from testbed.baselines.rules.model import ALL, PolicyError, Rule, RuleSet, distinct
 
 DEFAULT_RULES = RuleSet.model_validate(
