@@ -18,10 +18,14 @@ from collections.abc import Callable
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from testbed.baselines.autrascale.analysis.benefit import benefit
-from testbed.baselines.autrascale.analysis.gaussian_process import GaussianProcess, transferred
-from testbed.baselines.autrascale.analysis.search import most_promising
-from testbed.baselines.autrascale.analysis.space import Replicas, SearchSpace
+from testbed.baselines.autrascale.search import (
+    GaussianProcess,
+    Replicas,
+    SearchSpace,
+    benefit,
+    most_promising,
+    transferred,
+)
 
 OPERATORS = (2, 4, 6, 8, 10)
 LEAST, MOST = 2, 40

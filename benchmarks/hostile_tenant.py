@@ -43,9 +43,9 @@ from controller_footprint import (
 )
 from footprint.served_batches import Batches
 
+from gesscale.common.text import command_line
 from gesscale.kubernetes.api import Connection
 from gesscale.kubernetes.api.resources import CONFIG_MAPS, STREAM_AUTOSCALERS
-from latency_map.shell import command_line
 
 OPERATORS = 50
 SCENES = ("alone", "hang", "flood", "maps")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gesscale.advised_cluster import AdvisedCluster
+from gesscale.common.http_client import ANYWHERE, HttpClient
 from gesscale.errors import ClusterError, InputError, SettingsError
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
@@ -22,7 +23,6 @@ from gesscale.settings import Settings
 from gesscale.settings.groups import MonitorSettings
 from gesscale.settings.operators import KafkaSettings
 from latency_map import LatencyMap, LatencyMapError
-from latency_map.measure.fetch import ANYWHERE, HttpClient
 
 _NAMES_SHOWN = 12
 

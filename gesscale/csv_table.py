@@ -11,8 +11,9 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from gesscale.common.errors import cause_of
+from gesscale.common.text import shortened
 from gesscale.errors import InputError
-from latency_map.errors import cause_of, shortened
 
 BYTES_MOST = 64 * 1024 * 1024
 """A month of seconds in six columns takes about as much."""

@@ -3,6 +3,7 @@
     GesscaleError                 anything below; a command exits 1 on it
     ├── InputError                a file, option or value that the user can repair; exit 2
     │   ├── SettingsError         a settings file, variable or option
+    │   ├── LatencyMapError       a latency map (latency_map.errors)
     │   └── PolicyError           a rule of policy `rules` (testbed.baselines.rules)
     ├── KnowledgeError            the knowledge file cannot be used
     ├── MetricsUnavailableError   a metric source gave no usable answer
@@ -12,13 +13,16 @@ A message says what was expected, what came, in which object, and what to do abo
 "Not ready yet" and "nothing to do" are decisions with a reason, not errors.
 """
 
+from gesscale.common.errors import GesscaleError, InputError
 
-class GesscaleError(Exception):
-    """Base of every error that gesscale raises on purpose."""
-
-
-class InputError(GesscaleError):
-    """Something the user gave cannot be used as it is."""
+__all__ = [
+    "ClusterError",
+    "GesscaleError",
+    "InputError",
+    "KnowledgeError",
+    "MetricsUnavailableError",
+    "SettingsError",
+]
 
 
 class SettingsError(InputError):

@@ -8,7 +8,7 @@ from itertools import islice
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from latency_map.errors import glimpse, shortened
+from gesscale.common.text import glimpse, shortened
 
 _MOST_FAULTS = 20
 _LONGEST_KEY = 120

@@ -6,7 +6,8 @@ A zone is free text, which means something on one machine only: ``fd00::1%$(rebo
 import ipaddress
 from typing import TypeAlias
 
-from latency_map.errors import LatencyMapError, shortened
+from gesscale.common.text import shortened
+from latency_map.errors import LatencyMapError
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network

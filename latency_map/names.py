@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from latency_map.errors import LatencyMapError, shortened
+from gesscale.common.text import shortened
+from latency_map.errors import LatencyMapError
 
 MAX_NODES = 5000
 """Most nodes of one map: its matrix then takes 200 MB."""

@@ -6,7 +6,7 @@ from gesscale.model.observation import OperatorReading
 from gesscale.model.workflow import Operator, Workflow
 from gesscale.policies import policy_named
 from gesscale.settings.analyze import AnalyzeSettings
-from testbed.baselines.ds2.settings import Ds2Settings
+from testbed.baselines.ds2 import Ds2Settings
 
 BARE = Ds2Settings(over_provision=1.0)
 

@@ -7,8 +7,7 @@ from edge import known, observe, operator, reading
 from gesscale.model.observation import Batch
 from gesscale.policies import policy_named
 from gesscale.settings.analyze import AnalyzeSettings
-from testbed.baselines.hpa.policy import Recommendations
-from testbed.baselines.hpa.settings import HpaCpuSettings, HpaVargaSettings
+from testbed.baselines.hpa import HpaCpuSettings, HpaVargaSettings, Recommendations
 
 WIDE = 1000
 

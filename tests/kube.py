@@ -5,6 +5,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
+from gesscale.common.http_client import HttpClient
 from gesscale.kubernetes.api import ApiError, Call, View
 from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
 from gesscale.kubernetes.controller.latencies import LatencyMaps
@@ -18,7 +19,6 @@ from gesscale.kubernetes.placement.quantity import Room
 from gesscale.kubernetes.placement.watches import ClusterView
 from gesscale.kubernetes.reporting.writing import merged
 from gesscale.kubernetes.resource.translate import ManagedWorkflow, gather
-from latency_map.measure.fetch import HttpClient
 
 MIB = 1 << 20
 SPACE = "streams"

@@ -8,6 +8,7 @@ from dataclasses import replace
 from edge import NODES, known, latencies, operator, workflow
 from recorded_steps import T0_S, decided
 
+from gesscale.common.http_server import PageServer
 from gesscale.model.decision import CandidateBill, Decision, OutcomeStatus, Reason, Rejection, Verdict
 from gesscale.model.order import Order
 from gesscale.model.workflow import Workflow
@@ -16,7 +17,6 @@ from gesscale.service.access import HEADERS, Access
 from gesscale.service.api import pages_of, streams_of
 from gesscale.service.assets import page_html
 from gesscale.service.journal import Journal, SeenStep
-from latency_map.serving import PageServer
 
 EVIL = "<img src=x onerror=alert(1)>\"'&"
 PERIOD_S = 10.0

@@ -13,8 +13,8 @@ from pathlib import Path
 from image import MODULES, write_image
 from packages import libraries, program, unpacked_packages
 
+from gesscale.common.text import command_line
 from latency_map.emulate.hosts import number_hosts
-from latency_map.shell import command_line
 
 HERE = Path(__file__).parent
 PREFIX = 24

@@ -11,8 +11,8 @@ from image import PROJECT
 from machine import Machine
 from measure import Run, ping_all, read_checked
 
+from gesscale.common.text import command_line
 from latency_map import LatencyMap, write_csv
-from latency_map.shell import command_line
 
 PROGRAMS = Path(sys.executable).parent
 EVERY_STATE = (

@@ -35,10 +35,10 @@ def operators_of(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def _operators(config: object) -> Iterator[str]:
-    from latency_map.errors import LatencyMapError
-    from latency_map.formats.yaml_text import read_yaml
+    from gesscale.common.yaml_text import read_yaml
+    from gesscale.errors import InputError
 
     try:
         yield from read_yaml(Path(str(config)))["workflow"]["operators"]
-    except (LatencyMapError, OSError, KeyError, TypeError):
+    except (InputError, OSError, KeyError, TypeError):
         return

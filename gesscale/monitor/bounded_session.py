@@ -6,7 +6,7 @@ from typing import Any
 from requests import PreparedRequest, Response, Session
 from requests.adapters import BaseAdapter
 
-from latency_map.measure.fetch import FetchError, HttpClient
+from gesscale.common.http_client import FetchError, HttpClient
 
 
 class _BoundedAdapter(BaseAdapter):
@@ -44,7 +44,7 @@ class BoundedSession(Session):
     Parameters
     ----------
     timeout_s, max_bytes
-        As in `latency_map.measure.fetch.HttpClient.page`, which also says what is raised.
+        As in `gesscale.common.http_client.HttpClient.page`, which also says what is raised.
     max_parts
         Most objects and lists of an answer in JSON. A short one takes up to 360 bytes of memory, its text only ten.
     client

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from threading import Lock
 
+from gesscale.common.http_client import ANYWHERE, HttpClient
 from gesscale.model.observation import MissingReading, OperatorReading, WorkflowObservation
 from gesscale.monitor.by_node import WorkByNode
 from gesscale.monitor.fetch import check_url, metrics_page
 from gesscale.monitor.records import parse_document, to_batches
 from gesscale.monitor.source import WindowedReader
-from latency_map.measure.fetch import ANYWHERE, HttpClient
 
 _LOG = logging.getLogger(__name__)
 _MAX_BYTES = 4 << 20

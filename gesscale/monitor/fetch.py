@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from gesscale.common.http_client import ANYWHERE, FetchError, HttpClient
 from gesscale.errors import InputError, MetricsUnavailableError
 from gesscale.fields import web_address
-from latency_map.measure.fetch import ANYWHERE, FetchError, HttpClient
 
 
 @contextmanager
@@ -17,7 +17,7 @@ def metrics_page(
     Parameters
     ----------
     url, timeout_s, max_bytes
-        As in `latency_map.measure.fetch.HttpClient.page`.
+        As in `gesscale.common.http_client.HttpClient.page`.
     client
         Says where a connection may go, and bounds what all answers take.
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from gesscale.common.http_client import FetchError, Resolve, resolve_host, resolve_in_time
+from gesscale.common.threads import in_thread
 from gesscale.errors import InputError, MetricsUnavailableError
 from gesscale.extras import how_to_install
 from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.ports import MetricSource
 from latency_map import LatencyMapError
-from latency_map.measure.fetch import FetchError, Resolve, resolve_host, resolve_in_time
 from latency_map.measure.places import split_place
-from latency_map.measure.threads import in_thread
 
 _LOG = logging.getLogger(__name__)
 _PORT = 9092

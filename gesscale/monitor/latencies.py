@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from gesscale.common.http_client import ANYWHERE, HttpClient
 from gesscale.errors import MetricsUnavailableError
 from gesscale.monitor.kept_latencies import Found, KeptLatencies, Readers, TextLatencies
 from gesscale.monitor.prometheus_query import ask, check_server
 from latency_map import read_map, read_survey
-from latency_map.measure.fetch import ANYWHERE, HttpClient
 from latency_map.measure.gather import gather_agents, gather_samples
 from latency_map.measure.gathering import GaugeSample
 from latency_map.measure.gauges import MEASURED_TIMESTAMP_SECONDS, RTT_SECONDS

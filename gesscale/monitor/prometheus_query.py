@@ -5,10 +5,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, model_validator
 
+from gesscale.common.http_client import ANYWHERE, FetchError, HttpClient
 from gesscale.errors import InputError, MetricsUnavailableError
 from gesscale.extras import how_to_install
 from gesscale.monitor.fetch import check_url
-from latency_map.measure.fetch import ANYWHERE, FetchError, HttpClient
 
 
 class Series(BaseModel):

@@ -8,11 +8,11 @@ from concurrent.futures import Future
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 
+from gesscale.common.threads import in_thread
 from gesscale.errors import MetricsUnavailableError, SettingsError
 from gesscale.model.observation import Batch, MissingReading, OperatorReading, WorkflowObservation
 from gesscale.monitor.screen import Screen
 from gesscale.monitor.window import ByNode, summarise
-from latency_map.measure.threads import in_thread
 
 PERIODS = ("window_s", "stale_after_s", "history_s", "timeout_s")
 """The settings of a `WindowedReader`."""

@@ -11,8 +11,8 @@ from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from gesscale.common.http_server import Refused
 from gesscale.errors import InputError
-from latency_map.serving import Refused
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -88,7 +88,7 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Decides who gets a page; a `latency_map.serving.Guard`.
+    """Decides who gets a page; a `gesscale.common.http_server.Guard`.
 
     Attributes
     ----------

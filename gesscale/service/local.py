@@ -6,6 +6,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
+from gesscale.common.http_server import PageServer, Unavailable
 from gesscale.errors import InputError
 from gesscale.loop import ControlLoop
 from gesscale.model.decision import Decision
@@ -18,7 +19,6 @@ from gesscale.service.journal import Journal, SeenStep
 from gesscale.service.metrics import ScalerMetrics, StepFigures
 from gesscale.settings import Settings
 from gesscale.words import in_words
-from latency_map.serving import PageServer, Unavailable
 
 _LATE_PERIODS, _LATE_AT_LEAST_S = 3, 60.0
 

@@ -166,7 +166,7 @@ class ScalerMetrics(Collector):
         self._rescales.observe(seconds)
 
     def page(self, _parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
-        """Answer a scrape, see `latency_map.serving.Page`."""
+        """Answer a scrape, see `gesscale.common.http_server.Page`."""
         return CONTENT_TYPE_PLAIN_0_0_4, generate_latest(self.registry)
 
     def collect(self) -> Iterator[Metric]:

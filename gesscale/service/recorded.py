@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gesscale.assembly import open_latencies
+from gesscale.common.errors import unwritable
 from gesscale.errors import InputError, SettingsError
 from gesscale.model.order import Order
 from gesscale.monitor.record_files import Recording, read_recording, settings_file
@@ -18,7 +19,6 @@ from gesscale.service.assets import page_html, page_script, page_style
 from gesscale.service.documents import ONLY_WORKFLOW, cost_of, nodes_document, point_of, workflow_document
 from gesscale.service.schema import OrderCost
 from gesscale.settings import Settings, load_settings
-from latency_map.errors import unwritable
 
 _CUT_OFF = (
     "The run is being read. If nothing more comes, this file is cut off: copy it again, or write it again by "

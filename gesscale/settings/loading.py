@@ -10,15 +10,15 @@ from typing import Any
 from pydantic import Field, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
-from gesscale.errors import SettingsError
+from gesscale.common.text import glimpse, shortened
+from gesscale.common.yaml_text import parse_yaml, read_yaml
+from gesscale.errors import InputError, SettingsError
 from gesscale.fields import model_within
 from gesscale.policies.loading import placed
 from gesscale.policies.registry import any_card, own_card
 from gesscale.settings.analyze import AnalyzeSettings, analyze_settings_with
 from gesscale.settings.faults import SettingsSource, describe_faults
 from gesscale.settings.groups import Settings
-from latency_map.errors import LatencyMapError, glimpse, shortened
-from latency_map.formats.yaml_text import parse_yaml, read_yaml
 
 ENVIRONMENT_PREFIX = "GESSCALE_"
 _PATHS = (("latency_map", "file"), ("knowledge", "file"), ("analyze", "rules", "file"))
@@ -118,7 +118,7 @@ def _from_file(path: Path) -> SettingsSource:
     except OSError as error:
         message = f"settings file {path}: {error.strerror or error}; name an existing YAML file"
         raise SettingsError(message) from error
-    except LatencyMapError as error:
+    except InputError as error:
         raise SettingsError(str(error)) from error
     if document is None:
         document = {}
@@ -186,7 +186,7 @@ def _nested(assignments: Iterable[tuple[list[str], str, str]]) -> dict[str, Any]
     for keys, text, source in assignments:
         try:
             value = parse_yaml(text, source)
-        except LatencyMapError as error:
+        except InputError as error:
             message = f"{error}, or quote {shortened(text)}"
             raise SettingsError(message) from error
         for key in reversed(keys):

@@ -14,6 +14,7 @@ from gesscale.spark.offsets import OffsetRows
 from gesscale.spark.records import QuerySettings
 
 if TYPE_CHECKING:
+    from gesscale.common.http_server import Page, PageServer
     from gesscale.spark.executors import ExecutorWatch
     from gesscale.spark.jobs import JobWatch
     from gesscale.spark.operator_state import OperatorState
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from gesscale.spark.reconcile import LiveExecutor
     from gesscale.spark.restarting import RestartableQuery, StartQuery
     from gesscale.spark.state_partitions import StateRepartition
-    from latency_map.serving import Page, PageServer
 
 _LOG = logging.getLogger("gesscale.spark")
 
@@ -230,7 +230,7 @@ def _listen(spark: Any, state: "OperatorState") -> Any:
 
 
 def _serve(host: str, port: int, pages: "Mapping[str, Page]", operator: str) -> "PageServer | None":
-    from latency_map.serving import PageServer
+    from gesscale.common.http_server import PageServer
 
     try:
         return PageServer(host, port, pages)
@@ -252,8 +252,8 @@ def _pages(
     from prometheus_client import CollectorRegistry
     from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
+    from gesscale.common.http_server import json_body
     from gesscale.spark.gauges import OperatorGauges
-    from latency_map.serving import json_body
 
     registry = CollectorRegistry(auto_describe=False)
     registry.register(OperatorGauges(state.settings, state.histories, state.executors, lambda: state.errors))

@@ -169,8 +169,7 @@ def read_base_template(where: str) -> dict[str, Any]:
     InputError
         Where it cannot be read here, or is no mapping.
     """
-    from latency_map.errors import LatencyMapError
-    from latency_map.formats.yaml_text import read_yaml
+    from gesscale.common.yaml_text import read_yaml
 
     if not where:
         return {}
@@ -182,7 +181,7 @@ def read_base_template(where: str) -> dict[str, Any]:
         raise InputError(message)
     try:
         found = read_yaml(Path(parts.path))
-    except (OSError, LatencyMapError) as error:
+    except (OSError, InputError) as error:
         message = f"{TEMPLATE_SETTING}: expected a pod template in {where}, but: {error}"
         raise InputError(message) from None
     if not isinstance(found, dict):

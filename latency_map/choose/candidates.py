@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from latency_map.errors import enumerate_some
+from gesscale.common.text import enumerate_some
 from latency_map.matrix import LatencyMap
 
 

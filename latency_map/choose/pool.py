@@ -9,10 +9,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from gesscale.common.text import enumerate_some
 from latency_map.choose.clique import CliqueSearch, bits, first_clique, threshold_graph
 from latency_map.choose.weights import fewest, whole_parts
 from latency_map.delays import Delays
-from latency_map.errors import LatencyMapError, MissingDelayError, NoChoiceError, enumerate_some
+from latency_map.errors import LatencyMapError, MissingDelayError, NoChoiceError
 from latency_map.matrix import LatencyMap
 
 

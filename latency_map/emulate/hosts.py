@@ -4,9 +4,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gesscale.common.text import enumerate_some, shortened
 from latency_map.addresses import parse_address, parse_network, zone_hint
 from latency_map.emulate.defaults import DEVICE
-from latency_map.errors import LatencyMapError, enumerate_some, shortened
+from latency_map.errors import LatencyMapError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,14}")

@@ -5,10 +5,12 @@ import io
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from gesscale.common.errors import InputError
+from gesscale.common.text import enumerate_some, glimpse
+from gesscale.common.yaml_text import parse_yaml
 from latency_map.emulate.defaults import DEVICE
 from latency_map.emulate.hosts import Host
-from latency_map.errors import LatencyMapError, enumerate_some, glimpse
-from latency_map.formats.yaml_text import parse_yaml
+from latency_map.errors import LatencyMapError
 
 COLUMNS = ("name", "address", "device", "networks")
 
@@ -41,7 +43,7 @@ def parse_hosts(text: str, source: str, *, device: str = DEVICE) -> tuple[Host, 
         return _hosts(_csv_entries(text, source), source, device)
     try:
         content = parse_yaml(text, source)
-    except LatencyMapError as error:
+    except InputError as error:
         message = f"{error}, or write the hosts as CSV with a heading"
         raise LatencyMapError(message) from None
     if isinstance(content, Mapping):

@@ -6,9 +6,9 @@ What a plan names enters a script only through `command_line`, as words of a com
 from collections.abc import Sequence
 from enum import StrEnum
 
+from gesscale.common.text import command_line, comment
 from latency_map.emulate.plan import AddedDelay, NodePlan
 from latency_map.emulate.tc import ROOT, delay_commands, root_command, undo_commands
-from latency_map.shell import command_line, comment
 
 
 class ScriptAction(StrEnum):

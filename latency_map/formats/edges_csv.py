@@ -3,7 +3,8 @@
 import math
 import re
 
-from latency_map.errors import LatencyMapError, error_at, shortened
+from gesscale.common.text import shortened
+from latency_map.errors import LatencyMapError, error_at
 from latency_map.formats.labels import pair_columns, stated_by
 from latency_map.formats.pairs import Pairs
 from latency_map.formats.raw import RawDelays, SideFiles, check_file_names

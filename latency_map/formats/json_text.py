@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Never, TypeAlias
 
-from latency_map.errors import LatencyMapError, error_at, shortened
+from gesscale.common.text import shortened
+from latency_map.errors import LatencyMapError, error_at
 from latency_map.limits import MapLimits
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"

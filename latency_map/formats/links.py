@@ -5,9 +5,10 @@ from functools import lru_cache
 
 import numpy as np
 
+from gesscale.common.text import shortened
 from latency_map.arrays import row_blocks
 from latency_map.delays import MAX_RTT_MS, Delays
-from latency_map.errors import error_at, shortened
+from latency_map.errors import error_at
 from latency_map.formats.labels import is_delay_label, split_unit, stated_by
 from latency_map.formats.raw import RawDelays, check_file_names
 from latency_map.formats.sheet import is_number

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from latency_map.errors import LatencyMapError, error_at, shortened
+from gesscale.common.text import shortened
+from latency_map.errors import LatencyMapError, error_at
 from latency_map.formats.json_text import Json, JsonReader, as_number, kind_of
 from latency_map.formats.raw import RawDelays, SideFiles, check_file_names
 from latency_map.formats.source import MapSource

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from gesscale.common.errors import unwritable
 from latency_map.delays import find_fault
-from latency_map.errors import LatencyMapError, error_at, unwritable
+from latency_map.errors import LatencyMapError, error_at
 from latency_map.formats.document import document_pieces
 from latency_map.formats.forms import MapForm
 from latency_map.formats.importing import Imported, import_source

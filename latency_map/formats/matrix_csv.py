@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from latency_map.errors import LatencyMapError, shortened
+from gesscale.common.text import shortened
+from latency_map.errors import LatencyMapError
 from latency_map.formats.labels import heading, stated_by
 from latency_map.formats.raw import RawDelays, SideFiles, check_file_names, made_up_names
 from latency_map.formats.sheet import Sheet, SheetRow

@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from latency_map.errors import error_at, shortened
+from gesscale.common.text import shortened
+from latency_map.errors import error_at
 from latency_map.formats.sheet import Sheet
 from latency_map.formats.source import MapSource
 from latency_map.names import MAX_NAME_LENGTH, MAX_NODES

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from latency_map.errors import error_at, shortened
+from gesscale.common.text import shortened
+from latency_map.errors import error_at
 from latency_map.formats.raw import RawDelays, SideFiles, check_file_names
 from latency_map.formats.source import MapSource
 from latency_map.kinds import DelayKind, DelayUnit

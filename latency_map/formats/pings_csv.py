@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from latency_map.errors import shortened
+from gesscale.common.text import shortened
 from latency_map.formats.labels import is_delay_label, pair_columns, stated_by
 from latency_map.formats.pairs import Pings
 from latency_map.formats.raw import RawDelays, SideFiles, check_file_names

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from latency_map.errors import error_at, glimpse
+from gesscale.common.errors import InputError
+from gesscale.common.text import glimpse
+from latency_map.errors import LatencyMapError, error_at
 from latency_map.formats.raw import RawDelays, SideFiles
 from latency_map.formats.scheduler_plugins import CONFIG_MAP_KIND, KEY, MEANING, MOST_BYTES, TOPOLOGY_KIND
 from latency_map.formats.source import MapSource
@@ -107,9 +109,12 @@ def read_netperf(source: MapSource, side_files: SideFiles) -> RawDelays:
 
 
 def _object(source: MapSource, kind: str) -> dict[str, Any]:
-    from latency_map.formats.yaml_text import parse_yaml
+    from gesscale.common.yaml_text import parse_yaml
 
-    content = parse_yaml(source.text(2 * MOST_BYTES), source.name)
+    try:
+        content = parse_yaml(source.text(2 * MOST_BYTES), source.name)
+    except InputError as error:
+        raise LatencyMapError(str(error)) from None
     if not isinstance(content, dict) or content.get("kind") != kind:
         got = content.get("kind") if isinstance(content, dict) else content
         raise error_at(source.name, "kind", f"expected {kind}, got {glimpse(got)}")

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from latency_map.errors import LatencyMapError, shortened
+from gesscale.common.text import shortened
+from latency_map.errors import LatencyMapError
 from latency_map.formats.source import MapSource
 
 ROWS_LOOKED_AT = 8

@@ -10,7 +10,8 @@ from itertools import count as count_up
 from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
 
-from latency_map.errors import LatencyMapError, cause_of
+from gesscale.common.errors import cause_of
+from latency_map.errors import LatencyMapError
 from latency_map.limits import MapLimits
 
 _HEAD_BYTES = 1 << 20

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from gesscale.common.errors import cause_of
 from latency_map.delays import Delays
-from latency_map.errors import LatencyMapError, cause_of
+from latency_map.errors import LatencyMapError
 
 EARTH_RADIUS_KM = 6371.0
 """Of the sphere of the same volume; great circles are then within 0.6 % of the ellipsoid's."""

@@ -20,13 +20,13 @@ from uuid import uuid4
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from gesscale.common.http_server import Page, PageServer, Unavailable
+from gesscale.common.threads import in_thread
 from latency_map.errors import LatencyMapError
 from latency_map.measure.method import allowed_method, probe_by
 from latency_map.measure.options import AgentOptions, read_options
 from latency_map.measure.peers import AgentsByName, FindPeers, read_peers
 from latency_map.measure.rounds import Rounds, Say
-from latency_map.measure.threads import in_thread
-from latency_map.serving import Page, PageServer, Unavailable
 
 _GLANCE_S = 0.5
 _SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT})

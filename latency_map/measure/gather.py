@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TextIO, cast
 
-from latency_map.errors import LatencyMapError, enumerate_some
+from gesscale.common.http_client import ANYWHERE, FetchError
+from gesscale.common.text import enumerate_some
+from gesscale.common.threads import in_thread
+from latency_map.errors import LatencyMapError
 from latency_map.limits import DEFAULT_LIMITS, MapLimits
-from latency_map.measure.fetch import ANYWHERE, FetchError
 from latency_map.measure.gathering import Gathering, GaugeSample
 from latency_map.measure.gauges import PREFIX
-from latency_map.measure.threads import in_thread
 from latency_map.survey import Survey
 
 _MOST_AT_ONCE = 64

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gesscale.common.text import shortened
 from latency_map.delays import MAX_RTT_MS, Delays
-from latency_map.errors import LatencyMapError, error_at, shortened
+from latency_map.errors import LatencyMapError, error_at
 from latency_map.grid import Grid
 from latency_map.limits import MapLimits
 from latency_map.measure.gauges import (

@@ -7,11 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
+from gesscale.common.errors import cause_of
+from gesscale.common.http_client import ANYWHERE, FetchError
+from gesscale.common.threads import in_thread
 from latency_map.addresses import zone_hint
-from latency_map.errors import LatencyMapError, cause_of
-from latency_map.measure.fetch import ANYWHERE, FetchError
+from latency_map.errors import LatencyMapError
 from latency_map.measure.places import is_host, resolve_agents, split_place
-from latency_map.measure.threads import in_thread
 from latency_map.names import find_name_fault
 
 Peers: TypeAlias = Mapping[str, str]

@@ -1,8 +1,8 @@
 """Where agents are: hosts and ports, as people and services name them."""
 
+from gesscale.common.http_client import FetchError, Resolve, resolve_host, resolve_in_time
 from latency_map.addresses import ZONE, zone_hint
 from latency_map.errors import LatencyMapError
-from latency_map.measure.fetch import FetchError, Resolve, resolve_host, resolve_in_time
 
 AGENT_PORT = 9109
 """Where an agent serves its figures by default."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import TypeAlias
 
+from gesscale.common.threads import in_thread
 from latency_map.errors import LatencyMapError
 from latency_map.measure.gauges import AgentGauges
 from latency_map.measure.measurements import Measurements
@@ -16,7 +17,6 @@ from latency_map.measure.options import WINDOW_TURNS, AgentOptions
 from latency_map.measure.pacing import Pace, Pacer
 from latency_map.measure.peers import FindPeers, Peers
 from latency_map.measure.sweep import Sweeper
-from latency_map.measure.threads import in_thread
 
 _MOST_KEPT = 200
 _STUCK_ROUNDS = 3

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count as count_up
 
+from gesscale.common.threads import in_thread
 from latency_map.measure.method import Probe
 from latency_map.measure.pacing import Pacer
 from latency_map.measure.probe import RttSample, Timeout, UnknownHost, resolve
-from latency_map.measure.threads import in_thread
 
 _GRACE_S = 0.5
 _SEQUENCE_NUMBERS = 1 << 16

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from latency_map.errors import LatencyMapError, unwritable
+from gesscale.common.errors import unwritable
+from latency_map.errors import LatencyMapError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,9 +11,9 @@ from typing import Any
 
 import yaml
 
+from gesscale.common.yaml_text import read_yaml
 from gesscale.errors import ClusterError, GesscaleError, MetricsUnavailableError
 from gesscale.monitor.fetch import fetch
-from latency_map.formats.yaml_text import read_yaml
 from testbed.chaos.api_proxy import FaultyApi, Trouble, faulty_api, tls_to
 from testbed.chaos.plan import Fault, PlannedChange
 from testbed.chaos.query import ChaosQuery

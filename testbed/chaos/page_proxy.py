@@ -8,7 +8,7 @@ from enum import StrEnum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from latency_map.measure.fetch import ANYWHERE, FetchError
+from gesscale.common.http_client import ANYWHERE, FetchError
 
 _MAX_BYTES = 4 << 20
 _TIMEOUT_S, _LONGEST_HANG_S = 2.5, 30.0

@@ -4,8 +4,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from gesscale.common.text import command_line
 from gesscale.errors import ClusterError
-from latency_map.shell import command_line
 
 TIMEOUT_S = 60.0
 _MOST_CHARACTERS = 2000

@@ -9,8 +9,8 @@ import os
 import stat
 from pathlib import Path
 
+from gesscale.common.text import command_line
 from gesscale.errors import ClusterError
-from latency_map.shell import command_line
 
 MODE = 0o700
 STATE_ROOT = "GESSCALE_TESTBED_STATE"

@@ -23,8 +23,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gesscale.common.text import command_line
 from gesscale.errors import ClusterError
-from latency_map.shell import command_line
 from testbed.cluster import processes, spark_archive, spark_command, spark_rest, state
 from testbed.cluster.namespaces import inside
 from testbed.cluster.processes import Mark, Process, Role

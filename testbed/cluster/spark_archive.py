@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from latency_map.shell import command_line
+from gesscale.common.text import command_line
 from testbed.cluster import processes, spark_command
 from testbed.cluster.commands import run
 from testbed.cluster.relay_link import cache_directory

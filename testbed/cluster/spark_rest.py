@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gesscale.common.http_client import ANYWHERE, FetchError
 from gesscale.errors import ClusterError
-from latency_map.measure.fetch import ANYWHERE, FetchError
 
 _TIMEOUT_S = 5.0
 _LARGEST_ANSWER = 4_000_000

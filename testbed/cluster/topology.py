@@ -13,10 +13,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from gesscale.common.yaml_text import read_yaml
 from gesscale.errors import InputError
 from gesscale.settings.faults import describe_faults
-from latency_map import Asymmetry, DelayKind, DelayUnit, LatencyMap, LatencyMapError, read_map
-from latency_map.formats.yaml_text import read_yaml
+from latency_map import Asymmetry, DelayKind, DelayUnit, LatencyMap, read_map
 
 BUNDLED = Path(__file__).parent.parent / "topologies"
 CLUSTER_NAME = "[a-z][a-z0-9]{0,9}"
@@ -198,7 +198,7 @@ def read_topology(source: str) -> Topology:
         bundled = ", ".join(sorted(file.stem for file in BUNDLED.glob("*.yaml")))
         message = f"topology {path}: {error.strerror or error}; choose one of {bundled}, or name a YAML file"
         raise InputError(message) from error
-    except LatencyMapError as error:
+    except InputError as error:
         message = f"topology {path}: {error}"
         raise InputError(message) from error
     return _topology(described, delays)

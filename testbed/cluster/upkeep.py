@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import typer
 
 from gesscale.cli.output import Output, emit, stderr_console, table
-from latency_map.shell import command_line
+from gesscale.common.text import command_line
 from testbed.cluster import lifecycle, privilege, relay_link, spark_archive, state
 from testbed.cluster.check import PairCheck, check_pairs
 from testbed.cluster.delay_backend import DelayBackend

@@ -15,13 +15,13 @@ from urllib.parse import urlencode
 import yaml
 from rich.console import Console
 
+from gesscale.common.http_client import ANYWHERE, FetchError
+from gesscale.common.yaml_text import parse_yaml
 from gesscale.errors import ClusterError, MetricsUnavailableError
 from gesscale.monitor.fetch import fetch
 from gesscale.monitor.record_files import DECISIONS, SETTINGS
 from gesscale.monitor.records import parse_document, to_batches
 from gesscale.service.recorded import write_page
-from latency_map.formats.yaml_text import parse_yaml
-from latency_map.measure.fetch import ANYWHERE, FetchError
 from testbed.cluster.topology import Topology, read_topology
 from testbed.demo.taxi import prepare_rides
 from testbed.kubernetes import cluster as clusters

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from latency_map.shell import command_line
+from gesscale.common.text import command_line
 from testbed.cluster.commands import run
 from testbed.cluster.topology import Topology
 from testbed.live.kafka import Producer, broker_on_driver, start_producer

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gesscale.common.yaml_text import read_yaml
 from gesscale.errors import ClusterError, InputError
-from latency_map import LatencyMapError
-from latency_map.formats.yaml_text import read_yaml
 from testbed.cluster import lifecycle, processes, state
 from testbed.cluster.commands import run
 from testbed.cluster.delay_backend import DelayBackend
@@ -76,7 +75,7 @@ class KubernetesTestBed:
         except OSError as error:
             message = f"cluster {self.topology.name!r} has no Kubernetes; run: testbed kubernetes up"
             raise ClusterError(message) from error
-        except (LatencyMapError, LookupError, TypeError) as error:
+        except (InputError, LookupError, TypeError) as error:
             message = f"{self.kubeconfig}: expected our own kubeconfig, got: {error}; bring it up again"
             raise ClusterError(message) from error
         return Api(url=url, authority=self.files.authority, token=token)

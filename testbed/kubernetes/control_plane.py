@@ -4,7 +4,7 @@ from pathlib import Path
 
 import yaml
 
-from latency_map.measure.fetch import ANYWHERE, FetchError
+from gesscale.common.http_client import ANYWHERE, FetchError
 from testbed.cluster import processes
 from testbed.cluster.namespaces import inside
 from testbed.cluster.processes import Mark, Role

@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from gesscale.common.text import command_line
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.resource.crd import definition
-from latency_map.shell import command_line
 from testbed.cluster.commands import run
 
 _SERVED_WITHIN_S = 240.0

@@ -15,9 +15,9 @@ from typing import Any
 
 import yaml
 
+from gesscale.common.text import command_line
 from gesscale.errors import ClusterError
 from latency_map import write_csv
-from latency_map.shell import command_line
 from testbed.cluster.commands import run
 from testbed.cluster.spark_archive import java_options
 from testbed.cluster.spark_command import SMALL_JVM, spark_home

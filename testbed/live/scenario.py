@@ -13,7 +13,7 @@ from gesscale.policies.registry import any_card
 from gesscale.settings import Settings, load_settings
 from gesscale.settings.groups import MonitorSettings
 from latency_map import write_csv
-from testbed.baselines.hpa.settings import HpaSettings
+from testbed.baselines.hpa import HpaSettings
 from testbed.cluster.topology import Topology
 from testbed.pipeline.operator import Work
 

@@ -15,9 +15,9 @@ from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError, model_
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
+from gesscale.common.http_client import ANYWHERE, FetchError
 from gesscale.errors import InputError
 from gesscale.words import first_fault
-from latency_map.measure.fetch import ANYWHERE, FetchError
 from testbed.pipeline.schedule import split_by_speed, split_rows
 
 _LOG = logging.getLogger(__name__)

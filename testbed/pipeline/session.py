@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from gesscale.common.text import command_line
 from gesscale.spark import place, warm_new_executors
-from latency_map.shell import command_line
 
 WORKERS_IMPORT = ("testbed.pipeline.operator", "testbed.pipeline.replay", "testbed.nexmark.source")
 """What the Python workers of the test bed's programs need, in addition to pandas and PyArrow."""

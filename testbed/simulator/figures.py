@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
 
+from gesscale.common.yaml_text import read_yaml
 from gesscale.errors import InputError
 from gesscale.words import first_fault
-from latency_map import LatencyMapError
-from latency_map.formats.yaml_text import read_yaml
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -82,7 +81,7 @@ def read_figures(name_or_path: str | Path, folder: Path) -> Figures:
         bundled = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
         message = f"{name_or_path}: expected one of {bundled}, or a file with figures; {error.strerror}"
         raise InputError(message) from None
-    except LatencyMapError as error:
+    except InputError as error:
         raise InputError(str(error)) from None
     try:
         return Figures.model_validate(document)

@@ -213,5 +213,5 @@ def test_what_no_argument_can_hold_is_refused_by_the_script(letter, field):
     plan = plan_of(parse_hosts(yaml.safe_dump(PLAIN), "hosts"))
     object.__setattr__(plan.nodes[0].host, field, f"a{letter}b")
     for action in ScriptAction:
-        with pytest.raises(LatencyMapError, match="a word that a command can be given"):
+        with pytest.raises(InputError, match="a word that a command can be given"):
             render_script(plan.nodes[0], action)

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gesscale.common.http_client import ANYWHERE, FetchError
 from latency_map import LatencyMapError
-from latency_map.measure.fetch import ANYWHERE, FetchError
 from latency_map.measure.gather import GatheredMap, gather_agents
 from testbed.cluster import commands, lifecycle, namespaces, privilege, state
 from testbed.cluster.check import TOLERANCE_MS, TOLERANCE_RATIO

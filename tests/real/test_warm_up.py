@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from gesscale.common.text import command_line
 from gesscale.spark.warm_up import DAEMON_SETTING, JAR, warm_up_settings
-from latency_map.shell import command_line
 from testbed.cluster import processes, spark_command
 
 pytestmark = pytest.mark.real

@@ -6,13 +6,14 @@ import pytest
 
 from gesscale.cli.latency_map.nodes_file import read_nodes
 from gesscale.cli.latency_map.planning import read_hosts
+from gesscale.common.text import glimpse
 from gesscale.errors import GesscaleError
 from gesscale.kubernetes.api.credentials import connect
 from gesscale.settings import load_settings
 from gesscale.spark.first_placement import read_base_template
-from latency_map.errors import LatencyMapError, glimpse
+from latency_map.errors import LatencyMapError
 from testbed.arena.experiments.experiment import read_experiment
-from testbed.baselines.rules import read_rules
+from testbed.baselines.rules.settings import read_rules
 from testbed.cluster.topology import read_topology
 from testbed.simulator.figures import read_figures
 

@@ -9,6 +9,7 @@ from gesscale.cli.latency_map.planning import parse_time_s, plan_for, print_left
 from gesscale.cli.latency_map.reading import load_map, plain_errors
 from gesscale.cli.latency_map.use import PlanForm
 from gesscale.cli.output import Output, emit, stderr_console, table
+from gesscale.common.text import command_line
 from gesscale.errors import InputError
 from latency_map import LatencyMap
 from latency_map.emulate.hosts import Host, number_hosts
@@ -16,7 +17,6 @@ from latency_map.emulate.plan import EmulationPlan, NodePlan
 from latency_map.emulate.script import ScriptAction, render_script, script_name
 from latency_map.emulate.tc import ROOT, apply_commands, undo_commands
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
-from latency_map.shell import command_line
 
 
 def write_plan(

@@ -9,9 +9,9 @@ import typer
 from gesscale.cli.latency_map.measurement_report import report_gathered, report_row
 from gesscale.cli.latency_map.reading import chosen_limits, plain_errors, split_names
 from gesscale.cli.output import Output, complain, stderr_console
+from gesscale.common.errors import cause_of
 from gesscale.errors import InputError
 from latency_map import LatencyMapError
-from latency_map.errors import cause_of
 from latency_map.measure.gather import gather_agents
 from latency_map.measure.method import ProbeMethod, allowed_method, probe_by
 from latency_map.measure.pacing import Pace, Pacer

@@ -7,13 +7,12 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from gesscale.cli.latency_map.kubectl import KubectlNodes, KubectlPods, to_candidates
 from gesscale.cli.output import stderr_console
+from gesscale.common.yaml_text import parse_yaml, read_text
 from gesscale.errors import InputError
 from gesscale.kubernetes.placement.quantity import Quantity
 from gesscale.words import first_fault
 from latency_map.choose.candidates import Candidate
-from latency_map.errors import LatencyMapError
 from latency_map.formats.json_text import parse_json
-from latency_map.formats.yaml_text import parse_yaml, read_text
 
 MAX_BYTES = 64 << 20
 """Most bytes of a file: some thousand pods, as kubectl prints them."""
@@ -114,7 +113,7 @@ def _read(file: Path) -> object:
     except OSError as error:
         message = f"{file}: {error.strerror or error}; name an existing file"
         raise InputError(message) from None
-    except LatencyMapError as error:
+    except InputError as error:
         raise InputError(str(error)) from None
 
 

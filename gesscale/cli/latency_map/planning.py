@@ -8,12 +8,12 @@ from gesscale.cli.latency_map.kubectl import to_host
 from gesscale.cli.latency_map.nodes_file import MAX_BYTES, parse_listing
 from gesscale.cli.latency_map.reading import load_map
 from gesscale.cli.output import stderr_console
+from gesscale.common.yaml_text import read_text
 from gesscale.errors import InputError
 from latency_map import Asymmetry, LatencyMap, LatencyMapError
 from latency_map.emulate.hosts import Host
 from latency_map.emulate.hosts_file import parse_hosts
 from latency_map.emulate.plan import EmulationPlan, tc_plan
-from latency_map.formats.yaml_text import read_text
 
 
 def read_hosts(file: Path, device: str, *, pod_networks: bool = False) -> tuple[Host, ...]:
@@ -48,7 +48,7 @@ def _kubectl_items(text: str) -> list[Any] | None:
         return None
     try:
         content = parse_listing(text, "")
-    except LatencyMapError:
+    except InputError:
         return None
     items = content.get("items") if isinstance(content, dict) else None
     return items if isinstance(items, list) else None

@@ -12,11 +12,10 @@ from kubernetes.config import (
     load_kube_config,
 )
 
+from gesscale.common.yaml_text import read_yaml
 from gesscale.errors import ClusterError, InputError
 from gesscale.kubernetes.api.connection import Connection
 from gesscale.kubernetes.api.faults import THE_CONTROLLER, Asker
-from latency_map.errors import LatencyMapError
-from latency_map.formats.yaml_text import read_yaml
 
 USER_AGENT = f"gesscale/{version('gesscale')}"
 _POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -108,7 +107,7 @@ def _use_file(configuration: Configuration, kubeconfig: Path | None, context: st
         )
         chosen = known[context] if context is not None else current
         return str(chosen["context"].get("namespace") or "default")
-    except (ConfigException, OSError, LatencyMapError) as error:
+    except (ConfigException, OSError, InputError) as error:
         reason = " ".join(str(error).split())
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         reason = f"{type(error).__name__} {error}"

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from gesscale.common.threads import in_thread
 from gesscale.kubernetes.api import Connection, ElectionTimes, Elector, Events, LeaseLock, new_identity
 from gesscale.kubernetes.api.lease import LEASE_NAME, steady_now_s
 from gesscale.kubernetes.controller.fault_reporter import FaultReporter
@@ -26,7 +27,6 @@ from gesscale.kubernetes.resource.translate import GatheredWorkflows, Key, Manag
 from gesscale.plan.change_budget import ChangeBudget
 from gesscale.service.journal import Journal
 from gesscale.service.metrics import ApiFigures, ScalerMetrics
-from latency_map.measure.threads import in_thread
 
 _LOG = logging.getLogger(__name__)
 _ROUND_S = 0.5

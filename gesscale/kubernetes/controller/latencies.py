@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from weakref import WeakValueDictionary
 
+from gesscale.common.http_client import HttpClient
+from gesscale.common.text import command_line
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api import ApiError, Connection
 from gesscale.kubernetes.api.resources import CONFIG_MAPS
@@ -16,9 +18,7 @@ from gesscale.monitor.kept_latencies import Bounds, KeptLatencies, Readers, Text
 from gesscale.monitor.latencies import AgentLatencies, PrometheusLatencies
 from gesscale.ports import Latencies, LatencySource
 from latency_map import LatencyMapError, MapLimits, parse_map, parse_survey
-from latency_map.measure.fetch import HttpClient
 from latency_map.names import MAX_NODES
-from latency_map.shell import command_line
 
 _CONTROLLER = "system:serviceaccount:gesscale:gesscale-controller"
 """Who the controller is where the API server does not say; deploy/k3s/controller/rbac.yaml."""

@@ -7,10 +7,10 @@ time arrives, and a controller must not be restarted for that.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from gesscale.common.http_server import Guard, Page, PageServer, Stream, Unavailable
 from gesscale.kubernetes.placement.watches import STALE_AT_MOST_S, CacheStatus
 from gesscale.service.access import HEADERS
 from gesscale.words import in_words
-from latency_map.serving import Guard, Page, PageServer, Stream, Unavailable
 
 PORT = 8080
 LIVENESS_PERIODS = 5
@@ -127,7 +127,7 @@ def serve_probes(
     health
         Asked at each probe; never waits for a lock that a step holds.
     pages, streams, guard
-        What else is served, such as ``/metrics``, and who gets it; see `latency_map.serving.PageServer`.
+        What else is served, such as ``/metrics``, and who gets it; see `gesscale.common.http_server.PageServer`.
     clock
         Seconds of a clock that never jumps, such as `time.monotonic`.
     host, port

@@ -8,10 +8,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
+from gesscale.common.text import glimpse
 from gesscale.errors import InputError
 from gesscale.kubernetes.placement.quantity import Quantities, Room, room_of
 from gesscale.words import first_fault
-from latency_map.errors import glimpse
 
 WEIGHT = "gesscale.dev/weight"
 """Annotation or label with a node's capacity against a node of weight 1."""

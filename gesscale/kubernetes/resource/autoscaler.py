@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
+from gesscale.common.text import glimpse
 from gesscale.errors import InputError
 from gesscale.kubernetes.resource.groups import group_of, text_of
 from gesscale.kubernetes.resource.parts import ResourcePart, ShortName, ValidationRule, in_camel_case
@@ -14,7 +15,6 @@ from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.status import StreamAutoscalerStatus
 from gesscale.settings.faults import describe_faults
 from gesscale.words import place_of
-from latency_map.errors import glimpse
 
 GROUP, VERSION = "gesscale.dev", "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"

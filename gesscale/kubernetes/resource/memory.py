@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 from pydantic import Field, ValidationError
 
+from gesscale.common.text import glimpse
 from gesscale.fields import LATEST_S, MOST_REPLICAS
 from gesscale.kubernetes.resource.parts import Reported
 from gesscale.ports import Knowledge
 from gesscale.words import first_fault
-from latency_map.errors import glimpse
 from perfmodel import ModelError, Reading
 
 R = TypeVar("R", bound=Reported)

@@ -6,12 +6,12 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
+from gesscale.common.text import glimpse
+from gesscale.common.yaml_text import read_yaml
 from gesscale.errors import InputError
 from gesscale.fields import Duration
 from gesscale.settings.faults import describe_faults
 from gesscale.words import place_of
-from latency_map.errors import LatencyMapError, glimpse
-from latency_map.formats.yaml_text import read_yaml
 from testbed.arena.case import Case
 from testbed.arena.experiments.sections import (
     FaultsSection,
@@ -265,7 +265,7 @@ def _read(source: str | Path, extended_by: tuple[Path, ...]) -> Experiment:
     except OSError as error:
         message = f"{origin}: {error.strerror or error}; name an existing YAML file"
         raise InputError(message) from error
-    except LatencyMapError as error:
+    except InputError as error:
         raise InputError(str(error)) from error
     document = _with_whole_paths(document, path.parent)
     if not (isinstance(document, dict) and "extends" in document):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from latency_map.formats.yaml_text import read_yaml
+from gesscale.common.yaml_text import read_yaml
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.comparing import ResultGroup, group_results

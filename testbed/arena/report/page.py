@@ -12,9 +12,9 @@ from urllib.parse import quote
 
 import yaml
 
+from gesscale.common.errors import unwritable
 from gesscale.errors import InputError
 from gesscale.extras import how_to_install
-from latency_map.errors import unwritable
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.comparing import choose_baseline

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 from gesscale.model.decision import Reason
 from gesscale.policies.memos import Memo
-from testbed.baselines.autrascale.analysis.space import Replicas
+from testbed.baselines.autrascale.search import Replicas
 
 MOST_RATES = 8
 MOST_SAMPLES = 24

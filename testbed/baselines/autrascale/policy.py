@@ -10,15 +10,15 @@ from statistics import median
 
 from gesscale.model.decision import Reason
 from gesscale.model.observation import OperatorReading, WorkflowObservation
+from gesscale.policies.card import ON_NODES, PolicyCard, on_nodes_as_told
 from gesscale.policies.memos import recalled
 from gesscale.policies.sizing import SizeProposal, SizingPolicy
 from gesscale.policies.together import held_up
 from gesscale.ports import Knowledge
 from testbed.baselines.autrascale import backlog, latency, throughput
-from testbed.baselines.autrascale.judging import is_other, shown, staying
 from testbed.baselines.autrascale.memo import MOST_CHECKS, MOST_RATES, AutrascaleMemo, RateModel
 from testbed.baselines.autrascale.settings import AutrascaleSettings
-from testbed.baselines.autrascale.situation import AutrascaleContext
+from testbed.baselines.autrascale.situation import AutrascaleContext, is_other, shown, staying
 
 _PERSISTING = 3
 """The policy must see another rate in so many steps in a row."""
@@ -152,3 +152,15 @@ def _at_this_rate(memo: AutrascaleMemo) -> AutrascaleMemo:
         rests_until_s=0.0,
         models=(present, *former)[:MOST_RATES],
     )
+
+
+CARD = PolicyCard(
+    name="autrascale",
+    summary="throughput, latency and backlog one after the other, by trial and Gaussian processes",
+    source="Zhang et al., Bayesian-Driven Automated Scaling (AuTraScale+), IEEE TPDS 2024",
+    build=on_nodes_as_told(AutrascalePolicy),
+    settings=AutrascaleSettings,
+    accepts=ON_NODES,
+    guide="reference/policies/autrascale.md",
+    needs=("autrascale", "sklearn"),
+)

@@ -1,10 +1,17 @@
 """The throughput step TO: the least configuration that keeps up with the rate (IV-B)."""
 
 from testbed.baselines.autrascale import backlog, latency
-from testbed.baselines.autrascale.analysis.space import Replicas
-from testbed.baselines.autrascale.judging import KEPT_UP, Assessment, judged, ordering, shown, stabilising
 from testbed.baselines.autrascale.memo import AutrascaleMemo, Trial
-from testbed.baselines.autrascale.situation import AutrascaleContext
+from testbed.baselines.autrascale.search import Replicas
+from testbed.baselines.autrascale.situation import (
+    KEPT_UP,
+    Assessment,
+    AutrascaleContext,
+    judged,
+    ordering,
+    shown,
+    stabilising,
+)
 
 _NEXT_TO_BEST = 0.98
 """A configuration of at least this share of the most throughput is as good as the best: our value."""

@@ -5,18 +5,17 @@ from collections.abc import Mapping
 from gesscale.model.observation import OperatorReading
 from gesscale.model.order import Order
 from gesscale.policies.memos import Memo
-from testbed.baselines.daedalus.analysis.capacities import Capacities
-from testbed.baselines.daedalus.analysis.forecast import Forecaster, ForecastRules
-from testbed.baselines.daedalus.analysis.recovery import Downtimes, Normality, Recovery, watched
-from testbed.baselines.daedalus.analysis.regression import (
+from testbed.baselines.daedalus.capacity import (
+    Capacities,
     CpuRegression,
     hottest_cpu,
     job_capacity,
     with_window,
     workers,
 )
-from testbed.baselines.daedalus.analysis.workload import History, extended, flows, idled
+from testbed.baselines.daedalus.scale_out import Downtimes, Normality, Recovery, watched
 from testbed.baselines.daedalus.settings import DaedalusSettings
+from testbed.baselines.daedalus.workload import Forecaster, History, extended, flows, idled
 
 
 class DaedalusMemo(Memo):
@@ -35,7 +34,7 @@ class DaedalusMemo(Memo):
     full_cpu
         The CPU of the hottest worker, 0..1, when the job could do no more.
     capacities, history, forecaster, downtimes, normality, recovery
-        See `testbed.baselines.daedalus.analysis`.
+        See `testbed.baselines.daedalus`.
     predicted_s
         The predicted recovery time of the last proposal; None where it does not end within the forecast.
     """
@@ -97,18 +96,6 @@ def learned(
     return _with_capacity(memo, reading, at_s, settings).model_copy(update={"at_s": at_s})
 
 
-def forecast_rules(settings: DaedalusSettings) -> ForecastRules:
-    """Return what the settings say of forecasts."""
-    return ForecastRules(
-        step_s=settings.step_s,
-        horizon_s=settings.forecast_s,
-        line_s=settings.line_s,
-        wape_fallback=settings.wape_fallback,
-        wape_bad=settings.wape_bad,
-        bad_limit=settings.bad_limit,
-    )
-
-
 def _after_change(
     memo: DaedalusMemo,
     reading: OperatorReading,
@@ -163,7 +150,7 @@ def _with_workload(
     return memo.model_copy(
         update={
             "history": history,
-            "forecaster": memo.forecaster.updated(history, at_s, forecast_rules(settings)),
+            "forecaster": memo.forecaster.updated(history, at_s, settings),
             "recovery": recovery,
             "normality": normality,
         }

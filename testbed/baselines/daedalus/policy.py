@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from gesscale.analyze.signals import cpu_share
 from gesscale.model.decision import Reason
 from gesscale.model.observation import OperatorReading, WorkflowObservation
+from gesscale.policies.card import ON_NODES, PolicyCard, on_nodes_as_told
 from gesscale.policies.memos import recalled
 from gesscale.policies.sizing import SizeProposal, SizingPolicy
 from gesscale.ports import Knowledge
-from testbed.baselines.daedalus.analysis.algorithm1 import ScaleOutContext, ScaleOutRules, choose
-from testbed.baselines.daedalus.analysis.recovery import Recovery
-from testbed.baselines.daedalus.analysis.workload import History
-from testbed.baselines.daedalus.memo import DaedalusMemo, begun, forecast_rules, learned
+from testbed.baselines.daedalus.memo import DaedalusMemo, begun, learned
+from testbed.baselines.daedalus.scale_out import Recovery, ScaleOutContext, choose
 from testbed.baselines.daedalus.settings import DaedalusSettings
+from testbed.baselines.daedalus.workload import History
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class DaedalusPolicy(SizingPolicy):
     ) -> SizeProposal:
         """Choose by the input rate, the capacities and the memo."""
         history = memo.history or History(until_s=at_s, offered_rows=0.0, rows_per_s=(rate,))
-        outlook, forecast = memo.forecaster.outlook(history, at_s, forecast_rules(self.sizing))
+        outlook, forecast = memo.forecaster.outlook(history, at_s, self.sizing)
         situation = ScaleOutContext(
             workers=reading.replicas,
             capacities=capacities,
@@ -80,7 +80,7 @@ class DaedalusPolicy(SizingPolicy):
             detection_s=self.sizing.detection_s,
             since_rescale_s=at_s - memo.changed_s if memo.changed_s else math.inf,
         )
-        choice = choose(situation, self._scale_out_rules())
+        choice = choose(situation, self.sizing)
         predicted_s = _known_number(situation.recovery_s(choice.workers))
         figure = "CPU" if reading.by_node else cpu_share(reading)[1]
         return SizeProposal(
@@ -100,15 +100,6 @@ class DaedalusPolicy(SizingPolicy):
             return memo
         return learned(memo, reading, at_s, change, self.sizing)
 
-    def _scale_out_rules(self) -> ScaleOutRules:
-        settings = self.sizing
-        return ScaleOutRules(
-            loop_s=settings.loop_s,
-            recent_rescale_s=settings.recent_rescale_s,
-            recovery_target_s=settings.recovery_target_s,
-            lag_s=settings.lag_s,
-        )
-
 
 def _known_number(figure: float | None) -> float | None:
     """Return a figure that is a finite number, else None."""
@@ -121,3 +112,15 @@ def _remark(recovery: Recovery | None) -> str:
         return ""
     predicted = "no end" if recovery.predicted_s is None else f"{recovery.predicted_s:.0f} s"
     return f"; the last change took {recovery.observed_s:.0f} s to recover from, {predicted} predicted"
+
+
+CARD = PolicyCard(
+    name="daedalus",
+    summary="the fewest replicas that carry the input, catch up in time after a stop, and carry the forecast",
+    source="Pfister, Scheinert, Geldenhuys, Kao, Daedalus, ICPE 2024",
+    build=on_nodes_as_told(DaedalusPolicy),
+    settings=DaedalusSettings,
+    accepts=ON_NODES,
+    guide="reference/policies/daedalus.md",
+    needs=("daedalus", "statsmodels"),
+)

@@ -5,7 +5,7 @@ from itertools import product
 
 from gesscale.fields import format_duration
 from testbed.baselines.rules.model import ALL, Rule, ScalingAction, Trigger, distinct
-from testbed.baselines.rules.reports import BATCH_METRICS
+from testbed.baselines.rules.readings import BATCH_METRICS
 
 
 def advice(rules: Sequence[Rule], *, period_s: float, batch_s: float) -> tuple[str, ...]:

@@ -15,8 +15,8 @@ from gesscale.model.workflow import Operator
 from gesscale.plan.targets import ceiling, floor
 from gesscale.words import in_words
 from testbed.baselines.rules.model import Guard, Metric, Rule, ScalingAction, Trigger
-from testbed.baselines.rules.samples import MetricSample, MetricSamples
-from testbed.baselines.rules.semantics import Semantics
+from testbed.baselines.rules.readings import MetricSample, MetricSamples
+from testbed.baselines.rules.settings import Semantics
 
 _TOLERANCE = 0.1
 """Share of a time that may lack at its beginning, in whole seconds."""

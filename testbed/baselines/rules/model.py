@@ -1,7 +1,7 @@
 """What a rule says: frozen values with units, checked as they are made.
 
 The model of M. Rouaux's thesis (Framework for Dynamic Scaling in Master-Slave Stream Processing Systems, Imperial
-College London, 2014), section 4.2. Builder, YAML and settings all make these.
+College London, 2014), section 4.2.
 """
 
 import math
@@ -12,7 +12,7 @@ from typing import Annotated, Self
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from gesscale.errors import InputError
-from gesscale.fields import MOST_REPLICAS, MOST_ROWS, Duration, SettingsGroup, format_duration
+from gesscale.fields import MOST_REPLICAS, MOST_ROWS, Duration, SettingsGroup
 
 ALL = "*"
 """The scope of a rule that holds for every operator."""
@@ -215,13 +215,6 @@ class Trigger(Element):
         """Say whether all values between two, in the metric's own unit, meet the threshold; equality does not."""
         return low > self.threshold if self.above is not None else high < self.threshold
 
-    @property
-    def sentence(self) -> str:
-        """Such as ``queue-length > 300 rows for 30s``."""
-        sign, value = (">", self.above) if self.above is not None else ("<", self.below)
-        unit = (self.unit or self.own_unit).sign
-        return f"{self.metric} {sign} {value:g} {unit} for {format_duration(self.for_s)}"
-
 
 class Guard(Element):
     """What keeps a rule from acting: a recent action of a kind."""
@@ -289,26 +282,6 @@ class Rule(Element):
     def is_for(self, operator: str) -> bool:
         """Say whether it scales an operator."""
         return self.operator in {ALL, operator}
-
-    @property
-    def sentence(self) -> str:
-        """The rule in one line, for people."""
-        bounds = "".join(
-            f", {word} {value:g}{times}"
-            for word, value, times in (
-                ("max", self.max, ""),
-                ("max", self.max_factor, " × the first"),
-                ("min", self.min, ""),
-                ("min", self.min_factor, " × the first"),
-            )
-            if value is not None
-        )
-        scope = f"{self.operator}{' together' if self.together else ''}"
-        guards = "".join(
-            f", unless {guard.since} within {format_duration(guard.within_s)}" for guard in self.unless
-        )
-        conditions = " and ".join(trigger.sentence for trigger in self.when)
-        return f"{self.action} {scope} {self.by.sentence(self.action)}{bounds} when {conditions}{guards}"
 
 
 class RuleSet(Element):

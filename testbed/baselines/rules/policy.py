@@ -5,7 +5,7 @@ what the loop carried out becomes the last actions that guards look at.
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -18,11 +18,10 @@ from gesscale.model.order import Order
 from gesscale.model.workflow import Workflow
 from gesscale.options import PolicyOptions
 from gesscale.options.sizing import SizingSettings
+from gesscale.policies.card import ON_NODES, PolicyCard
 from gesscale.policies.memos import Memo, recalled
 from gesscale.policies.sizing import SizeProposal, SizingPolicy
 from gesscale.ports import Knowledge
-from gesscale.words import suggestion
-from testbed.baselines.rules.defaults import DEFAULT_RULES
 from testbed.baselines.rules.evaluation import (
     Phase,
     RuleCondition,
@@ -34,12 +33,15 @@ from testbed.baselines.rules.evaluation import (
     judge,
     ranked,
 )
-from testbed.baselines.rules.model import ALL, Metric, PolicyError, Rule, ScalingAction, distinct
-from testbed.baselines.rules.reading import read_rules
-from testbed.baselines.rules.reports import is_reported, label, reports
-from testbed.baselines.rules.samples import MetricSamples, appended, pruned
-from testbed.baselines.rules.semantics import Semantics
-from testbed.baselines.rules.settings import RulesSettings
+from testbed.baselines.rules.model import Metric, Rule, ScalingAction, distinct
+from testbed.baselines.rules.readings import MetricSamples, appended, is_reported, label, pruned, reports
+from testbed.baselines.rules.settings import (
+    DEFAULT_RULES,
+    RulesSettings,
+    Semantics,
+    check_operators,
+    read_rules,
+)
 
 _SAMPLES_AT_MOST = 512
 """Samples of an operator in its memo, of all metrics together: some 25 KiB."""
@@ -244,23 +246,6 @@ def rules_policy(workflow: Workflow, options: PolicyOptions, given: RulesSetting
     )
 
 
-def check_operators(rules: Sequence[Rule], operators: Collection[str]) -> None:
-    """Check that there is every operator that rules name.
-
-    Raises
-    ------
-    PolicyError
-        At the first that there is not.
-    """
-    for rule in distinct(rules):
-        if rule.operator != ALL and rule.operator not in operators:
-            message = (
-                f"rule {rule.name!r}: the workflow has no operator {rule.operator!r}; "
-                f"{suggestion(rule.operator, operators)}"
-            )
-            raise PolicyError(message)
-
-
 def _replicas(reading: OperatorReading, change: Order | None) -> int:
     """Return how many replicas an operator has: one that idles since it was changed reads as it was before."""
     newest_s = reading.batches[-1].ended_at_s if reading.batches else math.inf
@@ -305,3 +290,14 @@ def _answer(ruling: Ruling, *, is_fresh: bool) -> RulesAnswer:
     more = f"; and {len(shown) - _WORDS_OF} rules more" if len(shown) > _WORDS_OF else ""
     said = "; ".join(item.words for item in shown[:_WORDS_OF])
     return RulesAnswer(replicas=None, detail=said + more, reason=reason)
+
+
+CARD = PolicyCard(
+    name="rules",
+    summary="rules of one's own: metrics beyond thresholds for a time scale operators, with guards and bounds",
+    source="Rouaux, Framework for Dynamic Scaling in Master-Slave Stream Processing Systems, Imperial College 2014",
+    build=rules_policy,
+    settings=RulesSettings,
+    accepts=ON_NODES,
+    guide="reference/policies/rules.md",
+)

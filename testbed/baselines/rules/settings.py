@@ -1,12 +1,91 @@
-"""Settings of `rules`."""
+"""Settings of `rules`: the rules themselves, in place or in a YAML file, and how they are read."""
 
-from typing import Self
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
-from gesscale.fields import OptionalFilePath
-from testbed.baselines.rules.model import Rule
-from testbed.baselines.rules.semantics import Semantics
+from gesscale.common.text import glimpse
+from gesscale.common.yaml_text import parse_yaml, read_text
+from gesscale.fields import Duration, OptionalFilePath, SettingsGroup
+from gesscale.words import first_fault, suggestion
+from latency_map.errors import LatencyMapError
+from testbed.baselines.rules.model import ALL, PolicyError, Rule, RuleSet, distinct
+
+DEFAULT_RULES = RuleSet.model_validate(
+    {
+        "name": "default",
+        "rules": [
+            {
+                "name": "behind",
+                "operator": ALL,
+                "action": "scale-out",
+                "by": {"percent": 50},
+                "when": [{"metric": "lag", "above": 30, "unit": "s", "for": "1m"}],
+                "unless": [{"since": "scale-out", "within": "2m"}],
+            },
+            {
+                "name": "hot",
+                "operator": ALL,
+                "action": "scale-out",
+                "by": {"absolute": 1},
+                "when": [{"metric": "cpu", "above": 80, "unit": "percent", "for": "2m"}],
+                "unless": [{"since": "scale-out", "within": "2m"}],
+            },
+            {
+                "name": "idle",
+                "operator": ALL,
+                "action": "scale-in",
+                "by": {"percent": 25},
+                "when": [
+                    {"metric": "cpu", "below": 40, "unit": "percent", "for": "3m"},
+                    {"metric": "lag", "below": 10, "unit": "s", "for": "3m"},
+                ],
+                "unless": [{"since": "scale-out", "within": "5m"}],
+            },
+        ],
+    }
+).rules
+"""Fast up, slow down. Below 40 % one of two replicas can do the work of both at 80 %, so it is not added again."""
+
+
+class Semantics(SettingsGroup):
+    """How rules are evaluated (Rouaux 2014, sections 4.2 and 4.3.5)."""
+
+    mode: Literal["rearm", "edge"] = Field(
+        "rearm",
+        description="rearm: after each change of an operator, its conditions must hold again for their whole "
+        "time, and a guard delays. edge: a rule acts only when its conditions begin to hold, and "
+        "never if a guard is closed then. Default: rearm; edge is the thesis word for word, and "
+        "forgets the scale-in of its section 5.2.7.",
+    )
+    bounds: Literal["block", "clamp"] = Field(
+        "block",
+        description="Whether a change beyond a bound is left out or cut short, such as +2 at 7 of 8. Default: "
+        "block, as in the thesis; clamp uses all there is.",
+    )
+    arbitration: Literal["largest", "first", "sum"] = Field(
+        "largest",
+        description="Which rule counts where several would add, or remove, at once: the largest change, the first "
+        "by rank, or all in turn. Adding comes before removing. Default: the largest; in the thesis "
+        "each acted.",
+    )
+    strict: bool = Field(
+        False,
+        description="Whether the readings must show that a condition held before its time began. Default: no, one "
+        "reading less is enough, as in the thesis's figures.",
+    )
+    allow_single_sample: bool = Field(
+        False,
+        description="Whether a single reading is enough where a time holds no more. Default: no, two must agree, "
+        "so that an outlier changes nothing. The thesis's sections 5.2.6 and 5.2.7 used one.",
+    )
+    max_gap_s: Duration = Field(
+        180.0,
+        description="After this long without a reading, nothing is known, and all times begin again. Default: "
+        "three periods of 60 s.",
+    )
 
 
 class RulesSettings(Semantics):
@@ -27,3 +106,48 @@ class RulesSettings(Semantics):
             message = f"expected rules or a file of rules, got both: {len(self.rules)} rules and {self.file}"
             raise ValueError(message)
         return self
+
+
+def read_rules(path: Path) -> RuleSet:
+    """Read a YAML file with ``name`` and ``rules``.
+
+    Raises
+    ------
+    PolicyError
+        With the first fault in a line: which member, what was expected and what came.
+    """
+    try:
+        text = read_text(path, f"rules file {path}")
+    except OSError as error:
+        message = f"rules file {path}: {error.strerror or error}; name an existing YAML file"
+        raise PolicyError(message) from error
+    except LatencyMapError as error:
+        raise PolicyError(str(error)) from error
+    return parse_rules(text, f"rules file {path}")
+
+
+def parse_rules(text: str, origin: str = "rules") -> RuleSet:
+    """Read rules from YAML; `origin` is named in messages. Raises as `read_rules`."""
+    try:
+        document = parse_yaml(text, origin)
+    except LatencyMapError as error:
+        raise PolicyError(str(error)) from error
+    if not isinstance(document, dict):
+        message = f"{origin}: expected a mapping such as `rules: [...]`, got {glimpse(document)}"
+        raise PolicyError(message)
+    try:
+        return RuleSet.model_validate(document)
+    except ValidationError as error:
+        message = f"{origin}: {first_fault(error)}"
+        raise PolicyError(message) from None
+
+
+def check_operators(rules: Sequence[Rule], operators: Collection[str]) -> None:
+    """Check that there is every operator that rules name; raises PolicyError at the first that there is not."""
+    for rule in distinct(rules):
+        if rule.operator != ALL and rule.operator not in operators:
+            message = (
+                f"rule {rule.name!r}: the workflow has no operator {rule.operator!r}; "
+                f"{suggestion(rule.operator, operators)}"
+            )
+            raise PolicyError(message)

@@ -20,12 +20,11 @@ from gesscale.ports import KnowledgeStore
 from gesscale.settings.analyze import AnalyzeSettings
 from testbed.baselines.autrascale.memo import AutrascaleMemo
 from testbed.baselines.daedalus.memo import DaedalusMemo
-from testbed.baselines.drs.policy import DrsMemo
-from testbed.baselines.ds2.policy import Ds2Memo
-from testbed.baselines.hpa.policy import Recommendations
+from testbed.baselines.drs import DrsMemo
+from testbed.baselines.ds2 import Ds2Memo
+from testbed.baselines.hpa import Recommendations
 from testbed.baselines.rules.policy import RulesMemo
-from testbed.baselines.rules.reading import parse_rules
-from testbed.baselines.rules.settings import RulesSettings
+from testbed.baselines.rules.settings import RulesSettings, parse_rules
 
 _PERIOD_S = 60.0
 _NEXT_S = 2000.0

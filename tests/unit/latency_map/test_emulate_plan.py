@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from gesscale.common.text import command_line
 from latency_map import DelayKind, DelayUnit, LatencyMap, LatencyMapError, MissingDelayError
 from latency_map.emulate.hosts import Host, number_hosts
 from latency_map.emulate.plan import tc_plan
 from latency_map.emulate.tc import apply_commands, queue_packets, undo_commands
-from latency_map.shell import command_line
 
 NAMES = ("a", "b", "c")
 

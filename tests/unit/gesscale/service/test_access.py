@@ -4,9 +4,9 @@ import base64
 
 import pytest
 
+from gesscale.common.http_server import Refused
 from gesscale.errors import InputError
 from gesscale.service.access import Access, is_loopback, read_token
-from latency_map.serving import Refused
 
 TOKEN = "0123456789abcdef"  # noqa: S105 - of these tests
 

@@ -9,6 +9,7 @@ import pytest
 import yaml
 from settings_files import Load, faults, operators
 
+from gesscale.common.text import glimpse
 from gesscale.errors import SettingsError
 from gesscale.fields import SettingsGroup, model_within, parse_duration_s
 from gesscale.knowledge.keeping import KnowledgeLimits
@@ -16,7 +17,6 @@ from gesscale.model.workflow import BatchCap, Operator
 from gesscale.options import PolicyOptions
 from gesscale.settings import Settings, load_settings, settings_page
 from gesscale.settings.doubts import doubts
-from latency_map.errors import glimpse
 
 
 def test_little_has_to_be_given(load: Load) -> None:

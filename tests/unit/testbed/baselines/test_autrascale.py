@@ -7,7 +7,7 @@ from edge import workflow
 from trials import World, alone, durations, op, policy, word_count
 
 from testbed.baselines.autrascale import latency
-from testbed.baselines.autrascale.analysis.space import SearchSpace
+from testbed.baselines.autrascale.search import SearchSpace
 from testbed.baselines.autrascale.settings import AutrascaleSettings
 
 # The throughput step

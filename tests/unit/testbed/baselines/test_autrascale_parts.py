@@ -10,16 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gesscale.analyze.latency import batch_s, longest_path_s, passage_s, waiting_s
-from testbed.baselines.autrascale.analysis.backlog import target_throughput
-from testbed.baselines.autrascale.analysis.benefit import acceptable, benefit
-from testbed.baselines.autrascale.analysis.gaussian_process import (
+from testbed.baselines.autrascale.backlog import target_throughput
+from testbed.baselines.autrascale.search import (
     GaussianProcess,
+    SearchSpace,
+    acceptable,
+    benefit,
+    expected_improvement,
+    most_promising,
     shared_deviation,
     transferred,
 )
-from testbed.baselines.autrascale.analysis.improvement import expected_improvement
-from testbed.baselines.autrascale.analysis.search import most_promising
-from testbed.baselines.autrascale.analysis.space import SearchSpace
 
 WORD_COUNT, YAHOO = (3, 4, 12, 10), (4, 2, 1, 1, 34)
 

@@ -15,12 +15,11 @@ from gesscale.model.observation import Batch, NodeReading
 from gesscale.model.order import Order
 from gesscale.policies import card, policy_named
 from gesscale.settings.analyze import AnalyzeSettings
-from testbed.baselines.daedalus.analysis.capacities import Capacities, ObservedRate
-from testbed.baselines.daedalus.analysis.recovery import Downtimes
-from testbed.baselines.daedalus.analysis.regression import CpuRegression
-from testbed.baselines.daedalus.analysis.workload import History
+from testbed.baselines.daedalus.capacity import Capacities, CpuRegression, ObservedRate
 from testbed.baselines.daedalus.memo import DaedalusMemo
+from testbed.baselines.daedalus.scale_out import Downtimes
 from testbed.baselines.daedalus.settings import DaedalusSettings
+from testbed.baselines.daedalus.workload import History
 
 NODES = ("edge", "far", "hub", "mid", "near")
 FLOW = workflow(operator(max_replicas=5))

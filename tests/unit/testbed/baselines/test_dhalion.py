@@ -14,8 +14,7 @@ from gesscale.model.observation import Batch, MissingReading
 from gesscale.model.order import Order
 from gesscale.policies import policy_named
 from gesscale.settings.analyze import AnalyzeSettings
-from testbed.baselines.dhalion.policy import scale_up_factor
-from testbed.baselines.dhalion.settings import DhalionSettings
+from testbed.baselines.dhalion import DhalionSettings, scale_up_factor
 
 NAN = math.nan
 

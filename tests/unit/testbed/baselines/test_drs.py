@@ -11,8 +11,7 @@ from gesscale.model.order import Order
 from gesscale.model.workflow import Operator, Workflow
 from gesscale.policies import policy_named
 from gesscale.settings.analyze import AnalyzeSettings
-from testbed.baselines.drs.policy import DrsMemo
-from testbed.baselines.drs.settings import DrsSettings
+from testbed.baselines.drs import DrsMemo, DrsSettings
 
 
 def op(name: str, *upstream: str, most: int = 100, **limits: int) -> Operator:

@@ -14,7 +14,7 @@ from gesscale.model.order import Order
 from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Node
 from gesscale.settings.analyze import AnalyzeSettings
-from testbed.baselines.ds2.settings import Ds2Settings
+from testbed.baselines.ds2 import Ds2Settings
 
 JOIN = workflow(
     op("auctions"),

@@ -7,8 +7,7 @@ from edge import known, workflow
 from gesscale.model.decision import Reason, Verdict
 from gesscale.model.order import Order
 from gesscale.ports import Knowledge
-from testbed.baselines.ds2.policy import Ds2Memo
-from testbed.baselines.ds2.settings import Ds2Settings
+from testbed.baselines.ds2 import Ds2Memo, Ds2Settings
 
 
 def changed(at_s: float, **memos: str) -> Knowledge:

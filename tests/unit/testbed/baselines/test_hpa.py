@@ -15,7 +15,7 @@ from gesscale.model.observation import MissingReading
 from gesscale.model.order import Order
 from gesscale.policies import policy_named
 from gesscale.settings.analyze import AnalyzeSettings
-from testbed.baselines.hpa.settings import HpaCpuSettings, HpaVargaSettings
+from testbed.baselines.hpa import HpaCpuSettings, HpaVargaSettings
 
 NAN = math.nan
 

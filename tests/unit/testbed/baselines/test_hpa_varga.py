@@ -7,7 +7,7 @@ from edge import workflow
 from hpa_readings import analyses, lagging, op
 
 from gesscale.model.observation import MissingReading
-from testbed.baselines.hpa.policy import Recommendations
+from testbed.baselines.hpa import Recommendations
 
 
 def varga(flow, *readings, **more):

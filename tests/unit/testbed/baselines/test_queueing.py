@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from testbed.baselines.drs.queueing import Station, erlang_c, fewest_replicas, total_sojourn_s
+from testbed.baselines.drs import Station, erlang_c, fewest_replicas, total_sojourn_s
 
 
 def station(arrivals: float, service: float = 1.0, *, most: int = 100, **more: object) -> Station:

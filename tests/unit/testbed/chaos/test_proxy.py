@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from latency_map.measure.fetch import ANYWHERE, FetchError
+from gesscale.common.http_client import ANYWHERE, FetchError
 from testbed.chaos.page_proxy import Behaviour, FaultyPage, faulty_page
 
 

@@ -11,6 +11,7 @@ from kube import FakeApi, FakeCluster, no_maps
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
+from gesscale.common.threads import in_thread
 from gesscale.kubernetes.controller.scheduling import WorkflowScheduler
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.controller.targets import AllowedTarget, Targets
@@ -21,7 +22,6 @@ from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.resource.translate import gather
 from gesscale.service.journal import Journal
 from gesscale.service.metrics import ScalerMetrics
-from latency_map.measure.threads import in_thread
 
 HOSTILE = 50
 LOOPBACK = AllowedTarget.parse("127.0.0.0/8")

@@ -3,10 +3,10 @@
 import pytest
 from scripted_api import SETTLE_S, as_json, connection_to, refusal, scripted_api
 
+from gesscale.common.http_client import ANYWHERE
 from gesscale.kubernetes.controller.latencies import ConfigMapLatencies, bounds_of, open_latency_map
 from gesscale.kubernetes.resource.spec_groups import LatencyMapSpec
 from gesscale.monitor.latencies import AgentLatencies, PrometheusLatencies
-from latency_map.measure.fetch import ANYWHERE
 
 NEAR = "node,a,b\na,0,5\nb,5,0\n"
 FAR = "node,a,b\na,0,50\nb,50,0\n"

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 import pytest
 from kube import EPOCH_S, FakeApi, FakeCluster, by_hand, no_maps, pod, refused
 
+from gesscale.common.threads import in_thread
 from gesscale.kubernetes.controller.scheduling import WorkflowScheduler
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.controller.targets import Targets
@@ -17,7 +18,6 @@ from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.resource.translate import gather
 from gesscale.service.journal import Journal
 from gesscale.service.metrics import ScalerMetrics
-from latency_map.measure.threads import in_thread
 
 SETTLE_S = 60  # bound of a wait, not an expectation
 KEY = ("streams", "op")

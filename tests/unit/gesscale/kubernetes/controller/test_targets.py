@@ -5,9 +5,9 @@ from ipaddress import ip_address
 import pytest
 from kube import FakeCluster, driver, node, pod
 
+from gesscale.common.http_client import FetchError
 from gesscale.errors import InputError
 from gesscale.kubernetes.controller.targets import AllowedTarget, Targets
-from latency_map.measure.fetch import FetchError
 
 NAMES = {
     "spark.streams.svc": ["10.43.0.7"],

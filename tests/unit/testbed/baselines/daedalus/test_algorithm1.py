@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.baselines.daedalus.analysis.algorithm1 import ScaleOutContext, ScaleOutRules, choose
-from testbed.baselines.daedalus.analysis.recovery import Downtimes
+from testbed.baselines.daedalus.scale_out import Downtimes, ScaleOutContext, choose
+from testbed.baselines.daedalus.settings import DaedalusSettings
 
-RULES = ScaleOutRules(loop_s=60.0, recent_rescale_s=600.0, recovery_target_s=600.0, lag_s=1.0)
+RULES = DaedalusSettings()
 
 
 def situation(workers, *, rate=500.0, each=200.0, most=8, forecast=None, **changes):

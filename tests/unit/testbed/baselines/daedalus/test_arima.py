@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from testbed.baselines.daedalus.analysis.arima import Arima, fitted, forecast
+from testbed.baselines.daedalus.workload import Arima, fitted, forecast
 
 
 def test_a_ramp_goes_on():

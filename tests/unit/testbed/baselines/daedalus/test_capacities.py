@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.baselines.daedalus.analysis.capacities import Capacities, ObservedRate
+from testbed.baselines.daedalus.capacity import Capacities, ObservedRate
 
 HOUR_S = 3600.0
 

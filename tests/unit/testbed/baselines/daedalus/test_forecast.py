@@ -5,14 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from testbed.baselines.daedalus.analysis import forecast as forecasts
-from testbed.baselines.daedalus.analysis.arima import Arima
-from testbed.baselines.daedalus.analysis.forecast import Forecaster, ForecastRules
-from testbed.baselines.daedalus.analysis.workload import History
+from testbed.baselines.daedalus import workload as forecasts
+from testbed.baselines.daedalus.settings import DaedalusSettings
+from testbed.baselines.daedalus.workload import Arima, Forecaster, History
 
-RULES = ForecastRules(
-    step_s=30.0, horizon_s=900.0, line_s=300.0, wape_fallback=0.25, wape_bad=0.1, bad_limit=15
-)
+RULES = DaedalusSettings()
 MODEL = Arima(order=(0, 1, 0), parameters=(), unit_rows_per_s=1.0)
 """A random walk, which predicts its last value."""
 

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.baselines.daedalus.analysis.recovery import (
+from testbed.baselines.daedalus.scale_out import (
     Downtimes,
     Normality,
     Recovery,
     predicted_recovery_s,
     watched,
 )
-from testbed.baselines.daedalus.analysis.workload import Flows
+from testbed.baselines.daedalus.workload import Flows
 
 FORECAST = np.full(900, 10_000.0)
 REPLAYED = 100_000.0

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gesscale.model.observation import NodeReading
-from testbed.baselines.daedalus.analysis.regression import CpuRegression, job_capacity, with_window, workers
+from testbed.baselines.daedalus.capacity import CpuRegression, job_capacity, with_window, workers
 
 
 def worker(cpu, rate):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gesscale.model.observation import Batch
-from testbed.baselines.daedalus.analysis.workload import History, extended, flows, idled
+from testbed.baselines.daedalus.workload import History, extended, flows, idled
 
 STEP_S = 30.0
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 from gesscale.model.workflow import Operator
 from testbed.baselines.rules.evaluation import RuleContext, condition, judge, ranked
 from testbed.baselines.rules.model import Metric, Rule, ScalingAction, distinct
-from testbed.baselines.rules.samples import MetricReport, MetricSamples, appended, pruned
-from testbed.baselines.rules.semantics import Semantics
+from testbed.baselines.rules.readings import MetricReport, MetricSamples, appended, pruned
+from testbed.baselines.rules.settings import Semantics
 
 PERIOD_S = 5.0
 

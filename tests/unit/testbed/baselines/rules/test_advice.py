@@ -3,7 +3,6 @@
 import pytest
 
 from testbed.baselines.rules.advice import advice
-from testbed.baselines.rules.defaults import DEFAULT_RULES
 from testbed.baselines.rules.model import Rule
 
 
@@ -24,11 +23,6 @@ def said(*rules: Rule) -> tuple[str, ...]:
 
 def test_sound_rules_raise_none():
     assert said(rule("out", "scale-out", OUT), rule("in", "scale-in", BACK)) == ()
-
-
-@pytest.mark.parametrize("changes", [{"max_factor": 4}, {"by": {"exact": 4}}])
-def test_a_scale_out_is_bounded_by_a_factor_or_by_itself_as_well(changes):
-    assert said(rule("out", "scale-out", OUT, **{"max": None, **changes})) == ()
 
 
 def test_a_scale_out_without_a_bound_is_told():
@@ -73,18 +67,3 @@ def test_thresholds_without_a_dead_band_are_told(out, back, meet):
     assert bool(said(*rules)) == meet
     apart = [rules[0], rule("in", "scale-in", {**BACK, "below": back}, operator="other")]
     assert said(*apart) == ()
-
-
-def test_thresholds_are_compared_in_one_unit():
-    rules = [
-        rule("out", "scale-out", {"metric": "lag", "above": 1, "unit": "min", "for": "2m"}),
-        rule("in", "scale-in", {"metric": "lag", "below": 30, "unit": "s", "for": "2m"}),
-    ]
-    assert said(*rules) == ()
-
-
-def test_the_default_rules_rely_on_the_operators_limit_alone():
-    assert said(*DEFAULT_RULES) == (
-        "behind: it has no max; only the operator's max_replicas bounds it",
-        "hot: it has no max; only the operator's max_replicas bounds it",
-    )

@@ -19,8 +19,8 @@ from testbed.baselines.rules.evaluation import (
     trigger_state,
 )
 from testbed.baselines.rules.model import Metric, Rule, ScalingAction, Trigger, distinct
-from testbed.baselines.rules.samples import MetricSample, MetricSamples
-from testbed.baselines.rules.semantics import Semantics
+from testbed.baselines.rules.readings import MetricSample, MetricSamples
+from testbed.baselines.rules.settings import Semantics
 
 ABOVE_300_FOR_30_S = Trigger.model_validate({"metric": "queue-length", "above": 300, "for": "30s"})
 HOLDS = RuleCondition(state=State.FIRED, words="it holds")
@@ -173,19 +173,6 @@ def test_all_triggers_must_fire_and_one_that_is_unknown_leaves_all_unknown():
     assert state(queue_length=queue, cpu=reported(90, 90, 10, from_s=20)) is State.NOT_FIRED
     assert state(queue_length=queue) is State.INSUFFICIENT_DATA
     assert state(queue_length=reported(*[100] * 7)) is State.INSUFFICIENT_DATA
-
-
-def test_a_condition_says_what_it_saw():
-    samples = {Metric.QUEUE_LENGTH: reported(*[400] * 7)}
-    said = condition(rule(), samples, 30.0, read())
-    assert said.words == "queue-length 400 rows, above 300 for 30 s"
-    below = condition(rule(), {Metric.QUEUE_LENGTH: reported(*[1] * 7)}, 30.0, read())
-    assert below.words == "queue-length 1 rows, not above 300 for 30 s"
-    hot = rule(when=[{"metric": "cpu", "above": 80, "for": "30s"}])
-    labels = {Metric.CPU: "cpu (share of time in batches)"}
-    seen = condition(hot, {Metric.CPU: reported(*[90] * 7)}, 30.0, read(), labels)
-    assert seen.words == "cpu (share of time in batches) 90 %, above 80 for 30 s"
-    assert condition(hot, {}, 30.0, read()).words == "too few readings of cpu for 30 s"
 
 
 def test_conditions_of_several_operators_hold_where_all_do():

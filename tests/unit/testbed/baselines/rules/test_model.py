@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from testbed.baselines.rules.model import Factor, Metric, Rule, ScalingAction, Trigger, Unit, distinct
+from testbed.baselines.rules.model import Factor, Rule, ScalingAction, Trigger, distinct
 
 CPU = {"metric": "cpu", "above": 80, "for": "30s"}
 SOUND = {
@@ -43,49 +43,31 @@ def test_sizes(factor, replicas, out, back):
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "place"),
     [
-        ({"by": {"absolute": 0}}, "greater than or equal to 1"),
-        ({"by": {"absolute": 1.5}}, "valid integer"),
-        ({"by": {"relative": 1}}, "greater than 1"),
-        ({"by": {"relative": 0.5}}, "greater than 1"),
-        ({"by": {"percent": 0}}, "greater than 0"),
-        ({"by": {"exact": 0}}, "greater than or equal to 1"),
-        ({"by": {"relative": float("nan")}}, "finite number"),
-        ({"by": {}}, "got none"),
-        ({"by": {"absolute": 1, "relative": 2}}, "got absolute and relative"),
-        ({"max": 0}, "greater than or equal to 1"),
-        ({"max_factor": 0.5}, "greater than or equal to 1"),
-        ({"min": 4, "max": 3}, "expected min <= max, got 4 and 3"),
-        ({"min_factor": 3, "max_factor": 2}, "expected min <= max"),
-        ({"when": []}, "at least 1 item"),
-        ({"when": [{**CPU, "for": 0}]}, "positive duration"),
-        ({"when": [{**CPU, "for": "-5s"}]}, "positive duration"),
-        ({"when": [{**CPU, "below": 20}]}, "cpu: expected above or below, got above and below"),
-        ({"when": [{"metric": "cpu", "for": 5}]}, "got none"),
-        ({"when": [{**CPU, "unit": "rows"}]}, "expected a threshold in percent, got one in rows"),
-        ({"when": [{**CPU, "metric": "heap"}]}, "'queue-length'"),
-        ({"when": [{**CPU, "above": float("inf")}]}, "finite number"),
-        ({"unless": [{"since": "scale-out", "within": 0}]}, "positive duration"),
-        ({"unless": [{"since": "restart", "within": 5}]}, "'scale-out' or 'scale-in'"),
-        ({"operator": ""}, "at least 1 character"),
-        ({"together": True}, "together is for rules of all operators"),
-        ({"unlike": []}, "Extra inputs"),
+        ({"by": {"absolute": 0}}, ("by", "absolute")),
+        ({"by": {"relative": 1}}, ("by", "relative")),
+        ({"by": {"relative": float("nan")}}, ("by", "relative")),
+        ({"by": {}}, ("by",)),
+        ({"by": {"absolute": 1, "relative": 2}}, ("by",)),
+        ({"min": 4, "max": 3}, ()),
+        ({"min_factor": 3, "max_factor": 2}, ()),
+        ({"when": []}, ("when",)),
+        ({"when": [{**CPU, "for": 0}]}, ("when", 0, "for")),
+        ({"when": [{**CPU, "below": 20}]}, ("when", 0)),
+        ({"when": [{"metric": "cpu", "for": 5}]}, ("when", 0)),
+        ({"when": [{**CPU, "unit": "rows"}]}, ("when", 0)),
+        ({"when": [{**CPU, "metric": "heap"}]}, ("when", 0, "metric")),
+        ({"unless": [{"since": "restart", "within": 5}]}, ("unless", 0, "since")),
+        ({"operator": ""}, ("operator",)),
+        ({"together": True}, ()),
+        ({"unlike": []}, ("unlike",)),
     ],
 )
-def test_what_cannot_be_is_refused(changes, words):
-    with pytest.raises(ValidationError, match=words):
+def test_what_cannot_be_is_refused_by_its_place(changes, place):
+    with pytest.raises(ValidationError) as caught:
         rule(**changes)
-
-
-@pytest.mark.parametrize("missing", ["operator", "action", "by", "when"])
-def test_what_must_be_said_is_required(missing):
-    with pytest.raises(ValidationError, match="Field required"):
-        Rule.model_validate({key: value for key, value in SOUND.items() if key != missing})
-
-
-def test_a_rule_may_be_built_by_the_names_of_the_code():
-    assert Trigger(metric=Metric.CPU, above=80, for_s=30) == rule().when[0]
+    assert caught.value.errors()[0]["loc"] == place
 
 
 @pytest.mark.parametrize(
@@ -126,24 +108,6 @@ def test_short_words_for_actions():
     assert rule(unless=[{"since": "out", "within": 5}]).unless[0].since is ScalingAction.OUT
 
 
-def test_a_rule_in_one_line():
-    made = rule(
-        operator="*",
-        together=True,
-        by={"percent": 25},
-        max=8,
-        max_factor=4,
-        when=[CPU, {"metric": "latency", "above": 0.5, "unit": "s", "for": "30s"}],
-        unless=[{"since": "out", "within": "2m"}],
-    )
-    assert made.sentence == (
-        "scale-out * together +25 %, max 8, max 4 × the first when cpu > 80 % for 30s and latency > 0.5 s for 30s, "
-        "unless scale-out within 2m"
-    )
-    assert rule(action="in", by={"relative": 2}, min=1).sentence.startswith("scale-in op ÷2, min 1 when")
-    assert rule(by={"exact": 4}).sentence.startswith("scale-out op to 4 when")
-
-
 def test_names_are_made_distinct_in_order():
     rules = [rule(name=name) for name in ("a", "", "a", "a", "")]
     assert [each.name for each in distinct(rules)] == [
@@ -153,13 +117,3 @@ def test_names_are_made_distinct_in_order():
         "a (3)",
         "default-rule-5",
     ]
-
-
-def test_every_metric_has_a_unit_of_its_own():
-    assert {Trigger(metric=metric, above=1, for_s=5).own_unit for metric in Metric} == {
-        Unit.PERCENT,
-        Unit.ROWS,
-        Unit.SECONDS,
-        Unit.MILLISECONDS,
-        Unit.ROWS_PER_SECOND,
-    }

@@ -6,48 +6,28 @@ Reports come every 5 s from 0 s on; changes take no time.
 import pytest
 from fluid import constant, peaks, run
 
-from testbed.baselines.rules import (
-    PolicyRules,
-    above,
-    absolute,
-    below,
-    metric,
-    minutes,
-    nodes,
-    operator,
-    seconds,
-    tuples,
-)
 from testbed.baselines.rules.model import Rule
 
 MODES = pytest.mark.parametrize("mode", ["rearm", "edge"])
 
 
+def rule(name: str, side: str, rows: int, for_s: float, **more: object) -> Rule:
+    trigger = {"metric": "queue-length", side: rows, "unit": "tuples", "for": for_s}
+    return Rule.model_validate({"name": name, "operator": "op", "action": "out", "when": [trigger], **more})
+
+
 def backlog_rule(*, by: int, most: int, name: str = "op") -> Rule:
-    return (
-        PolicyRules()
-        .rule("queue length is above 300 for 30 seconds")
-        .scale_out(operator(name))
-        .by(absolute(by))
-        .never_above(nodes(most))
-        .when(metric("queue-length"))
-        .is_(above(tuples(300)))
-        .for_at_least(seconds(30))
-        .no_scale_out_since(minutes(5))
-        .build()
-    )
+    unless = [{"since": "out", "within": "5m"}]
+    return rule("backlog", "above", 300, 30, operator=name, by={"absolute": by}, max=most, unless=unless)
 
 
 def peak_rules(hysteresis_s: float | None = None) -> list[Rule]:
-    rules = PolicyRules()
-    out = rules.rule("out").scale_out(operator("op")).by(absolute(2)).never_above(nodes(3))
-    out.when(metric("queue-length")).is_(above(tuples(100))).for_at_least(seconds(5)).build()
-    back = rules.rule("in").scale_in(operator("op")).by(absolute(2)).never_below(nodes(1))
-    back.when(metric("queue-length")).is_(below(tuples(1))).for_at_least(seconds(5))
-    if hysteresis_s is not None:
-        back.no_scale_out_since(seconds(hysteresis_s))
-    back.build()
-    return list(rules.rules)
+    unless = [] if hysteresis_s is None else [{"since": "out", "within": hysteresis_s}]
+    by = {"absolute": 2}
+    return [
+        rule("out", "above", 100, 5, by=by, max=3),
+        rule("in", "below", 1, 5, action="in", by=by, min=1, unless=unless),
+    ]
 
 
 @MODES
@@ -85,10 +65,8 @@ def test_5_2_4_only_the_bottleneck_grows(mode):
 
 @MODES
 def test_5_2_5_short_peaks_move_nothing(mode):
-    rules = PolicyRules()
-    rule = rules.rule().scale_out(operator("op")).by(absolute(2)).never_above(nodes(3))
-    rule.when(metric("queue-length")).is_(above(tuples(10000))).for_at_least(seconds(60)).build()
-    found = run(rules.rules, peaks(10, 20, 5, 60), 10, seconds=600, mode=mode)
+    rules = [rule("", "above", 10000, 60, by={"absolute": 2}, max=3)]
+    found = run(rules, peaks(10, 20, 5, 60), 10, seconds=600, mode=mode)
     assert found.changes == []
     # 5 s x 10 rows/s a peak, and between peaks the input is what one replica does.
     assert [found.queue[at_s] for at_s in (5.0, 60.0, 65.0, 125.0)] == [50, 50, 100, 150]
@@ -156,9 +134,7 @@ def test_a_strict_time_is_seen_in_full(mode):
 
 def test_rearmed_rules_go_on_step_by_step_and_edges_act_once():
     # 40 - 5 rows/s: above 10 from 5 s on, and never below again with up to 4 replicas.
-    rules = PolicyRules()
-    rule = rules.rule().scale_out(operator("op")).by(absolute(1)).never_above(nodes(4))
-    rule.when(metric("queue-length")).is_(above(10)).for_at_least(seconds(30)).build()
+    rules = [rule("", "above", 10, 30, by={"absolute": 1}, max=4)]
     # Conditions must hold for 30 s again: from the report after the change, 30 s less the tenth that may lack.
-    assert run(rules.rules, constant(40), 5, seconds=600).changes == [(30, 1, 2), (65, 2, 3), (100, 3, 4)]
-    assert run(rules.rules, constant(40), 5, seconds=600, mode="edge").changes == [(30, 1, 2)]
+    assert run(rules, constant(40), 5, seconds=600).changes == [(30, 1, 2), (65, 2, 3), (100, 3, 4)]
+    assert run(rules, constant(40), 5, seconds=600, mode="edge").changes == [(30, 1, 2)]

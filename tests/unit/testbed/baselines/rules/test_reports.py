@@ -8,7 +8,7 @@ from edge import reading
 
 from gesscale.model.observation import Batch, OperatorReading
 from testbed.baselines.rules.model import Metric
-from testbed.baselines.rules.reports import BATCH_METRICS, is_reported, label, reports
+from testbed.baselines.rules.readings import BATCH_METRICS, is_reported, label, reports
 
 GAP_S = 180.0
 

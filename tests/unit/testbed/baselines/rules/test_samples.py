@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.baselines.rules.samples import MetricReport, MetricSample, appended, pruned
+from testbed.baselines.rules.readings import MetricReport, MetricSample, appended, pruned
 
 
 def reports(*instants_s: float, reach_s: float = 5.0, value: float = 1.0) -> list[MetricReport]:

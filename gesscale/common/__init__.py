@@ -1,0 +1,4 @@
+"""What the driver, the controller and the latency map share: errors, text, YAML, an HTTP client and a small server.
+
+Imports no other part of the project. Only `yaml_text` and `http_client` need a package beyond the standard library.
+"""

@@ -1,0 +1,362 @@
+"""The search of AuTraScale+ (IV-C, IV-D): scores of configurations, beliefs about them, and which is tried next."""
+
+import math
+import warnings
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from statistics import fmean
+from typing import Any, Self
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+Replicas = tuple[int, ...]
+"""Of each operator, in the order of the workflow."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSpace:
+    """Omega of IV-C: every vector between two.
+
+    Attributes
+    ----------
+    least
+        pi^t: what the throughput needs of each operator, at least 1.
+    most
+        The most that each may have, at least its least.
+    """
+
+    least: Replicas
+    most: Replicas
+
+    @property
+    def size(self) -> int:
+        """Number of configurations."""
+        return math.prod(high - low + 1 for low, high in zip(self.least, self.most, strict=True))
+
+    def __contains__(self, replicas: Replicas) -> bool:
+        """Whether a configuration is one of them."""
+        limits = zip(self.least, replicas, self.most, strict=True)
+        return all(low <= count <= high for low, count, high in limits)
+
+    def scaled(self, configurations: Iterable[Sequence[int]]) -> NDArray[np.float64]:
+        """Return configurations as a Gaussian process takes them, one to a row.
+
+        0 is the least of each operator, 1 the most, and steps between are ratios: twice the replicas change a score
+        as much from 2 to 4 as from 20 to 40.
+        """
+        low, high = np.log(self.least), np.log(self.most)
+        reach = np.where(high > low, high - low, 1.0)
+        logs = np.log(np.array(list(configurations), float).reshape(-1, len(low)))
+        scaled: NDArray[np.float64] = (logs - low) / reach
+        return scaled
+
+    def all(self) -> list[Replicas]:
+        """Return every configuration, the least first."""
+        ranges = (range(low, high + 1) for low, high in zip(self.least, self.most, strict=True))
+        return list(product(*ranges))
+
+    def sampled(self, count: int, rng: np.random.Generator) -> list[Replicas]:
+        """Return so many configurations, each drawn evenly."""
+        points = rng.integers(self.least, np.array(self.most) + 1, size=(count, len(self.least)))
+        return [tuple(point) for point in points.tolist()]
+
+    def neighbours(self, configuration: Replicas) -> list[Replicas]:
+        """Return the configurations with one replica more or fewer of one operator."""
+        return [
+            (*configuration[:index], replicas, *configuration[index + 1 :])
+            for index, (low, high) in enumerate(zip(self.least, self.most, strict=True))
+            for replicas in (configuration[index] - 1, configuration[index] + 1)
+            if low <= replicas <= high
+        ]
+
+    def bootstrap(self, uniform: int) -> tuple[Replicas, ...]:
+        """Return the configurations for the first model of the scores.
+
+        Parameters
+        ----------
+        uniform
+            M: how many give all operators the same number, from the greatest of the least to the most.
+
+        Returns
+        -------
+        tuple of tuple of int
+            These, within the limits of each operator, then those that give the most to one operator and the least to
+            all others; each once.
+
+        Examples
+        --------
+        >>> SearchSpace((1, 2), (6, 6)).bootstrap(3)
+        ((2, 2), (4, 4), (6, 6), (6, 2), (1, 6))
+        """
+        first, last = max(self.least), max(self.most)
+        count = min(uniform, last - first + 1)
+        interval = (last - first) / max(1, count - 1)
+        levels = (math.floor(first + index * interval + 0.5) for index in range(count))
+        evenly = [
+            tuple(min(max(level, low), high) for low, high in zip(self.least, self.most, strict=True))
+            for level in levels
+        ]
+        one_hot = [
+            (*self.least[:index], high, *self.least[index + 1 :]) for index, high in enumerate(self.most)
+        ]
+        return tuple(dict.fromkeys([*evenly, *one_hot]))
+
+
+def benefit(
+    replicas: Sequence[int], least: Sequence[int], latency_s: float, target_s: float, weight: float
+) -> float:
+    """Return the benefit score F of a configuration (Eq. 4).
+
+    Parameters
+    ----------
+    replicas
+        Of each operator, at least 1.
+    least
+        What the throughput needs of each operator, pi^t.
+    latency_s, target_s
+        Processing latency l_p with this configuration, and L_p; infinity for no target.
+    weight
+        alpha: how much the latency counts, 0..1; the replicas count for the rest.
+
+    Returns
+    -------
+    float
+        Above 0 and up to 1. Fewer replicas than the least count as the least.
+
+    Examples
+    --------
+    The best that was found for WordCount and for Yahoo in V-C, where the latency was met; alpha is inferred from them.
+
+    >>> round(benefit((7, 8, 12, 38), (3, 4, 12, 10), 0.15, 0.18, 0.8), 4)
+    0.9096
+    >>> round(benefit((4, 2, 1, 1, 40), (4, 2, 1, 1, 34), 0.2237, 0.3, 0.8), 3)
+    0.994
+    """
+    in_time = 1.0 if latency_s <= target_s else target_s / latency_s
+    frugal = fmean(min(1.0, few / have) for few, have in zip(least, replicas, strict=True))
+    return weight * in_time + (1 - weight) * frugal
+
+
+def acceptable(weight: float, over_allocation: float) -> float:
+    """Return s_l, the score from which a configuration is accepted (Eq. 8).
+
+    Parameters
+    ----------
+    weight
+        alpha of the score.
+    over_allocation
+        w: by how much the replicas may exceed the least, as a share of it.
+
+    Examples
+    --------
+    >>> acceptable(0.8, 1.0)
+    0.9
+    """
+    return weight + (1 - weight) / (1 + over_allocation)
+
+
+Values = NDArray[np.float64]
+Posterior = Callable[[Values], tuple[Values, Values]]
+"""Gives means and standard deviations of the scores of configurations, one to a row."""
+
+_RESTARTS = 2
+"""Of the optimiser: three more found no better likelihood in 23 of 24 made-up cases, at twice the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianProcess:
+    """Scores by configuration, estimated from samples: Matern 2.5 with one length scale per operator, and noise.
+
+    Attributes
+    ----------
+    regressor
+        Of scikit-learn, fitted to standardised scores.
+    mean, scale
+        By which they were standardised.
+    """
+
+    regressor: Any
+    mean: float
+    scale: float
+
+    @classmethod
+    def fitted(cls, configurations: Values, scores: Values, seed: int) -> Self:
+        """Fit a process to samples by maximum likelihood.
+
+        Parameters
+        ----------
+        configurations
+            One to a row, from 0 to 1; at least one.
+        scores
+            Of each.
+        seed
+            Of the starts of the optimiser.
+        """
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.gaussian_process import GaussianProcessRegressor
+        from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+
+        operators = configurations.shape[1]
+        smooth = Matern(length_scale=np.ones(operators), length_scale_bounds=(0.2, 5.0), nu=2.5)
+        kernel = ConstantKernel(1.0, (0.25, 4.0)) * smooth + WhiteKernel(1e-3, (1e-6, 1e-1))
+        regressor = GaussianProcessRegressor(kernel, n_restarts_optimizer=_RESTARTS, random_state=seed)
+        mean, spread = float(np.mean(scores)), float(np.std(scores))
+        scale = spread if spread > 0 else 1.0
+        with warnings.catch_warnings():
+            # Few samples often bring a parameter to its bound; the optimiser's other starts are there for the rest.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            regressor.fit(configurations, (scores - mean) / scale)
+        return cls(regressor, mean, scale)
+
+    def __call__(self, configurations: Values) -> tuple[Values, Values]:
+        """Return means and standard deviations of the scores of configurations, the noise of a sample left out."""
+        mean, deviation = self.regressor.predict(configurations, return_std=True)
+        noise = self.regressor.kernel_.k2.noise_level
+        variance = np.maximum(0.0, deviation**2 - noise)
+        return self.mean + self.scale * mean, self.scale * np.sqrt(variance)
+
+
+def transferred(
+    old: Posterior, old_samples: int, configurations: Values, scores: Values, seed: int, trust: float = 1.0
+) -> Posterior:
+    """Return what is believed at a new rate, from a belief at another one and a few samples (Algorithm 2).
+
+    Parameters
+    ----------
+    old
+        The belief at the other rate, its samples scored by the targets of the new one.
+    old_samples
+        From how many samples it was made.
+    configurations, scores
+        Samples of the new rate, at least one.
+    seed
+        Of the fit to what the old belief leaves unexplained.
+    trust
+        ``a``: how much a new sample counts against an old one.
+
+    Returns
+    -------
+    Posterior
+        The mean of the old belief with the residuals' added; deviations as `shared_deviation` has them.
+    """
+    residual = GaussianProcess.fitted(configurations, scores - old(configurations)[0], seed)
+    share = trust * len(scores) / (trust * len(scores) + old_samples)
+
+    def belief(points: Values) -> tuple[Values, Values]:
+        (old_mean, old_deviation), (mean, deviation) = old(points), residual(points)
+        return old_mean + mean, shared_deviation(deviation, old_deviation, share)
+
+    return belief
+
+
+def shared_deviation(new: Values, old: Values, share: float) -> Values:
+    """Return the geometric mean of two deviations, the new one weighted by its share (Algorithm 2, beta).
+
+    Examples
+    --------
+    Three new samples against twelve old ones: beta is 0.2.
+
+    >>> round(float(shared_deviation(np.array(0.1), np.array(0.05), 3 / (3 + 12))), 6)
+    0.057435
+    """
+    deviation: Values = new**share * old ** (1 - share)
+    return deviation
+
+
+def expected_improvement(mean: Values, deviation: Values, best: float, margin: float) -> Values:
+    """Return by how much each of some configurations is expected to beat the best one.
+
+    Parameters
+    ----------
+    mean, deviation
+        What is believed of their scores: means and standard deviations.
+    best
+        The best score that was measured, f(x+).
+    margin
+        xi: how much better one must be; the greater, the more unknown ones are preferred.
+
+    Returns
+    -------
+    array
+        Eq. 6, of the same length; 0 where the deviation is 0.
+
+    Examples
+    --------
+    >>> expected_improvement(np.array([0.9, 0.9]), np.array([0.05, 0.0]), 0.85, 0.01).round(6)
+    array([0.04601, 0.     ])
+    """
+    gain = mean - best - margin
+    spread = np.where(deviation > 0, deviation, 1.0)
+    ratio = gain / spread
+    density = np.exp(-0.5 * ratio**2) / np.sqrt(2 * np.pi)
+    improvement: Values = np.where(deviation > 0, gain * scipy.special.ndtr(ratio) + spread * density, 0.0)
+    return improvement
+
+
+_ENUMERATED = 200_000
+"""Up to so many configurations, the search looks at all."""
+
+_DRAWN = 4096
+_CLIMBS = 200
+
+
+def most_promising(
+    space: SearchSpace,
+    belief: Posterior,
+    measured: Sequence[tuple[Replicas, float]],
+    *,
+    margin: float,
+    rng: np.random.Generator,
+) -> Replicas | None:
+    """Return the configuration to be tried next.
+
+    Parameters
+    ----------
+    space
+        Where the search looks for it.
+    belief
+        What is believed of the scores.
+    measured
+        The configurations that were tried and their scores, at least one; none is proposed again.
+    margin
+        xi of the expected improvement.
+    rng
+        Draws where there are too many configurations to look at all.
+
+    Returns
+    -------
+    tuple of int or None
+        None where all were tried. In a large space, the search begins with some thousand that are drawn and with the
+        neighbours of the ten best tried. From the best it takes steps of one replica as long as they promise more.
+    """
+    tried = {replicas for replicas, _ in measured}
+    best = max(score for _, score in measured)
+
+    def promise(candidates: Sequence[Replicas]) -> Values:
+        mean, deviation = belief(space.scaled(candidates))
+        gain = expected_improvement(mean, deviation, best, margin)
+        return gain if gain.max() > 0 else mean - mean.max()  # nothing is unknown: then the best by belief
+
+    if space.size <= _ENUMERATED:
+        candidates = _untried(space.all(), tried)
+        return candidates[int(promise(candidates).argmax())] if candidates else None
+    ranked = sorted(measured, key=lambda item: -item[1])[:10]
+    near = [other for replicas, _ in ranked for other in space.neighbours(replicas)]
+    candidates = _untried([*near, *space.sampled(_DRAWN, rng)], tried)
+    if not candidates:
+        return None
+    here = candidates[int(promise(candidates).argmax())]
+    for _ in range(_CLIMBS):
+        around = [here, *_untried(space.neighbours(here), tried)]
+        there = around[int(promise(around).argmax())]
+        if there == here:
+            break
+        here = there
+    return here
+
+
+def _untried(configurations: Sequence[Replicas], tried: Collection[Replicas]) -> list[Replicas]:
+    return [replicas for replicas in configurations if replicas not in tried]

@@ -1,0 +1,328 @@
+"""The choice of Algorithm 1 (section 3.2): the fewest workers that carry the load, recover in time, and will last."""
+
+import math
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+from testbed.baselines.daedalus.settings import DaedalusSettings
+from testbed.baselines.daedalus.workload import Flows
+
+_LEAST_DOWNTIME_S = 1.0
+_LEAST_NORMAL = 10
+"""So many values show what is normal."""
+
+_CALM_S = 30.0
+"""After an anomaly it must be normal for so long, as in the authors' scripts."""
+
+_ROUNDING_SHARE = 0.01
+"""Of the workload: a difference of less is no anomaly, however quiet it was before."""
+
+
+def predicted_recovery_s(
+    capacity_rows_per_s: float,
+    waiting_rows: float,
+    forecast_rows_per_s: NDArray[np.float64],
+    downtime_s: float,
+) -> float:
+    """Return the time from a stop until all that piled up is processed.
+
+    Parameters
+    ----------
+    capacity_rows_per_s
+        What the workers can do once they run again.
+    waiting_rows
+        What waits already: the present backlog, and the work since the last checkpoint that must be repeated.
+    forecast_rows_per_s
+        The workload of each second from now.
+    downtime_s
+        For so long nothing is processed.
+
+    Returns
+    -------
+    float
+        Seconds from now, the downtime included: the first second at whose end the capacity beyond the forecast exceeds
+        what piled up; infinity where that lies beyond the forecast.
+    """
+    if not downtime_s < forecast_rows_per_s.size:
+        return math.inf
+    down = math.ceil(downtime_s)
+    piled_up = waiting_rows + float(forecast_rows_per_s[:down].sum())
+    spare = np.cumsum(capacity_rows_per_s - forecast_rows_per_s[down:])
+    after = np.flatnonzero(spare > piled_up)
+    return float(down + after[0] + 1) if after.size else math.inf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Downtimes:
+    """How long a change stops the job, seconds, by its direction."""
+
+    out_s: float
+    in_s: float
+
+    def learned(self, workers_more: int, downtime_s: float, weight: float) -> "Downtimes":
+        """Return the same after a change by so many workers that took so long; the newest has a weight."""
+
+        def mean_s(before_s: float) -> float:
+            return max(_LEAST_DOWNTIME_S, before_s + weight * (downtime_s - before_s))
+
+        if workers_more > 0:
+            return replace(self, out_s=mean_s(self.out_s))
+        return replace(self, in_s=mean_s(self.in_s)) if workers_more < 0 else self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Normality:
+    """Running mean and variance of workload minus throughput, rows/s (Welford's one-pass form).
+
+    Attributes
+    ----------
+    count, mean, square
+        Values, their mean, and the sum of their squared deviations.
+    """
+
+    count: int = 0
+    mean: float = 0.0
+    square: float = 0.0
+
+    def with_values(self, values: NDArray[np.float64]) -> "Normality":
+        """Return it with more values."""
+        count, mean, square = self.count, self.mean, self.square
+        for value in values.tolist():
+            count += 1
+            off = value - mean
+            mean += off / count
+            square += off * (value - mean)
+        return Normality(count=count, mean=mean, square=square)
+
+    def is_anomalous(
+        self, values: NDArray[np.float64], rows_per_s: NDArray[np.float64], sigmas: float
+    ) -> NDArray[np.bool_]:
+        """Say of each value whether it is farther from the mean than so many standard deviations.
+
+        Parameters
+        ----------
+        values
+            Workload minus throughput, rows/s.
+        rows_per_s
+            The workload.
+        sigmas
+            How many.
+        """
+        deviation = math.sqrt(self.square / self.count) if self.count else 0.0
+        band = np.maximum(sigmas * deviation, _ROUNDING_SHARE * rows_per_s)
+        return np.abs(values - self.mean) > band
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery:
+    """The recovery from the last change.
+
+    Attributes
+    ----------
+    from_s
+        When the change was ordered, seconds since the epoch.
+    predicted_s
+        The predicted duration; None where it ends beyond the forecast.
+    anomalous_until_s
+        The end of the last anomaly since.
+    over
+        Whether the job is as it was before, or has been given up on.
+    """
+
+    from_s: float
+    predicted_s: float | None
+    anomalous_until_s: float
+    over: bool = False
+
+    @property
+    def observed_s(self) -> float:
+        """How long it took, or has taken so far."""
+        return self.anomalous_until_s - self.from_s
+
+
+def watched(
+    recovery: Recovery | None,
+    normality: Normality,
+    lately: Flows,
+    *,
+    sigmas: float,
+    give_up_s: float,
+    learns: bool,
+) -> tuple[Recovery | None, Normality]:
+    """Watch a job return to normal after a change, and learn what is normal at other times.
+
+    Parameters
+    ----------
+    recovery
+        From the last change; None where there was none.
+    normality
+        What is normal.
+    lately
+        What was offered and processed since the last look.
+    sigmas
+        How many standard deviations are normal.
+    give_up_s
+        A recovery that lasts longer is not waited for.
+    learns
+        Whether this was normal, provided that the job does not recover.
+
+    Returns
+    -------
+    tuple of Recovery or None, and Normality
+        The recovery is over once it has been normal for half a minute; None where it is not known yet what is normal.
+    """
+    gaps = lately.offered - lately.processed
+    if recovery is None or recovery.over:
+        return recovery, normality.with_values(gaps) if learns else normality
+    if normality.count < _LEAST_NORMAL:
+        return None, normality
+    ends_s = lately.ends_s
+    anomalous = (ends_s > recovery.from_s) & normality.is_anomalous(gaps, lately.offered, sigmas)
+    until_s = float(ends_s[anomalous].max(initial=recovery.anomalous_until_s))
+    seen_until_s = float(ends_s.max(initial=recovery.from_s))
+    over = seen_until_s - until_s >= _CALM_S or seen_until_s - recovery.from_s > give_up_s
+    return replace(recovery, anomalous_until_s=until_s, over=over), normality
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaleOutContext:
+    """What the decision rests on.
+
+    Attributes
+    ----------
+    workers
+        How many there are.
+    capacities
+        Of 1, 2 ... workers, rows/s; at least as many as there are.
+    most_workers
+        How many there may be.
+    input_rows_per_s
+        Mean workload since the last look.
+    backlog_rows
+        Rows that wait; None where that is unknown.
+    replayed_rows
+        Rows since the last checkpoint, at worst, that a stop makes undone.
+    forecast_rows_per_s
+        The workload of each second from now.
+    downtimes
+        How long a change stops the job.
+    detection_s
+        How long it takes until a failure is noticed.
+    since_rescale_s
+        Time since the last change; infinity where there was none.
+    """
+
+    workers: int
+    capacities: tuple[float, ...]
+    most_workers: int
+    input_rows_per_s: float
+    backlog_rows: float | None
+    replayed_rows: float
+    forecast_rows_per_s: NDArray[np.float64]
+    downtimes: Downtimes
+    detection_s: float
+    since_rescale_s: float
+
+    def most_expected(self, within_s: float) -> float:
+        """Return the greatest rate that is forecast within a time, rows/s."""
+        seconds = math.ceil(min(within_s, len(self.forecast_rows_per_s)))
+        return float(self.forecast_rows_per_s[:seconds].max())
+
+    def recovery_s(self, workers: int) -> float:
+        """Return the predicted recovery time with so many workers; with as many as now, from a failure."""
+        downtime_s = self.downtimes.in_s if workers < self.workers else self.downtimes.out_s
+        return predicted_recovery_s(
+            self.capacities[workers - 1],
+            self.replayed_rows + (self.backlog_rows or 0.0),
+            self.forecast_rows_per_s,
+            downtime_s + (self.detection_s if workers == self.workers else 0.0),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaleOutChoice:
+    """The choice.
+
+    Attributes
+    ----------
+    workers
+        How many there should be.
+    why
+        For people: what was enough, and the test that each smaller number failed.
+    """
+
+    workers: int
+    why: str
+
+
+def choose(situation: ScaleOutContext, settings: DaedalusSettings) -> ScaleOutChoice:
+    """Choose a number of workers.
+
+    Parameters
+    ----------
+    situation
+        What is known.
+    settings
+        What is wanted.
+
+    Returns
+    -------
+    ScaleOutChoice
+        Where no number passes, the most there may be, as in the paper.
+    """
+    if _lasts_a_loop(situation, settings):
+        why = f"enough until the next look, {situation.since_rescale_s:.0f} s after the last change"
+        return ScaleOutChoice(workers=situation.workers, why=why)
+    fallen: list[tuple[int, str]] = []
+    for workers in range(1, situation.most_workers + 1):
+        failed = _failed_test(workers, situation, settings)
+        if failed is None:
+            why = f"{workers} recover in {situation.recovery_s(workers):.0f} s"
+            return ScaleOutChoice(workers=workers, why="; ".join((why, *_grouped(fallen))))
+        fallen.append((workers, failed))
+    return ScaleOutChoice(
+        workers=situation.most_workers, why="; ".join(("no number passes", *_grouped(fallen)))
+    )
+
+
+def _lasts_a_loop(situation: ScaleOutContext, settings: DaedalusSettings) -> bool:
+    capacity = situation.capacities[situation.workers - 1]
+    return (
+        situation.since_rescale_s < settings.recent_rescale_s
+        and capacity > situation.input_rows_per_s
+        and capacity > situation.most_expected(settings.loop_s)
+    )
+
+
+def _failed_test(workers: int, situation: ScaleOutContext, settings: DaedalusSettings) -> str | None:
+    """Return the test that a number of workers does not pass, in the order of Algorithm 1; None where it passes."""
+    capacity, present = situation.capacities[workers - 1], situation.workers
+    if capacity <= situation.input_rows_per_s:
+        return "below the input"
+    recovery_s, horizon_s = situation.recovery_s(workers), len(situation.forecast_rows_per_s)
+    tests = [
+        (recovery_s > settings.recovery_target_s, f"no recovery within {settings.recovery_target_s:g} s"),
+        (capacity < situation.most_expected(recovery_s), "below the forecast while recovering"),
+    ]
+    if workers < present:
+        backlog_rows = math.inf if situation.backlog_rows is None else situation.backlog_rows
+        tests.append(
+            (capacity * settings.lag_s < backlog_rows, f"more than {settings.lag_s:g} s of work waits")
+        )
+    if workers != present:
+        lasts = capacity > situation.most_expected(horizon_s)
+        tests.append((not lasts, f"below the forecast of {horizon_s} s"))
+    return next((said for failed, said in tests if failed), None)
+
+
+def _grouped(fallen: list[tuple[int, str]]) -> list[str]:
+    """Say which numbers failed which test, neighbours together."""
+    said = []
+    for test, group in groupby(fallen, key=lambda each: each[1]):
+        counts = [workers for workers, _ in group]
+        span = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        said.append(f"{span}: {test}")
+    return said

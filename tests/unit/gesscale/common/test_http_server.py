@@ -1,0 +1,384 @@
+"""The HTTP server of agents, drivers and the controller, asked well and badly; on loopback."""
+
+import contextlib
+import json
+import logging
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from http import HTTPStatus
+from http.client import HTTPConnection
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
+
+import pytest
+
+from gesscale.common.http_server import (
+    CROWDED,
+    MOST_CONNECTIONS,
+    MOST_STREAMS,
+    PageServer,
+    Refused,
+    Unavailable,
+    json_body,
+)
+
+SETTLE_S = 60  # bound of a wait, not an expectation
+SOON_S = 1.0
+LARGE = 32 << 20  # beyond what the sockets of both ends hold
+
+
+def refuse(parameters):
+    raise ValueError(f"no use: {parameters['after'][0]}")
+
+
+def fail(_parameters):
+    raise RuntimeError("gone")
+
+
+def decline(_parameters):
+    raise Unavailable("not yet")
+
+
+PAGES = {
+    "/ok": json_body,
+    "/refuse": refuse,
+    "/fail": fail,
+    "/decline": decline,
+    "/large": lambda _parameters: ("text/plain", bytes(LARGE)),
+    "/broken": lambda _parameters: ("text/\u20ac", b""),
+}
+
+
+@contextlib.contextmanager
+def serving(pages=PAGES, **options):
+    server = PageServer("127.0.0.1", 0, pages, **options)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+@pytest.fixture
+def server():
+    with serving() as server:
+        yield server
+
+
+def connect(server):
+    return socket.create_connection(("127.0.0.1", server.port), timeout=SETTLE_S)
+
+
+def say(server, request):
+    """Return all that comes back for a request, as far as it comes."""
+    with connect(server) as client:
+        client.sendall(request)
+        return rest_of(client)
+
+
+def rest_of(client):
+    parts = []
+    with contextlib.suppress(ConnectionError):
+        while part := client.recv(1 << 20):
+            parts.append(part)
+    return b"".join(parts)
+
+
+def reset(client):
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()
+
+
+def handlers():
+    return sum("process_request_thread" in thread.name for thread in threading.enumerate())
+
+
+def await_until(true):
+    deadline_s = time.monotonic() + SETTLE_S
+    while not true():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+
+
+def test_pages_get_their_parameters(server):
+    with urlopen(f"{server.url}/ok?after=7", timeout=SETTLE_S) as answer:
+        assert json.load(answer) == {"after": ["7"]}
+        assert answer.headers["Content-Type"] == "application/json"
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "text"),
+    [
+        ("/none", 404, "/ok"),
+        ("/refuse?after=x", 400, "no use: x"),
+        ("/decline", 503, "not yet"),
+        ("/fail", 500, "RuntimeError: gone"),
+    ],
+)
+def test_what_goes_wrong_is_told_to_who_asked(server, path, status, text):
+    with pytest.raises(HTTPError) as caught:
+        urlopen(f"{server.url}{path}", timeout=SETTLE_S)
+    with caught.value as answer:
+        assert (answer.code, text in answer.read().decode()) == (status, True)
+
+
+def test_a_head_is_a_page_without_its_body(server):
+    client = HTTPConnection("127.0.0.1", server.port, timeout=SETTLE_S)
+    client.request("HEAD", "/ok")
+    answer = client.getresponse()
+    assert (answer.status, answer.headers["Content-Length"], answer.read()) == (200, "2", b"")
+    client.close()
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT"])
+def test_pages_can_only_be_read(server, method):
+    assert say(server, f"{method} /ok HTTP/1.1\r\n\r\n".encode()).startswith(b"HTTP/1.0 501 ")
+
+
+@pytest.mark.parametrize(
+    "request_line", ["GET http://[ HTTP/1.0", "GET", "GET /ok HTTP/x", "\x00\xff \x01 \x02"]
+)
+def test_a_request_that_is_none_is_refused(server, capsys, request_line):
+    answer = say(server, f"{request_line}\r\n\r\n".encode("latin-1"))
+    assert b"400" in answer.splitlines()[0] or b"Error code: 400" in answer
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "request_head",
+    [
+        b"GET /ok?" + b"a" * 20_000 + b" HTTP/1.1\r\n\r\n",
+        b"GET /ok HTTP/1.1\r\n" + b"A: b\r\n" * 4000 + b"\r\n",
+    ],
+    ids=["line", "headers"],
+)
+def test_a_request_that_says_too_much_is_refused(request_head):
+    asked = []
+    with serving({"/ok": lambda parameters: (asked.append(parameters) or "text/plain", b"")}) as server:
+        answer = say(server, request_head)
+    # what was not read makes the kernel reset the connection, which may overtake the answer
+    assert answer == b"" or answer.startswith(b"HTTP/1.0 431 ")
+    assert asked == []
+
+
+def test_a_client_that_sends_a_byte_now_and_then_is_cut():
+    with serving(deadline_s=SOON_S) as server, connect(server) as client:
+        client.sendall(b"GET /ok HTTP/1.1\r\nX: ")
+        client.settimeout(0.02)
+        for _ in range(3000):
+            try:
+                client.sendall(b"a")
+                if client.recv(1) == b"":
+                    return
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                return
+        pytest.fail("it may go on for ever")
+
+
+def test_a_client_that_reads_slowly_is_cut():
+    with serving(deadline_s=SOON_S) as server, socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.settimeout(SETTLE_S)
+        client.connect(("127.0.0.1", server.port))
+        client.sendall(b"GET /large HTTP/1.1\r\n\r\n")
+        got = len(client.recv(100))
+        while handlers():
+            got += len(client.recv(100))
+            time.sleep(0.02)
+        assert got + len(rest_of(client)) < LARGE
+
+
+def test_connections_that_clients_drop_are_no_errors(capsys, caplog):
+    dropped = threading.Event()
+
+    def wait(_parameters):
+        assert dropped.wait(SETTLE_S)
+        return "text/plain", bytes(LARGE)
+
+    with serving({"/wait": wait}) as server:
+        client = connect(server)
+        client.sendall(b"GET /wait HTTP/1.1\r\n\r\n")
+        await_until(handlers)
+        reset(client)
+        dropped.set()
+        for head in (b"", b"GET /wa", b"GET /wait HTTP/1.1\r\n"):
+            client = connect(server)
+            client.sendall(head)
+            reset(client)
+        await_until(lambda: not handlers())
+    assert (capsys.readouterr().err, caplog.records) == ("", [])
+
+
+def test_another_error_is_logged_once_in_one_line(server, capsys, caplog):
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            say(server, b"GET /broken HTTP/1.1\r\n\r\n")
+    (record,) = caplog.records
+    assert record.getMessage().startswith("a request could not be answered: UnicodeEncodeError: ")
+    assert (record.exc_info, "\n" in record.getMessage()) == (None, False)
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_as_many_as_are_no_crowd_may_take_their_time(server):
+    with contextlib.ExitStack() as held:
+        clients = [held.enter_context(connect(server)) for _ in range(CROWDED)]
+        await_until(lambda: handlers() == CROWDED)
+        for client in clients:
+            client.sendall(b"GET /ok HTTP/1.1\r\n\r\n")
+            assert rest_of(client).endswith(b"\r\n\r\n{}")
+
+
+def test_idle_clients_neither_keep_others_out_nor_pile_up(server):
+    most = 0
+    with contextlib.ExitStack() as held:
+        for _ in range(300):
+            held.enter_context(connect(server))
+            most = max(most, handlers())
+        await_until(lambda: say_or_nothing(server, b"GET /ok HTTP/1.1\r\n\r\n").endswith(b"\r\n\r\n{}"))
+    assert most <= MOST_CONNECTIONS
+
+
+def test_connections_beyond_the_bound_are_closed_at_once():
+    go = threading.Event()
+
+    def wait(_parameters):
+        assert go.wait(SETTLE_S)
+        return "text/plain", b"done"
+
+    with serving({"/wait": wait, "/ok": json_body}) as server, contextlib.ExitStack() as held:
+        for _ in range(MOST_CONNECTIONS):
+            held.enter_context(connect(server)).sendall(b"GET /wait HTTP/1.1\r\n\r\n")
+        await_until(lambda: handlers() == MOST_CONNECTIONS)
+        for _ in range(20):
+            assert say_or_nothing(server, b"GET /ok HTTP/1.1\r\n\r\n") == b""
+        assert handlers() == MOST_CONNECTIONS
+        go.set()
+        await_until(lambda: handlers() < MOST_CONNECTIONS)
+        assert say(server, b"GET /ok HTTP/1.1\r\n\r\n").endswith(b"\r\n\r\n{}")
+
+
+def say_or_nothing(server, request):
+    try:
+        return say(server, request)
+    except ConnectionError:
+        return b""
+
+
+def test_many_may_connect_before_one_is_accepted():
+    script = (
+        "import time; from gesscale.common.http_server import PageServer; server = PageServer('127.0.0.1', 0, {});"
+        f" print(server.port, flush=True); time.sleep({SETTLE_S})"
+    )
+    with subprocess.Popen((sys.executable, "-c", script), stdout=subprocess.PIPE, text=True) as process:
+        try:
+            port = int(process.stdout.readline())
+            process.send_signal(signal.SIGSTOP)
+            with contextlib.ExitStack() as held:
+                for _ in range(64):
+                    held.enter_context(socket.create_connection(("127.0.0.1", port), timeout=5))
+        finally:
+            process.kill()
+
+
+def test_a_server_that_is_closed_holds_nobody(capsys):
+    with serving() as server:
+        client = connect(server)
+        await_until(handlers)
+    with client:
+        assert rest_of(client) == b""
+    await_until(lambda: not handlers())
+    with pytest.raises(URLError):
+        urlopen(f"{server.url}/ok", timeout=SETTLE_S)
+    assert capsys.readouterr().err == ""
+
+
+def test_an_ipv6_address_stands_in_brackets():
+    try:
+        server = PageServer("::1", 0, PAGES)
+    except OSError:
+        pytest.skip("no IPv6 on this machine")
+    try:
+        assert server.url == f"http://[::1]:{server.port}"
+        with urlopen(f"{server.url}/ok", timeout=SETTLE_S) as answer:
+            assert answer.status == 200
+    finally:
+        server.close()
+
+
+def test_a_port_in_use_is_an_error_of_the_system(server):
+    with pytest.raises(OSError, match="in use"):
+        PageServer("127.0.0.1", server.port, {})
+
+
+def endless():
+    while True:
+        yield b"x" * 65536
+
+
+def test_a_stream_lasts_beyond_the_deadline_of_pages():
+    more = threading.Event()
+
+    def stream():
+        yield b"begun\n"
+        more.wait(SETTLE_S)
+        yield b"ended\n"
+
+    with (
+        serving(deadline_s=SOON_S, streams={"/events": stream}) as server,
+        urlopen(f"{server.url}/events", timeout=SETTLE_S) as answer,
+    ):
+        assert answer.readline() == b"begun\n"
+        with connect(server) as idle:  # which says nothing, and is cut at its deadline
+            assert rest_of(idle) == b""
+        more.set()
+        assert answer.readline() == b"ended\n"
+
+
+def test_who_does_not_read_a_stream_is_cut():
+    with serving(deadline_s=SOON_S, streams={"/events": endless}) as server, connect(server) as deaf:
+        deaf.sendall(b"GET /events HTTP/1.0\r\n\r\n")
+        assert deaf.recv(1) == b"H"  # it has begun
+        await_until(lambda: not handlers())
+
+
+def test_streams_leave_room_for_pages():
+    done = threading.Event()
+
+    def stream():
+        yield b"begun\n"
+        done.wait(SETTLE_S)
+
+    with serving(streams={"/events": stream}) as server, contextlib.ExitStack() as stack:
+        for _ in range(MOST_STREAMS):
+            answer = stack.enter_context(urlopen(f"{server.url}/events", timeout=SETTLE_S))
+            assert answer.readline() == b"begun\n"
+        with pytest.raises(HTTPError) as caught:
+            urlopen(f"{server.url}/events", timeout=SETTLE_S)
+        with caught.value as refusal:
+            assert (refusal.code, b"40 streams" in refusal.read()) == (503, True)
+        with urlopen(f"{server.url}/ok", timeout=SETTLE_S) as page:
+            assert page.status == 200
+        done.set()
+
+
+def test_a_guard_is_asked_before_every_answer():
+    def guard(path, header, peer):
+        if header("X-Known") != "yes":
+            raise Refused(HTTPStatus.UNAUTHORIZED, f"{path} is not for {peer}", {"WWW-Authenticate": "Basic"})
+
+    with serving(guard=guard, headers={"X-Always": "sent"}, streams={"/events": endless}) as server:
+        for path in ("/ok", "/none", "/events"):
+            with pytest.raises(HTTPError) as caught:
+                urlopen(f"{server.url}{path}", timeout=SETTLE_S)
+            with caught.value as refusal:
+                assert (refusal.code, refusal.headers["WWW-Authenticate"]) == (401, "Basic")
+                assert refusal.headers["X-Always"] == "sent"
+                assert refusal.read() == f"{path} is not for 127.0.0.1\n".encode()
+        with urlopen(Request(f"{server.url}/ok", headers={"X-Known": "yes"}), timeout=SETTLE_S) as page:
+            assert page.headers["X-Always"] == "sent"

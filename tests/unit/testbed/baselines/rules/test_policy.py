@@ -1,0 +1,356 @@
+"""The rules of SEEP under the loop: windows over steps, last actions, and memos."""
+
+import math
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+from edge import known, observe, operator, reading, workflow
+from pydantic import ValidationError
+
+from gesscale.model.decision import Analysis, Reason, Verdict
+from gesscale.model.observation import Batch, OperatorReading
+from gesscale.model.order import Order
+from gesscale.model.workflow import Workflow
+from gesscale.policies import policy_named
+from gesscale.ports import ClusterState, Knowledge, Node
+from gesscale.settings.analyze import AnalyzeSettings
+from testbed.baselines.rules.model import Metric, PolicyError, ScalingAction
+from testbed.baselines.rules.policy import RulesMemo, RulesPolicy
+from testbed.baselines.rules.settings import RulesSettings
+
+OUT = {
+    "name": "backlog",
+    "operator": "op",
+    "action": "scale-out",
+    "by": {"absolute": 1},
+    "when": [{"metric": "queue-length", "above": 300, "for": "30s"}],
+}
+BACK = {
+    "name": "empty",
+    "operator": "op",
+    "action": "scale-in",
+    "by": {"absolute": 1},
+    "when": [{"metric": "queue-length", "below": 1, "for": "30s"}],
+}
+FIVE = ("edge", "far", "hub", "mid", "near")
+
+
+def rules_settings(*rules: dict[str, object], **semantics: object) -> RulesSettings:
+    return RulesSettings.model_validate({"rules": rules, **semantics})
+
+
+def policy(*rules: dict[str, object], flow: Workflow | None = None, **semantics: object) -> RulesPolicy:
+    made = policy_named(
+        "rules", flow or workflow(), AnalyzeSettings(rules=rules_settings(*rules, **semantics))
+    )
+    assert isinstance(made, RulesPolicy)
+    return made
+
+
+def batches(
+    backlog: float | None, at_s: float, *, count: int = 6, every_s: float = 10.0
+) -> tuple[Batch, ...]:
+    """Return batches of the last minute, numbered by their time, that all left so many rows."""
+    return tuple(
+        Batch(
+            batch_id=round(ended_at_s / every_s),
+            ended_at_s=ended_at_s,
+            rows=50,
+            seconds=4.0,
+            nodes=("hub",),
+            trigger_s=every_s,
+            backlog_rows=backlog,
+        )
+        for ended_at_s in (at_s - every_s * back for back in reversed(range(count)))
+    )
+
+
+def seen(backlog: float | None, at_s: float, replicas: int = 1, **more: object) -> OperatorReading:
+    made = reading(FIVE[-replicas:], at_s=at_s, throughput=10.0, batches=batches(backlog, at_s))
+    return replace(made, trigger_s=10.0, **more)
+
+
+@dataclass
+class Course:
+    """A policy step by step, with what it remembers and what was done."""
+
+    policy: RulesPolicy
+    knowledge: Knowledge = field(default_factory=known)
+
+    def step(self, *readings: OperatorReading) -> Analysis:
+        found = self.policy.analyze(observe(*readings), self.knowledge)
+        memos = {name: item.memo for name, item in found.items() if item.memo is not None}
+        self.knowledge = replace(self.knowledge, memos={**self.knowledge.memos, **memos})
+        return found[readings[0].operator]
+
+    def changed(self, at_s: float, replicas: int, downtime_s: float = 10.0, name: str = "op") -> None:
+        change = Order(at_s=at_s, placement=FIVE[-replicas:], downtime_s=downtime_s)
+        past = self.knowledge.orders.get(name, ())
+        self.knowledge = replace(self.knowledge, orders={**self.knowledge.orders, name: (change, *past)})
+
+    def memo(self, name: str = "op") -> RulesMemo:
+        return RulesMemo.model_validate_json(self.knowledge.memos[name])
+
+
+# Windows
+
+
+def test_batches_are_reports_so_that_times_shorter_than_a_period_work():
+    found = Course(policy(OUT)).step(seen(450.0, 1000.0))
+    assert (found.verdict, found.reason, found.desired_replicas) == (Verdict.MORE, Reason.OVERLOADED, 2)
+    assert found.detail == "backlog: queue-length 450 rows, above 300 for 30 s: 2 wanted"
+
+
+def test_windows_outlast_the_batches_that_are_seen():
+    # A minute of batches is seen in each step; with five of them there are 300 s, less the tenth that may lack.
+    long = {**OUT, "when": [{"metric": "queue-length", "above": 300, "for": "5m"}]}
+    course = Course(policy(long))
+    verdicts = [course.step(seen(450.0, 1000.0 + 60 * step)).verdict for step in range(5)]
+    assert verdicts == [Verdict.SAME] * 4 + [Verdict.MORE]
+
+
+def test_what_is_told_once_a_step_needs_as_many_steps():
+    hot = {**OUT, "when": [{"metric": "cpu", "above": 80, "for": "2m"}]}
+    course = Course(policy(hot))
+    found = [course.step(seen(0.0, 1000.0 + 60 * step, cpu_share=0.9)) for step in range(3)]
+    assert [item.verdict for item in found] == [Verdict.SAME, Verdict.SAME, Verdict.MORE]
+    assert found[0].reason is Reason.METRICS_MISSING
+    assert found[0].detail == "backlog: too few readings of cpu for 2 min"
+
+
+def test_the_same_observation_again_changes_nothing():
+    for mode in ("rearm", "edge"):
+        course = Course(policy(OUT, mode=mode))
+        first = course.step(seen(450.0, 1000.0))
+        kept = course.knowledge.memos
+        assert course.step(seen(450.0, 1000.0)) == first
+        assert course.knowledge.memos == kept
+
+
+def test_a_gap_in_the_readings_begins_anew():
+    course = Course(policy(OUT))
+    course.step(seen(450.0, 1000.0))
+    late = seen(450.0, 2000.0)
+    assert course.step(replace(late, batches=late.batches[-2:])).desired_replicas is None
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [{"backlog": None}, {"backlog": math.nan}],
+)
+def test_what_is_not_told_now_moves_nothing(missing):
+    course = Course(policy(OUT, BACK))
+    course.step(seen(0.0, 1000.0, replicas=3))
+    found = course.step(seen(missing["backlog"], 1010.0, replicas=3))
+    assert (found.verdict, found.reason) == (Verdict.SAME, Reason.METRICS_MISSING)
+
+
+def test_who_idles_is_scaled_in_and_on():
+    course = Course(policy(BACK))
+    night = {"throughput_rows_per_s": 0.0, "busy_share": 0.0, "input_rows_per_s": 0.0}
+    evening = seen(0.0, 1000.0, replicas=4)
+    assert course.step(evening).desired_replicas == 3
+    course.changed(1000.0, 3)
+    # No batch has run since, so the newest one is that of four replicas.
+    asleep = [replace(evening, at_s=1000.0 + 60 * step, **night) for step in range(1, 4)]
+    assert [course.step(item).desired_replicas for item in asleep] == [None, 2, 2]
+
+
+def test_rows_that_wait_while_nothing_is_offered_are_no_reason_to_scale_in():
+    lagging = {**BACK, "when": [{"metric": "lag", "below": 10, "for": "30s"}]}
+    found = Course(policy(lagging)).step(seen(500.0, 1000.0, replicas=3, input_rows_per_s=0.0))
+    assert (found.verdict, found.reason) == (Verdict.SAME, Reason.METRICS_MISSING)
+
+
+# Last actions
+
+
+def test_after_a_change_conditions_must_hold_anew():
+    course = Course(policy(OUT))
+    assert course.step(seen(450.0, 1000.0)).desired_replicas == 2
+    course.changed(1000.0, 2)
+    short = course.step(seen(450.0, 1020.0, replicas=2))
+    assert (short.desired_replicas, short.reason) == (None, Reason.COOLING_DOWN)
+    # Readings after 1000 s: the first at 1010 s, so 30 s are full at 1040 s.
+    assert course.step(seen(450.0, 1040.0, replicas=2)).desired_replicas == 3
+
+
+def test_in_mode_edge_a_change_lets_nothing_begin_anew():
+    course = Course(policy(OUT, mode="edge"))
+    assert course.step(seen(450.0, 1000.0)).desired_replicas == 2
+    course.changed(1000.0, 2)
+    assert course.step(seen(450.0, 1060.0, replicas=2)).desired_replicas is None
+    assert course.step(seen(0.0, 1120.0, replicas=2)).desired_replicas is None
+    assert course.step(seen(450.0, 1180.0, replicas=2)).desired_replicas == 3
+
+
+def test_a_guard_counts_from_when_the_change_was_complete():
+    guarded = {**OUT, "unless": [{"since": "scale-out", "within": "2m"}]}
+    course = Course(policy(guarded))
+    course.step(seen(450.0, 1000.0))
+    # 35 s without a batch, 10 s of them the trigger interval: complete at 1025 s.
+    course.changed(1000.0, 2, downtime_s=35.0)
+    closed = course.step(seen(450.0, 1144.0, replicas=2))
+    assert (closed.desired_replicas, closed.reason) == (None, Reason.COOLING_DOWN)
+    assert "but a scale-out was 119 s ago, and it waits for 2 min" in closed.detail
+    assert course.step(seen(450.0, 1145.0, replicas=2)).desired_replicas == 3
+    assert course.memo().done_s == {ScalingAction.OUT: 1025.0}
+
+
+def test_a_guard_looks_at_the_kind_of_the_last_change_whoever_ordered_it():
+    guarded = {**BACK, "unless": [{"since": "scale-out", "within": "10m"}]}
+    course = Course(policy(guarded))
+    course.step(seen(100.0, 1000.0, replicas=2))
+    course.changed(1000.0, 4)  # by hand
+    assert course.step(seen(0.0, 1060.0, replicas=4)).reason is Reason.COOLING_DOWN
+    course.changed(1060.0, 3)
+    assert course.step(seen(0.0, 1120.0, replicas=3)).reason is Reason.COOLING_DOWN
+    assert course.memo().done_s == {ScalingAction.OUT: 1000.0, ScalingAction.IN: 1060.0}
+    assert course.step(seen(0.0, 1600.0, replicas=3)).desired_replicas == 2
+
+
+def test_replicas_that_were_lost_and_brought_back_are_no_action():
+    course = Course(policy(OUT))
+    course.step(seen(100.0, 1000.0, replicas=3))
+    course.changed(1000.0, 3)
+    course.step(seen(100.0, 1060.0, replicas=3))
+    assert course.memo().done_s == {}
+
+
+def test_while_a_change_is_under_way_no_rule_is_looked_at():
+    course = Course(policy(OUT))
+    course.step(seen(450.0, 1000.0))
+    course.changed(1000.0, 2)
+    latest = course.knowledge.orders["op"][0].model_copy(update={"downtime_s": None})
+    course.knowledge = replace(course.knowledge, orders={"op": (latest,)})
+    found = course.step(seen(450.0, 1060.0, replicas=2))
+    assert (found.verdict, found.reason, found.memo) == (Verdict.SAME, Reason.RECONFIGURING, None)
+
+
+def test_a_bound_relative_to_the_first_size_remembers_it():
+    bounded = {**OUT, "max_factor": 2}
+    course = Course(policy(bounded))
+    assert course.step(seen(450.0, 1000.0)).desired_replicas == 2
+    course.changed(1000.0, 2)
+    found = course.step(seen(450.0, 1060.0, replicas=2))
+    assert (found.desired_replicas, found.reason) == (None, Reason.AT_MAX_REPLICAS)
+    assert course.memo().initial == 1
+
+
+# Memos
+
+
+@pytest.mark.parametrize("memo", ["", "{", "[]", '{"policy": "ds2", "at_s": 1}', "later"])
+def test_a_memo_that_cannot_be_used_is_as_none_and_takes_nothing_away(memo):
+    guarded = {**BACK, "unless": [{"since": "scale-out", "within": "10m"}]}
+    course = Course(policy(guarded))
+    if memo == "later":  # the clock was set back
+        course.step(seen(0.0, 9000.0, replicas=3))
+    else:
+        course.knowledge = replace(course.knowledge, memos={"op": memo})
+    # The kind of the last change is unknown: it counts as both.
+    course.changed(900.0, 3)
+    found = course.step(seen(0.0, 1000.0, replicas=3))
+    assert (found.desired_replicas, found.reason) == (None, Reason.COOLING_DOWN)
+    assert course.memo().done_s == {ScalingAction.OUT: 900.0, ScalingAction.IN: 900.0}
+
+
+def test_a_memo_stays_small_whatever_is_told_and_loses_no_peak():
+    # Batches of a second and an hour to look back on: 3600 readings of each of three metrics.
+    rules = [
+        {**OUT, "name": name, "when": [{"metric": name, "above": 1e6, "for": "1h"}]}
+        for name in ("queue-length", "lag", "latency")
+    ]
+    course = Course(policy(*rules))
+    for step in range(70):
+        at_s = 1_700_000_000.0 + 60 * step
+        item = seen(123_456.789 + step, at_s, input_rows_per_s=7.0)
+        course.step(replace(item, batches=batches(123_456.789 + step, at_s, count=60, every_s=1.0)))
+    assert len(course.knowledge.memos["op"]) < 32 * 1024
+    samples = course.memo().samples[Metric.QUEUE_LENGTH]
+    assert 3000 < samples[-1].at_s - samples[0].at_s < 4000
+    assert samples[0].low < samples[0].high
+
+
+# Scopes
+
+
+FORK = workflow(operator("a"), operator("b", upstream=("a",)))
+
+
+def both(a: float, b: float, at_s: float = 1000.0) -> tuple[OperatorReading, ...]:
+    return tuple(replace(seen(backlog, at_s), operator=name) for name, backlog in (("a", a), ("b", b)))
+
+
+def test_a_rule_of_all_operators_goes_by_each_on_its_own():
+    made = policy({**OUT, "operator": "*"}, flow=FORK)
+    found = made.analyze(observe(*both(450.0, 0.0)), known())
+    assert {name: item.desired_replicas for name, item in found.items()} == {"a": 2, "b": None}
+
+
+def test_or_by_all_together():
+    made = policy({**OUT, "operator": "*", "together": True}, flow=FORK)
+
+    def wanted(*readings: OperatorReading) -> set[int | None]:
+        return {item.desired_replicas for item in made.analyze(observe(*readings), known()).values()}
+
+    assert wanted(*both(450.0, 0.0)) == {None}
+    assert wanted(*both(450.0, 450.0)) == {2}
+    assert wanted(both(450.0, 450.0)[0]) == {None}  # of b nothing is known
+
+
+def test_an_operator_without_a_rule_is_left_alone():
+    found = policy({**OUT, "operator": "b"}, flow=FORK).analyze(observe(*both(450.0, 0.0)), known())
+    assert (found["a"].verdict, found["a"].reason) == (Verdict.SAME, Reason.NEVER_CHANGES)
+
+
+def test_the_limits_of_the_operator_hold_in_any_case():
+    flow = workflow(operator(max_replicas=2))
+    found = Course(policy({**OUT, "by": {"absolute": 3}}, flow=flow)).step(seen(450.0, 1000.0))
+    assert (found.desired_replicas, found.reason) == (None, Reason.AT_MAX_REPLICAS)
+    clamped = Course(policy({**OUT, "by": {"absolute": 3}}, flow=flow, bounds="clamp"))
+    assert clamped.step(seen(450.0, 1000.0)).desired_replicas == 2
+
+
+# How it is built
+
+
+def test_an_operator_that_is_not_there_is_named():
+    with pytest.raises(
+        PolicyError, match="rule 'backlog': the workflow has no operator 'op'; known here: a, b"
+    ):
+        policy(OUT, flow=FORK)
+
+
+def test_rules_come_from_a_file_or_from_the_settings(tmp_path: Path):
+    file = tmp_path / "rules.yaml"
+    file.write_text(
+        "rules: [{name: x, operator: op, action: in, by: {exact: 1}, when: [{metric: lag, below: 1, for: 1m}]}]"
+    )
+    made = policy_named("rules", workflow(), AnalyzeSettings(rules=RulesSettings(file=file)))
+    assert [rule.name for rule in made.rules] == ["x"]
+    with pytest.raises(ValidationError, match="expected rules or a file of rules, got both: 1 rules and"):
+        rules_settings(OUT, file=file)
+    with pytest.raises(PolicyError, match="No such file"):
+        policy_named("rules", workflow(), AnalyzeSettings(rules=RulesSettings(file=tmp_path / "none.yaml")))
+
+
+def test_a_file_without_rules_changes_nothing_and_no_settings_mean_the_default_rules(tmp_path: Path):
+    file = tmp_path / "rules.yaml"
+    file.write_text("rules: []")
+    empty = policy_named("rules", workflow(), AnalyzeSettings(rules=RulesSettings(file=file)))
+    found = empty.analyze(observe(seen(1e9, 1000.0, cpu_share=1.0)), known())["op"]
+    assert (found.verdict, found.reason) == (Verdict.SAME, Reason.NEVER_CHANGES)
+    default = policy_named("rules", workflow(), AnalyzeSettings())
+    assert [rule.name for rule in default.rules] == ["behind", "hot", "idle"]
+
+
+def test_replicas_go_to_the_nearest_nodes_where_that_is_asked_for():
+    nodes = {name: Node(name=name) for name in FIVE}
+    state = ClusterState(nodes=nodes, placements={"op": ("hub",)})
+    item = replace(seen(450.0, 1000.0), placement=("hub",))
+    options = AnalyzeSettings(rules=rules_settings({**OUT, "by": {"absolute": 2}}), node_choice="nearest")
+    made = policy_named("rules", workflow(), options)
+    plan = made.plan(made.analyze(observe(item), known()), state, known())["op"]
+    assert plan.change.add == ("mid", "near")  # 10 and 50 ms from hub
