@@ -11,7 +11,7 @@ from typing import NoReturn, TypeVar
 from gesscale.model.decision import Analysis, Plan
 from gesscale.model.observation import WorkflowObservation
 from gesscale.model.workflow import Workflow
-from gesscale.policies.loading import place_in_file
+from gesscale.policies.registry import place_in_file
 from gesscale.ports import ClusterState, Knowledge, Policy
 from gesscale.words import error_in_words
 from testbed.arena.policies.answer_checks import fault_of_analyses, fault_of_plans, shown

@@ -7,7 +7,7 @@ from edge import operator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gesscale.plan.targets import GrowthLimits, Target, ceiling, floor, share_out, targets
+from testbed.baselines.shared.sizing import GrowthLimits, Target, ceiling, floor, share_out, targets
 
 WIDE = 10_000
 

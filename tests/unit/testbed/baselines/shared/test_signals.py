@@ -8,14 +8,14 @@ from edge import operator, reading, workflow
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gesscale.analyze.signals import (
+from gesscale.model.observation import Batch
+from testbed.baselines.shared.signals import (
     cpu_share,
     input_fill,
     is_source,
     lag_increase_rows_per_s,
     lag_slope_rows_per_s,
 )
-from gesscale.model.observation import Batch
 
 NAN = math.nan
 

@@ -8,7 +8,7 @@ from edge import operator, reading, workflow
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gesscale.analyze.true_rates import required_rates, selectivity, true_rate_per_replica
+from testbed.baselines.shared.signals import required_rates, selectivity, true_rate_per_replica
 
 CHAIN = workflow(operator("a"), operator("b", upstream=("a",)), operator("c", upstream=("b",)))
 JOIN = workflow(operator("a"), operator("b"), operator("c", upstream=("a", "b")))

@@ -4,7 +4,7 @@ import pytest
 from edge import reading
 
 from gesscale.model.decision import Analysis, Reason, Verdict
-from gesscale.plan.staying import stay
+from gesscale.plan.placement import stay
 from gesscale.ports import ClusterState
 from perfmodel import Estimate
 

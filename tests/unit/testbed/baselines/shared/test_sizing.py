@@ -10,9 +10,8 @@ from gesscale.model.decision import Change, Reason, Verdict
 from gesscale.model.observation import MissingReading
 from gesscale.model.order import Order
 from gesscale.options import PolicyOptions
-from gesscale.options.sizing import SizingSettings
-from gesscale.policies.sizing import SizeProposal, SizingPolicy
 from gesscale.ports import ClusterState, Knowledge, Node
+from testbed.baselines.shared.sizing import SizeProposal, SizingPolicy, SizingSettings
 
 
 @dataclass(frozen=True, slots=True)

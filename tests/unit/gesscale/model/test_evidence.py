@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gesscale.analyze.evidence import saturated, warm
+from gesscale.model.evidence import saturated, warm
 from gesscale.model.observation import Batch
 
 CAP = 100
