@@ -71,9 +71,9 @@ class _Answers:
             return
         results = self.object(answer["response"], f"{place}.response")
         if "podResults" in results or "dnsResults" in results:
-            results = self.object(results.get("podResults", {}), f"{place}.podResults")
+            results = self.object(results.get("podResults", {}), f"{place}.response.podResults")
         for other, result in results.items():
-            self.take_result(row, other, result, f"{place}.podResults.{other}")
+            self.take_result(row, other, result, f"{place}.response.podResults.{other}")
 
     def take_result(self, row: int, other: str, said: Json, place: str) -> None:
         result = self.object(said, place)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from latency_map.delays import Delays
+from latency_map.delays import MAX_RTT_MS, Delays
 from latency_map.errors import LatencyMapError, error_at, shortened
 from latency_map.formats.labels import is_delay_label, pair_columns, stated_by
 from latency_map.formats.raw import RawDelays, SideFiles, check_file_names
@@ -22,6 +22,8 @@ from latency_map.grid import Grid
 from latency_map.kinds import DelayKind, DelayUnit
 
 _WIDTH = 3
+_MOST = 1e3 * MAX_RTT_MS
+"""Largest delay in any unit."""
 _P2PSIM_NODE = re.compile(r"node\s+(\d{1,9})(\s.*)?", re.ASCII)
 _P2PSIM_LINK = re.compile(r"(\d{1,9})\s*,\s*(\d{1,9})\s+(-?\d{1,18})", re.ASCII)
 _P2PSIM_SETTING = re.compile(r"(topology|failure_model)\s.*")
@@ -127,8 +129,8 @@ def read_pings(source: MapSource, side_files: SideFiles) -> RawDelays:
             problem = f"expected {len(header.cells)} cells as in the heading, got {len(row.cells)}"
             raise sheet.error(row, min(len(row.cells), len(header.cells)), problem)
         delay = sheet.delay(row, column)
-        if delay < 0:
-            raise sheet.error(row, column, f"expected a delay of at least 0, got {delay:g}")
+        if delay < 0 or delay > _MOST:
+            raise sheet.error(row, column, f"expected a delay of 0 to {_MOST:g}, got {delay:g}")
         a, b = (pings.grid.number(row.cells[end], line=row.line, column=end + 1) for end in ends)
         pings.add(a, b, delay)
         if time_column is not None:

@@ -17,7 +17,6 @@ from latency_map.arrays import read_only, reorder, row_blocks
 from latency_map.grid import Grid
 from latency_map.measure.gathering import Gathering, GaugeSample
 
-NAMES = ("a", "b", "c")
 TEXTS = {
     MapForm.MATRIX: "rtt_ms,a,b,c\na,0,1,1\nb,1,0,1\nc,1,1,0\n",
     MapForm.BARE_MATRIX: "0 1 1\n1 0 1\n1 1 0\n",
@@ -32,28 +31,19 @@ TEXTS = {
     MapForm.GOLDPINGER: '{"responses": {"a": {"response": {"podResults": {"b": {"OK": true}, "c": {"OK": true}}}}}}',
     MapForm.PING: "PING b (10.0.0.2)\nPING c (10.0.0.3)\n64 bytes from 10.0.0.3: time=1 ms\n",
     MapForm.FPING: "b : 1 1\nc : 1 1\n",
-    MapForm.ALTO: '{"meta": {"cost-type": {"cost-mode": "numerical", "cost-metric": "delay-rt"}},'
-    ' "cost-map": {"a": {"b": 1, "c": 1}}}',
-    MapForm.LIQO: 'liqo_peer_latency_us{cluster_id="b"} 1\nliqo_peer_latency_us{cluster_id="c"} 1\n',
-    MapForm.LIQO_ANSWER: '{"status": "success", "data": {"resultType": "vector", "result": ['
-    '{"metric": {"cluster_id": "b"}, "value": [1, "1"]}, {"metric": {"cluster_id": "c"}, "value": [1, "1"]}]}}',
-    MapForm.NETWORK_TOPOLOGY: "kind: NetworkTopology\nspec: {weights: [{topologyList: [{originList: ["
-    "{origin: a, costList: [{destination: b}, {destination: c}]}]}]}]}",
-    MapForm.NETPERF: "kind: ConfigMap\ndata:\n  netperf.p90.latency.milliseconds.origin.a.destination.b: '1'\n"
-    "  netperf.p90.latency.milliseconds.origin.a.destination.c: '1'\n",
     MapForm.DOCUMENT: '{"apiVersion": "gesscale.dev/v1", "kind": "LatencyMap", "unit": "ms", "delay": "rtt",'
     ' "nodes": ["a", "b", "c"], "rtt_ms": [[0, 1, 1], [1, 0, 1], [1, 1, 0]]}',
 }
 
 
 def read(form, nodes):
-    one_row = form in (MapForm.PING, MapForm.FPING, MapForm.LIQO, MapForm.LIQO_ANSWER)
+    one_row = form in (MapForm.PING, MapForm.FPING)
     side_files = SideFiles(probed_from="a" if one_row else None)
     limits = MapLimits(nodes=nodes, setting="the test")
     return parse_survey(
         TEXTS[form],
         form=form,
-        unit=None if "liqo" in form else DelayUnit.MS,
+        unit=DelayUnit.MS,
         kind=DelayKind.RTT,
         side_files=side_files,
         limits=limits,
@@ -67,27 +57,6 @@ def test_every_form_may_have_as_many_nodes_as_are_allowed_and_not_one_more(form)
         LatencyMapError, match=r"expected at most 2 nodes \(limit: the test\), got .*; give fewer"
     ):
         read(form, 2)
-
-
-def test_a_document_may_have_its_keys_in_any_order_and_is_bounded_in_each():
-    head, _, matrix = TEXTS[MapForm.DOCUMENT].rpartition(', "rtt_ms": ')
-    spread = '{"unit": "ms", "p95_ms": M, "jitter_ms": M, "loss_ratio": M}'.replace("M", matrix[:-1])
-    parts = [
-        head.partition(', "nodes"')[0],
-        '"estimated": [[1], [0], []]',
-        f'"spread": {spread}',
-        f'"rtt_ms": {matrix[:-1]}',
-    ]
-    text = ", ".join([*parts, '"nodes": ["a", "b", "c"]']) + "}"
-    survey = parse_survey(text).survey
-    assert survey.names == NAMES
-    assert survey.estimated.sum() == 2
-    assert survey.spread.loss_ratio[0, 1] == 1
-    for kept in (parts[1], parts[2], parts[3]):
-        with pytest.raises(LatencyMapError, match="expected at most 2 nodes"):
-            parse_survey(f"{parts[0]}, {kept}}}", limits=MapLimits(nodes=2))
-    with pytest.raises(LatencyMapError, match="nodes: expected 3 nodes, as rtt_ms has rows, got 2"):
-        parse_survey(text.replace(', "c"]', "]"))
 
 
 @pytest.mark.parametrize("nodes", [0, 5001])

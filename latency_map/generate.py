@@ -1,15 +1,15 @@
-"""Where the delays of a generated map come from: a hub, clusters, or places on the globe."""
+"""Made-up delays: a star and clusters, for simulated nodes.
+
+Every function is pure: its randomness is the ``numpy.random.Generator`` that it is given.
+"""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from latency_map.delays import Delays
 from latency_map.errors import LatencyMapError
-from latency_map.generate.fibre import DETOUR_FACTOR, FIBRE_KM_PER_MS
-from latency_map.generate.places import Place, great_circle_km
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +50,12 @@ class Clusters:
     within: Span
     between: Span
     noise: float = 0.1
+
+
+def node_names(nodes: int) -> tuple[str, ...]:
+    """Return names for so many nodes: ``node-01`` and on, with as many digits as the last one needs."""
+    digits = max(2, len(str(nodes)))
+    return tuple(f"node-{number:0{digits}d}" for number in range(1, nodes + 1))
 
 
 def star(rng: np.random.Generator, nodes: int, access: Span) -> Delays:
@@ -107,41 +113,6 @@ def clustered(rng: np.random.Generator, nodes: int, parameters: Clusters) -> Del
     cluster = np.arange(nodes) * count // nodes
     factors = np.exp(noise * _symmetric(rng.standard_normal((nodes, nodes))))
     return _between_nodes(base_ms[np.ix_(cluster, cluster)] * factors)
-
-
-def geographic(
-    rng: np.random.Generator, places: Sequence[Place], access: Span, factor: float = DETOUR_FACTOR
-) -> Delays:
-    """Generate delays from places on the globe.
-
-    Parameters
-    ----------
-    rng
-        Randomness of the access delays.
-    places
-        Where the n nodes are.
-    access
-        What every path of a node adds to its round trip.
-    factor
-        How much longer than along the great circle light takes, at least 1.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape ``(n, n)``, round trips in ms: twice the great circle over `FIBRE_KM_PER_MS`, times the factor,
-        plus both access delays. No triangle is broken.
-
-    Raises
-    ------
-    LatencyMapError
-        The factor is less than 1: faster than light.
-    """
-    if not 1 <= factor < math.inf:
-        message = f"factor over light in fibre: expected at least 1, got {factor:g}"
-        raise LatencyMapError(message)
-    access_ms = access.draw(rng, len(places))
-    on_the_way_ms = 2 * factor * great_circle_km(places) / FIBRE_KM_PER_MS
-    return _between_nodes(on_the_way_ms + (access_ms[:, None] + access_ms))
 
 
 def _symmetric(matrix: Delays) -> Delays:
