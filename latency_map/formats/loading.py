@@ -6,6 +6,7 @@ both do, they must agree.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -121,7 +122,7 @@ def parse_survey(
     limits: MapLimits = DEFAULT_LIMITS,
 ) -> Imported:
     """Do as `read_survey` with text; ``source`` stands for the file in messages."""
-    given = MapSource(text, source, limits)
+    given = _of_text(text, source, limits)
     return _import(given, form=form, unit=unit, kind=kind, side_files=side_files)
 
 
@@ -165,7 +166,7 @@ def parse_map(
     limits: MapLimits = DEFAULT_LIMITS,
 ) -> LoadedMap:
     """Do as `read_map` with text; ``source`` stands for the file in messages."""
-    return _load(MapSource(text, source, limits), unit, kind, asymmetry)
+    return _load(_of_text(text, source, limits), unit, kind, asymmetry)
 
 
 def write_survey(survey: Survey, path: Path | str) -> None:
@@ -213,6 +214,10 @@ def _write(pieces: Iterable[str], path: Path | str) -> None:
             file.writelines(following)
     except (OSError, ValueError) as error:
         raise LatencyMapError(unwritable(path, error)) from None
+
+
+def _of_text(text: str, name: str, limits: MapLimits) -> MapSource:
+    return read_source(BytesIO(text.encode("utf-8", "surrogatepass")), limits, name)
 
 
 def _load(

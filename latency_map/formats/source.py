@@ -29,16 +29,10 @@ class MapSource:
         Names it in messages.
     limits
         How large the map in it may be.
-
-    Raises
-    ------
-    LatencyMapError
-        It is longer than a map of that many nodes needs.
     """
 
     def __init__(self, text: str, name: str, limits: MapLimits) -> None:
-        self.text, self.name, self.limits = text.removeprefix("\ufeff"), name, limits
-        _refuse_more(len(text), limits.text_bytes, "bytes of text", name, limits)
+        self.text, self.name, self.limits = text, name, limits
 
     def lines(self) -> Iterator[str]:
         """Return its lines, ends included; each system's end of a line counts."""
@@ -56,15 +50,15 @@ class MapSource:
         return self.text
 
 
-def read_source(file: Path | str | BinaryIO, limits: MapLimits) -> MapSource:
-    """Read a text file in UTF-8, compressed by gzip or not, or the bytes of one such as standard input.
+def read_source(file: Path | str | BinaryIO, limits: MapLimits, name: str = "standard input") -> MapSource:
+    """Read a text file in UTF-8, compressed by gzip or not, or the bytes of one, which have a name.
 
     Raises
     ------
     LatencyMapError
         It cannot be read, is not UTF-8, or is too long.
     """
-    name = str(file) if isinstance(file, Path | str) else "standard input"
+    name = str(file) if isinstance(file, Path | str) else name
     most = limits.text_bytes
     try:
         if isinstance(file, Path | str):

@@ -15,6 +15,7 @@ from latency_map import (
 )
 from latency_map.arrays import read_only, reorder, row_blocks
 from latency_map.grid import Grid
+from latency_map.measure.gather import gather_samples
 from latency_map.measure.gathering import Gathering, GaugeSample
 
 TEXTS = {
@@ -125,3 +126,39 @@ def test_a_page_that_fails_half_way_leaves_nothing():
     )
     assert gathering.take([figure]) == 1
     assert gathering.survey(None).names == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("labels", "nodes", "bound"),
+    [
+        (({"source": f"s{pair}", "target": f"t{pair}"} for pair in range(1200)), None, "1000 nodes"),
+        (
+            ({"source": "a", "target": "b", "instance": f"i{agent}"} for agent in range(5000)),
+            None,
+            "4064 agents in one answer",
+        ),
+        (
+            (
+                {"source": f"n{pair % 990}", "target": f"n{pair // 990}", "job": job}
+                for pair in range(100_000)
+                for job in "xyz"
+            ),
+            None,
+            "200000 pairs in one answer",
+        ),
+        (
+            ({"source": f"n{node}", "target": "a"} for node in range(5000)),
+            [f"n{node}" for node in range(9)],
+            "",
+        ),
+    ],
+    ids=["nodes", "agents", "claims", "nodes that the cluster does not have"],
+)
+def test_agents_cannot_enlarge_a_map(labels, nodes, bound):
+    figures = (GaugeSample(name="gesscale_latency_rtt_seconds", labels=each, value=0.001) for each in labels)
+    if bound:
+        with pytest.raises(LatencyMapError, match=bound):
+            gather_samples(figures, fill_missing=True)
+        return
+    survey = gather_samples(figures, fill_missing=True, nodes=[*nodes, "a"]).survey
+    assert set(survey.names) == {*nodes, "a"}
