@@ -12,8 +12,9 @@ from xml.etree.ElementTree import ParseError
 
 import numpy as np
 
+from gesscale.common.text import shortened
 from latency_map.delays import MAX_RTT_MS, Delays
-from latency_map.errors import error_at, shortened
+from latency_map.errors import error_at
 from latency_map.formats.json_text import Json, kind_of
 from latency_map.formats.labels import is_delay_label, pair_columns, split_unit, stated_by
 from latency_map.formats.raw import RawDelays, SideFiles, check_file_names

@@ -4,7 +4,8 @@ import json
 from collections import Counter
 from typing import Never, TypeAlias
 
-from latency_map.errors import error_at, shortened
+from gesscale.common.text import shortened
+from latency_map.errors import error_at
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 

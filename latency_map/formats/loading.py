@@ -12,8 +12,9 @@ from typing import BinaryIO
 
 import numpy as np
 
+from gesscale.common.errors import unwritable
 from latency_map.delays import count_differing, direct_round_trips, find_fault, find_impossible
-from latency_map.errors import LatencyMapError, error_at, unwritable
+from latency_map.errors import LatencyMapError, error_at
 from latency_map.formats.document import document_pieces, read_document
 from latency_map.formats.matrix_csv import map_to_matrix
 from latency_map.formats.raw import NO_SIDE_FILES, RawDelays, SideFiles

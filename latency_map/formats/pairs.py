@@ -12,8 +12,9 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from gesscale.common.text import shortened
 from latency_map.delays import MAX_RTT_MS, Delays
-from latency_map.errors import LatencyMapError, error_at, shortened
+from latency_map.errors import LatencyMapError, error_at
 from latency_map.formats.labels import is_delay_label, pair_columns, stated_by
 from latency_map.formats.raw import RawDelays, SideFiles, check_file_names
 from latency_map.formats.sheet import Sheet, SheetRow, is_number

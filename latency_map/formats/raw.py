@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gesscale.common.text import shortened
 from latency_map.delays import Delays
-from latency_map.errors import error_at, shortened
+from latency_map.errors import error_at
 from latency_map.formats.sheet import Sheet
 from latency_map.formats.source import MapSource, read_source
 from latency_map.kinds import DelayKind, DelayUnit

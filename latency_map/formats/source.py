@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
-from latency_map.errors import LatencyMapError, cause_of
+from gesscale.common.errors import cause_of
+from latency_map.errors import LatencyMapError
 from latency_map.formats.json_text import Json, parse_json
 from latency_map.limits import MapLimits
 

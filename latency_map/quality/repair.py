@@ -12,9 +12,10 @@ from enum import StrEnum
 
 import numpy as np
 
+from gesscale.common.text import enumerate_some
 from latency_map.arrays import row_blocks
 from latency_map.delays import Delays, round_trips_ms
-from latency_map.errors import LatencyMapError, UnknownNodeError, enumerate_some
+from latency_map.errors import LatencyMapError, UnknownNodeError
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, Fill, Symmetrise
 from latency_map.quality.filling import fill_gaps
 from latency_map.quality.gaps import missing_pairs

@@ -15,9 +15,7 @@ from latency_map import LatencyMap, read_map
 from latency_map.emulate.plan import tc_plan
 from latency_map.emulate.script import ScriptAction, render_script
 from testbed.arena.experiments.experiment import read_experiment
-from testbed.baselines import rules_command as rules
-from testbed.baselines.rules import read_rules, rules_yaml
-from testbed.baselines.rules.reading import parse_rules
+from testbed.baselines.rules import command
 from testbed.cluster.topology import read_topology
 from testbed.simulator.spark.constants import read_physics
 
@@ -40,8 +38,7 @@ def _options(data: bytes, folder: Path) -> None:
 
 
 def _rules(path: Path) -> None:
-    rules.check(path, output=Output.TABLE)
-    parse_rules(rules_yaml(read_rules(path)))
+    command.check(path, output=Output.TABLE)
 
 
 def _hosts(path: Path) -> None:
