@@ -3,8 +3,7 @@
     GesscaleError                 anything below; a command exits 1 on it
     ├── InputError                a file, option or value that the user can repair; exit 2
     │   ├── SettingsError         a settings file, variable or option
-    │   ├── LatencyMapError       a latency map (latency_map.errors)
-    │   └── PolicyError           a rule of policy `rules` (testbed.baselines.rules)
+    │   └── LatencyMapError       a latency map (latency_map.errors)
     ├── KnowledgeError            the knowledge file cannot be used
     ├── MetricsUnavailableError   a metric source gave no usable answer
     └── ClusterError              nodes or replicas could not be read or changed

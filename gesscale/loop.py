@@ -12,10 +12,9 @@ from gesscale.model.decision import FIXED_SLOTS, Analysis, Decision, MapStatus, 
 from gesscale.model.observation import WorkflowObservation
 from gesscale.plan.change_budget import REPAIRS, ChangeBudget, changing_now, held_back, most_urgent_first
 from gesscale.plan.directives import Directive, apply_directives
-from gesscale.plan.first_placement import place_first
+from gesscale.plan.filters import keep_on_doubt, place_first, restore_lost
 from gesscale.plan.placement import unfit
-from gesscale.plan.settling import restore_lost, settled
-from gesscale.plan.staying import keep_on_doubt
+from gesscale.plan.settling import settled
 from gesscale.ports import (
     Clock,
     Cluster,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from latency_map.choose.candidates import Candidate, CandidateRejection, Needs, Unfit, screen
     from latency_map.choose.choice import Choice, least_nd_max_subset
-    from latency_map.choose.method import Method
     from latency_map.choose.ranking import (
         Distances,
         RankedNode,
@@ -22,20 +21,18 @@ if TYPE_CHECKING:
         nearest,
     )
     from latency_map.errors import LatencyMapError, MissingDelayError, NoChoiceError, UnknownNodeError
-    from latency_map.formats.forms import MapForm
-    from latency_map.formats.importing import Imported
     from latency_map.formats.loading import (
+        Imported,
         LoadedMap,
         parse_map,
         parse_survey,
         read_map,
-        read_side_files,
         read_survey,
         write_csv,
         write_survey,
     )
-    from latency_map.formats.raw import NO_SIDE_FILES, SideFiles
-    from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
+    from latency_map.formats.raw import NO_SIDE_FILES, SideFiles, read_side_files
+    from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, MapForm, Method
     from latency_map.limits import LARGEST, MapLimits
     from latency_map.matrix import LatencyMap
     from latency_map.survey import Spread, Survey
@@ -92,13 +89,13 @@ _MODULES = {
     "DelayKind": "latency_map.kinds",
     "DelayUnit": "latency_map.kinds",
     "Distances": "latency_map.choose.ranking",
-    "Imported": "latency_map.formats.importing",
+    "Imported": "latency_map.formats.loading",
     "LatencyMap": "latency_map.matrix",
     "LatencyMapError": "latency_map.errors",
     "LoadedMap": "latency_map.formats.loading",
-    "MapForm": "latency_map.formats.forms",
+    "MapForm": "latency_map.kinds",
     "MapLimits": "latency_map.limits",
-    "Method": "latency_map.choose.method",
+    "Method": "latency_map.kinds",
     "MissingDelayError": "latency_map.errors",
     "Needs": "latency_map.choose.candidates",
     "NoChoiceError": "latency_map.errors",
@@ -117,7 +114,7 @@ _MODULES = {
     "parse_map": "latency_map.formats.loading",
     "parse_survey": "latency_map.formats.loading",
     "read_map": "latency_map.formats.loading",
-    "read_side_files": "latency_map.formats.loading",
+    "read_side_files": "latency_map.formats.raw",
     "read_survey": "latency_map.formats.loading",
     "screen": "latency_map.choose.candidates",
     "write_csv": "latency_map.formats.loading",

@@ -1,4 +1,4 @@
-"""What a delay may be: its unit, its direction, and what counts where both directions differ."""
+"""What callers and options choose from: units, directions, forms of files, ways to repair and to choose."""
 
 from enum import StrEnum
 
@@ -24,3 +24,47 @@ class Asymmetry(StrEnum):
     REFUSE = "refuse"
     MAX = "max"
     MEAN = "mean"
+
+
+class MapForm(StrEnum):
+    """The forms that a file can have."""
+
+    DOCUMENT = "document"
+    MATRIX = "matrix"
+    BARE_MATRIX = "bare-matrix"
+    EDGES = "edges"
+    PINGS = "pings"
+    P2PSIM = "p2psim"
+    LINKS = "links"
+    GML = "gml"
+    GRAPHML = "graphml"
+    GOLDPINGER = "goldpinger"
+    PING = "ping"
+    FPING = "fping"
+
+
+class Fill(StrEnum):
+    """Where the delay of a pair is taken from that is known in neither direction.
+
+    ``PATH``: its shortest path over known pairs, which is no less than the true delay where triangles hold.
+    ``COORDINATES``: the places of its nodes, see `latency_map.quality.coordinates`.
+    """
+
+    NONE = "none"
+    PATH = "path"
+    COORDINATES = "coordinates"
+
+
+class Symmetrise(StrEnum):
+    """What to take where the two directions of a pair differ."""
+
+    MAX = "max"
+    MEAN = "mean"
+
+
+class Method(StrEnum):
+    """How far the search goes."""
+
+    EXACT = "exact"
+    GREEDY = "greedy"
+    AUTO = "auto"

@@ -1,22 +1,19 @@
-"""How large a map from outside may be, and so how much memory it takes to read one.
+"""How large a map from outside may be, and so about how much memory it takes.
 
 A map of n nodes needs the arrays that it is held in: 9 n² bytes for its `Survey` (round trips, and marks of those
 that are estimated), 24 n² more where it has a `Spread`, 8 n² for the `LatencyMap` that it amounts to. That is 17 MB
-for 1,000 nodes, 41 MB with a spread, and 425 MB for 5,000. Readers take at most 64 MB (of 10^6 bytes) beyond that,
-whatever they are given: they count nodes as these come, hold no more of a text than one line or one piece of JSON,
-and check before they allocate. To fill missing pairs, the known ones are held once more as a graph of up to 52 n²
-bytes; for more than 1,000 nodes this is what every map needs that has gaps.
+for 1,000 nodes, 41 MB with a spread, and 425 MB for 5,000. To fill missing pairs, the known ones are held once more
+as a graph of up to 52 n² bytes. Readers count nodes as these come, and hold all of a text.
 """
 
 from dataclasses import dataclass
 
-from latency_map.names import MAX_NAME_LENGTH, MAX_NODES
+from latency_map.names import MAX_NODES
 
 DEFAULT_NODES = 1000
-"""Most nodes of a map unless the user says otherwise: reading one takes less than 110 MB."""
+"""Most nodes of a map unless the user says otherwise."""
 
 _BYTES_PER_PAIR = 500
-_CHARACTERS_PER_CELL = 64
 _GRAPH_BYTES_PER_NODE = 1024
 _PAGE_BYTES_PER_NODE = 1536
 _BASE_BYTES = 1 << 16
@@ -58,16 +55,6 @@ class MapLimits:
     def text_bytes(self) -> int:
         """Most bytes of text, decompressed: the longest form takes as many for each pair of nodes."""
         return min(_MOST_TEXT_BYTES, _BASE_BYTES + _BYTES_PER_PAIR * self.nodes**2)
-
-    @property
-    def line_characters(self) -> int:
-        """Most characters of a line, or of a row of cells over several lines: a heading of the longest names."""
-        return (MAX_NAME_LENGTH + 7) * (self.nodes + 16)
-
-    @property
-    def piece_characters(self) -> int:
-        """Most characters of a piece of JSON that is taken at once: a row of a matrix, one link."""
-        return _CHARACTERS_PER_CELL * (self.nodes + 1024)
 
     @property
     def graph_bytes(self) -> int:

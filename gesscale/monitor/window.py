@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from gesscale.analyze.evidence import saturated, warm
+from gesscale.model.evidence import saturated, warm
 from gesscale.model.observation import Batch, MissingReading, NodeReading, OperatorReading
 from gesscale.monitor.screen import Screen
 

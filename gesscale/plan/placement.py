@@ -1,20 +1,68 @@
-"""Which node to add and which to give up (specification section 5, paper IV-E).
+"""Which node to add and which to give up (paper IV-E), and plans that change nothing.
 
 The driver's node counts as a member of every placement: its round trips to the replicas affect the MST.
 """
 
 import zlib
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gesscale.model.decision import Reason, Rejection
-from gesscale.plan.rejecting import rejected
-from gesscale.ports import ClusterState
+from gesscale.model.decision import Analysis, Plan, Reason, Rejection
+from gesscale.ports import ClusterState, Latencies
 from latency_map import LatencyMap, MissingDelayError, by_distance
+
+MOST_LISTED = 10
+"""So many candidates of each reason are listed with their own figures."""
+
+
+def rejected(
+    nodes: Sequence[str],
+    reason: Reason,
+    detail: Callable[[str], str] = lambda _node: "",
+    *,
+    names_others: bool = False,
+) -> tuple[Rejection, ...]:
+    """Return the candidates that lost for one reason.
+
+    Parameters
+    ----------
+    nodes
+        The candidates, the most telling first.
+    reason
+        Why they lost.
+    detail
+        Makes the sentence about a node; it is asked only for those that are listed.
+    names_others
+        Whether the others are named, and not only counted.
+
+    Returns
+    -------
+    tuple of Rejection
+        The first `MOST_LISTED`; the last of them stands for the others as well.
+
+    Examples
+    --------
+    >>> near, *_, last = rejected([f"edge{rank}" for rank in range(100)], Reason.FARTHER)
+    >>> near.node, last.node, last.others
+    ('edge0', 'edge9', 90)
+    """
+    listed, others = nodes[:MOST_LISTED], nodes[MOST_LISTED:]
+    found = [Rejection(node=node, reason=reason, detail=detail(node)) for node in listed[:-1]]
+    found += [
+        Rejection(
+            node=node,
+            reason=reason,
+            detail=detail(node),
+            others=len(others),
+            other_nodes=tuple(others) if names_others else (),
+        )
+        for node in listed[-1:]
+    ]
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,3 +334,70 @@ def in_random_order(nodes: Iterable[str], seed: int, operator: str, at_s: float)
     """
     rng = np.random.default_rng([seed, zlib.crc32(operator.encode()), max(0, int(at_s))])
     return tuple(str(node) for node in rng.permutation(sorted(nodes)))
+
+
+def stay(analysis: Analysis, cluster: ClusterState, reason: Reason | None = None, detail: str = "") -> Plan:
+    """Return the plan that changes nothing.
+
+    Parameters
+    ----------
+    analysis
+        What Analyze concluded.
+    cluster
+        Where the replicas are.
+    reason, detail
+        Why nothing changes, where it is not the analysis that says so.
+
+    Returns
+    -------
+    Plan
+        Without a change. It has no MST and no NDmax while the driver's figures are still of other replicas.
+    """
+    present = present_placement(analysis, cluster)
+    seen = analysis.reading is None or {*analysis.reading.placement} == {*present}
+    return Plan(
+        operator=analysis.operator,
+        reason=reason or analysis.reason,
+        detail=detail or analysis.detail,
+        before=present,
+        placement=present,
+        mst=analysis.mst if seen else None,
+        nd_max_ms=analysis.nd_max_ms if seen else None,
+    )
+
+
+def unknown_delays(
+    latencies: Latencies, placement: Sequence[str], driver_node: str
+) -> tuple[Reason, str] | None:
+    """Say why the distances of a placement are not known, and what to do about it.
+
+    Parameters
+    ----------
+    latencies
+        What is known of the delays.
+    placement
+        The nodes that hold replicas.
+    driver_node
+        The node of the Spark driver.
+
+    Returns
+    -------
+    tuple of Reason and str, or None
+        LatencyMapMissing or DelayUnknown with a sentence; None where NDmax is known.
+    """
+    if latencies.map is None:
+        return Reason.LATENCY_MAP_MISSING, latencies.standing.problem or "there has been no latency map yet"
+    if nd_max_ms(latencies.map, placement, driver_node) is not None:
+        return None
+    nodes = ", ".join(sorted({*placement, driver_node}))
+    return (
+        Reason.DELAY_UNKNOWN,
+        f"the latency map does not say how far {nodes} are apart; name the replicas' hosts as its nodes "
+        "(monitor.hosts), or fill its gaps",
+    )
+
+
+def present_placement(analysis: Analysis, cluster: ClusterState) -> tuple[str, ...]:
+    """Return where an operator's replicas are: by the cluster, else by the driver."""
+    seen = analysis.reading.placement if analysis.reading else ()
+    return tuple(sorted(cluster.placements.get(analysis.operator, seen)))

@@ -4,13 +4,23 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gesscale.analyze.screening import screen
 from gesscale.model.decision import Analysis, Plan, Reason, Rejection, Verdict
-from gesscale.model.observation import OperatorReading
+from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.model.workflow import Operator, Workflow
 from gesscale.options import PolicyOptions
-from gesscale.plan.placement import NodeRanking, additions, in_random_order, nd_max_ms, shrinking, usable
-from gesscale.plan.rejecting import rejected
-from gesscale.plan.staying import present_placement, stay, unknown_delays
+from gesscale.plan.placement import (
+    NodeRanking,
+    additions,
+    in_random_order,
+    nd_max_ms,
+    present_placement,
+    rejected,
+    shrinking,
+    stay,
+    unknown_delays,
+    usable,
+)
 from gesscale.ports import ClusterState, Knowledge, Latencies
 
 
@@ -184,3 +194,24 @@ def _map_blocker(context: PlanningContext) -> tuple[Reason, str] | None:
     if unknown is None and standing.stale:
         return Reason.LATENCY_MAP_STALE, f"{analysis.detail}; but nothing is removed: {standing.stale}"
     return unknown
+
+
+@dataclass(frozen=True, slots=True)
+class PerOperatorPolicy(ChoosingPolicy):
+    """Screens the readings and leaves each to the policy."""
+
+    def analyze(self, observation: WorkflowObservation, knowledge: Knowledge) -> Mapping[str, Analysis]:
+        """Conclude for every operator what it needs; see `gesscale.ports.Policy`."""
+        analyses = {}
+        for name in self.workflow.operators:
+            screened = screen(name, observation, knowledge, self.options.stabilization_window_s)
+            if isinstance(screened, OperatorReading):
+                screened = self.analyze_operator(screened, observation, knowledge)
+            analyses[name] = screened
+        return analyses
+
+    @abstractmethod
+    def analyze_operator(
+        self, reading: OperatorReading, observation: WorkflowObservation, knowledge: Knowledge
+    ) -> Analysis:
+        """Conclude what an operator with a usable reading needs."""

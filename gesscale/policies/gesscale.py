@@ -14,19 +14,53 @@ from itertools import repeat, takewhile
 import numpy as np
 from numpy.typing import NDArray
 
-from gesscale.analyze.capacity import evidence_of, fit, predict, predict_all, weight_of
-from gesscale.analyze.load import drain_time_s, has_backlog, headroom_pct
+from gesscale.analyze.capacity import (
+    drain_time_s,
+    evidence_of,
+    fit,
+    has_backlog,
+    headroom_pct,
+    predict,
+    predict_all,
+    weight_of,
+)
 from gesscale.model.decision import Analysis, Plan, Reason, Rejection, Verdict
 from gesscale.model.observation import OperatorReading, WorkflowObservation
-from gesscale.plan.placement import nd_max_ms, nd_max_with_each_ms
-from gesscale.plan.rejecting import rejected
-from gesscale.plan.sizing import SizedPlacement
-from gesscale.plan.staying import stay, unknown_delays
-from gesscale.policies.card import PolicyCard
-from gesscale.policies.choosing import PlanningContext
-from gesscale.policies.per_operator import PerOperatorPolicy
+from gesscale.plan.placement import nd_max_ms, nd_max_with_each_ms, rejected, stay, unknown_delays
+from gesscale.policies.choosing import PerOperatorPolicy, PlanningContext
+from gesscale.policies.registry import PolicyCard
 from gesscale.ports import Knowledge, Latencies
 from perfmodel import Estimate, Estimates, Estimator, law_named
+
+
+@dataclass(frozen=True, slots=True)
+class SizedPlacement:
+    """A placement and its predicted capacity.
+
+    Attributes
+    ----------
+    placement
+        The nodes that would hold the replicas, sorted.
+    nd_max_ms
+        NDmax with the driver's node, round trip; None where the latency map does not know it.
+    mst
+        Predicted MST, rows/s; None without a model.
+    """
+
+    placement: tuple[str, ...]
+    nd_max_ms: float | None
+    mst: Estimate | None
+
+    def __str__(self) -> str:
+        delay = "NDmax unknown" if self.nd_max_ms is None else f"NDmax {self.nd_max_ms:.0f} ms"
+        if self.mst is None:
+            return delay
+        return f"{delay}, MST {self.mst.mid:.0f} ({self.mst.low:.0f} to {self.mst.high:.0f}) rows/s"
+
+    def sustains(self, rows_per_s: float) -> bool:
+        """Whether even the low end of its MST covers a rate (scale-down never trusts the middle)."""
+        return self.mst is not None and self.mst.low >= rows_per_s
+
 
 _Concluded = Callable[..., Analysis]
 """Makes an analysis of what is left to say: the verdict where it is not Same, the reason, the detail."""

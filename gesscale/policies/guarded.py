@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from gesscale.model.decision import Analysis, Plan, Reason, Verdict
 from gesscale.model.observation import WorkflowObservation
-from gesscale.plan.staying import stay
+from gesscale.plan.placement import stay
 from gesscale.ports import ClusterState, Knowledge, Policy
 
 T = TypeVar("T")

@@ -1,17 +1,279 @@
-"""The policies by name: the entry points of group ``gesscale.policies``, and those of a file."""
+"""The policies by name, as people choose them: entry points of group gesscale.policies, and those of a file."""
 
-from collections.abc import Collection, Mapping
+import ast
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from types import MappingProxyType
+from importlib.util import find_spec
+from pathlib import Path
+from textwrap import dedent
+from types import MappingProxyType, ModuleType
+from zlib import crc32
+
+from pydantic import ValidationError
 
 from gesscale.errors import SettingsError
+from gesscale.extras import how_to_install
+from gesscale.fields import SettingsGroup
 from gesscale.model.workflow import Workflow
 from gesscale.options import PolicyOptions
-from gesscale.policies.card import PolicyCard
-from gesscale.policies.loading import OWN, card_of, named_object
 from gesscale.ports import Policy
-from gesscale.words import error_in_words, suggestion
+from gesscale.words import error_in_words, first_fault, suggestion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyCard:
+    """All that there is to know of a policy; whatever lists, sets, documents or builds policies reads it here.
+
+    Attributes
+    ----------
+    name
+        How it is chosen.
+    summary
+        What it does, in a line.
+    source
+        Where it is from.
+    build
+        Makes it of a workflow and settings: the shared settings and, where it has some, its own.
+    settings
+        Its own settings, with which it works as they are by default; they stand in group ``analyze`` under its name.
+        None where it has none.
+    accepts
+        The shared settings that it uses, by their names in code.
+    guide
+        Its page in the folder docs; empty for none.
+    needs
+        A package that it imports, by the name of the extra that installs it; none for most.
+    """
+
+    name: str
+    summary: str
+    source: str
+    build: Callable[..., Policy]
+    settings: type[SettingsGroup] | None = None
+    accepts: tuple[str, ...] = ()
+    guide: str = ""
+    needs: tuple[str, str] | None = None
+
+    @property
+    def group(self) -> str:
+        """The name in group ``analyze`` under which its own settings stand."""
+        return self.name.replace("-", "_")
+
+    @property
+    def accepted(self) -> tuple[str, ...]:
+        """The settings of group ``analyze`` that it uses, its own group included, by their names in code."""
+        return self.accepts if self.settings is None else (self.group, *self.accepts)
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether all that it imports is there."""
+        return self.needs is None or find_spec(self.needs[1]) is not None
+
+    def built(self, workflow: Workflow, options: PolicyOptions) -> Policy:
+        """Build the policy.
+
+        Parameters
+        ----------
+        workflow
+            What it is to scale.
+        options
+            Its settings; its own ones where they stand there under its name, else their defaults.
+
+        Returns
+        -------
+        Policy
+            Ready for the loop.
+
+        Raises
+        ------
+        SettingsError
+            When what it imports is not installed, or its own settings cannot be used.
+        """
+        if self.needs is not None and not self.is_installed:
+            extra, package = self.needs
+            message = f"policy {self.name} needs {package}: {how_to_install(extra)}"
+            raise SettingsError(message)
+        own = self.own_settings(options)
+        return self.build(workflow, options) if own is None else self.build(workflow, options, own)
+
+    def own_settings(self, options: PolicyOptions) -> SettingsGroup | None:
+        """Return its own settings, those that `options` hold under its name or their defaults; None where it has none.
+
+        Raises
+        ------
+        SettingsError
+            When what stands there cannot be used.
+        """
+        if self.settings is None:
+            return None
+        try:
+            return self.settings.model_validate(getattr(options, self.group, {}))
+        except ValidationError as error:
+            message = f"{self.group}: {first_fault(error)}"
+            raise SettingsError(message) from None
+
+
+OWN = "FILE.py:NAME or PACKAGE.MODULE:NAME"
+"""The name of a policy that is not registered."""
+
+_MODULE = "gesscale_policy_"
+
+
+def placed(name: str, folder: Path) -> str:
+    """Return the name of a policy; its file, if it is in one, is looked for in a folder.
+
+    Examples
+    --------
+    >>> placed("mine.py:CARD", Path("conf")), placed("ds2", Path("conf"))
+    ('conf/mine.py:CARD', 'ds2')
+    """
+    file, _, attribute = name.rpartition(":")
+    return f"{folder / file}:{attribute}" if file.endswith(".py") else name
+
+
+def named_object(name: str) -> object:
+    """Import what a name stands for; this runs the code of its file or module.
+
+    Parameters
+    ----------
+    name
+        ``FILE.py:NAME`` or ``PACKAGE.MODULE:NAME``.
+
+    Raises
+    ------
+    SettingsError
+        When it has another form, the import raises whatever it may, or there is no such name in there.
+    """
+    place, _, attribute = name.rpartition(":")
+    if not (place and attribute):
+        message = f"policy {name!r}: expected {OWN}"
+        raise SettingsError(message)
+    try:
+        module = _of_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        message = f"policy {name!r}: cannot be imported: {error_in_words(error)}{place_in_file(error)}"
+        raise SettingsError(message) from error
+    known = vars(module)
+    if attribute not in known:
+        names = [key for key in known if not key.startswith("_")]
+        message = f"policy {name!r}: {place} has no {attribute!r}; {suggestion(attribute, names)}"
+        raise SettingsError(message)
+    found: object = known[attribute]
+    return found
+
+
+def place_in_file(error: BaseException) -> str:
+    """Say in which line of a user's file an error came up, such as " (mine.py, line 6)"; empty for other code.
+
+    Parameters
+    ----------
+    error
+        That was raised; the innermost line of a file that `named_object` imported counts.
+    """
+    place, trace = "", error.__traceback__
+    while trace is not None:
+        if str(trace.tb_frame.f_globals.get("__name__", "")).startswith(_MODULE):
+            place = f" ({Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno})"
+        trace = trace.tb_next
+    return place
+
+
+def card_of(value: object, name: str, origin: str, taken: Collection[str]) -> PolicyCard:
+    """Return a user's value as the card of a policy.
+
+    Parameters
+    ----------
+    value
+        A card; or a callable of workflow and shared settings, for a policy without settings of its own.
+    name
+        What to call a policy that has no card.
+    origin
+        Where it is from, for messages.
+    taken
+        Names in group ``analyze`` that are taken.
+
+    Raises
+    ------
+    SettingsError
+        When it is neither, or its settings cannot stand in a settings file.
+    """
+    if isinstance(value, PolicyCard):
+        if (fault := next(_faults(value, taken), None)) is not None:
+            message = f"{origin}: {fault}"
+            raise SettingsError(message)
+        return value
+    if callable(value):
+        summary = (inspect.getdoc(value) or "a policy of one's own").splitlines()[0]
+        return PolicyCard(name=name, summary=summary, source=origin, build=value)
+    kind = type(value).__name__
+    message = (
+        f"{origin}: expected a PolicyCard, or a callable of workflow and settings, got a value of type {kind}"
+    )
+    raise SettingsError(message)
+
+
+def _faults(card: PolicyCard, taken: Collection[str]) -> Iterator[str]:
+    """Yield what is wrong with a card."""
+    if not card.group.isidentifier():
+        yield f"expected a name of letters, digits and dashes, got {card.name!r}"
+    if card.settings is None:
+        return
+    if not (isinstance(card.settings, type) and issubclass(card.settings, SettingsGroup)):
+        yield f"expected settings to be a subclass of gesscale.fields.SettingsGroup, got {card.settings!r}"
+        return
+    if card.group in taken:
+        yield f"setting {card.group!r} is declared twice: analyze has one of that name; name the policy otherwise"
+    for name in _declared_twice(card.settings):
+        yield f"setting {name!r} is declared twice in {card.settings.__name__}"
+    try:
+        card.settings()
+    except ValidationError as error:
+        yield f"expected a default for every setting of {card.settings.__name__}: {first_fault(error)}"
+
+
+def _declared_twice(settings: type[SettingsGroup]) -> Iterator[str]:
+    """Yield the settings that a class body names twice, and those with the same name in a settings file."""
+    try:
+        tree = ast.parse(dedent(inspect.getsource(settings)))
+    except (OSError, TypeError, SyntaxError):  # made at run time
+        tree = ast.Module(body=[], type_ignores=[])
+    written = Counter(
+        item.target.id
+        for node in tree.body
+        if isinstance(node, ast.ClassDef)
+        for item in node.body
+        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
+    )
+    yield from (name for name, times in written.items() if times > 1)
+    called = Counter(field.alias or name for name, field in settings.model_fields.items())
+    yield from (name for name, times in called.items() if times > 1)
+
+
+def _of_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        message = f"there is no file {path}"
+        raise FileNotFoundError(message)
+    name = f"{_MODULE}{crc32(str(path.resolve()).encode()):08x}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None  # noqa: S101 - for mypy: a name that ends in .py has a loader
+    assert spec.loader is not None  # noqa: S101 - as above
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
 
 
 def registered() -> Mapping[str, PolicyCard]:

@@ -9,8 +9,8 @@ from gesscale.model.decision import Analysis, Plan, Reason, Verdict
 from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.model.workflow import Workflow
 from gesscale.options import PolicyOptions
-from gesscale.plan.staying import stay
-from gesscale.policies.card import PolicyCard
+from gesscale.plan.placement import stay
+from gesscale.policies.registry import PolicyCard
 from gesscale.ports import ClusterState, Knowledge
 
 

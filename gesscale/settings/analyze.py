@@ -9,9 +9,14 @@ from gesscale.errors import GesscaleError, SettingsError
 from gesscale.fields import SettingsGroup
 from gesscale.model.workflow import Workflow
 from gesscale.options import PolicyOptions
-from gesscale.policies.card import PolicyCard
-from gesscale.policies.loading import place_in_file
-from gesscale.policies.registry import policy_card, policy_names, registered, unusable
+from gesscale.policies.registry import (
+    PolicyCard,
+    place_in_file,
+    policy_card,
+    policy_names,
+    registered,
+    unusable,
+)
 from gesscale.ports import Policy
 from gesscale.words import error_in_words
 

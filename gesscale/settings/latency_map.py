@@ -70,7 +70,7 @@ class LatencyMapSettings(SettingsGroup):
         ge=1,
         le=MAX_NODES,
         description="Most nodes of a map that is read, and most agents that are asked. A map takes up to 41 bytes for "
-        "each pair of nodes, reading it up to 64 MB more. Default: 1000 nodes, so at most 105 MB whatever comes in.",
+        "each pair of nodes. Default: 1000 nodes, so 41 MB and what reading the text takes.",
     )
     asymmetry: Asymmetry | None = Field(
         None,

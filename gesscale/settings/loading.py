@@ -14,8 +14,7 @@ from gesscale.common.text import glimpse, shortened
 from gesscale.common.yaml_text import parse_yaml, read_yaml
 from gesscale.errors import InputError, SettingsError
 from gesscale.fields import model_within
-from gesscale.policies.loading import placed
-from gesscale.policies.registry import any_card, own_card
+from gesscale.policies.registry import any_card, own_card, placed
 from gesscale.settings.analyze import AnalyzeSettings, analyze_settings_with
 from gesscale.settings.faults import SettingsSource, describe_faults
 from gesscale.settings.groups import Settings

@@ -17,10 +17,10 @@ import numpy as np
 
 from latency_map.choose.clique import CliqueSearch, bits
 from latency_map.choose.greedy import grow
-from latency_map.choose.method import Method
 from latency_map.choose.pool import Pool
 from latency_map.delays import Delays
 from latency_map.errors import LatencyMapError
+from latency_map.kinds import Method
 from latency_map.matrix import LatencyMap
 
 EXACT_UP_TO = 60

@@ -4,14 +4,14 @@ Source of the form: models ``CheckAllResults`` and ``PodResult`` of bloomberg/go
 times are whole milliseconds, rounded down, and a time of 0 is left out of the answer.
 """
 
-from collections.abc import Iterator
 from datetime import datetime
 
 import numpy as np
 
 from latency_map.errors import error_at
-from latency_map.formats.json_text import Json, JsonReader, as_number, kind_of
-from latency_map.formats.raw import RawDelays, check_file_names
+from latency_map.formats.json_text import Json, as_number, kind_of
+from latency_map.formats.raw import RawDelays, SideFiles, check_file_names
+from latency_map.formats.source import MapSource
 from latency_map.grid import Grid
 from latency_map.kinds import DelayKind, DelayUnit
 
@@ -21,13 +21,8 @@ _WARNING = (
 )
 
 
-def read_check_all(content: JsonReader) -> RawDelays:
+def read_check_all(source: MapSource, _side_files: SideFiles) -> RawDelays:
     """Read an answer of ``/check_all``.
-
-    Parameters
-    ----------
-    content
-        The JSON.
 
     Returns
     -------
@@ -40,62 +35,48 @@ def read_check_all(content: JsonReader) -> RawDelays:
     LatencyMapError
         It is no such answer; the message says where.
     """
-    if content.begins() != "{":
-        raise error_at(content.name, "", f"expected an object, got {kind_of(content.last_value())}")
-    answers = _Answers(content)
-    for key in content.members():
-        if key == "responses":
-            for pod in _members(content, "responses"):
-                answers.take(pod)
-        else:
-            content.skip()
+    answers = _Answers(source)
+    content = answers.object(source.json, "")
+    for pod, answer in answers.object(content.get("responses", {}), "responses").items():
+        answers.take(pod, answer)
     return answers.delays()
 
 
 class _Answers:
-    """What pods say of one another, taken one by one."""
+    """What pods say of one another."""
 
-    def __init__(self, content: JsonReader) -> None:
-        self.content = content
-        self.grid = Grid(content.name, content.limits, {"delay": np.float64(np.nan)})
+    def __init__(self, source: MapSource) -> None:
+        self.source = source
+        self.grid = Grid(source.name, source.limits, {"delay": np.float64(np.nan)})
         self.hosts: dict[str, str] = {}
         self.answering: list[str] = []
         self.failed = self.below_one_ms = 0
         self.newest_s = 0.0
 
-    def take(self, pod: str) -> None:
-        """Take the answer of a pod; what it says of itself stands before or after what it says of others."""
+    def object(self, content: Json, place: str) -> dict[str, Json]:
+        if not isinstance(content, dict):
+            raise error_at(self.source.name, place, f"expected an object, got {kind_of(content)}")
+        return content
+
+    def take(self, pod: str, said: Json) -> None:
+        """Take the answer of a pod; older versions have its results without ``podResults`` around."""
         place = f"responses.{pod}"
         self.answering.append(pod)
         row = self.grid.number(pod)
-        host: Json = None
-        for key in _members(self.content, place):
-            if key == "HostIP":
-                host = self.content.value()
-            elif key == "response" and self.content.begins() != "n":  # null: it did not answer
-                self.take_response(row, f"{place}.response")
-            else:
-                self.content.skip()
+        answer = self.object(said, place)
+        host = answer.get("HostIP")
         if isinstance(host, str) and host:
             self.hosts[pod] = host  # its own word counts before that of others
+        if answer.get("response") is None:  # it did not answer
+            return
+        results = self.object(answer["response"], f"{place}.response")
+        if "podResults" in results or "dnsResults" in results:
+            results = self.object(results.get("podResults", {}), f"{place}.response.podResults")
+        for other, result in results.items():
+            self.take_result(row, other, result, f"{place}.response.podResults.{other}")
 
-    def take_response(self, row: int, place: str) -> None:
-        """Take the results of a pod; older versions have them without ``podResults`` around."""
-        around = False
-        for key in _members(self.content, place):
-            around = around or key in ("podResults", "dnsResults")
-            if key == "podResults":
-                for other in _members(self.content, f"{place}.podResults"):
-                    self.take_result(row, other, f"{place}.podResults.{other}")
-            elif around:
-                self.content.skip()
-            else:
-                self.take_result(row, key, f"{place}.podResults.{key}")
-
-    def take_result(self, row: int, other: str, place: str) -> None:
-        result = self.content.value()
-        if not isinstance(result, dict):
-            raise error_at(self.content.name, place, f"expected an object, got {kind_of(result)}")
+    def take_result(self, row: int, other: str, said: Json, place: str) -> None:
+        result = self.object(said, place)
         column = self.grid.number(other)
         host = result.get("HostIP")
         if isinstance(host, str) and host:
@@ -108,21 +89,29 @@ class _Answers:
         delay = as_number(value)
         if delay is None or delay < 0:
             problem = f"expected response-time-ms of at least 0, got {kind_of(value)}"
-            raise error_at(self.content.name, place, problem)
+            raise error_at(self.source.name, place, problem)
         self.below_one_ms += delay == 0
         self.grid.layers["delay"][row, column] = delay
 
     def delays(self) -> RawDelays:
         if not self.answering:
-            raise error_at(self.content.name, "responses", "expected the answers of pods, got none")
+            raise error_at(self.source.name, "responses", "expected the answers of pods, got none")
         pods = tuple(dict.fromkeys((*self.answering, *self.grid.numbers)))
         addresses = tuple(self.hosts[pod] for pod in pods if pod in self.hosts)
         alone = len(set(addresses)) == len(pods)
         names = addresses if alone else pods
-        check_file_names(self.content.name, names)
+        check_file_names(self.source.name, names)
         values = self.grid.finish("delay", [self.grid.numbers[pod] for pod in pods])
         # a pod that checks itself measures its own loopback, not a distance
         np.fill_diagonal(values, 0.0)
+        named_by = "the IP of their host"
+        if not alone:
+            named_by = "the name of their pod: not every pod has a host IP of its own"
+        notes = [f"nodes are named by {named_by}"]
+        if self.failed:
+            notes.append(f"checks that failed and are missing: {self.failed}")
+        if self.below_one_ms:
+            notes.append(f"times below 1 ms, which Goldpinger leaves out, taken as 0: {self.below_one_ms}")
         return RawDelays(
             names=names,
             values=values,
@@ -131,26 +120,9 @@ class _Answers:
             kind=DelayKind.RTT,
             stated_at="Goldpinger gives response times in milliseconds",
             measured_at_s=self.newest_s if self.newest_s > 0 else None,
-            notes=self.notes(by_host=alone),
+            notes=tuple(notes),
             warnings=(_WARNING,),
         )
-
-    def notes(self, *, by_host: bool) -> tuple[str, ...]:
-        named_by = "the IP of their host"
-        if not by_host:
-            named_by = "the name of their pod: not every pod has a host IP of its own"
-        notes = [f"nodes are named by {named_by}"]
-        if self.failed:
-            notes.append(f"checks that failed and are missing: {self.failed}")
-        if self.below_one_ms:
-            notes.append(f"times below 1 ms, which Goldpinger leaves out, taken as 0: {self.below_one_ms}")
-        return tuple(notes)
-
-
-def _members(content: JsonReader, place: str) -> Iterator[str]:
-    if content.begins() != "{":
-        raise error_at(content.name, place, f"expected an object, got {kind_of(content.value())}")
-    return content.members()
 
 
 def _seconds(time: Json) -> float:

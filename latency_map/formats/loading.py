@@ -4,25 +4,56 @@ Unit and kind are never guessed: the file states them, as ``rtt_ms`` in a headin
 both do, they must agree.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
+import numpy as np
+
 from gesscale.common.errors import unwritable
-from latency_map.delays import find_fault
+from latency_map.delays import count_differing, direct_round_trips, find_fault, find_impossible
 from latency_map.errors import LatencyMapError, error_at
-from latency_map.formats.document import document_pieces
-from latency_map.formats.forms import MapForm
-from latency_map.formats.importing import Imported, import_source
+from latency_map.formats.document import document_pieces, read_document
 from latency_map.formats.matrix_csv import map_to_matrix
-from latency_map.formats.names_text import read_names, read_servers
 from latency_map.formats.raw import NO_SIDE_FILES, RawDelays, SideFiles
-from latency_map.formats.source import MapSource, open_source
-from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
+from latency_map.formats.recognise import FORMS, recognise
+from latency_map.formats.source import MapSource, read_source
+from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, MapForm
 from latency_map.limits import DEFAULT_LIMITS, MapLimits
 from latency_map.matrix import LatencyMap
+from latency_map.plausibility import find_implausible
 from latency_map.survey import Survey, rule_for
+
+_Judge = Callable[[RawDelays, DelayUnit, DelayKind], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """A survey and what its text was taken for.
+
+    Attributes
+    ----------
+    survey
+        The round trips.
+    form, reason
+        What the text was taken for, and why.
+    unit, kind
+        What its figures mean, as the text or the caller says.
+    notes
+        What was done on the way, for people.
+    warnings
+        What looks implausible, for people.
+    """
+
+    survey: Survey
+    form: MapForm
+    reason: str
+    unit: DelayUnit
+    kind: DelayKind
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,46 +71,6 @@ class LoadedMap:
     latencies: LatencyMap
     form: MapForm
     reason: str
-
-
-def read_side_files(
-    *,
-    names: Path | str | None = None,
-    servers: Path | str | None = None,
-    probed_from: str | None = None,
-    limits: MapLimits = DEFAULT_LIMITS,
-) -> SideFiles:
-    """Read what belongs to a file and is not in it.
-
-    Parameters
-    ----------
-    names
-        A file with the name of a node on every line, in the order of the matrix.
-    servers
-        A table (CSV) with an ``id`` and a ``name`` among its columns.
-    probed_from
-        The node that sent the pings.
-    limits
-        How many names there may be.
-
-    Returns
-    -------
-    SideFiles
-        For `read_survey`.
-
-    Raises
-    ------
-    LatencyMapError
-        A file cannot be read, or is no such file.
-    """
-    listed = named = None
-    if names is not None:
-        with open_source(names, limits) as source:
-            listed = read_names(source)
-    if servers is not None:
-        with open_source(servers, limits) as source:
-            named = read_servers(source)
-    return SideFiles(names=listed, servers=named, probed_from=probed_from)
 
 
 def read_survey(
@@ -117,11 +108,8 @@ def read_survey(
         It is of no known form, a delay is negative or beyond all, neither file nor caller says what its delays
         mean, or they say different things; the message names the file, and line and column where it has them.
     """
-    if isinstance(file, Path | str):
-        with open_source(file, limits) as source:
-            return import_source(source, form=form, unit=unit, kind=kind, side_files=side_files)
-    source = MapSource(file, "standard input", limits)
-    return import_source(source, form=form, unit=unit, kind=kind, side_files=side_files)
+    source = read_source(file, limits)
+    return _import(source, form=form, unit=unit, kind=kind, side_files=side_files)
 
 
 def parse_survey(
@@ -135,8 +123,8 @@ def parse_survey(
     limits: MapLimits = DEFAULT_LIMITS,
 ) -> Imported:
     """Do as `read_survey` with text; ``source`` stands for the file in messages."""
-    given = MapSource.of_text(text, source, limits)
-    return import_source(given, form=form, unit=unit, kind=kind, side_files=side_files)
+    given = _of_text(text, source, limits)
+    return _import(given, form=form, unit=unit, kind=kind, side_files=side_files)
 
 
 def read_map(
@@ -166,8 +154,7 @@ def read_map(
     LatencyMapError
         It is no such file, or its survey amounts to no map; the message names file, line and column.
     """
-    with open_source(path, limits) as source:
-        return _load(source, unit, kind, asymmetry)
+    return _load(read_source(path, limits), unit, kind, asymmetry)
 
 
 def parse_map(
@@ -180,7 +167,7 @@ def parse_map(
     limits: MapLimits = DEFAULT_LIMITS,
 ) -> LoadedMap:
     """Do as `read_map` with text; ``source`` stands for the file in messages."""
-    return _load(MapSource.of_text(text, source, limits), unit, kind, asymmetry)
+    return _load(_of_text(text, source, limits), unit, kind, asymmetry)
 
 
 def write_survey(survey: Survey, path: Path | str) -> None:
@@ -230,6 +217,10 @@ def _write(pieces: Iterable[str], path: Path | str) -> None:
         raise LatencyMapError(unwritable(path, error)) from None
 
 
+def _of_text(text: str, name: str, limits: MapLimits) -> MapSource:
+    return read_source(BytesIO(text.encode("utf-8", "surrogatepass")), limits, name)
+
+
 def _load(
     source: MapSource,
     unit: DelayUnit | None,
@@ -244,6 +235,114 @@ def _load(
             problem = f"{raw.names[fault.row]} to {raw.names[fault.column]}: {fault.problem}"
             raise error_at(source.name, raw.place(fault.row, fault.column), problem)
 
-    imported = import_source(source, form=None, unit=unit, kind=kind, side_files=NO_SIDE_FILES, judge=judge)
+    imported = _import(source, form=None, unit=unit, kind=kind, side_files=NO_SIDE_FILES, judge=judge)
     latencies = imported.survey.to_map(asymmetry)
     return LoadedMap(latencies=latencies, form=imported.form, reason=imported.reason)
+
+
+def _import(
+    source: MapSource,
+    *,
+    form: MapForm | None,
+    unit: DelayUnit | None,
+    kind: DelayKind | None,
+    side_files: SideFiles,
+    judge: _Judge | None = None,
+) -> Imported:
+    """Read a text; judge its delays, where asked, as the text has them, before they become round trips."""
+    reason = "the caller says so"
+    if form is None:
+        form, reason = recognise(source)
+    _check_side_files(source.name, form, side_files)
+    if form is MapForm.DOCUMENT:
+        survey = read_document(source)
+        raw = RawDelays(
+            names=survey.names,
+            values=survey.rtt_ms,
+            place=lambda _a, _b: "",
+            unit=DelayUnit.MS,
+            kind=DelayKind.RTT,
+            stated_at="its unit is ms and its delay is rtt",
+            measured_at_s=survey.measured_at_s,
+        )
+        unit, kind = _meaning(source.name, raw, unit, kind)
+        if judge:
+            judge(raw, unit, kind)
+        return Imported(survey=survey, form=form, reason=reason, unit=unit, kind=kind)
+    raw = FORMS[form].read(source, side_files)
+    unit, kind = _meaning(source.name, raw, unit, kind)
+    _refuse_impossible(source.name, raw, unit, kind)
+    if judge:
+        judge(raw, unit, kind)
+    survey, notes = _to_survey(source.name, raw, unit, kind)
+    return Imported(
+        survey=survey,
+        form=form,
+        reason=reason,
+        unit=unit,
+        kind=kind,
+        notes=notes,
+        warnings=raw.warnings + find_implausible(survey, unit=unit),
+    )
+
+
+def _meaning(
+    source: str, raw: RawDelays, unit: DelayUnit | None, kind: DelayKind | None
+) -> tuple[DelayUnit, DelayKind]:
+    """Bring together what the file and the caller say of its delays."""
+    for name, said, stated in (("unit", unit, raw.unit), ("kind", kind, raw.kind)):
+        if said is not None and stated is not None and said != stated:
+            problem = (
+                f"expected {stated.value!r} for {name}, got {said.value!r}; leave it out, or correct the file"
+            )
+            raise error_at(source, raw.stated_at, problem)
+    unit, kind = unit or raw.unit, kind or raw.kind
+    if unit is not None and kind is not None:
+        return unit, kind
+    asked = {"unit": (unit, "unit (us, ms or s)"), "kind": (kind, "kind (rtt or one-way)")}
+    lacking = [name for name, (value, _) in asked.items() if value is None]
+    message = (
+        f"{source}: expected {' and '.join(lacking)} of its delays to be stated, the file does not say;"
+        f" say {' and '.join(asked[name][1] for name in lacking)};"
+        f" `gesscale latency-map` takes this as {' and '.join(f'--{name}' for name in lacking)}"
+    )
+    raise LatencyMapError(message)
+
+
+def _refuse_impossible(source: str, raw: RawDelays, unit: DelayUnit, kind: DelayKind) -> None:
+    fault = find_impossible(raw.values, unit=unit, kind=kind)
+    if fault:
+        problem = f"{raw.names[fault.row]} to {raw.names[fault.column]}: {fault.problem}"
+        raise error_at(source, raw.place(fault.row, fault.column), problem)
+
+
+def _to_survey(
+    source: str, raw: RawDelays, unit: DelayUnit, kind: DelayKind
+) -> tuple[Survey, tuple[str, ...]]:
+    """Make the round trips of delays, in the memory where they are, and return notes on what was done."""
+    notes = raw.notes
+    if kind is DelayKind.ONE_WAY:
+        differing = count_differing(raw.values)
+        notes += (
+            "one-way delays of both directions added up, of one direction doubled; pairs that differ by direction:"
+            f" {differing}",
+        )
+    rtt_ms = raw.values
+    direct_round_trips(rtt_ms, unit=unit, kind=kind)
+    to_itself = rtt_ms.diagonal()
+    np.fill_diagonal(rtt_ms, np.where(np.isnan(to_itself), 0.0, to_itself))
+    rtt_ms += 0.0  # -0.0 becomes 0.0
+    rtt_ms.setflags(write=False)
+    survey = Survey(names=raw.names, rtt_ms=rtt_ms, measured_at_s=raw.measured_at_s, origin=source)
+    return survey, notes
+
+
+def _check_side_files(source: str, form: MapForm, side_files: SideFiles) -> None:
+    for name, option in (("names", "--names"), ("servers", "--servers"), ("probed_from", "--source")):
+        takers = [each for each, row in FORMS.items() if name in row.takes]
+        if getattr(side_files, name) is not None and form not in takers:
+            listed = ", ".join(sorted(takers))
+            message = (
+                f"{source}: expected no {option} with a file of the form {form.value}; it is for {listed}"
+            )
+            raise LatencyMapError(message)

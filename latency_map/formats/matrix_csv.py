@@ -7,7 +7,7 @@ import numpy as np
 from gesscale.common.text import shortened
 from latency_map.errors import LatencyMapError
 from latency_map.formats.labels import heading, stated_by
-from latency_map.formats.raw import RawDelays, SideFiles, check_file_names, made_up_names
+from latency_map.formats.raw import RawDelays, SideFiles, check_file_names
 from latency_map.formats.sheet import Sheet, SheetRow
 from latency_map.formats.source import MapSource
 from latency_map.kinds import DelayKind, DelayUnit
@@ -18,10 +18,7 @@ from latency_map.names import find_name_fault
 def read_named_matrix(source: MapSource, _side_files: SideFiles) -> RawDelays:
     """Read a square matrix with the same names in the first row and the first column.
 
-    Parameters
-    ----------
-    source
-        Its text; a blank cell is a missing delay. The corner is free, or states unit and kind: ``rtt_ms``.
+    A blank cell is a missing delay. The corner is free, or states unit and kind: ``rtt_ms``.
 
     Returns
     -------
@@ -69,19 +66,7 @@ def read_named_matrix(source: MapSource, _side_files: SideFiles) -> RawDelays:
 
 
 def read_bare_matrix(source: MapSource, side_files: SideFiles) -> RawDelays:
-    """Read a square matrix of nothing but delays.
-
-    Parameters
-    ----------
-    source
-        Its text.
-    side_files
-        The names of the nodes, in the order of the matrix; made up where it has none.
-
-    Returns
-    -------
-    RawDelays
-        The delays.
+    """Read a square matrix of nothing but delays; names are made up where there are none beside it.
 
     Raises
     ------
@@ -126,11 +111,6 @@ def read_bare_matrix(source: MapSource, side_files: SideFiles) -> RawDelays:
 def map_to_matrix(latencies: LatencyMap) -> str:
     """Write a map as CSV, as `read_named_matrix` reads it: round trips in milliseconds, blank where missing.
 
-    Parameters
-    ----------
-    latencies
-        The map.
-
     Returns
     -------
     str
@@ -170,7 +150,8 @@ def _not_square(sheet: Sheet, row: SheetRow, names: int, rows: str) -> LatencyMa
 
 def _names(source: str, side_files: SideFiles, count: int) -> tuple[str, ...]:
     if side_files.names is None:
-        return made_up_names(count)
+        width = max(3, len(str(count)))
+        return tuple(f"n{number:0{width}}" for number in range(1, count + 1))
     if len(side_files.names) != count:
         message = (
             f"{source}: expected a name for each of its {count} nodes, got {len(side_files.names)};"

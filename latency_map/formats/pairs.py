@@ -1,188 +1,303 @@
-"""Delays that come one by one, pair by pair, gathered without holding what they came in."""
+"""Lists of pairs: edges ``from,to,delay``, p2psim's topology files, and tables of pings with many rows per pair.
 
+WonderNetwork publishes tables of pings (source, destination, timestamp, min, avg, max, mdev), with the ends as
+numbers whose names stand in a second file.
+"""
+
+import math
+import re
 from array import array
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import numpy as np
 
-from latency_map.delays import Delays
-from latency_map.errors import error_at
+from gesscale.common.text import shortened
+from latency_map.delays import MAX_RTT_MS, Delays
+from latency_map.errors import LatencyMapError, error_at
+from latency_map.formats.labels import is_delay_label, pair_columns, stated_by
+from latency_map.formats.raw import RawDelays, SideFiles, check_file_names
+from latency_map.formats.sheet import Sheet, SheetRow, is_number
+from latency_map.formats.source import MapSource
 from latency_map.grid import Grid
-from latency_map.limits import MapLimits
-from latency_map.names import MAX_NODES
+from latency_map.kinds import DelayKind, DelayUnit
 
-MAX_PINGS = 3_200_000
-"""Most rows of a table of pings: 16 bytes each."""
+_WIDTH = 3
+_MOST = 1e3 * MAX_RTT_MS
+"""Largest delay in any unit."""
+_P2PSIM_NODE = re.compile(r"node\s+(\d{1,9})(\s.*)?", re.ASCII)
+_P2PSIM_LINK = re.compile(r"(\d{1,9})\s*,\s*(\d{1,9})\s+(-?\d{1,18})", re.ASCII)
+_P2PSIM_SETTING = re.compile(r"(topology|failure_model)\s.*")
+_SUMMARY_OF_PING = {"min", "avg", "max", "mdev"}
+_PREFERRED = ("avg", "median", "mean", "average")
+_TIMES = ("timestamp", "measured_at", "date", "datetime")
 
 
-class Pairs:
-    """One delay of each pair, and the line that it stands on.
+def read_edges(source: MapSource, side_files: SideFiles) -> RawDelays:
+    """Read a list of edges, with a heading or without; a blank delay is missing.
 
-    Parameters
-    ----------
-    source
-        Names the file in messages.
-    limits
-        How many nodes there may be.
+    Returns
+    -------
+    RawDelays
+        Nodes in the order in which they first occur, or of their numbers. Pairs that are not listed are missing.
+
+    Raises
+    ------
+    LatencyMapError
+        It is no such list; the message names file, line and column.
     """
+    sheet = Sheet(source)
+    row = sheet.first()
+    unit: DelayUnit | None = None
+    kind: DelayKind | None = None
+    stated_at = ""
+    pairs = _Pairs(source)
+    if is_edge_heading(row.cells):
+        unit, kind = stated_by(row.cells[2])
+        stated_at = f"line {row.line}, column 3: the heading says {shortened(row.cells[2].lower())}"
+    else:
+        _add_edge(sheet, row, pairs)
+    for each in sheet.rows():
+        _add_edge(sheet, each, pairs)
+    if not pairs.numbers:
+        raise sheet.error(row, 0, "expected rows of from,to,delay below the heading, got none")
+    return pairs.delays(side_files, notes=sheet.notes(), unit=unit, kind=kind, stated_at=stated_at)
 
-    def __init__(self, source: str, limits: MapLimits) -> None:
-        self.source = source
-        self._grid = Grid(source, limits, {"delay": np.float64(np.nan), "line": np.uint32(0)})
-        self._order: Sequence[int] = ()
-        self._count = 0
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The nodes in order of appearance."""
-        return tuple(self._grid.numbers)
+def read_p2psim(source: MapSource, side_files: SideFiles) -> RawDelays:
+    """Read a topology file of p2psim, as the King data set has them.
+
+    Its lines are ``node 1`` and ``1,2 55123``: nodes and, in one direction, delays of pairs. As in p2psim, a
+    negative delay is a missing one.
+
+    Raises
+    ------
+    LatencyMapError
+        It is no such file; the message names file and line.
+    """
+    pairs = _Pairs(source)
+    negative = 0
+    for number, line in enumerate(source.lines(), 1):
+        plain = line.strip()
+        if not plain or plain.startswith("#") or _P2PSIM_SETTING.fullmatch(plain):
+            continue
+        if node := _P2PSIM_NODE.fullmatch(plain):
+            pairs.node(node[1], number, 1)
+            continue
+        link = _P2PSIM_LINK.fullmatch(plain)
+        if link is None:
+            expected = "expected 'node 1' or '1,2 55123'"
+            raise error_at(source.name, f"line {number}", f"{expected}, got {shortened(plain)}")
+        delay = float(link[3])
+        negative += delay < 0
+        a, b = pairs.node(link[1], number, 1), pairs.node(link[2], number, 1)
+        pairs.add(a, b, delay if delay >= 0 else math.nan, number)
+    check_file_names(source.name, tuple(pairs.numbers))
+    notes = (f"negative delays taken as missing, as p2psim does: {negative}",) if negative else ()
+    return pairs.delays(side_files, notes=notes)
+
+
+def read_pings(source: MapSource, side_files: SideFiles) -> RawDelays:
+    """Read a table of pings: a heading with the two ends and a delay among other columns.
+
+    Returns
+    -------
+    RawDelays
+        The median of the delays of every pair, blank ones left out, and the newest time as that of the measurement
+        (UTC where it does not say).
+
+    Raises
+    ------
+    LatencyMapError
+        It is no such table; the message names file, line and column.
+    """
+    sheet = Sheet(source)
+    header = sheet.first()
+    ends = pair_columns(header.cells)
+    column = delay_column(header.cells)
+    if ends is None or column is None:
+        problem = (
+            "expected a heading with the two ends and a delay, such as source,destination,avg,"
+            f" got {shortened(','.join(header.cells))}"
+        )
+        raise sheet.error(header, 0, problem)
+    lowered = [label.lower() for label in header.cells]
+    time_column = next((lowered.index(label) for label in _TIMES if label in lowered), None)
+    pings = _Pings(source)
+    newest = ""
+    for row in sheet.rows():
+        if len(row.cells) != len(header.cells):
+            problem = f"expected {len(header.cells)} cells as in the heading, got {len(row.cells)}"
+            raise sheet.error(row, min(len(row.cells), len(header.cells)), problem)
+        delay = sheet.delay(row, column)
+        if delay < 0 or delay > _MOST:
+            raise sheet.error(row, column, f"expected a delay of 0 to {_MOST:g}, got {delay:g}")
+        a, b = (pings.grid.number(row.cells[end], line=row.line, column=end + 1) for end in ends)
+        pings.add(a, b, delay)
+        if time_column is not None:
+            newest = max(newest, row.cells[time_column])
+    if not pings.rows:
+        raise sheet.error(header, 0, "expected rows below the heading, got none")
+    unit, kind = stated_by(header.cells[column])
+    stated_at = f"line {header.line}, column {column + 1}: the heading says {shortened(header.cells[column])}"
+    if set(lowered) >= _SUMMARY_OF_PING:
+        unit, kind = DelayUnit.MS, DelayKind.RTT
+        stated_at = f"line {header.line}: min, avg, max and mdev are what ping writes, in milliseconds"
+    values, most = pings.medians()
+    names, notes = _named_servers(tuple(pings.grid.numbers), side_files)
+    check_file_names(sheet.name, names)
+    counted = (
+        f"{pings.rows} rows, at most {most} of one pair: the median of {header.cells[column]!r} is taken"
+    )
+    return RawDelays(
+        names=names,
+        values=values,
+        place=lambda _a, _b: f"column {column + 1}",
+        unit=unit,
+        kind=kind,
+        stated_at=stated_at,
+        measured_at_s=_seconds(newest),
+        notes=(
+            counted,
+            *((f"rows without a delay: {pings.lost}",) if pings.lost else ()),
+            *notes,
+            *sheet.notes(),
+        ),
+    )
+
+
+def is_edge_heading(cells: list[str]) -> bool:
+    """Tell whether a row is the heading of a list of edges: the two ends of a pair, and a third that is no number."""
+    return len(cells) == _WIDTH and pair_columns(cells[:2]) is not None and not is_number(cells[2])
+
+
+def delay_column(labels: Sequence[str]) -> int | None:
+    """Return which column of a table of pings is the delay: the average or the median before any other."""
+    lowered = [label.lower() for label in labels]
+    for label in _PREFERRED:
+        if label in lowered:
+            return lowered.index(label)
+    ranked = [index for index, label in enumerate(lowered) if is_delay_label(label)]
+    for word in _PREFERRED:
+        ranked.sort(key=lambda index: word not in lowered[index])
+    return ranked[0] if ranked else None
+
+
+class _Pairs:
+    """One delay of each pair, and the line that it stands on."""
+
+    def __init__(self, source: MapSource) -> None:
+        self._source = source.name
+        self._grid = Grid(source.name, source.limits, {"delay": np.float64(np.nan), "line": np.uint32(0)})
+        self.numbers = self._grid.numbers
 
     def node(self, name: str, line: int, column: int) -> int:
-        """Return the number of a node, from 0 in order of appearance.
-
-        Parameters
-        ----------
-        name
-            The node.
-        line, column
-            Where it stands, counted from 1.
-
-        Raises
-        ------
-        LatencyMapError
-            No latency map can have such a name, or that many; the message names file, line and column.
-        """
         return self._grid.number(name, line=line, column=column)
 
     def add(self, a: int, b: int, delay: float, line: int) -> None:
-        """Take the delay from node a to node b, NaN where it is missing, and the line it stands on.
-
-        Raises
-        ------
-        LatencyMapError
-            The pair has come already.
-        """
         lines = self._grid.layers["line"]
         if lines[a, b]:
             problem = f"expected every pair once, got this one on line {lines[a, b]} already; remove one"
-            raise error_at(self.source, f"line {line}, column 1", problem)
+            raise error_at(self._source, f"line {line}, column 1", problem)
         lines[a, b] = line
         self._grid.layers["delay"][a, b] = delay
-        self._count += 1
 
-    def __len__(self) -> int:
-        return self._count
+    def delays(
+        self,
+        side_files: SideFiles,
+        *,
+        notes: tuple[str, ...],
+        unit: DelayUnit | None = None,
+        kind: DelayKind | None = None,
+        stated_at: str = "",
+    ) -> RawDelays:
+        """Return them, in the order of the nodes' numbers where the names are numbers."""
+        found = list(self.numbers)
+        numbered = all(name.isascii() and name.isdigit() and len(name) < 10 for name in found)
+        order = sorted(range(len(found)), key=lambda node: int(found[node]) if numbered else node)
+        lines = self._grid.layers["line"]
+        return RawDelays(
+            names=self._names([found[node] for node in order], side_files, numbered=numbered),
+            values=self._grid.finish("delay", order),
+            place=lambda a, b: f"line {lines[order[a], order[b]]}, column 3",
+            unit=unit,
+            kind=kind,
+            stated_at=stated_at,
+            notes=notes,
+        )
 
-    def finish(self, order: Sequence[int]) -> Delays:
-        """Return the delays, once all have come.
-
-        Parameters
-        ----------
-        order
-            For each row and column the number of its node.
-
-        Returns
-        -------
-        numpy.ndarray
-            Shape ``(n, n)``, NaN where a pair has none.
-        """
-        self._order = order
-        return self._grid.finish("delay", order)
-
-    def line_of(self, row: int, column: int) -> int:
-        """Return the line that a cell of the finished matrix stands on."""
-        return int(self._grid.layers["line"][self._order[row], self._order[column]])
+    def _names(self, found: list[str], side_files: SideFiles, *, numbered: bool) -> tuple[str, ...]:
+        listed = side_files.names
+        if listed is None:
+            return tuple(found)
+        if not numbered or not all(1 <= int(number) <= len(listed) for number in found):
+            message = (
+                f"{self._source}: expected nodes by number from 1 to {len(listed)}, as many as there are names,"
+                " got others; give one name per line for all of them, or none"
+            )
+            raise LatencyMapError(message)
+        names = tuple(listed[int(number) - 1] for number in found)
+        check_file_names(self._source, names)
+        return names
 
 
-class Pings:
-    """Many delays of each pair, 16 bytes each.
+class _Pings:
+    """Many delays of each pair."""
 
-    Parameters
-    ----------
-    source
-        Names the file in messages.
-    limits
-        How many nodes there may be.
+    def __init__(self, source: MapSource) -> None:
+        self.grid = Grid(source.name, source.limits, {})
+        self.rows = self.lost = 0
+        self._from, self._to, self._delays = array("i"), array("i"), array("d")
 
-    Attributes
-    ----------
-    lost
-        How many pings had no delay.
-    """
-
-    def __init__(self, source: str, limits: MapLimits) -> None:
-        self.source, self.lost = source, 0
-        self._grid = Grid(source, limits, {})
-        self._figures = array("d")  # pair, delay, pair, delay and so on
-        self._per_node: list[int] = []
-        self._largest = (-1.0, 0, 0, 0)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The nodes in order of appearance."""
-        return tuple(self._grid.numbers)
-
-    def node(self, name: str, line: int, column: int) -> int:
-        """Return the number of a node; see `Pairs.node`."""
-        number = self._grid.number(name, line=line, column=column)
-        if number == len(self._per_node):
-            self._per_node.append(0)
-        return number
-
-    def add(self, a: int, b: int, delay: float, line: int) -> None:
-        """Take a delay from node a to node b, NaN where the ping was lost, and the line it stands on.
-
-        Raises
-        ------
-        LatencyMapError
-            There are too many.
-        """
-        if delay != delay:  # noqa: PLR0124 - NaN, millions of times
+    def add(self, a: int, b: int, delay: float) -> None:
+        self.rows += 1
+        if math.isnan(delay):
             self.lost += 1
             return
-        if len(self._figures) == 2 * MAX_PINGS:
-            problem = f"expected at most {MAX_PINGS} pings, got more; import a part of them"
-            raise error_at(self.source, f"line {line}", problem)
-        self._figures.append(a * MAX_NODES + b)
-        self._figures.append(delay)
-        self._per_node[a] += 1
-        if delay > self._largest[0]:
-            self._largest = (delay, line, a, b)
-
-    def __len__(self) -> int:
-        return len(self._figures) // 2 + self.lost
+        self._from.append(a)
+        self._to.append(b)
+        self._delays.append(delay)
 
     def medians(self) -> tuple[Delays, int]:
-        """Return the median delay of every pair, once all have come.
-
-        Returns
-        -------
-        tuple of numpy.ndarray and int
-            Shape ``(n, n)``, NaN where a pair has none; and how many delays one pair has at most.
-        """
-        figures = np.array([], np.complex128)
-        if self._figures:
-            figures = np.frombuffer(self._figures, np.complex128)
-            self._figures = array("d")
-        figures.sort()  # by pair, then by delay, in the memory where they are
-        count, most, end = len(self._per_node), 0, 0
+        """Return the median delay of every pair, NaN where it has none, and how many delays a pair has at most."""
+        count = len(self.grid.numbers)
         medians: Delays = np.full((count, count), np.nan)
-        for node, pings in enumerate(self._per_node):
-            if not pings:
-                continue
-            of_node = figures[end : end + pings]
-            end += pings
-            pairs, delays = of_node.real, of_node.imag
-            starts = np.concatenate(([0], np.flatnonzero(pairs[1:] != pairs[:-1]) + 1))
-            times = np.diff(starts, append=pings)
-            low, high = delays[starts + (times - 1) // 2], delays[starts + times // 2]
-            with np.errstate(over="ignore"):  # what is beyond all numbers is refused as such
-                middle = np.where(low == high, low, (low + high) / 2)
-            medians[node, (pairs[starts] - node * MAX_NODES).astype(np.intp)] = middle
-            most = max(most, int(times.max()))
-        return medians, most
+        if not self._delays:
+            return medians, 0
+        delays = np.frombuffer(self._delays)
+        pairs = np.frombuffer(self._from, np.int32).astype(np.int64) * count + np.frombuffer(
+            self._to, np.int32
+        )
+        order = np.lexsort((delays, pairs))
+        pairs, delays = pairs[order], delays[order]
+        of_pair, starts, times = np.unique(pairs, return_index=True, return_counts=True)
+        low, high = delays[starts + (times - 1) // 2], delays[starts + times // 2]
+        with np.errstate(over="ignore"):  # what is beyond all numbers is refused as such
+            medians.ravel()[of_pair] = np.where(low == high, low, (low + high) / 2)
+        return medians, int(times.max())
 
-    def place(self, a: int, b: int, column: int) -> str:
-        """Say where delays from node a to node b stand that are too large."""
-        _, line, *pair = self._largest
-        return f"line {line}, column {column}" if pair == [a, b] else f"column {column}"
+
+def _add_edge(sheet: Sheet, row: SheetRow, pairs: _Pairs) -> None:
+    if len(row.cells) != _WIDTH:
+        problem = f"expected three cells: from, to and the delay, got {len(row.cells)}"
+        raise sheet.error(row, min(len(row.cells), _WIDTH), problem)
+    a, b = (pairs.node(row.cells[column], row.line, column + 1) for column in (0, 1))
+    pairs.add(a, b, sheet.delay(row, 2), row.line)
+
+
+def _named_servers(found: tuple[str, ...], side_files: SideFiles) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    if side_files.servers is None:
+        return found, ()
+    names = tuple(side_files.servers.get(name, name) for name in found)
+    unknown = [name for name in found if name not in side_files.servers]
+    note = f"ids that are not among the servers and stand for themselves: {len(unknown)}"
+    return names, ((note,) if unknown else ())
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        when = datetime.fromisoformat(text)
+        seconds = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+    return seconds if math.isfinite(seconds) and seconds >= 0 else None

@@ -1,16 +1,23 @@
-"""What every reader gives: names and delays as the file has them, and where each of them stands."""
+"""What readers take and give: files beside the map; names, and delays as the file has them with their places."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from gesscale.common.text import shortened
 from latency_map.delays import Delays
 from latency_map.errors import error_at
+from latency_map.formats.sheet import Sheet
+from latency_map.formats.source import MapSource, read_source
 from latency_map.kinds import DelayKind, DelayUnit
-from latency_map.limits import MapLimits
-from latency_map.names import find_name_fault
+from latency_map.limits import DEFAULT_LIMITS, MapLimits
+from latency_map.names import MAX_NAME_LENGTH, MAX_NODES, find_name_fault
 
 Place = Callable[[int, int], str]
 """From row and column of the matrix, counted from 0, to words such as ``line 3, column 4``; "" if unknown."""
+
+_NAMES_OF_SERVERS = ("name", "title", "location", "city")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +30,7 @@ class RawDelays:
         The n nodes.
     values
         Shape ``(n, n)``, row to column, in the file's unit; NaN where missing. The import makes its round trips of
-        it in place: a second matrix of that size is not held.
+        it in place.
     place
         Where a delay stands in the file.
     unit, kind
@@ -71,17 +78,46 @@ class SideFiles:
 NO_SIDE_FILES = SideFiles()
 
 
-def check_file_names(source: str, names: Sequence[str], limits: MapLimits | None = None) -> None:
-    """Refuse names that no latency map can have, naming the file.
+def read_side_files(
+    *,
+    names: Path | str | None = None,
+    servers: Path | str | None = None,
+    probed_from: str | None = None,
+    limits: MapLimits = DEFAULT_LIMITS,
+) -> SideFiles:
+    """Read what belongs to a file and is not in it.
 
     Parameters
     ----------
-    source
-        The file.
     names
-        The nodes.
+        A file with the name of a node on every line, in the order of the matrix.
+    servers
+        A table (CSV) with an ``id`` and a ``name`` among its columns. Where several ids have the same name, the id
+        follows it: ``Frankfurt 17``.
+    probed_from
+        The node that sent the pings.
     limits
-        How many they may be; None where they were counted as they came.
+        How large the map may be.
+
+    Returns
+    -------
+    SideFiles
+        For `read_survey`.
+
+    Raises
+    ------
+    LatencyMapError
+        A file cannot be read, or is no such file.
+    """
+    return SideFiles(
+        names=None if names is None else _read_names(read_source(names, limits)),
+        servers=None if servers is None else _read_servers(read_source(servers, limits)),
+        probed_from=probed_from,
+    )
+
+
+def check_file_names(source: str, names: Sequence[str], limits: MapLimits | None = None) -> None:
+    """Refuse names that no latency map can have, naming the file; without limits where they were counted already.
 
     Raises
     ------
@@ -95,7 +131,43 @@ def check_file_names(source: str, names: Sequence[str], limits: MapLimits | None
         raise error_at(source, "", fault[1])
 
 
-def made_up_names(count: int) -> tuple[str, ...]:
-    """Return names for nodes that have none: n001, n002 and so on, as wide as the last needs."""
-    width = max(3, len(str(count)))
-    return tuple(f"n{number:0{width}}" for number in range(1, count + 1))
+def _read_names(source: MapSource) -> tuple[str, ...]:
+    names: list[str] = []
+    for number, line in enumerate(source.lines(), 1):
+        name = line.strip()
+        if name:
+            _check_named(source, number, (name,), len(names))
+            names.append(name)
+    return tuple(names)
+
+
+def _read_servers(source: MapSource) -> dict[str, str]:
+    sheet = Sheet(source)
+    header = sheet.first()
+    lowered = [cell.lower() for cell in header.cells]
+    label = next((label for label in _NAMES_OF_SERVERS if label in lowered), None)
+    if "id" not in lowered or label is None:
+        problem = f"expected a heading with id and name, got {shortened(','.join(header.cells))}"
+        raise sheet.error(header, 0, problem)
+    id_column, name_column = lowered.index("id"), lowered.index(label)
+    names: dict[str, str] = {}
+    for row in sheet.rows():
+        if len(row.cells) <= max(id_column, name_column):
+            problem = f"expected {len(header.cells)} cells as in the heading, got {len(row.cells)}"
+            raise sheet.error(row, len(row.cells), problem)
+        number, name = row.cells[id_column], row.cells[name_column]
+        if number in names:
+            raise sheet.error(row, id_column, f"expected every id once, got {shortened(number)} again")
+        _check_named(source, row.line, (number, name), len(names))
+        names[number] = name or number
+    times = Counter(names.values())
+    return {number: name if times[name] == 1 else f"{name} {number}" for number, name in names.items()}
+
+
+def _check_named(source: MapSource, line: int, names: tuple[str, ...], count: int) -> None:
+    if count == MAX_NODES:
+        raise error_at(source.name, f"line {line}", f"expected at most {MAX_NODES} names, got more")
+    long = next((name for name in names if len(name) > MAX_NAME_LENGTH), None)
+    if long is not None:
+        problem = f"expected a name of at most {MAX_NAME_LENGTH} characters, got {shortened(long)}"
+        raise error_at(source.name, f"line {line}", problem)

@@ -1,158 +1,128 @@
-"""What a file is, judged by how it begins, and why."""
+"""The forms of files, each in one row: who reads it, how a file of it begins, what it takes beside it.
+
+Forms that are rows of cells (`FORMS` says of these not how they begin) are told apart against each other.
+"""
 
 import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-from latency_map.errors import LatencyMapError, error_at
-from latency_map.formats.alto import KEYS_OF_COSTS
+from latency_map.errors import error_at
 from latency_map.formats.document import KIND
-from latency_map.formats.edges_csv import is_edge_heading
-from latency_map.formats.forms import MapForm
-from latency_map.formats.json_text import Json, JsonReader
+from latency_map.formats.goldpinger import read_check_all
+from latency_map.formats.graphs import KEYS_OF_LINKS, read_gml, read_graphml, read_links
 from latency_map.formats.labels import pair_columns
-from latency_map.formats.links_json import KEYS_OF_LINKS
-from latency_map.formats.liqo import METRIC
-from latency_map.formats.ping_text import FPING_BEGINS, PING_BEGINS
-from latency_map.formats.pings_csv import delay_column
-from latency_map.formats.scheduler_plugins import API_GROUP, CONFIG_MAP_KIND, TOPOLOGY_KIND
+from latency_map.formats.matrix_csv import read_bare_matrix, read_named_matrix
+from latency_map.formats.pairs import delay_column, is_edge_heading, read_edges, read_p2psim, read_pings
+from latency_map.formats.ping_text import FPING_BEGINS, PING_BEGINS, read_fping, read_ping
+from latency_map.formats.raw import RawDelays, SideFiles
 from latency_map.formats.sheet import ROWS_LOOKED_AT, SheetRow, is_number, is_number_or_missing, rows_at_head
 from latency_map.formats.source import MapSource
+from latency_map.kinds import MapForm
 
+_HEAD_CHARACTERS = 1 << 20
 _SHOWN_OF_PROGRAMS = 4000
-_PIECE_CHARACTERS = 1 << 16
 _DATED = re.compile(r"\[\d{1,20}\.\d{1,20}\] ")
 _GML = re.compile(r"^[ \t]*graph[ \t\r\n]*\[", re.MULTILINE)
-_LIQO = re.compile(rf"^(?:# (?:HELP|TYPE) )?{METRIC}[ {{]", re.MULTILINE)
-_KIND = r"^kind:[ \t]*{}[ \t]*\r?$"
-_VALUES_THAT_TELL = frozenset(("apiVersion", "kind", "status"))
-_P2PSIM = re.compile(
-    r"^(topology[ \t]+\w+Graph\b|node[ \t]+\d+[ \t\r]*$|\d+[ \t]*,[ \t]*\d+[ \t]+-?\d+\s*$)", re.M
-)
+_XML = ("<?xml", "<graphml", "<!--", "<!DOCTYPE")
+_P2PSIM = re.compile(r"(topology[ \t]+\w+Graph\b|node[ \t]+\d+[ \t\r]*$|\d+[ \t]*,[ \t]*\d+[ \t]+-?\d+\s*$)")
 
 
-_MARKS = (
-    (PING_BEGINS, _SHOWN_OF_PROGRAMS, MapForm.PING, "it has the line that ping begins with"),
-    (FPING_BEGINS, _SHOWN_OF_PROGRAMS, MapForm.FPING, "it has a line as fping writes them"),
-    (_LIQO, None, MapForm.LIQO, f"it has a line of the metric {METRIC}"),
-    (
-        re.compile(_KIND.format(TOPOLOGY_KIND), re.MULTILINE),
-        None,
-        MapForm.NETWORK_TOPOLOGY,
-        f"its kind is {TOPOLOGY_KIND}",
-    ),
-    (
-        re.compile(_KIND.format(CONFIG_MAP_KIND), re.MULTILINE),
-        None,
-        MapForm.NETPERF,
-        f"its kind is {CONFIG_MAP_KIND}",
-    ),
-    (_GML, None, MapForm.GML, "it has a graph in square brackets"),
-)
-"""What a text has within its first characters, how many these are, the form that it tells, and why."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """A form of files.
 
-
-def looks_like_json(source: MapSource) -> bool:
-    """Tell whether a text begins as JSON does."""
-    begins = source.head.lstrip()
-    return begins[:1] in ("{", "[") and not _DATED.match(begins)
-
-
-def recognise_json(source: MapSource) -> tuple[MapForm, str]:
-    """Tell what a piece of JSON is.
-
-    Parameters
+    Attributes
     ----------
-    source
-        Its text; only the beginning is looked at.
+    read
+        Its reader.
+    begins
+        Returns why a text is of this form, judged by how it begins; "" if it is not. None for rows of cells.
+    takes
+        Which of `SideFiles` belong to it.
+    """
 
-    Returns
-    -------
-    tuple
-        Its form, and why.
+    read: Callable[[MapSource, SideFiles], RawDelays]
+    begins: Callable[[MapSource], str] | None = None
+    takes: tuple[str, ...] = ()
+
+
+def _begins_as_xml(source: MapSource) -> str:
+    return "it is XML" if source.text[:1000].lstrip().startswith(_XML) else ""
+
+
+def _begins_as_ping(source: MapSource) -> str:
+    found = PING_BEGINS.search(source.text[:_SHOWN_OF_PROGRAMS])
+    return "it has the line that ping begins with" if found else ""
+
+
+def _begins_as_fping(source: MapSource) -> str:
+    found = FPING_BEGINS.search(source.text[:_SHOWN_OF_PROGRAMS])
+    return "it has a line as fping writes them" if found else ""
+
+
+def _begins_as_gml(source: MapSource) -> str:
+    return "it has a graph in square brackets" if _GML.search(source.text[:_HEAD_CHARACTERS]) else ""
+
+
+def _begins_as_p2psim(source: MapSource) -> str:
+    first = next((line for line in source.lines() if line.strip() and not line.startswith("#")), "")
+    return "it begins as a topology file of p2psim" if _P2PSIM.match(first[:1000].strip()) else ""
+
+
+FORMS: Mapping[MapForm, Form] = {
+    MapForm.GRAPHML: Form(read=read_graphml, begins=_begins_as_xml),
+    MapForm.PING: Form(read=read_ping, begins=_begins_as_ping, takes=("probed_from",)),
+    MapForm.FPING: Form(read=read_fping, begins=_begins_as_fping, takes=("probed_from",)),
+    MapForm.GML: Form(read=read_gml, begins=_begins_as_gml),
+    MapForm.P2PSIM: Form(read=read_p2psim, begins=_begins_as_p2psim, takes=("names",)),
+    MapForm.MATRIX: Form(read=read_named_matrix),
+    MapForm.BARE_MATRIX: Form(read=read_bare_matrix, takes=("names",)),
+    MapForm.EDGES: Form(read=read_edges, takes=("names",)),
+    MapForm.PINGS: Form(read=read_pings, takes=("servers",)),
+    MapForm.GOLDPINGER: Form(read=read_check_all),
+    MapForm.LINKS: Form(read=read_links),
+}
+"""All but the project's own, which gives a survey."""
+
+
+def recognise(source: MapSource) -> tuple[MapForm, str]:
+    """Tell what a text is, and why; a matrix with names where nothing speaks for another form.
 
     Raises
     ------
     LatencyMapError
-        It is none of them, or no JSON.
+        It begins as JSON and is none, or JSON of no known form.
     """
-    pieces = (
-        source.head[at : at + _PIECE_CHARACTERS] for at in range(0, len(source.head), _PIECE_CHARACTERS)
-    )
-    head = JsonReader(pieces, source.name, source.limits)
-    if head.begins() == "[":
+    begins = source.text[:1000].lstrip()
+    if begins[:1] in ("{", "[") and not _DATED.match(begins):
+        return _recognise_json(source)
+    for name, form in FORMS.items():
+        reason = form.begins(source) if form.begins else ""
+        if reason:
+            return name, reason
+    return _recognise_rows(rows_at_head(source))
+
+
+def _recognise_json(source: MapSource) -> tuple[MapForm, str]:
+    content = source.json
+    if not isinstance(content, dict):
         return MapForm.LINKS, "it is a JSON list"
-    keys: list[str] = []
-    try:
-        for key in head.members():
-            keys.append(key)
-            found = _form_by_key(key, head)
-            if found:
-                return found
-    except LatencyMapError:
-        if source.whole:
-            raise
-        # cut off, or broken where the reader will see it again
-    if "nodes" in keys:
+    if "apiVersion" in content or content.get("kind") == KIND:
+        return MapForm.DOCUMENT, "it is JSON with an apiVersion"
+    if isinstance(content.get("responses"), dict):
+        return MapForm.GOLDPINGER, "it is JSON with the responses of pods"
+    key = next((key for key in KEYS_OF_LINKS if isinstance(content.get(key), list)), "")
+    if key:
+        return MapForm.LINKS, f"it is JSON with a list of {key}"
+    if "nodes" in content:
         return MapForm.LINKS, "it is JSON with nodes"
-    listed = f" with {', '.join(keys[:5])[:60]}" if keys else ""
+    listed = f" with {', '.join(list(content)[:5])[:60]}" if content else ""
     problem = (
         "expected JSON that is a map of this project (apiVersion), a list of links or an answer of"
-        f" Goldpinger's /check_all (responses), got an object of {len(keys)} keys{listed}"
+        f" Goldpinger's /check_all (responses), got an object of {len(content)} keys{listed}"
     )
     raise error_at(source.name, "", problem)
-
-
-def _form_by_key(key: str, head: JsonReader) -> tuple[MapForm, str] | None:
-    """Return the form that a key of an object tells, and why; else pass its value."""
-    if key in _VALUES_THAT_TELL:
-        return _form_by_value(key, head.value())
-    begins = head.begins()
-    if key in KEYS_OF_COSTS and begins == "{":
-        return MapForm.ALTO, f"it is JSON with a {key}"
-    if key == "responses" and begins == "{":
-        return MapForm.GOLDPINGER, "it is JSON with the responses of pods"
-    if key in KEYS_OF_LINKS and begins == "[":
-        return MapForm.LINKS, f"it is JSON with a list of {key}"
-    head.skip()
-    return None
-
-
-def _form_by_value(key: str, value: Json) -> tuple[MapForm, str] | None:
-    """Return the form that the value of a key tells, and why."""
-    if key == "apiVersion" and isinstance(value, str) and value.startswith(f"{API_GROUP}/"):
-        return MapForm.NETWORK_TOPOLOGY, f"its apiVersion is that of a {TOPOLOGY_KIND}"
-    if key == "apiVersion" and value == "v1":
-        return MapForm.NETPERF, f"its apiVersion is that of a {CONFIG_MAP_KIND}"
-    if key == "apiVersion" or (key == "kind" and value == KIND):
-        return MapForm.DOCUMENT, "it is JSON with an apiVersion"
-    if key == "status" and value == "success":
-        return MapForm.LIQO_ANSWER, "it is JSON as Prometheus answers a query"
-    return None
-
-
-def recognise_text(source: MapSource) -> tuple[MapForm, str]:
-    """Tell what a text is that is no JSON.
-
-    Parameters
-    ----------
-    source
-        Its text; only the beginning is looked at.
-
-    Returns
-    -------
-    tuple
-        Its form, and why. A matrix with names where nothing speaks for another form.
-    """
-    head = source.head
-    begins = head.lstrip()[:1000]
-    if begins.startswith(("<?xml", "<graphml", "<!--", "<!DOCTYPE")):
-        return MapForm.GRAPHML, "it is XML"
-    for mark, shown, form, reason in _MARKS:
-        if mark.search(head[:shown]):
-            return form, reason
-    first_line = next((line for line in begins.splitlines() if line.strip() and not line.startswith("#")), "")
-    if _P2PSIM.match(first_line):
-        return MapForm.P2PSIM, "it begins as a topology file of p2psim"
-    return _recognise_rows(rows_at_head(source))
 
 
 def _recognise_rows(rows: list[SheetRow]) -> tuple[MapForm, str]:

@@ -1,11 +1,10 @@
 """Delimited text as rows of cells that know where they stand: every complaint names file, line and column."""
 
 import csv
-import io
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
@@ -36,26 +35,15 @@ class Sheet:
 
     Cells are separated by the comma, semicolon or tab that the first row has most of, or by blanks where it
     has none of them.
-
-    Parameters
-    ----------
-    source
-        Its text.
     """
 
     def __init__(self, source: MapSource) -> None:
         self.name = source.name
-        self._rows = split_rows(source.lines(), _delimiter(source.head), source)
+        self._rows = _split_rows(source)
         self._marks: Counter[str] = Counter()
 
     def first(self) -> SheetRow:
-        """Return the next row, which must be there.
-
-        Raises
-        ------
-        LatencyMapError
-            There is none.
-        """
+        """Return the next row; raises LatencyMapError where there is none."""
         row = next(self._rows, None)
         if row is None:
             message = f"{self.name}: expected a matrix or an edge list of delays, got no cell at all"
@@ -63,13 +51,7 @@ class Sheet:
         return row
 
     def rows(self) -> Iterator[SheetRow]:
-        """Return the rows that are left.
-
-        Raises
-        ------
-        LatencyMapError
-            The text cannot be read on, or its quoting is broken.
-        """
+        """Return the rows that are left; raises LatencyMapError where the quoting is broken."""
         return self._rows
 
     def error(self, row: SheetRow, column: int, problem: str) -> LatencyMapError:
@@ -77,17 +59,7 @@ class Sheet:
         return LatencyMapError(f"{self.name}, line {row.line}, column {column + 1}: {problem}")
 
     def delays(self, row: SheetRow, start: int) -> list[float]:
-        """Read the cells of a row as delays.
-
-        Parameters
-        ----------
-        row, start
-            Where; columns are counted from 0.
-
-        Returns
-        -------
-        list of float
-            From column ``start`` on, in the file's unit; NaN where missing.
+        """Read the cells of a row from a column (counted from 0) on, in the file's unit; NaN where missing.
 
         Raises
         ------
@@ -121,52 +93,26 @@ class Sheet:
 
 
 def rows_at_head(source: MapSource) -> list[SheetRow]:
-    """Return the first few rows of a source without reading on; none where one is too long or badly quoted."""
-    lines = list(islice(io.StringIO(source.head, newline=""), 10 * ROWS_LOOKED_AT))
-    if not source.whole and len(lines) < 10 * ROWS_LOOKED_AT:
-        del lines[-1:]  # cut off
-    if any(len(line) > source.limits.line_characters for line in lines):
-        return []  # refused where the file is read
+    """Return the first few rows of a source; none where they are badly quoted."""
     try:
-        return list(islice(split_rows(lines, _delimiter(source.head), source), ROWS_LOOKED_AT))
+        return list(islice(_split_rows(source), ROWS_LOOKED_AT))
     except LatencyMapError:
         return []
 
 
-def split_rows(lines: Iterable[str], delimiter: str, source: MapSource) -> Iterator[SheetRow]:
-    """Split lines into cells.
-
-    Parameters
-    ----------
-    lines
-        With their ends.
-    delimiter
-        What separates cells; "" for blanks.
-    source
-        Names the text in messages, and says how long a row may be.
-
-    Yields
-    ------
-    SheetRow
-        One that is neither blank nor a comment, which begins with ``#``.
-
-    Raises
-    ------
-    LatencyMapError
-        The quoting is broken, or a row is too long.
-    """
+def _split_rows(source: MapSource) -> Iterator[SheetRow]:
+    """Split lines into cells; rows that are blank or a comment, which begins with ``#``, are left out."""
+    delimiter = _delimiter(source)
     if not delimiter:
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(source.lines(), 1):
             cells = line.split()
             if cells and not cells[0].startswith("#"):
                 yield SheetRow(line=number, cells=cells)
         return
-    length = _RowLength(source)
-    told = ("\n" if _is_comment(line) else line for line in length.counted(lines))
+    told = ("\n" if _is_comment(line) else line for line in source.lines())
     reader = csv.reader(told, delimiter=delimiter, skipinitialspace=True)
     try:
         for raw in reader:
-            length.characters = 0
             cells = list(map(str.strip, raw))
             if any(cells):
                 yield SheetRow(line=reader.line_num, cells=cells)
@@ -175,25 +121,6 @@ def split_rows(lines: Iterable[str], delimiter: str, source: MapSource) -> Itera
             f"{source.name}, line {reader.line_num}: expected cells separated by {delimiter!r}, got: {error}"
         )
         raise LatencyMapError(message) from None
-
-
-class _RowLength:
-    """Counts the characters of a row, whose cells may hold ends of lines between quotes."""
-
-    def __init__(self, source: MapSource) -> None:
-        self.characters = 0
-        self._source = source
-
-    def counted(self, lines: Iterable[str]) -> Iterator[str]:
-        """Return lines as they are; those of one row may not be too long together."""
-        limits = self._source.limits
-        most = limits.line_characters
-        for line in lines:
-            self.characters += len(line)
-            if self.characters > most:
-                message = f"{self._source.name}: {limits.too_long('characters in a row', most)}"
-                raise LatencyMapError(message)
-            yield line
 
 
 def _is_comment(line: str) -> bool:
@@ -212,9 +139,9 @@ def is_number_or_missing(cell: str) -> bool:
     return cell.lower() in _MISSING or is_number(cell)
 
 
-def _delimiter(head: str) -> str:
-    lines = io.StringIO(head, newline="")
-    first = next((line for line in lines if line.strip() and not _is_comment(line)), "")
+def _delimiter(source: MapSource) -> str:
+    """Return what separates the cells of the first row; "" for blanks."""
+    first = next((line for line in source.lines() if line.strip() and not _is_comment(line)), "")
     plain = _QUOTED.sub("", first)
     if ";" in plain:
         plain = _DECIMAL_COMMA.sub("", plain)

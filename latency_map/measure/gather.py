@@ -153,8 +153,8 @@ def _finish(
 
 
 def _fill(survey: Survey) -> Survey:
+    from latency_map.kinds import Fill
     from latency_map.quality.repair import Repair, repair
-    from latency_map.quality.ways import Fill
 
     return repair(survey, Repair(fill=Fill.COORDINATES)).survey
 

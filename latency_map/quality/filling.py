@@ -6,10 +6,9 @@ import numpy as np
 import scipy
 
 from latency_map.delays import MAX_RTT_MS, Delays, round_trips_ms
-from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
+from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, Fill
 from latency_map.quality.coordinates import DIMENSIONS, embed, held_out_error
 from latency_map.quality.gaps import missing_pairs
-from latency_map.quality.ways import Fill
 from latency_map.survey import Mask
 
 

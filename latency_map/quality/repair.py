@@ -16,11 +16,10 @@ from gesscale.common.text import enumerate_some
 from latency_map.arrays import row_blocks
 from latency_map.delays import Delays, round_trips_ms
 from latency_map.errors import LatencyMapError, UnknownNodeError
-from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
+from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, Fill, Symmetrise
 from latency_map.quality.filling import fill_gaps
 from latency_map.quality.gaps import missing_pairs
 from latency_map.quality.ties import first_pair
-from latency_map.quality.ways import Fill, Symmetrise
 from latency_map.survey import Mask, Spread, Survey
 
 

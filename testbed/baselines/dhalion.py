@@ -8,16 +8,21 @@ from dataclasses import dataclass, field
 
 from pydantic import Field
 
-from gesscale.analyze.signals import input_fill, is_source
 from gesscale.fields import MOST_ROWS, Duration
 from gesscale.model.decision import Reason
 from gesscale.model.observation import OperatorReading, WorkflowObservation
-from gesscale.options.lag import LagSettings
-from gesscale.plan.targets import ceiling, floor
-from gesscale.policies.bottlenecks import Bottlenecks, is_blocked, lag_grows, lag_growth
-from gesscale.policies.card import ON_NODES, PolicyCard, on_nodes_as_told
-from gesscale.policies.sizing import SizeProposal, SizingPolicy
+from gesscale.policies.registry import PolicyCard
 from gesscale.ports import Knowledge
+from testbed.baselines.shared.bottlenecks import Bottlenecks, LagSettings, is_blocked, lag_grows, lag_growth
+from testbed.baselines.shared.signals import input_fill, is_source
+from testbed.baselines.shared.sizing import (
+    ON_NODES,
+    SizeProposal,
+    SizingPolicy,
+    ceiling,
+    floor,
+    on_nodes_as_told,
+)
 
 
 class DhalionSettings(LagSettings):

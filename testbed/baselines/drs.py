@@ -12,18 +12,31 @@ from typing import Literal
 
 from pydantic import Field, FiniteFloat, PositiveFloat
 
-from gesscale.analyze.latency import batch_s, in_time_s, processing_latency_s
-from gesscale.analyze.load import has_backlog
-from gesscale.analyze.true_rates import demand_of, required_rates, source_rates, true_rate_per_replica
+from gesscale.analyze.capacity import has_backlog
 from gesscale.fields import MOST_REPLICAS, Duration
 from gesscale.model.decision import Reason
 from gesscale.model.observation import OperatorReading, WorkflowObservation
-from gesscale.options.sizing import SizingSettings
-from gesscale.policies.card import ON_NODES, PolicyCard, on_nodes_as_told
 from gesscale.policies.memos import Memo, recalled
-from gesscale.policies.sizing import SizeProposal, SizingPolicy
-from gesscale.policies.together import TOGETHER, held_up
+from gesscale.policies.registry import PolicyCard
 from gesscale.ports import Knowledge
+from testbed.baselines.shared.signals import (
+    batch_s,
+    demand_of,
+    in_time_s,
+    processing_latency_s,
+    required_rates,
+    source_rates,
+    true_rate_per_replica,
+)
+from testbed.baselines.shared.sizing import (
+    ON_NODES,
+    TOGETHER,
+    SizeProposal,
+    SizingPolicy,
+    SizingSettings,
+    held_up,
+    on_nodes_as_told,
+)
 
 
 class DrsSettings(SizingSettings):
@@ -307,7 +320,7 @@ class DrsPolicy(SizingPolicy):
     def proposals(
         self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge
     ) -> Mapping[str, SizeProposal]:
-        """Size every operator whose two rates are known; see `gesscale.policies.sizing.SizingPolicy`."""
+        """Size every operator whose two rates are known; see `testbed.baselines.shared.sizing.SizingPolicy`."""
         if (proposal := held_up(self.workflow, readings, observation)) is not None:
             return dict.fromkeys(readings, proposal)
         network = self._network(readings)

@@ -14,19 +14,31 @@ from typing import Literal
 
 from pydantic import Field
 
-from gesscale.analyze.load import has_backlog
-from gesscale.analyze.signals import cpu_share, is_source
-from gesscale.analyze.true_rates import demand_of, required_rates, selectivity, true_rate_per_replica
+from gesscale.analyze.capacity import has_backlog
 from gesscale.fields import Duration
 from gesscale.model.decision import Reason
 from gesscale.model.observation import OperatorReading, WorkflowObservation
-from gesscale.options.sizing import SizingSettings
-from gesscale.plan.targets import ceiling
-from gesscale.policies.card import ON_NODES, PolicyCard, on_nodes_as_told
 from gesscale.policies.memos import Memo, recalled
-from gesscale.policies.sizing import SizeProposal, SizingPolicy
-from gesscale.policies.together import TOGETHER, held_up
+from gesscale.policies.registry import PolicyCard
 from gesscale.ports import Knowledge
+from testbed.baselines.shared.signals import (
+    cpu_share,
+    demand_of,
+    is_source,
+    required_rates,
+    selectivity,
+    true_rate_per_replica,
+)
+from testbed.baselines.shared.sizing import (
+    ON_NODES,
+    TOGETHER,
+    SizeProposal,
+    SizingPolicy,
+    SizingSettings,
+    ceiling,
+    held_up,
+    on_nodes_as_told,
+)
 
 
 class Ds2Settings(SizingSettings):
@@ -94,7 +106,7 @@ class Ds2Policy(SizingPolicy):
     def proposals(
         self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge
     ) -> Mapping[str, SizeProposal]:
-        """Size every operator; see `gesscale.policies.sizing.SizingPolicy`."""
+        """Size every operator; see `testbed.baselines.shared.sizing.SizingPolicy`."""
         offered = {
             name: reading.input_rows_per_s + self._drain_rows_per_s(reading)
             for name, reading in readings.items()

@@ -12,19 +12,23 @@ from typing import Literal
 
 from pydantic import Field
 
-from gesscale.analyze.signals import cpu_share, is_source
 from gesscale.fields import Duration
 from gesscale.model.decision import Reason
 from gesscale.model.observation import OperatorReading, WorkflowObservation
-from gesscale.options.lag import LagSettings
-from gesscale.options.sizing import SizingSettings
-from gesscale.plan.targets import ceiling
-from gesscale.policies.bottlenecks import Bottlenecks, is_blocked, lag_grows, lag_growth
-from gesscale.policies.card import ON_NODES, PolicyCard, on_nodes_as_told
 from gesscale.policies.memos import Memo, recalled
-from gesscale.policies.sizing import SizeProposal, SizingPolicy
+from gesscale.policies.registry import PolicyCard
 from gesscale.ports import Knowledge
 from gesscale.words import in_words
+from testbed.baselines.shared.bottlenecks import Bottlenecks, LagSettings, is_blocked, lag_grows, lag_growth
+from testbed.baselines.shared.signals import cpu_share, is_source
+from testbed.baselines.shared.sizing import (
+    ON_NODES,
+    SizeProposal,
+    SizingPolicy,
+    SizingSettings,
+    ceiling,
+    on_nodes_as_told,
+)
 
 
 class HpaSettings(SizingSettings):

@@ -9,11 +9,9 @@ from functools import partial
 
 from gesscale.model.decision import Analysis, Plan, Reason, Verdict
 from gesscale.model.observation import OperatorReading, WorkflowObservation
-from gesscale.plan.placement import nd_max_ms
-from gesscale.plan.staying import stay
-from gesscale.policies.card import PolicyCard
-from gesscale.policies.choosing import PlanningContext
-from gesscale.policies.per_operator import PerOperatorPolicy
+from gesscale.plan.placement import nd_max_ms, stay
+from gesscale.policies.choosing import PerOperatorPolicy, PlanningContext
+from gesscale.policies.registry import PolicyCard
 from gesscale.ports import Knowledge
 
 

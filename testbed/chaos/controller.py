@@ -14,8 +14,7 @@ from gesscale.clock import SystemClock
 from gesscale.errors import GesscaleError
 from gesscale.model.decision import Analysis, Decision, Plan, Reason, Verdict
 from gesscale.model.observation import WorkflowObservation
-from gesscale.plan.placement import nd_max_ms
-from gesscale.plan.staying import stay
+from gesscale.plan.placement import nd_max_ms, stay
 from gesscale.policies.guarded import GuardedPolicy
 from gesscale.ports import ClusterState, Knowledge
 from gesscale.settings import load_settings

@@ -6,14 +6,13 @@ from pathlib import Path
 import yaml
 
 from gesscale.errors import InputError
-from gesscale.options.sizing import SizingSettings
 from gesscale.policies.gesscale2.settings import Gesscale2Settings
-from gesscale.policies.loading import placed
-from gesscale.policies.registry import any_card
+from gesscale.policies.registry import any_card, placed
 from gesscale.settings import Settings, load_settings
 from gesscale.settings.groups import MonitorSettings
 from latency_map import write_csv
 from testbed.baselines.hpa import HpaSettings
+from testbed.baselines.shared.sizing import SizingSettings
 from testbed.cluster.topology import Topology
 from testbed.pipeline.operator import Work
 

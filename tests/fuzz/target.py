@@ -11,6 +11,7 @@ from latency_map import LatencyMapError
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parent
 SAMPLES = Path(__file__).parent / "samples"
+FOUND = Path(__file__).parent / "found"
 
 
 class Form(Enum):

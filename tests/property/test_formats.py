@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+from fuzz.mutants import PIECES, changed_bytes
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from thoroughness import examples
@@ -100,42 +101,10 @@ def test_the_unit_of_a_file_changes_the_figures_and_nothing_else(survey):
     np.testing.assert_allclose(read[DelayUnit.S], read[DelayUnit.MS] * 1e3, rtol=1e-15, atol=1e-300)
 
 
-PIECES = (
-    b"\0", b"\xff", b"\xef\xbb\xbf", b"\n", b"\r\n", b",", b"\t", b" ", b'"', b"-", b"-1", b"0", b"1e999", b"1e-400",
-    b"NaN", b"Infinity", b"9" * 400, b"9" * 5000, b"1_0", "٣".encode(), b"null", b"true", b"5 ms", b"rtt_ms", b"#",
-    b"{", b"}", b"[", b"]", b"[" * 3000, b'{"a":' * 3000, b"<a>" * 3000, b"<!DOCTYPE g>", b"&amp;", b"&#0;", b"<!--",
-    b"graph [", b"node [", b"edge [ source 0 target 1 ]", b"multigraph 1", b"directed 1", b"id 0", b'label "a"',
-    b"\x1f\x8b", b": [0], ",
-)  # fmt: skip
-
-
-@st.composite
-def broken_samples(draw):
-    """A sample with pieces cut out, doubled, flipped or put in."""
-    content = bytearray(draw(st.sampled_from(SAMPLE_BYTES)))
-    for _ in range(draw(st.integers(1, 4))):
-        at = draw(st.integers(0, max(len(content) - 1, 0)))
-        end = at + draw(st.integers(0, 40))
-        change = draw(st.sampled_from(("cut off", "cut out", "double", "flip", "put in", "move")))
-        if change == "cut off":
-            del content[at:]
-        elif change == "cut out":
-            del content[at:end]
-        elif change == "double":
-            content[at:at] = content[at:end]
-        elif change == "flip" and content:
-            content[at] ^= 1 << draw(st.integers(0, 7))
-        elif change == "put in":
-            content[at:at] = draw(st.sampled_from(PIECES))
-        elif change == "move":
-            piece = content[at:end]
-            del content[at:end]
-            content += piece
-    return bytes(content)
-
-
 garbage = st.one_of(
-    broken_samples(), st.lists(st.sampled_from(PIECES), max_size=8).map(b"".join), st.binary(max_size=80)
+    st.sampled_from(SAMPLE_BYTES).flatmap(changed_bytes),
+    st.lists(st.sampled_from(PIECES), max_size=8).map(b"".join),
+    st.binary(max_size=80),
 )
 
 

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 from latency_map import Survey
 from latency_map.clusters import clusters, reading_order
 from latency_map.difference import compare
-from latency_map.generate.triangles import break_triangles
 from latency_map.pictures.scene import set_scene
-from latency_map.quality.triangles import find_broken_triangles
 from latency_map.summary import summarise
 
 delays = st.one_of(st.integers(0, 4).map(float), st.floats(0, 1e9), st.just(math.nan))
@@ -74,16 +72,3 @@ def test_every_survey_can_be_laid_out(survey):
     apart = np.abs(places[:, None] - places) - (scene.boxes_pt[:, None] + scene.boxes_pt) / 2
     others = ~np.eye(len(survey), dtype=bool)
     assert (apart.max(axis=2)[others] > 0).all()
-
-
-@settings(deadline=None, max_examples=30)
-@given(st.integers(3, 14), st.integers(0, 2**32 - 1), st.floats(0, 0.1))
-def test_triangles_are_broken_to_the_nearest_detour(nodes, seed, ratio):
-    rng = np.random.default_rng(seed)
-    access_ms = rng.uniform(1, 50, nodes)
-    rtt_ms = access_ms[:, None] + access_ms
-    np.fill_diagonal(rtt_ms, 0.0)
-    broken = break_triangles(rng, rtt_ms, ratio)
-    found = find_broken_triangles(broken, tuple(f"n{row}" for row in range(nodes)))
-    assert found.judged == nodes * (nodes - 1) * (nodes - 2) // 2
-    assert abs(found.broken - ratio * found.judged) <= 0.5 + 1e-9

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from latency_map import LatencyMapError, Survey
+from latency_map.kinds import Fill, Symmetrise
 from latency_map.quality.check import check
 from latency_map.quality.findings import Severity
 from latency_map.quality.repair import Repair, repair
-from latency_map.quality.ways import Fill, Symmetrise
 
 delays = st.one_of(st.just(np.nan), st.just(0.0), st.integers(1, 40).map(float), st.floats(0, 1e9))
 

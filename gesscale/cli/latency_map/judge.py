@@ -13,8 +13,7 @@ from gesscale.cli.latency_map.arguments import (
     Unit,
 )
 from gesscale.cli.output import Output, OutputOption
-from latency_map.kinds import Asymmetry
-from latency_map.quality.ways import Fill, Symmetrise
+from latency_map.kinds import Asymmetry, Fill, Symmetrise
 
 
 def check_map(

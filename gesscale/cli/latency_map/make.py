@@ -11,7 +11,7 @@ from gesscale.cli.latency_map.arguments import (
     Unit,
 )
 from gesscale.cli.output import Output, OutputOption
-from latency_map.formats.forms import MapForm
+from latency_map.kinds import MapForm
 from latency_map.measure.method import ProbeMethod
 
 AUTO = "auto"

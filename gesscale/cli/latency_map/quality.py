@@ -11,11 +11,10 @@ from gesscale.cli.output import Output, emit, stderr_console, table
 from gesscale.errors import InputError
 from latency_map import write_survey
 from latency_map.formats.document import survey_to_document
-from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
+from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, Fill, Symmetrise
 from latency_map.quality.check import check
 from latency_map.quality.findings import Finding, QualityReport, Severity
 from latency_map.quality.repair import AppliedRepair, Repair, repair
-from latency_map.quality.ways import Fill, Symmetrise
 
 FAULT_FOUND = 3
 

@@ -27,8 +27,8 @@ from gesscale.cli.latency_map.arguments import (
     Unit,
 )
 from gesscale.cli.output import Output, OutputOption
-from latency_map.choose.method import Method
 from latency_map.emulate.defaults import DEVICE, RATE_MBIT
+from latency_map.kinds import Method
 
 HowFar = Annotated[
     Method,

@@ -1,8 +1,8 @@
 """Replicas by expected bill: its settings and the policy."""
 
-from gesscale.policies.card import PolicyCard
 from gesscale.policies.gesscale2.policy import Gesscale2Policy
 from gesscale.policies.gesscale2.settings import Gesscale2Settings
+from gesscale.policies.registry import PolicyCard
 
 CARD = PolicyCard(
     name="gesscale2",

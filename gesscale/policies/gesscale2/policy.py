@@ -14,9 +14,15 @@ from gesscale.model.decision import Analysis, CandidateBill, Plan, Reason, Verdi
 from gesscale.model.observation import Batch, OperatorReading, WorkflowObservation
 from gesscale.model.workflow import Operator, Workflow
 from gesscale.options import PolicyOptions
-from gesscale.plan.placement import nd_max_ms, nearest_first, usable
-from gesscale.plan.rejecting import rejected
-from gesscale.plan.staying import present_placement, stay, unknown_delays
+from gesscale.plan.placement import (
+    nd_max_ms,
+    nearest_first,
+    present_placement,
+    rejected,
+    stay,
+    unknown_delays,
+    usable,
+)
 from gesscale.policies.gesscale2.analysis.bills import bills
 from gesscale.policies.gesscale2.analysis.capacity import predicted_mst, warm_samples
 from gesscale.policies.gesscale2.analysis.changes import buckets_ahead, change_cost

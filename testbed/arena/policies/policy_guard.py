@@ -12,7 +12,7 @@ from typing import NoReturn, TypeVar
 from gesscale.model.decision import Analysis, Plan, Reason, Rejection, Verdict
 from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.model.workflow import Operator, Workflow
-from gesscale.policies.loading import place_in_file
+from gesscale.policies.registry import place_in_file
 from gesscale.ports import ClusterState, Knowledge, Policy
 from gesscale.words import error_in_words
 from perfmodel import Estimate, Reading

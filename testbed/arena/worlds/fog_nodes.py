@@ -10,8 +10,7 @@ import numpy as np
 from gesscale.errors import InputError
 from latency_map import LARGEST, LatencyMap, LatencyMapError, read_map
 from latency_map.delays import Delays
-from latency_map.generate.survey import Flaws, generate, node_names
-from latency_map.generate.topologies import Clusters, Span, clustered, star
+from latency_map.generate import Clusters, Span, clustered, node_names, star
 from testbed.arena.experiments.sections import GeneratedMap, MapKind, NodesSection
 from testbed.cluster.topology import read_topology
 from testbed.simulator.scene import SimulatedNode
@@ -29,6 +28,9 @@ def seed_of(seed: int, purpose: str) -> int:
 
 _SITE_MS = 10.0
 """Round trip within a site of a clustered map, at most."""
+
+_DECIMALS = 3
+"""Of round trips that are drawn: whole microseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,15 +105,9 @@ def _of_topology(source: str) -> tuple[LatencyMap, Mapping[str, float], str]:
 
 def _drawn(generated: GeneratedMap, count: int, seed: int | None) -> LatencyMap:
     numbers = stream(generated.seed if seed is None else seed, "latency map")
-    for_delays, for_flaws = (np.random.default_rng(child) for child in numbers.spawn(2))
-    survey = generate(
-        for_flaws,
-        node_names(count),
-        _round_trips_ms(for_delays, generated, count),
-        Flaws(),
-        origin=f"generated: {generated.kind.value}",
-    ).survey
-    return LatencyMap(names=survey.names, rtt_ms=survey.rtt_ms)
+    rng = np.random.default_rng(numbers.spawn(1)[0])
+    rtt_ms = np.round(_round_trips_ms(rng, generated, count), _DECIMALS)
+    return LatencyMap(names=node_names(count), rtt_ms=rtt_ms)
 
 
 def _round_trips_ms(rng: np.random.Generator, generated: GeneratedMap, count: int) -> Delays:

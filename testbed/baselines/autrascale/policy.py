@@ -10,15 +10,14 @@ from statistics import median
 
 from gesscale.model.decision import Reason
 from gesscale.model.observation import OperatorReading, WorkflowObservation
-from gesscale.policies.card import ON_NODES, PolicyCard, on_nodes_as_told
 from gesscale.policies.memos import recalled
-from gesscale.policies.sizing import SizeProposal, SizingPolicy
-from gesscale.policies.together import held_up
+from gesscale.policies.registry import PolicyCard
 from gesscale.ports import Knowledge
 from testbed.baselines.autrascale import backlog, latency, throughput
 from testbed.baselines.autrascale.memo import MOST_CHECKS, MOST_RATES, AutrascaleMemo, RateModel
 from testbed.baselines.autrascale.settings import AutrascaleSettings
 from testbed.baselines.autrascale.situation import AutrascaleContext, is_other, shown, staying
+from testbed.baselines.shared.sizing import ON_NODES, SizeProposal, SizingPolicy, held_up, on_nodes_as_told
 
 _PERSISTING = 3
 """The policy must see another rate in so many steps in a row."""
@@ -41,7 +40,7 @@ class AutrascalePolicy(SizingPolicy):
     def proposals(
         self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge
     ) -> Mapping[str, SizeProposal]:
-        """Say how many replicas each operator should have; see `gesscale.policies.sizing.SizingPolicy`.
+        """Say how many replicas each operator should have; see `testbed.baselines.shared.sizing.SizingPolicy`.
 
         The memo is kept at the first operator in topological order. While an operator cannot be judged, there is no
         proposal.

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from gesscale.fields import MOST_REPLICAS, Duration
-from gesscale.options.sizing import SizingSettings
+from testbed.baselines.shared.sizing import SizingSettings
 
 
 class AutrascaleSettings(SizingSettings):

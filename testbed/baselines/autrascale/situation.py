@@ -5,15 +5,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, linear_regression, median
 
-from gesscale.analyze.latency import batch_s, in_time_s, longest_path_s, processing_latency_s, waiting_s
-from gesscale.analyze.true_rates import demand_of, required_rates, source_rates, true_rate_per_replica
 from gesscale.model.decision import Reason
 from gesscale.model.observation import OperatorReading
 from gesscale.model.workflow import Workflow
-from gesscale.plan.targets import ceiling
 from testbed.baselines.autrascale.memo import AutrascaleMemo, Phase, RateCheck
 from testbed.baselines.autrascale.search import Replicas
 from testbed.baselines.autrascale.settings import AutrascaleSettings
+from testbed.baselines.shared.signals import (
+    batch_s,
+    demand_of,
+    in_time_s,
+    longest_path_s,
+    processing_latency_s,
+    required_rates,
+    source_rates,
+    true_rate_per_replica,
+    waiting_s,
+)
+from testbed.baselines.shared.sizing import ceiling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import scipy
 
-from gesscale.analyze.signals import cpu_share
 from gesscale.model.observation import NodeReading, OperatorReading
+from testbed.baselines.shared.signals import cpu_share
 
 _LEAST_VARIANCE = 1e-3
 """Of the CPU, as shares: below it a line through the samples says nothing of 100 %."""

@@ -7,17 +7,17 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gesscale.analyze.signals import cpu_share
 from gesscale.model.decision import Reason
 from gesscale.model.observation import OperatorReading, WorkflowObservation
-from gesscale.policies.card import ON_NODES, PolicyCard, on_nodes_as_told
 from gesscale.policies.memos import recalled
-from gesscale.policies.sizing import SizeProposal, SizingPolicy
+from gesscale.policies.registry import PolicyCard
 from gesscale.ports import Knowledge
 from testbed.baselines.daedalus.memo import DaedalusMemo, begun, learned
 from testbed.baselines.daedalus.scale_out import Recovery, ScaleOutContext, choose
 from testbed.baselines.daedalus.settings import DaedalusSettings
 from testbed.baselines.daedalus.workload import History
+from testbed.baselines.shared.signals import cpu_share
+from testbed.baselines.shared.sizing import ON_NODES, SizeProposal, SizingPolicy, on_nodes_as_told
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from gesscale.fields import MOST_REPLICAS, Duration
-from gesscale.options.sizing import SizingSettings
+from testbed.baselines.shared.sizing import SizingSettings
 
 _MOST_BINS = 1000
 """Steps of the history and the forecast together that a memo of 32 KiB holds."""

@@ -12,11 +12,11 @@ from functools import reduce
 
 from gesscale.model.decision import Reason
 from gesscale.model.workflow import Operator
-from gesscale.plan.targets import ceiling, floor
 from gesscale.words import in_words
 from testbed.baselines.rules.model import Guard, Metric, Rule, ScalingAction, Trigger
 from testbed.baselines.rules.readings import MetricSample, MetricSamples
 from testbed.baselines.rules.settings import Semantics
+from testbed.baselines.shared.sizing import ceiling, floor
 
 _TOLERANCE = 0.1
 """Share of a time that may lack at its beginning, in whole seconds."""

@@ -11,7 +11,6 @@ from typing import Annotated, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from gesscale.errors import InputError
 from gesscale.fields import MOST_REPLICAS, MOST_ROWS, Duration, SettingsGroup
 
 ALL = "*"
@@ -19,10 +18,6 @@ ALL = "*"
 
 NAME_AT_MOST = 120
 """Characters of a name."""
-
-
-class PolicyError(InputError):
-    """A set of rules cannot be used as it is."""
 
 
 class Metric(StrEnum):

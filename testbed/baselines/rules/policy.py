@@ -17,10 +17,8 @@ from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.model.order import Order
 from gesscale.model.workflow import Workflow
 from gesscale.options import PolicyOptions
-from gesscale.options.sizing import SizingSettings
-from gesscale.policies.card import ON_NODES, PolicyCard
 from gesscale.policies.memos import Memo, recalled
-from gesscale.policies.sizing import SizeProposal, SizingPolicy
+from gesscale.policies.registry import PolicyCard
 from gesscale.ports import Knowledge
 from testbed.baselines.rules.evaluation import (
     Phase,
@@ -42,6 +40,7 @@ from testbed.baselines.rules.settings import (
     check_operators,
     read_rules,
 )
+from testbed.baselines.shared.sizing import ON_NODES, SizeProposal, SizingPolicy, SizingSettings
 
 _SAMPLES_AT_MOST = 512
 """Samples of an operator in its memo, of all metrics together: some 25 KiB."""
@@ -126,7 +125,7 @@ class RulesPolicy(SizingPolicy):
     def proposals(
         self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge
     ) -> Mapping[str, SizeProposal]:
-        """Evaluate the rules of every operator; see `gesscale.policies.sizing.SizingPolicy`."""
+        """Evaluate the rules of every operator; see `testbed.baselines.shared.sizing.SizingPolicy`."""
         at_s = observation.at_s
         memos = {name: self._memo(reading, at_s, knowledge) for name, reading in readings.items()}
         seen = {name: self._conditions(memos[name], reading) for name, reading in readings.items()}
@@ -229,7 +228,7 @@ def rules_policy(workflow: Workflow, options: PolicyOptions, given: RulesSetting
 
     Raises
     ------
-    PolicyError
+    InputError
         Where the file cannot be used, or a rule names an operator that the workflow does not have.
     """
     if given.file is not None:

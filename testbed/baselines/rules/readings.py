@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from gesscale.analyze.signals import cpu_share
 from gesscale.model.observation import Batch, OperatorReading
 from testbed.baselines.rules.model import Metric
+from testbed.baselines.shared.signals import cpu_share
 
 BATCH_METRICS = frozenset({Metric.QUEUE_LENGTH, Metric.LAG, Metric.LATENCY})
 """The metrics that every finished batch reports; the others are reported once a step of the loop."""

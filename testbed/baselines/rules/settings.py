@@ -6,12 +6,12 @@ from typing import Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
+from gesscale.common.errors import InputError
 from gesscale.common.text import glimpse
 from gesscale.common.yaml_text import parse_yaml, read_text
 from gesscale.fields import Duration, OptionalFilePath, SettingsGroup
 from gesscale.words import first_fault, suggestion
-from latency_map.errors import LatencyMapError
-from testbed.baselines.rules.model import ALL, PolicyError, Rule, RuleSet, distinct
+from testbed.baselines.rules.model import ALL, Rule, RuleSet, distinct
 
 DEFAULT_RULES = RuleSet.model_validate(
     {
@@ -113,41 +113,36 @@ def read_rules(path: Path) -> RuleSet:
 
     Raises
     ------
-    PolicyError
+    InputError
         With the first fault in a line: which member, what was expected and what came.
     """
     try:
         text = read_text(path, f"rules file {path}")
     except OSError as error:
         message = f"rules file {path}: {error.strerror or error}; name an existing YAML file"
-        raise PolicyError(message) from error
-    except LatencyMapError as error:
-        raise PolicyError(str(error)) from error
+        raise InputError(message) from error
     return parse_rules(text, f"rules file {path}")
 
 
 def parse_rules(text: str, origin: str = "rules") -> RuleSet:
     """Read rules from YAML; `origin` is named in messages. Raises as `read_rules`."""
-    try:
-        document = parse_yaml(text, origin)
-    except LatencyMapError as error:
-        raise PolicyError(str(error)) from error
+    document = parse_yaml(text, origin)
     if not isinstance(document, dict):
         message = f"{origin}: expected a mapping such as `rules: [...]`, got {glimpse(document)}"
-        raise PolicyError(message)
+        raise InputError(message)
     try:
         return RuleSet.model_validate(document)
     except ValidationError as error:
         message = f"{origin}: {first_fault(error)}"
-        raise PolicyError(message) from None
+        raise InputError(message) from None
 
 
 def check_operators(rules: Sequence[Rule], operators: Collection[str]) -> None:
-    """Check that there is every operator that rules name; raises PolicyError at the first that there is not."""
+    """Check that there is every operator that rules name; raises InputError at the first that there is not."""
     for rule in distinct(rules):
         if rule.operator != ALL and rule.operator not in operators:
             message = (
                 f"rule {rule.name!r}: the workflow has no operator {rule.operator!r}; "
                 f"{suggestion(rule.operator, operators)}"
             )
-            raise PolicyError(message)
+            raise InputError(message)

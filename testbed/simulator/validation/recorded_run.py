@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from gesscale.analyze.evidence import warm
 from gesscale.errors import InputError
 from gesscale.model.decision import Change
+from gesscale.model.evidence import warm
 from gesscale.model.observation import Batch
 from gesscale.model.workflow import Operator, Workflow
 from gesscale.monitor.record_files import read_recording, settings_file

@@ -79,10 +79,6 @@ TARGETS = (
     _target("links", "links.json", form=Form.JSON),
     _target("node-link", "node_link.json", form=Form.JSON),
     _target("goldpinger", "goldpinger_check_all.json", form=Form.JSON),
-    _target("alto", "alto_cost_map.json", form=Form.JSON),
-    _target("liqo", "liqo_metrics.txt", side_files=SideFiles(probed_from="here")),
-    _target("liqo-answer", "liqo_answer.json", form=Form.JSON, side_files=SideFiles(probed_from="here")),
-    _target("scheduler-plugins", "network_topology.yaml", "netperf_configmap.yaml"),
     _target("gml", "shadow.gml"),
     _target("graphml", "topology.graphml"),
     Target(

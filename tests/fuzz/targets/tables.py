@@ -5,7 +5,6 @@ from pathlib import Path
 from fuzz.target import Form, RefusedError, Target, files, from_file
 from gesscale.cli import model
 from gesscale.cli.output import Output
-from latency_map.generate.places import great_circle_km, read_places
 from latency_map.measure.peers import read_peers
 from testbed.scoring.series import read_series, score_series
 from testbed.simulator.validation.batches import read_readings
@@ -51,11 +50,5 @@ TARGETS = (
         form=Form.TEXT,
         samples=files("measured/*"),
         call=from_file("measured.csv", _measured),
-    ),
-    Target(
-        name="places",
-        form=Form.TEXT,
-        samples=files("places/*"),
-        call=from_file("places.csv", lambda path: great_circle_km(read_places(path))),
     ),
 )

@@ -10,7 +10,7 @@ from gesscale.model.decision import Change, OutcomeStatus, Plan, Reason
 from gesscale.model.observation import WorkflowObservation
 from gesscale.options import PolicyOptions
 from gesscale.plan.directives import Directive, Pause
-from gesscale.plan.first_placement import place_first
+from gesscale.plan.filters import place_first
 from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Knowledge, Node
 

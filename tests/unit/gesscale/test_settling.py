@@ -6,7 +6,8 @@ from edge import batches, known, reading
 
 from gesscale.model.decision import Analysis, Plan, Reason, Verdict
 from gesscale.model.order import Order
-from gesscale.plan.settling import restore_lost, settled
+from gesscale.plan.filters import restore_lost
+from gesscale.plan.settling import settled
 from gesscale.ports import ClusterState, Node
 
 CHANGE = Order(at_s=900.0, placement=("hub", "near"))

@@ -3,7 +3,7 @@ import pytest
 
 from latency_map import LatencyMap, Survey
 from latency_map.clusters import clusters, reading_order, symmetric_rtt_ms
-from latency_map.generate.topologies import Clusters, Span, clustered, star
+from latency_map.generate import Clusters, Span, clustered, star
 
 NAN = float("nan")
 

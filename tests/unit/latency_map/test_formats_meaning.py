@@ -161,21 +161,13 @@ def test_a_form_may_be_said():
         parse_survey(text, form=MapForm.LINKS, unit=MS, kind=RTT)
 
 
-def test_a_list_of_many_columns_takes_the_median_of_every_pair():
-    text = "from,to,jitter,avg latency ms\na,b,1,5\na,b,1,9\na,b,1,6\nb,a,1,\n"
-    imported = parse_survey(text, kind=RTT)
-    assert imported.unit is MS
-    assert imported.survey.rtt_ms[0, 1] == 6
-    assert np.isnan(imported.survey.rtt_ms[1, 0])
-
-
 @pytest.mark.parametrize(
     ("text", "side_files", "message"),
     [
         (MATRIX.format("rtt_ms"), SideFiles(names=("x", "y")),
          "no --names with a file of the form matrix; it is for bare"),
         (PING, SideFiles(servers={}), "no --servers with a file of the form ping; it is for pings"),
-        ("a,b,1\n", SideFiles(probed_from="x"), "no --source with a file of the form edges; it is for fping, liqo"),
+        ("a,b,1\n", SideFiles(probed_from="x"), "no --source with a file of the form edges; it is for fping, ping"),
         ("0 5\n5 0\n", SideFiles(names=("x",)), "a name for each of its 2 nodes, got 1"),
         ("0 5\n5 0\n", SideFiles(names=("x", "x")), "every node once, got 'x' twice"),
         ("1 2 7\n", SideFiles(names=("x",)), "nodes by number from 1 to 1"),
@@ -219,15 +211,13 @@ def test_links_may_differ_in_unit_and_count_in_milliseconds_then():
     assert "links from a node to itself, left out: 1" in imported.notes
 
 
-def test_a_ping_table_counts_the_median_of_each_pair_and_says_where_the_largest_stands():
+def test_a_ping_table_counts_the_median_of_each_pair():
     text = "source,destination,loss,rtt_us\n" + "".join(
         f"a,b,0,{rtt_us}\nb,a,0,{2 * rtt_us}\n" for rtt_us in (9, 1, 4, 16)
     )
     imported = parse_survey(text + "a,b,1,\n", kind=RTT)
     assert imported.survey.rtt_ms.tolist() == [[0, 0.0065], [0.013, 0]]  # of 1, 4, 9, 16: 6.5
     assert imported.notes[0].startswith("9 rows, at most 4 of one pair")
-    with pytest.raises(LatencyMapError, match="line 10, column 4: b to a: expected a delay of at most"):
-        parse_survey(text + "b,a,0,1e300\n" * 5, kind=RTT)
 
 
 @pytest.mark.parametrize(

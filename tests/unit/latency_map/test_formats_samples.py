@@ -9,7 +9,6 @@ import pytest
 from latency_map import (
     DelayKind,
     DelayUnit,
-    LatencyMapError,
     MapForm,
     SideFiles,
     read_side_files,
@@ -207,48 +206,3 @@ def test_the_first_version_of_our_own_form_is_read_for_good():
     np.testing.assert_array_equal(survey.spread.loss_ratio, [[0, 0.05, 1], [0, 0, 0], [1, 0, 0]])
     assert survey.spread.p95_ms[0, 1] == 13.25
     assert survey.spread.jitter_ms[0, 1] == 1.225
-
-
-def test_costs_of_alto_are_delays_by_their_metric_and_their_unit_is_asked_for():
-    imported = read("alto_cost_map.json", MS)
-    assert (imported.form, imported.kind) == (MapForm.ALTO, RTT)
-    assert imported.survey.names == ("site-a", "site-b", "site-c")
-    # site-b gives no cost to site-c; those of a site to itself, 0.4 and 0.5, are no distance
-    np.testing.assert_array_equal(imported.survey.rtt_ms, [[0, 12.5, 40], [13, 0, NAN], [41.25, 30, 0]])
-    assert imported.notes == ("costs within a PID, left out: 2",)
-    with pytest.raises(LatencyMapError, match="expected unit of its delays to be stated"):
-        read("alto_cost_map.json")
-
-
-@pytest.mark.parametrize(
-    ("name", "form", "milan_ms", "measured_at_s"),
-    [
-        ("liqo_metrics.txt", MapForm.LIQO, 31.5, None),  # 31500 us
-        ("liqo_answer.json", MapForm.LIQO_ANSWER, NAN, 1795435200.5),  # "NaN"; the time of the query
-    ],
-)
-def test_a_gateway_of_liqo_gives_one_row(name, form, milan_ms, measured_at_s):
-    imported = read(name, side_files=SideFiles(probed_from="turin"))
-    assert (imported.form, imported.unit, imported.kind) == (form, US, RTT)
-    assert imported.survey.names == ("turin", "rome", "milan")
-    np.testing.assert_array_equal(imported.survey.rtt_ms[0], [0, 8.25, milan_ms])
-    assert imported.survey.measured_at_s == measured_at_s
-    with pytest.raises(LatencyMapError, match="say it to import with --source"):
-        read(name)
-
-
-def test_a_network_topology_has_costs_without_a_unit():
-    imported = read("network_topology.yaml", MS, RTT)
-    assert imported.form is MapForm.NETWORK_TOPOLOGY
-    # z1 to z3 has no networkCost, which is left out where it is 0
-    np.testing.assert_array_equal(imported.survey.rtt_ms, [[0, 5, 0], [6, 0, NAN], [NAN, NAN, 0]])
-    with pytest.raises(LatencyMapError, match="expected unit and kind"):
-        read("network_topology.yaml")
-
-
-def test_a_config_map_of_netperf_is_read_by_its_90th_percentiles():
-    imported = read("netperf_configmap.yaml")
-    assert (imported.form, imported.unit, imported.kind) == (MapForm.NETPERF, MS, RTT)
-    assert imported.survey.names == ("edge1", "edge2", "edge-3.site.example")
-    np.testing.assert_array_equal(imported.survey.rtt_ms, [[0, 5, 14], [6, 0, NAN], [NAN, NAN, 0]])
-    assert imported.notes == ("other keys, left out: 1",)

@@ -15,9 +15,9 @@ from latency_map import (
 )
 from latency_map.arrays import read_only, reorder, row_blocks
 from latency_map.grid import Grid
+from latency_map.measure.gather import gather_samples
 from latency_map.measure.gathering import Gathering, GaugeSample
 
-NAMES = ("a", "b", "c")
 TEXTS = {
     MapForm.MATRIX: "rtt_ms,a,b,c\na,0,1,1\nb,1,0,1\nc,1,1,0\n",
     MapForm.BARE_MATRIX: "0 1 1\n1 0 1\n1 1 0\n",
@@ -32,28 +32,19 @@ TEXTS = {
     MapForm.GOLDPINGER: '{"responses": {"a": {"response": {"podResults": {"b": {"OK": true}, "c": {"OK": true}}}}}}',
     MapForm.PING: "PING b (10.0.0.2)\nPING c (10.0.0.3)\n64 bytes from 10.0.0.3: time=1 ms\n",
     MapForm.FPING: "b : 1 1\nc : 1 1\n",
-    MapForm.ALTO: '{"meta": {"cost-type": {"cost-mode": "numerical", "cost-metric": "delay-rt"}},'
-    ' "cost-map": {"a": {"b": 1, "c": 1}}}',
-    MapForm.LIQO: 'liqo_peer_latency_us{cluster_id="b"} 1\nliqo_peer_latency_us{cluster_id="c"} 1\n',
-    MapForm.LIQO_ANSWER: '{"status": "success", "data": {"resultType": "vector", "result": ['
-    '{"metric": {"cluster_id": "b"}, "value": [1, "1"]}, {"metric": {"cluster_id": "c"}, "value": [1, "1"]}]}}',
-    MapForm.NETWORK_TOPOLOGY: "kind: NetworkTopology\nspec: {weights: [{topologyList: [{originList: ["
-    "{origin: a, costList: [{destination: b}, {destination: c}]}]}]}]}",
-    MapForm.NETPERF: "kind: ConfigMap\ndata:\n  netperf.p90.latency.milliseconds.origin.a.destination.b: '1'\n"
-    "  netperf.p90.latency.milliseconds.origin.a.destination.c: '1'\n",
     MapForm.DOCUMENT: '{"apiVersion": "gesscale.dev/v1", "kind": "LatencyMap", "unit": "ms", "delay": "rtt",'
     ' "nodes": ["a", "b", "c"], "rtt_ms": [[0, 1, 1], [1, 0, 1], [1, 1, 0]]}',
 }
 
 
 def read(form, nodes):
-    one_row = form in (MapForm.PING, MapForm.FPING, MapForm.LIQO, MapForm.LIQO_ANSWER)
+    one_row = form in (MapForm.PING, MapForm.FPING)
     side_files = SideFiles(probed_from="a" if one_row else None)
     limits = MapLimits(nodes=nodes, setting="the test")
     return parse_survey(
         TEXTS[form],
         form=form,
-        unit=None if "liqo" in form else DelayUnit.MS,
+        unit=DelayUnit.MS,
         kind=DelayKind.RTT,
         side_files=side_files,
         limits=limits,
@@ -67,27 +58,6 @@ def test_every_form_may_have_as_many_nodes_as_are_allowed_and_not_one_more(form)
         LatencyMapError, match=r"expected at most 2 nodes \(limit: the test\), got .*; give fewer"
     ):
         read(form, 2)
-
-
-def test_a_document_may_have_its_keys_in_any_order_and_is_bounded_in_each():
-    head, _, matrix = TEXTS[MapForm.DOCUMENT].rpartition(', "rtt_ms": ')
-    spread = '{"unit": "ms", "p95_ms": M, "jitter_ms": M, "loss_ratio": M}'.replace("M", matrix[:-1])
-    parts = [
-        head.partition(', "nodes"')[0],
-        '"estimated": [[1], [0], []]',
-        f'"spread": {spread}',
-        f'"rtt_ms": {matrix[:-1]}',
-    ]
-    text = ", ".join([*parts, '"nodes": ["a", "b", "c"]']) + "}"
-    survey = parse_survey(text).survey
-    assert survey.names == NAMES
-    assert survey.estimated.sum() == 2
-    assert survey.spread.loss_ratio[0, 1] == 1
-    for kept in (parts[1], parts[2], parts[3]):
-        with pytest.raises(LatencyMapError, match="expected at most 2 nodes"):
-            parse_survey(f"{parts[0]}, {kept}}}", limits=MapLimits(nodes=2))
-    with pytest.raises(LatencyMapError, match="nodes: expected 3 nodes, as rtt_ms has rows, got 2"):
-        parse_survey(text.replace(', "c"]', "]"))
 
 
 @pytest.mark.parametrize("nodes", [0, 5001])
@@ -156,3 +126,39 @@ def test_a_page_that_fails_half_way_leaves_nothing():
     )
     assert gathering.take([figure]) == 1
     assert gathering.survey(None).names == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("labels", "nodes", "bound"),
+    [
+        (({"source": f"s{pair}", "target": f"t{pair}"} for pair in range(1200)), None, "1000 nodes"),
+        (
+            ({"source": "a", "target": "b", "instance": f"i{agent}"} for agent in range(5000)),
+            None,
+            "4064 agents in one answer",
+        ),
+        (
+            (
+                {"source": f"n{pair % 990}", "target": f"n{pair // 990}", "job": job}
+                for pair in range(100_000)
+                for job in "xyz"
+            ),
+            None,
+            "200000 pairs in one answer",
+        ),
+        (
+            ({"source": f"n{node}", "target": "a"} for node in range(5000)),
+            [f"n{node}" for node in range(9)],
+            "",
+        ),
+    ],
+    ids=["nodes", "agents", "claims", "nodes that the cluster does not have"],
+)
+def test_agents_cannot_enlarge_a_map(labels, nodes, bound):
+    figures = (GaugeSample(name="gesscale_latency_rtt_seconds", labels=each, value=0.001) for each in labels)
+    if bound:
+        with pytest.raises(LatencyMapError, match=bound):
+            gather_samples(figures, fill_missing=True)
+        return
+    survey = gather_samples(figures, fill_missing=True, nodes=[*nodes, "a"]).survey
+    assert set(survey.names) == {*nodes, "a"}

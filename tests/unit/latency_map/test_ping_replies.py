@@ -1,7 +1,7 @@
 import pytest
 
 from latency_map import parse_survey
-from latency_map.formats.importing import SideFiles
+from latency_map.formats.loading import SideFiles
 from latency_map.formats.ping_text import ping_replies
 
 # iputils 20221126 and busybox 1.35, one after the other

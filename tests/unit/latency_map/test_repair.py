@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from latency_map import LatencyMapError, Spread, Survey, UnknownNodeError
+from latency_map.kinds import Fill, Symmetrise
 from latency_map.quality.check import check
 from latency_map.quality.repair import Repair, RepairStep, repair
-from latency_map.quality.ways import Fill, Symmetrise
 
 NAN = math.nan
 

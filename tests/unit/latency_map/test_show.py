@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from gesscale.cli.latency_map import app
 from gesscale.errors import InputError
 from latency_map import Survey, write_survey
-from latency_map.generate.survey import node_names
+from latency_map.generate import node_names
 
 NAN = float("nan")
 # a and b on one site; c far away and seen differently from there; d never answered, b is apart from itself

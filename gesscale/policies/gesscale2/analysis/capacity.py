@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gesscale.analyze.evidence import warm
+from gesscale.model.evidence import warm
 from gesscale.model.observation import Batch
 from gesscale.model.workflow import Operator
 from gesscale.policies.gesscale2.analysis.law import BatchSample, LawEvidence

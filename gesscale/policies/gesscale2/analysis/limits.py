@@ -6,7 +6,7 @@ from gesscale.model.decision import Plan, Reason
 from gesscale.model.observation import OperatorReading
 from gesscale.model.order import Order
 from gesscale.model.workflow import Operator
-from gesscale.plan.staying import unknown_delays
+from gesscale.plan.placement import unknown_delays
 from gesscale.ports import ClusterState, Knowledge
 
 _LIMIT_KEPT_S = 3600.0

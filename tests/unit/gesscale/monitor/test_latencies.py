@@ -142,7 +142,7 @@ def test_a_file_of_too_many_nodes_is_refused_with_the_setting_that_bounds_it(fil
         .current(NOW_S)
         .standing.problem
     )
-    assert f"expected at most {len(NODES) - 1} nodes (limit: latency_map.max_nodes), got more" in problem
+    assert f"expected at most {len(NODES) - 1} nodes (limit: latency_map.max_nodes), got" in problem
     assert FileLatencies(file=file).current(NOW_S).map == delays()
 
 

@@ -14,7 +14,7 @@ from gesscale.errors import InputError, SettingsError
 from gesscale.model.decision import Analysis, Plan, Reason, Verdict
 from gesscale.model.observation import WorkflowObservation
 from gesscale.model.workflow import Operator, Workflow
-from gesscale.policies.loading import named_object
+from gesscale.policies.registry import named_object
 from gesscale.ports import ClusterState, Knowledge, Node
 from perfmodel import Estimate
 from testbed.arena.policies.policy_guard import OutOfTime, PolicyGuard, RunLost, alarm_set, ringing_after

@@ -13,7 +13,7 @@ from gesscale.errors import SettingsError
 from gesscale.model.decision import Reason, Verdict
 from gesscale.model.observation import Batch, NodeReading
 from gesscale.model.order import Order
-from gesscale.policies import card, policy_named
+from gesscale.policies import policy_named, registry
 from gesscale.settings.analyze import AnalyzeSettings
 from testbed.baselines.daedalus.capacity import Capacities, CpuRegression, ObservedRate
 from testbed.baselines.daedalus.memo import DaedalusMemo
@@ -323,7 +323,7 @@ def test_figures_that_are_no_numbers_are_no_error(figure):
 
 
 def test_without_statsmodels_the_policy_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(card, "find_spec", lambda _: None)
+    monkeypatch.setattr(registry, "find_spec", lambda _: None)
     with pytest.raises(SettingsError, match=r"needs statsmodels: pip install '\.\[daedalus\]'"):
         policy()
 

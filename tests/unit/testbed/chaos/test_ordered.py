@@ -5,7 +5,7 @@ from dataclasses import replace
 from gesscale.model.decision import MapStatus, Reason
 from gesscale.model.observation import MissingReading, OperatorReading, WorkflowObservation
 from gesscale.model.order import Order
-from gesscale.plan.settling import restore_lost
+from gesscale.plan.filters import restore_lost
 from gesscale.ports import ClusterState, Knowledge, Latencies, Node
 from testbed.chaos.controller import OrderedPlacement
 

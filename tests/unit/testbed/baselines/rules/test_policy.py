@@ -8,6 +8,7 @@ import pytest
 from edge import known, observe, operator, reading, workflow
 from pydantic import ValidationError
 
+from gesscale.common.errors import InputError
 from gesscale.model.decision import Analysis, Reason, Verdict
 from gesscale.model.observation import Batch, OperatorReading
 from gesscale.model.order import Order
@@ -15,7 +16,7 @@ from gesscale.model.workflow import Workflow
 from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Knowledge, Node
 from gesscale.settings.analyze import AnalyzeSettings
-from testbed.baselines.rules.model import Metric, PolicyError, ScalingAction
+from testbed.baselines.rules.model import Metric, ScalingAction
 from testbed.baselines.rules.policy import RulesMemo, RulesPolicy
 from testbed.baselines.rules.settings import RulesSettings
 
@@ -318,7 +319,7 @@ def test_the_limits_of_the_operator_hold_in_any_case():
 
 def test_an_operator_that_is_not_there_is_named():
     with pytest.raises(
-        PolicyError, match="rule 'backlog': the workflow has no operator 'op'; known here: a, b"
+        InputError, match="rule 'backlog': the workflow has no operator 'op'; known here: a, b"
     ):
         policy(OUT, flow=FORK)
 
@@ -332,7 +333,7 @@ def test_rules_come_from_a_file_or_from_the_settings(tmp_path: Path):
     assert [rule.name for rule in made.rules] == ["x"]
     with pytest.raises(ValidationError, match="expected rules or a file of rules, got both: 1 rules and"):
         rules_settings(OUT, file=file)
-    with pytest.raises(PolicyError, match="No such file"):
+    with pytest.raises(InputError, match="No such file"):
         policy_named("rules", workflow(), AnalyzeSettings(rules=RulesSettings(file=tmp_path / "none.yaml")))
 
 

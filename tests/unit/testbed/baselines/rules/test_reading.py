@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.baselines.rules.model import PolicyError, RuleSet
+from gesscale.common.errors import InputError
+from testbed.baselines.rules.model import RuleSet
 from testbed.baselines.rules.settings import parse_rules, read_rules
 
 SOUND = """
@@ -41,16 +42,16 @@ def test_a_file_is_read(tmp_path: Path):
     ],
 )
 def test_a_fault_comes_in_one_line_with_the_place(text, words):
-    with pytest.raises(PolicyError, match=words) as caught:
+    with pytest.raises(InputError, match=words) as caught:
         parse_rules(text)
     assert "\n" not in str(caught.value)
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path):
-    with pytest.raises(PolicyError, match=r"none.yaml"):
+    with pytest.raises(InputError, match=r"none.yaml"):
         read_rules(tmp_path / "none.yaml")
     (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe\xfa")
-    with pytest.raises(PolicyError, match="UTF-8"):
+    with pytest.raises(InputError, match="UTF-8"):
         read_rules(tmp_path / "bytes.yaml")
 
 

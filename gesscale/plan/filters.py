@@ -1,0 +1,183 @@
+"""What the loop does with the plans of every policy: replicas that were lost, doubtful figures, first placements."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from gesscale.model.decision import Analysis, Plan, Reason
+from gesscale.plan.directives import Directive
+from gesscale.plan.placement import additions, nd_max_ms, usable
+from gesscale.ports import ClusterState, Knowledge
+from latency_map import LatencyMap, NoChoiceError, least_nd_max_subset
+
+
+def restore_lost(
+    plans: Mapping[str, Plan],
+    analyses: Mapping[str, Analysis],
+    cluster: ClusterState,
+    knowledge: Knowledge,
+) -> Mapping[str, Plan]:
+    """Bring back replicas that died since they were ordered; this takes precedence over what a policy concludes.
+
+    A plan of reason Overridden stands as it is: somebody ordered it after that, so what it does not name stays away.
+
+    Parameters
+    ----------
+    plans
+        What the policy wants, by operator.
+    analyses
+        The newest reading tells where the replicas were of an operator without an order.
+    cluster
+        The live replicas and the usable nodes.
+    knowledge
+        Holds the orders and the latency map.
+
+    Returns
+    -------
+    mapping of str to Plan
+        The same, with a plan of reason ReplicaLost where a usable node has lost its replica. Where no replica is left
+        and none of their nodes can be used, as many are placed on the usable nodes nearest to these.
+    """
+    return {
+        name: _restored(plan, analyses[name], cluster.seen_by(name), knowledge)
+        for name, plan in plans.items()
+    }
+
+
+def _restored(plan: Plan, analysis: Analysis, cluster: ClusterState, knowledge: Knowledge) -> Plan:
+    name = plan.operator
+    if cluster.problem or name not in cluster.placements or name in cluster.unplaced:
+        return plan
+    if plan.reason is Reason.OVERRIDDEN and plan.change is not None:
+        return plan
+    live = set(cluster.placements[name])
+    there = live | set(cluster.coming.get(name, ()))
+    ordered = None if name in knowledge.order_unknown else knowledge.latest(name)
+    were: tuple[str, ...] = ()
+    if ordered is not None:
+        were = ordered.placement
+    elif not there and analysis.reading is not None:
+        were = analysis.reading.placement
+    if there and there.issuperset(were):
+        return plan
+    free = usable(cluster, sorted(live)).nodes
+    back = [node for node in were if node not in there and node in free]
+    detail = f"the replica on {', '.join(back)} is gone; it is started again"
+    if not there and not back:
+        back = _nearest(were, free, cluster, knowledge)
+        detail = f"no replica is left, and {', '.join(were)} cannot take one; it goes to the nearest nodes"
+    if not back:
+        return plan
+    return Plan(
+        operator=name,
+        reason=Reason.REPLICA_LOST,
+        detail=detail,
+        before=tuple(sorted(live)),
+        placement=tuple(sorted({*live, *back})),
+        rejections=plan.rejections,
+    )
+
+
+def _nearest(
+    were: Sequence[str], free: Sequence[str], cluster: ClusterState, knowledge: Knowledge
+) -> list[str]:
+    """Return as many free nodes as there were others, the nearest to these first; any where delays are not known."""
+    near = additions(knowledge.latencies.map, cluster, were, were[0]).nodes if were else ()
+    return [*near, *(node for node in free if node not in near)][: len(were)]
+
+
+def keep_on_doubt(plans: Mapping[str, Plan], analyses: Mapping[str, Analysis]) -> Mapping[str, Plan]:
+    """Let no replica be removed by figures whose newest could not be believed; adding is allowed.
+
+    Parameters
+    ----------
+    plans, analyses
+        By operator.
+
+    Returns
+    -------
+    mapping of str to Plan
+        The same, with reason MetricsStale and no change where one would remove a replica on doubt.
+    """
+    return {name: _kept_on_doubt(plan, analyses[name]) for name, plan in plans.items()}
+
+
+def _kept_on_doubt(plan: Plan, analysis: Analysis) -> Plan:
+    doubt = analysis.reading.doubt if analysis.reading is not None else ""
+    if not doubt or plan.change is None or not plan.change.remove:
+        return plan
+    return replace(
+        plan,
+        reason=Reason.METRICS_STALE,
+        detail=f"{plan.detail}; but nothing is removed: {doubt}",
+        placement=plan.before,
+        mst=None,
+        nd_max_ms=None,
+    )
+
+
+def place_first(
+    plans: Mapping[str, Plan],
+    directives: Mapping[str, Directive],
+    cluster: ClusterState,
+    knowledge: Knowledge,
+) -> Mapping[str, Plan]:
+    """Choose the first nodes of operators that have none.
+
+    Parameters
+    ----------
+    plans
+        What is wanted, by operator.
+    directives
+        By operator, with its limits and the node of its driver.
+    cluster
+        ``unplaced`` names the operators.
+    knowledge
+        With the latency map.
+
+    Returns
+    -------
+    mapping of str to Plan
+        The same, with a plan of reason FirstPlacement for each such operator: ``min_replicas`` nodes of least NDmax
+        with the driver's node (paper IV-E chooses the next one; the first ones are chosen as well).
+    """
+    return {
+        name: _first(plan, directives[name], cluster.seen_by(name), knowledge.latencies.map)
+        if name in cluster.unplaced and name in directives
+        else plan
+        for name, plan in plans.items()
+    }
+
+
+def _first(plan: Plan, directive: Directive, cluster: ClusterState, delays: LatencyMap | None) -> Plan:
+    operator = directive.operator
+    free = usable(cluster, ())
+    chosen = _least_apart(delays, free.nodes, operator.driver_node, operator.min_replicas)
+    if not chosen:
+        return plan
+    apart = nd_max_ms(delays, chosen, operator.driver_node)
+    return Plan(
+        operator=plan.operator,
+        reason=Reason.FIRST_PLACEMENT,
+        detail=f"of least NDmax with {operator.driver_node}, the driver's node",
+        before=(),
+        placement=chosen,
+        nd_max_ms=apart,
+        rejections=free.rejections,
+    )
+
+
+def _least_apart(
+    delays: LatencyMap | None, nodes: tuple[str, ...], driver_node: str, replicas: int
+) -> tuple[str, ...]:
+    """Return so many nodes of least NDmax with the driver's node; none where the map does not know."""
+    if delays is None or driver_node not in delays:
+        return ()
+    known = [node for node in nodes if node in delays]
+    driver_serves = driver_node in known
+    try:
+        choice = least_nd_max_subset(
+            delays, replicas + (not driver_serves), keep={driver_node}, candidates=known
+        )
+    except NoChoiceError:
+        return ()
+    return tuple(sorted(node for node in choice.nodes if driver_serves or node != driver_node))

@@ -1,0 +1,125 @@
+"""Made-up delays: a star and clusters, for simulated nodes.
+
+Every function is pure: its randomness is the ``numpy.random.Generator`` that it is given.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from latency_map.delays import Delays
+from latency_map.errors import LatencyMapError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """From how much to how much, in milliseconds; drawn evenly."""
+
+    low_ms: float
+    high_ms: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.low_ms <= self.high_ms < math.inf:
+            message = (
+                "range of delays: expected two numbers of ms, at least 0, the lesser first,"
+                f" got {self.low_ms:g} and {self.high_ms:g}"
+            )
+            raise LatencyMapError(message)
+
+    def draw(self, rng: np.random.Generator, shape: int | tuple[int, int]) -> Delays:
+        """Draw that many delays."""
+        return rng.uniform(self.low_ms, self.high_ms, shape)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clusters:
+    """What a clustered map is made of.
+
+    Attributes
+    ----------
+    count
+        How many clusters, as equal in size as can be, in the order of the nodes.
+    within, between
+        Round trips inside each cluster, and from each cluster to each other one.
+    noise
+        Standard deviation of the logarithm of the factor that every pair differs by.
+    """
+
+    count: int
+    within: Span
+    between: Span
+    noise: float = 0.1
+
+
+def node_names(nodes: int) -> tuple[str, ...]:
+    """Return names for so many nodes: ``node-01`` and on, with as many digits as the last one needs."""
+    digits = max(2, len(str(nodes)))
+    return tuple(f"node-{number:0{digits}d}" for number in range(1, nodes + 1))
+
+
+def star(rng: np.random.Generator, nodes: int, access: Span) -> Delays:
+    """Generate a star: every node hangs on a hub, which is no node itself.
+
+    Parameters
+    ----------
+    rng
+        Randomness.
+    nodes
+        How many.
+    access
+        Round trips to the hub.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape ``(n, n)``, round trips in ms: the sum of both access delays. No triangle is broken.
+    """
+    access_ms = access.draw(rng, nodes)
+    return _between_nodes(access_ms[:, None] + access_ms)
+
+
+def clustered(rng: np.random.Generator, nodes: int, parameters: Clusters) -> Delays:
+    """Generate clusters.
+
+    Parameters
+    ----------
+    rng
+        Randomness.
+    nodes
+        How many.
+    parameters
+        The clusters. Delays between them are drawn independently, so they break triangles as they come.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape ``(n, n)``, round trips in ms: the cluster pair's delay times log-normal noise of median 1.
+
+    Raises
+    ------
+    LatencyMapError
+        There are more clusters than nodes, or none, or the noise is negative.
+    """
+    count, noise = parameters.count, parameters.noise
+    if not 1 <= count <= nodes:
+        message = f"clusters: expected 1 to {nodes} of them for {nodes} nodes, got {count}"
+        raise LatencyMapError(message)
+    if not 0 <= noise < math.inf:
+        message = f"noise of the delays: expected at least 0, got {noise:g}"
+        raise LatencyMapError(message)
+    base_ms = _symmetric(parameters.between.draw(rng, (count, count)))
+    np.fill_diagonal(base_ms, parameters.within.draw(rng, count))
+    cluster = np.arange(nodes) * count // nodes
+    factors = np.exp(noise * _symmetric(rng.standard_normal((nodes, nodes))))
+    return _between_nodes(base_ms[np.ix_(cluster, cluster)] * factors)
+
+
+def _symmetric(matrix: Delays) -> Delays:
+    upper = np.triu(matrix, 1)
+    return upper + upper.T
+
+
+def _between_nodes(rtt_ms: Delays) -> Delays:
+    np.fill_diagonal(rtt_ms, 0.0)
+    return rtt_ms

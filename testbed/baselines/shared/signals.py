@@ -1,0 +1,390 @@
+"""Signals of single operators and of a workflow, as the papers of the baselines define them."""
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import pairwise
+from statistics import StatisticsError, fmean, linear_regression
+
+from gesscale.analyze.capacity import has_backlog
+from gesscale.model.observation import Batch, OperatorReading
+from gesscale.model.workflow import Workflow
+
+
+def lag_slope_rows_per_s(reading: OperatorReading, window_s: float) -> float | None:
+    """Return how fast the backlog grows: the slope of the least squares line through it.
+
+    Parameters
+    ----------
+    reading
+        The operator, with its recent batches.
+    window_s
+        Time over which the slope is taken, up to the end of the newest batch, seconds. Where fewer than two batches
+        ended in it, the last two count.
+
+    Returns
+    -------
+    float or None
+        Rows/s, below 0 where the backlog shrinks, 0 where the operator idles. None where the backlog is unknown, and
+        until two batches have run on the present nodes: batches before a change say nothing about the present.
+
+    Notes
+    -----
+    The derivative of the lag in Kanis (2023), sections 4.5 and 6.7.
+    """
+    points = _backlogs(reading, window_s)
+    if not points:
+        return None if points is None else 0.0
+    with suppress(StatisticsError):  # nonsense: all began at the same instant
+        return linear_regression(*zip(*points, strict=True)).slope
+    return None
+
+
+def lag_increase_rows_per_s(reading: OperatorReading, window_s: float) -> float | None:
+    """Return how fast the backlog grows if it is read as a counter, which starts again from 0 where it falls.
+
+    Parameters
+    ----------
+    reading, window_s
+        As `lag_slope_rows_per_s` has them.
+
+    Returns
+    -------
+    float or None
+        Rows/s, never below 0; 0 and None as there.
+
+    Notes
+    -----
+    Prometheus' ``rate()``, which is meant for counters, on a gauge: a backlog of a million rows that shrinks by one
+    counts as a million new ones.
+    """
+    points = _backlogs(reading, window_s)
+    if not points:
+        return None if points is None else 0.0
+    came = sum(now - before if now >= before else now for (_, before), (_, now) in pairwise(points))
+    seconds = points[-1][0] - points[0][0]
+    return came / seconds if seconds > 0 else None
+
+
+def cpu_share(reading: OperatorReading) -> tuple[float, str]:
+    """Return an operator's CPU utilisation, or the share of time in batches where that is not measured.
+
+    Returns
+    -------
+    tuple of float and str
+        The share, 0..1, and which of the two it is, for people. It is NaN where both are unknown.
+    """
+    if reading.cpu_share is not None and math.isfinite(reading.cpu_share):
+        return reading.cpu_share, "CPU"
+    return reading.busy_share, "share of time in batches"
+
+
+def is_source(operator: str, workflow: Workflow) -> bool:
+    """Say whether an operator reads a source of the workflow, not another operator."""
+    return not workflow.upstream(operator)
+
+
+def input_fill(reading: OperatorReading) -> float | None:
+    """Return how full an operator's input is.
+
+    Parameters
+    ----------
+    reading
+        The operator.
+
+    Returns
+    -------
+    float or None
+        The rows that still wait after the newest batch, as a share of what one batch takes at most, 0..1. Where batches
+        have no cap: the share of batches in which it was saturated, because rows wait then. None where the backlog is
+        unknown.
+
+    Notes
+    -----
+    It stands for the use of Flink's input buffers, which are empty as long as an operator keeps up. The rows *of* a
+    micro-batch do not wait: a query that keeps up takes all rows of its trigger interval.
+    """
+    newest = reading.batches[-1] if reading.batches else None
+    if newest is None or newest.backlog_rows is None:
+        return None
+    fill = newest.backlog_rows / newest.cap_rows if newest.cap_rows else reading.saturated_share
+    return min(1.0, fill) if math.isfinite(fill) else None
+
+
+def _backlogs(reading: OperatorReading, window_s: float) -> Sequence[tuple[float, float]] | None:
+    """Return the instants and backlogs of a window, two or more; none where the operator idles, None where unknown.
+
+    A backlog belongs to the instant at which its batch began, because Spark then asks what is offered.
+    """
+    if reading.throughput_rows_per_s == 0 and reading.input_rows_per_s == 0:
+        return ()
+    run = _latest_run(reading.batches)
+    known = [
+        (batch.ended_at_s, (batch.ended_at_s - batch.seconds, backlog))
+        for batch in run
+        if (backlog := batch.backlog_rows) is not None and math.isfinite(backlog)
+    ]
+    if len(known) < 2:
+        return None
+    since_s = run[-1].ended_at_s - window_s
+    inside = [point for ended_at_s, point in known if ended_at_s > since_s]
+    return inside if len(inside) > 1 else [point for _, point in known[-2:]]
+
+
+def _latest_run(batches: Sequence[Batch]) -> Sequence[Batch]:
+    """Return the newest batches that follow one another without a gap on the same nodes, oldest first."""
+    first = max(0, len(batches) - 1)
+    while first and _follows(batches[first - 1], batches[first]):
+        first -= 1
+    return batches[first:]
+
+
+def _follows(before: Batch, batch: Batch) -> bool:
+    return batch.batch_id == before.batch_id + 1 and set(batch.nodes) == set(before.nodes)
+
+
+def batch_s(reading: OperatorReading) -> float:
+    """Return how long an operator takes for the rows that one trigger interval brings.
+
+    Parameters
+    ----------
+    reading
+        Its warm batches count, else the newest one.
+
+    Returns
+    -------
+    float
+        Seconds; 0 where it idles. While a backlog drains, batches hold more rows than an interval brings. Then only the
+        share of their time counts that the rows of one interval take: `waiting_s` counts the wait in the backlog.
+
+    Notes
+    -----
+    On the simulated Flink a batch is a tick and takes its busy part.
+    """
+    batches = reading.warm_batches or reading.batches[-1:]
+    rows = fmean(batch.rows for batch in batches) if batches else 0.0
+    if reading.throughput_rows_per_s <= 0 or rows <= 0:
+        return 0.0
+    seconds = fmean(batch.seconds for batch in batches)
+    if reading.input_rows_per_s is None or reading.trigger_s is None:
+        return seconds
+    return seconds * min(1.0, reading.input_rows_per_s * reading.trigger_s / rows)
+
+
+def passage_s(batch_s: float, trigger_s: float | None) -> float:
+    """Return how long a row takes through an operator that keeps up, in the mean.
+
+    Parameters
+    ----------
+    batch_s
+        How long a batch takes.
+    trigger_s
+        The trigger interval; None where a batch follows the other.
+
+    Returns
+    -------
+    float
+        Seconds: its batch, and half of the time between two batches, the mean time until a batch takes the row.
+    """
+    return batch_s + max(trigger_s or 0.0, batch_s) / 2
+
+
+def waiting_s(reading: OperatorReading) -> float | None:
+    """Return the wait of rows beyond the next batch, seconds, by Little's law (Eq. 10); None where it is unknown."""
+    if reading.backlog_rows is None or not math.isfinite(reading.backlog_rows):
+        return None
+    rate = reading.input_rows_per_s or reading.throughput_rows_per_s
+    return max(0.0, reading.backlog_rows) / rate if rate > 0 else 0.0
+
+
+def longest_path_s(workflow: Workflow, seconds: Mapping[str, float]) -> float:
+    """Return the greatest sum of times along a path through a workflow.
+
+    Parameters
+    ----------
+    workflow
+        Operators and streams.
+    seconds
+        Of each operator.
+    """
+    until_s: dict[str, float] = {}
+    for name in workflow.topological_order:
+        before_s = max((until_s[other] for other in workflow.upstream(name)), default=0.0)
+        until_s[name] = before_s + seconds[name]
+    return max(until_s.values())
+
+
+def processing_latency_s(
+    workflow: Workflow, readings: Mapping[str, OperatorReading], batches_s: Mapping[str, float]
+) -> float:
+    """Return what a row takes through a workflow without its wait in a backlog: l_p of AuTraScale+.
+
+    Parameters
+    ----------
+    workflow
+        Operators and streams.
+    readings
+        Of every operator, with the trigger intervals.
+    batches_s
+        How long the batches of each take, such as `batch_s` says.
+
+    Returns
+    -------
+    float
+        Seconds: the sum along the longest path.
+    """
+    return longest_path_s(
+        workflow,
+        {name: passage_s(seconds, readings[name].trigger_s) for name, seconds in batches_s.items()},
+    )
+
+
+def in_time_s(workflow: Workflow, readings: Mapping[str, OperatorReading]) -> float:
+    """Return the processing latency where batches just fill their trigger intervals.
+
+    Returns
+    -------
+    Seconds; infinite where an operator has no trigger interval, because no batch is too long then.
+        Seconds; infinite where an operator has no trigger interval: nothing is too long then.
+    """
+    triggers_s = {name: reading.trigger_s or math.inf for name, reading in readings.items()}
+    return longest_path_s(
+        workflow, {name: passage_s(seconds, seconds) for name, seconds in triggers_s.items()}
+    )
+
+
+def true_rate_per_replica(reading: OperatorReading) -> float | None:
+    """Return how many rows one replica would process if it were never idle.
+
+    Parameters
+    ----------
+    reading
+        The operator; its throughput counts for the time that it spent inside batches.
+
+    Returns
+    -------
+    float or None
+        Rows/s; None where it processed nothing, so that nothing is known.
+
+    Notes
+    -----
+    Useful time is the time inside batches. On Spark it includes the fixed cost of a batch. So the rate of an operator
+    with little to do is below what it could be, and its size is too large. The error shrinks as replicas go.
+    """
+    useful = reading.throughput_rows_per_s, reading.busy_share, float(reading.replicas)
+    if not all(math.isfinite(figure) and figure > 0 for figure in useful):
+        return None
+    rate = reading.throughput_rows_per_s / reading.busy_share / reading.replicas
+    return rate if 0 < rate < math.inf else None
+
+
+def selectivity(operator: str, workflow: Workflow, readings: Mapping[str, OperatorReading]) -> float:
+    """Return the rows that an operator hands on for each that it takes in.
+
+    Parameters
+    ----------
+    operator
+        Its name.
+    workflow
+        Says who reads its output; each consumer reads all of it.
+    readings
+        Of the operators that were seen.
+
+    Returns
+    -------
+    float
+        From the rows that it reports as handed on. Else from what its consumers were offered for each row of all
+        operators that feed them, their mean; 1 where neither is known.
+    """
+    reading = readings.get(operator)
+    if reading is None or reading.throughput_rows_per_s <= 0:
+        return 1.0
+    reported = reading.output_rows_per_s
+    if reported is not None and math.isfinite(reported):
+        return max(0.0, reported) / reading.throughput_rows_per_s
+    seen = [
+        share
+        for consumer in workflow.downstream(operator)
+        if (share := _offered_per_row(consumer, workflow, readings)) is not None
+    ]
+    return sum(seen) / len(seen) if seen else 1.0
+
+
+def source_rates(workflow: Workflow, readings: Mapping[str, OperatorReading]) -> Mapping[str, float]:
+    """Return the rows/s that each source offers, upstream operators first; a source that does not report is missing."""
+    return {
+        name: rate
+        for name in workflow.topological_order
+        if not workflow.upstream(name)
+        and name in readings
+        and (rate := readings[name].input_rows_per_s) is not None
+        and math.isfinite(rate)
+        and rate >= 0
+    }
+
+
+def required_rates(
+    workflow: Workflow, readings: Mapping[str, OperatorReading], source_rates: Mapping[str, float]
+) -> Mapping[str, float]:
+    """Return the rate at which each operator must process to keep up with the sources.
+
+    Parameters
+    ----------
+    workflow
+        Operators and streams.
+    readings
+        Of the operators that were seen, with their selectivities.
+    source_rates
+        Rows/s by operator, for those that read a source of the workflow.
+
+    Returns
+    -------
+    Mapping of str to float
+        Rows/s, upstream operators first; without those for which a source's rate is missing or not a number.
+    """
+    rates: dict[str, float] = {}
+    for name in workflow.topological_order:
+        feeding = workflow.upstream(name)
+        if not feeding:
+            rate = source_rates.get(name, math.nan)
+        else:
+            rate = sum(
+                rates.get(other, math.nan) * selectivity(other, workflow, readings) for other in feeding
+            )
+        if math.isfinite(rate) and rate >= 0:
+            rates[name] = rate
+    return rates
+
+
+def demand_of(reading: OperatorReading, pushed_down: float) -> float:
+    """Return the rate that is to come to an operator, rows/s.
+
+    Parameters
+    ----------
+    reading
+        The operator.
+    pushed_down
+        What the sources ask of it (`required_rates`).
+
+    Returns
+    -------
+    float
+        That; where rows pile up before it, no less than what is offered to it, because it reads a topic of its own.
+    """
+    offered = reading.input_rows_per_s
+    if offered is not None and math.isfinite(offered) and has_backlog(reading):
+        return max(pushed_down, offered)
+    return pushed_down
+
+
+def _offered_per_row(
+    consumer: str, workflow: Workflow, readings: Mapping[str, OperatorReading]
+) -> float | None:
+    reading = readings.get(consumer)
+    feeding = [readings.get(name) for name in workflow.upstream(consumer)]
+    if reading is None or reading.input_rows_per_s is None or not math.isfinite(reading.input_rows_per_s):
+        return None
+    if not all(feeding):
+        return None
+    taken_in = sum(item.throughput_rows_per_s for item in feeding if item is not None)
+    return max(0.0, reading.input_rows_per_s) / taken_in if taken_in > 0 else None

@@ -1,0 +1,35 @@
+"""Plans that change nothing: their figures are those of the replicas that run."""
+
+import pytest
+from edge import reading
+
+from gesscale.model.decision import Analysis, Reason, Verdict
+from gesscale.plan.placement import stay
+from gesscale.ports import ClusterState
+from perfmodel import Estimate
+
+MST = Estimate(low=90.0, mid=100.0, high=110.0)
+
+
+def stays(seen, live):
+    """Return the plan to stay, where the newest batch ran on some nodes and the replicas are on others."""
+    analysis = Analysis(
+        operator="op",
+        verdict=Verdict.SAME,
+        reason=Reason.RECONFIGURING,
+        reading=None if seen is None else reading(seen),
+        mst=MST,
+        nd_max_ms=40.0,
+    )
+    return stay(analysis, ClusterState(placements={"op": live}))
+
+
+@pytest.mark.parametrize("seen", [("hub", "near"), None])
+def test_a_plan_to_stay_has_the_figures_of_the_replicas_that_run(seen):
+    plan = stays(seen, ("near", "hub"))
+    assert (plan.placement, plan.mst, plan.nd_max_ms) == (("hub", "near"), MST, 40.0)
+
+
+def test_it_has_none_while_the_newest_batch_ran_on_other_replicas():
+    plan = stays(("hub",), ("hub", "near"))
+    assert (plan.placement, plan.mst, plan.nd_max_ms) == (("hub", "near"), None, None)

@@ -1,0 +1,175 @@
+"""Quantities of the literature, from the readings of an operator."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from edge import operator, reading, workflow
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gesscale.model.observation import Batch
+from testbed.baselines.shared.signals import (
+    cpu_share,
+    input_fill,
+    is_source,
+    lag_increase_rows_per_s,
+    lag_slope_rows_per_s,
+)
+
+NAN = math.nan
+
+
+def batch(index, backlog, *, step_s=10.0, nodes=("hub",), number=None, **changes):
+    made = Batch(
+        batch_id=index if number is None else number,
+        ended_at_s=1000.0 + step_s * index,
+        rows=500,
+        seconds=5.0,
+        nodes=nodes,
+        trigger_s=10.0,
+        backlog_rows=backlog,
+    )
+    return replace(made, **changes)
+
+
+def seen(*batches, **changes):
+    return reading(batches=batches, **changes)
+
+
+def growing(*backlogs, **changes):
+    return seen(*(batch(index, backlog, **changes) for index, backlog in enumerate(backlogs)))
+
+
+# Growth of the lag
+
+
+@pytest.mark.parametrize(
+    ("backlogs", "slope"),
+    [
+        ((0, 100, 200, 300), 10.0),
+        ((300, 200, 100, 0), -10.0),  # a counter's rate would call that growth
+        ((50, 50, 50), 0.0),
+        # Least squares of 0, 0, 300 at 0, 10, 20 s: (-10 * -100 + 10 * 200) / 200.
+        ((0, 0, 300), 15.0),
+    ],
+)
+def test_the_growth_of_the_lag_is_signed(backlogs, slope):
+    assert lag_slope_rows_per_s(growing(*backlogs), 60.0) == pytest.approx(slope)
+
+
+@pytest.mark.parametrize(
+    ("backlogs", "rate"),
+    [
+        ((0, 100, 200, 300), 10.0),
+        ((300, 200, 100, 0), 10.0),  # 200, 100 and 0 after three restarts from 0, in 30 s
+        ((900, 900), 0.0),
+        ((0, 400, 300), 35.0),  # 400, then 300 again, in 20 s
+    ],
+)
+def test_taken_for_a_counter_a_lag_that_falls_grows(backlogs, rate):
+    assert lag_increase_rows_per_s(growing(*backlogs), 60.0) == pytest.approx(rate)
+    assert lag_increase_rows_per_s(growing(backlogs[0]), 60.0) is None
+
+
+def test_only_the_window_counts_up_to_the_newest_batch():
+    # The last three batches ended within the last 25 s.
+    assert lag_slope_rows_per_s(growing(900, 800, 0, 100, 200), 25.0) == pytest.approx(10.0)
+
+
+def test_where_batches_are_longer_than_the_window_the_last_two_count():
+    assert lag_slope_rows_per_s(growing(9000, 0, 800, step_s=80.0), 60.0) == pytest.approx(10.0)
+
+
+def test_a_backlog_belongs_to_the_beginning_of_its_batch():
+    # Begun at 995 and 1000 s, though they ended at 1000 and 1010 s.
+    readings = seen(batch(0, 0), batch(1, 100, seconds=10.0))
+    assert lag_slope_rows_per_s(readings, 60.0) == pytest.approx(20.0)
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        (),
+        (batch(0, 100),),
+        (batch(0, None), batch(1, 100)),
+        (batch(0, NAN), batch(1, 100)),
+        (batch(0, 100), batch(1, 200, nodes=("hub", "near"))),  # a replica joined
+        (batch(0, 100), batch(1, 200, number=2)),  # a restart, or a batch that was not seen
+        (batch(0, 100), batch(1, 200, number=0)),  # the query began again
+        (batch(0, 100), batch(1, 200, seconds=15.0)),  # nonsense: both began at 995 s
+    ],
+)
+def test_too_little_is_known_of_the_lag(batches):
+    assert lag_slope_rows_per_s(seen(*batches), 60.0) is None
+
+
+def test_after_a_change_only_what_followed_it_counts():
+    before = [batch(index, 1000 * index) for index in range(3)]
+    after = [batch(index, 2000 - 50 * (index - 3), nodes=("far", "hub")) for index in range(3, 6)]
+    assert lag_slope_rows_per_s(seen(*before, *after), 60.0) == pytest.approx(-5.0)
+
+
+def test_a_batch_without_a_figure_is_passed_over():
+    assert lag_slope_rows_per_s(growing(0, None, 200, NAN, 400), 60.0) == pytest.approx(10.0)
+
+
+def test_the_lag_of_an_operator_that_idles_does_not_grow():
+    assert lag_slope_rows_per_s(seen(batch(0, 0), throughput=0.0, offered=0.0), 60.0) == 0.0
+
+
+@given(
+    slope=st.floats(-1e4, 1e4),
+    start=st.floats(0, 1e9),
+    count=st.integers(2, 40),
+    epoch_s=st.sampled_from([0.0, 1.8e9]),
+)
+def test_a_straight_line_is_found_again(slope, start, count, epoch_s):
+    batches = [
+        replace(batch(index, start + slope * 10.0 * index), ended_at_s=epoch_s + 10.0 * index + 5)
+        for index in range(count)
+    ]
+    found = lag_slope_rows_per_s(seen(*batches), 1e6)
+    assert found == pytest.approx(slope, rel=1e-6, abs=1e-6 * max(1.0, start))
+
+
+# Shares
+
+
+@pytest.mark.parametrize(
+    ("cpu", "busy", "expected"),
+    [
+        (0.3, 0.8, (0.3, "CPU")),
+        (0.0, 0.8, (0.0, "CPU")),
+        (None, 0.8, (0.8, "share of time in batches")),
+        (NAN, 0.8, (0.8, "share of time in batches")),
+    ],
+)
+def test_time_in_batches_stands_for_an_unmeasured_cpu(cpu, busy, expected):
+    assert cpu_share(reading(cpu_share=cpu, busy_share=busy)) == expected
+
+
+def test_a_source_has_nobody_before_it():
+    flow = workflow(operator("a"), operator("b", upstream=("a",)), operator("c", upstream=("a", "b")))
+    assert [is_source(name, flow) for name in ("a", "b", "c")] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("newest", "saturated", "fill"),
+    [
+        (batch(0, 0, cap_rows=500), 1.0, 0.0),  # the batch was full, and nothing is left
+        (batch(0, 125, cap_rows=500), 0.0, 0.25),
+        (batch(0, 4000, cap_rows=500), 0.0, 1.0),
+        (batch(0, 4000), 0.4, 0.4),
+        (batch(0, None, cap_rows=500), 0.4, None),
+        (batch(0, None), 0.4, None),
+        (batch(0, NAN, cap_rows=500), 0.4, None),
+        (batch(0, 4000), NAN, None),
+    ],
+)
+def test_an_input_is_as_full_as_rows_wait_against_a_batch(newest, saturated, fill):
+    assert input_fill(seen(newest, saturated_share=saturated)) == fill
+
+
+def test_without_a_batch_nothing_tells_how_full_an_input_is():
+    assert input_fill(seen(saturated_share=0.0)) is None

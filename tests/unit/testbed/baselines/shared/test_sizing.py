@@ -1,0 +1,232 @@
+"""What policies share that say a number of replicas: pauses, limits, and nodes for any number."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pytest
+from edge import NODES, known, observe, operator, reading, workflow
+
+from gesscale.model.decision import Change, Reason, Verdict
+from gesscale.model.observation import MissingReading
+from gesscale.model.order import Order
+from gesscale.options import PolicyOptions
+from gesscale.ports import ClusterState, Knowledge, Node
+from testbed.baselines.shared.sizing import SizeProposal, SizingPolicy, SizingSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Wishing(SizingPolicy):
+    """Wishes for what a test gives it, and keeps a memo of having been asked."""
+
+    given: SizingSettings = field(default_factory=SizingSettings)
+    asked: Mapping[str, int | None] = field(default_factory=dict)
+
+    @property
+    def name(self):
+        return "wishing"
+
+    @property
+    def sizing(self):
+        return self.given
+
+    def proposals(self, readings, observation, knowledge):
+        del observation, knowledge
+        return {
+            name: SizeProposal(
+                replicas=self.asked.get(name), detail="as asked", reason=Reason.DRAINING_BACKLOG, memo="{}"
+            )
+            for name in readings
+        }
+
+
+CHAIN = workflow(operator("a"), operator("b", upstream=("a",)))
+
+
+def wishing(flow=None, *, aware=True, seed=0, given=None, **asked):
+    return Wishing(
+        flow or workflow(),
+        PolicyOptions(seed=seed),
+        latency_aware=aware,
+        given=given or SizingSettings(),
+        asked=asked,
+    )
+
+
+def analysis(policy, *, placement=("hub", "near"), knowledge=None, **changes):
+    return policy.analyze(observe(reading(placement, **changes)), knowledge or known())["op"]
+
+
+def plan(policy, placement, *, nodes=None, **changes):
+    knowledge = known()
+    analyses = policy.analyze(observe(reading(placement, **changes)), knowledge)
+    state = ClusterState(
+        nodes=nodes or {name: Node(name=name) for name in NODES}, placements={"op": tuple(sorted(placement))}
+    )
+    return policy.plan(analyses, state, knowledge)["op"]
+
+
+def changed(at_s, name="op", downtime_s=10.0) -> Knowledge:
+    """Return what is known after a change, by default a settled one."""
+    change = Order(at_s=at_s, placement=("hub", "near"), downtime_s=downtime_s)
+    return known(orders={name: (change,)})
+
+
+# Analyze
+
+
+def test_a_wish_becomes_a_verdict():
+    more, fewer = analysis(wishing(op=4)), analysis(wishing(op=1))
+    assert (more.verdict, more.reason, more.desired_replicas) == (Verdict.MORE, Reason.OVERLOADED, 4)
+    assert (fewer.verdict, fewer.reason, fewer.desired_replicas) == (Verdict.FEWER, Reason.UNDERUSED, 1)
+    assert more.detail == "as asked: 4 wanted"
+    assert (more.memo, fewer.memo) == ("{}", "{}")
+
+
+@pytest.mark.parametrize("proposal", [2, None])
+def test_a_wish_for_what_is_there_changes_nothing_and_says_why(proposal):
+    same = analysis(wishing(op=proposal))
+    assert (same.verdict, same.reason, same.desired_replicas) == (
+        Verdict.SAME,
+        Reason.DRAINING_BACKLOG,
+        proposal,
+    )
+
+
+def test_a_wish_at_a_limit_says_so():
+    top = analysis(wishing(op=9), placement=NODES)
+    assert (top.verdict, top.reason) == (Verdict.SAME, Reason.AT_MAX_REPLICAS)
+    assert top.detail == "as asked: 5 wanted (max_replicas is 5)"
+    flow = workflow(operator(min_replicas=2))
+    low = analysis(wishing(flow, op=1))
+    assert (low.verdict, low.reason) == (Verdict.SAME, Reason.AT_MIN_REPLICAS)
+
+
+def test_growth_is_held_to_the_settings():
+    given = SizingSettings(over_provision=1.5, max_step_up=2)
+    flow = workflow(operator(max_replicas=50))
+    assert analysis(wishing(flow, given=given, op=2)).desired_replicas == 3
+    assert analysis(wishing(flow, given=given, op=40)).desired_replicas == 4
+
+
+def test_replicas_are_shared_among_operators():
+    flow = workflow(*(operator(name, max_replicas=50) for name in ("a", "b")))
+    readings = observe(*(reading(name=name) for name in ("a", "b")))
+    policy = wishing(flow, given=SizingSettings(total_replicas=12), a=20, b=20)
+    found = policy.analyze(readings, known())
+    assert [found[name].desired_replicas for name in ("a", "b")] == [6, 6]
+
+
+def test_only_operators_that_can_be_judged_are_asked_about():
+    found = wishing(CHAIN, a=3, b=3).analyze(
+        observe(reading(name="a"), missing_readings=[MissingReading(operator="b", detail="no answer")]),
+        known(),
+    )
+    assert found["a"].verdict is Verdict.MORE
+    assert (found["b"].verdict, found["b"].reason) == (Verdict.UNKNOWN, Reason.METRICS_MISSING)
+    nobody = wishing(CHAIN, a=3, b=3).analyze(observe(), known())
+    assert {each.verdict for each in nobody.values()} == {Verdict.UNKNOWN}
+
+
+# Pauses
+
+
+@pytest.mark.parametrize(
+    ("since_s", "verdict"), [(60.0, Verdict.SAME), (299.9, Verdict.SAME), (300.0, Verdict.MORE)]
+)
+def test_nothing_changes_during_the_cool_down(since_s, verdict):
+    found = analysis(wishing(op=4), knowledge=changed(1000.0 - since_s))
+    assert found.verdict is verdict
+    if verdict is Verdict.SAME:
+        assert found.reason is Reason.COOLING_DOWN
+        assert found.detail == "as asked: 4 wanted; nothing changes within 300 s of the last change"
+        assert (found.desired_replicas, found.memo) == (4, "{}")
+
+
+def test_a_change_of_any_operator_starts_the_cool_down():
+    readings = observe(reading(name="a"), reading(name="b"))
+    found = wishing(CHAIN, a=3, b=3).analyze(readings, changed(900.0, "a"))
+    assert {each.reason for each in found.values()} == {Reason.COOLING_DOWN}
+
+
+def test_who_does_not_sample_while_cooling_is_not_asked_and_keeps_its_memo():
+    given = SizingSettings(samples_during_cooldown=False)
+    found = analysis(wishing(given=given, op=4), knowledge=changed(900.0))
+    assert (found.verdict, found.reason, found.memo) == (Verdict.SAME, Reason.COOLING_DOWN, None)
+    assert found.desired_replicas is None
+    assert analysis(wishing(given=given, op=4), knowledge=changed(700.0)).memo == "{}"
+
+
+def test_a_wish_that_changes_nothing_gives_its_own_reason_while_cooling():
+    assert analysis(wishing(op=None), knowledge=changed(900.0)).reason is Reason.DRAINING_BACKLOG
+
+
+def test_a_change_that_has_not_settled_is_waited_for():
+    found = analysis(wishing(op=4), knowledge=changed(0.0, downtime_s=None))
+    assert (found.verdict, found.reason) == (Verdict.SAME, Reason.RECONFIGURING)
+
+
+# Nodes
+
+
+def test_several_are_added_at_once_the_nearest_first():
+    # From hub, near is 10 ms off; mid is 50 ms from the two, far 200, edge 300.
+    found = plan(wishing(op=3), ("hub",))
+    assert found.change == Change(add=("mid", "near"))
+    assert found.placement == ("hub", "mid", "near")
+    assert (found.reason, found.nd_max_ms) == (Reason.OVERLOADED, 50)
+    assert {(each.node, each.reason) for each in found.rejections} == {
+        ("far", Reason.FARTHER),
+        ("edge", Reason.FARTHER),
+    }
+
+
+def test_several_are_drawn_at_once_the_same_for_one_observation():
+    drawn = [plan(wishing(aware=False, op=3), ("hub",), at_s=float(at)).change for at in range(40)]
+    again = [plan(wishing(aware=False, op=3), ("hub",), at_s=float(at)).change for at in range(40)]
+    assert drawn == again
+    assert all(len(set(change.add)) == 2 and "hub" not in change.add for change in drawn)
+    # 6 pairs of 4 nodes; each is missed by 40 draws with probability (5/6)^40 < 0.001.
+    assert len({frozenset(change.add) for change in drawn}) == 6
+
+
+def test_several_are_removed_at_once_the_farthest_first():
+    found = plan(wishing(op=2), NODES)
+    assert found.change == Change(remove=("edge", "far", "mid"))
+    assert found.placement == ("hub", "near")
+    drawn = plan(wishing(aware=False, op=2), NODES)
+    assert len(drawn.change.remove) == 3
+    assert all(each.reason is Reason.NOT_SELECTED for each in drawn.rejections)
+
+
+def test_as_many_are_added_as_there_are_nodes():
+    nodes = {name: Node(name=name, problem="" if name in {"hub", "mid"} else "it is full") for name in NODES}
+    found = plan(wishing(op=4), ("hub",), nodes=nodes)
+    assert found.change == Change(add=("mid",))
+    assert found.detail == "as asked: 4 wanted; no node can take the other 2"
+    assert {each.node for each in found.rejections} == {"near", "far", "edge"}
+
+
+def test_without_a_node_everything_stays():
+    nodes = {name: Node(name=name, problem="" if name == "hub" else "it is full") for name in NODES}
+    found = plan(wishing(op=4), ("hub",), nodes=nodes)
+    assert (found.change, found.reason) == (None, Reason.NO_CANDIDATE_NODE)
+    assert found.detail == "as asked: 4 wanted; but no node can take one more replica"
+    assert len(found.rejections) == 4
+
+
+@pytest.mark.parametrize(
+    ("live", "change"),
+    [(("far", "hub", "near"), None), (("hub", "near"), None), (("hub",), Change(add=("near",)))],
+)
+def test_the_number_counts_from_where_the_replicas_are_by_now(live, change):
+    # The newest batch of a query that idles ran on hub alone.
+    policy = wishing(op=2)
+    analyses = policy.analyze(observe(reading(("hub",), throughput=0.0)), known())
+    assert analyses["op"].verdict is Verdict.MORE
+    state = ClusterState(nodes={name: Node(name=name) for name in NODES}, placements={"op": live})
+    assert policy.plan(analyses, state, known())["op"].change == change
+
+
+def test_a_wish_below_the_least_leaves_the_least():
+    flow = workflow(operator(min_replicas=2))
+    assert plan(wishing(flow, op=1), ("far", "hub", "near")).placement == ("hub", "near")
