@@ -8,8 +8,8 @@ from kube import EPOCH_S, FakeApi, FakeCluster, desk_of, driver, pod
 from spark_scenes import QUIET, equal_delays, one_operator, physics_of, steady
 
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
-from gesscale.kubernetes.placement.node_backoff import NodeBackoff
 from gesscale.kubernetes.placement.reservations import Reservations
+from gesscale.kubernetes.placement.room import NodeBackoff
 from testbed.simulator.cluster import SimulatedCluster
 from testbed.simulator.spark.plant import SparkPlant
 

@@ -13,11 +13,10 @@ from gesscale.kubernetes.api import ApiError
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.controller.targets import Targets
 from gesscale.kubernetes.controller.workflow_controller import ControllerContext, WorkflowController
-from gesscale.kubernetes.orders.documents import Documents
-from gesscale.kubernetes.orders.ordering import OrderWriter
+from gesscale.kubernetes.orders import Documents, OrderWriter
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
-from gesscale.kubernetes.placement.node_backoff import NodeBackoff
 from gesscale.kubernetes.placement.reservations import Reservations
+from gesscale.kubernetes.placement.room import NodeBackoff
 from gesscale.service.journal import Journal
 from gesscale.service.metrics import ScalerMetrics
 

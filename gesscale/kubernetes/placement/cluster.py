@@ -5,12 +5,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from gesscale.errors import ClusterError
-from gesscale.kubernetes.orders.ordering import OrderWriter
-from gesscale.kubernetes.placement.applications import Application, find_application
-from gesscale.kubernetes.placement.needs import needs_of
-from gesscale.kubernetes.placement.node_backoff import NodeBackoff
+from gesscale.kubernetes.orders import OrderWriter
+from gesscale.kubernetes.placement.applications import Application, find_application, needs_of
 from gesscale.kubernetes.placement.reservations import Reservations
-from gesscale.kubernetes.placement.shared_room import shared_room
+from gesscale.kubernetes.placement.room import NodeBackoff, shared_room
 from gesscale.kubernetes.placement.watches import ClusterView
 from gesscale.kubernetes.resource.autoscaler import StreamAutoscaler
 from gesscale.kubernetes.resource.order import OrderStatus

@@ -33,7 +33,7 @@ from gesscale.kubernetes.api import (
 from gesscale.kubernetes.api.events import Regarding
 from gesscale.kubernetes.api.resources import CONFIG_MAPS, EVENTS, LEASES, NODES, PODS, STREAM_AUTOSCALERS
 from gesscale.kubernetes.api.watching import Timing
-from gesscale.kubernetes.placement.cluster_index import ClusterIndex
+from gesscale.kubernetes.placement.applications import ClusterIndex
 from gesscale.kubernetes.placement.nodes import read_node
 from gesscale.kubernetes.placement.pods import read_pod
 from gesscale.kubernetes.placement.room import ExecutorNeeds

@@ -7,11 +7,10 @@ from cluster_contract import ClusterContract, Site
 from controlled_world import World, define, until
 
 from gesscale.kubernetes.api import connect
-from gesscale.kubernetes.orders.documents import Documents
-from gesscale.kubernetes.orders.ordering import OrderWriter
+from gesscale.kubernetes.orders import Documents, OrderWriter
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
-from gesscale.kubernetes.placement.node_backoff import NodeBackoff
 from gesscale.kubernetes.placement.reservations import Reservations
+from gesscale.kubernetes.placement.room import NodeBackoff
 from gesscale.kubernetes.placement.watches import Watches
 from gesscale.kubernetes.resource.translate import gather
 

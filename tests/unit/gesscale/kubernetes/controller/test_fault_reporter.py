@@ -2,7 +2,7 @@
 
 from concurrent.futures import Executor, Future
 
-from gesscale.kubernetes.controller.fault_reporter import FaultReporter
+from gesscale.kubernetes.controller.status_reporter import FaultReporter
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
 
 KEY = ("streams", "op")

@@ -3,7 +3,7 @@
 import pytest
 from kube import EPOCH_S, order
 
-from gesscale.kubernetes.controller.restored_state import restored_state
+from gesscale.kubernetes.controller.workflow_controller import restored_state
 
 MEMORY = {
     "readings": [

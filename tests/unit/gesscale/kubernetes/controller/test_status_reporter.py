@@ -10,8 +10,7 @@ from gesscale.kubernetes.api import Incident
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.controller.targets import Targets
 from gesscale.kubernetes.controller.workflow_controller import ControllerContext, WorkflowController
-from gesscale.kubernetes.orders.documents import Documents
-from gesscale.kubernetes.orders.ordering import OrderWriter
+from gesscale.kubernetes.orders import Documents, OrderWriter
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
 from gesscale.service.journal import Journal

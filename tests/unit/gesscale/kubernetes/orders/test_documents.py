@@ -4,7 +4,7 @@ import pytest
 from kube import SPACE, FakeApi, refused
 
 from gesscale.errors import ClusterError
-from gesscale.kubernetes.orders.documents import Documents
+from gesscale.kubernetes.orders import Documents
 
 OP = (SPACE, "op")
 

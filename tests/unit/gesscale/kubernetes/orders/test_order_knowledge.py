@@ -4,7 +4,7 @@ from kube import EPOCH_S, order
 from recorded_steps import T0_S, overloaded
 
 from gesscale.knowledge.memory import MemoryKnowledge
-from gesscale.kubernetes.orders.order_knowledge import OrderKnowledge
+from gesscale.kubernetes.orders import OrderKnowledge
 from gesscale.kubernetes.resource.order import parse_order
 
 LATER_S = EPOCH_S + 100.0

@@ -5,9 +5,9 @@ from kube import EPOCH_S, MIB, SPACE, FakeApi, FakeCluster, desk_of, driver, nod
 
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
-from gesscale.kubernetes.placement.node_backoff import NodeBackoff
-from gesscale.kubernetes.placement.quantity import Room
+from gesscale.kubernetes.placement.nodes import Room
 from gesscale.kubernetes.placement.reservations import Reservations
+from gesscale.kubernetes.placement.room import NodeBackoff
 from gesscale.model.decision import OutcomeStatus, Reason
 
 

@@ -2,10 +2,9 @@
 
 from kube import MIB, FakeApi, driver, index_of, node, pod
 
-from gesscale.kubernetes.placement.applications import find_application
-from gesscale.kubernetes.placement.needs import needs_of
+from gesscale.kubernetes.placement.applications import find_application, needs_of
+from gesscale.kubernetes.placement.nodes import ONE_POD, Room
 from gesscale.kubernetes.placement.pods import Toleration
-from gesscale.kubernetes.placement.quantity import ONE_POD, Room
 
 NODES = {each.name: each for each in (node("a"), node("b", architecture="amd64"), node("c"))}
 

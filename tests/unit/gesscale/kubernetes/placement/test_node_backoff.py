@@ -2,7 +2,7 @@
 
 from kube import pod
 
-from gesscale.kubernetes.placement.node_backoff import NodeBackoff
+from gesscale.kubernetes.placement.room import NodeBackoff
 
 # It is waited for 60 s; then the node rests three times as long, 180 s.
 

@@ -3,9 +3,8 @@
 import pytest
 
 from gesscale.errors import InputError
-from gesscale.kubernetes.placement.nodes import read_node
+from gesscale.kubernetes.placement.nodes import Room, parse_quantity, read_node, room_of
 from gesscale.kubernetes.placement.pods import read_pod
-from gesscale.kubernetes.placement.quantity import Room, parse_quantity, room_of
 
 MIB = 1 << 20
 

@@ -5,12 +5,11 @@ from types import MappingProxyType
 
 import pytest
 
-from gesscale.kubernetes.placement.cluster_index import ClusterIndex
-from gesscale.kubernetes.placement.nodes import NodeRecord, Taint
+from gesscale.kubernetes.placement.applications import ClusterIndex
+from gesscale.kubernetes.placement.nodes import NodeRecord, Room, Taint
 from gesscale.kubernetes.placement.pods import PodRecord, Toleration
-from gesscale.kubernetes.placement.quantity import Room
 from gesscale.kubernetes.placement.room import ExecutorNeeds, selects, tolerated
-from gesscale.kubernetes.resource.selector import LabelSelector
+from gesscale.kubernetes.resource.spec import LabelSelector
 from gesscale.model.decision import Reason
 from gesscale.ports import Node
 

@@ -3,8 +3,8 @@
 import pytest
 from kube import MIB, node, pod
 
-from gesscale.kubernetes.placement.quantity import Room
-from gesscale.kubernetes.placement.shared_room import shared_room
+from gesscale.kubernetes.placement.nodes import Room
+from gesscale.kubernetes.placement.room import shared_room
 
 
 def asks(cpu_m):

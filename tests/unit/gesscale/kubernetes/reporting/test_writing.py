@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorded_steps import T0_S, after, decided, evidence, ordered, overloaded, report_of
 
-from gesscale.kubernetes.reporting.writing import merged, status_patch
+from gesscale.kubernetes.reporting.report import merged, status_patch
 from gesscale.kubernetes.resource.status import DriverStatus, StreamAutoscalerStatus
 from gesscale.model.decision import MapStatus, Reason, Verdict
 from perfmodel import Reading
