@@ -9,7 +9,6 @@ from spark_scenes import QUIET, equal_delays, one_operator, physics_of, steady
 
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
 from gesscale.kubernetes.placement.reservations import Reservations
-from gesscale.kubernetes.placement.room import NodeBackoff
 from testbed.simulator.cluster import SimulatedCluster
 from testbed.simulator.spark.plant import SparkPlant
 
@@ -51,7 +50,6 @@ class Watched(Site):
             reservations=Reservations(),
             term=1,
             at_s=EPOCH_S,
-            node_backoff={"op": NodeBackoff(60.0)},
         )
         super().__init__(cluster=cluster, nodes=("a", "b", "c"))
 

@@ -16,7 +16,6 @@ from gesscale.kubernetes.controller.workflow_controller import ControllerContext
 from gesscale.kubernetes.orders import Documents, OrderWriter
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
 from gesscale.kubernetes.placement.reservations import Reservations
-from gesscale.kubernetes.placement.room import NodeBackoff
 from gesscale.service.journal import Journal
 from gesscale.service.metrics import ScalerMetrics
 
@@ -105,7 +104,7 @@ class Orders(RuleBasedStateMachine):
             reservations=self.reservations,
             term=self.term,
             at_s=self.now_s,
-            node_backoff=self.steering._node_backoff or {"op": NodeBackoff()},
+            node_backoff=self.steering._cluster.node_backoff,
         )
         live: set[str] = set()
         try:

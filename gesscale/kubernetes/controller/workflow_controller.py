@@ -15,7 +15,6 @@ from gesscale.kubernetes.orders import OrderKnowledge, OrderWriter
 from gesscale.kubernetes.placement.applications import Application
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
 from gesscale.kubernetes.placement.reservations import Reservations
-from gesscale.kubernetes.placement.room import NodeBackoff
 from gesscale.kubernetes.placement.watches import ClusterView
 from gesscale.kubernetes.resource.groups import group_of
 from gesscale.kubernetes.resource.memory import MemoryStatus, knowledge_of, read_memory
@@ -183,8 +182,15 @@ class WorkflowController:
         statuses: Mapping[str, Mapping[str, Any]],
         now_s: float,
     ) -> None:
-        self._workflow, self._context, self.term, self.last_s = workflow, context, term, now_s
-        self._node_backoff: dict[str, NodeBackoff] = {}
+        self._context, self.term, self.last_s = context, term, now_s
+        self._cluster = KubernetesCluster(
+            workflow=workflow,
+            look=context.look,
+            order_writer=context.order_writer,
+            reservations=context.reservations,
+            term=term,
+            at_s=now_s,
+        )
         self._urls: dict[str, str] = {}
         self._hosts: dict[str, str] = {}
         self._metrics: tuple[object, MetricSource] | None = None
@@ -205,21 +211,8 @@ class WorkflowController:
             Seconds since the epoch.
         """
         self.last_s = now_s
-        self._workflow = workflow
-        node_backoff = {name: self._node_backoff.get(name) or NodeBackoff() for name in workflow.resources}
-        self._node_backoff = node_backoff
-        for each in node_backoff.values():
-            each.wait_s = workflow.rescale_timeout_s
-        cluster = KubernetesCluster(
-            workflow=workflow,
-            look=self._context.look,
-            order_writer=self._context.order_writer,
-            reservations=self._context.reservations,
-            term=self.term,
-            at_s=now_s,
-            node_backoff=node_backoff,
-        )
-        self._look_for_drivers(cluster)
+        cluster = self._cluster
+        self._note_addresses(cluster.begin(workflow, now_s))
         places = {
             name: found.place for name, found in cluster.applications.items() if found.place is not None
         }
@@ -261,14 +254,14 @@ class WorkflowController:
         )
 
     def _standing(self) -> Mapping[str, OrderStatus | None]:
-        namespace, writer = self._workflow.namespace, self._context.order_writer
-        return {name: writer.standing((namespace, name)) for name in self._workflow.resources}
+        workflow, writer = self._cluster.workflow, self._context.order_writer
+        return {name: writer.standing((workflow.namespace, name)) for name in workflow.resources}
 
-    def _look_for_drivers(self, cluster: KubernetesCluster) -> None:
-        view = cluster.look_around()
+    def _note_addresses(self, view: ClusterView) -> None:
+        """Tell the metric source where drivers and executors are."""
         self._urls.clear()
         self._hosts.clear()
-        for name, application in cluster.applications.items():
+        for name, application in self._cluster.applications.items():
             if application.place is not None:
                 self._urls[name] = application.place.metrics_url
             self._hosts.update({pod.ip: pod.node for pod in application.executors if pod.ip and pod.node})

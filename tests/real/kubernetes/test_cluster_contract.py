@@ -10,7 +10,6 @@ from gesscale.kubernetes.api import connect
 from gesscale.kubernetes.orders import Documents, OrderWriter
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
 from gesscale.kubernetes.placement.reservations import Reservations
-from gesscale.kubernetes.placement.room import NodeBackoff
 from gesscale.kubernetes.placement.watches import Watches
 from gesscale.kubernetes.resource.translate import gather
 
@@ -27,7 +26,6 @@ class Real(Site):
             reservations=Reservations(),
             term=1,
             at_s=time.time(),
-            node_backoff={"op": NodeBackoff(120.0)},
         )
         super().__init__(cluster=cluster, nodes=world.nodes)
         self.world = world

@@ -143,11 +143,11 @@ def test_nothing_is_ordered_on_a_stale_view_and_it_is_said(scene):
 def test_operators_that_leave_the_workflow_are_not_waited_for_any_more(scene):
     scene.api.put("other", **by_hand("c"), workflow="op")
     scene.step()
-    assert set(scene.steering._node_backoff) == {"op", "other"}
+    assert set(scene.steering._cluster.node_backoff) == {"op", "other"}
     scene.api.delete("other")
     scene.api.catch_up()
     scene.step(3.0)
-    assert set(scene.steering._node_backoff) == {"op"}
+    assert set(scene.steering._cluster.node_backoff) == {"op"}
 
 
 def test_an_order_dated_in_the_future_by_a_clock_that_ran_ahead_still_blocks():

@@ -7,7 +7,6 @@ from gesscale.errors import ClusterError
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
 from gesscale.kubernetes.placement.nodes import Room
 from gesscale.kubernetes.placement.reservations import Reservations
-from gesscale.kubernetes.placement.room import NodeBackoff
 from gesscale.model.decision import OutcomeStatus, Reason
 
 
@@ -17,9 +16,10 @@ class Scene:
     def __init__(self, *executors, standing=(), **spec):
         self.api = FakeApi()
         status = {"order": order(1, *standing)} if standing else {}
-        self.api.put(status=status, **{"mode": "Act", "maxReplicas": 3, **spec})
+        settling = {"rescaleTimeout": "60s"}
+        self.api.put(status=status, **{"mode": "Act", "maxReplicas": 3, "reconfiguration": settling, **spec})
         self.world = FakeCluster(pods=[driver("a"), *executors])
-        self.reservations, self.node_backoff, self.leads = Reservations(), {"op": NodeBackoff(60.0)}, 1
+        self.reservations, self.leads = Reservations(), 1
         self.cluster = KubernetesCluster(
             workflow=self.api.workflow(),
             look=self.world.look,
@@ -27,7 +27,6 @@ class Scene:
             reservations=self.reservations,
             term=1,
             at_s=EPOCH_S,
-            node_backoff=self.node_backoff,
         )
 
     def apply(self, *, add=(), remove=()):
@@ -102,14 +101,16 @@ def test_a_node_without_room_for_an_executor_of_each_operator_says_how_many() ->
     scene = Scene(pod("e1", "a"))
     assert scene.cluster.state().room == {}
     scene.api.put(workflow="flow")
-    scene.api.put("next", mode="Act", maxReplicas=3, workflow="flow", upstream=["op"])
+    settling = {"rescaleTimeout": "60s"}
+    scene.api.put(
+        "next", mode="Act", maxReplicas=3, workflow="flow", upstream=["op"], reconfiguration=settling
+    )
     scene.world.pods += [driver("a", "next"), pod("n1", "a", of="next")]
     scene.world.nodes = [
         node(name, room=Room(cpu_m=cpu_m, memory_bytes=4096 * MIB, pods=9))
         for name, cpu_m in (("a", 9000), ("b", 2500), ("c", 1500))
     ]
     scene.cluster.workflow = scene.api.workflow()
-    scene.cluster.node_backoff = dict.fromkeys(("op", "next"), NodeBackoff(60.0))
     # An executor of each requests 1 CPU: two of them fit on b, one on c.
     assert scene.cluster.state().room == {"c": 1}
 
