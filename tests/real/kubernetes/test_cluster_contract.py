@@ -4,9 +4,9 @@ import time
 
 import pytest
 from cluster_contract import ClusterContract, Site
-from controlled_world import World, define, until
+from controlled_world import World
+from waiting import until
 
-from gesscale.kubernetes.api import connect
 from gesscale.kubernetes.orders import Documents, OrderWriter
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
 from gesscale.kubernetes.placement.reservations import Reservations
@@ -37,18 +37,14 @@ class Real(Site):
 
 class TestKubernetes(ClusterContract):
     @pytest.fixture
-    def site(self, cluster, namespace, tmp_path):
-        admin = connect(cluster.kubeconfig)
-        define(cluster, admin)
-        admin.close()
-        with World(cluster, namespace, tmp_path) as world:
-            world.add("op", maxReplicas=3)
-            watches = Watches(world.admin, namespace, lambda: None)
-            watches.start()
-            try:
-                until(lambda: watches.listed and watches.look().pods.listed, "the watches")
-                site = Real(world, watches)
-                until(lambda: site.placement == world.nodes[:1], "the first executor")
-                yield site
-            finally:
-                watches.stop()
+    def site(self, world):
+        world.add("op", maxReplicas=3)
+        watches = Watches(world.admin, world.namespace, lambda: None)
+        watches.start()
+        try:
+            until(lambda: watches.listed and watches.look().pods.listed, "the watches")
+            site = Real(world, watches)
+            until(lambda: site.placement == world.nodes[:1], "the first executor")
+            yield site
+        finally:
+            watches.stop()
