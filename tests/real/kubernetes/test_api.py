@@ -38,7 +38,6 @@ from gesscale.kubernetes.placement.room import ExecutorNeeds
 
 pytestmark = pytest.mark.real
 
-ROOT = Path(__file__).parents[3]
 QUICK = ElectionTimes(duration_s=9.0, renew_deadline_s=6.0, renew_every_s=0.5, retry_s=0.25)
 """Long enough that a busy machine does not end a leadership."""
 

@@ -38,13 +38,6 @@ def test_a_memory_that_must_have_been_there_is_missed(status):
     assert legacy(**status).lost == {"op"}
 
 
-@pytest.mark.parametrize(
-    "status", [{}, {"replicas": 1}, {"memory": {}}, {"memory": {}, "order": order(1, "a")}]
-)
-def test_a_new_operator_has_lost_nothing(status):
-    assert legacy(**status).lost == frozenset()
-
-
 def test_what_is_dated_later_than_now_counts_as_of_now():
     ahead = {"readings": [{**MEMORY["readings"][0], "atSeconds": EPOCH_S + 3600}]}
     assert legacy(memory=ahead).known.readings["op"][0].at_s == EPOCH_S
@@ -90,9 +83,3 @@ def test_another_part_of_nonsense_is_dropped_alone(part, value, caplog):
     }
     assert kept == {name: name != part for name in kept}
     assert "is dropped what cannot be" in caplog.text
-
-
-@pytest.mark.parametrize("memory", [5, "all of it", [], True])
-def test_a_memory_that_is_no_group_is_missed(memory, caplog):
-    assert legacy(memory=memory, history=[CHANGE]).lost == {"op"}
-    assert "expected a group, got" in caplog.text

@@ -77,13 +77,6 @@ def test_a_report_keeps_the_order_that_its_own_step_wrote(scene):
     assert b"gesscale" in scene.metrics.page({})[1]
 
 
-def test_a_report_that_is_not_in_the_watch_yet_is_not_undone_by_the_next(scene):
-    scene.tell(scene.step())
-    order = scene.api.status()["order"]
-    scene.tell(scene.steering.step(scene.workflow, EPOCH_S + 120))
-    assert scene.api.status()["order"] == order
-
-
 def test_what_others_wrote_meanwhile_stays_and_events_come_once(scene):
     step = scene.step()
     scene.api.meanwhile = lambda: scene.api.write_status("op", driver={"node": "x"}, other="kept")
