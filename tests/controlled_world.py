@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,6 +20,7 @@ from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
 import yaml
+from waiting import until
 
 from gesscale.kubernetes.api import ApiError, Connection, connect
 from gesscale.kubernetes.api.resources import CONFIG_MAPS, PODS, STREAM_AUTOSCALERS, Resource
@@ -30,13 +31,6 @@ ROOT = Path(__file__).parents[1]
 NAMESPACES = Resource(plural="namespaces", kind="Namespace", namespaced=False)
 ROWS_PER_REPLICA = 500
 PERIOD_S = 2.0
-
-
-def until(done: Callable[[], object], what: str, within_s: float = 240.0) -> None:
-    end_s = time.monotonic() + within_s
-    while not done():
-        assert time.monotonic() < end_s, f"expected within {within_s:g} s: {what}"
-        time.sleep(0.1)
 
 
 @dataclass

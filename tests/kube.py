@@ -9,15 +9,12 @@ from gesscale.common.http_client import HttpClient
 from gesscale.kubernetes.api import ApiError, Call, View
 from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
 from gesscale.kubernetes.controller.latencies import LatencyMaps
-from gesscale.kubernetes.orders.documents import Documents
-from gesscale.kubernetes.orders.ordering import OrderWriter
-from gesscale.kubernetes.placement.applications import APPLICATION_LABEL
-from gesscale.kubernetes.placement.cluster_index import ClusterIndex
-from gesscale.kubernetes.placement.nodes import NodeRecord
+from gesscale.kubernetes.orders import Documents, OrderWriter
+from gesscale.kubernetes.placement.applications import APPLICATION_LABEL, ClusterIndex
+from gesscale.kubernetes.placement.nodes import NodeRecord, Room
 from gesscale.kubernetes.placement.pods import PodRecord
-from gesscale.kubernetes.placement.quantity import Room
 from gesscale.kubernetes.placement.watches import ClusterView
-from gesscale.kubernetes.reporting.writing import merged
+from gesscale.kubernetes.reporting.report import merged
 from gesscale.kubernetes.resource.translate import ManagedWorkflow, gather
 
 MIB = 1 << 20

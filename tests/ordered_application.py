@@ -5,13 +5,12 @@ import json
 import os
 import subprocess
 import sys
-import time
 import uuid
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.request import urlopen
 
-import pytest
+import waiting
 import yaml
 
 from testbed.cluster.spark_command import SMALL_JVM
@@ -250,20 +249,14 @@ class Application:
 
 
 def until(what, holds, application, timeout_s=240.0):
-    deadline = time.monotonic() + timeout_s
-    while True:
-        try:
-            if holds():
-                return
-            problem = ""
-        except (OSError, LookupError, StopIteration) as error:
-            problem = f" ({error})"
-        if time.monotonic() > deadline:
-            state = ""
-            with contextlib.suppress(OSError):
-                state = json.dumps(application.ask("replicas"))
-            pytest.fail(f"{what}: not within {timeout_s} s{problem}; {state}\n{application.log()[-3000:]}")
-        time.sleep(0.3)
+    """Wait as `waiting.until`; where the time is over, tell what the driver says."""
+
+    def state():
+        with contextlib.suppress(OSError):
+            return f"{json.dumps(application.ask('replicas'))}\n{application.log()[-3000:]}"
+        return application.log()[-3000:]
+
+    waiting.until(holds, what, timeout_s, state)
 
 
 def until_pods(application, wanted):

@@ -3,9 +3,10 @@
 import contextlib
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from waiting import until
 
 from testbed.cluster import processes, state
 
@@ -29,14 +30,5 @@ def stopped_api_server(cluster) -> Iterator[None]:
             environment=processes.base_environment(),
             log=cluster.files.log("kube-apiserver"),
         )
-        end_s = time.monotonic() + 240
-        while not _answers(cluster):
-            assert time.monotonic() < end_s, "the API server is not ready again"
-            time.sleep(0.2)
-
-
-def _answers(cluster) -> bool:
-    try:
-        return cluster.run_kubectl("get", "--raw", "/readyz", timeout_s=10) == "ok"
-    except Exception:  # noqa: BLE001  # whatever it is, it is no answer
-        return False
+        ready = ("get", "--raw", "/readyz")
+        until(lambda: cluster.run_kubectl(*ready, timeout_s=10) == "ok", "the API server is ready again")

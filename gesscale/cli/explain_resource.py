@@ -9,7 +9,7 @@ from rich.table import Table
 from gesscale.cli.output import estimate_in_words, joined, rate, stderr_console, table, with_unit
 from gesscale.errors import InputError
 from gesscale.kubernetes.resource.order import OrderStatus, order_of, past_orders
-from gesscale.kubernetes.resource.spans import format_instant
+from gesscale.kubernetes.resource.parts import format_instant
 
 _PORT_FORWARD = (
     "kubectl -n gesscale port-forward "

@@ -8,7 +8,6 @@ from kube import EPOCH_S, FakeApi, FakeCluster, desk_of, driver, pod
 from spark_scenes import QUIET, equal_delays, one_operator, physics_of, steady
 
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
-from gesscale.kubernetes.placement.node_backoff import NodeBackoff
 from gesscale.kubernetes.placement.reservations import Reservations
 from testbed.simulator.monitor import SimulatedCluster
 from testbed.simulator.spark.plant import SparkPlant
@@ -51,7 +50,6 @@ class Watched(Site):
             reservations=Reservations(),
             term=1,
             at_s=EPOCH_S,
-            node_backoff={"op": NodeBackoff(60.0)},
         )
         super().__init__(cluster=cluster, nodes=("a", "b", "c"))
 

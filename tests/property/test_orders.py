@@ -13,10 +13,8 @@ from gesscale.kubernetes.api import ApiError
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.controller.targets import Targets
 from gesscale.kubernetes.controller.workflow_controller import ControllerContext, WorkflowController
-from gesscale.kubernetes.orders.documents import Documents
-from gesscale.kubernetes.orders.ordering import OrderWriter
+from gesscale.kubernetes.orders import Documents, OrderWriter
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
-from gesscale.kubernetes.placement.node_backoff import NodeBackoff
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.service.journal import Journal
 from gesscale.service.metrics import ScalerMetrics
@@ -106,7 +104,7 @@ class Orders(RuleBasedStateMachine):
             reservations=self.reservations,
             term=self.term,
             at_s=self.now_s,
-            node_backoff=self.steering._node_backoff or {"op": NodeBackoff()},
+            node_backoff=self.steering._cluster.node_backoff,
         )
         live: set[str] = set()
         try:

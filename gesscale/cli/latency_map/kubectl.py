@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from gesscale.errors import InputError
-from gesscale.kubernetes.placement.nodes import ApiPart, NodeObject, NodeRecord, read_node
+from gesscale.kubernetes.placement.nodes import ApiPart, NodeObject, NodeRecord, Room, read_node
 from gesscale.kubernetes.placement.nodes import record_of as node_record
 from gesscale.kubernetes.placement.pods import PodObject
 from gesscale.kubernetes.placement.pods import record_of as pod_record
-from gesscale.kubernetes.placement.quantity import Room
 from latency_map.choose.candidates import Candidate
 from latency_map.emulate.hosts import Host
 

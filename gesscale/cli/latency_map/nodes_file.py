@@ -9,7 +9,7 @@ from gesscale.cli.latency_map.kubectl import KubectlNodes, KubectlPods, to_candi
 from gesscale.cli.output import stderr_console
 from gesscale.common.yaml_text import parse_yaml, read_text
 from gesscale.errors import InputError
-from gesscale.kubernetes.placement.quantity import Quantity
+from gesscale.kubernetes.placement.nodes import Quantity
 from gesscale.words import first_fault
 from latency_map.choose.candidates import Candidate
 from latency_map.formats.json_text import parse_json

@@ -11,7 +11,7 @@ from gesscale.cli.latency_map.reading import some_names, split_names
 from gesscale.cli.output import stderr_console, table
 from gesscale.common.text import enumerate_some
 from gesscale.errors import InputError
-from gesscale.kubernetes.placement.quantity import parse_quantity
+from gesscale.kubernetes.placement.nodes import parse_quantity
 from latency_map import LatencyMap
 from latency_map.choose.candidates import Candidate, CandidateRejection, Needs, same_label, screen
 

@@ -10,15 +10,13 @@ from dataclasses import dataclass, field
 from gesscale.common.threads import in_thread
 from gesscale.kubernetes.api import Connection, ElectionTimes, Elector, Events, LeaseLock, new_identity
 from gesscale.kubernetes.api.lease import LEASE_NAME, steady_now_s
-from gesscale.kubernetes.controller.fault_reporter import FaultReporter
 from gesscale.kubernetes.controller.latencies import LatencyMaps
 from gesscale.kubernetes.controller.probes import HealthSnapshot
 from gesscale.kubernetes.controller.scheduling import WorkflowScheduler
-from gesscale.kubernetes.controller.status_reporter import StatusReporter
+from gesscale.kubernetes.controller.status_reporter import FaultReporter, StatusReporter
 from gesscale.kubernetes.controller.targets import AllowedTarget, Targets
 from gesscale.kubernetes.controller.workflow_controller import ControllerContext
-from gesscale.kubernetes.orders.documents import Documents
-from gesscale.kubernetes.orders.ordering import OrderWriter
+from gesscale.kubernetes.orders import Documents, OrderWriter
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.placement.watches import Watches
 from gesscale.kubernetes.resource.order import order_of

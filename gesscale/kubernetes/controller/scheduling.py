@@ -16,9 +16,9 @@ from gesscale.errors import GesscaleError
 from gesscale.kubernetes.controller.probes import StepStatus
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.controller.workflow_controller import ControllerContext, WorkflowController
-from gesscale.kubernetes.orders.documents import Documents
+from gesscale.kubernetes.orders import Documents
 from gesscale.kubernetes.placement.applications import find_application
-from gesscale.kubernetes.placement.quantity import ONE_POD
+from gesscale.kubernetes.placement.nodes import ONE_POD
 from gesscale.kubernetes.resource.groups import group_of
 from gesscale.kubernetes.resource.translate import Key, ManagedWorkflow
 from gesscale.loop import next_step_in_s

@@ -1,5 +1,6 @@
 """One workflow under the loop: the same `gesscale.loop`, over what the cluster shows and the drivers tell."""
 
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -9,15 +10,14 @@ from gesscale.assembly import open_monitor
 from gesscale.knowledge.keeping import KnowledgeLimits
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.kubernetes.controller.latencies import LatencyMaps, SharedLatencies
-from gesscale.kubernetes.controller.restored_state import restored_state
 from gesscale.kubernetes.controller.targets import Targets
-from gesscale.kubernetes.orders.order_knowledge import OrderKnowledge
-from gesscale.kubernetes.orders.ordering import OrderWriter
+from gesscale.kubernetes.orders import OrderKnowledge, OrderWriter
 from gesscale.kubernetes.placement.applications import Application
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
-from gesscale.kubernetes.placement.node_backoff import NodeBackoff
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.placement.watches import ClusterView
+from gesscale.kubernetes.resource.groups import group_of
+from gesscale.kubernetes.resource.memory import MemoryStatus, knowledge_of, read_memory
 from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.translate import ManagedWorkflow
 from gesscale.loop import ControlLoop
@@ -29,6 +29,67 @@ from gesscale.policies.guarded import GuardedPolicy
 from gesscale.ports import ClusterState, Knowledge, Latencies, MetricSource
 from gesscale.service.journal import Journal, SeenStep
 from gesscale.settings.operators import KafkaSettings
+from gesscale.words import first_of
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoredState:
+    """What the statuses of a workflow's resources hand down.
+
+    Attributes
+    ----------
+    known
+        Readings, none dated later than now, and memos.
+    lost
+        Operators whose memory is gone, or broken in part, though something was decided for them.
+    """
+
+    known: Knowledge
+    lost: frozenset[str]
+
+
+def restored_state(statuses: Mapping[str, Mapping[str, Any]], now_s: float) -> RestoredState:
+    """Read what is handed down.
+
+    Parameters
+    ----------
+    statuses
+        By operator, as they stand in the resources.
+    now_s
+        Seconds since the epoch. What is dated later, by a clock that ran ahead, counts as of now: else a change that
+        is under way would be forgotten until then.
+    """
+    memories: dict[str, MemoryStatus] = {}
+    lost = set()
+    for name in statuses:
+        status = group_of(statuses, name)
+        memories[name], fault_reporter = read_memory(status.get("memory"))
+        if fault_reporter:
+            dropped = "; ".join(first_of(fault_reporter, len(fault_reporter)))
+            _LOG.warning("operator %s: of its status.memory is dropped what cannot be: %s", name, dropped)
+        if _is_lost(status, dropped=bool(fault_reporter)):
+            lost.add(name)
+    known = knowledge_of(memories)
+    return RestoredState(
+        known=Knowledge(
+            readings={
+                name: tuple(replace(each, at_s=min(each.at_s, now_s)) for each in readings)
+                for name, readings in known.readings.items()
+            },
+            memos=known.memos,
+        ),
+        lost=frozenset(lost),
+    )
+
+
+def _is_lost(status: Mapping[str, Any], *, dropped: bool) -> bool:
+    """Say whether more must have been known. An order alone need not have reached it: its controller died."""
+    if dropped or status.get("memory") is None:
+        return bool(status.get("history") or status.get("order"))
+    return bool(status.get("history")) and not status.get("order")
+
 
 _LIMITS = KnowledgeLimits(decisions_per_operator=1, models_per_operator=1, orders_per_operator=1)
 """The statuses keep what matters; no one asks a controller for past decisions or models."""
@@ -121,8 +182,15 @@ class WorkflowController:
         statuses: Mapping[str, Mapping[str, Any]],
         now_s: float,
     ) -> None:
-        self._workflow, self._context, self.term, self.last_s = workflow, context, term, now_s
-        self._node_backoff: dict[str, NodeBackoff] = {}
+        self._context, self.term, self.last_s = context, term, now_s
+        self._cluster = KubernetesCluster(
+            workflow=workflow,
+            look=context.look,
+            order_writer=context.order_writer,
+            reservations=context.reservations,
+            term=term,
+            at_s=now_s,
+        )
         self._urls: dict[str, str] = {}
         self._hosts: dict[str, str] = {}
         self._metrics: tuple[object, MetricSource] | None = None
@@ -143,21 +211,8 @@ class WorkflowController:
             Seconds since the epoch.
         """
         self.last_s = now_s
-        self._workflow = workflow
-        node_backoff = {name: self._node_backoff.get(name) or NodeBackoff() for name in workflow.resources}
-        self._node_backoff = node_backoff
-        for each in node_backoff.values():
-            each.wait_s = workflow.rescale_timeout_s
-        cluster = KubernetesCluster(
-            workflow=workflow,
-            look=self._context.look,
-            order_writer=self._context.order_writer,
-            reservations=self._context.reservations,
-            term=self.term,
-            at_s=now_s,
-            node_backoff=node_backoff,
-        )
-        self._look_for_drivers(cluster)
+        cluster = self._cluster
+        self._note_addresses(cluster.begin(workflow, now_s))
         places = {
             name: found.place for name, found in cluster.applications.items() if found.place is not None
         }
@@ -199,14 +254,14 @@ class WorkflowController:
         )
 
     def _standing(self) -> Mapping[str, OrderStatus | None]:
-        namespace, writer = self._workflow.namespace, self._context.order_writer
-        return {name: writer.standing((namespace, name)) for name in self._workflow.resources}
+        workflow, writer = self._cluster.workflow, self._context.order_writer
+        return {name: writer.standing((workflow.namespace, name)) for name in workflow.resources}
 
-    def _look_for_drivers(self, cluster: KubernetesCluster) -> None:
-        view = cluster.look_around()
+    def _note_addresses(self, view: ClusterView) -> None:
+        """Tell the metric source where drivers and executors are."""
         self._urls.clear()
         self._hosts.clear()
-        for name, application in cluster.applications.items():
+        for name, application in self._cluster.applications.items():
             if application.place is not None:
                 self._urls[name] = application.place.metrics_url
             self._hosts.update({pod.ip: pod.node for pod in application.executors if pod.ip and pod.node})

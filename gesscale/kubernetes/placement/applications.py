@@ -1,12 +1,125 @@
-"""One operator's Spark application as its pods show it: the driver, and the executors by node."""
+"""Nodes and pods arranged for lookups, and the Spark application of each operator among them."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
-from gesscale.kubernetes.placement.cluster_index import ClusterIndex
-from gesscale.kubernetes.placement.pods import PodRecord
-from gesscale.kubernetes.placement.room import selects
+from gesscale.kubernetes.placement.nodes import ONE_POD, NodeRecord, Room, parse_quantity, room_of
+from gesscale.kubernetes.placement.pods import PodRecord, Toleration
+from gesscale.kubernetes.placement.room import ExecutorNeeds, judge_node, room_taken, selects
 from gesscale.kubernetes.resource.autoscaler import AUTOSCALER_LABEL, StreamAutoscaler
 from gesscale.kubernetes.resource.translate import DriverPlace, driver_selector, outside_driver
+from gesscale.ports import Node
+
+_NOTHING = Room()
+
+
+class _Needs(NamedTuple):
+    """`ExecutorNeeds` as a key."""
+
+    takes: Room
+    pool: str
+    architectures: frozenset[str]
+    tolerations: tuple[Toleration, ...]
+
+
+class ClusterIndex:
+    """What is worked out of the nodes and pods at one instant; for any thread.
+
+    Parameters
+    ----------
+    nodes, pods
+        As watched; they do not change any more.
+    """
+
+    def __init__(self, nodes: Mapping[str, NodeRecord], pods: Mapping[str, PodRecord]) -> None:
+        self.nodes, self.pods = nodes, pods
+        self._unfit: dict[_Needs, Mapping[str, Node]] = {}
+
+    @cached_property
+    def members(self) -> Mapping[str, Node]:
+        """Every node by name, sorted, as it is to all operators."""
+        return {
+            node.name: Node(name=node.name, address=node.address, weight=node.weight)
+            for node in sorted(self.nodes.values(), key=lambda node: node.name)
+        }
+
+    @cached_property
+    def names(self) -> Mapping[str, str]:
+        """The name of the node at each address."""
+        return {address: node.name for node in self.nodes.values() for address in node.addresses}
+
+    @cached_property
+    def taken(self) -> Mapping[str, Room]:
+        """By node, the room that its pods take."""
+        return room_taken(self.pods.values())
+
+    @cached_property
+    def _by_namespace(self) -> Mapping[str, tuple[PodRecord, ...]]:
+        found: dict[str, list[PodRecord]] = {}
+        for pod in self.pods.values():
+            found.setdefault(pod.namespace, []).append(pod)
+        return {namespace: tuple(pods) for namespace, pods in found.items()}
+
+    @cached_property
+    def _by_label(self) -> Mapping[tuple[str, str, str], tuple[PodRecord, ...]]:
+        found: dict[tuple[str, str, str], list[PodRecord]] = {}
+        for pod in self.pods.values():
+            for key, value in pod.labels.items():
+                found.setdefault((pod.namespace, key, value), []).append(pod)
+        return {label: tuple(pods) for label, pods in found.items()}
+
+    def pods_of(self, namespace: str, labels: Mapping[str, str]) -> Collection[PodRecord]:
+        """Return the pods of a namespace that have the rarest of some labels; without labels, all of them."""
+        if not labels:
+            return self._by_namespace.get(namespace, ())
+        return min((self._by_label.get((namespace, *label), ()) for label in labels.items()), key=len)
+
+    def unfit(
+        self, needs: ExecutorNeeds, own: Collection[PodRecord], reserved: Mapping[str, Room]
+    ) -> dict[str, Node]:
+        """Return the nodes that cannot take one executor, each with the first thing that stands against it.
+
+        Parameters
+        ----------
+        needs
+            What one executor needs.
+        own
+            Executors of the operator: they do not stand in their own way.
+        reserved
+            By node, the room of executors of others that are ordered and not bound yet.
+        """
+        found = dict(self._unfit_to_any(needs))
+        for name in {*reserved, *(pod.node for pod in own)} & self.nodes.keys():
+            judged = self.judged(name, needs, own, reserved)
+            if judged.problem:
+                found[name] = judged
+            else:
+                found.pop(name, None)
+        return found
+
+    def judged(
+        self, name: str, needs: ExecutorNeeds, own: Collection[PodRecord], reserved: Mapping[str, Room]
+    ) -> Node:
+        """Judge one node; as for `unfit`."""
+        taken = self.taken.get(name, _NOTHING) + reserved.get(name, _NOTHING)
+        for pod in own:
+            if pod.node == name and not pod.over:
+                taken = taken.without(pod.takes)
+        return judge_node(self.nodes[name], taken, needs)
+
+    def _unfit_to_any(self, needs: ExecutorNeeds) -> Mapping[str, Node]:
+        """Return the nodes that are unfit for executors with these needs, whosever they are."""
+        key = _Needs(needs.takes, needs.pool.model_dump_json(), needs.architectures, needs.tolerations)
+        known = self._unfit.get(key)
+        if known is None:
+            judged = (
+                judge_node(node, self.taken.get(name, _NOTHING), needs) for name, node in self.nodes.items()
+            )
+            known = self._unfit[key] = {node.name: node for node in judged if node.problem}
+        return known
+
 
 APPLICATION_LABEL = "spark-app-selector"
 """Spark's own label of a driver and its executors."""
@@ -86,3 +199,38 @@ def _executors(
     pods = index.pods_of(resource.namespace, {key: value})
     found = (pod for pod in pods if not pod.over and _EXECUTOR.items() <= pod.labels.items())
     return tuple(sorted(found, key=lambda pod: pod.name))
+
+
+def needs_of(
+    resource: StreamAutoscaler, application: Application, nodes: Mapping[str, NodeRecord]
+) -> ExecutorNeeds:
+    """Return what one executor needs of a node.
+
+    Parameters
+    ----------
+    resource
+        The operator.
+    application
+        Its driver and executors; one that runs tells more than one that waits for a node.
+    nodes
+        By name; the architectures of those in use are those that the image is known to run on.
+    """
+    spec = resource.spec.executor
+    sample = min(application.executors, key=lambda pod: not pod.node, default=None)
+    takes = sample.takes if sample is not None else ONE_POD
+    asked = {"cpu": spec.requests.cpu, "memory": spec.requests.memory}
+    stated = room_of({what: parse_quantity(amount) for what, amount in asked.items() if amount is not None})
+    used = {pod.node for pod in application.executors}
+    if application.place is not None:
+        used.add(application.place.node)
+    seen = {nodes[name].architecture for name in used if name in nodes}
+    return ExecutorNeeds(
+        takes=Room(
+            cpu_m=takes.cpu_m if spec.requests.cpu is None else stated.cpu_m,
+            memory_bytes=takes.memory_bytes if spec.requests.memory is None else stated.memory_bytes,
+            pods=1,
+        ),
+        pool=resource.spec.node_pool,
+        architectures=frozenset(spec.architectures) or frozenset(seen - {""}),
+        tolerations=sample.tolerations if sample is not None else (),
+    )

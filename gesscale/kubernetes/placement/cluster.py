@@ -5,12 +5,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from gesscale.errors import ClusterError
-from gesscale.kubernetes.orders.ordering import OrderWriter
-from gesscale.kubernetes.placement.applications import Application, find_application
-from gesscale.kubernetes.placement.needs import needs_of
-from gesscale.kubernetes.placement.node_backoff import NodeBackoff
+from gesscale.kubernetes.orders import OrderWriter
+from gesscale.kubernetes.placement.applications import Application, find_application, needs_of
 from gesscale.kubernetes.placement.reservations import Reservations
-from gesscale.kubernetes.placement.shared_room import shared_room
+from gesscale.kubernetes.placement.room import NodeBackoff, shared_room
 from gesscale.kubernetes.placement.watches import ClusterView
 from gesscale.kubernetes.resource.autoscaler import StreamAutoscaler
 from gesscale.kubernetes.resource.order import OrderStatus
@@ -23,7 +21,7 @@ _SEVERAL = 2
 
 @dataclass(slots=True, kw_only=True)
 class KubernetesCluster:
-    """The nodes and replicas of one workflow in one step; acts by orders that the drivers obey.
+    """The nodes and replicas of one workflow; acts by orders that the drivers obey.
 
     Attributes
     ----------
@@ -33,8 +31,10 @@ class KubernetesCluster:
         Returns what is watched.
     order_writer, reservations
         Of the whole controller.
-    term, at_s
-        Of the leadership under which the step decides, and when it began, seconds since the epoch.
+    term
+        Of the leadership under which it acts.
+    at_s
+        When the step began, seconds since the epoch.
     node_backoff
         By operator: the nodes where its executors do not come.
     applications, standing
@@ -49,15 +49,21 @@ class KubernetesCluster:
     reservations: Reservations
     term: int
     at_s: float
-    node_backoff: Mapping[str, NodeBackoff]
+    node_backoff: dict[str, NodeBackoff] = field(default_factory=dict)
     applications: Mapping[str, Application] = field(default_factory=dict)
     standing: Mapping[str, OrderStatus | None] = field(default_factory=dict)
     seen: ClusterState = field(default_factory=lambda: ClusterState(problem="it was not looked at"))
+
+    def begin(self, workflow: ManagedWorkflow, at_s: float) -> ClusterView:
+        """Begin a step with the resources as they are now; return what was watched."""
+        self.workflow, self.at_s = workflow, at_s
+        return self.look_around()
 
     def look_around(self) -> ClusterView:
         """Find each operator's application and order, and return what was watched."""
         view = self.look()
         resources = self.workflow.resources
+        self.node_backoff = {name: self.node_backoff.get(name) or NodeBackoff() for name in resources}
         self.applications = {
             name: find_application(resource, view.index) for name, resource in resources.items()
         }
@@ -197,7 +203,9 @@ class KubernetesCluster:
     def _refused(self, operator: str, now_s: float) -> dict[str, Node]:
         """Return the nodes where an executor was awaited in vain."""
         executors = self.applications[operator].executors
-        problems = self.node_backoff[operator].judge(executors, self._ordered(operator), now_s)
+        backoff = self.node_backoff[operator]
+        backoff.wait_s = self.workflow.rescale_timeout_s
+        problems = backoff.judge(executors, self._ordered(operator), now_s)
         return {
             name: Node(name=name, problem=problem, reason=Reason.NOT_READY)
             for name, problem in problems.items()

@@ -12,8 +12,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from gesscale.errors import InputError
-from gesscale.kubernetes.placement.nodes import ApiPart
-from gesscale.kubernetes.placement.quantity import ONE_POD, Quantities, Room, room_of
+from gesscale.kubernetes.placement.nodes import ONE_POD, ApiPart, Quantities, Room, room_of
 from gesscale.words import first_fault
 
 ORDER = "gesscale.dev/order"

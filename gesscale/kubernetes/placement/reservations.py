@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
-from gesscale.kubernetes.placement.quantity import Room
+from gesscale.kubernetes.placement.nodes import Room
 from gesscale.kubernetes.resource.translate import Key
 
 

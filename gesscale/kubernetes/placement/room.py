@@ -1,14 +1,14 @@
-"""Which nodes can take one executor of an operator, and why the others cannot: as the scheduler would judge."""
+"""Which nodes can take executors of which operators, as the scheduler would judge; and what is promised already."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from gesscale.kubernetes.placement.nodes import NodeRecord, Taint
+from gesscale.kubernetes.placement.nodes import ONE_POD, NodeRecord, Room, Taint
 from gesscale.kubernetes.placement.pods import PodRecord, Toleration
-from gesscale.kubernetes.placement.quantity import ONE_POD, Room
-from gesscale.kubernetes.resource.selector import LabelSelector, Requirement
+from gesscale.kubernetes.resource.spec import LabelSelector, Requirement
 from gesscale.model.decision import Reason
 from gesscale.ports import Node
+from gesscale.words import in_words
 from latency_map.choose.candidates import Unfit, first_problem, runs_on
 
 ALL_NODES = LabelSelector()
@@ -119,3 +119,96 @@ def _lack(node: NodeRecord, taken: Room, asked: Room) -> str:
     if node.room is None:
         return "it has not said yet what room it has"
     return asked.lack(node.room.without(taken), node.room)
+
+
+def shared_room(
+    nodes: Iterable[NodeRecord],
+    pods: Iterable[PodRecord],
+    takes: Sequence[Room],
+    *,
+    reserved: Mapping[str, Room],
+) -> dict[str, int]:
+    """Tell for each node how many executors it can take, one of an operator, where that is not one of each operator.
+
+    Parameters
+    ----------
+    nodes, pods
+        The whole cluster's.
+    takes
+        What an executor of each operator requests.
+    reserved
+        By node, the room of executors that are ordered and not bound yet.
+
+    Returns
+    -------
+    dict of str to int
+        By node. The largest requests are tried first, so any so many executors that fit alone fit together.
+    """
+    taken: dict[str, Room] = dict(reserved)
+    for pod in pods:
+        if pod.node and not pod.over:
+            taken[pod.node] = taken.get(pod.node, Room()) + pod.takes
+    largest_first = sorted(takes, key=lambda each: (each.cpu_m, each.memory_bytes), reverse=True)
+    found: dict[str, int] = {}
+    for node in nodes:
+        whole = node.room or Room()
+        left, count = whole.without(taken.get(node.name, Room())), 0
+        for each in largest_first:
+            if not each.lack(left, whole):
+                left, count = left.without(each), count + 1
+        if count < len(takes):
+            found[node.name] = count
+    return found
+
+
+BACKOFF_FACTOR = 3.0
+"""So many times as long as it was waited for, a node is left alone."""
+
+
+@dataclass(slots=True)
+class NodeBackoff:
+    """Of one operator.
+
+    Attributes
+    ----------
+    wait_s
+        How long an executor may take to become ready, seconds.
+    """
+
+    wait_s: float = 60.0
+    _since_s: dict[str, float] = field(default_factory=dict, init=False)
+    _refused: dict[str, tuple[float, str]] = field(default_factory=dict, init=False)
+
+    def judge(self, executors: Iterable[PodRecord], awaited: Collection[str], now_s: float) -> dict[str, str]:
+        """Return the nodes that are left alone, with the reason in a sentence.
+
+        Parameters
+        ----------
+        executors
+            The pods that there are.
+        awaited
+            The nodes on which an executor is ordered.
+        now_s
+            By a clock that never jumps.
+        """
+        pods = tuple(pod for pod in executors if not pod.leaving)
+        ready = {pod.node for pod in pods if pod.ready}
+        missing = {*awaited, *(pod.node for pod in pods if pod.node)} - ready
+        self._since_s = {node: self._since_s.get(node, now_s) for node in missing}
+        for node, since_s in self._since_s.items():
+            if now_s - since_s >= self.wait_s and node not in self._refused:
+                self._refused[node] = (now_s + BACKOFF_FACTOR * self.wait_s, self._sentence(node, pods))
+        self._refused = {
+            node: refusal
+            for node, refusal in self._refused.items()
+            if now_s < refusal[0] and node not in ready
+        }
+        return {node: problem for node, (_, problem) in self._refused.items()}
+
+    def _sentence(self, node: str, pods: Iterable[PodRecord]) -> str:
+        waiting = [pod for pod in pods if not pod.ready]
+        blamed = next((pod for pod in waiting if pod.node == node), None) or next(
+            (pod for pod in waiting if not pod.node), None
+        )
+        why = f": {blamed.problem or blamed.phase}" if blamed is not None else ": its pod was never created"
+        return f"no executor became ready there within {in_words(self.wait_s)}{why}"

@@ -8,7 +8,7 @@ from gesscale.kubernetes.api import Cache, Connection, View
 from gesscale.kubernetes.api.lease import steady_now_s
 from gesscale.kubernetes.api.resources import NODES, PODS, STREAM_AUTOSCALERS
 from gesscale.kubernetes.api.watching import Timing
-from gesscale.kubernetes.placement.cluster_index import ClusterIndex
+from gesscale.kubernetes.placement.applications import ClusterIndex
 from gesscale.kubernetes.placement.nodes import NodeRecord, read_node
 from gesscale.kubernetes.placement.pods import PodRecord, read_pod
 from gesscale.words import in_words

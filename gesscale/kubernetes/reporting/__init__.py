@@ -1,7 +1,6 @@
 """What the controller tells of an operator: the status of its resource, and the events worth a line."""
 
-from gesscale.kubernetes.reporting.events import EventDraft
-from gesscale.kubernetes.reporting.report import StepReport, report_fault, report_step
+from gesscale.kubernetes.reporting.report import EventDraft, StepReport, report_fault, report_step
 from gesscale.kubernetes.reporting.status import ObservedStep, node_pool_of
 
 __all__ = [

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gesscale.kubernetes.resource.spans import format_instant
+from gesscale.kubernetes.resource.parts import format_instant
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.status import Condition
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault

@@ -16,7 +16,7 @@ from gesscale.kubernetes.resource.autoscaler import (
 )
 from gesscale.kubernetes.resource.groups import group_of, text_of
 from gesscale.kubernetes.resource.order import Strategy
-from gesscale.kubernetes.resource.selector import LabelSelector
+from gesscale.kubernetes.resource.spec import LabelSelector
 from gesscale.kubernetes.resource.spec_groups import LatencyMapSpec
 from gesscale.model.workflow import BatchCap, Operator, Workflow
 from gesscale.plan.directives import Directive, Override, Pause

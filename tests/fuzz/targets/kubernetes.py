@@ -11,9 +11,8 @@ from edge import workflow as small_workflow
 from fuzz.target import OF_THE_LOOP, Form, RefusedError, Target, files
 from fuzz.targets.maps import NOW_S
 from gesscale.knowledge.memory import MemoryKnowledge
-from gesscale.kubernetes.controller.restored_state import restored_state
-from gesscale.kubernetes.orders.order_knowledge import OrderKnowledge
-from gesscale.kubernetes.orders.ordering import order_of
+from gesscale.kubernetes.controller.workflow_controller import restored_state
+from gesscale.kubernetes.orders import OrderKnowledge, order_of
 from gesscale.kubernetes.reporting.report import report_fault
 from gesscale.kubernetes.resource.order import parse_order
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault, gather

@@ -14,7 +14,9 @@ from typing import NoReturn
 
 import pytest
 import yaml
+from controlled_world import World, define
 
+from gesscale.kubernetes.api import Connection, connect
 from testbed.cluster import state
 from testbed.cluster.topology import Topology, read_topology
 from testbed.kubernetes.build import build
@@ -166,3 +168,27 @@ def namespace(cluster: KubernetesTestBed | ForeignCluster) -> Iterator[str]:
     yield name
     with contextlib.suppress(Exception):  # the cluster may be gone with the test
         cluster.run_kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture(scope="session")
+def admin(cluster: KubernetesTestBed | ForeignCluster) -> Iterator[Connection]:
+    """Yield a connection with an administrator's rights."""
+    connection = connect(cluster.kubeconfig)
+    yield connection
+    connection.close()
+
+
+@pytest.fixture(scope="session")
+def defined(
+    cluster: KubernetesTestBed | ForeignCluster, admin: Connection
+) -> KubernetesTestBed | ForeignCluster:
+    """Return the cluster, which serves StreamAutoscalers."""
+    define(cluster, admin)
+    return cluster
+
+
+@pytest.fixture
+def world(defined: KubernetesTestBed | ForeignCluster, namespace: str, tmp_path: Path) -> Iterator[World]:
+    """Yield operators in a namespace of their own."""
+    with World(defined, namespace, tmp_path) as opened:
+        yield opened

@@ -4,13 +4,11 @@ import time
 
 import pytest
 from cluster_contract import ClusterContract, Site
-from controlled_world import World, define, until
+from controlled_world import World
+from waiting import until
 
-from gesscale.kubernetes.api import connect
-from gesscale.kubernetes.orders.documents import Documents
-from gesscale.kubernetes.orders.ordering import OrderWriter
+from gesscale.kubernetes.orders import Documents, OrderWriter
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
-from gesscale.kubernetes.placement.node_backoff import NodeBackoff
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.placement.watches import Watches
 from gesscale.kubernetes.resource.translate import gather
@@ -28,7 +26,6 @@ class Real(Site):
             reservations=Reservations(),
             term=1,
             at_s=time.time(),
-            node_backoff={"op": NodeBackoff(120.0)},
         )
         super().__init__(cluster=cluster, nodes=world.nodes)
         self.world = world
@@ -40,18 +37,14 @@ class Real(Site):
 
 class TestKubernetes(ClusterContract):
     @pytest.fixture
-    def site(self, cluster, namespace, tmp_path):
-        admin = connect(cluster.kubeconfig)
-        define(cluster, admin)
-        admin.close()
-        with World(cluster, namespace, tmp_path) as world:
-            world.add("op", maxReplicas=3)
-            watches = Watches(world.admin, namespace, lambda: None)
-            watches.start()
-            try:
-                until(lambda: watches.listed and watches.look().pods.listed, "the watches")
-                site = Real(world, watches)
-                until(lambda: site.placement == world.nodes[:1], "the first executor")
-                yield site
-            finally:
-                watches.stop()
+    def site(self, world):
+        world.add("op", maxReplicas=3)
+        watches = Watches(world.admin, world.namespace, lambda: None)
+        watches.start()
+        try:
+            until(lambda: watches.listed and watches.look().pods.listed, "the watches")
+            site = Real(world, watches)
+            until(lambda: site.placement == world.nodes[:1], "the first executor")
+            yield site
+        finally:
+            watches.stop()

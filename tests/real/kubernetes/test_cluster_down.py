@@ -5,10 +5,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 from testbed.cluster import namespaces, processes, state
 from testbed.cluster.topology import Topology, read_topology
@@ -17,7 +17,7 @@ from testbed.kubernetes.cluster import kubernetes_up
 from testbed.kubernetes.images import BUSYBOX
 from testbed.kubernetes.network import outside_device
 
-pytestmark = [pytest.mark.real, pytest.mark.usefixtures("possible")]
+pytestmark = [pytest.mark.real, pytest.mark.long, pytest.mark.usefixtures("possible")]
 
 
 @pytest.fixture
@@ -79,11 +79,8 @@ def test_down_ends_running_containers_and_removes_everything(topology: Topology)
 def test_down_removes_what_a_killed_starter_left(topology_file: Path, topology: Topology) -> None:
     command = (sys.executable, "-m", "testbed", "kubernetes", "up", str(topology_file))
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as starter:
-        deadline = time.monotonic() + 400
-        while not control_plane_runs(topology) and time.monotonic() < deadline:
-            time.sleep(0.1)
+        until(lambda: control_plane_runs(topology), "the control plane runs", 400)
         starter.send_signal(signal.SIGKILL)
-    assert control_plane_runs(topology)
     down = (sys.executable, "-m", "testbed", "kubernetes", "down", topology.name)
     done = subprocess.run(down, capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 0, done.stderr

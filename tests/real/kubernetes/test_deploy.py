@@ -3,11 +3,11 @@
 import json
 import re
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 from images import archived, require_building
+from waiting import until
 
 pytestmark = pytest.mark.real
 
@@ -36,31 +36,25 @@ class Deployed:
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)["items"]
 
-    def until(self, reached, what, timeout_s=180):
-        deadline = time.monotonic() + timeout_s
-        while time.monotonic() < deadline:
-            if (found := reached()) is not None:
-                return found
-            time.sleep(1)
-        said = "\n".join(
+    def warnings(self):
+        return "\n".join(
             f"{each['involvedObject']['name']}: {each['reason']}: {each['message']}"
             for namespace in ("gesscale", "taxi")
             for each in self.items("events", namespace)
             if each["type"] == "Warning"
         )
-        pytest.fail(f"{what}: not so within {timeout_s} s\n{said}")
+
+    def until(self, reached, what):
+        return until(reached, what, 180.0, self.warnings)
 
 
 @pytest.fixture(scope="module")
-def deployed(cluster):
+def deployed(defined):
     """Yield a cluster with the namespaces and the resource's definition; the namespaces go afterwards."""
-    place = Deployed(cluster)
+    place = Deployed(defined)
     for folder in ("base", "example"):
         done = place.kubectl("apply", "-f", str(K3S / folder / "namespace.yaml"))
         assert done.returncode == 0, done.stderr
-    place.apply("crd")
-    served = ("get", "streamautoscalers", "--all-namespaces")
-    place.until(lambda: place.kubectl(*served).returncode == 0, "StreamAutoscalers are served", timeout_s=180)
     yield place
     # The definition stays: other tests use it.
     place.kubectl("delete", "namespace", "gesscale", "taxi", "--wait=false")
@@ -99,7 +93,7 @@ def test_every_pod_is_admitted(deployed, folder, namespace, owners):
         names = {owner for owner in owners for pod in pods if pod["metadata"]["name"].startswith(f"{owner}-")}
         return names if names == owners else None
 
-    deployed.until(made, f"a pod of each of {', '.join(sorted(owners))}", timeout_s=180)
+    deployed.until(made, f"a pod of each of {', '.join(sorted(owners))}")
     refused = [
         each["message"] for each in deployed.items("events", namespace) if each["reason"] == "FailedCreate"
     ]
@@ -120,6 +114,7 @@ def running(deployed, cluster):
     return deployed
 
 
+@pytest.mark.long
 def test_agents_measure_every_pair_without_any_capability(running, cluster):
     nodes = cluster.node_names
 
@@ -160,6 +155,7 @@ def test_agents_measure_every_pair_without_any_capability(running, cluster):
         assert "by icmp" in log
 
 
+@pytest.mark.long
 def test_two_controllers_run_and_one_leads(running):
     def settled():
         pods = running.items("pods", "gesscale", "-l", "app.kubernetes.io/component=controller")

@@ -129,6 +129,7 @@ def test_a_restart_starts_the_query_with_the_new_number_and_tells_its_downtime(a
     assert application.is_exactly_once()
 
 
+@pytest.mark.long
 def test_a_driver_pod_with_the_least_rights_obeys_too(cluster, nodes, tmp_path):
     cluster.in_control_plane(("true",))
     application = Application(cluster, tmp_path)

@@ -3,12 +3,12 @@
 import json
 
 import pytest
-from controlled_world import until
 from listening_pods import K3S, ListeningPods
 from network_policies import obstacle, policies_enforced
 from ordered_application import until as until_seen
 from policy_ways import ALLOWED, CONTROLLER, DENIED, OPTED_IN, PODS, POLICIES
 from real.kubernetes.test_rights import InPod
+from waiting import until
 
 from gesscale.errors import ClusterError
 from testbed.kubernetes.kubectl import create_namespace

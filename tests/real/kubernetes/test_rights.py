@@ -16,11 +16,11 @@ from accounts import (
     unused,
 )
 from audited_requests import requests_of
-from controlled_world import World, define, until
+from controlled_world import until
 from ordered_application import Application
 from ordered_application import until as until_seen
 
-from gesscale.kubernetes.api import ApiError, connect
+from gesscale.kubernetes.api import ApiError
 from gesscale.kubernetes.api.events import REFRESH_S, Events, Incident, Regarding
 from gesscale.kubernetes.api.resources import CONFIG_MAPS, STREAM_AUTOSCALERS
 from testbed.kubernetes.driver_account import FEW_RIGHTS_SETTINGS, driver_account
@@ -42,24 +42,10 @@ GRACE_S = 150
 pytestmark = pytest.mark.real
 
 
-@pytest.fixture(scope="module")
-def defined(cluster):
-    cluster.in_control_plane(("true",))  # a foreign cluster keeps its records to itself
-    admin = connect(cluster.kubeconfig)
-    define(cluster, admin)
-    admin.close()
-    return cluster
-
-
-@pytest.fixture
-def world(defined, namespace, tmp_path):
-    with World(defined, namespace, tmp_path) as opened:
-        yield opened
-
-
 @pytest.fixture
 def account(world):
     """A controller's account of that name in a namespace of that name, with the rights of deploy/k3s."""
+    world.cluster.in_control_plane(("true",))  # a foreign cluster keeps its records to itself
     name = f"{world.namespace}-controller"
     create_namespace(world.cluster.run_kubectl, name)
     world.cluster.run_kubectl("create", "-f", "-", given=controller_roles(name, name))
@@ -184,8 +170,10 @@ class BySparksDefaults(Application):
             )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [InPod, BySparksDefaults])
 def test_a_driver_uses_every_right_that_it_is_granted_and_misses_none(defined, tmp_path, kind):
+    defined.in_control_plane(("true",))
     near, mid, far = defined.node_names
     application = kind(defined, tmp_path)
     try:

@@ -30,15 +30,6 @@ def test_the_spare_prefers_another_node_but_does_not_need_one(deployment):
     assert "affinity" not in pod(deployment("overlays/single-node"))
 
 
-def test_it_leaves_a_dead_node_after_seconds_not_minutes(deployment):
-    limits = {
-        each["key"]: each.get("tolerationSeconds")
-        for each in pod(deployment("."))["tolerations"]
-        if each["effect"] == "NoExecute"
-    }
-    assert limits == {"node.kubernetes.io/not-ready": 20, "node.kubernetes.io/unreachable": 20}
-
-
 def test_probes_and_service_speak_to_the_port_it_listens_on(deployment, render, look):
     (container,) = pod(deployment("."))["containers"]
     (port,) = container["ports"]
@@ -50,26 +41,6 @@ def test_probes_and_service_speak_to_the_port_it_listens_on(deployment, render, 
     (served,) = look.find(render("."), "Service", NAME)["spec"]["ports"]
     assert served["targetPort"] == port["name"]
     assert served["port"] == port["containerPort"]
-
-
-def test_it_keeps_nothing_on_a_volume_but_scratch_which_on_a_pi_is_not_on_the_card(deployment):
-    for folder, medium in ((".", None), ("overlays/raspberry-pi", "Memory"), ("overlays/single-node", None)):
-        volumes = pod(deployment(folder))["volumes"]
-        assert [volume.keys() for volume in volumes] == [{"emptyDir", "name"}]
-        assert {volume["emptyDir"].get("medium") for volume in volumes} == {medium}
-        assert all("sizeLimit" in volume["emptyDir"] for volume in volumes)
-
-
-def test_on_a_pi_it_fits_beside_an_executor(deployment):
-    # A node of 2 GB offers about 1.6 GiB; an executor of the example asks 896 MiB, the agent 64 MiB.
-    (container,) = pod(deployment("overlays/raspberry-pi"))["containers"]
-    requested = int(container["resources"]["requests"]["memory"].removesuffix("Mi"))
-    assert requested + 896 + 64 <= 1600
-
-
-def test_the_pi_overlay_runs_it_where_its_image_is(deployment):
-    assert pod(deployment("overlays/raspberry-pi"))["nodeSelector"] == {"kubernetes.io/arch": "arm64"}
-    assert "nodeSelector" not in pod(deployment("."))
 
 
 def test_its_account_is_the_one_that_the_roles_are_bound_to(deployment, render):

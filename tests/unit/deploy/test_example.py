@@ -7,7 +7,7 @@ import yaml
 
 from gesscale.kubernetes.resource.translate import gather
 from gesscale.spark.pod_template import PodPlacement, executor_template
-from testbed.kubernetes.driver_account import FEW_RIGHTS_SETTINGS, driver_account
+from testbed.kubernetes.driver_account import driver_account
 
 OPERATORS = ("clean", "nearest")
 
@@ -45,11 +45,6 @@ def test_the_resources_make_one_workflow_that_the_controller_takes(objects):
     assert not found.faults
     (workflow,) = found.workflows.values()
     assert sorted(workflow.resources) == list(OPERATORS)
-
-
-def test_nothing_scales_until_it_is_asked_for(objects):
-    modes = {each["spec"]["mode"] for each in objects if each["kind"] == "StreamAutoscaler"}
-    assert modes == {"Recommend"}
 
 
 def test_each_operator_reads_what_the_one_before_it_writes(objects, look):
@@ -120,10 +115,6 @@ def test_a_driver_may_read_its_own_resource_and_start_executors_and_no_more(look
     assert written == yaml.safe_load(driver_account(name, name))["items"]
 
 
-def test_spark_asks_for_no_more_than_its_drivers_may_do(settings):
-    assert FEW_RIGHTS_SETTINGS.items() <= settings.items()
-
-
 def test_executors_run_the_image_of_their_driver_without_a_token(objects, look, settings, template):
     _, container, _ = driver(objects, look, "nearest")
     assert settings["spark.kubernetes.container.image"] == container["image"]
@@ -146,15 +137,6 @@ def test_executors_keep_the_restricted_standard_wherever_they_are_placed(templat
         "capabilities": {"drop": ["ALL"]},
     }
     assert spec["tolerations"] == template["spec"]["tolerations"]
-
-
-def test_an_executor_fits_into_a_pi_of_2_gb_beside_the_controller_and_the_agent(settings):
-    asked = sum(
-        int(settings[name].removesuffix("m"))
-        for name in ("spark.executor.memory", "spark.executor.memoryOverhead")
-    )
-    assert asked == 896  # 192 MiB controller + 64 MiB agent + 896 < about 1600 MiB that such a node offers
-    assert settings["spark.kubernetes.local.dirs.tmpfs"] == "true"
 
 
 def test_the_programs_know_the_arguments_that_the_pods_give_them(objects, look):

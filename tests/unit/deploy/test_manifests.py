@@ -7,7 +7,6 @@ import pytest
 
 INSTALLED = (".", "overlays/raspberry-pi", "overlays/single-node")
 ALL = (*INSTALLED, "example")
-ELSEWHERE = {"system-node-critical"}
 
 
 @pytest.mark.parametrize("folder", ALL)

@@ -3,9 +3,6 @@
 tests/real/kubernetes/test_policies.py has the same ways enforced; here nothing but the files is needed.
 """
 
-import os
-import re
-
 import pytest
 import yaml
 from policy_ways import ALLOWED, CONTROLLER, DENIED, OPTED_IN, PODS, POLICIES, WATCHERS
@@ -84,10 +81,6 @@ def of_kind(objects, kind="NetworkPolicy"):
     return [each for each in objects if each["kind"] == kind]
 
 
-def test_without_policies_everybody_reaches_everybody():
-    assert all(reaches([], *way[:3]) for way in (*ALLOWED, *DENIED, *OPTED_IN))
-
-
 def test_controller_and_agents_reach_and_are_reached_as_is_written(read):
     policies = read(*POLICIES)
     assert [way for way in ALLOWED if not reaches(policies, *way)] == []
@@ -151,20 +144,6 @@ def test_the_api_servers_port_is_closed_towards_a_nodes_own_addresses(read):
     blocks = {each["ipBlock"]["cidr"]: set(each["ipBlock"]["except"]) for each in rule["to"]}
     assert blocks["0.0.0.0/0"] >= {"169.254.0.0/16", "127.0.0.0/8"}
     assert blocks["::/0"] >= {"fe80::/10", "::1/128"}
-
-
-def test_the_docs_narrow_the_way_to_the_api_server_in_an_overlay(kustomize, look, tmp_path):
-    text = (look.root / "docs" / "howto" / "k3s.md").read_text()
-    (patch,) = (block for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if "api-server" in block)
-    base = os.path.relpath(look.k3s / "base", tmp_path)
-    (tmp_path / "kustomization.yaml").write_text(f"resources: [{base}]\n{patch}")
-    narrowed = look.find(kustomize(tmp_path), "NetworkPolicy", "gesscale-controller-api-server")
-    assert narrowed["spec"]["egress"] == [
-        {
-            "to": [{"ipBlock": {"cidr": "192.168.1.10/32"}}],
-            "ports": [{"protocol": "TCP", "port": 6443}],
-        }
-    ]
 
 
 EXAMPLE = {

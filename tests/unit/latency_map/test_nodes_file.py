@@ -6,7 +6,7 @@ import pytest
 
 from gesscale.cli.latency_map.nodes_file import read_nodes
 from gesscale.errors import InputError
-from gesscale.kubernetes.placement.quantity import parse_quantity
+from gesscale.kubernetes.placement.nodes import parse_quantity
 from latency_map.choose.candidates import Candidate
 
 MIB = 2.0**20

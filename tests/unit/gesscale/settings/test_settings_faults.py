@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from settings_files import SMALLEST, Load, faults, operators
+from settings_files import Load, faults, operators
 
 from gesscale.errors import SettingsError
 from gesscale.settings import load_settings
@@ -53,18 +53,6 @@ def test_every_fault_is_listed_with_where_it_came_from(load: Load) -> None:
 def test_an_old_name_is_an_unknown_one(load: Load) -> None:
     (fault,) = faults(load, plan={"settle_timeout": "60s"})
     assert re.search("plan.settle_timeout: there is no such setting; .*rescale_timeout", fault)
-
-
-def test_the_prometheus_server_of_the_map_is_that_of_the_metrics_unless_told(load: Load) -> None:
-    shared = load(monitor={"prometheus_url": "http://p:9090"}, latency_map={"source": "prometheus"})
-    assert shared.latency_map.prometheus_url is None
-    own = load(latency_map={"source": "prometheus", "prometheus_url": "http://q:9090"})
-    assert own.latency_map.prometheus_url == "http://q:9090"
-
-
-def test_a_map_may_never_grow_too_old(load: Load) -> None:
-    assert load().latency_map.max_age_s == 86400
-    assert load(latency_map={**SMALLEST["latency_map"], "max_age": None}).latency_map.max_age_s is None
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 import hashlib
 import io
 import json
-import os
-import subprocess
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -10,7 +8,7 @@ from typing import Any
 import pytest
 
 from gesscale.errors import ClusterError
-from testbed.kubernetes.host_programs import ENTRY_SCRIPT, host_programs, mounted_paths
+from testbed.kubernetes.host_programs import mounted_paths
 from testbed.kubernetes.images import HOST, Image, bundled_images, write_archive
 
 
@@ -73,74 +71,3 @@ def test_the_image_for_programs_of_this_machine_has_the_links_of_its_root(tmp_pa
     merged = [name for name in ("bin", "sbin", "lib", "lib64") if Path(f"/{name}").is_symlink()]
     assert sorted(host.links) == sorted(merged)
     assert not any(str(path) in {f"/{name}" for name in merged} for path in mounted_paths())
-
-
-def test_mounted_folders_hold_no_other_and_each_has_its_volume() -> None:
-    paths = mounted_paths()
-    assert not any(a != b and a.is_relative_to(b) for a in paths for b in paths)
-    programs = host_programs()
-    volumes = {volume["name"]: volume["hostPath"]["path"] for volume in programs.volumes}
-    assert {mount["name"]: mount["mountPath"] for mount in programs.mounts} == volumes
-    assert all(mount["readOnly"] for mount in programs.mounts)
-
-
-@pytest.fixture
-def entry(tmp_path: Path) -> Path:
-    """Return the entry script next to programs that print their arguments, one a line."""
-    for name in ("jdk/bin/java", "spark/bin/spark-submit"):
-        program = tmp_path / name
-        program.parent.mkdir(parents=True)
-        program.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
-        program.chmod(0o755)
-    script = tmp_path / "entry"
-    script.write_text(ENTRY_SCRIPT)
-    return script
-
-
-def run_entry(entry: Path, *arguments: str, **environment: str) -> list[str]:
-    folder = entry.parent
-    named = {
-        "PATH": os.environ["PATH"],
-        "SPARK_HOME": str(folder / "spark"),
-        "JAVA_HOME": str(folder / "jdk"),
-    }
-    done = subprocess.run(
-        ("sh", str(entry), *arguments),
-        env={**named, **environment},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=True,
-    )
-    return done.stdout.splitlines()
-
-
-def test_an_executor_starts_with_its_java_options_in_order_and_as_sparks_variables_say(entry: Path) -> None:
-    printed = run_entry(
-        entry,
-        "executor",
-        SPARK_JAVA_OPT_10="-Dlast=1",
-        SPARK_JAVA_OPT_2="-Dspaced=a b",
-        SPARK_EXECUTOR_MEMORY="512m",
-        SPARK_DRIVER_URL="spark://driver",
-        SPARK_EXECUTOR_ID="3",
-        SPARK_EXECUTOR_CORES="1",
-        SPARK_APPLICATION_ID="app",
-        SPARK_EXECUTOR_POD_IP="10.1.2.3",
-        SPARK_EXECUTOR_POD_NAME="exec-3",
-        SPARK_RESOURCE_PROFILE_ID="0",
-    )
-    assert printed[:5] == ["-Dspaced=a b", "-Dlast=1", "-Xms512m", "-Xmx512m", "-cp"]
-    assert printed[printed.index("--executor-id") + 1] == "3"
-    assert printed[printed.index("--podName") + 1] == "exec-3"
-
-
-def test_a_driver_is_submitted_in_client_mode_with_what_spark_appends(entry: Path) -> None:
-    printed = run_entry(entry, "driver", "--class", "Main", "job", SPARK_DRIVER_BIND_ADDRESS="10.1.2.3")
-    assert printed[1] == "spark.driver.bindAddress=10.1.2.3"
-    assert printed[-5:] == ["--deploy-mode", "client", "--class", "Main", "job"]
-
-
-def test_any_other_command_runs_as_it_is(entry: Path) -> None:
-    assert run_entry(entry, "echo", "a b") == ["a b"]

@@ -18,14 +18,6 @@ def test_addresses_follow_from_the_subnet_and_the_host(three: Topology) -> None:
     assert network.whole == "10.137.0.0/16"
 
 
-def test_clusters_on_two_subnets_share_neither_addresses_nor_a_tunnel_number(
-    three: Topology, far_three: Topology
-) -> None:
-    near, far = PodNetwork(topology=three), PodNetwork(topology=far_three)
-    assert near.whole != far.whole
-    assert near.identifier != far.identifier
-
-
 def test_a_node_reaches_pods_of_the_others_through_their_nodes_and_its_own_by_its_bridge(
     three: Topology,
 ) -> None:
@@ -45,9 +37,3 @@ def test_services_lead_to_the_control_plane_which_holds_their_two_addresses(thre
     at_hub = commands_of(three, "hub")
     assert [c for c in at_hub if "10.96.0.0/16" in c] == []
     assert {c.split()[5] for c in at_hub if c.endswith("dev lo")} == {"10.96.0.1/32", "10.96.0.10/32"}
-
-
-def test_the_world_outside_routes_to_pods_but_not_to_services(three: Topology) -> None:
-    outside = commands_of(three, "outside")
-    assert "ip route add 10.137.2.0/24 via 10.137.0.2 dev gp-three" in outside
-    assert not any("10.96." in command for command in outside)

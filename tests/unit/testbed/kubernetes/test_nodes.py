@@ -5,13 +5,10 @@ import pytest
 
 from gesscale.errors import ClusterError, InputError
 from testbed.cluster.topology import Topology
-from testbed.kubernetes.cluster import KubernetesTestBed, kubelet_nodes
+from testbed.kubernetes.cluster import KubernetesTestBed
 from testbed.kubernetes.credentials import Files
 from testbed.kubernetes.nodes import (
-    MEMORY_BYTES,
     containerd_settings,
-    kubelet_settings,
-    pod_network_settings,
     start_node,
 )
 from testbed.kubernetes.tools import Tools
@@ -26,19 +23,6 @@ def test_containerd_is_told_its_tools_and_never_lowers_a_score_it_may_not(tools:
     assert cri["containerd"]["runtimes"]["runc"]["options"]["BinaryName"] == "/tools/sbin/runc"
 
 
-def test_a_kubelet_sets_aside_all_memory_beyond_an_edge_nodes() -> None:
-    settings = kubelet_settings(Path("/n"), "/group", host_memory_bytes=MEMORY_BYTES + 1000)
-    assert settings["systemReserved"] == {"memory": "1000"}
-    small = kubelet_settings(Path("/n"), "/group", host_memory_bytes=MEMORY_BYTES - 1000)
-    assert small["systemReserved"] == {"memory": "0"}
-
-
-def test_pods_get_addresses_of_their_nodes_network() -> None:
-    plugin = pod_network_settings("10.137.3.0/24")["plugins"][0]
-    assert plugin["ipam"]["ranges"] == [[{"subnet": "10.137.3.0/24"}]]
-    assert plugin["mtu"] == 8950  # the relay's 9000 less VXLAN's 50
-
-
 @pytest.mark.parametrize(
     ("folder", "why"), [("/run/gesscale", "/run looks different"), (f"/tmp/{'x' * 90}", "too long")]
 )
@@ -47,10 +31,6 @@ def test_a_state_directory_in_which_no_node_can_live_is_refused(
 ) -> None:
     with pytest.raises(ClusterError, match=f"{why}.*GESSCALE_TESTBED_STATE"):
         start_node(three, "a", program=Path("/p"), tools=tools, files=Files(directory=Path(folder)))
-
-
-def test_pods_live_on_every_node_but_that_of_the_control_plane(three: Topology) -> None:
-    assert kubelet_nodes(three) == ("a", "b")
 
 
 def test_only_nodes_with_pods_can_be_cut_off(three: Topology, tmp_path: Path) -> None:

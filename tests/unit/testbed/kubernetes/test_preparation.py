@@ -50,10 +50,6 @@ def test_a_compiler_that_fails_is_quoted_and_leaves_no_program(
     assert not build.is_built()
 
 
-def test_the_version_stamped_is_the_one_that_is_linked() -> None:
-    assert f"k8s.io/kubernetes {build.VERSION}\n" in (build.SOURCES / "go.mod").read_text()
-
-
 def test_all_missing_tools_are_named_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "runc").touch(mode=0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -91,35 +87,6 @@ def test_waiting_in_vain_tells_the_last_fault_and_the_end_of_the_log(tmp_path: P
 
     with pytest.raises(ClusterError, match=r"(?s)the part is up: .*no listener.*port is taken"):
         wait_until(refused, what="the part is up", timeout_s=0.2, look_at=log)
-
-
-def test_the_command_bridge_of_iproute2_is_not_taken_for_the_network_plugin(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    commands, plugins = tmp_path / "sbin", tmp_path / "unpacked" / "usr" / "lib" / "cni"
-    for folder, names in ((commands, ("bridge",)), (plugins, ("bridge", "host-local", "loopback"))):
-        folder.mkdir(parents=True)
-        for name in names:
-            (folder / name).touch(mode=0o755)
-    for program in ("containerd", "ctr", "runc"):
-        (commands / program).touch(mode=0o755)
-    (tmp_path / "unpacked" / "bin").mkdir()
-    (tmp_path / "unpacked" / "bin" / "busybox").touch(mode=0o755)
-    monkeypatch.setenv("PATH", str(commands))
-    monkeypatch.setattr(tools, "UNPACKED", tmp_path / "unpacked")
-    monkeypatch.setattr(tools, "SYSTEM", (str(commands),))
-    assert tools.find_tools().plugins == plugins
-
-
-def test_what_enforces_policies_is_a_program_of_its_own_beside_kubernetes() -> None:
-    program = build.program_path(build.POLICY_SOURCES)
-    assert program.name == "network-policies"
-    assert program.parent.parent == build.program_path().parent.parent
-    assert program.parent != build.program_path().parent
-
-
-def test_policies_are_enforced_by_the_copy_that_k3s_has_in_it() -> None:
-    assert "=> github.com/k3s-io/kube-router/v2 " in (build.POLICY_SOURCES / "go.mod").read_text()
 
 
 def test_policies_that_cannot_be_enforced_say_which_programs_are_missing(

@@ -4,17 +4,16 @@ import socket
 import ssl
 import subprocess
 import threading
-import time
 from contextlib import closing, suppress
 
 import pytest
 from kubernetes.client import Configuration
-from scripted_api import SETTLE_S, as_json, as_text, connection_to, refusal, stream
+from scripted_api import SETTLE_S, as_json, as_text, connection_to, refusal
 
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api import ApiError, Connection
 from gesscale.kubernetes.api.faults import THE_DRIVER
-from gesscale.kubernetes.api.resources import CONFIG_MAPS, LEASES, NODES, PODS, STREAM_AUTOSCALERS
+from gesscale.kubernetes.api.resources import CONFIG_MAPS, NODES, PODS, STREAM_AUTOSCALERS
 
 POD = {"metadata": {"name": "driver", "namespace": "streams", "resourceVersion": "7"}}
 
@@ -41,19 +40,6 @@ def test_a_status_is_patched_only_if_nobody_was_faster_and_can_be_rehearsed(serv
     assert asked.query == {"dryRun": "All"}
     assert asked.headers["content-type"] == "application/merge-patch+json"
     assert asked.body == body
-
-
-def test_objects_are_created_in_their_collection_and_replaced_and_deleted_by_name(server, connection):
-    server.says(as_json(POD))
-    connection.create(PODS, POD, namespace="streams")
-    connection.update(PODS, POD, namespace="streams")
-    connection.delete(PODS, "driver", namespace="streams")
-    one = "/api/v1/namespaces/streams/pods"
-    assert [(each.method, each.path) for each in server.asked] == [
-        ("POST", one),
-        ("PUT", f"{one}/driver"),
-        ("DELETE", f"{one}/driver"),
-    ]
 
 
 def test_lists_come_in_pages(server, connection):
@@ -192,14 +178,6 @@ def test_a_missing_right_of_a_driver_is_not_said_to_be_the_controllers(server):
     driver.close()
 
 
-def test_a_kind_that_nobody_has_defined_is_told_from_a_missing_object(server, connection):
-    server.says(as_text("404 page not found\n", 404))
-    with pytest.raises(
-        ApiError, match=r"does not know that kind \(404\): 404 page not found; is the CRD applied"
-    ):
-        list(connection.pages(STREAM_AUTOSCALERS))
-
-
 @pytest.mark.parametrize(
     ("header", "patience_s"),
     [("7", 7.0), ("100000", 120.0), ("-3", None), ("soon", None), ("٣", None), (None, None)],
@@ -210,14 +188,6 @@ def test_patience_is_read_as_the_server_asks_for_it(server, connection, header, 
     with pytest.raises(ApiError) as caught:
         connection.get(NODES, "pi1")
     assert caught.value.retry_after_s == patience_s
-
-
-def test_a_proxys_long_page_is_cut(server, connection):
-    server.says(as_text("<html>" + "x" * 5000, 502))
-    with pytest.raises(ApiError) as caught:
-        connection.get(NODES, "pi1")
-    assert caught.value.status == 502
-    assert len(str(caught.value)) < 700
 
 
 @pytest.mark.parametrize("text", ["", "<html>", "[1]", '{"a": '])
@@ -315,49 +285,3 @@ def test_a_watch_yields_lines_however_they_are_cut(server, connection):
         "resourceVersion": "7",
         "timeoutSeconds": "61",
     }
-
-
-def test_a_watch_that_breaks_off_within_a_line_is_a_fault(server, connection):
-    server.says(stream({"a": 1}, raw=b'{"type": "ADD'), to="watch")
-    lines = iter(connection.watch(PODS, resource_version="7"))
-    assert next(lines) == b'{"a": 1}'
-    with pytest.raises(ApiError, match="a line that breaks off"):
-        next(lines)
-
-
-def test_a_watch_whose_connection_breaks_is_a_fault(server, connection):
-    server.says(stream({"a": 1}, cut=True), to="watch")
-    lines = iter(connection.watch(PODS, resource_version="7"))
-    next(lines)
-    with pytest.raises(ApiError, match="the connection broke"):
-        next(lines)
-
-
-def test_a_silent_watch_ends_as_a_timeout(server, connection):
-    server.says(stream(then=lambda _handler: server.over.wait(SETTLE_S)), to="watch")
-    with pytest.raises(ApiError) as caught:
-        list(connection.watch(LEASES, resource_version="7", silence_s=0.2))
-    assert caught.value.reason == "Timeout"
-
-
-def test_interrupting_a_watch_wakes_who_waits_for_its_next_line(server, connection):
-    server.says(stream({"a": 1}, then=lambda _handler: server.over.wait(SETTLE_S)), to="watch")
-    lines = connection.watch(PODS, resource_version="7", silence_s=SETTLE_S)
-    heard = threading.Event()
-    ended = threading.Event()
-
-    def read() -> None:
-        try:
-            for _ in lines:
-                heard.set()
-        except ApiError:
-            pass
-        ended.set()
-
-    thread = threading.Thread(target=read, daemon=True)
-    thread.start()
-    assert heard.wait(SETTLE_S)
-    time.sleep(0.05)  # so that it waits for the second line
-    lines.interrupt()
-    assert ended.wait(SETTLE_S)
-    thread.join(SETTLE_S)

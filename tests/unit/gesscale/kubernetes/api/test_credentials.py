@@ -40,20 +40,9 @@ def test_a_file_says_where_the_server_is_and_which_namespace_is_ours(file):
     assert (connection.url, connection.namespace) == ("https://10.77.0.1:6443", "streams")
 
 
-def test_a_context_without_namespace_means_default(file):
-    assert connect(file, "bare").namespace == "default"
-    assert connect(file, "bare", namespace="mine").namespace == "mine"
-
-
 def test_the_variable_names_the_file(file, monkeypatch):
     monkeypatch.setenv("KUBECONFIG", f"/does/not/exist:{file}")
     assert connect().namespace == "streams"
-
-
-def test_connecting_leaves_the_file_as_it_is(file):
-    before = file.read_text()
-    connect(file, "bare")
-    assert file.read_text() == before
 
 
 @pytest.mark.parametrize(
@@ -72,17 +61,6 @@ def test_a_file_that_will_not_do_is_named_with_its_fault(file, text, context, sa
     file.write_text(text)
     with pytest.raises(InputError, match=f"{file}: {says}"):
         connect(file, context)
-
-
-def test_bytes_are_no_kubeconfig(file):
-    file.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match="expected a kubeconfig"):
-        connect(file)
-
-
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(InputError, match=f"expected a kubeconfig file, got none at {tmp_path}/none"):
-        connect(tmp_path / "none")
 
 
 def test_without_any_file_all_ways_are_named():

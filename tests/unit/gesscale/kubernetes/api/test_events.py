@@ -74,38 +74,6 @@ def test_the_same_again_raises_a_count_and_not_each_time(server, reporter):
     assert second.body == {"series": {"count": 4, "lastObservedTime": "2026-11-21T20:05:00.250000Z"}}
 
 
-def test_after_a_long_silence_the_same_is_news(server, reporter):
-    reporter.after(0)
-    reporter.after(module.INTERVAL_S + 1)
-    assert [method for method, _ in sent(server)] == ["POST", "POST"]
-
-
-def test_another_note_is_another_event_unless_it_is_said_to_be_the_same(server, reporter):
-    reporter.after(0, "load 812 rows/s")
-    reporter.after(1, "load 813 rows/s")
-    assert len(server.asked) == 2
-    reporter.after(1, "load 814 rows/s", same="vetoed by the map")
-    reporter.after(1, "load 815 rows/s", same="vetoed by the map")
-    assert len(server.asked) == 3
-
-
-def test_another_object_or_reason_or_type_is_another_event(server, reporter):
-    again = Regarding(resource=STREAM_AUTOSCALERS, namespace="streams", name="taxi", uid="u-2")
-    reporter.after(0)
-    reporter.after(0, kind=EventType.WARNING)
-    reporter.publish(TAXI, Incident.PAUSED, "replicas 4 -> 6")
-    reporter.publish(again, Incident.SUCCESSFUL_RESCALE, "replicas 4 -> 6")
-    assert [method for method, _ in sent(server)] == ["POST"] * 4
-
-
-def test_a_long_note_is_cut_to_what_the_api_takes(server, reporter):
-    reporter.after(0, "x" * 1024)
-    reporter.after(0, "y" * 1025)
-    notes = [body["note"] for _, body in sent(server)]
-    assert [len(note) for note in notes] == [1024, 1024]
-    assert notes[1].endswith("y ...")
-
-
 def test_an_event_that_has_expired_is_written_anew(server, reporter):
     reporter.after(0)
     server.says(refusal(404, "NotFound", "gone"), to="PATCH")

@@ -7,7 +7,7 @@ import pytest
 from scripted_api import SETTLE_S, as_json, connection_to, refusal
 
 from gesscale.errors import InputError
-from gesscale.kubernetes.api import ApiError, ElectionTimes, Elector, LeaseLock, new_identity
+from gesscale.kubernetes.api import ApiError, ElectionTimes, Elector, LeaseLock
 from gesscale.kubernetes.api.faults import Call
 from gesscale.kubernetes.api.resources import LEASES
 
@@ -108,15 +108,6 @@ def test_anothers_lease_is_taken_only_after_its_record_has_not_changed_for_its_d
     assert candidate.term == 7
 
 
-def test_a_longer_promise_is_kept():
-    candidate = Candidate(Store(holderIdentity="other", leaseDurationSeconds=60))
-    candidate.step()
-    candidate.after(59)
-    assert not candidate.is_leader()
-    candidate.after(2)
-    assert candidate.is_leader()
-
-
 def test_who_makes_the_lease_leads_only_when_a_former_leader_must_have_noticed():
     store, floor = Store(), [-1]
     candidate = Candidate(store, term_floor=lambda: floor[0])
@@ -131,41 +122,11 @@ def test_who_makes_the_lease_leads_only_when_a_former_leader_must_have_noticed()
     assert (candidate.is_leader(), candidate.term) == (True, 4)
 
 
-def test_a_lease_that_is_made_anew_is_not_given_back_before_its_time():
-    store = Store()
-    candidate = Candidate(store)
-    candidate.step()
-    candidate.release()
-    assert store.lease["spec"]["holderIdentity"] == "me"
-
-
 @pytest.mark.parametrize(("floor", "term"), [(-1, 7), (6, 7), (40, 41)])
 def test_the_term_is_above_every_term_that_orders_have(floor, term):
     candidate = Candidate(Store(holderIdentity="", leaseTransitions=6), term_floor=lambda: floor)
     candidate.step()
     assert candidate.term == term
-
-
-def test_a_deleted_lease_does_not_begin_its_terms_anew():
-    store = Store(holderIdentity="", leaseTransitions=6)
-    candidate = Candidate(store, term_floor=lambda: 7)
-    candidate.step()
-    store.lease = None
-    candidate.after(4)
-    assert store.lease is None
-    candidate.after(15)
-    assert candidate.term == 8
-
-
-def test_a_renewal_keeps_the_term_and_what_others_have_written():
-    store = Store(holderIdentity="", leaseTransitions=6, strategy="OldestEmulationVersion")
-    candidate = Candidate(store)
-    candidate.step()
-    taken = dict(store.lease["spec"])
-    candidate.after(4)
-    assert store.lease["spec"] == taken  # the clock of this test stands still
-    assert store.lease["metadata"]["resourceVersion"] == "3"
-    assert candidate.term == 7
 
 
 def test_leadership_ends_by_itself_when_the_renewal_is_too_old():
@@ -218,18 +179,6 @@ def test_a_broken_answer_is_survived_too():
     assert "cannot take part in the election" in candidate.problem
 
 
-def test_winning_and_losing_are_told_once():
-    store, changes = Store(holderIdentity=""), []
-    candidate = Candidate(store, on_change=lambda: changes.append(candidate.is_leader()))
-    candidate.step()
-    candidate.after(4)
-    store.fault = fault(500)
-    candidate.after(5)
-    candidate.after(6)
-    candidate.after(6)
-    assert changes == [True, False]
-
-
 def test_a_released_lease_is_free_for_others_at_once():
     store = Store(holderIdentity="")
     first, second = Candidate(store, "first"), Candidate(store, "second")
@@ -240,34 +189,6 @@ def test_a_released_lease_is_free_for_others_at_once():
     assert not first.is_leader()
     second.step()
     assert (second.is_leader(), second.term) == (True, 2)
-
-
-def test_who_does_not_hold_the_lease_releases_nothing():
-    store = held_by_another()
-    candidate = Candidate(store)
-    candidate.step()
-    candidate.release()
-    assert store.lease["spec"]["holderIdentity"] == "other"
-
-
-def test_a_release_that_fails_is_said_and_leads_no_more():
-    store = Store(holderIdentity="")
-    candidate = Candidate(store)
-    candidate.step()
-    store.fault = fault(500)
-    candidate.release()
-    assert (candidate.is_leader(), candidate.problem) == (False, "500")
-
-
-def test_a_successor_of_the_same_name_leads_with_a_term_of_its_own():
-    store = Store(holderIdentity="me", leaseTransitions=6)
-    candidate = Candidate(store)
-    candidate.step()
-    assert candidate.term == 7
-
-
-def test_no_two_processes_have_one_name():
-    assert new_identity() != new_identity()
 
 
 @pytest.mark.parametrize(

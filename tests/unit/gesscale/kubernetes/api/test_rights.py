@@ -1,23 +1,17 @@
 """The rights that deploy/k3s, the docs and the test bed give; tests/real/kubernetes/test_rights.py shows the need."""
 
-import re
 import subprocess
 
 import yaml
 from accounts import CONTROLLER_RBAC as RBAC
-from accounts import ROOT, controller_rights, controller_roles, rights_of
+from accounts import ROOT, controller_roles, rights_of
 
 from gesscale.kubernetes.controller.latencies import map_command
-from testbed.kubernetes.driver_account import FEW_RIGHTS_SETTINGS, driver_account
+from testbed.kubernetes.driver_account import driver_account
 
 DRIVER = {
     ("gesscale.dev", "streamautoscalers", ("taxi",)): ["get", "watch"],
     ("", "pods", ()): ["create", "get", "list", "watch", "delete", "deletecollection"],
-}
-SPARK_DEFAULTS = {
-    ("", "configmaps", ()): ["create", "deletecollection"],
-    ("", "services", ()): ["deletecollection"],
-    ("", "persistentvolumeclaims", ()): ["list", "deletecollection"],
 }
 
 
@@ -64,16 +58,6 @@ def test_a_driver_reads_its_own_streamautoscaler_runs_pods_and_touches_nothing_e
     assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "taxi-driver"}]
 
 
-def test_the_docs_tell_a_drivers_rights_with_and_without_the_settings_that_make_them_few():
-    text = (ROOT / "docs" / "howto" / "spark_on_kubernetes.md").read_text()
-    section = text.partition("## Rights of the driver")[2].partition("\n## ")[0]
-    few, more = (yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", section, re.DOTALL))
-    assert by_target(few["rules"]) == DRIVER
-    assert by_target(more) == SPARK_DEFAULTS
-    settings = dict(re.findall(r"^(spark\.\S+) +(\S+)$", section, re.MULTILINE))
-    assert settings == FEW_RIGHTS_SETTINGS
-
-
 def test_the_owner_of_a_namespace_grants_one_map_and_no_other_config_map():
     manifest = ROOT / "deploy" / "k3s" / "example" / "latency-map.yaml"
     assert "kubectl -n taxi create configmap latency-map" in manifest.read_text()
@@ -104,10 +88,3 @@ def test_the_commands_that_grant_a_map_are_single_words_whoever_asks(tmp_path):
     ]  # fmt: skip
     assert binding.splitlines()[-1] == f"--user={hostile}"
     assert rest == ""
-
-
-def test_every_right_has_its_reason_above_its_rule():
-    lines = [line.strip() for line in RBAC.read_text().splitlines()]
-    rules = [index for index, line in enumerate(lines) if line.startswith("- apiGroups")]
-    assert len(rules) == len(controller_rights())
-    assert all(lines[index - 1].startswith("# ") for index in rules)

@@ -70,16 +70,6 @@ def watches(server):
     return [each.query["resourceVersion"] for each in server.asked_for("watch")]
 
 
-def test_before_the_first_list_the_view_says_that_it_knows_nothing(connection):
-    view = Cache(connection, PODS, labels_of).snapshot()
-    assert (view.fresh, view.listed, view.objects, view.problem) == (
-        False,
-        False,
-        {},
-        "nothing was listed yet",
-    )
-
-
 def test_a_list_and_its_changes_make_the_view(server, through):
     server.says(listed(pod("a", x="1"), pod("b", x="2")))
     server.says(
@@ -98,13 +88,6 @@ def test_a_list_and_its_changes_make_the_view(server, through):
     assert steps.views[0].revision == 4
     assert watches(server) == ["10", "20"]  # it goes on from the bookmark, and does not list again
     assert len(server.asked_for("list")) == 1
-
-
-def test_a_page_after_the_other_makes_one_list(server, through):
-    first = {"metadata": {"resourceVersion": "10", "continue": "c"}, "items": [pod("a")]}
-    server.says(as_json(first), listed(pod("b")))
-    server.says(refusal(500, "InternalError", "boom"), to="watch")
-    assert set(through(1).views[0].objects) == {"streams/a", "streams/b"}
 
 
 @pytest.mark.parametrize(
@@ -156,14 +139,6 @@ def test_staleness_counts_from_the_last_word_of_the_server(server, through):
     assert steps.views[-1].contact_s == 1000.0
 
 
-def test_before_any_list_staleness_counts_from_the_start(server, through):
-    server.says(refusal(403, "Forbidden", "no"))
-    steps = through(2)
-    assert steps.views[-1].stale_since_s == 1000.0
-    assert steps.views[-1].contact_s is None
-    assert "may not list pods: give its role that verb" in steps.views[-1].problem
-
-
 def test_a_server_that_comes_back_makes_the_view_fresh_and_the_waits_short(server, through):
     server.says(listed(pod("a")))
     boom = refusal(500, "InternalError", "boom")
@@ -183,13 +158,6 @@ def test_an_expired_version_is_listed_anew_and_what_is_gone_goes(server, through
     steps = through(2)
     assert set(steps.views[0].objects) == {"streams/a", "streams/b"}  # still there, said to be stale
     assert steps.views[1].objects == {"streams/b": {"x": "new"}}
-    assert watches(server) == ["10", "50"]
-
-
-def test_an_expired_version_may_come_as_a_refusal_too(server, through):
-    server.says(listed(pod("a")), listed(pod("a"), version="50"))
-    server.says(refusal(410, "Expired", "too old"), refusal(500, "InternalError", "boom"), to="watch")
-    through(2)
     assert watches(server) == ["10", "50"]
 
 
@@ -218,18 +186,6 @@ def test_an_object_that_cannot_be_read_hides_no_other_and_keeps_its_former_state
     assert view.unreadable == dict.fromkeys(("streams/a", "streams/b"), "expected a number, got 'bad'")
 
 
-def test_what_is_not_to_be_kept_is_not(server, through):
-    server.says(listed(pod("a", x="1"), pod("b")))
-    server.says(stream(event("MODIFIED", pod("a", "11"))), refusal(500, "Error", "boom"), to="watch")
-    assert through(1, keep=lambda item: labels_of(item) or None).views[0].objects == {}
-
-
-def test_a_snapshot_does_not_change(server, through):
-    server.says(listed(pod("a")))
-    server.says(stream(event("DELETED", pod("a", "11"))), refusal(500, "Error", "boom"), to="watch")
-    assert [set(view.objects) for view in through(1).shown] == [{"streams/a"}, set(), set()]
-
-
 def test_a_thread_lists_watches_and_ends_at_once_when_told(server, connection):
     server.says(listed(pod("a")))
     server.says(
@@ -248,18 +204,6 @@ def test_a_thread_lists_watches_and_ends_at_once_when_told(server, connection):
     cache.stop(timeout_s=SETTLE_S)
     assert not any(each.name == "watch-pods" for each in threading.enumerate())
     assert set(cache.snapshot().objects) == {"streams/a", "streams/b"}
-
-
-def test_a_thread_that_waits_after_a_fault_ends_at_once_too(server, connection):
-    server.says(refusal(403, "Forbidden", "no"))
-    failed = threading.Event()
-    timing = Timing(first_wait_s=10 * SETTLE_S)
-    cache = Cache(connection, PODS, labels_of, on_change=failed.set, timing=timing)
-    cache.start()
-    assert failed.wait(SETTLE_S)
-    assert not cache.snapshot().listed
-    cache.stop(timeout_s=SETTLE_S)
-    assert not any(each.name == "watch-pods" for each in threading.enumerate())
 
 
 def test_a_silent_watch_is_opened_anew_and_is_no_fault(server, connection):

@@ -2,12 +2,11 @@
 
 from concurrent.futures import Executor, Future
 
-from gesscale.kubernetes.controller.fault_reporter import FaultReporter
+from gesscale.kubernetes.controller.status_reporter import FaultReporter
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
 
 KEY = ("streams", "op")
 FAULT = ResourceFault(reason=FaultReason.SPEC_INVALID, message="wrong")
-OTHER = ResourceFault(reason=FaultReason.SPEC_INVALID, message="wrong in another way")
 
 
 class AtOnce(Executor):
@@ -43,11 +42,6 @@ def test_a_fault_is_told_once():
     assert [scene.hear(FAULT, now_s) for now_s in (0.0, 0.5, 100.0)] == [1, 1, 1]
 
 
-def test_another_fault_or_generation_is_told_too():
-    scene = Scene()
-    assert [scene.hear(FAULT, 0.0), scene.hear(OTHER, 0.5), scene.hear(OTHER, 1.0, generation=2)] == [1, 2, 3]
-
-
 def test_one_that_could_not_be_told_is_told_again_but_not_at_once(caplog):
     scene = Scene()
     scene.failure = RuntimeError("no disk")
@@ -55,15 +49,3 @@ def test_one_that_could_not_be_told_is_told_again_but_not_at_once(caplog):
     scene.failure = None
     assert [scene.hear(FAULT, now_s) for now_s in (30.0, 60.0)] == [3, 3]
     assert "streamautoscaler streams/op: no disk" in caplog.text
-
-
-def test_one_that_was_mended_and_comes_back_is_told_again():
-    scene = Scene()
-    assert [scene.hear(each, 0.0) for each in (FAULT, None, FAULT)] == [1, 1, 2]
-
-
-def test_a_new_leader_tells_anew():
-    scene = Scene()
-    scene.hear(FAULT, 0.0)
-    scene.fault_reporter.forget()
-    assert scene.hear(FAULT, 0.5) == 2

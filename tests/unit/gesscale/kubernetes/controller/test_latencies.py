@@ -71,18 +71,6 @@ def test_who_owns_a_map_that_the_controller_may_not_read_is_told_the_commands_th
     )
 
 
-def test_another_refusal_is_no_missing_right(api):
-    api.says(refusal(404, "NotFound", "no such map"))
-    assert "it does not exist (404)" in opened(api).current(1000.0).standing.problem
-
-
-def test_a_key_that_is_not_there_is_named_with_those_that_are(api):
-    api.says(config_map(NEAR, key="other.csv"))
-    found = opened(api).current(1000.0)
-    assert found.map is None
-    assert "expected a key 'latency.csv', it has other.csv" in found.standing.problem
-
-
 def test_agents_and_prometheus_are_other_sources(api):
     agents = opened(api, source="Agents", agentsDns="agents.here:9109", maxAge="2h")
     assert isinstance(agents, AgentLatencies)
@@ -115,12 +103,6 @@ def test_the_bounds_grow_with_the_cluster_and_end_where_every_map_ends():
         names = [f"n{node}" for node in range(nodes)]
         bounds = bounds_of(names)
         assert (bounds.limits.nodes, bounds.nodes) == (most, frozenset(names))
-
-
-def test_text_that_is_no_text_is_refused_in_a_line(api):
-    api.says(config_map("rtt_ms,\ud800"))
-    problem = opened(api).current(1000.0).standing.problem
-    assert "expected a readable UTF-8 text file" in problem
 
 
 def page(source, *targets):

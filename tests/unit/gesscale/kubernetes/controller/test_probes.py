@@ -22,10 +22,6 @@ STEP = StepStatus(workflow="streams/taxi", period_s=60.0, since_s=0.0, last_s=99
 WELL = HealthSnapshot(moved_at_s=999.0, period_s=1.0, leading=True, caches=(PODS,), steps=(STEP,))
 
 
-def test_a_controller_that_moves_and_steps_lives_and_is_ready():
-    assert (liveness_failures(WELL, NOW_S), readiness_failures(WELL, NOW_S)) == ((), ())
-
-
 def test_a_scheduler_that_stands_still_for_more_than_five_periods_is_dead():
     still = replace(WELL, moved_at_s=NOW_S - 50, period_s=10.0)
     assert liveness_failures(still, NOW_S) == ()
@@ -76,15 +72,6 @@ def test_a_step_of_a_short_period_may_wait_for_an_endpoint_that_hangs():
 )
 def test_what_keeps_it_from_its_work_is_named(changed, sentence):
     assert readiness_failures(replace(WELL, **changed), NOW_S) == (sentence,)
-
-
-def test_a_watch_that_is_opened_anew_and_a_workflow_just_taken_up_are_given_time():
-    young = replace(
-        WELL,
-        caches=(replace(PODS, stale_s=5.0, problem="reopening"),),
-        steps=(replace(STEP, last_s=None, since_s=NOW_S - 100), replace(STEP, last_s=820.0)),
-    )
-    assert readiness_failures(young, NOW_S) == ()
 
 
 def test_a_follower_steps_nothing_and_is_ready_but_must_see_the_cluster_too():

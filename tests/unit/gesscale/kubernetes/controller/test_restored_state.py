@@ -3,7 +3,7 @@
 import pytest
 from kube import EPOCH_S, order
 
-from gesscale.kubernetes.controller.restored_state import restored_state
+from gesscale.kubernetes.controller.workflow_controller import restored_state
 
 MEMORY = {
     "readings": [
@@ -36,13 +36,6 @@ def test_readings_and_memo_are_taken_over():
 )
 def test_a_memory_that_must_have_been_there_is_missed(status):
     assert legacy(**status).lost == {"op"}
-
-
-@pytest.mark.parametrize(
-    "status", [{}, {"replicas": 1}, {"memory": {}}, {"memory": {}, "order": order(1, "a")}]
-)
-def test_a_new_operator_has_lost_nothing(status):
-    assert legacy(**status).lost == frozenset()
 
 
 def test_what_is_dated_later_than_now_counts_as_of_now():
@@ -90,9 +83,3 @@ def test_another_part_of_nonsense_is_dropped_alone(part, value, caplog):
     }
     assert kept == {name: name != part for name in kept}
     assert "is dropped what cannot be" in caplog.text
-
-
-@pytest.mark.parametrize("memory", [5, "all of it", [], True])
-def test_a_memory_that_is_no_group_is_missed(memory, caplog):
-    assert legacy(memory=memory, history=[CHANGE]).lost == {"op"}
-    assert "expected a group, got" in caplog.text

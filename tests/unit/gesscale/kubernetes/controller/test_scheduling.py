@@ -12,15 +12,13 @@ from gesscale.kubernetes.controller.scheduling import WorkflowScheduler
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.controller.targets import Targets
 from gesscale.kubernetes.controller.workflow_controller import ControllerContext
-from gesscale.kubernetes.orders.documents import Documents
-from gesscale.kubernetes.orders.ordering import OrderWriter
+from gesscale.kubernetes.orders import Documents, OrderWriter
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.resource.translate import gather
 from gesscale.service.journal import Journal
 from gesscale.service.metrics import ScalerMetrics
 
 SETTLE_S = 60  # bound of a wait, not an expectation
-KEY = ("streams", "op")
 
 
 def at_once(step):
@@ -152,21 +150,6 @@ def test_a_driver_with_executors_and_without_an_order_is_looked_at_once_a_second
     assert looked_s == [3.0, 4.0, 5.0]
 
 
-def test_a_driver_that_is_only_advised_is_stepped_once_per_period(scene):
-    scene.world.pods = []
-    scene.api.put(override=None, mode="Recommend")
-    scene.advance()
-    scene.advance(30.0)
-    assert scene.scheduler.statuses()[0].last_s == 0.0
-
-
-def test_a_status_that_changes_is_no_reason_to_step(scene):
-    scene.advance()
-    scene.api.write_status("op", replicas=9)
-    scene.advance(1.0)
-    assert scene.scheduler.statuses()[0].last_s == 0.0
-
-
 def test_a_step_that_fails_is_counted_and_the_next_one_comes(scene, caplog):
     scene.api.faults = [refused(500)] * 2
     scene.advance()
@@ -183,13 +166,6 @@ def test_a_fault_of_ours_in_one_workflow_ends_no_other(scene, caplog):
     del scene.look
     scene.advance(60.0)
     assert scene.ordered == ["a", "b"]
-
-
-def test_a_workflow_that_is_gone_is_stepped_no_more(scene):
-    scene.advance()
-    scene.api.delete("op")
-    scene.advance(1.0)
-    assert scene.scheduler.statuses() == ()
 
 
 def test_one_that_was_created_anew_between_two_looks_knows_nothing_of_the_former(scene):
@@ -290,26 +266,3 @@ def test_leadership_that_is_lost_in_mid_step_orders_and_tells_nothing_even_when_
     scene.scheduler.leave_all()
     scene.scheduler.wait(SETTLE_S)
     assert scene.api.status()["order"]["term"] == 2
-
-
-def test_waiting_for_the_last_steps_ends():
-    scene = Scene(in_thread)
-    scene.look = gate = Gate(scene)
-    scene.advance()
-    assert gate.entered.wait(SETTLE_S)
-    scene.scheduler.leave_all()
-    scene.scheduler.wait(0.05)
-    gate.open.set()
-    scene.scheduler.wait(SETTLE_S)
-
-
-def test_a_step_under_way_says_since_when():
-    scene = Scene(in_thread)
-    scene.look = gate = Gate(scene)
-    scene.advance(7.0)
-    assert gate.entered.wait(SETTLE_S)
-    (standing,) = scene.scheduler.statuses()
-    assert (standing.running_since_s, standing.last_s) == (7.0, None)
-    gate.open.set()
-    scene.scheduler.leave_all()
-    scene.scheduler.wait(SETTLE_S)

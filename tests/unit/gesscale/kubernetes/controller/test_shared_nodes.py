@@ -7,7 +7,7 @@ from kube import EPOCH_S, MIB, FakeApi, FakeCluster, by_hand, desk_of, driver, n
 
 from gesscale.kubernetes.controller.targets import Targets
 from gesscale.kubernetes.controller.workflow_controller import ControllerContext, WorkflowController
-from gesscale.kubernetes.placement.quantity import Room
+from gesscale.kubernetes.placement.nodes import Room
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.resource.translate import gather
 from gesscale.model.decision import OutcomeStatus

@@ -10,8 +10,7 @@ from gesscale.kubernetes.api import Incident
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.controller.targets import Targets
 from gesscale.kubernetes.controller.workflow_controller import ControllerContext, WorkflowController
-from gesscale.kubernetes.orders.documents import Documents
-from gesscale.kubernetes.orders.ordering import OrderWriter
+from gesscale.kubernetes.orders import Documents, OrderWriter
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
 from gesscale.service.journal import Journal
@@ -76,13 +75,6 @@ def test_a_report_keeps_the_order_that_its_own_step_wrote(scene):
     assert (status["order"]["reason"], status["order"]["before"]) == ("Overridden", 1)
     assert ("op", Incident.RESCALING) in scene.heard.reasons
     assert b"gesscale" in scene.metrics.page({})[1]
-
-
-def test_a_report_that_is_not_in_the_watch_yet_is_not_undone_by_the_next(scene):
-    scene.tell(scene.step())
-    order = scene.api.status()["order"]
-    scene.tell(scene.steering.step(scene.workflow, EPOCH_S + 120))
-    assert scene.api.status()["order"] == order
 
 
 def test_what_others_wrote_meanwhile_stays_and_events_come_once(scene):

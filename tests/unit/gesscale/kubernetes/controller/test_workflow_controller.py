@@ -76,13 +76,6 @@ def test_its_change_takes_room_in_the_budget_of_all_workflows(scene):
     assert scene.budget.admit("streams/other", (), ("other",)) == ["other"]
 
 
-def test_the_second_step_orders_nothing_although_the_watch_lags(scene):
-    scene.step()
-    _, decision = scene.step(3.0)
-    assert decision.outcome.status is OutcomeStatus.NOTHING_TO_DO
-    assert len(scene.api.patches) == 1
-
-
 def test_a_new_controller_knows_the_change_under_way_and_orders_nothing(scene):
     step, _ = scene.step()
     scene.remember(step)
@@ -127,32 +120,8 @@ def test_a_hand_is_obeyed_even_without_the_memory():
     assert scene.ordered == ("a", "b")
 
 
-def test_a_longer_pause_of_people_is_left_as_it_is():
-    scene = Scene(status={"order": order(1, "a")}, override=None, pause={"reason": "by hand"})
-    _, decision = scene.step()
-    assert "by hand" in decision.plan.detail
-
-
 def test_nothing_is_ordered_on_a_stale_view_and_it_is_said(scene):
     scene.world.stale_since_s = {"pods": -60.0}
     step, decision = scene.step()
     assert (decision.plan.reason, scene.ordered) == (Reason.CLUSTER_UNAVAILABLE, ())
     assert "is 60 s old" in step.cluster.problem
-
-
-def test_operators_that_leave_the_workflow_are_not_waited_for_any_more(scene):
-    scene.api.put("other", **by_hand("c"), workflow="op")
-    scene.step()
-    assert set(scene.steering._node_backoff) == {"op", "other"}
-    scene.api.delete("other")
-    scene.api.catch_up()
-    scene.step(3.0)
-    assert set(scene.steering._node_backoff) == {"op"}
-
-
-def test_an_order_dated_in_the_future_by_a_clock_that_ran_ahead_still_blocks():
-    ahead = order(1, "a", "b", at_s=EPOCH_S + 7200)
-    scene = Scene(status={"memory": {}, "order": ahead}, override=None)
-    step, decision = scene.step()
-    assert step.known.pending("op").at_s == EPOCH_S + 1.0  # when it was first seen
-    assert decision.plan.change is None

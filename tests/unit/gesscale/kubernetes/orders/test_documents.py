@@ -4,7 +4,7 @@ import pytest
 from kube import SPACE, FakeApi, refused
 
 from gesscale.errors import ClusterError
-from gesscale.kubernetes.orders.documents import Documents
+from gesscale.kubernetes.orders import Documents
 
 OP = (SPACE, "op")
 
@@ -52,23 +52,6 @@ def test_it_is_tried_three_times_and_no_more(api, documents):
     assert api.patches == []
 
 
-def test_other_refusals_are_not_tried_again(api, documents):
-    api.faults = [refused(403), refused(500)]
-    with pytest.raises(ClusterError, match="403"):
-        documents.change_status(OP, lambda _: {"replicas": 2})
-    assert len(api.faults) == 1
-
-
-def test_no_patch_is_no_request(api, documents):
-    documents.change_status(OP, lambda _: None)
-    assert api.patches == []
-
-
-def test_a_rehearsal_is_not_remembered(documents):
-    documents.change_status(OP, lambda _: {"replicas": 2}, rehearse=True)
-    assert documents.newest(OP)["status"] == {"replicas": 1}
-
-
 def test_a_resource_that_was_deleted_cannot_be_written(api, documents):
     api.delete("op")
     with pytest.raises(ClusterError, match="404"):
@@ -83,20 +66,3 @@ def test_one_that_was_created_anew_has_nothing_of_the_former(api, documents):
     api.delete("op")
     api.put(status={})
     assert documents.newest(OP)["status"] == {}
-
-
-def test_versions_that_are_no_numbers_leave_the_word_to_the_watch(api, documents):
-    api.served["streams/op"]["metadata"]["resourceVersion"] = "abc"
-    api.catch_up()
-    documents.change_status(OP, lambda _: {"replicas": 2})
-    api.seen["streams/op"]["metadata"]["resourceVersion"] = "abd"
-    documents.change_status(OP, lambda it: {"desired": it["status"]["replicas"]})
-    assert api.status() == {"replicas": 2, "desired": 2}
-
-
-def test_what_was_written_to_resources_that_are_gone_is_not_kept_for_ever(api, documents):
-    documents.change_status(OP, lambda _: {"replicas": 2})
-    api.delete("op")
-    api.put("other", status={})
-    documents.change_status((SPACE, "other"), lambda _: {"replicas": 1})
-    assert set(documents._written) == {(SPACE, "other")}

@@ -4,7 +4,7 @@ from kube import EPOCH_S, order
 from recorded_steps import T0_S, overloaded
 
 from gesscale.knowledge.memory import MemoryKnowledge
-from gesscale.kubernetes.orders.order_knowledge import OrderKnowledge
+from gesscale.kubernetes.orders import OrderKnowledge
 from gesscale.kubernetes.resource.order import parse_order
 
 LATER_S = EPOCH_S + 100.0
@@ -54,13 +54,6 @@ def test_a_downtime_is_known_before_and_after_the_resource_has_it():
     assert scene.knowledge.recall(LATER_S).pending("op") is None
 
 
-def test_another_controller_reads_the_downtime_in_the_resource():
-    scene = Scene()
-    scene.stands("a", "b", downtimeSeconds=2.5, reason="Overloaded", before=1)
-    (order,) = scene.knowledge.recall(LATER_S).orders["op"]
-    assert (order.downtime_s, order.reason, order.before) == (2.5, "Overloaded", 1)
-
-
 def test_the_order_of_a_decision_has_its_reason():
     scene = Scene()
     scene.stands("a", "b", at_s=T0_S)
@@ -75,15 +68,6 @@ def test_a_newer_order_has_not_settled_because_the_former_had():
     scene.settles()
     scene.stands("a", number=2, at_s=EPOCH_S + 20)
     assert scene.known() == [expected("a", at_s=EPOCH_S + 20)]
-
-
-def test_an_order_that_is_gone_is_forgotten():
-    scene = Scene()
-    scene.stands("a", "b")
-    (order,) = scene.knowledge.recall(LATER_S).orders["op"]
-    scene.order = None
-    scene.knowledge.settle("op", order.ended(LATER_S, 2.5, arrived=True))
-    assert scene.known() == []
 
 
 def test_an_order_of_a_clock_that_runs_ahead_counts_from_when_it_was_first_seen():

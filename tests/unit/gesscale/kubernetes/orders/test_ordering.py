@@ -4,7 +4,7 @@ import pytest
 from kube import EPOCH_S, SPACE, FakeApi, desk_of, order, refused
 
 from gesscale.errors import ClusterError
-from gesscale.kubernetes.resource.order import HISTORY_AT_MOST, Strategy, parse_order
+from gesscale.kubernetes.resource.order import HISTORY_AT_MOST, parse_order
 
 OP = (SPACE, "op")
 
@@ -30,24 +30,11 @@ def test_an_order_bears_term_count_and_time(api):
     assert parse_order(api.status()["order"]) == second == order_writer.standing(OP)
 
 
-def test_the_standing_order_is_known_before_the_watch_brings_it(api):
-    order_writer = desk_of(api)
-    written = write(api, order_writer, "a")
-    assert api.watched()["streams/op"]["status"] == {}
-    assert order_writer.standing(OP) == written
-
-
 def test_the_same_is_not_ordered_twice(api):
     order_writer = desk_of(api, lambda: 2)
     standing = parse_order(order(4, "a", "b", term=1))
     assert write(api, order_writer, "a", "b", term=2, over=standing) is standing
     assert api.patches == []
-
-
-def test_another_strategy_is_another_order(api):
-    standing = parse_order(order(4, "a"))
-    api.put(reconfiguration={"strategy": "Restart"}, status={"order": order(4, "a")})
-    assert write(api, desk_of(api), "a", over=standing).strategy is Strategy.RESTART
 
 
 @pytest.mark.parametrize("leads", [None, 2])
@@ -86,32 +73,12 @@ def test_a_spec_that_changed_since_the_decision_is_decided_on_anew(api):
     assert api.status() == {}
 
 
-def test_a_spec_that_changes_during_the_write_is_noticed_too(api):
-    api.meanwhile = lambda: api.put(pause={"reason": "stop"})
-    with pytest.raises(ClusterError, match="its spec has changed meanwhile"):
-        write(api, desk_of(api), "a")
-    assert api.status() == {}
-
-
 def test_a_resource_of_the_same_name_is_not_ordered_for_the_former(api):
     decided_on = api.workflow().resources["op"]
     api.delete("op")
     api.put(mode="Act")
     with pytest.raises(ClusterError, match="its spec has changed meanwhile"):
         write(api, desk_of(api), "a", resource=decided_on)
-
-
-def test_a_status_that_changes_during_the_write_does_not_matter(api):
-    api.meanwhile = lambda: api.write_status("op", replicas=3)
-    write(api, desk_of(api), "a")
-    assert api.status()["replicas"] == 3
-    assert api.status()["order"]["placement"] == ["a"]
-
-
-def test_a_rehearsal_leaves_nothing_behind(api):
-    order_writer = desk_of(api)
-    assert write(api, order_writer, "a", rehearse=True).placement == ("a",)
-    assert (api.status(), order_writer.standing(OP)) == ({}, None)
 
 
 def test_an_order_that_nobody_could_obey_is_no_order(api):
@@ -136,11 +103,3 @@ def test_the_order_that_is_replaced_begins_the_history_and_nothing_of_it_stays_i
     for number in range(12):
         second = write(api, order_writer, "a" if number % 2 else "b", over=second)
     assert len(api.status()["history"]) == HISTORY_AT_MOST
-
-
-def test_a_history_that_an_older_controller_wrote_is_dropped(api):
-    written = {"at": "2023-11-14T22:12:50Z", "from": 1, "to": 2, "reason": "Overloaded", "outcome": "Ordered"}
-    api.put(status={"order": order(4, "a"), "history": [written]})
-    order_writer = desk_of(api)
-    write(api, order_writer, "b", over=order_writer.standing(OP))
-    assert [each["id"] for each in api.status()["history"]] == ["1-4"]

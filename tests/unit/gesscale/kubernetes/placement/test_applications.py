@@ -23,21 +23,11 @@ def test_executors_are_those_of_the_drivers_application():
     assert (found.place.node, found.place.metrics_url) == ("a", "http://10.244.0.9:9108")
 
 
-def test_an_address_of_version_six_is_put_in_brackets():
-    found = find_application(resource(driver={"port": 9200}), index_of(driver("a", ip="fd00::9")))
-    assert found.place.metrics_url == "http://[fd00::9]:9200"
-
-
 def test_an_executor_that_leaves_or_waits_holds_no_node():
     pods = [driver("a"), pod("e1", "a"), pod("e2", "b", leaving=True), pod("e3")]
     found = find_application(resource(), index_of(*pods))
     assert found.placement == ("a",)
     assert len(found.executors) == 3
-
-
-def test_pods_that_have_ended_and_those_of_other_namespaces_are_not_seen():
-    pods = [driver("a"), pod("e1", "b", phase="Failed"), pod("e2", "c", namespace="elsewhere")]
-    assert find_application(resource(), index_of(*pods)).executors == ()
 
 
 @pytest.mark.parametrize(

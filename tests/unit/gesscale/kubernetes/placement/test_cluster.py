@@ -1,12 +1,11 @@
 """The loop's port: what it sees of nodes and pods, and the orders that it writes."""
 
 import pytest
-from kube import EPOCH_S, MIB, SPACE, FakeApi, FakeCluster, desk_of, driver, node, order, pod, refused
+from kube import EPOCH_S, MIB, SPACE, FakeApi, FakeCluster, desk_of, driver, node, order, pod
 
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
-from gesscale.kubernetes.placement.node_backoff import NodeBackoff
-from gesscale.kubernetes.placement.quantity import Room
+from gesscale.kubernetes.placement.nodes import Room
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.model.decision import OutcomeStatus, Reason
 
@@ -17,9 +16,10 @@ class Scene:
     def __init__(self, *executors, standing=(), **spec):
         self.api = FakeApi()
         status = {"order": order(1, *standing)} if standing else {}
-        self.api.put(status=status, **{"mode": "Act", "maxReplicas": 3, **spec})
+        settling = {"rescaleTimeout": "60s"}
+        self.api.put(status=status, **{"mode": "Act", "maxReplicas": 3, "reconfiguration": settling, **spec})
         self.world = FakeCluster(pods=[driver("a"), *executors])
-        self.reservations, self.node_backoff, self.leads = Reservations(), {"op": NodeBackoff(60.0)}, 1
+        self.reservations, self.leads = Reservations(), 1
         self.cluster = KubernetesCluster(
             workflow=self.api.workflow(),
             look=self.world.look,
@@ -27,7 +27,6 @@ class Scene:
             reservations=self.reservations,
             term=1,
             at_s=EPOCH_S,
-            node_backoff=self.node_backoff,
         )
 
     def apply(self, *, add=(), remove=()):
@@ -44,12 +43,6 @@ class Scene:
         return tuple(self.api.status().get("order", {}).get("placement", ()))
 
 
-def test_live_replicas_are_executors_on_nodes():
-    state = Scene(pod("e1", "b"), pod("e2", "c"), pod("e3")).cluster.state()
-    assert state.placements == {"op": ("b", "c")}
-    assert sorted(state.nodes) == ["a", "b", "c", "d"]
-
-
 def test_an_operator_without_a_driver_does_not_run_and_gets_no_order():
     scene = Scene(pod("e1", "b"))
     scene.world.pods = [pod("e1", "b")]
@@ -63,11 +56,6 @@ def test_an_operator_without_a_driver_does_not_run_and_gets_no_order():
 def test_an_ordered_executor_that_is_not_there_yet_is_coming():
     state = Scene(pod("e1", "b"), standing=("b", "c")).cluster.state()
     assert state.coming == {"op": ("c",)}
-
-
-def test_nobody_brings_executors_where_no_order_is_obeyed():
-    state = Scene(pod("e1", "b"), standing=("b", "c"), mode="Recommend").cluster.state()
-    assert state.coming == {"op": ()}
 
 
 def test_only_an_operator_that_nobody_has_placed_waits_for_its_first_nodes():
@@ -102,14 +90,16 @@ def test_a_node_without_room_for_an_executor_of_each_operator_says_how_many() ->
     scene = Scene(pod("e1", "a"))
     assert scene.cluster.state().room == {}
     scene.api.put(workflow="flow")
-    scene.api.put("next", mode="Act", maxReplicas=3, workflow="flow", upstream=["op"])
+    settling = {"rescaleTimeout": "60s"}
+    scene.api.put(
+        "next", mode="Act", maxReplicas=3, workflow="flow", upstream=["op"], reconfiguration=settling
+    )
     scene.world.pods += [driver("a", "next"), pod("n1", "a", of="next")]
     scene.world.nodes = [
         node(name, room=Room(cpu_m=cpu_m, memory_bytes=4096 * MIB, pods=9))
         for name, cpu_m in (("a", 9000), ("b", 2500), ("c", 1500))
     ]
     scene.cluster.workflow = scene.api.workflow()
-    scene.cluster.node_backoff = dict.fromkeys(("op", "next"), NodeBackoff(60.0))
     # An executor of each requests 1 CPU: two of them fit on b, one on c.
     assert scene.cluster.state().room == {"c": 1}
 
@@ -195,42 +185,9 @@ def test_a_node_that_another_workflow_was_promised_since_the_plan_is_not_ordered
         scene.apply(add=("b",))
 
 
-def test_what_stands_already_is_not_ordered_again():
-    scene = Scene(pod("e1", "b"), standing=("b", "c"))
-    scene.cluster.state()
-    outcome = scene.apply(add=("c",))
-    assert (outcome.status, outcome.added) == (OutcomeStatus.NOTHING_TO_DO, ())
-    assert scene.api.patches == []
-
-
 def test_a_rehearsal_changes_nothing_and_promises_nothing():
     scene = Scene(pod("e1", "b"), mode="DryRun")
     scene.cluster.state()
     outcome = scene.apply(add=("c",))
     assert outcome.status is OutcomeStatus.REHEARSED
     assert (scene.ordered, scene.reservations.of_others(("x", "y"))) == ((), {})
-
-
-def test_a_refused_rehearsal_is_a_failure():
-    scene = Scene(pod("e1", "b"), mode="DryRun")
-    scene.cluster.state()
-    scene.api.faults = [refused(403)]
-    with pytest.raises(ClusterError, match="403"):
-        scene.apply(add=("c",))
-
-
-def test_leadership_that_is_lost_in_the_middle_of_a_step_orders_nothing():
-    scene = Scene(pod("e1", "b"))
-    scene.cluster.state()
-    scene.leads = None
-    with pytest.raises(ClusterError, match="the leadership of term 1 has ended"):
-        scene.apply(add=("c",))
-
-
-def test_an_order_that_came_in_the_middle_of_a_step_stands():
-    scene = Scene(pod("e1", "b"), standing=("b",))
-    scene.cluster.state()
-    scene.api.write_status("op", order=order(7, "b", "d"))
-    scene.api.catch_up()
-    with pytest.raises(ClusterError, match="order 1-7 for b, d has come meanwhile"):
-        scene.apply(add=("c",))

@@ -2,10 +2,9 @@
 
 from kube import MIB, FakeApi, driver, index_of, node, pod
 
-from gesscale.kubernetes.placement.applications import find_application
-from gesscale.kubernetes.placement.needs import needs_of
+from gesscale.kubernetes.placement.applications import find_application, needs_of
+from gesscale.kubernetes.placement.nodes import Room
 from gesscale.kubernetes.placement.pods import Toleration
-from gesscale.kubernetes.placement.quantity import ONE_POD, Room
 
 NODES = {each.name: each for each in (node("a"), node("b", architecture="amd64"), node("c"))}
 
@@ -23,17 +22,9 @@ def test_a_running_executor_tells_what_one_asks():
     assert (found.takes, found.tolerations) == (Room(cpu_m=700, pods=1), edge)
 
 
-def test_one_that_waits_for_a_node_tells_it_too():
-    assert needs(pod("e0", takes=Room(cpu_m=300, pods=1))).takes.cpu_m == 300
-
-
 def test_what_the_resource_says_comes_first_and_alone():
     found = needs(pod("e1", "c"), requests={"memory": "900Mi"})
     assert found.takes == Room(cpu_m=1000, memory_bytes=900 * MIB, pods=1)
-
-
-def test_nothing_is_known_before_the_first_executor():
-    assert needs().takes == ONE_POD
 
 
 def test_the_image_runs_where_driver_and_executors_run_unless_it_is_said():

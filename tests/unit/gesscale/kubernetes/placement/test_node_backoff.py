@@ -2,7 +2,7 @@
 
 from kube import pod
 
-from gesscale.kubernetes.placement.node_backoff import NodeBackoff
+from gesscale.kubernetes.placement.room import NodeBackoff
 
 # It is waited for 60 s; then the node rests three times as long, 180 s.
 
@@ -18,13 +18,6 @@ def test_a_node_is_left_alone_after_the_wait_and_tried_again_after_the_rest():
     assert node_backoff.judge([], ["b"], 241.0) == {}  # it is waited for again
 
 
-def test_an_executor_that_becomes_ready_ends_the_rest():
-    node_backoff = NodeBackoff(60.0)
-    node_backoff.judge([], ["b"], 0.0)
-    assert set(node_backoff.judge([], ["b"], 60.0)) == {"b"}
-    assert node_backoff.judge([pod("e", "b")], ["b"], 70.0) == {}
-
-
 def test_the_pod_itself_tells_why_else_one_that_waits_for_a_node():
     bound = pod("e", "b", ready=False, problem="ImagePullBackOff no such image")
     waiting = pod("e", problem="Unschedulable: 0/3 nodes are available")
@@ -32,19 +25,3 @@ def test_the_pod_itself_tells_why_else_one_that_waits_for_a_node():
         node_backoff = NodeBackoff(60.0)
         node_backoff.judge([executor], ["b"], 0.0)
         assert why in node_backoff.judge([executor], ["b"], 60.0)["b"]
-
-
-def test_an_executor_that_was_asked_to_end_may_take_its_time():
-    node_backoff = NodeBackoff(60.0)
-    leaving = pod("e", "b", ready=False, leaving=True)
-    assert node_backoff.judge([leaving], [], 0.0) == {}
-    assert node_backoff.judge([leaving], [], 1000.0) == {}
-
-
-def test_an_executor_that_was_ready_once_is_waited_for_anew_when_it_is_not():
-    node_backoff = NodeBackoff(60.0)
-    node_backoff.judge([], ["b"], 0.0)
-    node_backoff.judge([pod("e", "b")], ["b"], 50.0)
-    assert node_backoff.judge([pod("e", "b", ready=False)], ["b"], 100.0) == {}
-    assert node_backoff.judge([pod("e", "b", ready=False)], ["b"], 159.0) == {}
-    assert set(node_backoff.judge([pod("e", "b", ready=False)], ["b"], 160.0)) == {"b"}

@@ -3,9 +3,8 @@
 import pytest
 
 from gesscale.errors import InputError
-from gesscale.kubernetes.placement.nodes import read_node
+from gesscale.kubernetes.placement.nodes import Room, parse_quantity, read_node
 from gesscale.kubernetes.placement.pods import read_pod
-from gesscale.kubernetes.placement.quantity import Room, parse_quantity, room_of
 
 MIB = 1 << 20
 
@@ -64,12 +63,6 @@ def test_of_a_node_is_kept_what_placing_needs():
 )  # fmt: skip
 def test_a_node_that_does_not_work_says_why(conditions, says):
     assert read_node(node(status={"conditions": conditions})).unready == says
-
-
-def test_a_node_that_has_said_nothing_yet_can_be_read():
-    found = read_node({"metadata": {"name": "new"}, "spec": {}, "status": {}})
-    assert (found.room, found.address, found.architecture) == (None, "", "")
-    assert found.unready == "it has no Ready condition"
 
 
 def test_taints_that_only_advise_and_the_cordons_own_are_no_closing_ones():
@@ -239,27 +232,7 @@ def test_a_pod_that_does_not_run_says_why(status, problem):
     assert read_pod(pod(part(), status=status)).problem == problem
 
 
-@pytest.mark.parametrize(("phase", "over"), [("Succeeded", True), ("Failed", True), ("Unknown", False)])
-def test_a_pod_that_has_ended_is_over(phase, over):
-    assert read_pod(pod(part(), status={"phase": phase})).over is over
-
-
-def test_equal_requests_are_kept_once():
-    first, second = read_pod(pod(part("7", "7Gi"))), read_pod(pod(part("7", "7Gi")))
-    assert first.takes is second.takes
-
-
-def test_what_is_no_pod_is_said_with_its_field():
-    with pytest.raises(InputError, match="expected a Pod as the API describes it: spec: it is required"):
-        read_pod({"metadata": {"name": "p"}})
-
-
 @pytest.mark.parametrize("text", ["", "-1", "1.5.2", "1x", "1 m", "1e1000000", True, None, "٣"])
 def test_what_is_no_quantity_is_refused(text):
     with pytest.raises(ValueError, match="expected a quantity such as 3800m or 1843Mi"):
         parse_quantity(text)
-
-
-def test_room_is_counted_in_whole_units_rounded_up():
-    amounts = {"cpu": parse_quantity("1500100u"), "memory": parse_quantity("1.5"), "pods": parse_quantity(3)}
-    assert room_of(amounts) == Room(cpu_m=1501, memory_bytes=2, pods=3)

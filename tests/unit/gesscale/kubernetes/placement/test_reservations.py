@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from gesscale.kubernetes.placement.quantity import Room
+from gesscale.kubernetes.placement.nodes import Room
 from gesscale.kubernetes.placement.reservations import Reservations
 
 ONE, OTHER = ("streams", "one"), ("streams", "other")

@@ -5,14 +5,12 @@ from types import MappingProxyType
 
 import pytest
 
-from gesscale.kubernetes.placement.cluster_index import ClusterIndex
-from gesscale.kubernetes.placement.nodes import NodeRecord, Taint
+from gesscale.kubernetes.placement.applications import ClusterIndex
+from gesscale.kubernetes.placement.nodes import NodeRecord, Room, Taint
 from gesscale.kubernetes.placement.pods import PodRecord, Toleration
-from gesscale.kubernetes.placement.quantity import Room
 from gesscale.kubernetes.placement.room import ExecutorNeeds, selects, tolerated
-from gesscale.kubernetes.resource.selector import LabelSelector
+from gesscale.kubernetes.resource.spec import LabelSelector
 from gesscale.model.decision import Reason
-from gesscale.ports import Node
 
 MIB = 1 << 20
 PI = NodeRecord(
@@ -33,10 +31,6 @@ def pod(cpu_m, mib=0, node="pi1", phase="Running", **labels):
 def judged(node=PI, pods=(), needs=NEEDS, *, own=(), reserved=MappingProxyType({})):
     index = ClusterIndex({node.name: node}, {str(number): each for number, each in enumerate(pods)})
     return index.judged(node.name, needs, own, reserved)
-
-
-def test_a_node_with_room_can_take_an_executor():
-    assert judged(replace(PI, weight=2.0)) == Node(name="pi1", address="10.0.0.11", weight=2.0)
 
 
 @pytest.mark.parametrize(
@@ -81,13 +75,6 @@ def test_a_node_that_cannot_says_why(change, needs, reason, problem):
     assert (found.reason, found.problem) == (reason, problem)
 
 
-def test_the_first_thing_that_stands_against_a_node_is_said():
-    everything = replace(PI, unready="it is dead", cordoned=True, room=Room())
-    assert judged(everything).reason is Reason.NOT_READY
-    outside = replace(NEEDS, pool=LabelSelector(matchLabels={"pool": "other"}))
-    assert judged(everything, needs=outside).reason is Reason.NOT_IN_POOL
-
-
 @pytest.mark.parametrize(
     ("pods", "problem"),
     [
@@ -109,24 +96,6 @@ def test_room_is_what_the_pods_there_leave(pods, problem):
     found = judged(pods=pods)
     assert found.problem == problem
     assert not problem or found.reason is Reason.NO_ROOM
-
-
-def test_an_executor_of_the_operator_does_not_stand_in_its_own_way():
-    pods = [pod(3800, app="taxi"), pod(500, app="other")]
-    assert judged(pods=pods).reason is Reason.NO_ROOM
-    assert judged(pods=pods, own=pods[:1]).problem == ""
-
-
-def test_what_is_ordered_and_not_there_yet_takes_room_too():
-    reserved = {"pi1": Room(cpu_m=3000, pods=1), "pi9": Room(cpu_m=1)}
-    assert judged(reserved=reserved).problem == "asks 1 CPU, 0.8 of 3.8 free"
-    assert reserved["pi1"] == Room(cpu_m=3000, pods=1)
-
-
-def test_a_toleration_opens_a_tainted_node():
-    gpu = replace(PI, taints=(Taint(key="gpu", value="yes", effect="NoSchedule"),))
-    needs = replace(NEEDS, tolerations=(Toleration(key="gpu", operator="Exists"),))
-    assert judged(gpu, needs=needs).problem == ""
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
 """How many executors of several operators fit on a node together."""
 
 import pytest
-from kube import MIB, node, pod
+from kube import MIB, node
 
-from gesscale.kubernetes.placement.quantity import Room
-from gesscale.kubernetes.placement.shared_room import shared_room
+from gesscale.kubernetes.placement.nodes import Room
+from gesscale.kubernetes.placement.room import shared_room
 
 
 def asks(cpu_m):
@@ -28,11 +28,3 @@ def asks(cpu_m):
 def test_what_does_not_fit_together_is_counted(free_m, takes, found):
     there = [node("a", room=Room(cpu_m=free_m, memory_bytes=1024 * MIB, pods=9))]
     assert shared_room(there, [], [asks(each) for each in takes], reserved={}) == found
-
-
-def test_pods_and_promises_take_room():
-    there = [node(name, room=Room(cpu_m=4000, memory_bytes=1024 * MIB, pods=9)) for name in "abc"]
-    two = [asks(1000), asks(1000)]
-    # The executor on b requests 1 CPU (as `kube.pod` makes them); with 2 that are promised, 1 is left there and 2 on c.
-    found = shared_room(there, [pod("e1", "b")], two, reserved={"b": asks(2000), "c": asks(2000)})
-    assert found == {"b": 1}

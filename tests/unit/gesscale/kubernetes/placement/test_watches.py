@@ -1,7 +1,6 @@
 """When what is watched may be relied on."""
 
 import pytest
-from kube import FakeCluster
 
 from gesscale.kubernetes.api import View
 from gesscale.kubernetes.placement.watches import ClusterView
@@ -10,18 +9,6 @@ from gesscale.kubernetes.placement.watches import ClusterView
 def view(**changes):
     views = {kind: View(objects={}, listed=True) for kind in ("nodes", "pods", "resources")}
     return ClusterView(at_s=100.0, **{**views, **changes})
-
-
-def test_fresh_views_have_no_problem():
-    assert view().problem == ""
-    assert FakeCluster().look().problem == ""
-
-
-@pytest.mark.parametrize("kind", ["nodes", "pods", "resources"])
-def test_nothing_is_known_before_the_first_list(kind):
-    problem = view(**{kind: View(objects={}, problem="the controller may not list it")}).problem
-    assert kind in problem
-    assert problem.endswith("are not known yet: the controller may not list it")
 
 
 @pytest.mark.parametrize(("since_s", "is_old"), [(70.0, False), (69.9, True), (200.0, False)])

@@ -4,7 +4,7 @@ import pytest
 
 from gesscale.errors import InputError
 from gesscale.kubernetes.resource.autoscaler import read_autoscaler
-from gesscale.kubernetes.resource.spans import format_span, parse_instant_s, parse_span_s
+from gesscale.kubernetes.resource.parts import format_span, parse_instant_s, parse_span_s
 
 NOON = "2026-11-21T12:00:00Z"
 PROMETHEUS = "http://p:9090"

@@ -133,11 +133,6 @@ def test_what_keeps_a_change_from_being_made(reason, planned, ready):
     assert judged["Ready"] == (ready, planned.value)
 
 
-def test_an_order_that_could_not_be_written_is_a_fault():
-    judged = found(decision(outcome=Outcome(status=OutcomeStatus.FAILED, detail="409")))
-    assert judged["AbleToScale"] == judged["Ready"] == (False, "OrderFailed")
-
-
 @pytest.mark.parametrize(
     ("verdict", "reason"),
     [
@@ -153,10 +148,6 @@ def test_what_is_wanted_and_not_to_be_had_limits(verdict, reason):
     assert found(made)["ScalingLimited"] == (True, reason.value)
 
 
-def test_at_a_limit_without_wanting_more_nothing_is_limited():
-    assert found(decision(Reason.AT_MAX_REPLICAS))["ScalingLimited"] == (False, "DesiredWithinRange")
-
-
 @pytest.mark.parametrize(("mode", "reason"), [("Recommend", "RecommendOnly"), ("DryRun", "DryRunOnly")])
 def test_only_act_is_active(mode, reason):
     assert found(decision(), mode=mode)["ScalingActive"] == (False, reason)
@@ -169,13 +160,6 @@ def test_a_pause_holds_until_its_end():
     ended = found(decision(), mode="Act", pause={"until": "2027-01-15T08:00:00Z"})
     assert ended["Paused"] == (False, "PauseExpired")
     assert ended["ScalingActive"] == (True, "Acting")
-
-
-def test_the_reason_of_a_pause_is_told():
-    (*_, paused, _slots, _state) = findings_of(
-        decision(), StreamAutoscalerSpec.model_validate({"pause": {"reason": "disk is full"}}), NOW
-    )
-    assert paused.message == "until spec.pause is taken out: disk is full"
 
 
 def test_settings_that_the_policy_does_not_take_have_a_condition_of_their_own():
@@ -214,17 +198,6 @@ def test_the_time_of_transition_moves_with_the_status_only():
         2,
         NOW,
     )
-
-
-def test_every_reason_is_one_that_the_definition_accepts():
-    for reason in Reason:
-        for verdict in Verdict:
-            judged = findings_of(
-                decision(reason, verdict=verdict, seen=verdict is not Verdict.UNKNOWN),
-                StreamAutoscalerSpec.model_validate({}),
-                NOW,
-            )
-            assert len(conditions_of(judged, (), generation=1, now_s=NOW)) == len(TYPES)
 
 
 def test_a_message_that_is_too_long_is_cut_rather_than_refused():

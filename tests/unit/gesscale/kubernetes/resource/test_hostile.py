@@ -7,8 +7,8 @@ import pytest
 from kube import EPOCH_S, order
 
 from gesscale.errors import InputError
-from gesscale.kubernetes.controller.restored_state import restored_state
-from gesscale.kubernetes.orders.ordering import order_of
+from gesscale.kubernetes.controller.workflow_controller import restored_state
+from gesscale.kubernetes.orders import order_of
 from gesscale.kubernetes.resource.autoscaler import read_autoscaler
 from gesscale.kubernetes.resource.translate import driver_selector, gather, outside_driver
 from gesscale.spark.first_placement import first_placement

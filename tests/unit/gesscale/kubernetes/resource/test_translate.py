@@ -82,29 +82,12 @@ def test_operators_of_a_workflow_must_agree():
     assert "monitor.period" in fault.message
 
 
-def test_the_same_duration_in_other_words_agrees():
-    assert not gather(
-        [
-            resource(
-                "a", workflow="w", monitor={"window": "60s"}, reconfiguration={"rescaleTimeout": "300s"}
-            ),
-            resource("b", workflow="w", monitor={"window": "1m"}, reconfiguration={"strategy": "Restart"}),
-        ]
-    ).faults
-
-
 def test_an_unknown_upstream_is_named_and_the_rest_of_the_workflow_waits():
     found = gather([resource("near", workflow="w", upstream=["far"]), resource("clean", workflow="w")])
     assert found.workflows == {}
     assert the_fault(found.faults, "near").reason is FaultReason.UPSTREAM_UNKNOWN
     assert "'far'" in the_fault(found.faults, "near").message
     assert the_fault(found.faults, "clean").reason is FaultReason.WORKFLOW_BROKEN
-
-
-def test_an_upstream_of_another_workflow_is_said_to_be_there():
-    found = gather([resource("near", workflow="w", upstream=["clean"]), resource("clean", workflow="v")])
-    assert "workflow v" in the_fault(found.faults, "near").message
-    assert list(found.workflows) == [("taxi", "v")]
 
 
 def test_a_cycle_is_named():

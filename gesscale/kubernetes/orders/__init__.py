@@ -1,1 +1,0 @@
-"""The order in a resource: what it says, how it is written, and what is known of it."""
