@@ -9,7 +9,6 @@ figure is a lower bound for every plan whose changes take the downtime or longer
 under-providing.
 """
 
-import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,27 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gesscale.errors import InputError
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PaidLevels:
-    """A plan: what it pays for, and from when.
-
-    Attributes
-    ----------
-    since_s
-        When each level was ordered, ascending; the first at 0.
-    replicas
-        The levels; an increase is ordered the downtime before it is needed.
-    """
-
-    since_s: tuple[float, ...]
-    replicas: tuple[int, ...]
-
-    @property
-    def reconfigurations(self) -> int:
-        """How often the level changes."""
-        return len(self.replicas) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,9 +34,7 @@ class Frontier:
 
     most_reconfigurations: int
     enough_reconfigurations: int
-    _since_s: NDArray[np.float64]  # of the runs of equal required levels, and the end
-    _required: NDArray[np.int64]
-    _rest_replica_s: NDArray[np.float64]  # from each run on, by changes left after it has begun
+    _replica_s: NDArray[np.float64]  # by reconfigurations
 
     def cost(self, reconfigurations: int) -> float:
         """Return the least replica-minutes with at most so many reconfigurations.
@@ -68,26 +44,7 @@ class Frontier:
         InputError
             Below 0, or above K where more might still save something.
         """
-        return float(self._rest_replica_s[0, self._counted(reconfigurations)]) / 60
-
-    def plan(self, reconfigurations: int) -> PaidLevels:
-        """Return a plan of that cost, for figures.
-
-        Raises
-        ------
-        InputError
-            As `cost`.
-        """
-        left, at = self._counted(reconfigurations), 0
-        since_s: list[float] = []
-        replicas: list[int] = []
-        while at < len(self._required):
-            level, until = self._best_segment(at, left)
-            if not replicas or replicas[-1] != level:
-                since_s.append(float(self._since_s[at]))
-                replicas.append(level)
-            at, left = until, left - 1
-        return PaidLevels(since_s=tuple(since_s), replicas=tuple(replicas))
+        return float(self._replica_s[self._counted(reconfigurations)]) / 60
 
     def _counted(self, reconfigurations: int) -> int:
         counted = min(reconfigurations, self.enough_reconfigurations)
@@ -98,26 +55,6 @@ class Frontier:
             "compute it for more"
         )
         raise InputError(message)
-
-    def _best_segment(self, at: int, left: int) -> tuple[int, int]:
-        """Return the level that is best from a run on, and the run up to which; of equal ones the longest."""
-        runs = len(self._required)
-        best = (math.inf, 0, runs)
-        for level in np.unique(self._required[at:]).tolist():
-            if level < self._required[at]:
-                continue
-            higher = np.flatnonzero(self._required[at:] > level)
-            until = at + int(higher[0]) if higher.size else runs
-            total = float(level) * (self._since_s[at + 1 : until + 1] - self._since_s[at])
-            if left:
-                total = total + self._rest_replica_s[at + 1 : until + 1, left - 1]
-            elif until < runs:
-                continue
-            else:
-                total[:-1] = math.inf
-            longest = len(total) - 1 - int(np.argmin(total[::-1]))
-            best = min(best, (float(total[longest]), level, at + 1 + longest))
-        return best[1], best[2]
 
 
 def frontier(demand: Sequence[int], step_s: float, downtime_s: float, most_reconfigurations: int) -> Frontier:
@@ -134,20 +71,13 @@ def frontier(demand: Sequence[int], step_s: float, downtime_s: float, most_recon
     most_reconfigurations
         K, >= 0. Time and memory grow with K times the changes of the demand.
 
-    Raises
-    ------
-    InputError
-        Where an argument is out of its range, or there is no demand at all.
     """
-    _check(demand, step_s, downtime_s, most_reconfigurations)
     since_s, required = _required_levels(demand, step_s, downtime_s)
     most = min(most_reconfigurations, len(required) - 1)
     return Frontier(
         most_reconfigurations=most_reconfigurations,
         enough_reconfigurations=len(required) - 1,
-        _since_s=np.asarray(since_s),
-        _required=np.asarray(required, dtype=np.int64),
-        _rest_replica_s=_least_costs(np.diff(since_s).tolist(), required, most),
+        _replica_s=_least_costs(np.diff(since_s).tolist(), required, most),
     )
 
 
@@ -175,7 +105,7 @@ def _required_levels(
 
 
 def _least_costs(seconds: Sequence[float], required: Sequence[int], most: int) -> NDArray[np.float64]:
-    """Return the least replica-seconds from each run to the end, by the changes left once its level is chosen.
+    """Return the least replica-seconds of all runs, by the changes left once the first level is chosen.
 
     Backwards over the runs; for every level and number of changes left: keep the level through the run, or, at its
     beginning, change to the best one with a change less. O(runs x levels x K).
@@ -190,22 +120,4 @@ def _least_costs(seconds: Sequence[float], required: Sequence[int], most: int) -
         having[:, :enough] = np.inf
         having[:, enough:].min(axis=1, out=rest[at])
         np.minimum(having[1:], rest[at, :-1, np.newaxis], out=having[1:])
-    return rest
-
-
-def _check(demand: Sequence[int], step_s: float, downtime_s: float, most_reconfigurations: int) -> None:
-    if not len(demand):
-        message = "frontier: expected the demand of at least one step, got none"
-        raise InputError(message)
-    if not (math.isfinite(step_s) and step_s > 0 and math.isfinite(downtime_s) and downtime_s >= 0):
-        message = (
-            f"frontier: expected a step above 0 s and a downtime of 0 s or more, got {step_s}, {downtime_s}"
-        )
-        raise InputError(message)
-    if most_reconfigurations < 0:
-        message = f"frontier: expected 0 or more reconfigurations, got {most_reconfigurations}"
-        raise InputError(message)
-    for index, level in enumerate(demand):
-        if not (level >= 0 and level == int(level)):
-            message = f"frontier: expected whole replicas >= 0 at step {index}, got {level}"
-            raise InputError(message)
+    return rest[0]

@@ -7,9 +7,7 @@ from gesscale.errors import InputError
 from testbed.arena.case import CaseResult
 from testbed.arena.judging.comparing import (
     choose_baseline,
-    choose_metrics,
     compare_results,
-    group_results,
     results_document,
 )
 
@@ -46,14 +44,6 @@ def test_every_policy_is_compared_on_every_workload_and_metric():
     assert compared[3].reference_ratio is None  # the paper has no such figure
 
 
-def test_a_reference_can_have_figures_of_each_workload():
-    theirs = {"thr-nlaware": {"cost": 100.0}, "gesscale": {"cost": 90.0}}
-    experiment = arena_plays.small_experiment(reference={**REFERENCE, "by_workload": {"spikes": theirs}})
-    compared = compare_results(experiment, played(experiment), baseline="thr-nlaware", metrics=("cost",))
-    ratios = {each.workload: each.reference_ratio for each in compared if each.policy == "gesscale"}
-    assert ratios == {"steps": 0.75, "spikes": 0.9}  # 150 / 200; 90 / 100
-
-
 def test_a_lost_run_is_counted_and_in_no_mean():
     experiment = arena_plays.small_experiment(workloads=["steps"])
     results = played(experiment, lost=[("gesscale", 2)])
@@ -62,24 +52,6 @@ def test_a_lost_run_is_counted_and_in_no_mean():
     assert ours.ours.mean == 50.25  # of 50 and 50.5
     assert ours.against.pairs == 2
     assert ours.against.wins == pytest.approx(2 / 3)
-
-
-def test_variants_are_compared_each_with_its_own_baseline():
-    choices = [
-        {
-            "name": "cpu",
-            "options": [{"name": "work"}, {"name": "none", "set": {"metrics.cpu": "not-measured"}}],
-        }
-    ]
-    experiment = arena_plays.small_experiment(variants={"choices": choices}, workloads=["steps"])
-    compared = compare_results(experiment, played(experiment), baseline="gesscale", metrics=("cost",))
-    assert [(each.variant, each.policy) for each in compared] == [
-        ("default", "thr-nlaware"),
-        ("default", "gesscale"),
-        ("cpu=none", "thr-nlaware"),
-        ("cpu=none", "gesscale"),
-    ]
-    assert [each.against.ratio.mean for each in compared[::2]] == pytest.approx([2.0, 2.0])
 
 
 def test_the_first_policy_that_has_results_is_the_baseline():
@@ -91,14 +63,6 @@ def test_the_first_policy_that_has_results_is_the_baseline():
         choose_baseline(results, "gescale", experiment)
     with pytest.raises(InputError, match="no run is done"):
         choose_baseline([], None, experiment)
-
-
-def test_metrics_are_those_of_the_results():
-    results = played(arena_plays.small_experiment())
-    assert choose_metrics(results, ()) == ("reconfigurations", "cost", "latency_p95_s")
-    assert choose_metrics(results, ["drained"]) == ("drained",)
-    with pytest.raises(InputError, match="did you mean 'cost'"):
-        choose_metrics(results, ["costs"])
 
 
 def test_the_document_has_a_flat_record_for_each_run_and_a_summary():
@@ -122,15 +86,3 @@ def test_the_document_has_a_flat_record_for_each_run_and_a_summary():
     assert thresholds["cost"] == {"mean": 101.0, "low": 100.0, "high": 102.0, "runs": 3}
     assert (gesscale["runs"], gesscale["lost"], gesscale["cost"]["runs"]) == (3, 1, 2)
     assert gesscale["latency_p95_s"] is None
-
-
-def test_groups_come_in_the_order_of_the_experiment_whatever_ended_first():
-    experiment = arena_plays.small_experiment()
-    groups = group_results(experiment, list(reversed(played(experiment))))
-    assert [(group.workload, group.policy) for group in groups] == [
-        ("steps", "thr-nlaware"),
-        ("steps", "gesscale"),
-        ("spikes", "thr-nlaware"),
-        ("spikes", "gesscale"),
-    ]
-    assert [result.case.seed for result in groups[0].results] == [0, 1, 2]

@@ -12,7 +12,6 @@ from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import experiment_of
 from testbed.arena.playing import play
 from testbed.arena.report.course_pages import write_course_pages
-from testbed.arena.report.formatting import course_title
 from testbed.arena.report.page import write_report
 from testbed.arena.runs.course import write_course
 from testbed.arena.runs.results import open_results
@@ -79,35 +78,12 @@ def test_the_report_leads_to_so_many_pages_by_relative_links_the_baseline_first(
     assert "hpa-cpu on steps:2, seed 0" in (tmp_path / pages[case("hpa-cpu")]).read_text("utf-8")
 
 
-def test_no_pages_leave_no_folder(tmp_path, results):
-    file = tmp_path / "report.html"
-    assert write_course_pages(EXPERIMENT, results, file, most=0, baseline="hpa-cpu", say=print) == {}
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_load_whose_file_has_gone_costs_its_page_only(tmp_path, results):
-    gone = EXPERIMENT.changed({"workloads": [str(tmp_path / "gone.csv")]}, "the options")
-    played = [replace(results[1], case=replace(results[1].case, workload=gone.workloads[0]))]
-    said = []
-    file = tmp_path / "report.html"
-    assert write_course_pages(gone, played, file, most=8, baseline="hpa-cpu", say=said.append) == {}
-    assert said[-1].startswith("note: no page of hpa-cpu on gone.csv, seed 0: ")
-
-
 def test_a_run_that_was_live_gets_no_page_of_a_simulated_one(tmp_path, results):
     live = [replace(results[1], metrics={**results[1].metrics, "cost": 1.5})]
     said = []
     file = tmp_path / "report.html"
     assert write_course_pages(EXPERIMENT, live, file, most=8, baseline="hpa-cpu", say=said.append) == {}
     assert "played again it has other figures than those that were kept" in said[-1]
-
-
-def test_a_page_is_called_by_the_name_of_a_file_and_not_by_a_path_of_this_machine(tmp_path):
-    file = str(tmp_path / "mine.csv")
-    experiment = EXPERIMENT.model_copy(update={"workloads": (file,)})
-    assert course_title(experiment, replace(case("hpa-cpu"), workload=file)).startswith(
-        "hpa-cpu on mine.csv, seed "
-    )
 
 
 def test_the_command_names_the_run_and_says_where_the_page_is(tmp_path, gesscale, results):

@@ -4,15 +4,12 @@ import json
 
 import pytest
 import yaml
-from pydantic import BaseModel
 
 from gesscale.errors import InputError
-from gesscale.fields import model_within
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import (
     BUNDLED,
     Experiment,
-    experiment_names,
     experiment_of,
     read_experiment,
 )
@@ -55,51 +52,12 @@ def test_bundled_experiments_are_sound(name):
     assert experiment.title
 
 
-@pytest.mark.parametrize(("name", "seeds"), [("standard", 30), ("table3", 30), ("adversity", 10)])
-def test_what_tells_policies_apart_has_many_seeds(name, seeds):
-    assert len(read_experiment(name).seed_list) == seeds
-
-
-def test_bundled_experiments_are_listed_with_their_titles():
-    assert experiment_names() == {name: read_experiment(name).title for name in NAMES}
-
-
-def test_table3_states_both_readings_of_what_the_paper_leaves_open():
-    names = read_experiment("table3").variant_names
-    assert names[0] == "default"
-    assert {"cpu=work-and-waiting", "drain=yes", "headroom=20", "headroom=50", "restart=none"} <= set(names)
-
-
-def test_table3_has_the_papers_figures_beside_it():
-    reference = read_experiment("table3").reference
-    assert reference is not None
-    assert reference.figures["gesscale"]["cost"] == 999.5
-    assert set(reference.figures) == set(read_experiment("table3").policies)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_an_experiment_is_the_same_after_a_way_through_json_and_yaml(name):
     experiment = read_experiment(name)
     document = experiment.document()
     assert experiment_of(json.loads(json.dumps(document, sort_keys=True)), "json") == experiment
     assert experiment_of(yaml.safe_load(yaml.safe_dump(document)), "yaml") == experiment
-
-
-def test_every_setting_says_what_it_is():
-    def undescribed(model: type[BaseModel], place: str) -> list[str]:
-        return [
-            f"{place}.{name}"
-            for name, field in model.model_fields.items()
-            if not field.description
-            or ((below := model_within(field.annotation)) and undescribed(below, name))
-        ]
-
-    assert undescribed(Experiment, "experiment") == []
-
-
-def test_seeds_are_counted_from_0_or_listed():
-    assert made(seeds=3).seed_list == (0, 1, 2)
-    assert made(seeds=[7, 2]).seed_list == (7, 2)
 
 
 def test_cases_are_all_combinations_those_of_one_world_together():
@@ -120,24 +78,6 @@ def test_one_at_a_time_changes_each_choice_while_the_others_stay():
     assert changed.rules.headroom_threshold_pct == 20
     assert changed.metrics.cpu is CpuAccount.WORK
     assert changed.variant_names == ("",)
-
-
-def test_full_factorial_takes_every_combination():
-    experiment = made(variants={"combine": "full-factorial", **TWO_CHOICES})
-    # 2 x 3
-    assert len(experiment.variant_names) == 6
-    changed = experiment.variant("cpu=all,headroom=50")
-    assert (changed.metrics.cpu, changed.rules.headroom_threshold_pct) == (CpuAccount.WORK_AND_WAITING, 50)
-
-
-def test_without_choices_there_is_one_variant_without_a_name():
-    assert made().variant_names == ("",)
-    assert made().variant("") == made()
-
-
-def test_the_first_option_holds_even_against_the_settings_around_it():
-    experiment = made(variants=TWO_CHOICES, metrics={"cpu": "not-measured"})
-    assert experiment.variant("default").metrics.cpu is CpuAccount.WORK
 
 
 def test_settings_can_be_changed_by_their_path():
@@ -226,45 +166,12 @@ def test_a_variant_that_cannot_be_is_found_when_the_experiment_is_read(changes, 
     assert expected in str(fault.value)
 
 
-def test_too_many_variants_are_refused_before_they_are_listed():
-    choices = [{"name": f"c{n}", "options": [{"name": "a"}, {"name": "b"}]} for n in range(40)]
-    with pytest.raises(InputError, match="expected at most 1000 variants, got 1099511627776"):  # 2^40
-        made(variants={"combine": "full-factorial", "choices": choices})
-
-
-def test_an_unknown_variant_is_refused_with_those_there_are():
-    with pytest.raises(
-        InputError, match="there is no variant 'headroom=21'; choose one of 'default', 'cpu=all'"
-    ):
-        made(variants=TWO_CHOICES).variant("headroom=21")
-
-
-def test_an_unknown_experiment_is_refused_with_those_there_are():
-    with pytest.raises(InputError, match=r"no experiment 'tabel3'; choose one of .*standard, table3, or"):
-        read_experiment("tabel3")
-
-
 @pytest.mark.parametrize("text", ["- a\n- b\n", "just words", "", "7"])
 def test_yaml_that_is_no_mapping_is_refused(tmp_path, text):
     file = tmp_path / "mine.yaml"
     file.write_text(text, "utf-8")
     with pytest.raises(InputError, match=r"mine\.yaml: expected a mapping of settings"):
         read_experiment(file)
-
-
-@pytest.mark.parametrize("content", [b"a: [", b"\xff\xfe\x00", b"a: &x [*x]\nb: *y"])
-def test_what_is_no_yaml_is_refused(tmp_path, content):
-    file = tmp_path / "mine.yaml"
-    file.write_bytes(content)
-    with pytest.raises(InputError, match=r"expected (YAML|text in UTF-8), got: "):
-        read_experiment(file)
-
-
-def test_a_file_that_is_not_there_or_a_folder_is_refused(tmp_path):
-    with pytest.raises(InputError, match="No such file"):
-        read_experiment(tmp_path / "none.yaml")
-    with pytest.raises(InputError, match="directory"):
-        read_experiment(tmp_path)
 
 
 def test_files_beside_the_experiment_are_found(tmp_path):
@@ -299,11 +206,6 @@ def test_no_code_of_a_policy_runs_as_an_experiment_is_read(tmp_path):
         check_experiment(experiment)
 
 
-def test_only_a_policy_of_ones_own_may_be_told_what_no_other_is():
-    with pytest.raises(InputError, match=r"rules\.theirs: there is no such setting"):
-        experiment_of({**LEAST, "rules": {"theirs": {"level": 2}}}, "mine")
-
-
 # One experiment that extends another
 
 
@@ -324,34 +226,7 @@ def test_what_extends_another_has_its_settings_but_for_its_own(tmp_path):
     assert (found.policies, found.nodes.topology) == (("static",), "edge8")
 
 
-def test_what_extends_another_has_a_name_and_a_title_of_its_own(tmp_path):
-    assert extending(tmp_path).name == "child"
-    assert extending(tmp_path).title == ""
-    named = extending(tmp_path, name="other", title="another")
-    assert (named.name, named.title) == ("other", "another")
-
-
-def test_a_group_that_is_given_whole_takes_the_place_of_the_other(tmp_path):
-    assert list(extending(tmp_path, operators={"c": {}}).operators) == ["c"]
-
-
 @pytest.mark.parametrize("base", ["child.yaml", 7, ["standard"]])
 def test_an_experiment_extends_another_one(tmp_path, base):
     with pytest.raises(InputError, match=r"child\.yaml: extends: expected the name of another experiment"):
         extending(tmp_path, extends=base)
-
-
-def test_faults_of_what_extends_another_are_named_with_their_file(tmp_path):
-    with pytest.raises(InputError, match=r"child\.yaml: operators\.a\.colour: there is no such setting"):
-        extending(tmp_path, **{"operators.a.colour": "red"})
-
-
-def test_the_league_keeps_the_names_of_its_variants_with_a_cold_start():
-    league = read_experiment("league")
-    cold = [name for name in league.variant_names if "start=" not in name]
-    assert cold == ["default", "delays=no", "plant=flink", "plant=flink,delays=no"]
-    starts = {
-        name: league.variant(name).operators["operator"].initial_replicas for name in league.variant_names
-    }
-    assert [name for name, initial in starts.items() if initial == 1] == cold
-    assert set(starts.values()) == {1, "needed"}

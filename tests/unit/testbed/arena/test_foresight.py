@@ -6,11 +6,9 @@ from itertools import product
 
 import pytest
 
-from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import experiment_of
 from testbed.arena.playing import play
 from testbed.arena.policies.fluid_plan import Fluid, cheapest_plan
-from testbed.arena.worlds.scenes import world_of
 from testbed.workloads.workload import Workload
 
 MINUTES = (60, 150, 150, 60, 60, 60)  # rows/s; one replica processes 100, two 200
@@ -91,14 +89,6 @@ def test_a_stop_that_costs_more_than_it_saves_is_left_out():
     assert set(cheapest_plan(replace(low, change_price=4.0))[:6]) == {2}
 
 
-def test_a_batch_that_takes_as_long_as_the_objective_leaves_no_row_to_wait():
-    # With 1 replica, 50 rows/s more wait in minute 1: 3,000 at its end, and 4,000 after the 20 s of a change then.
-    # They are 27 s of the load, and 30 s are good. So the second replica can come a minute late.
-    assert cheapest_plan(SPARK)[:5] == (1, 1, 2, 1, 1)
-    # Where all that waits for a batch of 30 s is late, every second without the second replica is.
-    assert cheapest_plan(replace(SPARK, batch_s=(30.0, 30.0)))[:5] == (1, 2, 2, 1, 1)
-
-
 WORLD = {
     "name": "mine",
     "policies": ["foresight", "ideal", "gesscale", "thr-nlunaware", "ds2"],
@@ -117,12 +107,3 @@ def test_no_policy_in_the_same_world_has_a_lower_bill(engine):
             metrics = play(experiment, case).metrics
             bills[case.policy] = metrics["node_seconds"] / 60 + 10 * metrics["lag_above_slo_s"] / 60
     assert min(bills, key=bills.get) == "foresight"
-
-
-def test_it_begins_where_all_others_do_and_its_changes_take_as_long():
-    experiment = experiment_of(WORLD, "mine.yaml")
-    ours, theirs = (
-        world_of(experiment, Case(workload="kanis-convergence", seed=0, policy=policy))
-        for policy in ("foresight", "gesscale")
-    )
-    assert (ours.scene, ours.changes) == (theirs.scene, theirs.changes)

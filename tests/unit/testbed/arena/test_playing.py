@@ -56,26 +56,6 @@ def test_the_oracle_is_what_accuracy_is_measured_against(engine):
     assert metrics["excess_time"] < 0.01
 
 
-def test_static_changes_nothing_and_is_the_frontier_of_no_change():
-    metrics = played("static").metrics
-    assert metrics["reconfigurations"] == 0
-    assert metrics["accuracy_U"] == 0.0
-    # The least that never under-provides without a change is the peak's replicas all the time.
-    assert metrics["above_frontier_pct"] == pytest.approx(0.0)
-    assert metrics["node_seconds"] >= 60 * metrics["cost"]
-
-
-def test_the_same_case_gives_the_same_figures():
-    assert played("thr-nlunaware", seed=3) == played("thr-nlunaware", seed=3)
-    assert played("thr-nlunaware", seed=3).metrics != played("thr-nlunaware", seed=4).metrics
-
-
-def test_the_course_is_kept_where_it_is_asked_for():
-    series = played("gesscale", with_series=True).series
-    assert {"t_s", "input_rows_per_s", "demand_replicas", "supply_replicas"} <= set(series)
-    assert len({len(column) for column in series.values()}) == 1
-
-
 def test_what_counts_as_supply_during_a_restart_moves_accuracy_and_not_cost():
     choices = [
         {
@@ -130,11 +110,6 @@ def test_a_fault_of_the_arena_is_not_blamed_on_the_policy(monkeypatch):
     monkeypatch.setattr(playing, "simulate", broken)
     with pytest.raises(RuntimeError, match="the simulator is broken"):
         played("gesscale")
-
-
-def test_an_unknown_policy_is_an_error_and_no_lost_run():
-    with pytest.raises(InputError, match="there is no policy 'gescale'"):
-        played("gescale")
 
 
 @pytest.mark.parametrize(

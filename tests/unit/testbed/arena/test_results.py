@@ -1,7 +1,6 @@
 """A folder of results: kept while cases finish, resumed, read back, refused."""
 
 import json
-from pathlib import Path
 
 import arena_plays
 import pytest
@@ -28,17 +27,6 @@ def fill(folder, experiment, *, cases=None, play=arena_plays.play):
         return kept.results
 
 
-def test_results_come_back_as_they_were(tmp_path, experiment):
-    written = fill(tmp_path / "r", experiment)
-    read, results = read_results(tmp_path / "r")
-    assert read == experiment
-    assert results == written
-    first = results[0]
-    assert [type(value) for value in first.metrics.values()] == [float, int, bool, type(None)]
-    assert first.series == {"t_s": (0.0, 10.0), "demand_replicas": (1, None)}
-    assert [result.case for result in results] == list(experiment.cases())
-
-
 def test_what_is_done_is_not_missing_after_a_torn_line(tmp_path, experiment):
     fill(tmp_path, experiment, cases=5)
     lines = tmp_path / "results.jsonl"
@@ -57,13 +45,6 @@ def test_a_run_that_the_arena_lost_is_played_again(tmp_path, experiment):
         assert kept.missing == experiment.cases()
     fill(tmp_path, experiment)
     assert not any(result.lost for result in read_results(tmp_path)[1])
-
-
-def test_a_run_that_the_policy_lost_is_not(tmp_path, experiment):
-    case = experiment.cases()[0]
-    fill(tmp_path, experiment, cases=1, play=lambda *_, **__: CaseResult(case=case, lost="raised"))
-    with open_results(tmp_path, experiment) as kept:
-        assert kept.missing == experiment.cases()[1:]
 
 
 def test_more_seeds_and_policies_go_on_with_what_is_there(tmp_path, experiment):
@@ -113,30 +94,6 @@ def test_fresh_throws_away_our_files_and_no_others(tmp_path, experiment):
         "notes.txt",
         "results.jsonl",
     ]
-
-
-def test_a_folder_with_something_else_is_refused(tmp_path, experiment):
-    (tmp_path / "thesis.tex").write_text("do not touch")
-    for fresh in (False, True):
-        with pytest.raises(InputError, match=r"something else: thesis\.tex"):
-            open_results(tmp_path, experiment, fresh=fresh)
-    with pytest.raises(InputError, match=r"has no experiment\.json"):
-        read_results(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
-
-
-def test_a_file_and_nothing_are_no_folders(tmp_path, experiment):
-    file = tmp_path / "file"
-    file.write_text("")
-    with pytest.raises(InputError, match="this is a file"):
-        open_results(file, experiment)
-    with pytest.raises(InputError, match="is no folder"):
-        read_results(tmp_path / "nowhere")
-
-
-def test_a_folder_that_cannot_be_made_is_refused(experiment):
-    with pytest.raises(InputError, match="name a folder that can be written"):
-        open_results(Path("/proc/results"), experiment)
 
 
 def test_two_commands_do_not_write_to_one_folder(tmp_path, experiment):

@@ -11,8 +11,6 @@ from testbed.arena.experiments.experiment import Experiment, experiment_of
 from testbed.arena.policies.oracle import ideal_replicas
 from testbed.arena.worlds.fog_nodes import seed_of, stream
 from testbed.arena.worlds.scenes import ChangeEffect, World, world_of
-from testbed.simulator.flink.plant import FlinkPlant
-from testbed.simulator.spark.plant import SparkPlant
 from testbed.workloads.workload import Workload
 
 LEAST = {"name": "mine", "policies": ["static"], "workloads": ["steps:1"], "nodes": {"topology": "edge8"}}
@@ -45,43 +43,11 @@ def test_the_same_seed_is_the_same_world_to_every_policy():
     assert one == other
 
 
-def test_another_seed_is_another_load_and_where_asked_for_another_map():
-    one, other = (world(seed=seed, workload="kanis-random", nodes=DRAWN).scene for seed in (1, 2))
-    assert one.workloads["operator"].rows_per_s != other.workloads["operator"].rows_per_s
-    assert one.delays != other.delays
-
-
-def test_the_load_does_not_depend_on_how_the_map_is_drawn():
-    def shape(scene_world: World) -> list[float]:
-        load = scene_world.scene.workloads["operator"]
-        return [round(rate / load.peak_rows_per_s, 9) for rate in load.rows_per_s]
-
-    one, other = (
-        world(workload="kanis-random", nodes={"generated": {"kind": kind, "per_seed": True}, "count": 4})
-        for kind in ("uniform", "star")
-    )
-    assert one.scene.delays != other.scene.delays
-    assert shape(one) == shape(other)
-
-
 @pytest.mark.parametrize("engine", ["spark", "flink"])
 def test_a_patterns_peak_needs_its_share_of_what_all_replicas_can_do(engine):
     found = world(engine=engine, peak_share=0.7, operators={"operator": {"max_replicas": 5}})
     most = max(found.best["operator"][count][0] for count in range(1, 6))
     assert found.scene.workloads["operator"].peak_rows_per_s == pytest.approx(0.7 * most)
-
-
-def test_absolute_loads_are_played_as_they_are(tmp_path):
-    file = tmp_path / "load.csv"
-    file.write_text("t_s,rows_per_s\n0,10\n60,30\n120,20\n", "utf-8")
-    found = world(workload=str(file), workloads=[str(file)])
-    assert found.scene.workloads["operator"].peak_rows_per_s == 30.0
-
-
-def test_a_patterns_own_rates_are_played_where_there_is_a_factor_for_them():
-    # steps: 200 to 1,000 rows/s
-    assert world(load_factor=1).scene.workloads["operator"].peak_rows_per_s == 1000
-    assert world(load_factor=0.25, peak_share=0.1).scene.workloads["operator"].peak_rows_per_s == 250
 
 
 def test_sources_share_a_load():
@@ -97,34 +63,6 @@ def test_sources_share_a_load():
     assert loads["auctions"].peak_rows_per_s == pytest.approx(3 * loads["persons"].peak_rows_per_s)
     most = max(scaled.best["join"][count][0] for count in range(1, 9))
     assert sum(load.peak_rows_per_s for load in loads.values()) == pytest.approx(0.5 * most)
-
-
-def test_a_share_of_an_absolute_load_is_a_share_of_its_rates(tmp_path):
-    file = tmp_path / "load.csv"
-    file.write_text("t_s,rows_per_s\n0,10\n60,40\n", "utf-8")
-    found = world(
-        workload=str(file), workloads=[str(file)], operators={"operator": {"load_share": 0.25}}, load_factor=9
-    )
-    assert found.scene.workloads["operator"].peak_rows_per_s == 10
-
-
-@pytest.mark.parametrize(("sample", "tick_s"), [("5s", 5), ("10s", 10), ("60s", 10)])
-def test_samples_do_not_fall_within_a_tick_of_flink(sample, tick_s):
-    plant = world(engine="flink", sample=sample).plant
-    plant.advance(60.0)
-    assert {batch.trigger_s for batch in plant.batches("operator")} == {tick_s}
-
-
-def test_of_several_operators_the_scarcest_decides_the_scale():
-    chain = {
-        "first": {"service_ms_per_row": 1, "selectivity": 2},
-        "second": {"upstream": ["first"], "service_ms_per_row": 5},
-    }
-    found = world(operators=chain, peak_share=1.0)
-    # the second gets two rows for each of the source's
-    most = max(found.best["second"][count][0] for count in range(1, 9))
-    assert found.scene.workloads["first"].peak_rows_per_s == pytest.approx(most / 2)
-    assert set(found.scene.initial) == {"first", "second"}
 
 
 def test_replicas_begin_on_the_drivers_node_and_those_nearest_to_it():
@@ -166,21 +104,6 @@ def test_static_begins_with_what_the_peak_needs_at_its_best_placement():
     assert best[count][0] >= load.peak_rows_per_s > best[count - 1][0]
 
 
-@pytest.mark.parametrize(("engine", "plant"), [("spark", SparkPlant), ("flink", FlinkPlant)])
-def test_each_engine_has_its_plant(engine, plant):
-    experiment = made(engine=engine)
-    assert isinstance(world_of(experiment, experiment.cases()[0]).plant, plant)
-
-
-@pytest.mark.parametrize("engine", ["spark", "flink"])
-def test_the_oracle_steps_with_every_sample_and_its_changes_take_no_time(engine):
-    ideal, usual = (world(policy, engine=engine) for policy in ("ideal", "gesscale"))
-    assert (ideal.scene.period_s, usual.scene.period_s) == (10.0, 60.0)
-    assert ideal.changes["operator"].takes_s == ideal.changes["operator"].warm_up_s == 0.0
-    assert usual.changes["operator"].takes_s > 0
-    assert ideal.scene.workloads == usual.scene.workloads
-
-
 def test_what_an_experiment_says_of_an_operator_wins_over_the_physics():
     fast, slow = (
         world(operators={"operator": {"service_ms_per_row": service_ms}}).best["operator"][1][0]
@@ -207,32 +130,6 @@ def test_on_flink_monitor_looks_back_beyond_a_restart_and_on_spark_as_told():
     assert history_s(engine="flink") == 300
     assert history_s(engine="flink", operators={"operator": {"restart": "10m"}}, period="30s") == 690
     assert history_s(engine="flink", metrics={"history": "20m"}) == 1200
-
-
-def test_a_cap_grows_with_the_replicas_on_spark_and_flink_has_none():
-    spark, flink = (
-        world(engine=engine).scene.workflow.operators["operator"] for engine in ("spark", "flink")
-    )
-    assert spark.batch_rows(3) == 7200  # 2400 each
-    assert flink.batch_rows(3) is None
-
-
-def test_there_is_one_replica_on_a_node_at_most():
-    found = world(nodes={"topology": "edge8", "count": 3})
-    assert found.scene.workflow.operators["operator"].max_replicas == 3
-
-
-def test_faults_and_traits_reach_the_scene():
-    found = world(
-        faults={
-            "failures": [{"node": "edge2", "from": "1m", "until": "2m"}],
-            "slowdowns": [{"one": "edge1", "other": "edge3", "from": 0, "until": 60, "added_ms": 50}],
-        },
-        metrics={"gap_share": 0.1, "delay": "5s", "cpu": "not-measured"},
-    ).scene
-    assert (found.failures[0].node, found.failures[0].from_s) == ("edge2", 60.0)
-    assert found.slowdowns[0].added_ms == 50.0
-    assert (found.metrics.gap_share, found.metrics.delay_s) == (0.1, 5.0)
 
 
 @pytest.mark.parametrize(
@@ -287,10 +184,3 @@ def test_every_load_can_be_played_in_one_time(workload: str):
     assert short.duration_s == pytest.approx(240.0)
     # the same peak as without: a pattern is scaled to what the replicas can do
     assert short.peak_rows_per_s == world(workload=workload).scene.workloads["operator"].peak_rows_per_s
-
-
-def test_a_file_keeps_its_rates_in_another_time(tmp_path):
-    (tmp_path / "mine.csv").write_text("t_s,rows_per_s\n0,100\n600,300\n1200,300\n")
-    load = world(workload=str(tmp_path / "mine.csv"), length="300s").scene.workloads["operator"]
-    assert load.duration_s == pytest.approx(300.0)
-    assert load.peak_rows_per_s == 300.0

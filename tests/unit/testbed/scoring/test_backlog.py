@@ -37,19 +37,3 @@ def test_what_comes_after_the_measurement_does_not_count():
     ):
         meter.sampled("op", each)
     assert meter.backlog().max_backlog_rows == pytest.approx(10.0)
-
-
-def test_operators_are_added_up():
-    meter = BacklogMeter(10.0)
-    meter.sampled("one", sample(0.0, 2.0, 0.0))
-    meter.sampled("other", sample(0.0, 3.0, 0.0))
-    # 20 and 30 rows in the end, 10 and 15 on the mean
-    assert meter.backlog().avg_backlog_rows == pytest.approx(25.0)
-    assert meter.backlog().max_backlog_rows == pytest.approx(50.0)
-
-
-def test_a_backlog_is_never_below_nothing():
-    meter = BacklogMeter(20.0)
-    meter.sampled("op", sample(0.0, 0.0, 5.0))
-    meter.sampled("op", sample(10.0, 1.0, 0.0))
-    assert meter.backlog().max_backlog_rows == pytest.approx(10.0)

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gesscale.errors import InputError
 from testbed.scoring.recorder import SeriesRecorder
 from testbed.scoring.sample import Sample
 
@@ -48,36 +47,11 @@ def test_a_restart_within_a_bin_stays_visible() -> None:
     assert series["demand_replicas"] == (1, 1, 1, 1)
 
 
-def test_a_peak_across_the_edge_of_a_bin_is_shown_from_where_it_began() -> None:
-    series = recorded(sample(0, 2), sample(48, 6), sample(52, 3)).series()
-    assert series["supply_replicas"] == (2, 6, 3, 3)
-
-
-def test_before_the_first_sample_nothing_is_known() -> None:
-    series = recorded(sample(30, 2, rates=(4, 4))).series()
-    assert series["supply_replicas"] == (None, 2, 2, 2)
-    assert series["input_rows_per_s"] == (None, 4, 4, 4)
-    assert recorded().series()["backlog_rows"] == (None,) * 4
-
-
-def test_the_draining_beyond_the_end_is_left_out() -> None:
-    series = recorded(sample(0), sample(99, 2), sample(100, 9), sample(500, 9)).series()
-    assert series["supply_replicas"] == (1, 1, 1, 2)
-    assert {len(column) for column in series.values()} == {4}
-
-
 def test_a_series_may_be_asked_for_while_samples_still_come() -> None:
     recorder = recorded(sample(0, 1))
     assert recorder.series()["supply_replicas"] == (1, 1, 1, 1)
     recorder.sampled(sample(60, 2))
     assert recorder.series()["supply_replicas"] == (1, 1, 2, 2)
-
-
-def test_wrong_bins_are_refused() -> None:
-    with pytest.raises(InputError, match="at least one bin, got 100 s and 0 bins"):
-        SeriesRecorder(100, 0)
-    with pytest.raises(InputError, match="an end above 0 s"):
-        SeriesRecorder(float("inf"))
 
 
 @given(

@@ -48,18 +48,3 @@ def test_what_comes_after_the_measurement_does_not_count():
     assert found == ReplicaCount(
         avg_replicas=mean, max_replicas=3, final_replicas=3, scaling_actions=1, last_action_s=80
     )
-
-
-def test_an_order_at_the_beginning_counts():
-    assert taken((0, "a", 2, 1)).scaling_actions == 1
-
-
-def test_without_an_action_there_is_no_last_one():
-    assert taken((0, "a", 2, 0)) == ReplicaCount(
-        avg_replicas=2.0, max_replicas=2, final_replicas=2, scaling_actions=0, last_action_s=0.0
-    )
-
-
-def test_asking_twice_changes_nothing():
-    taker = ReplicaCounter(10.0)
-    assert taker.replica_count() == taker.replica_count()

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gesscale.errors import InputError
 from testbed.arena.case import METRICS
 from testbed.scoring.sample import Completion, Sample, Scores
 from testbed.scoring.scorer import Scorer, combine
@@ -88,51 +87,6 @@ def test_a_run_that_is_given_up_with_a_backlog_has_a_lower_bound_of_excess() -> 
     assert scores.excess_time == pytest.approx(60 / 600)
 
 
-def test_rows_done_when_the_input_ends_make_no_excess() -> None:
-    course = (sample(0, 1, 1, rates=(10, 10)), sample(60, 1, 1))
-    assert scored(course, measured_s=60, ended_at_s=60).excess_time == 0
-    assert scored(course, measured_s=60, ended_at_s=90).excess_time == 0
-
-
-def test_rows_that_arrive_late_from_upstream_count_from_the_end_of_the_input() -> None:
-    # The input of a downstream operator goes on until 80 s, its rows are done at 90 s; T is 60 s.
-    course = (
-        sample(0, 1, 1, rates=(10, 8)),
-        sample(60, 1, 1, rates=(4, 8)),
-        sample(80, 0, 1, rates=(0, 4)),
-    )
-    scores = scored(course, measured_s=60, ended_at_s=100)
-    assert scores.excess_time == pytest.approx((90 - 60) / 60)  # 120 - 80 = 40 rows at 80 s, at 4 rows/s
-
-
-def test_what_rounded_rates_leave_over_is_no_backlog() -> None:
-    # 0.0005 rows/s too few for 600 s: 0.3 rows of 60,000 seem to be left.
-    course = (sample(0, 1, 1, rates=(100, 99.9995)), sample(600, 0, 1))
-    scores = scored(course)
-    assert scores.drained
-    assert scores.excess_time == 0
-
-
-def test_a_demand_that_is_never_met_counts_with_all_the_time_it_had() -> None:
-    course = (sample(0, 3, 1), sample(200, 5, 1), sample(500, 1, 1))
-    # 200 s until it changed, 300 s until it changed again, 0 s: the third one is met at once.
-    assert scored(course).time_to_converge_s == pytest.approx(500 / 3)
-    assert scored(course[:2]).time_to_converge_s == pytest.approx((200 + 400) / 2)
-
-
-def test_of_two_samples_at_an_instant_the_later_holds_and_both_orders_count() -> None:
-    course = (
-        sample(0, 1, 1),
-        sample(300, 9, 1, reconfigurations=1),
-        sample(300, 1, 2, reconfigurations=1),
-    )
-    scores = scored(course)
-    assert scores.accuracy_U == 0
-    assert scores.accuracy_O == pytest.approx(0.5)
-    assert scores.reconfigurations == 2
-    assert scores.time_to_converge_s == 0
-
-
 def test_scores_may_be_asked_for_while_samples_still_come() -> None:
     scorer = Scorer(100, 10)
     scorer.sampled(sample(0, 1, 2))
@@ -141,21 +95,6 @@ def test_scores_may_be_asked_for_while_samples_still_come() -> None:
     assert early.accuracy_O == pytest.approx(1)
     assert scorer.scores(100).accuracy_O == pytest.approx(0.5)
     assert scorer.scores(100).accuracy_O == pytest.approx(0.5)
-
-
-def test_wrong_lengths_orders_and_cut_off_runs_are_refused() -> None:
-    with pytest.raises(InputError, match="measurement of more than 0 s, got 0"):
-        Scorer(0, 10)
-    with pytest.raises(InputError, match="objective of more than 0 s, got nan"):
-        Scorer(60, float("nan"))
-    scorer = Scorer(60, 10)
-    with pytest.raises(InputError, match="expected samples before 60 s, got none"):
-        scorer.scores(60)
-    scorer.sampled(sample(30, 1, 1))
-    with pytest.raises(InputError, match="got 20 s after 30 s"):
-        scorer.sampled(sample(20, 1, 1))
-    with pytest.raises(InputError, match="measurement of 60 s, got one that ended at 50 s"):
-        scorer.scores(50)
 
 
 def test_operators_are_combined_by_sums_means_and_the_longest() -> None:
@@ -179,23 +118,6 @@ def test_operators_are_combined_by_sums_means_and_the_longest() -> None:
     assert both.latency_mean_s == pytest.approx(4)
     assert both.lag_above_slo_s == 0  # the sink's
     assert both.drained
-
-
-def test_without_a_row_at_the_sinks_the_longest_lag_is_the_workflows() -> None:
-    scores = scored(COURSE)
-    both = combine(
-        {"one": replace(scores, lag_above_slo_s=3.0), "other": replace(scores, lag_above_slo_s=9.0)}
-    )
-    assert both.lag_above_slo_s == 9.0
-    assert both.latency_mean_s is None
-
-
-def test_combining_nothing_or_latencies_of_several_is_refused() -> None:
-    with pytest.raises(InputError, match="at least one operator"):
-        combine({})
-    reported = replace(scored(COURSE), latency_mean_s=1.0)
-    with pytest.raises(InputError, match="one scorer only, got them at a, b"):
-        combine({"a": reported, "b": reported})
 
 
 replicas = st.integers(0, 8)
@@ -227,31 +149,6 @@ def test_splitting_a_sample_changes_no_score(
     whole = asdict(scored(course, measured_s, ended_at_s, restart=restart))
     again = asdict(scored(split, measured_s, ended_at_s, restart=restart))
     assert again == pytest.approx(whole, abs=1e-6)
-
-
-@given(pieces)
-def test_both_accuracies_are_zero_if_and_only_if_supply_is_demand(
-    drawn: list[tuple[int, int, int, int, int, int]],
-) -> None:
-    course, ended_at_s = course_of(drawn)
-    scores = scored(course, ended_at_s, ended_at_s)
-    equal = all(each.supply_replicas == each.demand_replicas for each in course)
-    assert (scores.accuracy_O == scores.accuracy_U == 0) == equal
-    assert (scores.timeshare_O == scores.timeshare_U == 0) == equal
-
-
-@given(pieces, pieces)
-def test_costs_areas_and_nodes_of_two_courses_add_up(
-    first: list[tuple[int, int, int, int, int, int]], second: list[tuple[int, int, int, int, int, int]]
-) -> None:
-    (one, one_s), (other, other_s) = course_of(first), course_of(second)
-    joined = (*one, *(each._replace(t_s=each.t_s + one_s) for each in other))
-    whole = scored(joined, one_s + other_s, one_s + other_s)
-    parts = scored(one, one_s, one_s), scored(other, other_s, other_s)
-    assert whole.cost == pytest.approx(sum(part.cost for part in parts))
-    assert whole.node_seconds == pytest.approx(sum(part.node_seconds for part in parts))
-    areas = parts[0].accuracy_O * one_s + parts[1].accuracy_O * other_s
-    assert whole.accuracy_O * (one_s + other_s) == pytest.approx(areas)
 
 
 @given(pieces)

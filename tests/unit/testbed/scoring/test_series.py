@@ -53,59 +53,6 @@ def test_a_recorded_series_is_scored_by_hand(series: Path) -> None:
     assert scores.lag_above_slo_s == pytest.approx(80 - 20)
 
 
-def test_excess_is_the_draining_after_the_input(series: Path) -> None:
-    series.write_text(HEADER + "0,1,1,10,5,0\n60,1,1,0,5,0\n180,1,1,0,0,0\n", "utf-8")
-    scores = score_series(read_series(series), 1000, until=Until.INPUT)
-    # 300 rows are left at 60 s, gone at 60 s more, though the row says 5 rows/s until 180 s.
-    assert scores.excess_time == pytest.approx(60 / 60)
-    # Row a leaves at 2 a: after 0 to 60 s, evenly.
-    assert scores.latency_mean_s == pytest.approx(30)
-    assert scores.cost == pytest.approx(1)
-
-
-def test_a_series_that_ends_with_a_backlog_is_not_drained(series: Path) -> None:
-    series.write_text(HEADER + "0,1,1,10,5,0\n60,1,1,0,5,0\n100,1,1,0,0,0\n", "utf-8")
-    scores = score_series(read_series(series), 50)
-    assert not scores.drained
-    assert scores.excess_time == pytest.approx(40 / 100)
-    # 5 x 100 = 500 rows left, the last one offered at 50 s: its lag was 50 s at the end, and never more before.
-    assert scores.lag_above_slo_s == pytest.approx(0, abs=1e-6)
-    # 20 s of lag are reached by row 20, which leaves at 40 s.
-    assert score_series(read_series(series), 20).lag_above_slo_s == pytest.approx(60)
-
-
-def test_a_quiet_night_at_the_end_belongs_to_the_measurement(series: Path) -> None:
-    # An hour of input that needs 2 replicas, then three without any, in which 2 of the 2 replicas are too many.
-    series.write_text(HEADER + "0,2,2,10,10,0\n3600,0,2,0,0,0\n14400,0,2,0,0,0\n", "utf-8")
-    scores = score_series(read_series(series), 60)
-    assert scores.accuracy_O == pytest.approx(2 * 3 / 4)
-    assert scores.timeshare_O == pytest.approx(75)
-    assert scores.cost == pytest.approx(2 * 240)
-    assert scores.excess_time == 0  # all rows are processed when the input ends
-    by_day = score_series(read_series(series), 60, until=Until.INPUT)
-    assert (by_day.accuracy_O, by_day.cost, by_day.node_seconds) == (0, 120, scores.node_seconds)
-
-
-def test_a_series_without_input_is_a_quiet_night(series: Path) -> None:
-    series.write_text(HEADER + "0,1,3,0,0,0\n60,1,1,0,0,0\n", "utf-8")
-    scores = score_series(read_series(series), 10)
-    assert (scores.accuracy_O, scores.cost, scores.drained) == (2, 3, True)
-
-
-def test_idle_time_inside_the_series_belongs_to_the_measurement(series: Path) -> None:
-    series.write_text(HEADER + "0,1,1,10,10,0\n60,0,1,0,0,0\n120,1,1,10,10,0\n240,0,1,0,0,0\n", "utf-8")
-    scores = score_series(read_series(series), 10)
-    assert scores.accuracy_O == pytest.approx(60 / 240)
-    assert scores.latency_mean_s == pytest.approx(0, abs=1e-9)
-    assert scores.lag_above_slo_s == 0
-
-
-def test_rounded_rates_do_not_make_rows_wait_through_a_pause(series: Path) -> None:
-    # A hundredth of a row/s too few for 10 s: a tenth of a row would wait for 5,000 s.
-    series.write_text(HEADER + "0,1,1,10,9.99,0\n10,0,1,0,0,0\n5010,1,1,10,10,0\n5020,0,1,0,0,0\n", "utf-8")
-    assert score_series(read_series(series), 5).lag_above_slo_s == 0
-
-
 def test_rows_from_before_the_series_do_not_count(series: Path) -> None:
     # 5 rows/s more than were offered: an older backlog is being drained.
     series.write_text(HEADER + "0,1,1,10,15,0\n60,1,1,10,5,0\n120,1,1,0,0,0\n", "utf-8")
@@ -123,18 +70,6 @@ def test_time_may_begin_anywhere_and_columns_may_stand_in_any_order(series: Path
     moved += [[*reversed([str(float(row[0]) + 1e6), *row[1:]]), "x"] for row in rows[1:]]
     series.write_text("\ufeff" + "\r\n".join(", ".join(row) for row in moved) + "\r\n\r\n", "utf-8")
     assert asdict(score_series(read_series(series), 20)) == pytest.approx(asdict(expected))
-
-
-def test_replicas_that_do_not_serve_are_read_where_the_file_tells(series: Path) -> None:
-    lines = GOOD.splitlines()
-    serving = ["serving_replicas", "1", "0", "2", "2"]
-    series.write_text("\n".join(f"{a},{b}" for a, b in zip(lines, serving, strict=True)), "utf-8")
-    samples = read_series(series)
-    assert [each.serving_replicas for each in samples] == [1, 0, 2, 2]
-    # Without supply in [50, 100) one replica lacks instead of one being too many.
-    scores = score_series(samples, 20, until=Until.INPUT, restart_is_supply=False)
-    assert scores.accuracy_O == 0
-    assert scores.accuracy_U == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(
@@ -171,20 +106,6 @@ def test_a_bad_file_is_refused_with_line_and_column(series: Path, text: str, mes
     with pytest.raises(InputError, match=message) as raised:
         read_series(series)
     assert str(raised.value).startswith(str(series))
-
-
-def test_a_file_that_is_absent_or_no_text_is_refused(series: Path) -> None:
-    with pytest.raises(InputError, match="expected a readable CSV file"):
-        read_series(series)
-    series.write_bytes(b"\xff\xfe\x00t_s")
-    with pytest.raises(InputError, match="line 1: expected UTF-8, got the byte 0xff"):
-        read_series(series)
-
-
-def test_a_series_without_input_has_no_measurement(series: Path) -> None:
-    series.write_text(HEADER + "0,1,1,0,5,0\n60,1,1,7,5,0\n", "utf-8")
-    with pytest.raises(InputError, match="an input rate above 0 before the last row, got none in 2 rows"):
-        score_series(read_series(series), 10, until=Until.INPUT)
 
 
 rates = st.sampled_from([0.0, 2.0, 4.0, 10.0])

@@ -14,14 +14,6 @@ figures:
 """
 
 
-def test_a_file_of_ones_own_is_read_and_what_it_leaves_out_has_no_effect(tmp_path: Path) -> None:
-    file = tmp_path / "own.yaml"
-    file.write_text(GOOD)
-    physics = read_physics(file)
-    assert (physics.service_ms_per_row, physics.driver_round_trips, physics.batch_noise) == (0.5, 4, 0)
-    assert physics.cold_most_s == physics.start_s == physics.state_partitions == 0
-
-
 @pytest.mark.parametrize("file", sorted(FOLDER.glob("*.yaml")), ids=lambda file: file.stem)
 def test_every_bundled_figure_has_an_origin(file: Path) -> None:
     text = file.read_text()
@@ -62,11 +54,3 @@ def test_a_file_that_cannot_be_used_says_what_is_wrong(
     file.write_text(GOOD.replace(*change))
     with pytest.raises(InputError, match=message):
         read_physics(file)
-
-
-def test_a_name_that_is_not_bundled_is_answered_with_those_that_are() -> None:
-    with pytest.raises(
-        InputError,
-        match="mop: expected one of group-by, local-cluster, map, nexmark-q5, or a",
-    ):
-        read_physics("mop")

@@ -1,7 +1,6 @@
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 from spark_scenes import chain, equal_delays, one_operator, steady
 
 from gesscale.errors import InputError
@@ -31,14 +30,6 @@ def scene(**changes: Any) -> Scene:
 def test_a_scene_that_does_not_fit_together_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         scene(**changes)
-
-
-@pytest.mark.parametrize("weight", [0.0, -1.0, float("inf"), float("nan")])
-def test_a_node_without_a_sound_weight_is_refused(weight: float) -> None:
-    with pytest.raises(ValidationError, match="weight"):
-        SimulatedNode(name="n0", weight=weight)
-    with pytest.raises(ValidationError, match="weight"):
-        SimulatedNode(name="n0", reported_weight=weight)
 
 
 def test_a_downstream_operator_gets_what_those_before_it_emit() -> None:

@@ -5,11 +5,9 @@ import pytest
 from spark_scenes import (
     QUIET,
     Notes,
-    chain,
     drawn_delays,
     equal_delays,
     one_operator,
-    physics_of,
     play,
     steady,
     wave,
@@ -17,10 +15,7 @@ from spark_scenes import (
 
 from gesscale.model.decision import Change, OutcomeStatus, Reason
 from gesscale.options import PolicyOptions
-from gesscale.policies import policy_named
-from testbed.simulator.demand import best_placements
 from testbed.simulator.scene import CpuAccount, MetricTraits, NodeFailure, Scene
-from testbed.simulator.simulation import simulate
 from testbed.simulator.spark.plant import SparkPlant
 
 NEVER = PolicyOptions(cpu_low_pct=0, cpu_high_pct=100)
@@ -49,17 +44,6 @@ def test_samples_follow_one_another_without_a_gap_and_add_up_to_all_rows() -> No
     )
 
 
-def test_the_run_ends_with_the_first_sample_after_the_last_row() -> None:
-    notes = play(
-        one_operator(steady(300, 600), delays=equal_delays(1, 0)), "thr-nlaware", physics=QUIET, rules=NEVER
-    )
-    # The last 3000 rows are taken at 600 s and done at 606.3 s; the sample that sees it begins at 600 s.
-    assert notes.samples["op"][-1].t_s == 600
-    assert notes.completions[-1].at_s == pytest.approx(606.3)
-    assert sum(completion.rows for completion in notes.completions) == 180_000
-    assert [decision.at_s for decision in notes.decisions] == [60.0 * step for step in range(1, 11)]
-
-
 def test_a_backlog_is_drained_after_the_input_but_not_for_ever() -> None:
     # 900 rows/s against 487.8: after 600 s about 247,000 rows are left, which take 510 s.
     scene = one_operator(steady(900, 600), delays=equal_delays(1, 0), most=1)
@@ -80,36 +64,6 @@ def test_late_steps_are_late_by_no_more_than_the_scene_says_and_do_not_add_up() 
     assert all(0 <= late <= 8 for late in lateness)
     assert max(lateness) > 6
     assert len({round(late, 3) for late in lateness}) > 30
-
-
-def test_a_change_is_counted_in_the_sample_that_begins_with_its_order() -> None:
-    notes = play(busy_day(), "thr-nlaware")
-    ordered = [decision.at_s for decision in notes.decisions if decision.acted]
-    counted = [sample.t_s for sample in notes.samples["op"] for _ in range(sample.reconfigurations)]
-    assert ordered == counted
-    assert len(ordered) > 5
-    supply = {sample.t_s: sample.supply_replicas for sample in notes.samples["op"]}
-    for decision in (each for each in notes.decisions if each.acted):
-        assert supply[decision.at_s] == len(decision.plan.placement)
-        assert supply[decision.at_s - 10] != supply[decision.at_s]
-
-
-def test_the_demand_of_a_sample_is_what_the_input_needs_at_the_best_placements() -> None:
-    scene = busy_day()
-    best = best_placements(scene, SparkPlant(scene, physics_of(scene), seed=1))["op"]
-    samples = play(scene, "thr-nlaware").samples["op"]
-    load = scene.workloads["op"]
-    for sample in samples[:: len(samples) // 50]:
-        assert sample.demand_replicas == best.least(load.rate_rows_per_s(sample.t_s))[0]
-    assert {sample.demand_replicas for sample in samples} == {1, 2, 3, 4, 5, 6}
-
-
-def test_the_demand_behind_a_filter_is_that_of_the_rows_it_lets_through() -> None:
-    # 900 rows/s need 2 replicas of 487.8 rows/s; half of it needs one.
-    scene = chain(steady(900, 600), delays=equal_delays(3, 0), ratio=0.5)
-    samples = play(scene, "thr-nlaware", physics=QUIET, rules=NEVER).samples
-    assert {sample.demand_replicas for sample in samples["first"] if sample.t_s < 600} == {2}
-    assert {sample.demand_replicas for sample in samples["second"] if sample.t_s < 600} == {1}
 
 
 # Policies on Spark
@@ -175,15 +129,3 @@ def test_the_noise_of_a_batch_does_not_depend_on_what_the_policy_does() -> None:
         plant.advance(500)
         times.append([batch.seconds for batch in plant.batches("op")][1:20])
     assert times[0] == pytest.approx(times[1])
-
-
-def test_best_placements_that_are_given_are_not_looked_for_again() -> None:
-    scene = one_operator(steady(100, 120), delays=equal_delays(2, 0))
-    plant = SparkPlant(scene, physics_of(scene), seed=1)
-    best = best_placements(scene, plant)
-    best["op"]._best = {1: (1e9, ("n1",))}
-    notes = Notes()
-    simulate(
-        scene, plant, policy_named("gesscale", scene.workflow, PolicyOptions()), notes, seed=1, best=best
-    )
-    assert {sample.demand_replicas for sample in notes.samples["op"]} == {1}

@@ -1,10 +1,9 @@
 import csv
 from dataclasses import replace
-from itertools import cycle
 from pathlib import Path
 
 import pytest
-from spark_scenes import QUIET, drawn_delays, equal_delays, nodes
+from spark_scenes import QUIET, equal_delays, nodes
 
 from testbed.simulator.fog import Fog
 from testbed.simulator.scene import LinkSlowdown, SimulatedNode
@@ -35,13 +34,6 @@ def test_one_wave_takes_fixed_time_round_trips_and_the_rows_of_one_task() -> Non
     )  # all replicas wait while the driver talks to the farthest
 
 
-def test_the_farthest_executor_decides_and_links_between_executors_do_not() -> None:
-    fog = Fog(nodes(3), drawn_delays(3, seed=2))
-    far_ms = max(fog.base_rtt_ms("n0", "n1"), fog.base_rtt_ms("n0", "n2"))
-    timeline = run_batch(QUIET, ExecutorSet.of(["n1", "n2"], "n0", fog), 0)
-    assert timeline.seconds == pytest.approx(0.2 + 4 * far_ms / 1000 + 0.1)
-
-
 def test_a_slow_link_counts_while_it_is_slow() -> None:
     slow = LinkSlowdown(one="n0", other="n1", from_s=5, until_s=9, added_ms=100)
     fog = Fog(nodes(2), equal_delays(2, 50), slowdowns=[slow])
@@ -53,37 +45,6 @@ def test_a_slow_link_counts_while_it_is_slow() -> None:
     ]
 
 
-def test_further_waves_cost_a_task_and_a_round_trip_each() -> None:
-    # 6 tasks of 100 rows on 2 slots: 3 waves of 0.1 + 0.2 s, and 2 round trips of 0.1 s between them.
-    timeline = run_batch(replace(QUIET, partitions=6), executor_set(2, 100, driver_apart=True), 600)
-    assert timeline.seconds == pytest.approx(0.2 + 0.4 + 3 * 0.3 + 2 * 0.1)
-    assert timeline.tasks == [3, 3]
-    assert timeline.waiting_s == pytest.approx(2 * 0.4 + 2 * 2 * 0.1)
-
-
-def test_fewer_partitions_than_slots_leave_executors_idle() -> None:
-    timeline = run_batch(replace(QUIET, partitions=2), executor_set(3, 0), 600)
-    assert timeline.tasks == [1, 1, 0]
-    assert timeline.seconds == pytest.approx(0.2 + 0.1 + 0.6)
-    assert timeline.work_s == pytest.approx(2 * 0.7)
-
-
-def test_two_slots_on_a_node_share_its_rows() -> None:
-    timeline = run_batch(QUIET, executor_set(2, 0, slots_each=2), 4000)
-    assert timeline.seconds == pytest.approx(0.2 + 0.1 + 2.0)
-    assert timeline.work_s == pytest.approx(2 * 2.1)  # seconds of replicas: both slots of one at once
-
-
-def test_a_slow_node_holds_up_a_batch_that_is_shared_out_evenly() -> None:
-    odd = {"n0": SimulatedNode(name="n0"), "n1": SimulatedNode(name="n1", weight=0.5)}
-    members = ExecutorSet.of(["n0", "n1"], "n0", Fog(odd, equal_delays(2, 0)))
-    assert run_batch(QUIET, members, 2000).seconds == pytest.approx(0.2 + (0.1 + 2.0) / 0.5)
-    # In 8 smaller tasks of 0.6 s and 1.2 s the fast node takes more: 5 end at 3.0 s, the slow one's third at 3.6 s.
-    waves = run_batch(replace(QUIET, partitions=8), members, 2000)
-    assert waves.tasks == [5, 3]
-    assert waves.seconds == pytest.approx(0.2 + 3 * 1.2)
-
-
 def test_the_hottest_partition_decides_wherever_it_falls() -> None:
     skewed = replace(QUIET, hottest_share=0.7)
     times = [run_batch(skewed, executor_set(3, 0), 1000, first_slot=slot).ends_s for slot in range(3)]
@@ -93,32 +54,12 @@ def test_the_hottest_partition_decides_wherever_it_falls() -> None:
     assert sorted(times[0])[:2] == pytest.approx([0.6, 0.6])
 
 
-def test_the_mean_batch_lets_the_hottest_partition_fall_on_every_node_alike() -> None:
-    odd = {"n0": SimulatedNode(name="n0"), "n1": SimulatedNode(name="n1", weight=0.5)}
-    members = ExecutorSet.of(["n0", "n1"], "n0", Fog(odd, equal_delays(2, 0)))
-    skewed = replace(QUIET, hottest_share=0.8)
-    # 800 rows on the fast node: 1.7 s, but the slow one's 200 rows take 2 x 0.5 = 1.0 s. 800 on the slow: 3.4 s.
-    assert mean_batch_s(skewed, members, 1000) == pytest.approx(0.2 + (1.7 + 3.4) / 2)
-
-
-def test_a_share_below_an_even_one_changes_nothing() -> None:
-    assert run_batch(replace(QUIET, hottest_share=0.2), executor_set(3, 0), 900) == run_batch(
-        QUIET, executor_set(3, 0), 900
-    )
-
-
 def test_a_cold_executor_holds_up_its_first_task_only() -> None:
     members = executor_set(2, 0)
     assert run_batch(QUIET, members, 2000, cold_s=[0, 4]).ends_s == pytest.approx([2.3, 6.3])
     waves = run_batch(replace(QUIET, partitions=4), members, 2000, cold_s=[0, 4])
     # Tasks of 1.1 s: the warm one takes three by 3.5 s, the cold one ends its first at 0.2 + 5.1 s.
     assert (waves.tasks, waves.ends_s) == ([3, 1], pytest.approx([3.5, 5.3]))
-
-
-def test_noise_multiplies_what_is_computed_and_leaves_the_network_alone() -> None:
-    timeline = run_batch(QUIET, executor_set(2, 100), 2000, batch_factor=2.0, task_factors=cycle([1.0, 1.5]))
-    assert timeline.tasks_from_s == pytest.approx(2 * 0.2 + 0.4)
-    assert timeline.ends_s == pytest.approx([0.8 + 2 * 2.1, 0.8 + 3 * 2.1])
 
 
 def test_a_shuffle_adds_its_exchange_and_waves_of_state_tasks_with_round_trips_of_their_own() -> None:
@@ -144,24 +85,6 @@ def test_what_a_lost_executor_had_not_finished_is_done_again_elsewhere() -> None
     after = timeline_after_loss(timeline, noticed, members, lost=1, able=[0], elapsed_s=2.0)
     assert after.seconds == pytest.approx(6.3 + 6.1)
     assert after.work_s == pytest.approx(timeline.work_s + 6.1)
-
-
-def test_a_loss_is_taken_over_by_who_is_free_once_it_is_noticed() -> None:
-    # n2 is twice as fast: it ends at 3.25 s. Noticed at 2 + 3 = 5 s, the task of n1 takes it 3.05 s.
-    odd = {**nodes(3), "n2": SimulatedNode(name="n2", weight=2.0)}
-    members = ExecutorSet.of(["n0", "n1", "n2"], "n0", Fog(odd, equal_delays(3, 0)))
-    timeline = run_batch(QUIET, members, 9000)
-    slow = replace(QUIET, failure_detection_s=3.0)
-    after = timeline_after_loss(timeline, slow, members, lost=1, able=[0, 2], elapsed_s=2.0)
-    assert after.seconds == pytest.approx(5.0 + 3.05)
-
-
-def test_the_loss_of_an_executor_that_was_done_costs_nothing() -> None:
-    fast = {"n0": SimulatedNode(name="n0"), "n1": SimulatedNode(name="n1", weight=2.0)}
-    members = ExecutorSet.of(["n0", "n1"], "n0", Fog(fast, equal_delays(2, 0)))
-    timeline = run_batch(QUIET, members, 6000)  # n1 ends at 3.25 s
-    after = timeline_after_loss(timeline, QUIET, members, lost=1, able=[0], elapsed_s=4.0)
-    assert after.seconds == timeline.seconds
 
 
 def measured(query: str) -> list[dict[str, str]]:

@@ -12,7 +12,7 @@ from spark_scenes import QUIET, chain, drawn_delays, equal_delays, one_operator,
 
 from testbed.simulator.fog import Fog
 from testbed.simulator.plant import Effort
-from testbed.simulator.scene import NodeFailure, SimulatedNode
+from testbed.simulator.scene import SimulatedNode
 from testbed.simulator.spark.batch import ExecutorSet, run_batch, timeline_after_loss
 from testbed.simulator.spark.constants import SparkPhysics, read_physics
 from testbed.simulator.spark.efforts import efforts
@@ -38,20 +38,6 @@ def shared(physics: SparkPhysics, members: ExecutorSet, rows: int, first_slot: i
     return dict(efforts(physics, [(members, timeline, rows)]))
 
 
-def test_a_slow_node_has_as_many_rows_as_a_fast_one_and_works_longer_for_them() -> None:
-    # One task each: 0.1 s + 1000 rows of 2 ms, on n1 twice that; both wait 4 x 0.1 s for the driver.
-    did = shared(QUIET, executor_set([1.0, 0.5], 100), 2000)
-    assert did == {"n0": pytest.approx((1000, 2.1, 0.4)), "n1": pytest.approx((1000, 4.2, 0.4))}
-
-
-def test_in_waves_a_fast_node_takes_more_rows() -> None:
-    # 8 tasks of 250 rows, 0.6 and 1.2 s: five end on n0 by 3.0 s, three on n1 by 3.6 s; a round trip between two.
-    did = shared(replace(QUIET, partitions=8), executor_set([1.0, 0.5]), 2000)
-    assert did == {"n0": pytest.approx((1250, 3.0, 0)), "n1": pytest.approx((750, 3.6, 0))}
-    far = shared(replace(QUIET, partitions=8), executor_set([1.0, 1.0], 10), 2000)
-    assert far["n0"] == pytest.approx((1000, 4 * 0.6, 0.04 + 3 * 0.01))
-
-
 @pytest.mark.parametrize("first_slot", [0, 1, 2])
 @pytest.mark.parametrize(("partitions", "other_rows"), [(0, [150, 150]), (4, [200, 100])])
 def test_the_hottest_partition_is_that_of_the_slot_that_was_asked_first(
@@ -64,23 +50,6 @@ def test_the_hottest_partition_is_that_of_the_slot_that_was_asked_first(
     assert did[f"n{first_slot}"] == pytest.approx((700, 1.5, 0))
     rest = [effort.rows for node, effort in did.items() if node != f"n{first_slot}"]
     assert sorted(rest, reverse=True) == pytest.approx(other_rows)
-
-
-def test_all_rows_may_be_in_one_partition() -> None:
-    did = shared(replace(QUIET, hottest_share=1.0), executor_set([1.0] * 2), 1000)
-    assert [effort.rows for effort in did.values()] == pytest.approx([1000, 0])
-    assert [effort.rows for effort in shared(QUIET, executor_set([1.0]), 1000).values()] == [1000]
-
-
-def test_an_executor_without_a_task_did_nothing_but_wait() -> None:
-    did = shared(replace(QUIET, partitions=1), executor_set([1.0] * 2, 100), 1000)
-    assert did["n1"] == pytest.approx((0, 0, 0.4))
-
-
-def test_slots_of_an_executor_count_together_and_as_a_mean() -> None:
-    # Four slots of 1000 rows: 2.1 s on both slots of a node at once.
-    did = shared(QUIET, executor_set([1.0] * 2, slots_each=2), 4000)
-    assert did == {"n0": pytest.approx((2000, 2.1, 0)), "n1": pytest.approx((2000, 2.1, 0))}
 
 
 def test_who_took_over_from_a_lost_executor_has_its_rows_and_no_work_while_the_loss_was_not_noticed() -> None:
@@ -155,29 +124,6 @@ def test_the_efforts_of_whole_runs_add_up_to_the_counters() -> None:
     for operator, did in sums.items():
         tally = plant.tally(operator)
         assert did == pytest.approx([tally.processed_rows, tally.work_s, tally.waiting_s])
-
-
-def test_the_batches_of_a_monitoring_window_are_remembered_however_quick_they_are() -> None:
-    scene = one_operator(steady(100, 600), delays=equal_delays(1, 0))
-    late = replace(QUIET, fixed_s=1.6, task_s=0.0, service_ms_per_row=0.5, trigger_s=1.0)
-    plant = SparkPlant(scene, physics_of(scene, late), seed=1)
-    plant.advance(599)
-    window = [batch for batch in plant.batches("op") if batch.ended_at_s > 539]
-    assert len(window) > 30
-    assert plant.efforts("op", window)()["n0"].rows == sum(batch.rows for batch in window)
-
-
-def test_an_executor_that_came_back_with_its_node_is_not_taken_for_the_lost_one() -> None:
-    down = (NodeFailure(node="n1", from_s=35, until_s=45),)
-    scene = one_operator(
-        steady(600, 300), delays=equal_delays(3, 0), initial={"op": ("n0", "n1")}, failures=down
-    )
-    plant = SparkPlant(scene, physics_of(scene, QUIET), seed=1)
-    plant.advance(300)
-    batches = plant.batches("op")
-    did = plant.efforts("op", batches[-3:])()
-    assert list(did) == ["n0"], "n1 was not ordered again"
-    assert did["n0"].rows == sum(batch.rows for batch in batches[-3:])
 
 
 # What is handed on

@@ -5,11 +5,10 @@ import pytest
 from simulated_orders import order
 from spark_scenes import QUIET, chain, equal_delays, one_operator, physics_of, steady
 
-from gesscale.errors import ClusterError, InputError
+from gesscale.errors import ClusterError
 from gesscale.model.decision import OutcomeStatus, Reason
 from gesscale.model.observation import Batch
-from gesscale.model.workflow import Operator, Workflow
-from testbed.simulator.scene import LinkSlowdown, NodeFailure, Scene
+from testbed.simulator.scene import NodeFailure, Scene
 from testbed.simulator.spark.constants import SparkPhysics
 from testbed.simulator.spark.plant import SparkPlant
 from testbed.workloads.workload import Workload
@@ -47,45 +46,6 @@ def test_a_batch_takes_what_was_offered_when_it_began_at_a_multiple_of_the_trigg
     assert (batch.cap_rows, batch.offered_rows_total, batch.backlog_rows) == (6000, 3000, 0)
 
 
-def test_a_late_batch_is_followed_at_once_and_the_backlog_counts_from_its_beginning() -> None:
-    plant = plant_at(600)
-    plant.advance(36)
-    # 6000 rows take 12.3 s: 10 to 22.3 s, when 13,380 rows were offered; then at once until 34.6 s.
-    first, second = plant.batches("op")
-    assert (first.ended_at_s, first.is_late, first.is_full) == (pytest.approx(22.3), True, True)
-    assert (second.ended_at_s, second.seconds) == (pytest.approx(34.6), pytest.approx(12.3))
-    assert (second.offered_rows_total, second.backlog_rows) == (13_380, 1_380)
-
-
-def test_after_a_late_batch_triggers_fall_on_the_old_multiples() -> None:
-    load = Workload.of_rates("spike", 10.0, [600.0, 10.0, 10.0, 10.0, 10.0])
-    plant = plant_of(one_operator(load, delays=equal_delays(1, 0)))
-    plant.advance(60)
-    # 10 to 22.3 s with 6000 rows; at once 123 rows until 22.3 + 0.3 + 0.246 s; then at 30 s.
-    began = [batch.ended_at_s - batch.seconds for batch in plant.batches("op")]
-    assert began == pytest.approx([10, 22.3, 30, 40, 50])
-    assert [batch.rows for batch in plant.batches("op")] == [6000, 123, 77, 100, 100]
-
-
-def test_without_a_cap_a_batch_takes_all_there_is() -> None:
-    workflow = Workflow([Operator(name="op", driver_node="n0")])
-    scene = replace(one_operator(steady(700, 100), delays=equal_delays(1, 0)), workflow=workflow)
-    plant = plant_of(scene)
-    plant.advance(25)
-    assert (last(plant).rows, last(plant).cap_rows, last(plant).backlog_rows) == (7000, None, 0)
-    # Ever larger batches approach 1 row in 2 ms.
-    assert plant.mst_rows_per_s("op", ["n0"]) == pytest.approx(500, rel=1e-5)
-
-
-def test_nothing_happens_but_by_advancing_and_never_backwards() -> None:
-    plant = plant_at(100)
-    plant.advance(25)
-    seen = list(plant.batches("op"))
-    plant.advance(5)
-    assert list(plant.batches("op")) == seen
-    assert plant.tally("op").offered_rows == 2500
-
-
 def test_the_true_mst_is_a_full_batch_over_its_time_or_the_trigger() -> None:
     plant = plant_at(100, rtt_ms=100)
     assert plant.mst_rows_per_s("op", ["n0"]) == pytest.approx(6000 / 12.3)
@@ -93,16 +53,6 @@ def test_the_true_mst_is_a_full_batch_over_its_time_or_the_trigger() -> None:
     assert plant.mst_rows_per_s("op", []) == 0
     quick = plant_at(100, replace(QUIET, service_ms_per_row=1.0))  # 6.3 s, and then it waits for the trigger
     assert quick.mst_rows_per_s("op", ["n0"]) == 600
-
-
-def test_a_saturated_query_processes_at_its_mst() -> None:
-    scene = one_operator(steady(5000, 4000), delays=equal_delays(3, 80), initial={"op": ("n0", "n1", "n2")})
-    plant = plant_of(scene)
-    plant.advance(4000)
-    first, final = plant.batches("op")[1], last(plant)
-    rows = sum(batch.rows for batch in plant.batches("op")) - first.rows - plant.batches("op")[0].rows
-    mst = plant.mst_rows_per_s("op", ["n0", "n1", "n2"])
-    assert rows / (final.ended_at_s - first.ended_at_s) == pytest.approx(mst)
 
 
 # Idling
@@ -115,15 +65,6 @@ def test_an_idle_query_runs_no_batch_and_says_that_it_lives() -> None:
     assert last(plant).ended_at_s == pytest.approx(100.5)  # 100 rows: 0.3 + 0.2 s
     reported = [plant.last_progress_at_s("op", by_s) for by_s in (5, 50, 99, 105, 115, 195)]
     assert reported == pytest.approx([0.0, 40.5, 90.5, 100.5, 110.0, 190.0])
-
-
-def test_a_quick_trigger_does_not_make_an_idle_query_talk_more_than_every_ten_seconds() -> None:
-    plant = plant_of(
-        one_operator(Workload.of_rates("late", 100.0, [0.0, 1.0]), delays=equal_delays(1, 0)),
-        replace(QUIET, trigger_s=4.0),
-    )
-    plant.advance(60)
-    assert [plant.last_progress_at_s("op", by_s) for by_s in (3, 11.9, 12, 23, 60)] == [0, 0, 12, 12, 60]
 
 
 # Replicas that come and go
@@ -153,17 +94,6 @@ def test_a_new_replica_works_from_the_first_batch_that_begins_after_its_start() 
     assert plant.tally("op").serving_replicas == 2
 
 
-def test_a_replica_takes_longer_to_start_on_a_slow_node() -> None:
-    scene = one_operator(steady(10, 100), delays=equal_delays(2, 0))
-    slow = {**scene.nodes, "n1": replace(scene.nodes["n1"], weight=0.5)}
-    plant = plant_of(replace(scene, nodes=slow))
-    order(plant, "op", add=("n1",))
-    plant.advance(9.9)
-    assert plant.tally("op").serving_replicas == 1
-    plant.advance(10)
-    assert plant.tally("op").serving_replicas == 2
-
-
 def test_a_replica_that_leaves_ends_its_task_first() -> None:
     plant = plant_at(600, initial={"op": ("n0", "n1")})
     plant.advance(12)  # the first batch, 6000 rows on two: 10 to 16.3 s
@@ -175,24 +105,6 @@ def test_a_replica_that_leaves_ends_its_task_first() -> None:
     assert last(plant).cap_rows == 12_000
     plant.advance(35)
     assert last(plant).cap_rows == 6000
-
-
-@pytest.mark.parametrize("ordered_at_s", [12.0, 18.0])
-def test_a_removal_holds_up_the_batch_in_which_it_falls_or_the_next(ordered_at_s: float) -> None:
-    plant = plant_at(100, replace(QUIET, leave_s=0.7), initial={"op": ("n0", "n1", "n2")})
-    plant.advance(ordered_at_s)
-    order(plant, "op", remove=("n1", "n2"))
-    plant.advance(39)
-    # 1000 rows: 0.3 + 0.667 s on three, 0.3 + 2 s on one. The first batch ends at 10.97 s: 12 s is not in it.
-    assert [batch.seconds for batch in plant.batches("op")] == pytest.approx([0.3 + 2 / 3, 3.0, 2.3])
-
-
-def test_a_removal_in_the_midst_of_a_batch_makes_that_one_longer() -> None:
-    plant = plant_at(100, replace(QUIET, leave_s=0.7), initial={"op": ("n0", "n1")})
-    plant.advance(11)
-    order(plant, "op", remove=("n1",))
-    plant.advance(29)
-    assert [batch.seconds for batch in plant.batches("op")] == pytest.approx([0.3 + 1.0 + 0.7, 2.3])
 
 
 def test_without_replicas_a_batch_waits_until_there_is_one() -> None:
@@ -226,16 +138,6 @@ def test_executors_that_start_at_the_same_time_make_each_other_slower() -> None:
     assert plant.tally("op").serving_replicas == 4
 
 
-def test_orders_that_cannot_be_are_refused() -> None:
-    plant = plant_at(10)
-    with pytest.raises(ClusterError, match="expected nodes of the scene, got zz"):
-        plant.order("op", ("n0", "zz"))
-    with pytest.raises(ClusterError, match="no operator 'other'"):
-        order(plant, "other", add=("n1",))
-    assert plant.order("op", ("n0",)).status is OutcomeStatus.NOTHING_TO_DO
-    assert plant.state().placements == {"op": ("n0",)}
-
-
 # What goes wrong
 
 
@@ -263,38 +165,6 @@ def test_a_node_that_fails_takes_its_replica_and_its_task_is_done_again() -> Non
     assert not plant.state().nodes["n1"].problem
 
 
-def test_no_replica_can_be_started_on_a_node_that_is_down() -> None:
-    plant = plant_at(10, failures=failing("n1", 5, 50))
-    plant.advance(6)
-    with pytest.raises(ClusterError, match="n1 is down"):
-        order(plant, "op", add=("n1",))
-    outcome = order(plant, "op", add=("n1", "n2"))
-    assert (outcome.status, outcome.added, outcome.detail) == (
-        OutcomeStatus.PARTLY_APPLIED,
-        ("n2",),
-        "node n1 is down; no replica can be started there",
-    )
-
-
-def test_a_replica_that_is_starting_on_a_node_that_fails_is_lost_too() -> None:
-    plant = plant_at(10, failures=failing("n1", 3, 50))
-    order(plant, "op", add=("n1",))
-    plant.advance(60)
-    assert plant.order("op", ("n0",)).status is OutcomeStatus.NOTHING_TO_DO
-    assert plant.state().placements == {"op": ("n0",)}
-
-
-def test_a_batch_that_loses_all_its_executors_is_done_again_by_the_next() -> None:
-    physics = replace(QUIET, failure_detection_s=1.0)
-    plant = plant_at(100, physics, initial={"op": ("n1",)}, failures=failing("n1", 11, 500))
-    plant.advance(31)
-    assert plant.tally("op").processed_rows == 0
-    order(plant, "op", add=("n2",))
-    plant.advance(50)
-    # Ready at 36 s; the 1000 rows of the batch begun at 10 s take 2.3 s.
-    assert (plant.batches("op")[0].rows, plant.batches("op")[0].seconds) == (1000, pytest.approx(28.3))
-
-
 def test_nothing_is_processed_without_the_driver_and_the_query_counts_anew_when_it_is_back() -> None:
     physics = replace(QUIET, driver_restart_s=25.0)
     plant = plant_at(100, physics, initial={"op": ("n0", "n1")}, failures=failing("n0", 101, 200))
@@ -315,14 +185,6 @@ def test_nothing_is_processed_without_the_driver_and_the_query_counts_anew_when_
     assert plant.state().placements == {"op": ("n1",)}
 
 
-def test_a_slow_link_slows_the_batches_that_begin_meanwhile() -> None:
-    slow = (LinkSlowdown(one="n0", other="n1", from_s=15, until_s=25, added_ms=250),)
-    plant = plant_at(100, initial={"op": ("n0", "n1")}, slowdowns=slow)
-    plant.advance(39)
-    assert [batch.seconds for batch in plant.batches("op")] == pytest.approx([1.3, 1.3 + 4 * 0.25, 1.3])
-    assert plant.mst_rows_per_s("op", ["n0", "n1"]) == pytest.approx(12_000 / 12.3), "the map's delays"
-
-
 # Counters
 
 
@@ -334,16 +196,6 @@ def test_work_and_waiting_are_told_apart_and_spread_over_the_batch() -> None:
     whole = plant.tally("op")
     assert (half.work_s, half.waiting_s) == pytest.approx((1.05, 0.2))
     assert (whole.work_s, whole.waiting_s) == pytest.approx((2.1, 0.4))
-
-
-def test_replicas_are_paid_for_from_the_order_until_they_are_given_up() -> None:
-    plant = plant_at(10)
-    plant.advance(20)
-    order(plant, "op", add=("n1", "n2"))
-    plant.advance(50)
-    order(plant, "op", remove=("n1",))
-    plant.advance(60)
-    assert plant.tally("op").replica_seconds == pytest.approx(60 + 2 * 30 + 10)
 
 
 # Several operators
@@ -366,9 +218,3 @@ def test_what_an_operator_emits_is_offered_to_the_next_when_the_batch_ends() -> 
     plant.advance(200)
     assert plant.tally("second").processed_rows == math.floor(10_000 * 0.301)
     assert sum(each.rows for each in plant.completions()) == 3010 - 301
-
-
-def test_an_operator_without_physics_is_refused() -> None:
-    scene = chain(steady(1, 10), delays=equal_delays(2, 0))
-    with pytest.raises(InputError, match="missing: second"):
-        SparkPlant(scene, {"first": QUIET}, seed=1)

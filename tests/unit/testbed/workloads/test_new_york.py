@@ -1,13 +1,12 @@
 from datetime import date, timedelta
 from itertools import pairwise
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gesscale.errors import InputError
-from testbed.workloads.new_york import passengers_by_day, smoothed, taxi_days
+from testbed.workloads.new_york import passengers_by_day, taxi_days
 from testbed.workloads.registry import workload_named
 
 FIRST, LAST = date(2014, 7, 1), date(2015, 1, 31)
@@ -44,40 +43,6 @@ def test_every_half_hour_of_any_day_keeps_its_rows(begins):
     assert rows == pytest.approx([3 * count for count in counts], rel=1e-6, abs=1e-3)
 
 
-@given(STARTS)
-def test_the_rate_has_no_steps_at_the_half_hours(begins):
-    # Where v is a half hour's rate, l and r its edges, m = 2v - (l+r)/2 its middle: |m-l| <= 1.5|v-l| + 0.5|v-r|, which
-    # is at most twice the largest change between half hours; nine steps lie between an edge and the middle.
-    series = passengers_by_day()
-    around = [begins + timedelta(days) for days in (-1, 0, 1, 2)]
-    counts = [count for day in around for count in series.get(day, ())]
-    change = max(abs(after - before) for before, after in pairwise(counts)) * 3 / 180
-    rates = taxi_days(begins, name="test").rows_per_s
-    assert max(abs(after - before) for before, after in pairwise(rates)) <= 2 * change / 9 + 1e-9
-
-
-@given(st.lists(st.floats(0, 1e6), min_size=3, max_size=30), st.sampled_from([2, 6, 18]))
-def test_smoothing_keeps_means_and_is_never_negative(means, steps):
-    course = smoothed(np.array(means), steps).reshape(-1, steps)
-    assert course.min() >= -1e-9
-    assert course.mean(axis=1) == pytest.approx(means[1:-1], rel=1e-9, abs=1e-6)
-
-
-def test_smoothing_runs_straight_from_edge_to_middle_to_edge():
-    # 0, 4, 4 around the 4: left edge min((0+4)/2, 2*0) = 0, right edge 4, middle 2*4 - (0+4)/2 = 6
-    assert smoothed(np.array([0.0, 4.0, 4.0]), 4).tolist() == [1.5, 4.5, 5.5, 4.5]
-
-
-def test_a_constant_course_stays_constant():
-    assert smoothed(np.full(5, 7.0), 6).tolist() == [7.0] * 18
-
-
-def test_the_course_of_a_day_does_not_depend_on_where_the_play_began():
-    early = taxi_days(date(2014, 10, 1), name="test").rows_per_s
-    late = taxi_days(date(2014, 10, 2), name="test").rows_per_s
-    assert early[864:-9] == late[: 864 - 9]  # its last 90 s lean on the midnight that follows or does not
-
-
 def test_from_the_last_day_there_is_one_day():
     workload = workload_named("nyc:2015-01-31", seed=0)
     assert workload.duration_s == pytest.approx(144 * 60)
@@ -96,12 +61,6 @@ def test_a_day_outside_the_series_is_refused_with_its_bounds(day):
         workload_named(f"nyc:{day}", seed=0)
 
 
-@pytest.mark.parametrize("text", ["", "2014-13-01", "2014-02-30", "yesterday", "ANY"])
-def test_what_is_no_day_is_refused(text):
-    with pytest.raises(InputError, match="expected a day such as nyc:2014-10-01, or nyc:any, got"):
-        workload_named(f"nyc:{text}", seed=0)
-
-
 def test_a_day_begins_when_the_city_sleeps_and_is_the_demos_without_another():
     day = workload_named("nyc-day", seed=0)
     assert day.duration_s == pytest.approx(144 * 60)  # 24 h / 10
@@ -110,10 +69,3 @@ def test_a_day_begins_when_the_city_sleeps_and_is_the_demos_without_another():
     counts = [*series[first][8:], *series[second][:8]]  # from 04:00, the ninth half hour, to 04:00
     assert counts[0] == 1774  # as the first row of the demo's own file
     assert day.total_rows == pytest.approx(3 * sum(counts))
-
-
-def test_a_day_that_the_series_does_not_go_on_after_is_refused():
-    with pytest.raises(InputError, match="expected a day that the series goes on after, got its last one"):
-        workload_named(f"nyc-day:{LAST}", seed=0)
-    with pytest.raises(InputError, match="expected a day such as nyc-day:2015-01-06, or nyc-day:any, got"):
-        workload_named("nyc-day:yesterday", seed=0)

@@ -3,12 +3,6 @@ import pytest
 from testbed.workloads.registry import workload_named
 
 
-def test_the_constant_lasts_as_long_as_asked():
-    assert set(workload_named("constant", seed=0).rows_per_s) == {1000.0}
-    assert workload_named("constant", seed=0).duration_s == 120 * 60
-    assert workload_named("constant:7", seed=0).duration_s == 7 * 60
-
-
 def test_the_stairs_go_up_and_down():
     workload = workload_named("steps:5", seed=0)
     assert workload.rows_per_s == (200, 400, 600, 800, 1000, 800, 600, 400, 200)
@@ -39,7 +33,3 @@ def test_each_cycle_has_one_spike_of_its_length(name, cycle_s, seed):
         # 1/30 to 1/6 of the cycle, rounded to steps of 10 s, one at least
         assert max(10, cycle_s / 30 - 5) <= 10 * len(high) <= cycle_s / 6 + 5
         assert 0.2 * cycle_s - 5 <= 10 * high[0] <= 0.8 * cycle_s + 5
-
-
-def test_even_the_shortest_cycle_has_its_spike():
-    assert workload_named("spikes:1", seed=0).rows_per_s.count(1000.0) == 8

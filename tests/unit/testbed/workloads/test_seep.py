@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from testbed.workloads.registry import workload_named
-from testbed.workloads.seep import with_peaks
 
 
 def rates(name, seed=0):
@@ -19,10 +18,6 @@ def runs(course):
     return [len(piece) for piece in pieces if piece[0] == 20], [
         len(piece) for piece in pieces if piece[0] == 10
     ]
-
-
-def test_the_constant_load_is_ten_tuples_per_second():
-    assert set(rates("seep-constant")) == {10.0}
 
 
 def test_fixed_peaks_take_20_of_60_seconds():
@@ -52,14 +47,3 @@ def test_random_peaks_take_10_to_30_and_troughs_20_to_60_seconds():
         assert all(8 < length <= 30 for length in peaks[:-1])
         assert all(18 < length <= 60 for length in troughs[:-1])
         assert 600 / 90 - 1 <= len(peaks) <= 600 / 30
-
-
-def test_a_second_partly_in_a_peak_has_that_share_of_it():
-    course = with_peaks(np.array([0.25, 10.0]), np.array([2.0, 0.5]))
-    assert course[:4].tolist() == [17.5, 20.0, 12.5, 10.0]
-    assert course[9:12].tolist() == [10.0, 15.0, 10.0]
-
-
-def test_a_peak_that_outlasts_the_load_is_cut():
-    course = with_peaks(np.array([590.0]), np.array([100.0]))
-    assert course.sum() == 600 * 10 + 10 * 10

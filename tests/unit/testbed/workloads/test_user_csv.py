@@ -1,8 +1,6 @@
 import os
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gesscale.errors import InputError
 from testbed.workloads import user_csv
@@ -29,12 +27,6 @@ def test_a_rate_holds_until_the_next_row_and_the_last_as_long_as_the_one_before(
     assert workload.name == "mine"
 
 
-def test_times_count_from_the_first_row(tmp_path):
-    workload = read(tmp_path, "t_s,rows_per_s\n1400000000.5,1\n1400000002.0,2\n")
-    assert (workload.step_s, workload.rows_per_s) == (1.5, (1, 2))
-    assert read(tmp_path, "t_s,rows_per_s\n-10,1\n-5,2\n").duration_s == 10
-
-
 def test_rows_are_spread_over_the_time_to_the_next_row(tmp_path):
     workload = read(tmp_path, "t_s,rows\n0,600\n60,600\n300,0\n")
     # 600 rows in 60 s, 600 in 240 s
@@ -55,11 +47,6 @@ def test_timestamps_are_iso_8601(tmp_path, first, second, step_s):
     assert workload.step_s == step_s
 
 
-def test_order_of_columns_others_blanks_and_a_byte_order_mark_do_not_matter(tmp_path):
-    text = b"\xef\xbb\xbfplace, rows_per_s ,t_s\r\n\r\nx, 5 ,0\r\ny,6, 10\r\n"
-    assert read(tmp_path, text).rows_per_s == (5, 6)
-
-
 def test_many_short_steps_are_put_on_fewer_without_losing_a_row(tmp_path, monkeypatch):
     monkeypatch.setattr(user_csv, "STEPS_MOST", 4)
     workload = read(tmp_path, "t_s,rows_per_s\n0,10\n0.001,20\n2,40\n")
@@ -67,25 +54,6 @@ def test_many_short_steps_are_put_on_fewer_without_losing_a_row(tmp_path, monkey
     assert len(workload.rows_per_s) == 4
     assert workload.duration_s == pytest.approx(3.999)
     assert workload.total_rows == pytest.approx(0.01 + 20 * 1.999 + 40 * 1.999)
-
-
-ROWS = st.lists(st.tuples(st.integers(1, 5000), st.floats(0.001, 1e6)), min_size=2, max_size=20)
-
-
-@given(ROWS)
-def test_the_load_of_a_file_is_the_file(tmp_path_factory, rows):
-    folder = tmp_path_factory.mktemp("rows")
-    times_ms, now_ms = [], 0
-    for gap_ms, _ in rows:
-        times_ms.append(now_ms)
-        now_ms += gap_ms
-    lines = [f"{ms / 1000},{rate!r}" for ms, (_, rate) in zip(times_ms, rows, strict=True)]
-    workload = read(folder, "t_s,rows_per_s\n" + "\n".join(lines))
-    held_ms = [gap for gap, _ in rows[:-1]] + [rows[-2][0]]
-    total = sum(rate * ms / 1000 for (_, rate), ms in zip(rows, held_ms, strict=True))
-    assert workload.total_rows == pytest.approx(total)
-    for ms, held, (_, rate) in zip(times_ms, held_ms, rows, strict=True):
-        assert workload.rate_rows_per_s((ms + held / 2) / 1000) == rate
 
 
 @pytest.mark.parametrize(
@@ -160,15 +128,6 @@ def test_a_file_that_is_no_load_is_refused_with_its_line(tmp_path, text, message
     assert refusal(tmp_path, text) == message
 
 
-def test_broken_quotes_are_refused_with_their_line(tmp_path):
-    assert refusal(tmp_path, 't_s,rows\n0,1\n10,"2"x\n').startswith(", line 3: expected CSV, got: ")
-
-
-def test_a_long_cell_is_not_repeated_in_full(tmp_path):
-    assert len(refusal(tmp_path, f"t_s,rows\n0,{'9' * 5000}x\n")) < 200
-    assert len(refusal(tmp_path, ",".join(f"column{index}" for index in range(500)) + "\n")) < 400
-
-
 def test_a_directory_a_missing_file_and_a_pipe_are_refused(tmp_path):
     with pytest.raises(InputError, match="expected a CSV file, got a directory"):
         workload_from_csv(tmp_path, name="mine")
@@ -177,18 +136,3 @@ def test_a_directory_a_missing_file_and_a_pipe_are_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe.csv")
     with pytest.raises(InputError, match="expected a CSV file, got a device or pipe"):
         workload_from_csv(tmp_path / "pipe.csv", name="mine")
-
-
-def test_a_path_that_cannot_be_one_is_refused(tmp_path):
-    with pytest.raises(InputError, match="expected a readable CSV file, got: "):
-        workload_from_csv(tmp_path / "a\0b.csv", name="mine")
-    with pytest.raises(InputError, match="expected a readable CSV file, got: File name too long"):
-        workload_from_csv(tmp_path / ("a" * 300 + ".csv"), name="mine")
-
-
-def test_a_huge_file_is_refused_without_reading_it_all(tmp_path):
-    path = tmp_path / "huge.csv"
-    with path.open("wb") as file:
-        file.truncate(1 << 34)  # sparse: 16 GiB that take no room
-    with pytest.raises(InputError, match="expected at most 16 MiB, got more; give fewer rows"):
-        workload_from_csv(path, name="mine")

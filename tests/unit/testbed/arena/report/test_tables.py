@@ -4,7 +4,6 @@ from testbed.arena.case import Case, CaseResult
 from testbed.arena.judging.statistics import Interval
 from testbed.arena.report.outcomes import PROVISIONING, Outcomes
 from testbed.arena.report.tables import (
-    at_a_glance,
     comparison,
     lost_runs,
     next_to_reference,
@@ -60,20 +59,6 @@ def test_the_least_is_the_best_but_never_an_oracle_or_one_of_equals():
     assert not any(row.cells[0].best for row in equal.values())
 
 
-def test_one_run_has_no_interval_and_no_verdict():
-    rows = compared([result("base", 0, 20), result("other", 0, 10)])
-    cell = rows["other"].cells[0]
-    assert (cell.span, cell.ratio, cell.ratio_span, cell.verdict) == ("", "×0.5", "", "")
-
-
-def test_lost_and_undrained_runs_are_counted_beside_the_policy():
-    rows = compared(
-        [result("base", 0, 20), result("other", 0, 10, drained=False), result("other", 1, 0, lost="no")]
-    )
-    assert rows["other"].note == "2 runs, 1 lost, 1 not drained"
-    assert rows["other"].cells[0].text == "10"  # the lost one is in no mean
-
-
 def test_a_verdict_needs_the_whole_interval_on_one_side():
     def verdict(low, high):
         return verdict_of(Interval(mean=1.0, low=low, high=high, runs=9))
@@ -83,16 +68,6 @@ def test_a_verdict_needs_the_whole_interval_on_one_side():
     assert verdict(1.0, 1.2) == ""
     assert verdict(1.01, 1.2) == "worse"
     assert verdict_of(None) == ""
-
-
-def test_at_a_glance_begins_with_cost_and_lag():
-    tables = at_a_glance(outcomes([result("base", 0, 20), result("other", 0, 10)]))
-    assert [table.key for table in tables] == [
-        "glance-cost",
-        "glance-lag_above_slo_s",
-        "glance-reconfigurations",
-    ]
-    assert [cell.text for cell in by_name(tables[0])["nyc"].cells] == ["20", "10"]
 
 
 REFERENCE = {"source": "them", "figures": {"base": {"cost": 1199.5}, "other": {"cost": 999.5}}}
@@ -110,23 +85,6 @@ def test_a_reference_stands_above_ours_as_a_ratio():
         ("other", "theirs", "999.5", "×0.833"),
         ("other", "ours", "10", "×0.5"),
     ]
-
-
-def test_a_reference_of_the_workload_takes_the_place_of_the_general_one():
-    here = {"by_workload": {"nyc": {"base": {"cost": 10}, "other": {"cost": 5}}}}
-    found = outcomes([result("base", 0, 20)], reference={**REFERENCE, **here})
-    table = next_to_reference(found, "nyc", key="k")
-    assert [row.cells[0].text for row in table.rows if row.note == "theirs"] == ["10", "5"]
-
-
-def test_without_a_reference_there_is_no_table_of_it():
-    results = [result("base", 0, 20)]
-    assert next_to_reference(outcomes(results), "nyc", key="k") is None
-    others = outcomes(
-        [result("other", 0, 20)], reference={"source": "them", "figures": {"base": {"cost": 1}}}
-    )
-    other_baseline = Outcomes(experiment=others.experiment, results=others.results, baseline="other")
-    assert next_to_reference(other_baseline, "nyc", key="k") is None
 
 
 VARIANTS = {
@@ -159,12 +117,6 @@ def test_sensitivities_compare_with_the_baseline_of_the_same_variant():
         ("cpu=all", "×0.75"),
     ]
     assert found.mean("nyc", "other", "cost").mean == 10  # all else is about the default
-
-
-def test_without_variants_there_are_no_sensitivities():
-    assert sensitivities(outcomes([result("base", 0, 20)]), "nyc", key="k") == ()
-    only_default = outcomes([result("base", 0, 20, variant="default")], variants=VARIANTS)
-    assert sensitivities(only_default, "nyc", key="k") == ()
 
 
 def test_lost_runs_of_the_same_reason_share_a_row():

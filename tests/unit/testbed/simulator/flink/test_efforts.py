@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from flink_scenes import NODES, PLAIN, alone, chain, plant
-from simulated_orders import order
+from flink_scenes import NODES, PLAIN, alone, plant
 
 from testbed.simulator.flink.physics import key_shares
 from testbed.simulator.flink.plant import FlinkPlant
@@ -53,32 +52,7 @@ def test_work_and_waiting_of_all_replicas_add_up_to_the_counters() -> None:
     assert sum(each.waiting_s for each in did.values()) == pytest.approx(tally.waiting_s)
 
 
-def test_who_joined_counts_from_its_first_tick_and_what_was_asked_for_before_does_not_change() -> None:
-    flink = plant(alone([50.0] * 10))
-    flink.advance(60.0)
-    before = flink.efforts("op", list(flink.batches("op"))[-2:])
-    order(flink, "op", add=("n1",))
-    flink.advance(600.0)
-    assert dict(before()) == {"n0": pytest.approx((1000, 10.0, 0.0))}
-    assert newest(flink) == {node: pytest.approx((250, 2.5, 0.0)) for node in ("n0", "n1")}
-
-
-def test_an_idle_tick_is_no_effort() -> None:
-    flink = plant(alone([0.0, 0.0, 50.0]))
-    flink.advance(60.0)
-    assert newest(flink) == {"n0": (0.0, 0.0, 0.0)}
-
-
 # What is handed on
-
-
-def test_what_a_tick_handed_on_adds_up_to_what_came_of_the_rows() -> None:
-    flink = plant(chain([3.3, 7.7, 5.1], [("n0",), ("n1",)], selectivity={"a": 0.37, "b": 2.0}))
-    flink.advance(150.0)
-    for name, ratio in (("a", 0.37), ("b", 2.0)):
-        handed = [batch.output_rows for batch in flink.batches(name)]
-        assert sum(handed) == int(flink.tally(name).processed_rows * ratio + 1e-9)
-        assert all(rows is not None and rows >= 0 for rows in handed)
 
 
 def test_rows_that_are_done_again_are_not_handed_on_again() -> None:

@@ -4,10 +4,8 @@ import math
 from dataclasses import replace
 
 import pytest
-from flink_scenes import PLAIN, alone, chain, plant, seen
-from simulated_orders import order
+from flink_scenes import PLAIN, alone, plant, seen
 
-from gesscale.errors import ClusterError
 from testbed.simulator.scene import LinkSlowdown, NodeFailure
 
 DETECTED = replace(PLAIN, failure_detection_s=50.0, restart_s=120.0)
@@ -43,17 +41,6 @@ def test_rows_after_the_last_checkpoint_are_done_again_but_counted_once() -> Non
     assert sum(completion.rows for completion in flink.completions()) == flink.tally("op").processed_rows
 
 
-def test_a_node_that_is_down_takes_no_replica() -> None:
-    made = alone([50.0] * 20, failures=(NodeFailure(node="n1", from_s=100, until_s=200),))
-    flink = plant(made)
-    flink.advance(150.0)
-    with pytest.raises(ClusterError, match="the node is down"):
-        order(flink, "op", add=("n1",))
-    flink.advance(200.0)
-    order(flink, "op", add=("n1",))
-    assert flink.state().placements["op"] == ("n0", "n1")
-
-
 def test_an_operator_that_lost_all_its_nodes_returns_with_one() -> None:
     made = alone([50.0] * 40, ("n1",), failures=(NodeFailure(node="n1", from_s=300, until_s=600),))
     flink = plant(made, DETECTED)
@@ -67,28 +54,6 @@ def test_an_operator_that_lost_all_its_nodes_returns_with_one() -> None:
     assert flink.tally("op").processed_rows > 300 * 50
     flink.advance(2400.0)
     assert flink.tally("op").processed_rows == flink.tally("op").offered_rows
-
-
-def test_an_operator_that_lost_all_its_nodes_can_be_given_another() -> None:
-    made = chain(
-        [50.0] * 40, [("n1",), ("n2",)], failures=(NodeFailure(node="n1", from_s=300, until_s=9000),)
-    )
-    flink = plant(made, DETECTED)
-    flink.advance(600.0)
-    assert flink.tally("b").serving_replicas == 0  # the job does not run without all of its operators
-    order(flink, "a", add=("n3",))
-    flink.advance(2400.0)
-    assert flink.state().placements["a"] == ("n3",)
-    assert flink.tally("b").processed_rows == flink.tally("a").offered_rows == 50 * 2400
-
-
-def test_the_job_waits_for_the_node_of_its_source() -> None:
-    made = alone([50.0] * 60, ("n1",), failures=(NodeFailure(node="n0", from_s=300, until_s=1000),))
-    flink = plant(made, DETECTED)
-    flink.advance(1120.0)
-    assert flink.tally("op").processed_rows == 300 * 50
-    flink.advance(1130.0)
-    assert flink.tally("op").processed_rows == 300 * 50 + 1000
 
 
 def test_a_slow_link_slows_down_the_work_but_not_the_truth() -> None:

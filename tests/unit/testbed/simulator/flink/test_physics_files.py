@@ -2,7 +2,6 @@
 
 from dataclasses import fields
 from pathlib import Path
-from typing import get_type_hints
 
 import pytest
 import yaml
@@ -22,21 +21,6 @@ def test_every_bundled_figure_says_how_well_it_is_known(name: str) -> None:
     assert [key for key, figure in figures.items() if not figure.origin.startswith(known)] == []
 
 
-@pytest.mark.parametrize("name", BUNDLED)
-def test_figures_taken_from_another_file_are_those(name: str) -> None:
-    base = read_figures("taxi-nearest", FOLDER).figures
-    for key, figure in read_figures(name, FOLDER).figures.items():
-        if figure.origin.startswith("As in"):
-            assert figure.value == base[key].value
-
-
-def test_figures_have_the_type_that_the_plant_expects() -> None:
-    physics = read_physics("nexmark-mapper")
-    assert {name: type(getattr(physics, name)) for name in get_type_hints(FlinkPhysics)} == get_type_hints(
-        FlinkPhysics
-    )
-
-
 def _changed(tmp_path: Path, name: str, value: float | str | None) -> Path:
     document = yaml.safe_load((FOLDER / "word-count.yaml").read_text(encoding="utf-8"))
     if value is None:
@@ -46,10 +30,6 @@ def _changed(tmp_path: Path, name: str, value: float | str | None) -> Path:
     path = tmp_path / "mine.yaml"
     path.write_text(yaml.safe_dump(document), encoding="utf-8")
     return path
-
-
-def test_a_file_of_ones_own_can_be_read(tmp_path: Path) -> None:
-    assert read_physics(_changed(tmp_path, "restart_s", 30)).restart_s == 30.0
 
 
 @pytest.mark.parametrize(
@@ -68,8 +48,3 @@ def test_a_file_of_ones_own_can_be_read(tmp_path: Path) -> None:
 def test_a_wrong_figure_is_named(tmp_path: Path, name: str, value: float | str | None, words: str) -> None:
     with pytest.raises(InputError, match=words):
         read_physics(_changed(tmp_path, name, value))
-
-
-def test_an_unknown_name_is_told_what_there_is() -> None:
-    with pytest.raises(InputError, match="nexmark-mapper, taxi-nearest, word-count"):
-        read_physics("taxi")

@@ -3,34 +3,18 @@
 from dataclasses import replace
 
 import pytest
-from made_runs import KNOWN, READINGS, batch, delays, played_run, run_of
+from made_runs import KNOWN, READINGS, batch, delays, run_of
 
 from gesscale.errors import InputError
-from testbed.simulator.spark.batch import ExecutorSet
 from testbed.simulator.spark.constants import read_physics
 from testbed.simulator.validation.batches import (
-    Errors,
     MeasuredBatch,
     batch_errors,
     of_batch,
-    of_run,
     predicted_s,
     read_readings,
 )
-from testbed.simulator.validation.comparison import parts_of_run
 from testbed.simulator.validation.refit import FITTED, fit_constants, held_out_errors
-
-
-def test_errors_are_mean_and_greatest_of_their_size_and_their_mean() -> None:
-    # +10 %, -20 % and +1 %: mean size 31 / 3, greatest 20, mean -9 / 3.
-    errors = Errors.of([110, 80, 101], [100, 100, 100])
-    assert (errors.mean_pct, errors.worst_pct, errors.bias_pct) == pytest.approx((31 / 3, 20.0, -3.0))
-
-
-def test_a_batch_takes_fixed_time_round_trips_and_its_share_of_the_rows() -> None:
-    measured = of_batch(run_of([batch(1, 9.0)]), batch(1, 9.0, rows=900, nodes=("n0", "n2")))
-    # 0.25 + 6 x 0.040 s to n2 + 0.08 + 0.0023 x 900 / 2
-    assert predicted_s(KNOWN, measured) == pytest.approx(0.25 + 0.24 + 0.08 + 1.035)
 
 
 def test_throughput_does_not_mind_batches_that_are_shorter_than_the_trigger_interval() -> None:
@@ -44,13 +28,6 @@ def test_throughput_does_not_mind_batches_that_are_shorter_than_the_trigger_inte
     # Without a pause 1 / 1.2 of the rows are done in the same time.
     errors = batch_errors(flat, [replace(short, trigger_s=0.0)])
     assert errors.throughput.bias_pct == pytest.approx(100 * (1 / 1.2 - 1))
-
-
-def test_parts_of_a_run_are_all_of_it() -> None:
-    measured = of_run(played_run(KNOWN), from_s=30.0)
-    parts = parts_of_run(measured)
-    assert len(parts["full"]) + len(parts["not full"]) == len(parts["all warm"]) == len(measured)
-    assert sum(len(part) for label, part in parts.items() if label.startswith("n = ")) == len(measured)
 
 
 def test_what_is_left_out_is_foretold_exactly_where_batches_follow_the_physics() -> None:
@@ -74,11 +51,6 @@ def test_the_bundled_constants_are_what_the_readings_give() -> None:
     # They were fitted in two steps, first the points of one task per executor, so they are not quite the same.
     for item in measured:
         assert predicted_s(fitted, item) == pytest.approx(predicted_s(bundled, item), rel=0.03)
-
-
-def test_a_crew_of_a_reading_has_a_driver_that_is_as_far_as_all_others() -> None:
-    executor_set: ExecutorSet = read_readings(READINGS)["map"][3].executor_set  # map,6,150,3000,12
-    assert (len(executor_set.nodes), executor_set.farthest_s, executor_set.apart_s) == (6, 0.150, 0.150)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from made_runs import OPERATOR, batch, run_of
 
 from gesscale.model.decision import Change
 from gesscale.model.observation import Batch
-from testbed.simulator.validation.comparison import FigureSpread, between_runs, timeline_errors, timeline_of
+from testbed.simulator.validation.comparison import between_runs, timeline_errors, timeline_of
 from testbed.simulator.validation.recorded_run import RecordedOrder, starts
 
 STEADY = [batch(number, 2.0 * number, backlog_rows=1000.0) for number in range(1, 121)]
@@ -16,11 +16,6 @@ STEADY = [batch(number, 2.0 * number, backlog_rows=1000.0) for number in range(1
 
 def moved(by_s: float) -> list[Batch]:
     return [replace(each, ended_at_s=each.ended_at_s + by_s) for each in STEADY]
-
-
-def test_a_course_is_no_distance_from_itself() -> None:
-    errors = timeline_errors(STEADY, STEADY)
-    assert [getattr(errors, name) for name in errors.__slots__] == [0.0] * 6
 
 
 def test_a_course_that_is_late_delays_every_row_by_so_much_and_changes_no_steady_rate() -> None:
@@ -35,23 +30,6 @@ def test_a_tenth_more_rows_are_ten_per_cent_more_throughput_in_every_bin() -> No
     errors = timeline_errors(STEADY, more)
     assert errors.throughput_pct == pytest.approx(10.0)
     assert errors.throughput_minute_pct == pytest.approx(10.0)
-
-
-def test_batches_that_take_turns_differ_by_the_second_and_not_by_the_minute() -> None:
-    # 1, 3, 1, 3 s against 3, 1, 3, 1 s, two seconds each: always 2 s apart with a mean of 2 s, and the same mean.
-    one = [replace(each, seconds=1.0 if each.batch_id % 2 else 3.0) for each in STEADY]
-    other = [replace(each, seconds=3.0 if each.batch_id % 2 else 1.0) for each in STEADY]
-    errors = timeline_errors(one, other)
-    assert errors.batch_time_pct == pytest.approx(100.0)
-    assert errors.batch_time_minute_pct == pytest.approx(0.0, abs=1e-9)
-
-
-def test_the_backlog_is_told_by_the_recorded_peak() -> None:
-    # 250 rows more than 1000; the peak is 2000: 12.5 %.
-    peaked = [*STEADY[:-1], replace(STEADY[-1], ended_at_s=239.5, backlog_rows=2000.0)]
-    higher = [replace(each, backlog_rows=each.backlog_rows + 250.0) for each in peaked]
-    grid_peak = 1000 + 1000 * 1.0 / 1.5  # 239 s is the last second, on the way from 238 to 239.5 s
-    assert timeline_errors(peaked, higher).backlog_pct == pytest.approx(100 * 250 / grid_peak)
 
 
 def test_a_course_is_summed_up_from_when_the_query_is_warm() -> None:
@@ -72,19 +50,6 @@ def test_a_replica_that_joins_in_the_midst_of_a_batch_serves_from_the_next_on() 
     assert (start.named.batch_id, start.served.batch_id, start.serving_s) == (2, 3, 7.5)
 
 
-def test_a_replica_that_comes_while_no_batch_runs_serves_at_once() -> None:
-    batches = [batch(1, 10.0), batch(2, 15.0, nodes=("n0", "n1"), cap_rows=2000)]
-    (start,) = starts(batches, [RecordedOrder(at_s=11.5, change=Change(add=("n1",)))], OPERATOR)
-    assert (start.served.batch_id, start.serving_s) == (2, 3.5)
-
-
-def test_a_replica_that_never_serves_is_left_out() -> None:
-    order = RecordedOrder(at_s=11.5, change=Change(add=("n1",)))
-    assert list(starts([batch(1, 10.0), batch(2, 15.0)], [order], OPERATOR)) == []
-    gone = [batch(1, 13.0, nodes=("n0", "n1")), batch(2, 15.0)]
-    assert list(starts(gone, [order], OPERATOR)) == []
-
-
 def test_runs_are_compared_in_pairs_on_the_load_of_the_first() -> None:
     # b is a, half a minute later, load and all: no difference. Batches of c begin when those of a do, so with the
     # same rows offered, and take 1 s longer.
@@ -96,7 +61,3 @@ def test_runs_are_compared_in_pairs_on_the_load_of_the_first() -> None:
         "a, c": 1.0,
         "b, c": 1.0,
     }
-
-
-def test_a_spread_is_median_least_and_greatest() -> None:
-    assert FigureSpread.of([4.0, 1.0, 3.0, 9.0]) == FigureSpread(median=3.5, least=1.0, greatest=9.0)

@@ -70,13 +70,6 @@ def test_json_of_runs_has_every_figure(arena: Command) -> None:
     assert set(reported["distances"]) == set(document["betweenRuns"]["warm-1, warm-2"])
 
 
-def test_a_single_seed_says_nothing_of_chance(arena: Command) -> None:
-    code, out, _ = arena("validate", "--run", RECORDS / "warm-2", "--seeds", 1)
-    assert code == 0
-    assert "–" in next(line for line in out.splitlines() if "end of a row" in line)
-    assert "Recorded runs from each other" not in out
-
-
 def test_refit_writes_constants_that_validate_reads(arena: Command, tmp_path: Path, record: Path) -> None:
     file = tmp_path / "own.yaml"
     code, _, err = arena("refit", record, "--to", file, "--about", "Mine.")
@@ -148,18 +141,3 @@ def test_wrong_input_ends_in_one_line_and_exit_2(
     assert (code, out) == (2, "")
     assert message in err
     assert len(err.strip().splitlines()) == 1
-
-
-def test_a_file_with_readings_of_other_queries_is_refused(arena: Command, tmp_path: Path) -> None:
-    file = tmp_path / "own.csv"
-    file.write_text("query,replicas,nd_max_ms,batch_rows,tasks,batch_ms,host_cpu\njoin,3,0,9,3,1,0\n")
-    code, _, err = arena("validate", "--readings", file)
-    assert (code, "expected a column query with map or groupby, got neither" in err) == (2, True)
-
-
-@pytest.mark.parametrize("file", ["batches.jsonl", "gesscale.yaml", "latency.csv"])
-def test_an_incomplete_record_ends_in_one_line_and_exit_2(arena: Command, record: Path, file: str) -> None:
-    (record / file).unlink()
-    code, _, err = arena("validate", "--run", record)
-    assert (code, len(err.strip().splitlines())) == (2, 1)
-    assert file in err
