@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gesscale.csv_table import read_csv
 from gesscale.errors import InputError
-from gesscale.fields import MOST_REPLICAS
+from gesscale.wire import MOST_REPLICAS
 from testbed.scoring.sample import Completion, Sample, Scores
 from testbed.scoring.scorer import Scorer, is_rounding
 
