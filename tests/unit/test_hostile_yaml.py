@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from gesscale.cli.latency_map.hosts import read_hosts
 from gesscale.cli.latency_map.nodes_file import read_nodes
-from gesscale.cli.latency_map.planning import read_hosts
 from gesscale.common.text import glimpse
 from gesscale.errors import GesscaleError
 from gesscale.kubernetes.api.credentials import connect

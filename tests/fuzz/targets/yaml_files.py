@@ -5,8 +5,8 @@ from functools import cache
 from pathlib import Path
 
 from fuzz.target import ROOT, TESTS, Form, Target, files, from_file
+from gesscale.cli.latency_map.hosts import read_hosts
 from gesscale.cli.latency_map.nodes_file import read_nodes
-from gesscale.cli.latency_map.planning import read_hosts
 from gesscale.cli.output import Output
 from gesscale.settings import Settings, load_settings
 from gesscale.spark.placing import read_base_template
