@@ -41,9 +41,6 @@ LEAST_PERIOD_S = 1.0
 MOST_HISTORY_S, MOST_TIMEOUT_S = 7 * 86400.0, 30.0
 """Of what is read in each step, and of the wait for it."""
 
-MOST_REPLICAS = 1000
-"""Of one operator; an order names no more nodes."""
-
 LARGEST_EXACT = 2**53
 """Of whole numbers: up to here a float, and so JSON, counts exactly."""
 

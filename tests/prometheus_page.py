@@ -8,13 +8,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields
 
 from prometheus_client.metrics_core import Metric
+from prometheus_client.parser import text_string_to_metric_families
 from recorded_steps import decided
 
 from gesscale.batch_record import BatchRecord, HostWork
+from gesscale.common.metrics_text import exposition
 from gesscale.model.decision import MapStatus
 from gesscale.service.figures import OperatorFigures
 from gesscale.service.metrics import ApiFigures, ScalerMetrics, StepFigures
-from gesscale.spark.gauges import OperatorGauges
+from gesscale.spark.metrics import operator_metrics
 from gesscale.spark.records import ExecutorSnapshot, QueryHistory, QuerySettings
 from latency_map.measure.gauges import AgentGauges
 from latency_map.measure.measurements import Measured
@@ -82,7 +84,8 @@ def _driver() -> Iterator[Metric]:
     history.batches.append(record)
     executors = ExecutorSnapshot(at_s=1.0, hosts=hosts)
     settings = QuerySettings(app="app", operator="op")
-    return OperatorGauges(settings, lambda: [history], lambda: executors, lambda: 0).collect()
+    page = exposition(operator_metrics(settings, [history], executors, 0))
+    return text_string_to_metric_families(page.decode())
 
 
 def _agent() -> Iterator[Metric]:

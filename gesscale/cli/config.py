@@ -1,4 +1,4 @@
-"""``gesscale config``: check settings, and say what there is to set."""
+"""``gesscale config`` and ``gesscale crd``: check settings, and say what there is to set in a file or a resource."""
 
 import json
 from pathlib import Path
@@ -7,10 +7,15 @@ from typing import Annotated
 import typer
 
 from gesscale.api_version import API_VERSION
+from gesscale.cli.options import SetOption
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console, warn
-from gesscale.cli.run import SetOption
 
-app = typer.Typer(help="Check settings, and say what there is to set.", no_args_is_help=True)
+app = typer.Typer(name="config", help="Check settings, and say what there is to set.", no_args_is_help=True)
+crd = typer.Typer(
+    name="crd",
+    help="The StreamAutoscaler resource of Kubernetes: its definition and its page.",
+    no_args_is_help=True,
+)
 
 
 @app.command(epilog="Example: gesscale config validate gesscale.yaml")
@@ -48,3 +53,19 @@ def docs() -> None:
     from gesscale.settings import settings_page
 
     typer.echo(settings_page(), nl=False)
+
+
+@crd.command("show", epilog="Example: gesscale crd show | kubectl apply -f -")
+def show_definition() -> None:
+    """Print the CustomResourceDefinition (YAML), for `kubectl apply -f -`."""
+    from gesscale.kubernetes.resource.crd import definition_yaml
+
+    typer.echo(definition_yaml(), nl=False)
+
+
+@crd.command("docs", epilog="Example: gesscale crd docs > docs/reference/streamautoscaler.md")
+def resource_page() -> None:
+    """Print the page of all members of a StreamAutoscaler (Markdown)."""
+    from gesscale.kubernetes.resource.reference import reference_page
+
+    typer.echo(reference_page(), nl=False)

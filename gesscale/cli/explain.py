@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from gesscale.api_version import API_VERSION
-from gesscale.cli.completion import operators_of
+from gesscale.cli.options import operators_of
 from gesscale.cli.output import (
     Output,
     OutputOption,
@@ -27,6 +27,10 @@ _RECENT = 10_000
 """Of so many decisions the operators are looked for, where none is of the one that is named."""
 
 
+app = typer.Typer()
+
+
+@app.command(epilog="Example: gesscale explain nearest -c gesscale.yaml -n 1")
 def explain(
     operator: Annotated[
         str | None,

@@ -1,14 +1,17 @@
-"""``gesscale model``: its options."""
+"""``gesscale model``: fit a performance model to a file of readings, and predict with it."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gesscale.cli.output import Output, OutputOption
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
+from gesscale.errors import InputError
 
 app = typer.Typer(
+    name="model",
     help="Fit performance models to a CSV file of readings (replicas, nd_max_ms, mst_rows_per_s; optional "
     "batch_rows, tasks, weight) and predict with them.",
     no_args_is_help=True,
@@ -59,9 +62,17 @@ def fit(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Fit a law and say how well it describes the readings."""
-    from gesscale.cli.fitting import fit_readings
+    from gesscale.cli import fitting
 
-    fit_readings(file=file, law=law, where=where, holdout=holdout, output=output)
+    used, held_out = fitting.split(file, where or [], holdout or [])
+    used, notes = fitting.with_batch_rows(law.value, used)
+    if notes:
+        held_out = fitting.at_nominal_cap(held_out)
+    model, errors, apart = fitting.fitted(file, law.value, used, held_out)
+    warnings = (*notes, *model.warnings)
+    emit(fitting.document(model, errors, apart, warnings), output, fitting.tables(model, errors, apart))
+    if output is Output.TABLE:
+        _print_notes(warnings)
 
 
 @app.command(epilog="Example: gesscale model predict readings.csv --replicas 3 --nd-max-ms 40")
@@ -77,15 +88,42 @@ def predict(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Fit a law and predict the maximum sustainable throughput, rows/s."""
-    from gesscale.cli.fitting import predict_throughput
+    from gesscale.cli import fitting
 
-    predict_throughput(
-        file=file,
+    used, _ = fitting.split(file, where or [], [])
+    used, notes = fitting.with_batch_rows(law.value, used)
+    if notes and batch_rows is not None:
+        message = (
+            f"{file}: expected readings with batch_rows to predict for --batch-rows, got none; leave it out"
+        )
+        raise InputError(message)
+    model, estimate = fitting.predicted(
+        file,
+        law.value,
+        used,
         replicas=replicas,
         nd_max_ms=nd_max_ms,
-        batch_rows=batch_rows,
+        batch_rows=fitting.NOMINAL_CAP_ROWS if notes else batch_rows,
         weight=weight,
-        law=law,
-        where=where,
-        output=output,
     )
+    warnings = (*notes, *model.warnings)
+    document = {
+        "law": model.law,
+        "unit": "rows/s",
+        "low": estimate.low,
+        "mid": estimate.mid,
+        "high": estimate.high,
+        "reason": estimate.reason,
+        "calibrated": model.calibrated,
+        "warnings": warnings,
+    }
+    row = (model.law, estimate.low, estimate.mid, estimate.high, estimate.reason)
+    columns = ("law", "low", "mid", "high", "note")
+    emit(document, output, [table("Predicted MST, rows/s (90 % between low and high)", columns, [row])])
+    if output is Output.TABLE:
+        _print_notes(warnings)
+
+
+def _print_notes(warnings: Iterable[str]) -> None:
+    for warning in warnings:
+        stderr_console.print(f"note: {warning}")

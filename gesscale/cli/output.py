@@ -1,14 +1,15 @@
-"""Data goes to stdout as a table, JSON or YAML; everything said to a person goes to stderr."""
+"""Data goes to stdout as a table, JSON or YAML; everything said to a person, and the log, goes to stderr."""
 
 import json
 import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
-import yaml
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -37,23 +38,11 @@ OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How the re
 
 
 def emit(document: object, output: Output, tables: Sequence[Table] = ()) -> None:
-    """Write one result to stdout.
-
-    Parameters
-    ----------
-    document
-        What JSON and YAML write.
-    output
-        The chosen form.
-    tables
-        What the table form writes instead.
-    """
-    from gesscale.model.document import as_document
-
+    """Write one result to stdout: the document as JSON or YAML, or the tables."""
     if output is Output.JSON:
-        typer.echo(json.dumps(as_document(document), indent=2))
+        typer.echo(json.dumps(_plain(document), indent=2))
     elif output is Output.YAML:
-        typer.echo(yaml.safe_dump(as_document(document), sort_keys=False), nl=False)
+        typer.echo(_yaml(document), nl=False)
     else:
         shown = Console(soft_wrap=True, width=room())
         for table in tables:
@@ -67,12 +56,22 @@ def room() -> int:
 
 def emit_each(document: object, output: Output) -> None:
     """Write one of many results to stdout, at once: a line of JSON, or a document of YAML; nothing as a table."""
+    if output is Output.JSON:
+        typer.echo(json.dumps(_plain(document)))
+    elif output is Output.YAML:
+        typer.echo(_yaml(document, explicit_start=True), nl=False)
+
+
+def _plain(document: object) -> object:
     from gesscale.model.document import as_document
 
-    if output is Output.JSON:
-        typer.echo(json.dumps(as_document(document)))
-    elif output is Output.YAML:
-        typer.echo(yaml.safe_dump(as_document(document), sort_keys=False, explicit_start=True), nl=False)
+    return as_document(document)
+
+
+def _yaml(document: object, *, explicit_start: bool = False) -> str:
+    import yaml
+
+    return str(yaml.safe_dump(_plain(document), sort_keys=False, explicit_start=explicit_start))
 
 
 def keep_quiet(wanted: bool) -> None:
@@ -94,22 +93,7 @@ def warn(warnings: Iterable[str]) -> None:
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
-    """Build a table in the house style; numbers are set flush right.
-
-    Parameters
-    ----------
-    title
-        The caption above.
-    columns
-        The headings.
-    rows
-        Cells; floats are written with four significant digits, None as a dash.
-
-    Returns
-    -------
-    rich.table.Table
-        Ready for `emit`.
-    """
+    """Build a table in the house style: numbers flush right, floats with four digits, None as a dash."""
     result = Table(title=escape(title), title_justify="left")
     cells = [list(row) for row in rows]
     for index, heading in enumerate(columns):
@@ -160,3 +144,39 @@ def estimate_in_words(estimate: Mapping[str, Any] | None) -> str:
 def joined(*parts: str) -> str:
     """Return the parts that are not empty with a colon between them."""
     return ": ".join(part for part in parts if part)
+
+
+class LogFormat(StrEnum):
+    """The form of a line."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class _JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+@contextmanager
+def logging_to_stderr(form: LogFormat) -> Iterator[None]:
+    """Log from level INFO on for as long as the context lasts, each line with its time."""
+    handler, root = logging.StreamHandler(), logging.getLogger()
+    as_text = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    handler.setFormatter(_JsonLines() if form is LogFormat.JSON else as_text)
+    before = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        root.setLevel(before)
+        root.removeHandler(handler)

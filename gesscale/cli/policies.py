@@ -5,11 +5,13 @@ from typing import Annotated
 import typer
 
 from gesscale.api_version import API_VERSION
-from gesscale.cli.completion import policies as policy_names
+from gesscale.cli.options import policies as policy_names
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
 from gesscale.extras import how_to_install
 
-app = typer.Typer(help="The policies: which there are, and the settings of each.", no_args_is_help=True)
+app = typer.Typer(
+    name="policies", help="The policies: which there are, and the settings of each.", no_args_is_help=True
+)
 
 
 @app.command("list", epilog="Example: gesscale policies list -o json")

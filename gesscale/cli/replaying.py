@@ -9,7 +9,7 @@ from rich.table import Table
 
 from gesscale.api_version import API_VERSION
 from gesscale.assembly import open_latencies, recall_knowledge
-from gesscale.cli.output import Output, emit, stderr_console, table
+from gesscale.cli.output import stderr_console, table
 from gesscale.errors import InputError, SettingsError
 from gesscale.model.decision import Change
 from gesscale.model.document import decision_document
@@ -17,7 +17,7 @@ from gesscale.monitor.record_files import SETTINGS, Recording, read_recording, s
 from gesscale.monitor.replay import RecordedWorld
 from gesscale.policies.guarded import GuardedPolicy
 from gesscale.policies.registry import any_card
-from gesscale.replay import Agreement, ReplayedDecision, agreement, answers_of
+from gesscale.replay import Agreement, ReplayedDecision, answers_of
 from gesscale.settings import Settings, load_settings
 from gesscale.settings.loading import naming
 from latency_map import LatencyMap
@@ -29,39 +29,23 @@ NOTE = (
 _FAULTS_SHOWN = 3
 
 
-def replay_record(
-    *,
-    record: Path,
-    policy: str | None,
-    config: Path | None,
-    set_: list[str] | None,
-    everything: bool,
-    output: Output,
-) -> None:
-    """Say what a policy would have decided at each instant of a recorded run, and why. Changes nothing."""
-    settings = _settings(record, config, set_ or [], policy)
-    name = settings.analyze.policy
-    chosen = GuardedPolicy(settings.analyze.build(settings.workflow.build()))
+def played_again(record: Path, settings: Settings) -> tuple[Recording, Sequence[ReplayedDecision]]:
+    """Ask the policy of the settings at each instant of the recorded run."""
     recording = read_recording(record, settings.workflow.operators)
     instants_s = recording.instants_s(settings.monitor.period_s)
     answers = answers_of(
-        chosen,
+        GuardedPolicy(settings.analyze.build(settings.workflow.build())),
         _world(record, recording, settings),
         recall_knowledge(settings, math.nextafter(instants_s[0], -math.inf)),
         instants_s=instants_s,
         rescale_timeout_s=settings.plan.rescale_timeout_s,
         excluded_nodes=frozenset(settings.plan.exclude_nodes),
     )
-    found = agreement(answers)
-    if output is not Output.TABLE:
-        emit(_document(record, name, recording, answers, found), output)
-        return
-    shown = [answer for answer in answers if everything or _is_notable(answer)]
-    emit(None, output, _tables(name, shown, len(answers), found))
-    _print_notes(recording, found, everything=everything)
+    return recording, answers
 
 
-def _settings(record: Path, config: Path | None, overrides: Sequence[str], policy: str | None) -> Settings:
+def settings_of(record: Path, config: Path | None, overrides: Sequence[str], policy: str | None) -> Settings:
+    """Return the settings of the record, or others, with what was overridden on the command line."""
     file = config or settings_file(record, advice="; name settings that are elsewhere by --config")
     if policy is not None:
         any_card(policy)  # says what is wrong with it before the settings do
@@ -105,21 +89,23 @@ def _reads_alike(record: Path, used: Settings) -> bool:
     )
 
 
-def _is_notable(answer: ReplayedDecision) -> bool:
+def is_notable(answer: ReplayedDecision) -> bool:
+    """Tell whether a change was made or wanted, or the two do not agree."""
     live = answer.live is not None and answer.live.change is not None
     return live or answer.decision.plan.change is not None or answer.agrees is False
 
 
-def _tables(policy: str, shown: Sequence[ReplayedDecision], count: int, found: Agreement) -> list[Table]:
+def tables(policy: str, shown: Sequence[ReplayedDecision], count: int, found: Agreement) -> list[Table]:
+    """Build the tables of the decisions that are shown, of those that differ, and of the agreement."""
     title = f"What {policy} would have decided in each recorded situation ({len(shown)} of {count} decisions)"
     columns = ["operator", "at, s", "replicas", "live", policy, "MST, rows/s", "agrees"]
-    tables = [table(title, columns, [_row(answer) for answer in shown])]
+    found_tables = [table(title, columns, [_row(answer) for answer in shown])]
     differing = [answer for answer in shown if answer.agrees is False]
     if differing:
         columns = ["operator", "at, s", "why live", f"why {policy}"]
-        tables.append(table("Where they differ", columns, [_reasons(answer) for answer in differing]))
+        found_tables.append(table("Where they differ", columns, [_reasons(answer) for answer in differing]))
     rows = [(words, figure) for words, figure in _figures(found).values()]
-    return [*tables, table("Agreement", ("which", "decisions"), rows)]
+    return [*found_tables, table("Agreement", ("which", "decisions"), rows)]
 
 
 def _row(answer: ReplayedDecision) -> tuple[object, ...]:
@@ -171,7 +157,8 @@ def _first_difference(answer: ReplayedDecision | None) -> str | None:
     )
 
 
-def _print_notes(recording: Recording, found: Agreement, *, everything: bool) -> None:
+def print_notes(recording: Recording, found: Agreement, *, everything: bool) -> None:
+    """Say on stderr what a reader of the tables must know."""
     if (first := _first_difference(found.first_difference)) is not None:
         stderr_console.print(f"first difference after {first}")
     stderr_console.print(f"{_live_policy(recording) or 'no decision'} is on record. {NOTE}")
@@ -187,9 +174,10 @@ def _live_policy(recording: Recording) -> str:
     return ", ".join(sorted({decision.policy for decision in recording.decisions}))
 
 
-def _document(
+def document(
     record: Path, policy: str, recording: Recording, answers: Sequence[ReplayedDecision], found: Agreement
 ) -> Mapping[str, Any]:
+    """Return what JSON and YAML say."""
     return {
         "apiVersion": API_VERSION,
         "record": str(record),

@@ -5,31 +5,14 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli.completion import policies, settings_keys
-from gesscale.cli.logs import LogFormat, logging_to_stderr
-from gesscale.cli.output import Output, OutputOption
+from gesscale.cli.options import ConfigOption, PolicyOption, SetOption
+from gesscale.cli.output import LogFormat, Output, OutputOption, logging_to_stderr
 from gesscale.errors import InputError
 
-ConfigOption = Annotated[Path, typer.Option("--config", "-c", help="The settings file (YAML).")]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        help="Override one setting, for instance analyze.headroom_threshold_pct=20; repeatable.",
-        autocompletion=settings_keys,
-    ),
-]
-PolicyOption = Annotated[
-    str | None,
-    typer.Option(
-        "--policy",
-        "-p",
-        help="One of `gesscale policies list`, or FILE.py:NAME; else as set.",
-        autocompletion=policies,
-    ),
-]
+app = typer.Typer()
 
 
+@app.command(epilog="Example: gesscale run -c gesscale.yaml --set monitor.period=30s")
 def run(
     config: Annotated[
         Path | None, typer.Option("--config", "-c", help="The settings file (YAML); or --kubernetes.")
@@ -134,6 +117,7 @@ def run(
         go_on(settings, steps, output, serving)
 
 
+@app.command(epilog="Example: gesscale once -c gesscale.yaml -o json")
 def once(
     config: ConfigOption,
     set_: SetOption = None,
@@ -149,6 +133,7 @@ def once(
     step(settings_of(config, set_, policy), output, advise_only=False)
 
 
+@app.command(epilog="Example: gesscale recommend -c gesscale.yaml --policy ds2")
 def recommend(
     config: ConfigOption,
     set_: SetOption = None,

@@ -11,8 +11,9 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Json, ValidationError
 
-from gesscale.fields import LARGEST_EXACT, MOST_REPLICAS, EpochSeconds
+from gesscale.fields import LARGEST_EXACT, EpochSeconds
 from gesscale.model.order import Order
+from gesscale.wire import MOST_REPLICAS
 from gesscale.words import first_fault
 from perfmodel import ModelError, Reading
 

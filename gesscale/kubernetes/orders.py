@@ -9,12 +9,12 @@ from gesscale.errors import ClusterError
 from gesscale.kubernetes.api import ApiError, Connection
 from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
 from gesscale.kubernetes.resource.autoscaler import StreamAutoscaler
-from gesscale.kubernetes.resource.groups import group_of, text_of
-from gesscale.kubernetes.resource.order import OrderStatus, Strategy, order_of, past_orders
+from gesscale.kubernetes.resource.order import OrderStatus, order_of, past_orders
 from gesscale.kubernetes.resource.translate import Key
 from gesscale.model.decision import Decision
 from gesscale.model.order import Order
 from gesscale.ports import Knowledge, KnowledgeStore
+from gesscale.wire import Strategy, group_of, text_of
 
 Document = Mapping[str, Any]
 _TRIES = 3

@@ -4,7 +4,8 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from gesscale.fields import LONGEST_S, MOST_REPLICAS
+from gesscale.fields import LONGEST_S
+from gesscale.wire import MOST_REPLICAS
 
 
 class Order(BaseModel):

@@ -6,8 +6,9 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from gesscale.errors import InputError
-from gesscale.fields import LARGEST_EXACT, MOST_REPLICAS, SettingsGroup, WebAddress
+from gesscale.fields import LARGEST_EXACT, SettingsGroup, WebAddress
 from gesscale.model.workflow import BatchCap, Operator, Workflow
+from gesscale.wire import MOST_REPLICAS
 
 
 class KafkaSettings(SettingsGroup):

@@ -12,8 +12,8 @@ Sinks of files and ``foreachBatch`` do not count what they write; ``gesscale.spa
 """
 
 from gesscale.spark.attachment import Attachment, attach
-from gesscale.spark.first_placement import place
-from gesscale.spark.output import count_output
-from gesscale.spark.warm_up.turning_on import warm_new_executors
+from gesscale.spark.placing import place
+from gesscale.spark.records import count_output
+from gesscale.spark.warm_up import warm_new_executors
 
 __all__ = ["Attachment", "attach", "count_output", "place", "warm_new_executors"]

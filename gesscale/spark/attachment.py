@@ -7,21 +7,21 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gesscale.errors import InputError
-from gesscale.spark.offsets import OffsetRows
+from gesscale.common.errors import InputError
+from gesscale.common.http_server import Page, PageServer, json_body
+from gesscale.common.metrics_text import CONTENT_TYPE, exposition
+from gesscale.spark.executors import ExecutorWatch, JobWatch
+from gesscale.spark.metrics import operator_metrics
+from gesscale.spark.operator_state import OperatorState
+from gesscale.spark.orders import OrderFollower, follow_orders
+from gesscale.spark.reconcile import LiveExecutor
 from gesscale.spark.records import QuerySettings
-
-if TYPE_CHECKING:
-    from gesscale.common.http_server import Page, PageServer
-    from gesscale.spark.executors import ExecutorWatch
-    from gesscale.spark.jobs import JobWatch
-    from gesscale.spark.operator_state import OperatorState
-    from gesscale.spark.order_follower import OrderFollower
-    from gesscale.spark.reconcile import LiveExecutor
-    from gesscale.spark.restarting import RestartableQuery, StartQuery
-    from gesscale.spark.state_partitions import StateRepartition
+from gesscale.spark.restarting import RestartableQuery, StartQuery, StateRepartition
+from gesscale.spark.scheduler import SparkJobs, live_executors
+from gesscale.spark.sources import OffsetRows
+from gesscale.spark.triggers import trigger_of
 
 _LOG = logging.getLogger("gesscale.spark")
 
@@ -39,9 +39,9 @@ class Attachment:
     url: str | None
     _spark: Any
     _listener: Any
-    _endpoint: "PageServer | None"
-    _order_follower: "OrderFollower | None" = None
-    _restartable: "RestartableQuery | None" = None
+    _endpoint: PageServer | None
+    _order_follower: OrderFollower | None = None
+    _restartable: RestartableQuery | None = None
 
     @property
     def query(self) -> Any:
@@ -92,7 +92,7 @@ def attach(
     offset_rows: OffsetRows | None = None,
     autoscaler: str | None = None,
     namespace: str | None = None,
-    restart: "StartQuery | None" = None,
+    restart: StartQuery | None = None,
     state_checkpoint: str | None = None,
 ) -> Attachment:
     """Watch a session's streaming queries, and obey the orders of a StreamAutoscaler; call it before they start.
@@ -151,11 +151,6 @@ def attach(
         offset_rows=offset_rows,
         locality_wait_s=_locality_wait_s(spark),
     )
-    from gesscale.spark.executors import ExecutorWatch
-    from gesscale.spark.operator_state import OperatorState
-    from gesscale.spark.order_follower import follow_orders
-    from gesscale.spark.restarting import RestartableQuery
-    from gesscale.spark.scheduler import live_executors
 
     repartition = _state_repartition(spark, restart, state_checkpoint)
     watch = ExecutorWatch(lambda: live_executors(spark), time.time)
@@ -183,16 +178,15 @@ def _refuse_connect(spark: Any) -> None:
     """Refuse the session of a Spark Connect client: it runs in no driver, and has no executors to tell of."""
     if type(spark).__module__.startswith("pyspark.sql.connect."):
         message = (
-            "gesscale.spark.attach: expected the session of a driver, got that of a Spark Connect client; "
-            "attach in the driver that serves it, with spark.plugins=org.apache.spark.sql.connect.SparkConnectPlugin: "
-            "there its queries are heard"
+            "gesscale.spark.attach: expected the session of a driver, got that of a Spark Connect client: run the "
+            "query in the driver itself, with spark-submit"
         )
         raise InputError(message)
 
 
 def _state_repartition(
-    spark: Any, restart: "StartQuery | None", state_checkpoint: str | None
-) -> "StateRepartition | None":
+    spark: Any, restart: StartQuery | None, state_checkpoint: str | None
+) -> StateRepartition | None:
     if state_checkpoint is None:
         return None
     if restart is None:
@@ -201,25 +195,19 @@ def _state_repartition(
             "is repartitioned while the query is stopped"
         )
         raise InputError(message)
-    from gesscale.spark.state_partitions import StateRepartition
-
     return StateRepartition(spark, state_checkpoint, restart)
 
 
-def _jobs(spark: Any) -> "JobWatch | None":
-    from gesscale.spark.jobs import JobWatch
-    from gesscale.spark.scheduler import SparkJobs
-
+def _jobs(spark: Any) -> JobWatch | None:
     try:
         return JobWatch(SparkJobs(spark))
-    except Exception:  # noqa: BLE001 - Spark Connect has no context
+    except Exception:  # noqa: BLE001 - what is no session of a driver has no context
         return None
 
 
-def _listen(spark: Any, state: "OperatorState") -> Any:
+def _listen(spark: Any, state: OperatorState) -> Any:
     try:
         from gesscale.spark.listener import ProgressListener
-        from gesscale.spark.triggers import trigger_of
 
         listener = ProgressListener(state, partial(trigger_of, spark))
         listener.listen(spark)
@@ -229,9 +217,7 @@ def _listen(spark: Any, state: "OperatorState") -> Any:
     return listener
 
 
-def _serve(host: str, port: int, pages: "Mapping[str, Page]", operator: str) -> "PageServer | None":
-    from gesscale.common.http_server import PageServer
-
+def _serve(host: str, port: int, pages: Mapping[str, Page], operator: str) -> PageServer | None:
     try:
         return PageServer(host, port, pages)
     except (OSError, OverflowError) as error:
@@ -244,19 +230,15 @@ def _serve(host: str, port: int, pages: "Mapping[str, Page]", operator: str) -> 
 
 
 def _pages(
-    state: "OperatorState",
-    watch: "ExecutorWatch",
-    order_follower: "OrderFollower | None",
-    restartable: "RestartableQuery | None",
-) -> "Mapping[str, Page]":
-    from prometheus_client import CollectorRegistry
-    from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
-
-    from gesscale.common.http_server import json_body
-    from gesscale.spark.gauges import OperatorGauges
-
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(OperatorGauges(state.settings, state.histories, state.executors, lambda: state.errors))
+    state: OperatorState,
+    watch: ExecutorWatch,
+    order_follower: OrderFollower | None,
+    restartable: RestartableQuery | None,
+) -> Mapping[str, Page]:
+    def metrics(_parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
+        executors = state.executors()
+        families = operator_metrics(state.settings, state.histories(), executors, state.errors)
+        return CONTENT_TYPE, exposition(families)
 
     def batches(parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
         text = parameters.get("after", ["-1"])[-1]
@@ -280,13 +262,13 @@ def _pages(
         return json_body(document)
 
     return {
-        "/metrics": lambda _parameters: (CONTENT_TYPE_PLAIN_0_0_4, generate_latest(registry)),
+        "/metrics": metrics,
         "/batches": batches,
         "/replicas": replicas,
     }
 
 
-def _told(executor: "LiveExecutor", watch: "ExecutorWatch") -> dict[str, Any]:
+def _told(executor: LiveExecutor, watch: ExecutorWatch) -> dict[str, Any]:
     return {
         "id": executor.id,
         "node": executor.node or executor.host,
@@ -301,7 +283,7 @@ def _first_replicas(spark: Any) -> int:
     try:
         asked = spark.sparkContext.getConf().get("spark.executor.instances")
         return max(1, int(asked) if asked else int(spark.sparkContext.defaultParallelism))
-    except Exception:  # noqa: BLE001 - Spark Connect has no context
+    except Exception:  # noqa: BLE001 - what is no session of a driver has no context
         return 1
 
 
@@ -310,14 +292,14 @@ def _locality_wait_s(spark: Any) -> float | None:
         conf = spark._jsc.sc().conf()
         wait = conf.get("spark.locality.wait", "3s")
         return float(conf.getTimeAsMs("spark.locality.wait.process", wait)) / 1000
-    except Exception:  # noqa: BLE001 - Spark Connect has no context
+    except Exception:  # noqa: BLE001 - what is no session of a driver has no context
         return None
 
 
 def _app_name(spark: Any) -> str:
     try:
         return str(spark.sparkContext.appName)
-    except Exception:  # noqa: BLE001 - Spark Connect has no context
+    except Exception:  # noqa: BLE001 - what is no session of a driver has no context
         return "unknown"
 
 
@@ -328,5 +310,5 @@ def _address(spark: Any) -> str:
         if str(conf.get("spark.master", "local")).partition("[")[0] == "local":
             return loopback
         return str(conf.get("spark.driver.bindAddress") or conf.get("spark.driver.host") or loopback)
-    except Exception:  # noqa: BLE001 - Spark Connect has no context
+    except Exception:  # noqa: BLE001 - what is no session of a driver has no context
         return loopback

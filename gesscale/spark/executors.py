@@ -1,14 +1,21 @@
-"""Which executors are alive, asked of the Spark driver, with a short memory."""
+"""Which executors are alive, and what they did in a batch by Spark's account of its jobs. No Spark here."""
 
+import re
 import threading
+import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
+from gesscale.batch_record import HostWork
 from gesscale.spark.reconcile import LiveExecutor
 from gesscale.spark.records import ExecutorSnapshot
 
 FRESH_S = 0.2
 _REMEMBERED = 64
+_SETTLES_IN_S = (0.0, 0.05, 0.2)
+_OF_A_BATCH = re.compile(r"runId = (?P<run>\S+)\s+batch = (?P<batch>\d+)\s*$")
 
 
 class ExecutorWatch:
@@ -73,3 +80,177 @@ def hosts_of(executors: Sequence[LiveExecutor]) -> tuple[str, ...]:
     ('10.0.0.2', 'edge1')
     """
     return tuple(sorted(each.node or each.host for each in executors))
+
+
+class TasksDone(NamedTuple):
+    """What the tasks of an executor did.
+
+    Attributes
+    ----------
+    records
+        How many they read.
+    seconds
+        The time that they took.
+    with_state
+        How many of them had a partition of state.
+    """
+
+    records: int
+    seconds: float
+    with_state: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A job of Spark.
+
+    Attributes
+    ----------
+    description
+        What Spark says of it: for a job of a batch, whose and which.
+    is_running
+        Whether it has not ended.
+    stages
+        The numbers of its stages.
+    """
+
+    description: str
+    is_running: bool
+    stages: tuple[int, ...]
+
+
+class JobStore(Protocol):
+    """Where Spark keeps account of its jobs."""
+
+    def begun(self) -> int:
+        """Return how many jobs there have been so far; they are numbered from 0."""
+        ...
+
+    def job(self, number: int) -> Job | None:
+        """Return a job; None where it is not accounted for yet, or any more."""
+        ...
+
+    def tasks_done(self, stage: int) -> Mapping[str, TasksDone]:
+        """Return what the tasks of a stage did, by executor; executors without a task are missing."""
+        ...
+
+
+class JobWatch:
+    """Adds up by batch what the jobs that ended did.
+
+    Parameters
+    ----------
+    store
+        Tells of jobs. Their account follows the end of a batch by some milliseconds.
+    pause
+        Lets some seconds pass.
+    """
+
+    def __init__(self, store: JobStore, pause: Callable[[float], None] = time.sleep) -> None:
+        self._store = store
+        self._pause = pause
+        self._next = 0
+        self._open: list[int] = []
+        self._done: dict[tuple[str, int], dict[str, TasksDone]] = {}
+
+    def done_in(self, run_id: str, batch_id: int) -> Mapping[str, TasksDone] | None:
+        """Return what the tasks of a batch that ended did, once.
+
+        Parameters
+        ----------
+        run_id, batch_id
+            The run of a query, and the number of the batch.
+
+        Returns
+        -------
+        mapping of str to TasksDone or None
+            By executor; None where Spark does not tell in time.
+        """
+        wanted = run_id, batch_id
+        for pause_s in _SETTLES_IN_S:
+            if pause_s:
+                self._pause(pause_s)
+            is_whole = self._take_stock(wanted)
+            if is_whole and wanted in self._done:
+                return self._done.pop(wanted)
+        return None
+
+    def _take_stock(self, wanted: tuple[str, int]) -> bool:
+        """Look at the jobs that had not ended when last looked at; return whether all of a batch's have."""
+        begun = self._store.begun()
+        fresh = range(max(self._next, begun - _REMEMBERED), begun)
+        self._next = begun
+        still_open, is_whole = [], True
+        for number in (*self._open, *fresh):
+            job = self._store.job(number)
+            batch = None if job is None else _batch_of(job)
+            if job is not None and not job.is_running:
+                if batch is not None:
+                    self._add(batch, job)
+            elif number >= begun - _REMEMBERED:
+                still_open.append(number)
+                is_whole = is_whole and job is not None and batch != wanted
+        self._open = still_open
+        return is_whole
+
+    def _add(self, batch: tuple[str, int], job: Job) -> None:
+        sums = self._done.setdefault(batch, {})
+        for stage in job.stages:
+            for executor, tasks in self._store.tasks_done(stage).items():
+                also = sums.get(executor, TasksDone(0, 0.0))
+                sums[executor] = TasksDone(
+                    also.records + tasks.records,
+                    also.seconds + tasks.seconds,
+                    also.with_state + tasks.with_state,
+                )
+        while len(self._done) > _REMEMBERED:
+            del self._done[next(iter(self._done))]
+
+
+def work_by_host(
+    done: Mapping[str, TasksDone], executors: Collection[LiveExecutor], rows: int
+) -> Mapping[str, HostWork] | None:
+    """Return how the replicas shared the work of a batch.
+
+    Parameters
+    ----------
+    done
+        What the tasks of the batch did, by executor.
+    executors
+        Where executors are; one that is not among them is left out.
+    rows
+        Rows of the batch. They are shared out as the records are that the tasks read: these are more where the batch
+        read its rows twice, or something else with them.
+
+    Returns
+    -------
+    mapping of str to HostWork or None
+        By the name of the node or the address, as in `gesscale.spark.executors.hosts_of`; None where executors are
+        unknown, or the source does not count its records.
+    """
+    records = sum(tasks.records for tasks in done.values())
+    if not done or not executors or (rows and not records):
+        return None
+    has_state = any(tasks.with_state for tasks in done.values())
+    members: dict[str, list[LiveExecutor]] = {}
+    for each in {each.id: each for each in executors}.values():
+        members.setdefault(each.node or each.host, []).append(each)
+    return {
+        host: HostWork(
+            rows=round(rows * sum(_of(done, here).records for here in listed) / max(1, records), 3),
+            busy_s=round(
+                sum(_of(done, here).seconds for here in listed) / sum(here.slots for here in listed), 3
+            ),
+            state_partitions=sum(_of(done, here).with_state for here in listed) if has_state else None,
+        )
+        for host, listed in members.items()
+    }
+
+
+def _of(done: Mapping[str, TasksDone], executor: LiveExecutor) -> TasksDone:
+    return done.get(executor.id, TasksDone(0, 0.0))
+
+
+def _batch_of(job: Job) -> tuple[str, int] | None:
+    match = _OF_A_BATCH.search(job.description)
+    return None if match is None else (match["run"], int(match["batch"]))

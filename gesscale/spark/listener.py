@@ -19,7 +19,6 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from gesscale.spark.operator_state import OperatorState
 from gesscale.spark.triggers import UNKNOWN_TRIGGER, Trigger
 
-_CONNECT = "SparkConnectPlugin"
 _WAITING_EVENTS = 1024
 
 
@@ -42,18 +41,9 @@ class ProgressListener(StreamingQueryListener):  # type: ignore[misc] # pyspark 
         threading.Thread(target=self._note_for_ever, name="gesscale-listener", daemon=True).start()
 
     def listen(self, spark: Any) -> None:
-        """Begin to hear the queries of a session; in a driver that serves Spark Connect, those of its clients too.
-
-        Parameters
-        ----------
-        spark
-            A classic (not Connect) session.
-        """
-        if _CONNECT in str(spark.sparkContext.getConf().get("spark.plugins", "")):
-            self._stop = _hear_all_sessions(spark, self._jlistener)
-        else:
-            spark.streams.addListener(self)
-            self._stop = partial(spark.streams.removeListener, self)
+        """Begin to hear the queries of a classic (not Connect) session."""
+        spark.streams.addListener(self)
+        self._stop = partial(spark.streams.removeListener, self)
 
     def stop(self) -> None:
         """Hear nothing more."""
@@ -126,23 +116,6 @@ class _JavaSide:
 
     class Java:
         implements = ("org.apache.spark.sql.streaming.PythonStreamingQueryListener",)
-
-
-def _hear_all_sessions(spark: Any, listener: Any) -> Callable[[], object]:
-    """Let a listener hear every session of the application, and return what takes it off.
-
-    Each Connect client has a session of its own, and a session's listeners hear its own queries only. Spark's own
-    page of streaming queries hears all by such a bus without a session.
-    """
-    from pyspark.java_gateway import ensure_callback_server_started
-
-    ensure_callback_server_started(spark._sc._gateway)  # `addListener` of a session does it otherwise
-    jvm, all_events = spark._jvm, spark._jsc.sc().listenerBus()
-    runtime = jvm.org.apache.spark.sql.execution.streaming.runtime
-    bus = runtime.StreamingQueryListenerBus(jvm.scala.Option.empty())
-    bus.addListener(listener)
-    all_events.addToQueue(bus, "gesscale")
-    return partial(all_events.removeListener, bus)
 
 
 def _run(event: Any) -> str:

@@ -7,9 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from gesscale.batch_record import BatchRecord, HostWork
-from gesscale.spark.executors import ExecutorWatch
-from gesscale.spark.jobs import JobWatch, work_by_host
-from gesscale.spark.offsets import OffsetRows
+from gesscale.spark.executors import ExecutorWatch, JobWatch, work_by_host
 from gesscale.spark.records import (
     ExecutorSnapshot,
     QueryHistory,
@@ -18,7 +16,7 @@ from gesscale.spark.records import (
     ran_batch,
     trigger_time_s,
 )
-from gesscale.spark.sources import Sources
+from gesscale.spark.sources import OffsetRows, Sources
 from gesscale.spark.triggers import UNKNOWN_TRIGGER, Trigger
 
 _LOG = logging.getLogger("gesscale.spark")

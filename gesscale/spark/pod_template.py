@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gesscale.common.errors import InputError
 from gesscale.common.text import glimpse
-from gesscale.errors import InputError
 
 AUTOSCALER_LABEL = "gesscale.dev/autoscaler"
 ORDER_ANNOTATION = "gesscale.dev/order"

@@ -5,13 +5,12 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gesscale.kubernetes.resource.order import OrderStatus, Strategy
 from gesscale.spark.executors import ExecutorWatch
 from gesscale.spark.pod_template import PodPlacement
-from gesscale.spark.pods import AppPods
 from gesscale.spark.reconcile import Actions, ExecutorPod, reconcile
 from gesscale.spark.restarting import RestartableQuery
 from gesscale.spark.scheduler import Scheduler
+from gesscale.wire import OrderDocument, Strategy
 
 _LOG = logging.getLogger("gesscale.spark")
 _SETTLED_S, _BUSY_S, _AFTER_FAILURE_S = 10.0, 0.5, 5.0
@@ -30,8 +29,10 @@ class Reconciler:
     ----------
     orders
         Returns the order that holds; None where there is none yet.
-    spark, pods
+    spark
         What is steered.
+    list_pods, delete_pod
+        The executors' pods, and what deletes one by its name.
     use_placement
         Lets executors that are built from now on follow a placement.
     watch
@@ -47,19 +48,21 @@ class Reconciler:
     def __init__(
         self,
         *,
-        orders: Callable[[], OrderStatus | None],
+        orders: Callable[[], OrderDocument | None],
         spark: Scheduler,
-        pods: AppPods,
+        list_pods: Callable[[], Sequence[ExecutorPod]],
+        delete_pod: Callable[[str], None],
         use_placement: Callable[[PodPlacement], None],
         watch: ExecutorWatch,
         clock_s: Callable[[], float],
         restart: RestartableQuery | None = None,
         obeyed: str = "",
     ) -> None:
-        self._orders, self._spark, self._pods = orders, spark, pods
+        self._orders, self._spark = orders, spark
+        self._list_pods, self._delete_pod = list_pods, delete_pod
         self._use_placement, self._watch, self._clock_s = use_placement, watch, clock_s
         self._restart, self._restarted_for = restart, obeyed
-        self._order: OrderStatus | None = None
+        self._order: OrderDocument | None = None
         self._since_s = 0.0
         self._actions: Actions | None = None
         self._leaving: frozenset[str] = frozenset()
@@ -116,7 +119,7 @@ class Reconciler:
             self._remove(order)
         return _SETTLED_S if actions.is_settled and not self._leaving and self._all_have_worked() else _BUSY_S
 
-    def _is_refused(self, order: OrderStatus) -> bool:
+    def _is_refused(self, order: OrderDocument) -> bool:
         if order.strategy is not Strategy.RESTART or self._restart is not None:
             return False
         if order.id == self._restarted_for:
@@ -127,13 +130,13 @@ class Reconciler:
         )
         return True
 
-    def _begin(self, order: OrderStatus) -> None:
+    def _begin(self, order: OrderDocument) -> None:
         self._use_placement(PodPlacement(order=order.id, nodes=order.placement))
         self._order, self._since_s, self._actions = order, self._clock_s(), None
         self._removal_wanted_s, self._pods_asked_s = None, float("-inf")
         _LOG.info("order %s: executors on %s (%s)", order.id, ", ".join(order.placement), order.strategy)
 
-    def _plan(self, order: OrderStatus, *, may_remove: bool) -> Actions:
+    def _plan(self, order: OrderDocument, *, may_remove: bool) -> Actions:
         members = self._watch.now(fresh_s=0).members
         self._leaving &= frozenset(each.id for each in members)
         plain = reconcile(order.id, order.placement, members, leaving=self._leaving)
@@ -155,16 +158,16 @@ class Reconciler:
             return ()
         self._pods_asked_s = now_s
         try:
-            return self._pods.list()
+            return self._list_pods()
         except Exception as error:  # noqa: BLE001 - without the pods, executors can be added and removed all the same
             self._fail("the executors' pods cannot be read; waiting ones are not withdrawn", error)
             return ()
 
-    def _add(self, order: OrderStatus, actions: Actions) -> None:
+    def _add(self, order: OrderDocument, actions: Actions) -> None:
         for pod in actions.withdraw:
             _LOG.info("order %s: pod %s waits for a node that is not meant; it is withdrawn", order.id, pod)
             try:
-                self._pods.delete(pod)
+                self._delete_pod(pod)
             except Exception as error:  # noqa: BLE001 - it is tried again, the query must not feel it
                 self._fail(f"pod {pod} cannot be withdrawn", error)
         self._spark.request_total(actions.total)
@@ -177,7 +180,7 @@ class Reconciler:
         late = now_s - self._removal_wanted_s > _BATCH_END_WITHIN_S
         return late or self._border or self._spark.is_between_batches()
 
-    def _remove(self, order: OrderStatus) -> None:
+    def _remove(self, order: OrderDocument) -> None:
         actions = self._plan(order, may_remove=True)
         if not actions.decommission:
             return
@@ -188,7 +191,7 @@ class Reconciler:
         self._removal_wanted_s = None
         _LOG.info("order %s: executors %s go", order.id, ", ".join(actions.decommission))
 
-    def _restart_is_due(self, order: OrderStatus, actions: Actions) -> bool:
+    def _restart_is_due(self, order: OrderDocument, actions: Actions) -> bool:
         if order.strategy is not Strategy.RESTART or order.id == self._restarted_for:
             return False
         if not actions.missing:
@@ -204,7 +207,7 @@ class Reconciler:
             return False
         return True
 
-    def _exchange(self, order: OrderStatus) -> int:
+    def _exchange(self, order: OrderDocument) -> int:
         self._remove(order)
         return self._replicas_there()
 

@@ -8,10 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from gesscale.batch_record import BatchRecord, HostWork
-from gesscale.errors import InputError
-from gesscale.spark.offsets import OffsetRows
+from gesscale.common.errors import InputError
 from gesscale.spark.reconcile import LiveExecutor
-from gesscale.spark.sources import Sources
+from gesscale.spark.sources import OffsetRows, Sources
 from gesscale.spark.triggers import UNKNOWN_TRIGGER, Trigger
 
 API_VERSION = "gesscale.dev/v1"
@@ -39,7 +38,7 @@ class QuerySettings:
     trigger_s
         The trigger interval, where the query's own cannot be read.
     offset_rows
-        Counts the rows of an offset; None: as the table of `gesscale.spark.offsets` says.
+        Counts the rows of an offset; None: as the table of `gesscale.spark.sources` says.
     max_replicas
         How many replicas it may get; None where unknown.
     locality_wait_s
@@ -178,6 +177,26 @@ class QueryHistory:
         )
         self.batches.append(record)
         return record
+
+
+def count_output(frame: Any) -> Any:
+    """Return the same rows, counted on their way to the sink.
+
+    Kafka's sink tells how many rows it got; files and ``foreachBatch`` do not (``numOutputRows`` is -1).
+
+    Parameters
+    ----------
+    frame
+        What is to be written: a streaming DataFrame.
+
+    Returns
+    -------
+    DataFrame
+        To be written in its place. Spark counts while it writes: no job and no pass over the rows is added.
+    """
+    from pyspark.sql import functions as f
+
+    return frame.observe(OBSERVATION, f.count(f.lit(1)).alias(OUTPUT_ROWS))
 
 
 def document(

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from gesscale.spark.jobs import Job, TasksDone
+from gesscale.spark.executors import Job, TasksDone
 from gesscale.spark.pod_template import NODE_ATTRIBUTE, ORDER_ATTRIBUTE
 from gesscale.spark.reconcile import LiveExecutor
 from gesscale.spark.warm_up import PLUGIN, PLUGINS_SETTING, WARM_SETTING
@@ -120,7 +120,7 @@ def _executor(summary: Any, warm: frozenset[str] | None) -> LiveExecutor:
 
 
 class SparkJobs:
-    """The jobs of a session, as its status store accounts for them; a `gesscale.spark.jobs.JobStore`.
+    """The jobs of a session, as its status store accounts for them; a `gesscale.spark.executors.JobStore`.
 
     Parameters
     ----------

@@ -13,12 +13,13 @@ from typing import Literal
 from pydantic import Field, FiniteFloat, PositiveFloat
 
 from gesscale.analyze.capacity import has_backlog
-from gesscale.fields import MOST_REPLICAS, Duration
+from gesscale.fields import Duration
 from gesscale.model.decision import Reason
 from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.policies.memos import Memo, recalled
 from gesscale.policies.registry import PolicyCard
 from gesscale.ports import Knowledge
+from gesscale.wire import MOST_REPLICAS
 from testbed.baselines.shared.signals import (
     batch_s,
     demand_of,

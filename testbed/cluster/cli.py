@@ -1,56 +1,161 @@
-"""``testbed up``, ``prepare``, ``check``, ``status``, ``down``: their options."""
+"""``testbed up``, ``prepare``, ``check``, ``status``, ``down``: the local cluster."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gesscale.cli.output import Output, OutputOption
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
 from testbed.cluster.delay_backend import DelayBackend
 from testbed.kubernetes.cli import ClusterName
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
+    from testbed.cluster.check import PairCheck
+
+app = typer.Typer()
+
+
+@app.command(epilog="Example: testbed up edge8")
 def up(
     topology: Annotated[str, typer.Argument(help="A topology file, or the name of a bundled one.")] = "edge8",
     delays: Annotated[DelayBackend, typer.Option(help="What makes the delays.")] = DelayBackend.AUTO,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Bring a cluster up; does nothing where it is up and well."""
-    from testbed.cluster.upkeep import bring_up
+    from testbed.cluster import lifecycle, privilege
+    from testbed.cluster.topology import read_topology
 
-    bring_up(topology=topology, delays=delays, output=output)
+    wanted = read_topology(topology)
+    privilege.enter()
+    fresh = lifecycle.up(wanted, source=topology, delays=delays)
+    stderr_console.print(
+        f"cluster {wanted.name!r} is up" if fresh else f"cluster {wanted.name!r} was up already"
+    )
+    _show(wanted.name, output)
 
 
+@app.command(epilog="Example: testbed prepare")
 def prepare() -> None:
     """Make once what saves time later: the compiled relay, the archive of Spark's classes (half a minute)."""
-    from testbed.cluster.upkeep import prepare_once
+    from testbed.cluster import relay_link, spark_archive
+    from testbed.cluster.netem import has_netem
 
-    prepare_once()
+    if relay_link.find_compiler() is None and has_netem(as_user=True):
+        stderr_console.print("relay: not needed, this kernel has netem")
+    else:
+        relay_link.compiled_relay(relay_link.find_compiler())
+        stderr_console.print("relay: compiled")
+    made = spark_archive.prepare_archive()
+    stderr_console.print(f"Spark's classes: {'archived' if made else 'archived already'}")
 
 
+@app.command(epilog="Example: testbed check -o json")
 def check(
     name: ClusterName = None,
     count: Annotated[int, typer.Option(min=1, max=100, help="Echoes per pair of nodes.")] = 5,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Measure every pair of nodes against the map; exits 3 beyond 2 ms or 5 %."""
-    from testbed.cluster.upkeep import check_delays
+    from testbed.cluster import privilege, state
+    from testbed.cluster.check import check_pairs
 
-    check_delays(name=name, count=count, output=output)
+    privilege.enter()
+    _, topology = state.load(state.only_cluster(name))
+    _emit_checks(topology.name, check_pairs(topology, count=count), output)
 
 
+@app.command(epilog="Example: testbed status")
 def status(name: ClusterName = None, output: OutputOption = Output.TABLE) -> None:
     """Show nodes and processes of a cluster; exits 3 where something is wrong with it."""
-    from testbed.cluster.upkeep import show_status
+    from testbed.cluster import privilege, state
 
-    show_status(name=name, output=output)
+    privilege.enter()
+    _show(state.only_cluster(name), output)
 
 
+@app.command(epilog="Example: testbed down --all")
 def down(
     name: ClusterName = None,
     all_: Annotated[bool, typer.Option("--all", help="All clusters of this user.")] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Take a cluster down, and whatever a crash left of it; nothing to do is no error."""
-    from testbed.cluster.upkeep import take_down
+    from testbed.cluster import lifecycle, privilege, state
+    from testbed.kubernetes import control_groups
 
-    take_down(name=name, all_=all_, output=output)
+    privilege.enter()
+    names = state.cluster_names()
+    if name is not None or (names and not all_):
+        names = (state.only_cluster(name),)
+    swept = {each: lifecycle.down(each) for each in names}
+    for each in names:
+        control_groups.remove(each)  # of a Kubernetes on it; elsewhere there are none
+    privilege.release()
+    rows = [(each, found.processes, found.network_parts) for each, found in swept.items()]
+    emit(swept, output, [table("removed", ("cluster", "processes", "namespaces and devices"), rows)])
+
+
+def _show(name: str, output: Output) -> None:
+    from collections import Counter
+
+    from gesscale.common.text import command_line
+    from testbed.cluster import lifecycle
+    from testbed.cluster.namespaces import inside
+    from testbed.cluster.processes import Role
+
+    present = lifecycle.status(name)
+    topology = present.topology
+    replicas = Counter(process.mark.node for process in present.running if process.mark.role is Role.EXECUTOR)
+    nodes = [
+        {
+            "name": node.name,
+            "address": node.address,
+            "class": node.node_class,
+            "weight": node.weight,
+            "rtt_to_driver_ms": topology.rtt_ms(node.name, topology.driver_node),
+            "replicas": replicas[node.name],
+            "enter": command_line(inside(name, node.name, ())),
+        }
+        for node in topology.nodes
+    ]
+    document = {
+        "cluster": name,
+        "delays": present.delays,
+        "problem": present.problem or None,
+        "driver_node": topology.driver_node,
+        "control_address": topology.control_address,
+        "nodes": nodes,
+        "processes": [
+            {"pid": p.pid, "role": p.mark.role, "node": p.mark.node, "operator": p.mark.operator}
+            for p in present.running
+        ],
+    }
+    columns = ("node", "address", "class", "weight", "to driver ms", "replicas")
+    rows = [tuple(list(node.values())[:6]) for node in nodes]
+    title = f"{name}: delays by {present.delays.value}, driver on {topology.driver_node}"
+    emit(document, output, [table(title, columns, rows)])
+    if present.problem:
+        stderr_console.print(f"{name}: {present.problem}; run: testbed up {name}")
+        raise typer.Exit(3)
+
+
+def _emit_checks(name: str, pairs: "Sequence[PairCheck]", output: Output) -> None:
+    """Write the measured pairs to stdout; end with exit code 3 where one is not as the map says."""
+    wrong = sum(not pair.ok for pair in pairs)
+    columns = ("from", "to", "asked ms", "median ms", "error ms", "least ms", "spread ms", "lost", "ok")
+    shown = ("from", "to", "asked_ms", "measured_ms", "error_ms", "least_ms", "spread_ms", "lost")
+    documents = [_pair_document(pair) for pair in pairs]
+    rows = [(*(each[name] for name in shown), "yes" if each["ok"] else "NO") for each in documents]
+    document = {"cluster": name, "ok": wrong == 0, "pairs": documents}
+    emit(document, output, [table(f"round trips of {name}", columns, rows)])
+    if wrong:
+        busy = sum(pair.least_ok and not pair.ok for pair in pairs)
+        hint = f"; of {busy} the least echo is: is a machine, or its host, busy?" if busy else ""
+        stderr_console.print(f"{wrong} of {len(pairs)} pairs are not as the map says{hint}")
+        raise typer.Exit(3)
+
+
+def _pair_document(pair: "PairCheck") -> dict[str, object]:
+    figures = ("asked_ms", "measured_ms", "error_ms", "tolerance_ms", "least_ms", "spread_ms", "lost", "ok")
+    return {"from": pair.first, "to": pair.second, **{name: getattr(pair, name) for name in figures}}

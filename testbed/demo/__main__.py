@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from gesscale.cli.app import run as run_cli
 from gesscale.cli.ending import end_as_ctrl_c_does
+from gesscale.cli.ending import run as run_cli
 from testbed.cluster import privilege
 from testbed.demo.playing import make_folder, play
 from testbed.live.scenario import DEMO

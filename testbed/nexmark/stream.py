@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from gesscale.errors import GesscaleError
 from gesscale.spark import attach, count_output
-from gesscale.spark.offsets import sum_of_numbers
+from gesscale.spark.sources import sum_of_numbers
 from testbed.nexmark.events import BEGINS_S, SCHEMA, events
 from testbed.nexmark.queries import Query
 from testbed.nexmark.source import NAME, Nexmark, NexmarkOptions, due_events

@@ -145,7 +145,7 @@ def run_stream(options: StreamOptions) -> None:
 
 def processed_rows(progress: dict[str, Any] | None) -> int:
     """Return how many rows a progress report says are processed: the sum of the sources' end offsets."""
-    from gesscale.spark.offsets import parsed, sum_of_numbers
+    from gesscale.spark.sources import parsed, sum_of_numbers
 
     if progress is None:
         return 0

@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
@@ -11,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gesscale.csv_table import read_csv
 from gesscale.errors import InputError
-from gesscale.fields import MOST_REPLICAS
-from testbed.scoring.sample import Completion, Sample, Scores
+from gesscale.wire import MOST_REPLICAS
+from testbed.scoring.sample import Completion, Sample, Scores, Until
 from testbed.scoring.scorer import Scorer, is_rounding
 
 _NOTHING_ROWS = 1e-6
@@ -91,13 +90,6 @@ REQUIRED = (
     "processed_rows_per_s",
     "reconfiguration",
 )
-
-
-class Until(StrEnum):
-    """When the measurement of a series ends: with the series, or with its last input rate above 0."""
-
-    SERIES = "series"
-    INPUT = "input"
 
 
 _Replicas = Annotated[

@@ -14,7 +14,7 @@ PROGRAM = """
 import json, sys, tempfile, threading, time
 from dataclasses import asdict
 from pathlib import Path
-from gesscale.spark.jobs import JobWatch
+from gesscale.spark.executors import JobWatch
 from gesscale.spark.scheduler import SparkJobs
 from testbed.nexmark.stream import compare
 from testbed.nexmark.queries import QUERIES

@@ -5,22 +5,23 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from prometheus_client import CollectorRegistry, Gauge, Metric, start_http_server
-from prometheus_client.registry import Collector
+from prometheus_client import CollectorRegistry, Gauge, start_http_server
 
 from gesscale.batch_record import BatchRecord
+from gesscale.common.http_server import PageServer
+from gesscale.common.metrics_text import CONTENT_TYPE, exposition
 from gesscale.model.observation import Batch, OperatorReading
 from gesscale.monitor import PrometheusMetrics
 from gesscale.monitor.latencies import PrometheusLatencies
 from gesscale.monitor.prometheus import FIELD_OF_GAUGE
 from gesscale.ports import Latencies
-from gesscale.spark.gauges import OperatorGauges
+from gesscale.spark.metrics import operator_metrics
 from gesscale.spark.records import ExecutorSnapshot, QueryHistory, QuerySettings
 from latency_map.measure.gauges import MEASURED_TIMESTAMP_SECONDS, RTT_SECONDS
 from testbed.free_port import free_port
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.real
 PERIODS = {"window_s": 240.0, "stale_after_s": 120.0, "history_s": 300.0, "timeout_s": 30.0}
 
 
-class Endpoint(Collector):
+class Endpoint:
     """Serves the gauges of gesscale.spark for batches that no Spark has run, one after the other."""
 
     def __init__(self) -> None:
@@ -39,12 +40,7 @@ class Endpoint(Collector):
         self.scraped: queue.Queue[Batch] = queue.Queue()
         self.newest: Batch | None = None
         self.lock = threading.Lock()
-        self.gauges = OperatorGauges(
-            settings=QuerySettings(app="a", operator="nearest"),
-            histories=lambda: [self.history],
-            executors=lambda: self.executors,
-            errors=lambda: 0,
-        )
+        self.settings = QuerySettings(app="a", operator="nearest")
 
     def show(self, batch: Batch) -> None:
         """Show a batch until two scrapes have seen it, lest one of them came too late to be stored."""
@@ -65,24 +61,20 @@ class Endpoint(Collector):
         while sightings < 2:
             sightings += self.scraped.get(timeout=60) is batch
 
-    def collect(self) -> Iterator[Metric]:
+    def page(self, _parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
         with self.lock:
-            families = list(self.gauges.collect())
+            body = exposition(operator_metrics(self.settings, [self.history], self.executors, 0))
             if self.newest is not None:
                 self.scraped.put(self.newest)
-        yield from families
+        return CONTENT_TYPE, body
 
 
 @pytest.fixture
 def endpoint() -> Iterator[tuple[Endpoint, int]]:
     shown = Endpoint()
-    registry = CollectorRegistry()
-    registry.register(shown)
-    server, thread = start_http_server(0, "127.0.0.1", registry)
-    yield shown, server.server_port
-    server.shutdown()
-    server.server_close()
-    thread.join(10)
+    server = PageServer("127.0.0.1", 0, {"/metrics": shown.page})
+    yield shown, server.port
+    server.close()
 
 
 @contextmanager

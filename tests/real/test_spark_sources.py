@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from testbed.free_port import free_port
 from testbed.pipeline.kafka_broker import running_broker
 from testbed.pipeline.kafka_jars import connector_jars
 from testbed.pipeline.kafka_topic import create_topics
@@ -179,47 +178,6 @@ spark.stop()
 """
 )
 
-CONNECT = (
-    BEGIN
-    + """
-import subprocess
-program = '''
-import sys, time
-from pyspark.sql import SparkSession
-from gesscale.spark import attach
-spark = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
-try:
-    attach(spark, operator="trial", port=0)
-except Exception as error:
-    print(f"{type(error).__name__}: {error}", flush=True)
-rows = spark.readStream.format("rate").option("rowsPerSecond", 50).load()
-query = rows.writeStream.queryName("client").format("noop").trigger(processingTime="500 milliseconds").start()
-deadline = time.monotonic() + 120
-while len(query.recentProgress) < 3 and time.monotonic() < deadline:
-    time.sleep(0.2)
-query.stop()
-spark.stop()
-'''
-environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
-done = subprocess.run(
-    [sys.executable, "-c", program, f"sc://127.0.0.1:{sys.argv[1]}"],
-    env=environment, capture_output=True, text=True, timeout=300, check=False,
-)
-deadline = time.monotonic() + 60
-while True:  # the listener hears of a batch after the client
-    with urlopen(attachment.url + "/batches", timeout=60) as answer:
-        document = json.load(answer)
-    seen = [each for each in document["batches"] if each["rows"] > 0]
-    if seen or time.monotonic() > deadline:
-        break
-    time.sleep(0.2)
-told = {"name": document["query"], "batches": seen, "client": done.stdout, "failure": done.stderr[-2000:]}
-print("RESULT " + json.dumps(told), flush=True)
-attachment.close()
-spark.stop()
-"""
-)
-
 
 def results(program, *arguments, conf=(), jars=()):
     settings = ("spark.ui.showConsoleProgress=false", *conf)
@@ -325,20 +283,3 @@ def test_real_time_mode_is_recognised(kafka):
         (1, None)
     }
     assert "Real-Time Mode: a batch lasts 5 s" in said
-
-
-def test_a_connect_client_is_refused_and_heard_in_the_driver_that_serves_it():
-    port = free_port()
-    conf = (
-        "spark.plugins=org.apache.spark.sql.connect.SparkConnectPlugin",
-        "spark.connect.grpc.binding.address=127.0.0.1",
-        f"spark.connect.grpc.binding.port={port}",
-    )
-    told, said = results(CONNECT, str(port), conf=conf)
-    assert "client" in told, (told, said[-2000:])
-    refused = told["client"]["client"]
-    assert refused.startswith("InputError: gesscale.spark.attach: expected the session of a driver")
-    assert refused.count("\n") == 1
-    for batch in told["client"]["batches"]:
-        assert batch["offered_rows_total"] == batch["processed_rows_total"] > 0
-    assert told["client"]["batches"]

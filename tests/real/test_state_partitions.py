@@ -80,7 +80,7 @@ OTHER_VERSION = (
     + """
 import logging
 from pathlib import Path
-from gesscale.spark.state_partitions import StateRepartition
+from gesscale.spark.restarting import StateRepartition
 
 logging.basicConfig(level=logging.WARNING)
 start_query(spark, 1, once=True).awaitTermination(300)

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from gesscale.cli.latency_map.hosts import read_hosts
 from gesscale.cli.latency_map.nodes_file import read_nodes
-from gesscale.cli.latency_map.planning import read_hosts
 from gesscale.common.text import glimpse
 from gesscale.errors import GesscaleError
 from gesscale.kubernetes.api.credentials import connect
 from gesscale.settings import load_settings
-from gesscale.spark.first_placement import read_base_template
+from gesscale.spark.placing import read_base_template
 from latency_map.errors import LatencyMapError
 from testbed.arena.experiments.experiment import read_experiment
 from testbed.baselines.rules.settings import read_rules

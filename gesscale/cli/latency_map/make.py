@@ -1,24 +1,40 @@
-"""``latency-map import``, ``measure``, ``agent``, ``gather``: their options."""
+"""``latency-map import``, ``measure``, ``agent``, ``gather``: a map from a file or from the network."""
 
+import os
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gesscale.cli.latency_map.arguments import (
-    Kind,
-    MapTarget,
-    Unit,
-)
-from gesscale.cli.output import Output, OutputOption
+from gesscale.cli.latency_map.options import Kind, MapTarget, Unit
+from gesscale.cli.output import Output, OutputOption, complain, emit, stderr_console, table
+from gesscale.errors import InputError
 from latency_map.kinds import MapForm
 from latency_map.measure.method import ProbeMethod
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rich.table import Table
+
+    from latency_map import Imported, Survey
+    from latency_map.measure.gather import GatheredMap
+    from latency_map.measure.row import TargetReport
+
 AUTO = "auto"
 FORMS = (AUTO, *(form.value for form in MapForm))
-"""What ``import --format`` takes."""
+FAILED = 1
+PANEL = "Make a map"
+
+app = typer.Typer()
 
 
+@app.command(
+    "import",
+    rich_help_panel=PANEL,
+    epilog="Example: gesscale latency-map import delays.csv --unit ms --kind rtt --to map.json",
+)
 def import_map(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to import; - for standard input.")],
     *,
@@ -46,21 +62,32 @@ def import_map(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Read a file of any form and write it as the project's own JSON."""
-    from gesscale.cli.latency_map.importing import import_file
+    from gesscale.cli.latency_map.reading import chosen_limits, load_survey
+    from latency_map import read_side_files, write_survey
+    from latency_map.formats.document import document_pieces
 
-    import_file(
-        file=file,
-        form=form,
-        unit=unit,
-        kind=kind,
-        names=names,
-        servers=servers,
-        probed_from=probed_from,
-        target=target,
-        output=output,
+    if form not in FORMS:
+        message = f"--format: expected one of {', '.join(FORMS)}, got {form!r}"
+        raise InputError(message)
+    side_files = read_side_files(
+        names=names, servers=servers, probed_from=probed_from, limits=chosen_limits()
     )
+    chosen = None if form == AUTO else MapForm(form)
+    imported = load_survey(file, unit, kind, form=chosen, side_files=side_files)
+    if target is None:
+        for piece in document_pieces(imported.survey):
+            typer.echo(piece, nl=False)
+        return
+    write_survey(imported.survey, target)
+    document = _import_document(imported, target)
+    rows = [[key.replace("_", " "), _words(value)] for key, value in document.items()]
+    emit(document, output, [table(f"imported into {target}", ["what", "value"], rows)])
 
 
+@app.command(
+    rich_help_panel=PANEL,
+    epilog="Example: gesscale latency-map measure --source edge1 --target edge2=10.0.0.2 --to row.json",
+)
 def measure(
     *,
     source: Annotated[str, typer.Option("--source", help="Name of the node that this machine is.")],
@@ -85,22 +112,48 @@ def measure(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Measure one row of a map: round trips from this machine to others. Exit code 1: no node answered."""
-    from gesscale.cli.latency_map.measuring import measure_row
+    from latency_map.measure.method import probe_by
+    from latency_map.measure.pacing import Pace, Pacer
+    from latency_map.measure.row import report_target, row_to_survey
+    from latency_map.measure.sweep import Sweeper
 
-    measure_row(
-        source=source,
-        target=target,
-        targets=targets,
-        count=count,
-        rate=rate,
-        timeout=timeout,
-        method=method,
-        port=port,
-        map_target=map_target,
-        output=output,
+    addresses = _targets(target or [], targets, source)
+    lasts_s = len(addresses) * count / rate
+    stderr_console.print(
+        f"nodes: {len(addresses)}, probes of each: {count}, which takes {lasts_s:.3g} s or more"
     )
+    way = _allowed_method(method)
+    measured_at_s = time.time()
+    pacer = Pacer(Pace(rate_per_s=rate), clock=time.monotonic, sleep=_sleep)
+    sweeper = Sweeper(
+        probe_by(way, port=port, timeout_s=timeout), pacer, timeout_s=timeout, first_sequence=os.getpid()
+    )
+    found = sweeper.sweep(addresses, count=count)
+    reports = {
+        node: report_target(address, [one.sample for one in found[node]])
+        for node, address in addresses.items()
+    }
+    survey = None
+    if any(report.summary.replies for report in reports.values()):
+        origin = f"measured from {source} by {way}"
+        survey = row_to_survey(source, reports, measured_at_s=measured_at_s, origin=origin)
+    document = {
+        "source": source,
+        "targets": {node: _target_document(report) for node, report in reports.items()},
+    }
+    _write_measured(survey, map_target, document, output, _row_tables(source, reports))
+    if survey is None:
+        hint = "; a firewall may drop echoes: try --method tcp" if way is ProbeMethod.ICMP else ""
+        complain(f"error: none of {len(addresses)} nodes answered, no map is written{hint}")
+        raise typer.Exit(FAILED)
 
 
+@app.command(
+    rich_help_panel=PANEL,
+    epilog="Example: gesscale latency-map agent --node edge1 --peers edge2=10.0.0.2,edge3=10.0.0.3",
+    add_help_option=False,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)
 def agent(context: typer.Context) -> None:
     """Probe other nodes round after round and serve the figures to Prometheus; --help lists the options.
 
@@ -111,6 +164,10 @@ def agent(context: typer.Context) -> None:
     raise typer.Exit(main(context.args, program="gesscale latency-map agent"))
 
 
+@app.command(
+    rich_help_panel=PANEL,
+    epilog="Example: gesscale latency-map gather --agents 10.0.0.1:9109,10.0.0.2:9109 --fill --to map.json",
+)
 def gather(
     *,
     agents: Annotated[str, typer.Option("--agents", help="Addresses of agents, by commas.")] = "",
@@ -133,14 +190,222 @@ def gather(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Make a map of what agents measured. Agents that do not answer are listed."""
-    from gesscale.cli.latency_map.measuring import gather_rows
+    from gesscale.cli.latency_map.reading import chosen_limits
+    from latency_map import LatencyMapError
+    from latency_map.measure.gather import gather_agents
 
-    gather_rows(
-        agents=agents,
-        agents_file=agents_file,
-        agents_dns=agents_dns,
-        fill=fill,
-        timeout=timeout,
-        map_target=map_target,
-        output=output,
-    )
+    urls = _agent_urls(agents, agents_file, agents_dns)
+    now_s = time.time()
+    try:
+        gathered = gather_agents(
+            urls, now_s=now_s, timeout_s=timeout, fill_missing=fill, limits=chosen_limits()
+        )
+    except LatencyMapError as error:  # the question was right, the network was not
+        complain(f"error: {error}")
+        raise typer.Exit(FAILED) from None
+    measured_at_s = gathered.survey.measured_at_s
+    document = {
+        "nodes": len(gathered.survey),
+        "agents_asked": len(urls),
+        "agents_answered": len(urls) - len(gathered.unreachable),
+        "pairs": _pairs(gathered.survey),
+        "measured_at_s": measured_at_s,
+        "oldest_figure_s": None if measured_at_s is None else now_s - measured_at_s,
+        "changes": gathered.survey.changes,
+        "unreachable": gathered.unreachable,
+    }
+    _write_measured(gathered.survey, map_target, document, output, _gathered_tables(document, gathered))
+
+
+def _import_document(imported: "Imported", target: Path) -> dict[str, object]:
+    from latency_map.summary import count_pairs
+
+    figures = count_pairs(imported.survey)
+    return {
+        "map": str(target),
+        "form": imported.form,
+        "reason": imported.reason,
+        "unit": imported.unit,
+        "kind": imported.kind,
+        "nodes": figures.nodes,
+        "pairs": figures.pairs,
+        "missing_pairs": figures.missing_pairs,
+        "one_way_pairs": figures.one_way_pairs,
+        "median_ms": figures.median_ms,
+        "max_ms": figures.max_ms,
+        "asymmetric_ratio": figures.asymmetric_ratio,
+        "measured_at": _utc(imported.survey.measured_at_s),
+        "notes": imported.notes,
+        "warnings": imported.warnings,
+    }
+
+
+def _utc(seconds: float | None) -> str | None:
+    """Write a time for people; None where it is unknown or outside the calendar."""
+    from datetime import UTC, datetime
+
+    try:
+        return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _words(value: object) -> str | None:
+    if isinstance(value, tuple):
+        return "\n".join(value) or None
+    return f"{value:.4g}" if isinstance(value, float) else None if value is None else str(value)
+
+
+def _targets(listed: list[str], file: Path | None, source: str) -> dict[str, str]:
+    from latency_map.measure.peers import parse_peers, read_peers
+    from latency_map.names import check_names
+
+    addresses = parse_peers("\n".join(listed), what="--target")
+    if file is not None:
+        for name, address in read_peers(file).items():
+            if addresses.setdefault(name, address) != address:
+                message = f"{file}: expected {name!r} once, --target names it with another address"
+                raise InputError(message)
+    addresses.pop(source, None)  # one file of all nodes serves everywhere
+    if not addresses:
+        message = "expected at least one node other than the source: --target name=address or --targets FILE"
+        raise InputError(message)
+    check_names((source, *addresses))
+    return addresses
+
+
+def _allowed_method(method: ProbeMethod) -> ProbeMethod:
+    from latency_map import LatencyMapError
+    from latency_map.measure.method import allowed_method
+
+    try:
+        return allowed_method(method, say=stderr_console.print)
+    except LatencyMapError as error:  # the question was right, this process may not ask it
+        if isinstance(error.__context__, ModuleNotFoundError):
+            raise error.__context__ from None
+        complain(f"error: {error}")
+        raise typer.Exit(FAILED) from None
+
+
+def _sleep(seconds: float) -> bool:
+    time.sleep(seconds)
+    return False
+
+
+def _row_tables(source: str, reports: "Mapping[str, TargetReport]") -> "list[Table]":
+    columns = ("node", "address", "median", "p95", "jitter", "loss", "replies")
+    rows = [
+        (
+            node,
+            report.address,
+            report.summary.median_ms,
+            report.summary.p95_ms,
+            report.summary.jitter_ms,
+            report.summary.loss_ratio,
+            report.summary.replies,
+        )
+        for node, report in reports.items()
+    ]
+    tables = [table(f"from {source}, round trips in ms, loss as a share", columns, rows)]
+    lost = [(node, _failures(report)) for node, report in reports.items() if report.summary.loss_ratio]
+    return [*tables, table("without reply", ("node", "probes"), lost)] if lost else tables
+
+
+def _target_document(report: "TargetReport") -> dict[str, object]:
+    from dataclasses import asdict
+
+    return {
+        "address": report.address,
+        **asdict(report.summary),
+        "loss_ratio": report.summary.loss_ratio,
+        "reason": report.reason,
+    }
+
+
+def _failures(report: "TargetReport") -> str:
+    counts = {
+        "timeouts": report.summary.timeouts,
+        "unknown host": report.summary.unknown_host,
+        "unreachable": report.summary.unreachable,
+    }
+    said = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+    return f"{said}: {report.reason}" if report.reason else said
+
+
+def _agent_urls(listed: str, file: Path | None, name: str) -> list[str]:
+    from gesscale.cli.latency_map.reading import split_names
+    from latency_map.measure.places import agent_url, resolve_agents
+
+    options = {"--agents": listed, "--agents-file": file, "--agents-dns": name}
+    given = [option for option, value in options.items() if value]
+    if len(given) != 1:
+        message = (
+            f"expected one of --agents, --agents-file and --agents-dns, got {' and '.join(given) or 'none'}"
+        )
+        raise InputError(message)
+    if name:
+        return resolve_agents(name)
+    places = split_names(listed) if file is None else _lines(file)
+    return [agent_url(place) for place in places]
+
+
+def _lines(file: Path) -> list[str]:
+    from gesscale.common.errors import cause_of
+
+    try:
+        lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError) as error:
+        message = f"{file}: expected a text file with an agent's address a line, got: {cause_of(error)}"
+        raise InputError(message) from None
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def _gathered_tables(document: "Mapping[str, Any]", gathered: "GatheredMap") -> "list[Table]":
+    age_s = document["oldest_figure_s"]
+    rows = [
+        ("nodes", str(document["nodes"])),
+        ("agents", f"{document['agents_answered']} of {document['agents_asked']} answered"),
+        (
+            "pairs",
+            ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in document["pairs"].items()),
+        ),
+        ("oldest figure", "of unknown age" if age_s is None else f"{age_s:.0f} s old"),
+        *(("changed", change) for change in gathered.survey.changes),
+    ]
+    tables = [table("GatheredMap", ("what", "found"), rows)]
+    if gathered.unreachable:
+        tables.append(table("no figures from", ("agent", "because"), list(gathered.unreachable.items())))
+    return tables
+
+
+def _pairs(survey: "Survey") -> dict[str, int]:
+    import numpy as np
+
+    upper = np.triu(np.ones((len(survey), len(survey)), dtype=bool), 1)
+    estimated = survey.estimated
+    known = ~np.isnan(survey.rtt_ms) & ~estimated
+    return {
+        "measured_both_ways": int((known & known.T & upper).sum()),
+        "one_way": int(((known ^ known.T) & upper).sum()),
+        "estimated": int((estimated & upper).sum()),
+        "unknown": int((np.isnan(survey.rtt_ms) & np.isnan(survey.rtt_ms.T) & upper).sum()),
+    }
+
+
+def _write_measured(
+    survey: "Survey | None", target: Path | None, document: object, output: Output, tables: "Sequence[Table]"
+) -> None:
+    """Write the map to its file and the report to stdout, or the map to stdout and the report to stderr."""
+    from latency_map import write_survey
+    from latency_map.formats.document import survey_to_document
+
+    if target is None:
+        for each in tables:
+            stderr_console.print(each)
+        if survey is not None:
+            typer.echo(survey_to_document(survey), nl=False)
+        return
+    if survey is not None:
+        write_survey(survey, target)
+        stderr_console.print(f"map written to {target}")
+    emit(document, output, tables)

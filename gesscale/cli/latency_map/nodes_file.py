@@ -5,11 +5,13 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from gesscale.cli.latency_map.kubectl import KubectlNodes, KubectlPods, to_candidates
 from gesscale.cli.output import stderr_console
 from gesscale.common.yaml_text import parse_yaml, read_text
 from gesscale.errors import InputError
-from gesscale.kubernetes.placement.nodes import Quantity
+from gesscale.kubernetes.placement.nodes import ApiPart, NodeObject, NodeRecord, Quantity, Room
+from gesscale.kubernetes.placement.nodes import record_of as node_record
+from gesscale.kubernetes.placement.pods import PodObject
+from gesscale.kubernetes.placement.pods import record_of as pod_record
 from gesscale.words import first_fault
 from latency_map.choose.candidates import Candidate
 from latency_map.formats.json_text import parse_json
@@ -20,7 +22,21 @@ MAX_BYTES = 64 << 20
 _SOME_NODES = "expected a list of nodes, each with a name, or the output of kubectl get nodes -o json"
 _SOME_PODS = "expected the output of kubectl get pods -A -o json"
 
+_ZONE = "topology.kubernetes.io/zone"
+
 T = TypeVar("T")
+
+
+class KubectlNodes(ApiPart):
+    """The output of ``kubectl get nodes -o json``."""
+
+    items: list[NodeObject]
+
+
+class KubectlPods(ApiPart):
+    """The output of ``kubectl get pods -A -o json``."""
+
+    items: list[PodObject]
 
 
 class NodeRow(BaseModel):
@@ -55,7 +71,7 @@ class NodeRow(BaseModel):
         )
 
 
-def read_nodes(file: Path, pods: Path | None, *, room_counts: bool = True) -> tuple[Candidate, ...]:
+def read_nodes(file: Path, pods: Path | None) -> tuple[Candidate, ...]:
     """Read what nodes there are; say on stderr where they are taken to be empty.
 
     Parameters
@@ -64,13 +80,6 @@ def read_nodes(file: Path, pods: Path | None, *, room_counts: bool = True) -> tu
         A list of `NodeRow` in YAML or JSON, or the output of ``kubectl get nodes -o json``.
     pods
         The output of ``kubectl get pods -A -o json``, for the room that is taken; None where it is not known.
-    room_counts
-        Whether the caller asks for room on the nodes, so that it is said where they are taken to be empty.
-
-    Returns
-    -------
-    tuple of Candidate
-        In the order of the file, each name once.
 
     Raises
     ------
@@ -79,12 +88,12 @@ def read_nodes(file: Path, pods: Path | None, *, room_counts: bool = True) -> tu
     """
     document = _read(file)
     if isinstance(document, dict):
-        if pods is None and room_counts:
+        if pods is None:
             stderr_console.print(
                 f"note: the nodes of {file} are taken to be empty; --pods says what takes room there"
             )
         taken = None if pods is None else _valid(KubectlPods, _read(pods), pods, _SOME_PODS)
-        nodes = to_candidates(_valid(KubectlNodes, document, file, _SOME_NODES), taken)
+        nodes = _to_candidates(_valid(KubectlNodes, document, file, _SOME_NODES), taken)
     elif pods is not None:
         message = (
             f"{pods}: expected it together with the output of kubectl get nodes -o json, got a list in {file}"
@@ -126,3 +135,31 @@ def parse_listing(text: str, source: str) -> Any:
         It is neither.
     """
     return parse_json(text, source) if text.lstrip().startswith("{") else parse_yaml(text, source)
+
+
+def _to_candidates(nodes: KubectlNodes, pods: KubectlPods | None) -> list[Candidate]:
+    """Judge nodes by what the cluster says of them; without pods they are taken to be empty.
+
+    A node weighs as much as it has free CPUs. One with a taint NoSchedule or NoExecute takes no new work.
+    """
+    taken: dict[str, Room] = {}
+    for pod in map(pod_record, pods.items if pods else ()):
+        if not pod.over:
+            taken[pod.node] = taken.get(pod.node, Room()) + pod.takes
+    return [_candidate(node, taken.get(node.name, Room())) for node in map(node_record, nodes.items)]
+
+
+def _candidate(node: NodeRecord, taken: Room) -> Candidate:
+    zone = {"zone": node.labels[_ZONE]} if _ZONE in node.labels else {}
+    free = None if node.room is None else node.room.without(taken)
+    return Candidate(
+        name=node.name,
+        weight=free.cpu_m / 1000 if free else 0.0,
+        ready=not node.unready,
+        schedulable=not node.closed,
+        free_cpus=free.cpu_m / 1000 if free else None,
+        free_memory_bytes=float(free.memory_bytes) if free else None,
+        arch=node.architecture or None,
+        labels={**zone, **node.labels},
+        remark=node.unready or node.closed,
+    )

@@ -1,14 +1,10 @@
-"""Reading maps for a command: how large they may be, what they were taken for, errors in one line."""
+"""Reading maps for a command: how large they may be, and what they were taken for."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import typer
-
-from gesscale.cli.latency_map import max_nodes_asked
-from gesscale.cli.output import complain, stderr_console, warn
+from gesscale.cli.latency_map.options import max_nodes_asked
+from gesscale.cli.output import stderr_console, warn
 from gesscale.errors import InputError
 from latency_map import (
     NO_SIDE_FILES,
@@ -20,41 +16,20 @@ from latency_map import (
     LatencyMapError,
     MapForm,
     MapLimits,
-    NoChoiceError,
     SideFiles,
     read_survey,
 )
 from latency_map.limits import DEFAULT_LIMITS
 
-NOT_FEASIBLE = 3
-
 
 def chosen_limits() -> MapLimits:
-    """Return how large a map may be that is read, as the user chose for the command that runs.
-
-    Raises
-    ------
-    InputError
-        No map may be so large.
-    """
+    """Return how large a map may be that is read, as the user chose for the command that runs."""
     nodes = max_nodes_asked.get()
     try:
         return DEFAULT_LIMITS if nodes is None else MapLimits(nodes=nodes)
     except ValueError as error:
         message = f"--max-nodes: {error}"
         raise InputError(message) from None
-
-
-@contextmanager
-def plain_errors() -> Iterator[None]:
-    """Turn what latency_map raises on purpose into one line and an exit code."""
-    try:
-        yield
-    except NoChoiceError as error:
-        complain(f"not feasible: {error}")
-        raise typer.Exit(NOT_FEASIBLE) from None
-    except LatencyMapError as error:
-        raise InputError(str(error)) from None
 
 
 def load_survey(
@@ -70,11 +45,9 @@ def load_survey(
     imported = read_survey(
         given, unit=unit, kind=kind, form=form, side_files=side_files, limits=chosen_limits()
     )
-    stderr_console.print(
-        f"{file} read as {imported.form.value}: {imported.reason}", markup=False, highlight=False
-    )
+    stderr_console.print(f"{file} read as {imported.form.value}: {imported.reason}")
     for note in imported.notes:
-        stderr_console.print(f"  {note}", markup=False, highlight=False)
+        stderr_console.print(f"  {note}")
     warn(imported.warnings)
     return imported
 
@@ -106,13 +79,7 @@ def split_names(listing: str) -> list[str]:
 
 
 def some_names(option: str, listing: str) -> list[str]:
-    """Return the names in a listing separated by commas, at least one.
-
-    Raises
-    ------
-    InputError
-        There is none, as where a variable of a script is empty; names the option.
-    """
+    """Return the names in a listing separated by commas, at least one; an empty one is refused."""
     names = split_names(listing)
     if not names:
         message = f"{option}: expected the names of nodes, separated by commas, got {listing!r}"

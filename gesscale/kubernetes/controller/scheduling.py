@@ -19,10 +19,10 @@ from gesscale.kubernetes.controller.workflow_controller import ControllerContext
 from gesscale.kubernetes.orders import Documents
 from gesscale.kubernetes.placement.applications import find_application
 from gesscale.kubernetes.placement.nodes import ONE_POD
-from gesscale.kubernetes.resource.groups import group_of
 from gesscale.kubernetes.resource.translate import Key, ManagedWorkflow
 from gesscale.loop import next_step_in_s
 from gesscale.service.metrics import ScalerMetrics
+from gesscale.wire import group_of
 
 _LOG = logging.getLogger(__name__)
 _EARLY_STEP_S = 3.0

@@ -14,12 +14,12 @@ from gesscale.kubernetes.controller.workflow_controller import WorkflowStep
 from gesscale.kubernetes.orders import Document, Documents
 from gesscale.kubernetes.placement.applications import Application
 from gesscale.kubernetes.reporting import ObservedStep, StepReport, node_pool_of, report_fault, report_step
-from gesscale.kubernetes.resource.groups import group_of
 from gesscale.kubernetes.resource.status import DriverStatus
 from gesscale.kubernetes.resource.translate import Key, ManagedWorkflow, ResourceFault
 from gesscale.model.decision import Decision
 from gesscale.service.figures import figures_of
 from gesscale.service.metrics import ScalerMetrics, StepFigures
+from gesscale.wire import group_of
 
 
 class StatusReporter:

@@ -16,7 +16,6 @@ from gesscale.kubernetes.placement.applications import Application
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.placement.watches import ClusterView
-from gesscale.kubernetes.resource.groups import group_of
 from gesscale.kubernetes.resource.memory import MemoryStatus, knowledge_of, read_memory
 from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.translate import ManagedWorkflow
@@ -29,6 +28,7 @@ from gesscale.policies.guarded import GuardedPolicy
 from gesscale.ports import ClusterState, Knowledge, Latencies, MetricSource
 from gesscale.service.journal import Journal, SeenStep
 from gesscale.settings.operators import KafkaSettings
+from gesscale.wire import group_of
 from gesscale.words import first_of
 
 _LOG = logging.getLogger(__name__)

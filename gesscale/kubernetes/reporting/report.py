@@ -8,11 +8,11 @@ from typing import Any
 
 from gesscale.kubernetes.api.events import EventType, Incident
 from gesscale.kubernetes.reporting.status import ObservedStep, fault_status, new_status, settled_order
-from gesscale.kubernetes.resource.groups import group_of
 from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.parts import parse_instant_s
 from gesscale.kubernetes.resource.translate import ResourceFault
 from gesscale.model.decision import Decision, OutcomeStatus, Reason, Verdict
+from gesscale.wire import group_of
 from gesscale.words import in_words
 
 REFRESH_S = 60.0

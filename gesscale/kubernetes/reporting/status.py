@@ -13,7 +13,6 @@ from gesscale.kubernetes.resource.conditions import (
     findings_of,
     findings_of_fault,
 )
-from gesscale.kubernetes.resource.groups import entries_of, group_of
 from gesscale.kubernetes.resource.memory import MemoryStatus
 from gesscale.kubernetes.resource.order import OrderStatus, past_orders
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
@@ -37,6 +36,7 @@ from gesscale.model.order import Order
 from gesscale.plan.placement import usable
 from gesscale.ports import ClusterState, Knowledge
 from gesscale.service.figures import desired_placement
+from gesscale.wire import entries_of, group_of
 from perfmodel import Estimate, Model
 
 _LASTING = ("order", "memory", "model")

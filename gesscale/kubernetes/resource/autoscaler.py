@@ -9,11 +9,11 @@ from pydantic.alias_generators import to_camel
 
 from gesscale.common.text import glimpse
 from gesscale.errors import InputError
-from gesscale.kubernetes.resource.groups import group_of, text_of
 from gesscale.kubernetes.resource.parts import ResourcePart, ShortName, ValidationRule, in_camel_case
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.status import StreamAutoscalerStatus
 from gesscale.settings.faults import describe_faults
+from gesscale.wire import group_of, text_of
 from gesscale.words import place_of
 
 GROUP, VERSION = "gesscale.dev", "v1alpha1"

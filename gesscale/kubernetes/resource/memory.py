@@ -8,9 +8,10 @@ from typing import Any, TypeVar
 from pydantic import Field, ValidationError
 
 from gesscale.common.text import glimpse
-from gesscale.fields import LATEST_S, MOST_REPLICAS
+from gesscale.fields import LATEST_S
 from gesscale.kubernetes.resource.parts import Reported
 from gesscale.ports import Knowledge
+from gesscale.wire import MOST_REPLICAS
 from gesscale.words import first_fault
 from perfmodel import ModelError, Reading
 

@@ -1,9 +1,7 @@
-"""An order as a StreamAutoscaler holds it. The controller writes it, the Spark driver carries it out."""
+"""An order as a StreamAutoscaler holds it, with what the controller adds to the driver's part (`gesscale.wire`)."""
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from enum import StrEnum
 from itertools import chain, islice
 from typing import Annotated, Any
 
@@ -11,26 +9,14 @@ from pydantic import Field, ValidationError, model_validator
 
 from gesscale.errors import InputError
 from gesscale.fields import LARGEST_EXACT, LONGEST_S
-from gesscale.kubernetes.resource.groups import entries_of, group_of
 from gesscale.kubernetes.resource.parts import NODES_AT_MOST, ExactMoment, NodeName, Reported
 from gesscale.model.order import Order
+from gesscale.wire import Strategy, entries_of, group_of, order_fault, rank_of
 from gesscale.words import place_of, problem_of
 
 HISTORY_AT_MOST = 10
 _FAULTS_SHOWN = 5
-_ID = re.compile(r"(0|[1-9]\d*)-(0|[1-9]\d*)")
 _FOUND_LATER = {"reason", "before", "settled_at_s", "given_up", "downtime_s", "first_tasks_s"}
-
-
-class Strategy(StrEnum):
-    """How an order is carried out.
-
-    Live: executors join and leave the running query. Restart: the query stops at its checkpoint and starts again
-    on the new placement, for jobs whose state or Kafka partitions cap the useful replicas.
-    """
-
-    LIVE = "Live"
-    RESTART = "Restart"
 
 
 class OrderStatus(Reported, Order):
@@ -69,17 +55,12 @@ class OrderStatus(Reported, Order):
     @property
     def rank(self) -> tuple[int, int]:
         """Return term and counter: of two orders, the one of the higher rank is newer."""
-        return self.term, int(self.id.partition("-")[2])
+        return rank_of(self.id)
 
     @model_validator(mode="after")
     def _check(self) -> "OrderStatus":
-        found = _ID.fullmatch(self.id)
-        if found is None or int(found[1]) != self.term:
-            message = f"expected the id as <term>-<counter> with term {self.term}, got {self.id!r}"
-            raise ValueError(message)
-        if list(self.placement) != sorted(set(self.placement)):
-            message = f"expected the names of nodes, sorted, none twice, got {list(self.placement)!r:.200}"
-            raise ValueError(message)
+        if fault := order_fault(self.id, self.term, self.placement):
+            raise ValueError(fault)
         return self
 
     def found_later(self) -> dict[str, Any]:

@@ -14,14 +14,13 @@ from gesscale.kubernetes.resource.autoscaler import (
     place_in,
     read_autoscaler,
 )
-from gesscale.kubernetes.resource.groups import group_of, text_of
-from gesscale.kubernetes.resource.order import Strategy
 from gesscale.kubernetes.resource.spec import LabelSelector
 from gesscale.kubernetes.resource.spec_groups import LatencyMapSpec
 from gesscale.model.workflow import BatchCap, Operator, Workflow
 from gesscale.plan.directives import Directive, Override, Pause
 from gesscale.settings.analyze import AnalyzeSettings
 from gesscale.settings.groups import MonitorSettings
+from gesscale.wire import Strategy, group_of, text_of
 from gesscale.words import place_of
 
 Key = tuple[str, str]

@@ -13,7 +13,7 @@ import zipfile
 from importlib.util import find_spec
 from pathlib import Path
 
-from gesscale.errors import InputError
+from gesscale.common.errors import InputError
 from gesscale.spark.warm_up import JAR
 
 SOURCES = JAR.parent / "java"

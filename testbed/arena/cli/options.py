@@ -10,9 +10,8 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli.completion import beginning, installed_policies
+from gesscale.cli.options import beginning, installed_policies
 from gesscale.errors import InputError
-from gesscale.fields import parse_duration_s
 from testbed.arena.names import ORACLES
 from testbed.workloads.names import NAMES
 
@@ -29,6 +28,8 @@ def duration_s(option: str, text: str) -> float:
     InputError
         Where it is none; names the option.
     """
+    from gesscale.fields import parse_duration_s
+
     try:
         return parse_duration_s(text)
     except ValueError as error:

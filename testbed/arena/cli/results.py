@@ -13,7 +13,7 @@ from gesscale.errors import InputError
 from gesscale.words import suggestion
 from testbed.arena.cli.options import ResultsFolderArgument, duration_s, files_placed
 from testbed.arena.names import IDEAL, PRICES, Account
-from testbed.scoring.series import Until
+from testbed.scoring.sample import Until
 
 if TYPE_CHECKING:
     from testbed.arena.case import CaseResult

@@ -4,7 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from gesscale.fields import MOST_REPLICAS, Duration
+from gesscale.fields import Duration
+from gesscale.wire import MOST_REPLICAS
 from testbed.baselines.shared.sizing import SizingSettings
 
 

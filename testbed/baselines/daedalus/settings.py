@@ -4,7 +4,8 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from gesscale.fields import MOST_REPLICAS, Duration
+from gesscale.fields import Duration
+from gesscale.wire import MOST_REPLICAS
 from testbed.baselines.shared.sizing import SizingSettings
 
 _MOST_BINS = 1000

@@ -11,7 +11,8 @@ from typing import Annotated, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from gesscale.fields import MOST_REPLICAS, MOST_ROWS, Duration, SettingsGroup
+from gesscale.fields import MOST_ROWS, Duration, SettingsGroup
+from gesscale.wire import MOST_REPLICAS
 
 ALL = "*"
 """The scope of a rule that holds for every operator."""

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, field_serializer
 
-from gesscale.fields import MOST_REPLICAS, SHORTEST_S
+from gesscale.fields import SHORTEST_S
 from gesscale.model.decision import Reason
 from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.model.order import Order
@@ -20,6 +20,7 @@ from gesscale.options import PolicyOptions
 from gesscale.policies.memos import Memo, recalled
 from gesscale.policies.registry import PolicyCard
 from gesscale.ports import Knowledge
+from gesscale.wire import MOST_REPLICAS
 from testbed.baselines.rules.evaluation import (
     Phase,
     RuleCondition,

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 from pydantic import Field
 
 from gesscale.analyze.screening import screen
-from gesscale.fields import MOST_REPLICAS, Duration, SettingsGroup
+from gesscale.fields import Duration, SettingsGroup
 from gesscale.model.decision import Analysis, Plan, Reason, Verdict
 from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.model.workflow import Operator, Workflow
@@ -21,6 +21,7 @@ from gesscale.options import PolicyOptions
 from gesscale.plan.placement import nd_max_ms, stay
 from gesscale.policies.choosing import ChoosingPolicy, PlanningContext
 from gesscale.ports import Knowledge, Policy
+from gesscale.wire import MOST_REPLICAS
 
 
 class SizingSettings(SettingsGroup):

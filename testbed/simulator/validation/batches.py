@@ -8,8 +8,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from gesscale.csv_table import read_csv
-from gesscale.fields import LARGEST_EXACT, MOST_REPLICAS
+from gesscale.fields import LARGEST_EXACT
 from gesscale.model.observation import Batch
+from gesscale.wire import MOST_REPLICAS
 from latency_map import LatencyMap
 from testbed.simulator.fog import Fog
 from testbed.simulator.scene import SimulatedNode

@@ -5,11 +5,11 @@ from functools import cache
 from pathlib import Path
 
 from fuzz.target import ROOT, TESTS, Form, Target, files, from_file
+from gesscale.cli.latency_map.hosts import read_hosts
 from gesscale.cli.latency_map.nodes_file import read_nodes
-from gesscale.cli.latency_map.planning import read_hosts
 from gesscale.cli.output import Output
 from gesscale.settings import Settings, load_settings
-from gesscale.spark.first_placement import read_base_template
+from gesscale.spark.placing import read_base_template
 from gesscale.spark.pod_template import PodPlacement, executor_template
 from latency_map import LatencyMap, read_map
 from latency_map.emulate.plan import tc_plan

@@ -165,17 +165,14 @@ def test_nodes_of_the_map_that_the_file_does_not_have_are_not_offered(run, tmp_p
     assert "does not have these nodes of the map: b, d" in result.stderr
 
 
-def test_a_choice_that_is_not_possible_ends_with_exit_code_3(run):
-    result = run("choose", "--size", "4")
-    assert result.exit_code == 3
-    assert "not feasible: expected 4 or more of 4 nodes" in result.stderr
-    assert result.stdout == ""
-
-
-def test_a_choice_that_is_not_possible_says_which_nodes_are_out(run):
-    result = run("choose", "--size", "4", "--nodes", "nodes.yaml")
-    assert result.exit_code == 3
-    assert "d is out: NotReady, kubelet stopped" in result.stderr
+def test_a_choice_that_is_not_possible_ends_with_exit_code_3_and_says_which_nodes_are_out(gesscale, tmp_path):
+    (tmp_path / "map.csv").write_text(MATRIX)
+    (tmp_path / "nodes.yaml").write_text(NODES)
+    words = ("latency-map", "choose", tmp_path / "map.csv", "--unit", "ms", "--kind", "rtt", "--size", "4")
+    code, out, err = gesscale(*words, "--nodes", tmp_path / "nodes.yaml")
+    assert (code, out) == (3, "")
+    assert "not feasible: " in err
+    assert "d is out: NotReady, kubelet stopped" in err
 
 
 @pytest.mark.parametrize(

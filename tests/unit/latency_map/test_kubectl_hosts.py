@@ -5,7 +5,7 @@ import json
 import pytest
 import yaml
 
-from gesscale.cli.latency_map.planning import read_hosts
+from gesscale.cli.latency_map.hosts import read_hosts
 from gesscale.errors import GesscaleError
 from latency_map.emulate.hosts import Host
 

@@ -41,7 +41,7 @@ def test_ctrl_c_in_a_single_step_exits_130(site):
 OTHER_ERROR = """
 import os, signal, typer
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background begins with it ignored
-from gesscale.cli.app import run
+from gesscale.cli.ending import run
 cli = typer.Typer()
 @cli.command()
 def draw():
@@ -62,7 +62,7 @@ def test_ctrl_c_that_became_another_error_on_its_way_is_still_ctrl_c():
 
 BRINGS_UP = """
 import signal, sys, time, typer
-from gesscale.cli.app import run
+from gesscale.cli.ending import run
 from gesscale.cli.ending import end_as_ctrl_c_does
 cli = typer.Typer()
 @cli.command()

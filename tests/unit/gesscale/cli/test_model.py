@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from gesscale.cli import model
-from gesscale.cli.app import run
+from gesscale.cli.ending import run
 
 SPARK = Path(__file__).parents[3] / "data" / "spark_saturation_readings.csv"
 UNDISTURBED_MAP = [

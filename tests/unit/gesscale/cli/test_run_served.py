@@ -8,7 +8,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from gesscale.cli.logs import LogFormat, logging_to_stderr
+from gesscale.cli.output import LogFormat, logging_to_stderr
 from testbed.free_port import free_port
 
 SETTLE_S = 60  # bound of a wait, not an expectation

@@ -2,14 +2,12 @@ import json
 from pathlib import Path
 
 import pytest
-from kubernetes.client import Configuration
 
 from gesscale.errors import InputError
-from gesscale.kubernetes.api.connection import Connection
 from gesscale.spark import place
-from gesscale.spark.first_placement import first_placement, read_base_template
+from gesscale.spark.kubernetes_api import ApiServer
+from gesscale.spark.placing import first_placement, read_base_template, submit_settings
 from gesscale.spark.pod_template import PodPlacement
-from gesscale.spark.session_settings import submit_settings
 
 PATH = "/apis/gesscale.dev/v1alpha1/namespaces/streams/streamautoscalers/taxi"
 ORDER = {"id": "7-3", "term": 7, "placement": ["a", "b"], "at": "2026-11-21T20:58:08Z"}
@@ -36,12 +34,8 @@ def _no_arguments(monkeypatch):
 
 
 @pytest.fixture
-def connection(httpserver):
-    configuration = Configuration()
-    configuration.host = httpserver.url_for("").rstrip("/")
-    made = Connection(configuration, namespace="streams", user_agent="test", timeout_s=2.0)
-    yield made
-    made.close()
+def server(httpserver):
+    return ApiServer(url=httpserver.url_for("").rstrip("/"), namespace="streams", timeout_s=2.0)
 
 
 def template(builder):
@@ -60,11 +54,11 @@ def test_the_master_may_come_from_the_environment(monkeypatch, caplog):
     assert "the master is local[3]" in caplog.text
 
 
-def test_a_driver_that_comes_back_takes_its_last_placement(httpserver, connection):
+def test_a_driver_that_comes_back_takes_its_last_placement(httpserver, server):
     httpserver.expect_request(PATH).respond_with_json(
         {"metadata": {"uid": "u"}, "spec": {"minReplicas": 1}, "status": {"order": ORDER}}
     )
-    builder = place(Builder(master="k8s://x"), autoscaler="taxi", connection=connection)
+    builder = place(Builder(master="k8s://x"), autoscaler="taxi", server=server)
     assert builder["spark.executor.instances"] == "2"
     assert builder["spark.gesscale.order"] == "7-3"
     assert builder["spark.gesscale.namespace"] == "streams"
@@ -72,14 +66,14 @@ def test_a_driver_that_comes_back_takes_its_last_placement(httpserver, connectio
     assert template(builder)["metadata"]["annotations"] == {"gesscale.dev/order": "7-3"}
 
 
-def test_what_the_user_has_set_is_kept(httpserver, connection, tmp_path):
+def test_what_the_user_has_set_is_kept(httpserver, server, tmp_path):
     httpserver.expect_request(PATH).respond_with_json({"metadata": {"uid": "u"}, "spec": {}})
     own = tmp_path / "pod.yaml"
     own.write_text("spec: {tolerations: [{operator: Exists}]}")
     builder = Builder(
         master="k8s://x", executor_maxNumFailures="5", kubernetes_executor_podTemplateFile=str(own)
     )
-    place(builder, autoscaler="taxi", connection=connection)
+    place(builder, autoscaler="taxi", server=server)
     assert builder["spark.executor.maxNumFailures"] == "5"
     assert builder["spark.executor.failuresValidityInterval"] == "1h"
     assert builder["spark.kubernetes.executor.apiPollingInterval"] == "10s"
@@ -88,11 +82,9 @@ def test_what_the_user_has_set_is_kept(httpserver, connection, tmp_path):
 
 
 @pytest.mark.parametrize("status", [404, 403, 500])
-def test_without_the_resource_the_users_number_starts_anywhere(httpserver, connection, caplog, status):
+def test_without_the_resource_the_users_number_starts_anywhere(httpserver, server, caplog, status):
     httpserver.expect_request(PATH).respond_with_json({"message": "no"}, status=status)
-    builder = place(
-        Builder(master="k8s://x", executor_instances="3"), autoscaler="taxi", connection=connection
-    )
+    builder = place(Builder(master="k8s://x", executor_instances="3"), autoscaler="taxi", server=server)
     assert builder["spark.executor.instances"] == "3"
     assert template(builder)["spec"]["affinity"]["nodeAffinity"] == {}
     assert "start on any node" in caplog.text
@@ -126,11 +118,11 @@ def test_a_template_that_cannot_be_read_is_refused(tmp_path, text, said):
         read_base_template((tmp_path / "pod.yaml").as_uri())
 
 
-def test_where_the_controller_may_act_its_first_order_is_waited_for(httpserver, connection):
+def test_where_the_controller_may_act_its_first_order_is_waited_for(httpserver, server):
     fresh = {"spec": {"mode": "Act"}}
     for document in (fresh, fresh, {**fresh, "status": {"order": ORDER}}):
         httpserver.expect_ordered_request(PATH).respond_with_json(document)
-    builder = place(Builder(master="k8s://x"), "taxi", "streams", connection=connection)
+    builder = place(Builder(master="k8s://x"), "taxi", "streams", server=server)
     assert (builder["spark.gesscale.order"], builder["spark.executor.instances"]) == ("7-3", "2")
 
 
@@ -141,17 +133,15 @@ def test_where_the_controller_may_act_its_first_order_is_waited_for(httpserver, 
         {"spec": {"mode": "Act", "pause": {"reason": "cabling"}}},
     ],
 )
-def test_where_nobody_will_order_the_job_starts_at_once(httpserver, connection, document):
+def test_where_nobody_will_order_the_job_starts_at_once(httpserver, server, document):
     httpserver.expect_oneshot_request(PATH).respond_with_json(document)  # a second question would be an error
-    builder = place(Builder(master="k8s://x"), "taxi", "streams", connection=connection)
+    builder = place(Builder(master="k8s://x"), "taxi", "streams", server=server)
     assert builder["spark.executor.instances"] == "1"
 
 
-def test_without_a_controller_the_job_starts_after_a_while(httpserver, connection):
+def test_without_a_controller_the_job_starts_after_a_while(httpserver, server):
     httpserver.expect_request(PATH).respond_with_json({"spec": {"mode": "Act", "minReplicas": 2}})
-    builder = place(
-        Builder(master="k8s://x"), "taxi", "streams", connection=connection, first_order_within_s=0.2
-    )
+    builder = place(Builder(master="k8s://x"), "taxi", "streams", server=server, first_order_within_s=0.2)
     assert builder["spark.executor.instances"] == "2"
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from gesscale.batch_record import HostWork
-from gesscale.spark.jobs import Job, JobWatch, TasksDone, work_by_host
+from gesscale.spark.executors import Job, JobWatch, TasksDone, work_by_host
 from gesscale.spark.reconcile import LiveExecutor
 
 RUN = "0f4e"

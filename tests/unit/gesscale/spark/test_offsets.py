@@ -1,6 +1,6 @@
 import pytest
 
-from gesscale.spark.offsets import kind_of, parsed, rate_rows, sum_of_numbers
+from gesscale.spark.sources import kind_of, parsed, rate_rows, sum_of_numbers
 
 PYTHON = "org.apache.spark.sql.execution.datasources.v2.python.PythonMicroBatchStream@1"
 

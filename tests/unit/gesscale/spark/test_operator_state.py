@@ -1,11 +1,11 @@
 import math
 
 import pytest
-from prometheus_client import CollectorRegistry
+from prometheus_client.parser import text_string_to_metric_families
 
-from gesscale.spark.executors import ExecutorWatch
-from gesscale.spark.gauges import OperatorGauges
-from gesscale.spark.jobs import TasksDone
+from gesscale.common.metrics_text import exposition
+from gesscale.spark.executors import ExecutorWatch, TasksDone
+from gesscale.spark.metrics import operator_metrics
 from gesscale.spark.operator_state import OperatorState
 from gesscale.spark.reconcile import LiveExecutor
 from gesscale.spark.records import QuerySettings
@@ -26,11 +26,6 @@ class Bench:
             lambda: self.now_s,
             self,
         )
-        gauges = OperatorGauges(
-            self.state.settings, self.state.histories, self.state.executors, lambda: self.state.errors
-        )
-        self.registry = CollectorRegistry()
-        self.registry.register(gauges)
 
     def _ask(self):
         if self.hosts is None:
@@ -53,7 +48,14 @@ class Bench:
 
     def gauge(self, name, query="q1", **labels):
         labels = {"app": "taxi", "operator": "nearest", "query": query, **labels}
-        return self.registry.get_sample_value(f"gesscale_operator_{name}", labels)
+        state = self.state
+        page = exposition(
+            operator_metrics(state.settings, state.histories(), state.executors(), state.errors)
+        )
+        families = text_string_to_metric_families(page.decode())
+        samples = [sample for family in families for sample in family.samples]
+        wanted = (f"gesscale_operator_{name}", labels)
+        return next((each.value for each in samples if (each.name, each.labels) == wanted), None)
 
 
 def test_gauges_tell_the_last_batch():

@@ -4,10 +4,9 @@ import json
 import threading
 
 import pytest
-from kubernetes.client import Configuration
 from werkzeug import Response
 
-from gesscale.kubernetes.api.connection import Connection
+from gesscale.spark.kubernetes_api import ApiServer
 from gesscale.spark.orders import OrderReader, OrderWatch
 
 PATH = "/apis/gesscale.dev/v1alpha1/namespaces/streams/streamautoscalers"
@@ -55,15 +54,13 @@ class Watched:
     """A watch under way, and a way to wait for what it learns."""
 
     def __init__(self, httpserver):
-        configuration = Configuration()
-        configuration.host = httpserver.url_for("").rstrip("/")
-        self.connection = Connection(configuration, namespace="streams", user_agent="test", timeout_s=2.0)
+        server = ApiServer(url=httpserver.url_for("").rstrip("/"), namespace="streams", timeout_s=2.0)
         self.book, self.learned = OrderReader(), threading.Semaphore(0)
         self.watch = OrderWatch(
-            self.connection,
+            server,
             namespace="streams",
             name="taxi",
-            book=self.book,
+            reader=self.book,
             on_order=self.learned.release,
         )
 
@@ -79,7 +76,6 @@ def watched(httpserver):
     made = Watched(httpserver)
     yield made
     made.watch.stop(within_s=20)  # else its last request would go to the next test's server
-    made.connection.close()
 
 
 def lines(*events):

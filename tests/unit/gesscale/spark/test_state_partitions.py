@@ -1,7 +1,7 @@
 import pytest
 
 from gesscale.errors import InputError
-from gesscale.spark.state_partitions import StateRepartition, partitions_due
+from gesscale.spark.restarting import StateRepartition, partitions_due
 
 
 def progress(*partitions, sink="ForeachBatchSink"):

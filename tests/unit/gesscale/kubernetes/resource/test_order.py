@@ -1,7 +1,8 @@
 import pytest
 
 from gesscale.errors import InputError
-from gesscale.kubernetes.resource.order import Strategy, parse_order
+from gesscale.kubernetes.resource.order import parse_order
+from gesscale.wire import Strategy
 
 GIVEN = {
     "id": "7-3",

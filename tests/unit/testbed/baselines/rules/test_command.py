@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gesscale.cli.app import run as run_command
+from gesscale.cli.ending import run as run_command
 from testbed.baselines.rules.command import app
 
 SOUND = """

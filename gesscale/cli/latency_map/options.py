@@ -1,11 +1,15 @@
-"""Arguments and options that commands on maps share."""
+"""Arguments and options that commands on maps share, and how large a map may be."""
 
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
+
+max_nodes_asked: ContextVar[int | None] = ContextVar("max_nodes_asked", default=None)
+"""Most nodes of a map that is read, as the user asked; None where not."""
 
 MapFile = Annotated[
     Path,
@@ -66,30 +70,3 @@ PodsFile = Annotated[
 Arch = Annotated[str | None, typer.Option("--arch", help="Architecture that is needed, such as arm64.")]
 Cpu = Annotated[str, typer.Option("--cpu", help="CPUs that must be free, such as 1 or 500m.")]
 Memory = Annotated[str, typer.Option("--memory", help="Memory that must be free, such as 1Gi.")]
-
-Device = Annotated[
-    str, typer.Option("--device", help="The nodes' network device, where the hosts do not say it.")
-]
-Measured = Annotated[
-    Path | None,
-    typer.Option(
-        "--measured", metavar="MAP", help="The real network's own round trips, which are taken off."
-    ),
-]
-SkipMissing = Annotated[
-    bool,
-    typer.Option("--skip-missing", help="Leave pairs without a round trip and nodes without a host alone."),
-]
-Rate = Annotated[int, typer.Option("--rate-mbit", help="Limit to each other node, Mbit/s; above your links.")]
-PodNetworks = Annotated[
-    bool,
-    typer.Option(
-        "--pod-networks", help="Of kubectl's nodes, delay pods' own addresses too: for flannel's host-gw."
-    ),
-]
-For = Annotated[
-    str | None,
-    typer.Option(
-        "--for", metavar="TIME", help="Each node undoes it by itself after this long: 90s, 30m, 2h."
-    ),
-]

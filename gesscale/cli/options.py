@@ -1,9 +1,10 @@
-"""What a shell may complete: names of policies, settings and operators, found without what commands need to run."""
+"""Options that several commands have, and what a shell completes for them without what the commands need to run."""
 
 from collections.abc import Iterable, Iterator
 from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -42,3 +43,23 @@ def _operators(config: object) -> Iterator[str]:
         yield from read_yaml(Path(str(config)))["workflow"]["operators"]
     except (InputError, OSError, KeyError, TypeError):
         return
+
+
+ConfigOption = Annotated[Path, typer.Option("--config", "-c", help="The settings file (YAML).")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        help="Override one setting, for instance analyze.headroom_threshold_pct=20; repeatable.",
+        autocompletion=settings_keys,
+    ),
+]
+PolicyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--policy",
+        "-p",
+        help="One of `gesscale policies list`, or FILE.py:NAME; else as set, or as recorded.",
+        autocompletion=policies,
+    ),
+]

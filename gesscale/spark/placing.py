@@ -1,24 +1,23 @@
-"""Before the session exists: the first executors' template and the settings that let their nodes be chosen later."""
+"""Before the session exists: its settings, the first executors' template, and what lets their nodes be chosen later."""
 
 import logging
+import os
+import re
+import shlex
 import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
-from gesscale.errors import GesscaleError, InputError
-from gesscale.fields import MOST_REPLICAS
-from gesscale.kubernetes.resource.groups import group_of
-from gesscale.spark.orders import OrderReader
+from gesscale.common.errors import GesscaleError, InputError
+from gesscale.spark.kubernetes_api import ApiError, ApiServer, connect
 from gesscale.spark.pod_template import PodPlacement, executor_template
 from gesscale.spark.scheduler import TEMPLATE_SETTING, write_template
-from gesscale.spark.session_settings import SessionSettings
-
-if TYPE_CHECKING:
-    from gesscale.kubernetes.api.connection import Connection
+from gesscale.wire import MOST_REPLICAS, group_of, read_order
 
 _LOG = logging.getLogger("gesscale.spark")
 
@@ -61,13 +60,45 @@ class FirstPlacement:
     executors: int | None = None
 
 
+class SessionSettings:
+    """What the session will be made with, without starting its JVM: that would settle its memory and jars.
+
+    Parameters
+    ----------
+    builder
+        ``SparkSession.builder``.
+
+    Attributes
+    ----------
+    jvm
+        Spark's, where it runs already; else None.
+    """
+
+    def __init__(self, builder: Any) -> None:
+        from pyspark import SparkConf, SparkContext
+
+        self._options: Mapping[str, Any] = builder._options
+        if SparkContext._jvm is None and "PYSPARK_GATEWAY_PORT" in os.environ:
+            SparkContext._ensure_initialized()  # spark-submit's JVM: it runs already
+        self.jvm = SparkContext._jvm
+        self._outside: Mapping[str, str] = (
+            submit_settings(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
+            if SparkContext._jvm is None
+            else dict(SparkConf().getAll())
+        )
+
+    def get(self, name: str) -> str:
+        """Return a setting; empty where it is not set."""
+        return str(self._options.get(name) or self._outside.get(name) or "")
+
+
 def place(
     builder: Any,
     autoscaler: str,
     namespace: str | None = None,
     *,
     first_order_within_s: float = FIRST_ORDER_WITHIN_S,
-    connection: "Connection | None" = None,
+    server: ApiServer | None = None,
 ) -> Any:
     """Prepare a session whose executors' nodes a StreamAutoscaler chooses; call it before the session exists.
 
@@ -87,7 +118,7 @@ def place(
         Its namespace; by default ``spark.kubernetes.namespace``, else the credentials' own.
     first_order_within_s
         How long to wait for the controller to choose the first nodes; 0 for not at all.
-    connection
+    server
         The API server; by default the pod's own credentials, else the kubeconfig's.
 
     Returns
@@ -111,7 +142,7 @@ def place(
     _check(settings)
     base = read_base_template(settings.get(TEMPLATE_SETTING))
     space = namespace or settings.get("spark.kubernetes.namespace")
-    first, space = _first_placement(connection, autoscaler, space, first_order_within_s)
+    first, space = _first_placement(server, autoscaler, space, first_order_within_s)
     folder = Path(tempfile.mkdtemp(prefix="gesscale-"))
     container = settings.get(CONTAINER_SETTING) or None
     template = executor_template(base, first.placement, autoscaler=autoscaler, container=container)
@@ -142,12 +173,13 @@ def first_placement(resource: Mapping[str, Any]) -> FirstPlacement:
     resource
         The whole object, as its JSON says it.
     """
-    book = OrderReader()
-    if said := book.read(resource):
-        _LOG.warning("%s", said)
-    if book.order is not None:
-        nodes = book.order.placement
-        return FirstPlacement(placement=PodPlacement(order=book.order.id, nodes=nodes), executors=len(nodes))
+    if (value := group_of(resource, "status").get("order")) is not None:
+        try:
+            order = read_order(value)
+            placement = PodPlacement(order=order.id, nodes=order.placement)
+            return FirstPlacement(placement=placement, executors=len(order.placement))
+        except InputError as error:
+            _LOG.warning("%s; it is ignored", error)
     spec = group_of(resource, "spec")
     least = spec.get("minReplicas")
     return FirstPlacement(
@@ -213,26 +245,22 @@ def _awaits_order(resource: Mapping[str, Any]) -> bool:
 
 
 def _first_placement(
-    connection: "Connection | None", autoscaler: str, namespace: str, first_order_within_s: float
+    server: ApiServer | None, autoscaler: str, namespace: str, first_order_within_s: float
 ) -> tuple[FirstPlacement, str]:
-    from gesscale.kubernetes.api.credentials import connect
-    from gesscale.kubernetes.api.faults import THE_DRIVER, ApiError
-    from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
-
     problem: GesscaleError | None = None
     found: Mapping[str, Any] | None = None
     try:
-        asked = connection or connect(timeout_s=5.0, asker=THE_DRIVER)
-        namespace = namespace or asked.namespace
+        server = server or connect(timeout_s=5.0)
+        namespace = namespace or server.namespace
         patient_until_s, tries = time.monotonic() + first_order_within_s, _TRIES
         while tries and (found is None or (_awaits_order(found) and time.monotonic() < patient_until_s)):
             if found is not None:
                 time.sleep(_ASK_AGAIN_S)
             try:
-                found = asked.get(STREAM_AUTOSCALERS, autoscaler, namespace=namespace)
-            except ApiError as fault:
-                problem = fault
-                tries -= 1 if fault.transient else tries
+                found = server.autoscaler(namespace, autoscaler)
+            except ApiError as error:
+                problem = error
+                tries -= 1 if error.transient else tries
         if found is not None:
             return first_placement(found), namespace
     except GesscaleError as error:
@@ -242,3 +270,40 @@ def _first_placement(
         autoscaler, problem,
     )  # fmt: skip
     return FirstPlacement(), namespace
+
+
+def submit_settings(arguments: str) -> dict[str, str]:
+    """Return the settings among the arguments of spark-submit; the properties file that they name is read too.
+
+    Examples
+    --------
+    >>> submit_settings("--master local[2] --conf spark.a=b=c --conf=spark.d=e pyspark-shell")
+    {'spark.master': 'local[2]', 'spark.a': 'b=c', 'spark.d': 'e'}
+    """
+    words = [part for word in shlex.split(arguments) for part in _split_option(word)]
+    filed: dict[str, str] = {}
+    found: dict[str, str] = {}
+    for option, value in pairwise(words):
+        if option == "--master":
+            found["spark.master"] = value
+        elif option == "--properties-file":
+            filed = _properties(Path(value))
+        elif option in {"--conf", "-c"} and "=" in value:
+            name, _, text = value.partition("=")
+            found[name] = text
+    return filed | found
+
+
+def _properties(path: Path) -> dict[str, str]:
+    """Read a properties file as Spark writes them; one that cannot be read is spark-submit's to complain about."""
+    try:
+        lines = [line.strip() for line in path.read_text("utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError):
+        return {}
+    pairs = [re.split(r"\s*[=:]\s*|\s+", line, maxsplit=1) for line in lines if line and line[0] not in "#!"]
+    return {pair[0]: pair[1].strip() for pair in pairs if len(pair) == 2}
+
+
+def _split_option(word: str) -> list[str]:
+    option, equals, value = word.partition("=")
+    return [option, value] if equals and option in {"--conf", "--master", "--properties-file"} else [word]

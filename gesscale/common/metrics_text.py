@@ -1,0 +1,47 @@
+"""Metrics in Prometheus' text format, written with the standard library."""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_ESCAPED = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
+
+
+class Sample(NamedTuple):
+    """A value and its labels; None and NaN are written as NaN."""
+
+    labels: Mapping[str, str]
+    value: float | None
+
+
+class Family(NamedTuple):
+    """A metric: a counter where its name ends in ``_total``, else a gauge."""
+
+    name: str
+    text: str
+    samples: Iterable[Sample]
+
+
+def exposition(families: Iterable[Family]) -> bytes:
+    r"""Write metrics as a scrape reads them.
+
+    Examples
+    --------
+    >>> exposition([Family("up", "Whether it runs.", [Sample({"node": 'a"b'}, 1)])]).decode()
+    '# HELP up Whether it runs.\n# TYPE up gauge\nup{node="a\\"b"} 1.0\n'
+    """
+    lines = []
+    for name, text, samples in families:
+        kind = "counter" if name.endswith("_total") else "gauge"
+        lines += [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]
+        for labels, value in samples:
+            pairs = ",".join(f'{label}="{said.translate(_ESCAPED)}"' for label, said in labels.items())
+            lines.append(f"{name}{{{pairs}}} {_number(value)}")
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _number(value: float | None) -> str:
+    if value is None or math.isnan(value):
+        return "NaN"
+    return repr(float(value)).replace("inf", "Inf")

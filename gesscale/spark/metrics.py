@@ -1,0 +1,77 @@
+"""The operator's gauges for Prometheus, made again for each scrape: what has vanished leaves no series."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from gesscale.batch_record import PREFIX, BatchRecord, HostWork, figures_of
+from gesscale.common.metrics_text import Family, Sample
+from gesscale.spark.records import ExecutorSnapshot, QueryHistory, QuerySettings
+
+_HOSTS = figures_of(BatchRecord)["hosts"]
+
+
+def operator_metrics(
+    settings: QuerySettings,
+    histories: Iterable[QueryHistory],
+    executors: ExecutorSnapshot | None,
+    errors: int,
+) -> Iterator[Family]:
+    """Yield the metrics of one operator.
+
+    Parameters
+    ----------
+    settings
+        Its labels.
+    histories
+        Its queries; only the active ones are told.
+    executors
+        The live executors; None where Spark does not tell.
+    errors
+        How many callbacks of the listener failed so far.
+    """
+    active = [history for history in histories if history.active]
+    last = {history.query: history.batches[-1] for history in active if history.batches}
+    own = {"app": settings.app, "operator": settings.operator}
+
+    def by_query(name: str, text: str, figures: Mapping[str, float | None]) -> Family:
+        samples = [Sample({**own, "query": query}, figure) for query, figure in figures.items()]
+        return Family(f"{PREFIX}{name}", text, samples)
+
+    def by_host(name: str, text: str, figures: Mapping[str, Mapping[str, float]]) -> Family:
+        samples = [
+            Sample({**own, "query": query, "host": host}, figure)
+            for query, hosts in figures.items()
+            for host, figure in sorted(hosts.items())
+        ]
+        return Family(f"{PREFIX}{name}", text, samples)
+
+    for name, figure in figures_of(BatchRecord).items():
+        if figure.gauge and figure is not _HOSTS:
+            told = {query: getattr(batch, name) for query, batch in last.items()}
+            yield by_query(figure.gauge, figure.text, told)
+    heard = {history.query: history.last_progress_at_s for history in active}
+    yield by_query("last_progress_timestamp_seconds", "When the query was last heard of.", heard)
+    for name, figure in figures_of(HostWork).items():
+        yield by_host(figure.gauge, figure.text, _work(last, name))
+    live = executors.hosts if executors else ()
+    count = None if executors is None else len(live)
+    yield by_query("replicas", "Live executors.", dict.fromkeys(heard, count))
+    yield by_host("replica_info", "Hosts of live executors.", dict.fromkeys(heard, _ones(live)))
+    # Who joined since may be live already, yet took no part in the batch that the other gauges tell of.
+    at_last_batch = {query: _ones(last[query].hosts if query in last else ()) for query in heard}
+    yield by_host(_HOSTS.gauge, _HOSTS.text, at_last_batch)
+    yield Family(f"{PREFIX}listener_errors_total", "Failed callbacks.", [Sample(own, errors)])
+
+
+def _ones(hosts: Sequence[str]) -> dict[str, float]:
+    return dict.fromkeys(hosts, 1.0)
+
+
+def _work(last: Mapping[str, BatchRecord], name: str) -> dict[str, dict[str, float]]:
+    return {
+        query: {
+            host: figure
+            for host, work in (batch.by_host or {}).items()
+            if (figure := getattr(work, name)) is not None
+        }
+        for query, batch in last.items()
+    }
