@@ -21,7 +21,8 @@ from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.model.decision import Decision
 from gesscale.model.observation import Batch, OperatorReading, WorkflowObservation
-from gesscale.monitor import screen, summarise
+from gesscale.monitor.screen import screen
+from gesscale.monitor.window import summarise
 from gesscale.options import PolicyOptions
 from gesscale.policies.registry import policy_named
 from gesscale.ports import ClusterState, Knowledge, Node

@@ -26,7 +26,8 @@ from gesscale.loop import ControlLoop
 from gesscale.model.decision import Outcome, OutcomeStatus
 from gesscale.model.observation import Batch, OperatorReading, WorkflowObservation
 from gesscale.model.workflow import BatchCap, Operator, Workflow
-from gesscale.monitor import screen, summarise
+from gesscale.monitor.screen import screen
+from gesscale.monitor.window import summarise
 from gesscale.options import PolicyOptions
 from gesscale.plan.change_budget import ChangeBudget
 from gesscale.policies.registry import policy_named

@@ -29,6 +29,7 @@ SERVED = {
     "step": ("Event `step` of `/api/events`", documents.Step),
 }
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_LEFT_OUT_WHERE_EMPTY = {"others", "other_nodes"}
 _HEAD = """\
 # JSON that is served
 
@@ -62,7 +63,7 @@ def samples() -> dict[str, Any]:
 def schemas() -> dict[str, dict[str, Any]]:
     """Return the JSON schema of each document, by its name."""
     made = {name: TypeAdapter(form).json_schema() for name, (_, form) in SERVED.items()}
-    made["decision"] = _or_null(codec(Decision).json_schema(mode="serialization"))
+    made["decision"] = _written(codec(Decision).json_schema(mode="serialization"))
     made["batches"] = _batches()
     return {name: {"$schema": _DRAFT, **_untitled(each)} for name, each in made.items()}
 
@@ -79,13 +80,15 @@ def _batches() -> dict[str, Any]:
     return document
 
 
-def _or_null(form: Any) -> Any:
-    """Let every number be null too: a figure that is not known, or not finite, is written so."""
+def _written(form: Any) -> Any:
+    """Let every number be null too, as one that is not finite is, and require all that is always written."""
     if isinstance(form, list):
-        return [_or_null(each) for each in form]
+        return [_written(each) for each in form]
     if not isinstance(form, dict):
         return form
-    bare = {name: _or_null(each) for name, each in form.items()}
+    bare = {name: _written(each) for name, each in form.items() if name != "default"}
+    if isinstance(members := form.get("properties"), dict):
+        bare["required"] = [name for name in members if name not in _LEFT_OUT_WHERE_EMPTY]
     return bare | {"type": ["number", "null"]} if form.get("type") == "number" else bare
 
 
