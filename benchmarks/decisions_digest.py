@@ -21,7 +21,8 @@ from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.model.decision import Decision
 from gesscale.model.observation import Batch, OperatorReading, WorkflowObservation
-from gesscale.monitor import summarise
+from gesscale.monitor.screen import screen
+from gesscale.monitor.window import summarise
 from gesscale.options import PolicyOptions
 from gesscale.policies.registry import policy_named
 from gesscale.ports import ClusterState, Knowledge, Node
@@ -117,7 +118,7 @@ class UnlikeFleet(Fleet):
                     output_rows=rows,
                 )
             )
-        reading = summarise(name, batches, now_s=now_s, window_s=60.0, stale_after_s=180.0)
+        reading = summarise(name, screen(batches, now_s), now_s=now_s, window_s=60.0, stale_after_s=180.0)
         assert isinstance(reading, OperatorReading), reading
         return reading
 

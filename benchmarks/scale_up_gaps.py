@@ -31,7 +31,7 @@ from testbed.cluster import processes
 from testbed.cluster.processes import Role
 from testbed.cluster.spark import LocalSpark, open_spark
 from testbed.demo.taxi import prepare_rides
-from testbed.live.running import option_words
+from testbed.live.running import module_command
 from testbed.live.scenario import DEMO
 from testbed.pipeline.rides import bundled_demand
 
@@ -81,14 +81,14 @@ def program(query: str, cap_kind: str, folder: Path, **more: object) -> tuple[st
             "checkpoint": folder / "checkpoint", "trigger-s": 2.0, "metrics-port": PORT,
             "service-ms-per-row": DEMO.operators[0].service_ms_per_row, **cap(DEMO.cap_rows, cap_kind),
         }  # fmt: skip
-        words = ("-m", "testbed.pipeline", "stream")
+        words = ("testbed.pipeline", "stream")
     else:
         options = {
             "folder": folder, "events": 10_000_000, "service-ms-per-row": 8.0, "metrics-port": PORT,
             **cap(300, cap_kind),
         }  # fmt: skip
-        words = ("-m", "testbed.nexmark", "stream", query)
-    return (*words, *option_words({**options, **more}), "--linger")
+        words = ("testbed.nexmark", "stream", query)
+    return (*module_command(*words, options={**options, **more}), "--linger")
 
 
 def batches(address: str) -> list[dict[str, Any]]:

@@ -153,7 +153,7 @@ def recall_knowledge(settings: Settings, now_s: float) -> MemoryKnowledge:
     group = settings.knowledge
     if not group.file.exists():
         return MemoryKnowledge(group.limits())
-    from gesscale.knowledge.history import SqliteHistory  # as above
+    from gesscale.knowledge.sqlite import SqliteHistory  # as above
 
     with SqliteHistory(group.file) as history:
         return MemoryKnowledge(group.limits(), known=history.recall(now_s))

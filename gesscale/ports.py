@@ -9,7 +9,6 @@ from gesscale.errors import ClusterError
 from gesscale.model.decision import Analysis, Decision, MapStatus, Outcome, Plan, Reason
 from gesscale.model.observation import WorkflowObservation
 from gesscale.model.order import Order
-from gesscale.quick_init import quick_init
 from latency_map import LatencyMap
 from perfmodel import Reading
 
@@ -24,7 +23,6 @@ NODE_PROBLEMS = (
 """Why a node cannot take a replica, whatever its delays."""
 
 
-@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     """An edge node that may hold a replica.
@@ -126,7 +124,6 @@ class ClusterState:
         return replace(self, nodes={**self.nodes, **excluded})
 
 
-@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latencies:
     """How far apart the nodes are, as far as is known at one instant.
@@ -143,7 +140,6 @@ class Latencies:
     standing: MapStatus = field(default_factory=MapStatus)
 
 
-@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knowledge:
     """What is known when a step begins; all a policy may know besides the observation and the cluster.

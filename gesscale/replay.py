@@ -4,15 +4,15 @@ The loop is the live one. What happens is the record's: batches, placements and 
 live. So each decision is an answer to the recorded situation, not a step of another run.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.model.decision import Decision
 from gesscale.model.order import Order
-from gesscale.monitor.record_lines import LiveDecision
 from gesscale.monitor.replay import RecordedWorld
 from gesscale.ports import Policy
 
@@ -29,21 +29,24 @@ class ReplayedDecision:
         The policy's, never carried out.
     live
         What was decided then; None where nothing is recorded.
+    live_document
+        The same as it is recorded.
     """
 
     since_start_s: float
     decision: Decision
-    live: LiveDecision | None
+    live: Decision | None
+    live_document: Mapping[str, Any] | None = None
 
     @property
     def agrees(self) -> bool | None:
         """Whether both want the same replicas started and removed; None without a live decision."""
-        return None if self.live is None else self.live.change == self.decision.plan.change
+        return None if self.live is None else self.live.plan.change == self.decision.plan.change
 
     @property
     def same_reason(self) -> bool | None:
         """Whether both give the same reason; None without a live decision."""
-        return None if self.live is None else self.live.reason == self.decision.plan.reason
+        return None if self.live is None else self.live.plan.reason is self.decision.plan.reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +103,7 @@ def answers_of(
 
     Returns
     -------
-    tuple of Answer
+    tuple of ReplayedDecision
         In order of time, one for each operator and instant.
     """
     loop = ControlLoop(
@@ -117,10 +120,18 @@ def answers_of(
     for at_s in instants_s:
         world.move_to(at_s)
         for decision in loop.step(at_s):
-            live = world.live(decision.operator)
-            answers.append(ReplayedDecision(since_start_s=at_s - instants_s[0], decision=decision, live=live))
+            recorded = world.live(decision.operator)
+            live = None if recorded is None else recorded.decision
+            answers.append(
+                ReplayedDecision(
+                    since_start_s=at_s - instants_s[0],
+                    decision=decision,
+                    live=live,
+                    live_document=None if recorded is None else recorded.document,
+                )
+            )
             if live is not None and live.acted:
-                knowledge.remember_order(live.operator, Order(at_s=at_s, placement=live.planned))
+                knowledge.remember_order(live.operator, Order(at_s=at_s, placement=live.plan.placement))
     return tuple(answers)
 
 
@@ -142,7 +153,9 @@ def agreement(answers: Sequence[ReplayedDecision]) -> Agreement:
         compared=sum(answer.agrees is not None for answer in answers),
         same_change=sum(answer.agrees is True for answer in answers),
         same_reason=sum(answer.same_reason is True for answer in answers),
-        live_changes=sum(answer.live is not None and answer.live.change is not None for answer in answers),
+        live_changes=sum(
+            answer.live is not None and answer.live.plan.change is not None for answer in answers
+        ),
         wanted_changes=sum(wish is not None for wish in wishes),
         new_proposals=sum(_new_proposals(listed) for listed in _by_operator(answers)),
         first_difference=next((answer for answer in answers if answer.agrees is False), None),

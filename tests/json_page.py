@@ -1,6 +1,5 @@
 """Writes the page of the JSON that is served, and a JSON schema of each document: ``python tests/json_page.py``."""
 
-import dataclasses
 import json
 import re
 from collections.abc import Iterator
@@ -8,31 +7,33 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from page_world import growing, step_of
-from pydantic import TypeAdapter, create_model
+from pydantic import TypeAdapter
 from recorded_steps import T0_S
 from typing_extensions import is_typeddict
 
 from gesscale.batch_record import BatchRecord, HostWork, figures_of
-from gesscale.model.decision import Analysis, Decision, MapStatus, Outcome, Plan
+from gesscale.model.decision import Decision
+from gesscale.model.document import codec
 from gesscale.monitor.records import BatchesDocument, ServedRecord
 from gesscale.ports import Node
-from gesscale.service import schema
+from gesscale.service import documents
 from gesscale.service.api import pages_of
 from gesscale.service.journal import Journal
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 SERVED = {
-    "run": ("`/api/run`", schema.Run),
-    "points": ("`/api/points?workflow=W[&operator=O]`", schema.Points),
-    "nodes": ("`/api/nodes?workflow=W`", schema.Nodes),
-    "alive": ("Event `alive` of `/api/events`", schema.Head),
-    "step": ("Event `step` of `/api/events`", schema.Step),
+    "run": ("`/api/run`", documents.Run),
+    "points": ("`/api/points?workflow=W[&operator=O]`", documents.Points),
+    "nodes": ("`/api/nodes?workflow=W`", documents.Nodes),
+    "alive": ("Event `alive` of `/api/events`", documents.Head),
+    "step": ("Event `step` of `/api/events`", documents.Step),
 }
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_LEFT_OUT_WHERE_EMPTY = {"others", "other_nodes"}
 _HEAD = """\
 # JSON that is served
 
-Written by `python tests/json_page.py` from the types in `gesscale/service/schema.py`. Times are seconds since the
+Written by `python tests/json_page.py` from the types in `gesscale/service/documents.py`. Times are seconds since the
 epoch. What is not known is null. A reader must expect members that are not listed here: later versions add some.
 
 A driver's `/batches`, which you may write yourself: [its sample and members](spark_metrics.md#the-pages-themselves),
@@ -62,36 +63,9 @@ def samples() -> dict[str, Any]:
 def schemas() -> dict[str, dict[str, Any]]:
     """Return the JSON schema of each document, by its name."""
     made = {name: TypeAdapter(form).json_schema() for name, (_, form) in SERVED.items()}
-    made["decision"] = _decision()
+    made["decision"] = _written(codec(Decision).json_schema(mode="serialization"))
     made["batches"] = _batches()
     return {name: {"$schema": _DRAFT, **_untitled(each)} for name, each in made.items()}
-
-
-def _decision() -> dict[str, Any]:
-    """Return that of what `gesscale.model.document.decision_document` writes, from the values that it writes."""
-    hints = get_type_hints(Analysis)
-    plain = {
-        each.name: (hints[each.name], ...)
-        for each in dataclasses.fields(Analysis)
-        if each.name not in {"reading", "model", "memo"}
-    }
-    nested: dict[str, Any] = {"reading": (dict[str, Any] | None, ...), "model": (dict[str, Any] | None, ...)}
-    analysis = create_model("Analysis", **plain, **nested)
-    plan = create_model("Plan", **{each: (hint, ...) for each, hint in get_type_hints(Plan).items()})
-    top: dict[str, Any] = {"at_s": float, "operator": str, "policy": str, "reason": str, "acted": bool}
-    parts = {
-        "sentence": str,
-        "analysis": analysis,
-        "plan": plan,
-        "outcome": Outcome,
-        "latency_map": MapStatus,
-        "unfit": get_type_hints(Decision)["unfit"],
-    }
-    model = create_model("Decision", **{name: (form, ...) for name, form in (top | parts).items()})
-    written: dict[str, Any] = _or_null(model.model_json_schema(mode="serialization"))
-    for name in ("Analysis", "Plan"):
-        written["$defs"][name]["description"] = {"Analysis": Analysis, "Plan": Plan}[name].__doc__
-    return written
 
 
 def _batches() -> dict[str, Any]:
@@ -106,13 +80,15 @@ def _batches() -> dict[str, Any]:
     return document
 
 
-def _or_null(form: Any) -> Any:
-    """Let every number be null too: a figure that is not known, or not finite, is written so."""
+def _written(form: Any) -> Any:
+    """Let every number be null too, as one that is not finite is, and require all that is always written."""
     if isinstance(form, list):
-        return [_or_null(each) for each in form]
+        return [_written(each) for each in form]
     if not isinstance(form, dict):
         return form
-    bare = {name: _or_null(each) for name, each in form.items()}
+    bare = {name: _written(each) for name, each in form.items() if name != "default"}
+    if isinstance(members := form.get("properties"), dict):
+        bare["required"] = [name for name in members if name not in _LEFT_OUT_WHERE_EMPTY]
     return bare | {"type": ["number", "null"]} if form.get("type") == "number" else bare
 
 

@@ -1,15 +1,16 @@
 """A record cut down to what `read_run` reads: ``python tests/record_trimming.py FROM TO``."""
 
-import json
 import shutil
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from gesscale.errors import InputError
-from gesscale.monitor.record_files import BATCHES, DECISIONS, SETTINGS
+from gesscale.model.decision import Analysis, Decision, Plan
+from gesscale.model.document import json_of
+from gesscale.monitor.record_files import BATCHES, DECISIONS, SETTINGS, read_recording
 from gesscale.settings import load_settings
 from testbed.simulator.validation.recorded_run import read_run
 
@@ -30,7 +31,8 @@ def trim(source: Path, target: Path) -> None:
         Where the record cannot be used, the target exists, or the latency map is outside of the record.
     """
     read_run(source)
-    latencies = load_settings(source / SETTINGS, []).latency_map.file
+    settings = load_settings(source / SETTINGS, [])
+    latencies = settings.latency_map.file
     if latencies is None or latencies.resolve().parent != source.resolve():
         message = f"{source}: expected the latency map in the folder of the record, got {latencies}"
         raise InputError(message)
@@ -38,26 +40,24 @@ def trim(source: Path, target: Path) -> None:
         target.mkdir()
         for file in (BATCHES, SETTINGS, latencies.name):
             shutil.copyfile(source / file, target / file)
-        lines = (source / DECISIONS).read_text(encoding="utf-8").splitlines()
-        kept = [json.dumps(_cut(line)) for text in lines if (line := json.loads(text))["acted"]]
+        decisions = read_recording(source, settings.workflow.operators).decisions
+        kept = [_cut(each.decision) for each in decisions if each.decision.acted]
         (target / DECISIONS).write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
     except OSError as error:
         message = f"{target}: expected a folder that can be made, next to others; {error.strerror}"
         raise InputError(message) from error
 
 
-def _cut(line: Mapping[str, Any]) -> dict[str, Any]:
-    plan, outcome = line["plan"], line["outcome"]
-    return {
-        **{key: line[key] for key in ("at_s", "operator", "policy", "acted")},
-        "analysis": {"reason": line["analysis"]["reason"], "detail": "", "reading": None},
-        "plan": {
-            **{key: plan[key] for key in ("reason", "placement", "change")},
-            "detail": "",
-            "rejections": [],
-        },
-        "outcome": {key: outcome[key] for key in ("status", "added", "removed", "seconds", "detail")},
-    }
+def _cut(decision: Decision) -> str:
+    """Return the line of a decision without its reading and the candidates that lost."""
+    analysis, plan = decision.analysis, decision.plan
+    bare = replace(
+        decision,
+        analysis=Analysis(operator=analysis.operator, verdict=analysis.verdict, reason=analysis.reason),
+        plan=Plan(operator=plan.operator, reason=plan.reason, before=plan.before, placement=plan.placement),
+        unfit=(),
+    )
+    return json_of(bare)
 
 
 def _main(

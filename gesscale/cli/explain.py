@@ -71,7 +71,7 @@ def explain(
     if kubernetes:
         _explain_resources(operator, knowledge or config, namespace, kubeconfig, context, output)
         return
-    from gesscale.knowledge.history import SqliteHistory
+    from gesscale.knowledge.sqlite import SqliteHistory
 
     path = _knowledge_file(knowledge, config)
     with SqliteHistory(path) as history:

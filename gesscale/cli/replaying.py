@@ -91,7 +91,7 @@ def _reads_alike(record: Path, used: Settings) -> bool:
 
 def is_notable(answer: ReplayedDecision) -> bool:
     """Tell whether a change was made or wanted, or the two do not agree."""
-    live = answer.live is not None and answer.live.change is not None
+    live = answer.live is not None and answer.live.plan.change is not None
     return live or answer.decision.plan.change is not None or answer.agrees is False
 
 
@@ -111,12 +111,12 @@ def tables(policy: str, shown: Sequence[ReplayedDecision], count: int, found: Ag
 def _row(answer: ReplayedDecision) -> tuple[object, ...]:
     decision, live = answer.decision, answer.live
     plan, verdict = decision.plan, decision.analysis.verdict.value
-    undone = "" if live is None or live.acted else live.status
+    undone = "" if live is None or live.acted else live.outcome.status.value
     return (
         decision.operator,
         f"{answer.since_start_s:.0f}",
-        len(live.placement if live else plan.placement) or None,
-        _concluded(live.reason, live.change, undone) if live else None,
+        len(live.plan.before if live else plan.placement) or None,
+        _concluded(live.plan.reason.value, live.plan.change, undone) if live else None,
         f"{verdict}: {_concluded(plan.reason.value, plan.change)}",
         plan.mst.mid if plan.mst else None,
         {True: "yes", False: "no", None: None}[answer.agrees],
@@ -126,7 +126,7 @@ def _row(answer: ReplayedDecision) -> tuple[object, ...]:
 def _reasons(answer: ReplayedDecision) -> tuple[object, ...]:
     decision, live = answer.decision, answer.live
     why = decision.plan.detail or decision.analysis.detail
-    return decision.operator, f"{answer.since_start_s:.0f}", live.detail if live else None, why
+    return decision.operator, f"{answer.since_start_s:.0f}", live.plan.detail if live else None, why
 
 
 def _concluded(reason: str, change: Change | None, undone: str = "") -> str:
@@ -150,9 +150,9 @@ def _figures(found: Agreement) -> Mapping[str, tuple[str, int]]:
 def _first_difference(answer: ReplayedDecision | None) -> str | None:
     if answer is None or answer.live is None:
         return None
-    live, plan = answer.live, answer.decision.plan
+    live, plan = answer.live.plan, answer.decision.plan
     return (
-        f"{answer.since_start_s:.0f} s, operator {plan.operator}: live {_concluded(live.reason, live.change)}, "
+        f"{answer.since_start_s:.0f} s, operator {plan.operator}: live {_concluded(live.reason.value, live.change)}, "
         f"here {_concluded(plan.reason.value, plan.change)}"
     )
 
@@ -171,7 +171,7 @@ def print_notes(recording: Recording, found: Agreement, *, everything: bool) -> 
 
 
 def _live_policy(recording: Recording) -> str:
-    return ", ".join(sorted({decision.policy for decision in recording.decisions}))
+    return ", ".join(sorted({each.decision.policy for each in recording.decisions}))
 
 
 def document(
@@ -196,7 +196,7 @@ def document(
                 "operator": answer.decision.operator,
                 "agrees": answer.agrees,
                 "same_reason": answer.same_reason,
-                "live": answer.live.document if answer.live else None,
+                "live": answer.live_document,
                 "decision": decision_document(answer.decision),
             }
             for answer in answers

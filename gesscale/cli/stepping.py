@@ -14,7 +14,7 @@ from gesscale.assembly import build_loop
 from gesscale.cli.controller import host_and_port
 from gesscale.cli.output import Output, emit, emit_each, stderr_console, table, warn
 from gesscale.clock import SystemClock
-from gesscale.knowledge.history import SqliteHistory
+from gesscale.knowledge.sqlite import SqliteHistory
 from gesscale.loop import ControlLoop
 from gesscale.model.decision import Decision, OutcomeStatus, Reason, Verdict
 from gesscale.model.document import decision_document

@@ -11,14 +11,24 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
-from importlib.resources import files
 from pathlib import Path
 
 from gesscale.errors import KnowledgeError
-from gesscale.knowledge.cells import MOST_CELL_BYTES, CellError, check_cells
 
 APPLICATION_ID = 0x67657363
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
+MOST_DOCUMENT_BYTES = 8 << 20
+"""Of one document; a decision with thousands of rejected nodes takes less than a quarter."""
+_SCHEMA = f"""
+BEGIN IMMEDIATE;
+CREATE TABLE knowledge (
+    id INTEGER PRIMARY KEY, kind TEXT NOT NULL, operator TEXT NOT NULL, at_s REAL NOT NULL, document TEXT NOT NULL
+) STRICT;
+CREATE INDEX knowledge_by_operator ON knowledge (kind, operator);
+PRAGMA application_id = {APPLICATION_ID};
+PRAGMA user_version = {SCHEMA_VERSION};
+COMMIT;
+"""
 
 LOCK_TIMEOUT_S = 5.0
 """How long a writer waits for another one; a step writes for milliseconds."""
@@ -27,9 +37,14 @@ _MAX_ASIDE = 100
 _OWNER_ONLY = 0o600
 _MESSAGE_CHARACTERS = 200
 _LOG = logging.getLogger(__name__)
-_CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-# Our questions never change: where one is wrong, a table, a column or the kind of a cell is.
-_CORRUPT_TO_READERS = _CORRUPT | {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_TOOBIG}
+# Our statements never change: where one is wrong, a table, a column or the kind of a value is.
+_CORRUPT = {
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_NOTADB,
+    sqlite3.SQLITE_ERROR,
+    sqlite3.SQLITE_MISMATCH,
+    sqlite3.SQLITE_TOOBIG,
+}
 _ADVICE = {
     sqlite3.SQLITE_READONLY: "make the file and its directory writable, or name another (knowledge.file)",
     sqlite3.SQLITE_CANTOPEN: "its directory must exist and be writable, and the path must not be a directory",
@@ -41,7 +56,11 @@ _CORRUPT_ADVICE = "it is corrupt, or no knowledge file (the loop sets such a fil
 
 
 class CorruptFileError(KnowledgeError):
-    """The file is no sound SQLite file, or a cell of it holds what cannot be."""
+    """The file is no sound SQLite file, holds what cannot be, or has an older schema."""
+
+
+class DocumentError(Exception):
+    """A document in the file is not what the model says."""
 
 
 def open_for_writing(path: Path, now_s: float) -> sqlite3.Connection:
@@ -58,7 +77,7 @@ def open_for_writing(path: Path, now_s: float) -> sqlite3.Connection:
     Returns
     -------
     sqlite3.Connection
-        In autocommit mode, checked to be writable, and sound in every cell.
+        In autocommit mode, checked to be writable.
 
     Raises
     ------
@@ -118,44 +137,33 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
     with ExitStack() as undo, faults_in_words(path):
         connection = sqlite3.connect(uri, uri=True, timeout=LOCK_TIMEOUT_S, isolation_level=None)
         undo.callback(connection.close)
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_CELL_BYTES)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_DOCUMENT_BYTES)
         if not _is_ours(connection, path):
             message = f"{path}: expected a knowledge file, got one without any tables"
             raise KnowledgeError(message)
-        if _schema_version(connection) == SCHEMA_VERSION:
-            undo.pop_all()
-            return connection
-        # The file stays as it is: a copy in memory gets today's tables.
-        copy = sqlite3.connect(":memory:", isolation_level=None)
-        with ExitStack() as undo_copy, faults_in_words(path, reading=True):
-            undo_copy.callback(copy.close)
-            connection.backup(copy)
-            _bring_up_to_date(copy)
-            undo_copy.pop_all()
-    return copy
+        undo.pop_all()
+    return connection
 
 
 @contextmanager
-def faults_in_words(path: Path, *, reading: bool = False) -> Iterator[None]:
-    """Turn faults of SQLite and of cells into errors that name the file and say what to do.
+def faults_in_words(path: Path) -> Iterator[None]:
+    """Turn faults of SQLite and of documents into errors that name the file and say what to do.
 
     Parameters
     ----------
     path
         The knowledge file.
-    reading
-        Whether rows are read: what is missing then is missing in the file.
 
     Raises
     ------
     CorruptFileError
-        In place of a `CellError`, and of an `sqlite3.Error` that tells of a broken file.
+        In place of a `DocumentError`, and of an `sqlite3.Error` that tells of a broken file.
     KnowledgeError
         In place of any other `sqlite3.Error`.
     """
     try:
         yield
-    except CellError as error:
+    except DocumentError as error:
         message = f"knowledge file {path}: {error}; {_CORRUPT_ADVICE}"
         raise CorruptFileError(message) from error
     except UnicodeDecodeError as error:  # in SQLite's message, which names a table by its bytes
@@ -165,7 +173,7 @@ def faults_in_words(path: Path, *, reading: bool = False) -> Iterator[None]:
         # The low byte of an extended result code is the plain one: https://www.sqlite.org/rescode.html
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
         ours = isinstance(error, sqlite3.ProgrammingError)  # such as a file that was closed meanwhile
-        is_corrupt = not ours and code in (_CORRUPT_TO_READERS if reading else _CORRUPT)
+        is_corrupt = not ours and code in _CORRUPT
         advice = _CORRUPT_ADVICE if is_corrupt else _ADVICE.get(code, "")
         text = f"{error}"[:_MESSAGE_CHARACTERS]
         message = f"knowledge file {path}: {text}{'; ' if advice else ''}{advice}"
@@ -179,7 +187,7 @@ def _open(path: Path) -> sqlite3.Connection:
             path, timeout=LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False
         )
         undo.callback(connection.close)
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_CELL_BYTES)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_DOCUMENT_BYTES)
         (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
             message = f"knowledge file {path}: {verdict[:_MESSAGE_CHARACTERS]}"
@@ -188,10 +196,7 @@ def _open(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         if not known:
-            connection.executescript(_script("schema.sql"))
-        with faults_in_words(path, reading=True):
-            _bring_up_to_date(connection)
-            check_cells(connection)
+            connection.executescript(_SCHEMA)
         connection.execute("BEGIN IMMEDIATE")  # fails now, not at the first decision, on a read-only file
         connection.execute("COMMIT")
         undo.pop_all()
@@ -211,26 +216,11 @@ def _begin_or_look_at(path: Path) -> None:
         pass  # SQLite says why
 
 
-def _bring_up_to_date(connection: sqlite3.Connection) -> None:
-    if _schema_version(connection) < SCHEMA_VERSION:
-        connection.executescript(_script("upgrade.sql"))
-
-
-def _schema_version(connection: sqlite3.Connection) -> int:
-    version: int
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    return version
-
-
-def _script(name: str) -> str:
-    return files("gesscale.knowledge").joinpath(name).read_text("utf-8")
-
-
 def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
     """Return False for a new file; raise at one that is not ours to use."""
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     (application,) = connection.execute("PRAGMA application_id").fetchone()
-    version = _schema_version(connection)
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
     if tables == 0:
         return False
     if application != APPLICATION_ID:
@@ -242,6 +232,9 @@ def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
             "update gesscale, or name another file"
         )
         raise KnowledgeError(message)
+    if version < SCHEMA_VERSION:
+        message = f"{path}: its schema is version {version}, this gesscale reads {SCHEMA_VERSION}"
+        raise CorruptFileError(message)
     return True
 
 

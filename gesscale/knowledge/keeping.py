@@ -58,7 +58,7 @@ def is_new_version(previous: Mapping[str, Any] | None, model: Mapping[str, Any])
     Parameters
     ----------
     previous, model
-        Documents of `gesscale.model.document.model_document`; None where there is no previous one.
+        Documents of `gesscale.model.decision.ModelSummary`; None where there is no previous one.
 
     Returns
     -------

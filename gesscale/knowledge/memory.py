@@ -13,8 +13,8 @@ from gesscale.knowledge.keeping import (
     order_of,
     unknown_order,
 )
-from gesscale.model.decision import Decision
-from gesscale.model.document import decision_document, model_document
+from gesscale.model.decision import Decision, ModelSummary
+from gesscale.model.document import as_document, decision_document
 from gesscale.model.order import Order
 from gesscale.ports import Knowledge
 from perfmodel import Model, Reading
@@ -38,7 +38,7 @@ class MemoryKnowledge:
     def __init__(self, limits: KnowledgeLimits | None = None, known: Knowledge | None = None) -> None:
         self._limits = limits or KnowledgeLimits()
         # By operator, newest first: a full deque forgets at its other end.
-        self._readings: dict[str, _Evidence] = {}
+        self._readings: dict[str, _Readings] = {}
         self._models: dict[str, deque[tuple[int, dict[str, Any]]]] = {}
         self._newest_model: dict[str, Model] = {}
         self._decisions: dict[str, deque[tuple[int, Decision]]] = {}
@@ -53,7 +53,7 @@ class MemoryKnowledge:
 
     def recall(self, now_s: float) -> Knowledge:
         """Return readings and orders that are not dated later than now."""
-        readings = {name: evidence.until(now_s) for name, evidence in self._readings.items()}
+        readings = {name: kept.until(now_s) for name, kept in self._readings.items()}
         orders = {name: orders.until(now_s) for name, orders in self._orders.items()}
         return Knowledge(
             readings={name: items for name, items in readings.items() if items},
@@ -65,15 +65,12 @@ class MemoryKnowledge:
     def remember(self, decision: Decision) -> None:
         """Keep a decision and all it brought."""
         name, limits = decision.operator, self._limits
-        if (evidence := self._readings.get(name)) is None:
-            evidence = self._readings[name] = _Evidence()
         for reading in decision.analysis.evidence:
-            evidence.add(reading)
-        evidence.forget_beyond(limits.readings_per_operator)
+            self.remember_reading(name, reading)
         if decision.analysis.model is not None:
             self._remember_model(name, decision.analysis.model, decision.at_s)
         if decision.analysis.memo is not None:
-            self._memos[name] = (decision.at_s, decision.analysis.memo)
+            self.remember_memo(name, decision.at_s, decision.analysis.memo)
         if (order := order_of(decision)) is not None:
             self.remember_order(name, order)
         decisions = self._decisions.setdefault(name, deque(maxlen=limits.decisions_per_operator))
@@ -82,11 +79,21 @@ class MemoryKnowledge:
     def _take_over(self, known: Knowledge) -> None:
         for name in operators_of(known):
             if name in known.memos:
-                self._memos[name] = (-math.inf, known.memos[name])
-            self._readings[name] = _Evidence(known.readings.get(name, ()))
-            self._readings[name].forget_beyond(self._limits.readings_per_operator)
+                self.remember_memo(name, -math.inf, known.memos[name])
+            for reading in reversed(known.readings.get(name, ())):
+                self.remember_reading(name, reading)
             for order in reversed(known.orders.get(name, ())):
                 self.remember_order(name, order)
+
+    def remember_reading(self, operator: str, reading: Reading) -> None:
+        """Keep a reading; the oldest of its kind is forgotten beyond the limit."""
+        if operator not in self._readings:
+            self._readings[operator] = _Readings(self._limits.readings_per_operator)
+        self._readings[operator].add(reading)
+
+    def remember_memo(self, operator: str, at_s: float, memo: str) -> None:
+        """Keep the memo of a policy in the place of the one before."""
+        self._memos[operator] = (at_s, memo)
 
     def remember_order(self, operator: str, order: Order) -> None:
         """Keep an order, whoever gave it."""
@@ -118,7 +125,7 @@ class MemoryKnowledge:
         if known is not None and _tells(known) == _tells(model):
             return
         models = self._models.setdefault(name, deque(maxlen=self._limits.models_per_operator))
-        document = model_document(model)
+        document = as_document(ModelSummary.of(model))
         if is_new_version(models[0][1] if models else None, document):
             models.appendleft((next(self._numbers), {"at_s": at_s, "operator": name, **document}))
 
@@ -167,35 +174,24 @@ class _Orders:
         self._latest_s = max((order.at_s for order in orders), default=-math.inf)
 
 
-class _Evidence:
-    """An operator's readings; adding one, forgetting the oldest of a kind and handing out all is cheap.
+class _Readings:
+    """An operator's readings, a bounded number of the saturated and of the others; handing out all is cheap."""
 
-    Parameters
-    ----------
-    readings
-        Newest first.
-    """
-
-    def __init__(self, readings: Iterable[Reading] = ()) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._numbers = count()
         self._kept: dict[int, Reading] = {}  # oldest first
         self._numbers_of: dict[bool, deque[int]] = {True: deque(), False: deque()}
         self._latest_s = -math.inf
-        for reading in reversed(tuple(readings)):
-            self.add(reading)
 
     def add(self, reading: Reading) -> None:
         """Keep a reading as the newest."""
-        number = next(self._numbers)
+        number, numbers = next(self._numbers), self._numbers_of[reading.saturated]
         self._kept[number] = reading
-        self._numbers_of[reading.saturated].append(number)
+        numbers.append(number)
         self._latest_s = max(self._latest_s, reading.at_s)
-
-    def forget_beyond(self, limit: int) -> None:
-        """Forget the oldest of the saturated and of the other readings, until there are at most so many of each."""
-        for numbers in self._numbers_of.values():
-            while len(numbers) > limit:
-                del self._kept[numbers.popleft()]
+        if len(numbers) > self._most:
+            del self._kept[numbers.popleft()]
 
     def until(self, now_s: float) -> tuple[Reading, ...]:
         """Return the readings that are not dated later, newest first."""

@@ -1,12 +1,16 @@
 """What the loop concludes: analysis, plan, outcome, and the decision that keeps all three with its reason."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated, Any, Self
+
+from pydantic import BeforeValidator, Field, GetPydanticSchema, PlainSerializer, computed_field
 
 from gesscale.errors import InputError
-from gesscale.model.observation import OperatorReading
-from gesscale.quick_init import quick_init
+from gesscale.fields import LARGEST_EXACT, EpochSeconds
+from gesscale.model.observation import Bounded, OperatorReading, Possible
 from gesscale.words import in_words
 from perfmodel import Estimate, Model, Reading
 
@@ -71,7 +75,10 @@ class Verdict(StrEnum):
     UNKNOWN = "Unknown"
 
 
-@quick_init
+def _is_empty(value: object) -> bool:
+    return not value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejection:
     """A candidate that was not chosen, and why.
@@ -89,8 +96,8 @@ class Rejection:
     node: str
     reason: Reason
     detail: str = ""
-    others: int = 0
-    other_nodes: tuple[str, ...] = ()
+    others: Annotated[int, Field(ge=0, exclude_if=_is_empty)] = 0
+    other_nodes: Annotated[tuple[str, ...], Field(exclude_if=_is_empty)] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,12 +115,69 @@ class LearnedParameter:
     """
 
     name: str
-    value: float
-    deviation: float
-    deviation_at_first: float
+    value: Possible
+    deviation: Possible
+    deviation_at_first: Possible
 
 
-@quick_init
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSummary:
+    """What a person needs to judge a fitted model.
+
+    Attributes
+    ----------
+    parameters
+        In the law's units.
+    fitted
+        Those of them that the evidence identifies.
+    readings_used
+        How many readings it was fitted on.
+    calibrated, drift
+        Whether there were enough of them, and whether newer ones contradicted older ones.
+    """
+
+    law: str
+    parameters: Mapping[str, float | None]
+    fitted: tuple[str, ...]
+    readings_used: Annotated[int, Field(ge=0, le=LARGEST_EXACT)]
+    calibrated: bool
+    drift: bool
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def of(cls, model: Model) -> Self:
+        """Return the summary of a model."""
+        return cls(
+            law=model.law,
+            parameters=model.parameters,
+            fitted=tuple(sorted(model.fitted)),
+            readings_used=model.readings_used,
+            calibrated=model.calibrated,
+            drift=model.drift,
+            warnings=tuple(model.warnings),
+        )
+
+
+def _summary(model: Any) -> ModelSummary | None:
+    return None if model is None else ModelSummary.of(model)
+
+
+def _read_estimate(document: Any) -> Any:
+    """Read null, which JSON says for a figure without a bound, as that."""
+    if not isinstance(document, Mapping):
+        return document
+    return {name: math.inf if value is None else value for name, value in document.items()}
+
+
+KnownModel = Annotated[
+    Model | None,
+    GetPydanticSchema(lambda _, schema_of: schema_of(ModelSummary | None)),
+    PlainSerializer(_summary),
+]
+"""A fitted model; in JSON, and as it is read again, a `ModelSummary`."""
+OptionalEstimate = Annotated[Estimate | None, BeforeValidator(_read_estimate)]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
     """What Analyze concluded about one operator.
@@ -149,13 +213,13 @@ class Analysis:
     detail: str = ""
     reading: OperatorReading | None = None
     evidence: tuple[Reading, ...] = ()
-    model: Model | None = None
+    model: KnownModel = None
     learned: tuple[LearnedParameter, ...] = ()
-    mst: Estimate | None = None
+    mst: OptionalEstimate = None
     nd_max_ms: float | None = None
     headroom_pct: float | None = None
     desired_replicas: int | None = None
-    memo: str | None = None
+    memo: Annotated[str | None, Field(exclude=True)] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +253,6 @@ def replicas_in_words(count: int) -> str:
     return "1 replica" if count == 1 else f"{count} replicas"
 
 
-@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateBill:
     """What a number of replicas is expected to cost over a policy's horizon.
@@ -211,10 +274,10 @@ class CandidateBill:
     """
 
     replicas: int
-    replica_minutes: float
-    late_minutes: float
-    changes: float
-    total: float
+    replica_minutes: Possible
+    late_minutes: Possible
+    changes: Possible
+    total: Possible
     moved: int = 0
 
     def in_words(self, late_minute_price: float, change_price: float) -> str:
@@ -235,7 +298,6 @@ class CandidateBill:
         return f"{replicas_in_words(self.replicas)}{moved}: {' + '.join(parts)} = {self.total:.0f}"
 
 
-@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What Plan concluded for one operator.
@@ -265,12 +327,13 @@ class Plan:
     before: tuple[str, ...]
     placement: tuple[str, ...]
     detail: str = ""
-    mst: Estimate | None = None
+    mst: OptionalEstimate = None
     nd_max_ms: float | None = None
     rejections: tuple[Rejection, ...] = ()
     bills: tuple[CandidateBill, ...] = ()
     again_in_s: float | None = None
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def change(self) -> Change | None:
         """What it takes to get there; None where nothing changes."""
@@ -292,7 +355,6 @@ class OutcomeStatus(StrEnum):
     FAILED = "Failed"
 
 
-@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What Execute did.
@@ -306,7 +368,7 @@ class Outcome:
     status: OutcomeStatus
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
-    seconds: float = 0.0
+    seconds: Possible = 0.0
     detail: str = ""
 
 
@@ -324,7 +386,7 @@ class MapStatus:
         What went wrong when it was last asked for; empty where nothing did.
     """
 
-    age_s: float | None = None
+    age_s: Bounded | None = None
     stale: str = ""
     problem: str = ""
 
@@ -335,7 +397,6 @@ class MapStatus:
         return "; ".join(part for part in (self.stale or age, self.problem) if part)
 
 
-@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """One step of the loop for one operator: what was seen, concluded, planned and done, by which latency map.
@@ -346,7 +407,7 @@ class Decision:
         The nodes that could take no replica of the operator then, whatever was planned.
     """
 
-    at_s: float
+    at_s: EpochSeconds
     operator: str
     policy: str
     analysis: Analysis
@@ -355,11 +416,19 @@ class Decision:
     latency_map: MapStatus = MapStatus()
     unfit: tuple[Rejection, ...] = ()
 
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def reason(self) -> Reason:
+        """Why this plan, in a word."""
+        return self.plan.reason
+
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def acted(self) -> bool:
         """Whether replicas were started or removed."""
         return bool(self.outcome.added or self.outcome.removed)
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def sentence(self) -> str:
         """The decision in one line, for people."""

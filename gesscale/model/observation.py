@@ -1,11 +1,21 @@
 """What Monitor saw: micro-batches, a reading per operator, and what could not be seen."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, PlainSerializer, computed_field
 
 from gesscale.batch_record import BatchFigures
 from gesscale.errors import MetricsUnavailableError
-from gesscale.quick_init import quick_init
+from gesscale.fields import LONGEST_S, SHORTEST_S, EpochSeconds
+
+LARGEST = 1e18
+"""Of a figure that is read from a file; arithmetic with it does not overflow."""
+Bounded = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
+Possible = Annotated[float, BeforeValidator(lambda value: math.nan if value is None else value)]
+"""A figure that may be infinite or no number; JSON has null for it."""
 
 SEVERAL_PARTITIONS = 2
 """A replica with so many partitions of state could leave one to a replica that has none."""
@@ -13,7 +23,6 @@ HOLDS_NONE_YET = "added, holds none yet"
 """What is said of a replica without state while another holds several partitions."""
 
 
-@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch(BatchFigures):
     """One finished micro-batch of an operator, as its driver reported it.
@@ -71,12 +80,21 @@ class NodeReading:
         How many partitions of state it had in the newest batch; None where the query keeps none, or nobody tells.
     """
 
-    throughput_rows_per_s: float
-    cpu_share: float
-    state_partitions: int | None = None
+    throughput_rows_per_s: Bounded
+    cpu_share: Bounded
+    state_partitions: Annotated[int, Field(ge=0)] | None = None
 
 
-@quick_init
+def _only_counted(batches: Any) -> Any:
+    return () if isinstance(batches, int) else batches
+
+
+CountedBatches = Annotated[
+    tuple[Batch, ...], BeforeValidator(_only_counted), PlainSerializer(len, return_type=int)
+]
+"""Batches; JSON has only their number, and read from there they are missing."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorReading:
     """An operator over one monitoring window.
@@ -120,19 +138,19 @@ class OperatorReading:
     """
 
     operator: str
-    at_s: float
+    at_s: EpochSeconds
     placement: tuple[str, ...]
-    throughput_rows_per_s: float
-    saturated_share: float
-    busy_share: float
-    input_rows_per_s: float | None = None
-    backlog_rows: float | None = None
-    output_rows_per_s: float | None = None
-    cpu_share: float | None = None
+    throughput_rows_per_s: Bounded
+    saturated_share: Bounded
+    busy_share: Bounded
+    input_rows_per_s: Bounded | None = None
+    backlog_rows: Bounded | None = None
+    output_rows_per_s: Bounded | None = None
+    cpu_share: Bounded | None = None
     by_node: Mapping[str, NodeReading] = field(default_factory=dict)
-    warm_batches: tuple[Batch, ...] = ()
-    batches: tuple[Batch, ...] = ()
-    trigger_s: float | None = None
+    warm_batches: CountedBatches = ()
+    batches: CountedBatches = ()
+    trigger_s: Annotated[float, Field(ge=SHORTEST_S, le=LONGEST_S)] | None = None
     fixed_slots: bool = False
     doubt: str = ""
 
@@ -149,6 +167,7 @@ class OperatorReading:
             return ()
         return tuple(sorted(node for node, count in held.items() if count == 0))
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def warm_rows_per_s(self) -> float | None:
         """Rows per second of batch time over the warm batches: the MST when the operator was saturated."""
@@ -173,7 +192,6 @@ class MissingReading:
     stale: bool = False
 
 
-@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowObservation:
     """Everything Monitor saw in one period.

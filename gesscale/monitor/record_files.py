@@ -15,8 +15,10 @@ from pydantic_core import from_json
 
 from gesscale.errors import InputError
 from gesscale.fields import format_duration
+from gesscale.model.decision import Decision
+from gesscale.model.document import codec
 from gesscale.model.observation import Batch
-from gesscale.monitor.record_lines import LONGEST_RUN_S, LiveDecision, batch_of, decision_of
+from gesscale.monitor.records import LONGEST_RUN_S, recorded_batch
 from gesscale.words import first_fault
 
 BATCHES, DECISIONS, SETTINGS = "batches.jsonl", "decisions.jsonl", "gesscale.yaml"
@@ -26,6 +28,34 @@ _MOST_LINES, _MOST_TORN = 500_000, 1000
 _MOST_LINE_BYTES = 4 << 20
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedDecision:
+    """A line of decisions.jsonl.
+
+    Attributes
+    ----------
+    decision
+        What was decided; of its reading the batches are missing.
+    batches_read
+        From how many batches it was read.
+    document
+        The whole line.
+    """
+
+    decision: Decision
+    batches_read: int
+    document: Mapping[str, Any]
+
+
+def _decision_of(document: Any) -> RecordedDecision:
+    """Read a line of decisions; ValueError where it is none."""
+    decision = codec(Decision).validate_python(document)
+    reading = document["analysis"].get("reading")
+    return RecordedDecision(
+        decision=decision, batches_read=reading["batches"] if reading else 0, document=document
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +73,7 @@ class Recording:
     """
 
     batches: Mapping[str, tuple[Batch, ...]]
-    decisions: tuple[LiveDecision, ...] = ()
+    decisions: tuple[RecordedDecision, ...] = ()
     faults: tuple[str, ...] = ()
 
     def instants_s(self, period_s: float) -> tuple[float, ...]:
@@ -55,7 +85,7 @@ class Recording:
             When these are more than 100,000 periods.
         """
         if self.decisions:
-            return tuple(sorted({decision.at_s for decision in self.decisions}))
+            return tuple(sorted({each.decision.at_s for each in self.decisions}))
         ends = [batch.ended_at_s for listed in self.batches.values() for batch in listed]
         steps = int((max(ends) - min(ends)) // period_s)
         if steps > _MOST_STEPS:
@@ -112,16 +142,18 @@ def read_recording(folder: Path, operators: Collection[str]) -> Recording:
         than 31 days.
     """
     file = folder / BATCHES
-    batches, torn = _understood(file, batch_of)
+    batches, torn = _understood(file, recorded_batch)
     if not batches:
         message = (
             f"{torn[0]}; no line holds a batch" if torn else f"{file}: expected a batch a line, got none"
         )
         raise InputError(message)
-    decisions, torn_decisions = _understood(folder / DECISIONS, decision_of, optional=True)
-    _check_names({name for name, _ in batches} | {each.operator for each in decisions}, operators, folder)
+    decisions, torn_decisions = _understood(folder / DECISIONS, _decision_of, optional=True)
+    _check_names(
+        {name for name, _ in batches} | {each.decision.operator for each in decisions}, operators, folder
+    )
     _check_span([batch.ended_at_s for _, batch in batches], file)
-    _check_span([each.at_s for each in decisions], folder / DECISIONS)
+    _check_span([each.decision.at_s for each in decisions], folder / DECISIONS)
     (any_name, *_) = operators
     grouped: dict[str, list[Batch]] = {name: [] for name in operators}
     for name, batch in batches:
@@ -130,7 +162,7 @@ def read_recording(folder: Path, operators: Collection[str]) -> Recording:
         batches={
             name: tuple(sorted(listed, key=attrgetter("ended_at_s"))) for name, listed in grouped.items()
         },
-        decisions=tuple(sorted(decisions, key=attrgetter("at_s"))),
+        decisions=tuple(sorted(decisions, key=attrgetter("decision.at_s"))),
         faults=(*torn, *torn_decisions),
     )
 
@@ -174,7 +206,7 @@ def _understood(
                     found.append(understand(from_json(line)))
             except ValidationError as error:
                 faults.append(f"{file}, line {number}: {first_fault(error)}")
-            except (ValueError, InputError) as error:
+            except ValueError as error:
                 faults.append(f"{file}, line {number}: {error}")
             if len(faults) > _MOST_TORN:
                 message = (

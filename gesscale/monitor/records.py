@@ -1,4 +1,4 @@
-"""Batch records as the listener in a Spark driver serves them: validated here, `Batch` from here on."""
+"""Batches as the listener in a Spark driver serves them, and as a record holds them: validated here, then a `Batch`."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -21,7 +21,8 @@ from pydantic import (
 
 from gesscale.batch_record import BatchFigures, HostWork, figures_of
 from gesscale.errors import MetricsUnavailableError
-from gesscale.model.observation import Batch
+from gesscale.fields import SHORTEST_S, EpochSeconds
+from gesscale.model.observation import LARGEST, Batch
 from gesscale.monitor.source import nodes_of
 from gesscale.words import problem_of
 
@@ -30,49 +31,46 @@ def _none_if_nan(value: object) -> object:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-_Reported = Annotated[float | None, BeforeValidator(_none_if_nan)]
-"""A figure that a source may not tell; NaN says the same as null."""
-
-
+LONGEST_RUN_S = 31 * 86400.0
+"""From the first to the last of what a record tells; in one that tells of more, some time is wrong."""
 _LARGEST = 2**63 - 1
 _MOST_BATCHES = 1024
 _MOST_VALUES = 200_000
 """Values of one answer: 512 batches on 50 replicas have 140,000. Each may take a hundred times its text in memory."""
-_ReportedRows = Annotated[Annotated[int, Field(le=_LARGEST)] | None, BeforeValidator(_none_if_nan)]
-
-
-READ_AS: Mapping[object, object] = {
+_FIGURES: Mapping[object, object] = {
     int: Annotated[int, Field(ge=0, le=_LARGEST)],
     float: FiniteFloat,
-    int | None: _ReportedRows,
-    float | None: _Reported,
+    int | None: Annotated[Annotated[int, Field(le=_LARGEST)] | None, BeforeValidator(_none_if_nan)],
+    float | None: Annotated[float | None, BeforeValidator(_none_if_nan)],
 }
-"""What is read of a figure, by its type."""
+"""How a figure of a batch is read, by its type. NaN says the same as null: the source does not tell."""
 
 
-def figures_read_as(types: Mapping[object, object]) -> dict[str, Any]:
-    """Return the fields of a model that reads the figures of a batch, as `pydantic.create_model` takes them.
-
-    Parameters
-    ----------
-    types
-        What is read of a figure, by its type; by its name where it is an exception.
-
-    Returns
-    -------
-    dict of str to (type, default)
-        By the name of the figure.
-    """
-    return {
-        each.name: (types.get(each.name, types[each.type]), ... if each.default is MISSING else each.default)
-        for each in fields(BatchFigures)
-    }
-
-
-class Part(BaseModel):
+class _Part(BaseModel):
     """A part of what others serve or record: its unknown fields are left out."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+def batch_form(name: str, base: type[BaseModel], **exceptions: object) -> type[Any]:
+    """Return a model that reads the figures of a batch, next to the fields of its base.
+
+    Parameters
+    ----------
+    name, base
+        Of the model.
+    exceptions
+        By the name of a figure, or by ``optional`` of all floats that may be missing, how it is read instead.
+    """
+    read = {**_FIGURES, float | None: exceptions.pop("optional", _FIGURES[float | None])}
+    figures: dict[str, Any] = {
+        each.name: (
+            exceptions.get(each.name, read[each.type]),
+            ... if each.default is MISSING else each.default,
+        )
+        for each in fields(BatchFigures)
+    }
+    return create_model(name, __base__=base, **figures)
 
 
 def _check_work(by_host: Mapping[str, HostWork] | None) -> Mapping[str, HostWork] | None:
@@ -91,7 +89,7 @@ def _none_if_wrong(value: object, read: ValidatorFunctionWrapHandler) -> object:
         return None
 
 
-class _OnHosts(Part):
+class _OnHosts(_Part):
     """Where a batch was, as served: its nodes are known by the addresses of their executors."""
 
     hosts: tuple[str, ...]
@@ -100,17 +98,57 @@ class _OnHosts(Part):
     ] = None
 
 
-ServedRecord = create_model("ServedRecord", __base__=_OnHosts, **figures_read_as(READ_AS))
+class _OnNodes(_Part):
+    nodes: tuple[str, ...]
+    operator: str | None = None
+
+
+ServedRecord = batch_form("ServedRecord", _OnHosts)
 """A record of ``/batches`` as far as Monitor reads it."""
 
 
-class BatchesDocument(Part):
+def _within(least: float, most: float) -> Any:
+    def check(value: float | None) -> float | None:
+        if value is not None and (
+            least > value > 0 or value > most
+        ):  # what is not above 0 the screening judges
+            message = f"expected {least:g} to {most:g}"
+            raise ValueError(message)
+        return value
+
+    return Annotated[float | None, AfterValidator(check), BeforeValidator(_none_if_nan)]
+
+
+_BatchLine = batch_form(
+    "_BatchLine",
+    _OnNodes,
+    optional=_within(0.0, LARGEST),
+    ended_at_s=EpochSeconds,
+    seconds=Annotated[float, Field(le=LONGEST_RUN_S)],
+    trigger_s=_within(SHORTEST_S, LONGEST_RUN_S),
+)
+
+
+def recorded_batch(document: object) -> tuple[str | None, Batch]:
+    """Return the operator that a line of a record names, if any, and the batch.
+
+    Raises
+    ------
+    ValueError
+        It is no such line.
+    """
+    figures = {**vars(_BatchLine.model_validate(document))}
+    operator, nodes = figures.pop("operator"), figures.pop("nodes")
+    return operator, Batch(**figures, nodes=tuple(sorted(set(nodes))))
+
+
+class BatchesDocument(_Part):
     """The answer of a driver's ``/batches``; its records are validated one by one."""
 
     api_version: Literal["gesscale.dev/v1"] = Field(alias="apiVersion")
     operator: str
     now_s: FiniteFloat
-    last_progress_at_s: _Reported = None
+    last_progress_at_s: Annotated[float | None, BeforeValidator(_none_if_nan)] = None
     batches: Annotated[tuple[JsonValue, ...], Field(max_length=_MOST_BATCHES)]
 
 

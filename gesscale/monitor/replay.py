@@ -6,11 +6,10 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
 from gesscale.errors import ClusterError
-from gesscale.model.decision import Outcome, Reason
+from gesscale.model.decision import Decision, Outcome, Reason
 from gesscale.model.observation import Batch, MissingReading, OperatorReading, WorkflowObservation
-from gesscale.monitor.record_files import Recording
-from gesscale.monitor.record_lines import LiveDecision
-from gesscale.monitor.screen import CLOCK_TOLERANCE_S
+from gesscale.monitor.record_files import RecordedDecision, Recording
+from gesscale.monitor.screen import CLOCK_TOLERANCE_S, screen
 from gesscale.monitor.window import summarise
 from gesscale.ports import NODE_PROBLEMS, ClusterState, Latencies, Node
 from latency_map import LatencyMap
@@ -46,16 +45,16 @@ class RecordedWorld:
     stale_after_s: float
     as_read: bool = True
     now_s: float = 0.0
-    _live: Mapping[tuple[float, str], LiveDecision] = field(init=False)
+    _live: Mapping[tuple[float, str], RecordedDecision] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._live = {(each.at_s, each.operator): each for each in self.recording.decisions}
+        self._live = {(each.decision.at_s, each.decision.operator): each for each in self.recording.decisions}
 
     def move_to(self, now_s: float) -> None:
         """Go to an instant."""
         self.now_s = now_s
 
-    def live(self, operator: str) -> LiveDecision | None:
+    def live(self, operator: str) -> RecordedDecision | None:
         """Return what was decided live for an operator at this instant; None where nothing is recorded."""
         return self._live.get((self.now_s, operator))
 
@@ -74,31 +73,30 @@ class RecordedWorld:
         """Return the map, and how far it could be relied on then; see `gesscale.ports.LatencySource`."""
         del now_s
         first_live = next(iter(self._all_live()), None)
-        return (
-            Latencies(map=self.delays)
-            if first_live is None
-            else Latencies(map=self.delays, standing=first_live.latency_map)
-        )
+        if first_live is None:
+            return Latencies(map=self.delays)
+        return Latencies(map=self.delays, standing=first_live.latency_map)
 
     def _read(
-        self, operator: str, live: LiveDecision | None, now_s: float
+        self, operator: str, live: RecordedDecision | None, now_s: float
     ) -> OperatorReading | MissingReading:
-        if self.as_read and live is not None and isinstance(live.seen, MissingReading):
-            return live.seen
+        seen = _seen(live.decision) if self.as_read and live is not None else None
+        if isinstance(seen, MissingReading):
+            return seen
         rebuilt = summarise(
             operator,
-            self._batches(operator, live, now_s),
+            screen(self._batches(operator, live, now_s), now_s),
             now_s=now_s,
             window_s=self.window_s,
             stale_after_s=self.stale_after_s,
         )
-        if not self.as_read or live is None or isinstance(live.seen, MissingReading):
+        if seen is None:
             return rebuilt
         if isinstance(rebuilt, MissingReading):
-            return live.seen
-        return replace(live.seen, batches=rebuilt.batches, warm_batches=rebuilt.warm_batches)
+            return seen
+        return replace(seen, batches=rebuilt.batches, warm_batches=rebuilt.warm_batches)
 
-    def _batches(self, operator: str, live: LiveDecision | None, now_s: float) -> tuple[Batch, ...]:
+    def _batches(self, operator: str, live: RecordedDecision | None, now_s: float) -> tuple[Batch, ...]:
         """Return the batches that could be seen.
 
         One that ended just before the step may have been reported after it, and one that ended just after it began
@@ -110,7 +108,7 @@ class RecordedWorld:
         if self.as_read and live is not None:
             least = bisect_left(batches, now_s - CLOCK_TOLERANCE_S, key=_ENDED)
             most = bisect_right(batches, now_s + CLOCK_TOLERANCE_S, key=_ENDED)
-            end = last if least <= (last := first + live.batches_seen) <= most else end
+            end = last if least <= (last := first + live.batches_read) <= most else end
         return batches[first:end]
 
     # The cluster
@@ -118,11 +116,18 @@ class RecordedWorld:
     def state(self) -> ClusterState:
         """Return the nodes of the latency map and the placements of this instant."""
         live = list(self._all_live())
-        unusable = {node: why for each in live for node, why in each.rejections.items()}
+        unusable = {
+            node: _node(node, lost.reason, lost.detail if node == lost.node else "")
+            for each in live
+            for lost in each.plan.rejections
+            for node in (lost.node, *lost.other_nodes)
+        }
         return ClusterState(
-            nodes={name: _node(name, *unusable.get(name, ("", ""))) for name in self.delays.names},
+            nodes={name: unusable.get(name) or Node(name=name) for name in self.delays.names},
             placements={name: nodes for name in self.recording.batches if (nodes := self._placement(name))},
-            problem=next((each.detail for each in live if each.reason == Reason.CLUSTER_UNAVAILABLE), ""),
+            problem=next(
+                (each.plan.detail for each in live if each.reason is Reason.CLUSTER_UNAVAILABLE), ""
+            ),
         )
 
     def apply(self, operator: str, placement: tuple[str, ...]) -> Outcome:
@@ -138,17 +143,26 @@ class RecordedWorld:
 
     def _placement(self, operator: str) -> tuple[str, ...]:
         if (live := self.live(operator)) is not None:
-            return live.placement
+            return live.decision.plan.before
         batches = self.recording.batches[operator]
         ended = bisect_right(batches, self.now_s, key=_ENDED)
         return batches[ended - 1].nodes if ended else ()
 
-    def _all_live(self) -> Iterable[LiveDecision]:
-        return (live for name in self.recording.batches if (live := self.live(name)) is not None)
+    def _all_live(self) -> Iterable[Decision]:
+        return (live.decision for name in self.recording.batches if (live := self.live(name)) is not None)
 
 
-def _node(name: str, reason: str, detail: str) -> Node:
+def _seen(decision: Decision) -> OperatorReading | MissingReading:
+    """Return what the live loop read, without its batches, or why it read nothing."""
+    analysis = decision.analysis
+    if analysis.reading is not None:
+        return replace(analysis.reading, operator=decision.operator, at_s=decision.at_s)
+    stale = analysis.reason is Reason.METRICS_STALE
+    return MissingReading(operator=decision.operator, detail=analysis.detail, stale=stale)
+
+
+def _node(name: str, reason: Reason, detail: str) -> Node:
     """Return a node; unusable where the live plan rejected it for what it is, not for its delay."""
-    if reason not in NODE_PROBLEMS or reason == Reason.EXCLUDED:  # what is excluded, the settings say
+    if reason not in NODE_PROBLEMS or reason is Reason.EXCLUDED:  # what is excluded, the settings say
         return Node(name=name)
-    return Node(name=name, problem=detail or reason, reason=Reason(reason))
+    return Node(name=name, problem=detail or reason.value, reason=reason)

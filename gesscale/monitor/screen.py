@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import MISSING, fields, replace
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from gesscale.batch_record import BatchFigures, figures_of
 from gesscale.model.observation import Batch
@@ -20,22 +20,42 @@ _told_with_zero = attrgetter(*[name for name, figure in _OPTIONAL.items() if fig
 _told_above_zero = attrgetter(*[name for name, figure in _OPTIONAL.items() if not figure.zero_tells])
 
 
+class Screened(NamedTuple):
+    """What is left of a record.
+
+    Attributes
+    ----------
+    batches
+        Those that can be believed, in the order in which they ended.
+    faults
+        One for each figure or batch that is not kept, and for each gap in the numbers.
+    doubt
+        Why the newest batch that came was dropped; empty where it was not.
+    """
+
+    batches: tuple[Batch, ...]
+    faults: tuple[str, ...] = ()
+    doubt: str = ""
+
+
 class Screen:
     """Screens the record of an operator step after step; where nothing was wrong, only new batches are checked."""
 
     def __init__(self) -> None:
         self._faultless: tuple[Batch, ...] = ()  # the newest record in which nothing was wrong
 
-    def __call__(self, batches: Iterable[Batch], now_s: float) -> tuple[tuple[Batch, ...], tuple[str, ...]]:
+    def __call__(self, batches: Iterable[Batch], now_s: float) -> Screened:
         """Keep the batches that can be believed; see `screen`."""
         faults: list[str] = []
         listed = tuple(batches)
         known = self._known(listed, now_s)
         kept = list(listed[:known])
         before = kept[-1] if kept else None
+        doubt = ""
         for batch in listed[known:]:
-            if fault := _fault(batch) or _misplaced(batch, before, now_s):
-                faults.append(f"batch {batch.batch_id} is dropped: {fault}")
+            doubt = _fault(batch) or _misplaced(batch, before, now_s)
+            if doubt:
+                faults.append(f"batch {batch.batch_id} is dropped: {doubt}")
                 continue
             believed = batch if _can_be_believed(batch) else _repaired(batch, faults)
             if before is not None and (missing := batch.batch_id - before.batch_id - 1) > 0:
@@ -44,9 +64,9 @@ class Screen:
             kept.append(believed)
         if faults:
             self._faultless = ()
-            return tuple(kept), tuple(faults)
+            return Screened(tuple(kept), tuple(faults), faults[-1] if doubt else "")
         self._faultless = listed
-        return listed, ()
+        return Screened(listed)
 
     def _known(self, listed: tuple[Batch, ...], now_s: float) -> int:
         """Return how many batches at the beginning of a record ended the faultless one before it."""
@@ -58,25 +78,13 @@ class Screen:
         return count if former[first:] == listed[:count] else 0
 
 
-def screen(batches: Iterable[Batch], now_s: float) -> tuple[tuple[Batch, ...], tuple[str, ...]]:
+def screen(batches: Iterable[Batch], now_s: float) -> Screened:
     """Keep the batches that can be believed, in the order in which they ended.
 
     A batch is dropped when a figure of it is NaN, infinite or negative, or when it took no time. It is dropped, too,
     when it ends in the future, does not end after the batch before it, or has the number of that one. A *lower*
     number that ends later is kept: the query began again. An optional figure that cannot be believed becomes unknown
     (None).
-
-    Parameters
-    ----------
-    batches
-        As they came, oldest first.
-    now_s
-        Seconds since the epoch.
-
-    Returns
-    -------
-    tuple of (tuple of Batch, tuple of str)
-        What is kept. One complaint for each figure or batch that is not kept, and for each gap in the numbers.
     """
     return Screen()(batches, now_s)
 

@@ -11,7 +11,7 @@ from functools import partial
 from gesscale.common.threads import in_thread
 from gesscale.errors import MetricsUnavailableError, SettingsError
 from gesscale.model.observation import Batch, MissingReading, OperatorReading, WorkflowObservation
-from gesscale.monitor.screen import Screen
+from gesscale.monitor.screen import screen
 from gesscale.monitor.window import ByNode, summarise
 
 PERIODS = ("window_s", "stale_after_s", "history_s", "timeout_s")
@@ -89,30 +89,25 @@ class WindowedReader:
 
         Returns
         -------
-        OperatorReading or Unseen
+        OperatorReading or MissingReading
             See `gesscale.monitor.window.summarise`.
         """
         since_s = now_s - self.history_s
         listed = list(batches)
         # The newest one always counts: of a query that idles for hours it tells where the replicas are.
         recent = [batch for batch in listed if not batch.ended_at_s < since_s] or listed[-1:]
-        screen = Screen()
-        kept, doubts = screen(recent, now_s)
-        doubts = (*faults, *doubts)
-        if not kept and doubts:
-            detail = f"none of its batches can be used, {len(doubts)} faults, the first: {doubts[0]}"
-            return MissingReading(operator=operator, detail=detail)
-        if doubts:
+        screened = screen(recent, now_s)
+        doubts = (*faults, *screened.faults)
+        if screened.batches and doubts:
             _LOG.warning("operator %s: %d faults, the latest: %s", operator, len(doubts), doubts[-1])
         return summarise(
             operator,
-            kept,
+            screened._replace(faults=doubts),
             now_s=now_s,
             window_s=self.window_s,
             stale_after_s=self.stale_after_s,
             last_progress_at_s=last_progress_at_s,
             by_node=by_node,
-            screen=screen,
         )
 
     def observe_each(

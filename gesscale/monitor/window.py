@@ -2,13 +2,13 @@
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from gesscale.model.evidence import saturated, warm
 from gesscale.model.observation import Batch, MissingReading, NodeReading, OperatorReading
-from gesscale.monitor.screen import Screen
+from gesscale.monitor.screen import Screened
 
 _UNKNOWN_TRIGGER_S = 1.0
 _LEAST_S = 0.001  # Spark counts milliseconds
@@ -20,7 +20,7 @@ ByNode = Callable[[Sequence[Batch], tuple[str, ...], float], Mapping[str, NodeRe
 
 def summarise(
     operator: str,
-    batches: Iterable[Batch],
+    screened: Screened,
     *,
     now_s: float,
     window_s: float,
@@ -28,7 +28,6 @@ def summarise(
     last_progress_at_s: float | None = None,
     cpu_share: float | None = None,
     by_node: ByNode | None = None,
-    screen: Screen | None = None,
 ) -> OperatorReading | MissingReading:
     """Read an operator over the window that ends now.
 
@@ -36,7 +35,7 @@ def summarise(
     ----------
     operator
         Its name.
-    batches
+    screened
         Its recent batches, oldest first; those before the window serve as base of the rates.
     now_s
         Seconds since the epoch.
@@ -52,12 +51,10 @@ def summarise(
         What was measured of the CPU over the window; the reading bears it.
     by_node
         Tells what was measured of single replicas; None where nothing was.
-    screen
-        Screens the batches. One that is kept from step to step checks each batch once.
 
     Returns
     -------
-    OperatorReading or Unseen
+    OperatorReading or MissingReading
         Rates and shares of the window; or why there are none.
 
     Notes
@@ -66,10 +63,12 @@ def summarise(
     each once. Rates and the busy share cover the time up to the end of the newest batch, not up to now,
     because a batch that still runs is not known.
     """
-    listed = tuple(batches)
-    kept, faults = (screen or Screen())(listed, now_s)
+    kept, faults = screened.batches, screened.faults
     if not kept:
-        detail = f"none of its batches can be used: {faults[0]}" if faults else "no batch has ended yet"
+        first = (
+            f"none of its batches can be used, {len(faults)} faults, the first: {faults[0]}" if faults else ""
+        )
+        detail = first or "no batch has ended yet"
         return MissingReading(operator=operator, detail=detail)
     newest = kept[-1]
     heard_s = max(newest.ended_at_s, _past(last_progress_at_s, now_s))
@@ -88,8 +87,7 @@ def summarise(
     reading = _reading(
         operator, kept, span, now_s=now_s, window_s=window_s, cpu_share=cpu_share, by_node=by_node
     )
-    dropped = (listed[-1].batch_id, listed[-1].ended_at_s) != (newest.batch_id, newest.ended_at_s)
-    return replace(reading, doubt=faults[-1]) if dropped else reading
+    return replace(reading, doubt=screened.doubt) if screened.doubt else reading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,8 @@ from importlib.metadata import version
 from gesscale.api_version import API_VERSION
 from gesscale.common.http_server import Page, Stream, json_body
 from gesscale.service.assets import build_number, page_html, page_script, page_style
+from gesscale.service.documents import Head
 from gesscale.service.journal import Journal
-from gesscale.service.schema import Head
 
 ALIVE_S = 15.0
 """An event comes at least this often, so that both ends notice when the other has gone."""

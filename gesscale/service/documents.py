@@ -1,16 +1,23 @@
-"""What the page shows, as JSON: a point for each decision, a workflow, its nodes. Their form: `schema`."""
+"""What the page's API answers: the form of each document, and how it comes of the model.
+
+``docs/reference/json.md`` and the JSON schemas next to it are written from these types. Times are seconds since the
+epoch. What is not known is null.
+"""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import Field
+from typing_extensions import TypedDict  # pydantic asks for this one before Python 3.12
+
+from gesscale.model.decision import Decision
 from gesscale.model.document import as_document
-from gesscale.model.observation import Batch
+from gesscale.model.observation import Batch, OperatorReading
 from gesscale.model.order import Order
 from gesscale.model.workflow import Workflow
 from gesscale.ports import ClusterState, Latencies, Node
-from gesscale.service.schema import Capacity, Nodes, OrderCost, Point, Unfit, WorkflowDocument
 
 ONLY_WORKFLOW = "workflow"
 """What a workflow is called that comes from settings: these describe one, which has no name."""
@@ -25,85 +32,197 @@ MOST_NODES = 150
 """Nodes whose delays are sent to a page; a map of more is cut down to those that matter."""
 
 
-def point_of(
-    document: Mapping[str, Any],
-    cost: OrderCost | None = None,
-    metrics_age_s: float | None = None,
-) -> Point:
+def _said(text: str) -> Any:
+    return Field(description=text)
+
+
+class Capacity(TypedDict):
+    """The predicted MST of a placement, rows/s."""
+
+    low: Annotated[float | None, _said("With about 90 % confidence it is not below this.")]
+    mid: Annotated[float | None, _said("The best guess.")]
+    high: Annotated[float | None, _said("With about 90 % confidence it is not above this.")]
+
+
+class OrderCost(TypedDict):
+    """What an order cost."""
+
+    at_s: Annotated[float, _said("When it was given.")]
+    downtime_s: Annotated[float | None, _said("The longest time without a finished batch around it.")]
+    first_tasks_s: Annotated[float | None, _said("Until the first batch on just its nodes began.")]
+
+
+class Point(TypedDict):
+    """A decision in short."""
+
+    at_s: Annotated[float, _said("When it was made.")]
+    operator: Annotated[str, _said("Whose it is.")]
+    policy: Annotated[str, _said("Who made it.")]
+    state: Annotated[str, _said("lagging, busy, waiting, idle or unknown.")]
+    verdict: Annotated[str, _said("What the operator needs: More, Fewer, Same or Unknown.")]
+    reason: Annotated[str, _said("Why this plan, in a word.")]
+    detail: Annotated[str, _said("Why this plan, in a sentence.")]
+    acted: Annotated[bool, _said("Whether replicas were started or removed.")]
+    outcome: Annotated[str, _said("What became of the plan.")]
+    problem: Annotated[str, _said("What went wrong; empty where nothing did.")]
+    seconds: Annotated[float | None, _said("How long the change took.")]
+    before: Annotated[list[str], _said("Nodes that held replicas.")]
+    placement: Annotated[list[str], _said("Nodes that are to hold them.")]
+    add: Annotated[list[str], _said("Nodes that get a replica.")]
+    remove: Annotated[list[str], _said("Nodes that lose theirs.")]
+    input_rows_per_s: Annotated[float | None, _said("The load.")]
+    throughput_rows_per_s: Annotated[float | None, _said("Rows processed per second.")]
+    backlog_rows: Annotated[float | None, _said("Rows offered and not processed.")]
+    saturated_share: Annotated[
+        float | None, _said("Share of the recent batches that were saturated, 0 to 1.")
+    ]
+    busy_share: Annotated[float | None, _said("Share of the window that was spent inside batches, 0 to 1.")]
+    mst: Annotated[Capacity | None, _said("The capacity of `before`, rows/s.")]
+    nd_max_ms: Annotated[float | None, _said("NDmax of `before`.")]
+    planned_nd_max_ms: Annotated[float | None, _said("NDmax of `placement`.")]
+    metrics_age_s: Annotated[float | None, _said("How old the newest batch was then.")]
+    map_age_s: Annotated[float | None, _said("How old the latency map was then.")]
+    map_problem: Annotated[str, _said("Why the latency map could not be relied on; empty where it could.")]
+    order: Annotated[OrderCost | None, _said("What the operator's newest order cost.")]
+
+
+class OperatorDocument(TypedDict):
+    """An operator of a workflow."""
+
+    name: str
+    upstream: Annotated[list[str], _said("Operators whose output it reads.")]
+    driver_node: Annotated[str, _said("The node of its driver.")]
+    min_replicas: int
+    max_replicas: int
+
+
+class WorkflowDocument(TypedDict):
+    """A workflow as it was described to the scaler."""
+
+    name: Annotated[str, _said("`namespace/name` on Kubernetes, else `workflow`.")]
+    period_s: Annotated[float, _said("Seconds between two steps.")]
+    policy: Annotated[str, _said("Who decides.")]
+    last_step_s: Annotated[float, _said("When it was stepped last.")]
+    operators: Annotated[list[OperatorDocument], _said("Each after those that feed it.")]
+
+
+class RunningWorkflow(WorkflowDocument):
+    """A workflow, and how it is."""
+
+    points: Annotated[list[Point], _said("The newest point of each operator.")]
+
+
+class Head(TypedDict):
+    """What is true of the scaler as a whole."""
+
+    apiVersion: Annotated[str, _said("gesscale.dev/v1.")]
+    version: Annotated[str, _said("Of gesscale.")]
+    build: Annotated[str, _said("Tells one version of the page from another.")]
+    now_s: Annotated[float, _said("The scaler's clock.")]
+    problems: Annotated[list[str], _said("What is wrong with the scaler itself, in sentences.")]
+
+
+class Run(Head):
+    """The scaler and its workflows."""
+
+    workflows: list[RunningWorkflow]
+
+
+class Points(TypedDict):
+    """Decisions in short."""
+
+    points: Annotated[list[Point], _said("All that are kept, oldest first.")]
+
+
+class Step(TypedDict):
+    """What a step brought."""
+
+    workflow: str
+    points: Annotated[list[Point], _said("What is new, oldest first.")]
+
+
+class Unfit(TypedDict):
+    """Why a node can take no replica."""
+
+    reason: Annotated[str, _said("In a word.")]
+    detail: Annotated[str, _said("In a sentence.")]
+
+
+class Nodes(TypedDict):
+    """The nodes of the newest step; null before the first."""
+
+    names: Annotated[list[str], _said("Nodes of the latency map, 150 at most, those in use first.")]
+    rtt_ms: Annotated[list[list[float | None]], _said("The round trip from each to each of `names`.")]
+    left_out: Annotated[int, _said("How many nodes of the map are not in `names`.")]
+    not_in_map: Annotated[list[str], _said("Nodes of the cluster that the map lacks.")]
+    unfit: Annotated[dict[str, Unfit], _said("By node, why it can take no replica at all.")]
+    unfit_for: Annotated[
+        dict[str, dict[str, Unfit]], _said("By operator and node, why it can take none of this one.")
+    ]
+    problem: Annotated[str, _said("Why the cluster could not be read; empty where it could.")]
+
+
+def point_of(decision: Decision, cost: OrderCost | None = None, metrics_age_s: float | None = None) -> Point:
     """Return a decision in short: what a graph, a chart or a line of a table shows of it.
 
     Parameters
     ----------
-    document
-        The decision, as `gesscale.model.document.decision_document` writes it; one of an old record may lack parts.
+    decision
+        Of one operator and step.
     cost
         What the operator's newest order cost, as `cost_of` tells it; None where nothing was ordered.
     metrics_age_s
         How old the operator's newest batch was; None where there was none.
     """
     analysis, plan, outcome, latency_map = (
-        _part(document, name) for name in ("analysis", "plan", "outcome", "latency_map")
+        decision.analysis,
+        decision.plan,
+        decision.outcome,
+        decision.latency_map,
     )
-    reading, mst, change = _part(analysis, "reading"), _part(analysis, "mst"), _part(plan, "change")
-    placement = _names(plan.get("placement"))
-    added, removed = _names(change.get("add")), _names(change.get("remove"))
+    reading, mst, change = analysis.reading, analysis.mst, plan.change
     return {
-        "at_s": document["at_s"],
-        "operator": document["operator"],
-        "policy": str(document.get("policy", "")),
+        "at_s": decision.at_s,
+        "operator": decision.operator,
+        "policy": decision.policy,
         "state": state_of(reading),
-        "verdict": str(analysis.get("verdict", "")),
-        "reason": str(plan.get("reason", "")),
-        "detail": str(plan.get("detail") or analysis.get("detail") or ""),
-        "acted": document.get("acted") is True,
-        "outcome": str(outcome.get("status", "")),
-        "problem": str(outcome.get("detail", "")),
-        "seconds": _number(outcome.get("seconds")),
-        "before": sorted({*placement, *removed} - {*added}),
-        "placement": placement,
-        "add": added,
-        "remove": removed,
-        "input_rows_per_s": _number(reading.get("input_rows_per_s")),
-        "throughput_rows_per_s": _number(reading.get("throughput_rows_per_s")),
-        "backlog_rows": _number(reading.get("backlog_rows")),
-        "saturated_share": _number(reading.get("saturated_share")),
-        "busy_share": _number(reading.get("busy_share")),
-        "mst": _capacity(mst) if mst else None,
-        "nd_max_ms": _number(analysis.get("nd_max_ms")),
-        "planned_nd_max_ms": _number(plan.get("nd_max_ms")),
+        "verdict": analysis.verdict.value,
+        "reason": plan.reason.value,
+        "detail": plan.detail or analysis.detail,
+        "acted": decision.acted,
+        "outcome": outcome.status.value,
+        "problem": outcome.detail,
+        "seconds": _finite(outcome.seconds),
+        "before": list(plan.before),
+        "placement": list(plan.placement),
+        "add": list(change.add) if change else [],
+        "remove": list(change.remove) if change else [],
+        "input_rows_per_s": _figure(reading, "input_rows_per_s"),
+        "throughput_rows_per_s": _figure(reading, "throughput_rows_per_s"),
+        "backlog_rows": _figure(reading, "backlog_rows"),
+        "saturated_share": _figure(reading, "saturated_share"),
+        "busy_share": _figure(reading, "busy_share"),
+        "mst": None
+        if mst is None
+        else {"low": _finite(mst.low), "mid": _finite(mst.mid), "high": _finite(mst.high)},
+        "nd_max_ms": _finite(analysis.nd_max_ms),
+        "planned_nd_max_ms": _finite(plan.nd_max_ms),
         "metrics_age_s": metrics_age_s,
-        "map_age_s": _number(latency_map.get("age_s")),
-        "map_problem": "; ".join(
-            str(latency_map[name]) for name in ("stale", "problem") if latency_map.get(name)
-        ),
+        "map_age_s": _finite(latency_map.age_s),
+        "map_problem": "; ".join(filter(None, (latency_map.stale, latency_map.problem))),
         "order": cost,
     }
 
 
-def state_of(reading: Mapping[str, Any]) -> str:
-    """Return lagging, busy, waiting or idle; unknown without a reading.
-
-    Parameters
-    ----------
-    reading
-        Of the operator, as a document; empty where there is none.
-
-    Examples
-    --------
-    >>> state_of({"saturated_share": 1.0, "busy_share": 1.0})
-    'lagging'
-    >>> state_of({"saturated_share": 0.0, "busy_share": 0.4, "input_rows_per_s": 9.0})
-    'waiting'
-    """
-    busy, saturated = _number(reading.get("busy_share")), _number(reading.get("saturated_share"))
-    if busy is None or saturated is None:
+def state_of(reading: OperatorReading | None) -> str:
+    """Return lagging, busy, waiting or idle; unknown without a reading."""
+    if reading is None:
         return "unknown"
-    if saturated >= LAGGING_SHARE:
+    if reading.saturated_share >= LAGGING_SHARE:
         return "lagging"
-    if busy >= BUSY_SHARE:
+    if reading.busy_share >= BUSY_SHARE:
         return "busy"
-    rates = (reading.get("input_rows_per_s"), reading.get("throughput_rows_per_s"))
-    return "waiting" if any(_number(rate) for rate in rates) else "idle"
+    return "waiting" if reading.input_rows_per_s or reading.throughput_rows_per_s else "idle"
 
 
 def cost_of(order: Order, batches: Sequence[Batch]) -> OrderCost:
@@ -207,11 +326,6 @@ def nodes_document(latencies: Latencies, cluster: ClusterState, used: Collection
     }
 
 
-def _capacity(mst: Mapping[str, Any]) -> Capacity:
-    low, mid, high = (_number(mst.get(name)) for name in ("low", "mid", "high"))
-    return {"low": low, "mid": mid, "high": high}
-
-
 def _unfit(nodes: Mapping[str, Node]) -> dict[str, Unfit]:
     return {
         name: {"reason": node.reason.value, "detail": node.problem}
@@ -220,16 +334,9 @@ def _unfit(nodes: Mapping[str, Node]) -> dict[str, Unfit]:
     }
 
 
-def _part(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    part = document.get(name)
-    return part if isinstance(part, Mapping) else {}
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
-def _names(value: object) -> list[str]:
-    return [str(each) for each in value] if isinstance(value, list | tuple) else []
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return value if math.isfinite(value) else None
+def _figure(reading: OperatorReading | None, name: str) -> float | None:
+    return None if reading is None else _finite(getattr(reading, name))

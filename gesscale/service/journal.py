@@ -14,11 +14,18 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from gesscale.model.decision import Decision
-from gesscale.model.document import decision_document
+from gesscale.model.document import codec, decision_document
 from gesscale.model.workflow import Workflow
 from gesscale.ports import ClusterState, Knowledge, Latencies
-from gesscale.service.documents import cost_of, nodes_document, point_of, workflow_document
-from gesscale.service.schema import Nodes, Point, RunningWorkflow
+from gesscale.service.documents import (
+    Nodes,
+    Point,
+    RunningWorkflow,
+    cost_of,
+    nodes_document,
+    point_of,
+    workflow_document,
+)
 
 MOST_BYTES = 4 << 20
 """Of decisions that are kept: 2,500, four hours of one operator every 6 s, 40 hours every minute."""
@@ -108,7 +115,7 @@ class Journal:
         """Keep decisions of an earlier process, oldest first; see `gesscale.model.document.decision_document`."""
         with self._changed:
             for document in documents:
-                self._keep(workflow, document, point_of(document))
+                self._keep(workflow, document, point_of(codec(Decision).validate_python(document)))
 
     def add(self, step: SeenStep) -> None:
         """Keep a step, and wake who waits for one. What cannot be shown is logged: the scaler goes on."""
@@ -118,7 +125,7 @@ class Journal:
             for decision in step.decisions:
                 try:
                     document = decision_document(decision)
-                    self._keep(step.name, document, _point(step, decision, document))
+                    self._keep(step.name, document, _point(step, decision))
                 except Exception:  # noqa: BLE001 - the page must not cost a step
                     _LOG.exception("workflow %s: a decision cannot be shown on the page", step.name)
             self._changed.notify_all()
@@ -218,8 +225,8 @@ class Journal:
             self._bytes -= self._entries.popleft().size
 
 
-def _point(step: SeenStep, decision: Decision, document: Mapping[str, Any]) -> Point:
+def _point(step: SeenStep, decision: Decision) -> Point:
     order, reading = step.known.latest(decision.operator), decision.analysis.reading
     batches = reading.batches if reading else ()
     cost = None if order is None else cost_of(order, batches)
-    return point_of(document, cost, decision.at_s - batches[-1].ended_at_s if batches else None)
+    return point_of(decision, cost, decision.at_s - batches[-1].ended_at_s if batches else None)

@@ -11,13 +11,19 @@ from typing import Any
 from gesscale.assembly import open_latencies
 from gesscale.common.errors import unwritable
 from gesscale.errors import InputError, SettingsError
+from gesscale.model.decision import Decision
 from gesscale.model.order import Order
 from gesscale.monitor.record_files import Recording, read_recording, settings_file
-from gesscale.monitor.record_lines import LiveDecision
 from gesscale.ports import ClusterState, Latencies
 from gesscale.service.assets import page_html, page_script, page_style
-from gesscale.service.documents import ONLY_WORKFLOW, cost_of, nodes_document, point_of, workflow_document
-from gesscale.service.schema import OrderCost
+from gesscale.service.documents import (
+    ONLY_WORKFLOW,
+    OrderCost,
+    cost_of,
+    nodes_document,
+    point_of,
+    workflow_document,
+)
 from gesscale.settings import Settings, load_settings
 
 _CUT_OFF = (
@@ -115,38 +121,36 @@ def _hash_of(text: str) -> str:
 
 def _document(title: str, settings: Settings, recording: Recording) -> dict[str, Any]:
     workflow = settings.workflow.build()
-    documents = [
-        {**each.document, "at_s": each.at_s, "operator": each.operator} for each in recording.decisions
-    ]
+    decisions = [each.decision for each in recording.decisions]
     costs = _costs(recording)
     ends_s = {name: [batch.ended_at_s for batch in batches] for name, batches in recording.batches.items()}
     points = [
         point_of(
-            document,
+            decision,
             costs.get((decision.operator, decision.at_s)),
             _age_s(ends_s[decision.operator], decision.at_s),
         )
-        for document, decision in zip(documents, recording.decisions, strict=True)
+        for decision in decisions
     ]
     newest = {point["operator"]: point for point in points}
     described = workflow_document(
         ONLY_WORKFLOW,
         workflow,
         period_s=settings.monitor.period_s,
-        policy=recording.decisions[-1].policy,
-        last_step_s=recording.decisions[-1].at_s,
+        policy=decisions[-1].policy,
+        last_step_s=decisions[-1].at_s,
     )
     drivers = {operator.driver_node for operator in workflow.operators.values()}
     placed = {node for point in points for node in (*point["before"], *point["placement"])}
     return {
         "run": {
             "title": title,
-            "now_s": recording.decisions[-1].at_s,
+            "now_s": decisions[-1].at_s,
             "problems": [],
             "workflows": [{**described, "points": [*newest.values()]}],
         },
         "points": {ONLY_WORKFLOW: points},
-        "decisions": {ONLY_WORKFLOW: documents},
+        "decisions": {ONLY_WORKFLOW: [each.document for each in recording.decisions]},
         "nodes": {ONLY_WORKFLOW: nodes_document(_delays(settings), ClusterState(), drivers | placed)},
     }
 
@@ -170,8 +174,9 @@ def _delays(settings: Settings) -> Latencies:
 def _costs(recording: Recording) -> dict[tuple[str, float], OrderCost]:
     """Return what each order cost, by operator and instant."""
 
-    def cost(decision: LiveDecision) -> OrderCost:
-        order = Order(placement=decision.planned, at_s=decision.at_s)
+    def cost(decision: Decision) -> OrderCost:
+        order = Order(placement=decision.plan.placement, at_s=decision.at_s)
         return cost_of(order, recording.batches[decision.operator])
 
-    return {(each.operator, each.at_s): cost(each) for each in recording.decisions if each.acted}
+    decisions = (each.decision for each in recording.decisions)
+    return {(each.operator, each.at_s): cost(each) for each in decisions if each.acted}

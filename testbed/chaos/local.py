@@ -10,8 +10,8 @@ from pathlib import Path
 
 from gesscale.errors import ClusterError
 from testbed.chaos.controller import removed_on_doubt
-from testbed.chaos.page_proxy import Behaviour, FaultyPage, faulty_page
 from testbed.chaos.plan import Fault, PlannedChange
+from testbed.chaos.proxies import Behaviour, FaultyPage
 from testbed.chaos.query import ChaosQuery
 from testbed.chaos.rows import driver_of, event_topic
 from testbed.chaos.setting import MAP_MAX_AGE_S, STEPS, ChaosSetting, write_map, write_wanted
@@ -23,8 +23,8 @@ from testbed.cluster.processes import Role
 from testbed.cluster.relay_link import set_delay
 from testbed.cluster.spark import LocalSpark, open_spark
 from testbed.cluster.topology import Topology
+from testbed.live.kafka import KafkaFeed
 from testbed.live.running import DRIVER_S, await_query
-from testbed.nexmark.day import EventFeed
 from testbed.pipeline.kafka_broker import KafkaBroker
 
 SLOWER = 10
@@ -51,7 +51,7 @@ class LocalQuery(ChaosQuery):
     spark: LocalSpark
     metrics_url: str
     page: FaultyPage
-    topic: EventFeed | None
+    topic: KafkaFeed | None
     network_timeout_s: int
     _logs: int = field(default=0, init=False)
 
@@ -224,7 +224,7 @@ def local_query(setting: ChaosSetting, topology: Topology, folder: Path) -> Iter
     (operator,) = setting.scenario.operators
     metrics_url = operator.metrics_url(topology)
     with ExitStack() as stack:
-        page = stack.enter_context(faulty_page(metrics_url))
+        page = stack.enter_context(FaultyPage(metrics_url).serving())
         topic = stack.enter_context(event_topic(setting, topology, folder)) if setting.kafka else None
         setting.write_loop(topology, page.url, folder)
         write_map(topology, time.time(), folder)

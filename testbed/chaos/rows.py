@@ -16,16 +16,18 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from gesscale.errors import InputError
-from testbed.chaos.setting import NEXMARK_MS_PER_ROW, RIDES, ChaosSetting
+from testbed.chaos.setting import PARTITIONS, RIDES, ChaosSetting
 from testbed.cluster.topology import Topology
-from testbed.live.running import option_words, stream_program
+from testbed.demo.taxi import TaxiJob
+from testbed.live.kafka import KafkaFeed, kafka_feed
+from testbed.live.running import Job
 from testbed.live.scenario import TopicInput
-from testbed.nexmark.day import EventFeed, event_feed
+from testbed.nexmark.day import TOPIC, NexmarkJob
 from testbed.nexmark.events import AUCTIONS, BEGINS_S, BID, EPOCH, PERSONS, events
+from testbed.nexmark.queries import query_named
 from testbed.pipeline.sink import SinkCount, committed_files, count_keys
+from testbed.workloads.workload import Workload
 
-PARTITIONS = 4
-"""Of the topic; event n is in partition n modulo this, so that offsets tell which events were read."""
 _SLIDE_US, _SLIDES = 2_000_000, 5
 """The windows of query q5: 10 s long, one every 2 s, so that each event is in five."""
 _Numbers = NDArray[np.int64]
@@ -219,12 +221,9 @@ class Driver:
 
     Attributes
     ----------
-    program
-        Arguments for the Python interpreter.
-    checkpoint
-        Of its query.
-    rows
-        Counts its result.
+    program: arguments for the Python interpreter
+    checkpoint: of its query
+    rows: counts its result
     """
 
     program: tuple[str, ...]
@@ -233,20 +232,20 @@ class Driver:
 
 
 @contextmanager
-def event_topic(setting: ChaosSetting, topology: Topology, folder: Path) -> Iterator[EventFeed]:
+def event_topic(setting: ChaosSetting, topology: Topology, folder: Path) -> Iterator[KafkaFeed]:
     """Have a broker on the driver's node, and events that come to its topic, for as long as the context lasts.
 
     Raises
     ------
     GesscaleError
-        Where the broker does not start, or nobody makes the topic.
+        Where the broker does not start.
     """
-    with event_feed(topology, TopicInput(partitions=PARTITIONS), folder) as feed:
-        feed.send(_events(setting))
+    with kafka_feed(topology, TopicInput(partitions=PARTITIONS), [TOPIC], folder) as feed:
+        _nexmark(setting, time.time(), feed).send()
         yield feed
 
 
-def driver_of(setting: ChaosSetting, folder: Path, topic: EventFeed | None) -> Driver:
+def driver_of(setting: ChaosSetting, folder: Path, topic: KafkaFeed | None) -> Driver:
     """Return the driver program of a setting, for both clusters; its rides are written where it replays them.
 
     Parameters
@@ -258,56 +257,37 @@ def driver_of(setting: ChaosSetting, folder: Path, topic: EventFeed | None) -> D
     topic
         Where the events come from; None: the query makes its rows itself.
     """
-    scenario = setting.scenario
-    (operator,) = scenario.operators
-    sink = folder / "sink"
-    obeys = {"autoscaler": operator.name} if setting.kubernetes else {}
+    (operator,) = setting.scenario.operators
+    start_at_s, sink = time.time() + _START_S, folder / "sink"
+    job: Job
+    rows: Exactness
     if setting.query == RIDES:
+        checkpoint = folder / f"checkpoint-{operator.name}"
         rides = setting.write_rides(folder / "rides")
-        options = {
-            **scenario.stream_options(operator, folder),
-            **scenario.replay_options(rides),
-            "start-at-s": time.time() + _START_S,
-            **obeys,
-        }
-        checkpoint = Path(str(options["checkpoint"]))
+        job = TaxiJob(scenario=setting.scenario, rides=rides, start_at_s=start_at_s)
         rows = NumberedRows(checkpoint=checkpoint, sink=GrowingSink(sink, ("ride",)))
-        return Driver(program=stream_program(options), checkpoint=checkpoint, rows=rows)
-    options = {
-        "folder": folder.resolve(),
-        **_events(setting),
-        "trigger-s": scenario.trigger_s,
-        "state-partitions": _STATE_PARTITIONS,
-        **obeys,
-    }
-    if topic is not None:
-        options |= {**topic.options, "cap-rows": scenario.cap_rows}
     else:
-        options |= {
-            "start-at": time.time() + _START_S,
-            "service-ms-per-row": NEXMARK_MS_PER_ROW,
-            "cap-rows-per-replica": scenario.cap_rows,
-        }
-    program = ("-m", "testbed.nexmark", "stream", setting.query, *option_words(options), "--linger")
-    return Driver(program=program, checkpoint=folder / "checkpoint", rows=_rows(setting, folder))
+        checkpoint = folder / "checkpoint"
+        job = _nexmark(setting, start_at_s, topic)
+        rows = _nexmark_rows(setting, checkpoint, sink)
+    obeys = ("--autoscaler", operator.name) if setting.kubernetes else ()
+    return Driver(program=(*job.program(operator, folder), *obeys), checkpoint=checkpoint, rows=rows)
 
 
-def _rows(setting: ChaosSetting, folder: Path) -> Exactness:
-    sink = folder / "sink"
-    if setting.query == "q5":
-        found = GrowingSink(sink, ("window_end", "auction", "bids"))
-        return HotWindows(sink=found, events_per_s=setting.rows_per_s, seed=_SEED)
-    return NumberedRows(
-        checkpoint=folder / "checkpoint", sink=GrowingSink(sink, ("number",)), expected=is_bid
+def _nexmark(setting: ChaosSetting, start_at_s: float, topic: KafkaFeed | None) -> NexmarkJob:
+    """Return a query over as many events in a second of their own time as in one of ours."""
+    return NexmarkJob(
+        query=query_named(setting.query),
+        scenario=setting.scenario,
+        load=Workload.of_rates(setting.query, setting.part_s, [setting.rows_per_s]),
+        start_at_s=start_at_s,
+        feed=topic,
+        state_partitions=_STATE_PARTITIONS,
     )
 
 
-def _events(setting: ChaosSetting) -> dict[str, object]:
-    """Return which events there are, as options: as many in a second of their own time as in one of ours."""
-    return {
-        "events": setting.events,
-        "events-per-s": setting.rows_per_s,
-        "seed": _SEED,
-        "step-s": setting.part_s,
-        "rates": setting.rows_per_s,
-    }
+def _nexmark_rows(setting: ChaosSetting, checkpoint: Path, sink: Path) -> Exactness:
+    if setting.query == "q5":
+        found = GrowingSink(sink, ("window_end", "auction", "bids"))
+        return HotWindows(sink=found, events_per_s=setting.rows_per_s, seed=_SEED)
+    return NumberedRows(checkpoint=checkpoint, sink=GrowingSink(sink, ("number",)), expected=is_bid)

@@ -1,7 +1,7 @@
 """What chaos is played on: the nodes, the query, its rows, and the settings of the loop."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -15,12 +15,14 @@ from latency_map import Survey, write_survey
 from testbed.chaos.plan import KUBERNETES_FAULTS, LOCAL_FAULTS, Fault
 from testbed.cluster.spark_command import NETWORK_TIMEOUT_S
 from testbed.cluster.topology import Topology
-from testbed.live.scenario import DEMO, Scenario, TaxiOperator
+from testbed.live.scenario import Scenario, TaxiOperator, TopicInput
 
 RIDES = "rides"
 QUERIES = (RIDES, "q1", "q5")
 SETTINGS, MAP, WANTED, STEPS = "gesscale.yaml", "latency.json", "wanted.json", "steps.jsonl"
 MAP_MAX_AGE_S = 3600.0
+PARTITIONS = 4
+"""Of the topic; event n is in partition n modulo this, so that offsets tell which events were read."""
 NEXMARK_MS_PER_ROW = 2.0
 """Emulated work of a node of weight 1 on an event of Nexmark, where the query makes its events itself."""
 
@@ -104,19 +106,20 @@ class ChaosSetting:
 
     def _most_rows_per_s(self) -> int | None:
         """Return what a replica of weight 1 can do at the most; None where only its processor says."""
-        if self.kafka:
-            return None
-        service_ms = TaxiOperator().service_ms_per_row if self.query == RIDES else NEXMARK_MS_PER_ROW
-        return int(1000 / service_ms)
+        service_ms = self.scenario.operators[0].service_ms_per_row
+        return int(1000 / service_ms) if service_ms else None
 
     @property
     def scenario(self) -> Scenario:
         """The demo's operator, with short batches."""
-        operator = TaxiOperator() if self.query == RIDES else TaxiOperator(name=self.query)
-        return replace(
-            DEMO,
+        operator = TaxiOperator()
+        if self.query != RIDES:
+            service_ms = 0.0 if self.kafka else NEXMARK_MS_PER_ROW
+            operator = TaxiOperator(name=self.query, service_ms_per_row=service_ms)
+        return Scenario(
             topology=self.topology,
             operators=(operator,),
+            kafka=TopicInput(partitions=PARTITIONS) if self.kafka else None,
             day_s=float(self.part_s),
             rides_s=float(self.part_s),
             copies=1,

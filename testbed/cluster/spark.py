@@ -23,9 +23,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gesscale.common.http_client import ANYWHERE, FetchError
 from gesscale.common.text import command_line
 from gesscale.errors import ClusterError
-from testbed.cluster import processes, spark_archive, spark_command, spark_rest, state
+from testbed.cluster import processes, spark_archive, spark_command, state
 from testbed.cluster.namespaces import inside
 from testbed.cluster.processes import Mark, Process, Role
 from testbed.cluster.topology import EdgeNode, Topology
@@ -33,6 +34,8 @@ from testbed.cluster.topology import EdgeNode, Topology
 FIRST_DRIVER_PORT = 7078
 FIRST_UI_PORT = 4040
 POLL_S = 0.2
+_TIMEOUT_S = 5.0
+_LARGEST_ANSWER = 4_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +142,7 @@ class LocalSpark:
                 fate = "has ended"
                 break
             try:
-                return spark_rest.application_id(self.base_url)
+                return application_id(self.base_url)
             except ClusterError:
                 time.sleep(POLL_S)
         message = f"the driver of operator {self.operator!r} {fate}; {self._last_words()}"
@@ -187,8 +190,8 @@ class LocalSpark:
         ClusterError
             Where the driver does not answer.
         """
-        listed = spark_rest.executors(self.base_url, spark_rest.application_id(self.base_url))
-        return frozenset(executor.executor_id for executor in listed if executor.active)
+        listed = executors(self.base_url, application_id(self.base_url))
+        return frozenset(number for number, active in listed.items() if active)
 
     def start_replicas(self, nodes: Sequence[str]) -> tuple[Process, ...]:
         """Start an executor on each of these nodes, all at once, and do not wait for them.
@@ -205,7 +208,7 @@ class LocalSpark:
         if taken:
             message = f"operator {self.operator!r} has an executor on {', '.join(sorted(taken))} already"
             raise ClusterError(message)
-        application = spark_rest.application_id(self.base_url)
+        application = application_id(self.base_url)
         first_id = self._next_executor_id(application)
         return tuple(
             self._start_executor(node, application, number) for number, node in enumerate(targets, first_id)
@@ -256,7 +259,7 @@ class LocalSpark:
         )
 
     def _next_executor_id(self, application: str) -> int:
-        used = [executor.executor_id for executor in spark_rest.executors(self.base_url, application)]
+        used = [*executors(self.base_url, application)]
         used += [process.mark.serial for process in self.running(Role.EXECUTOR)]
         return max(used, default=0) + 1
 
@@ -302,3 +305,45 @@ def operators(cluster: str) -> tuple[str, ...]:
 
 def _register(cluster: str) -> Path:
     return state.state_directory(cluster) / "operators.json"
+
+
+def application_id(base_url: str) -> str:
+    """Return the id of a driver's application.
+
+    Raises
+    ------
+    ClusterError
+        Where the driver does not answer, or not yet.
+    """
+    applications = _get(base_url, "applications")
+    match applications:
+        case [{"id": str(identifier)}, *_]:
+            return identifier
+    message = f"{base_url}: expected the driver's application, got {str(applications)[:80]!r}"
+    raise ClusterError(message)
+
+
+def executors(base_url: str, application: str) -> dict[int, bool]:
+    """Return whether each executor of an application may still be given tasks, gone ones included, by its number.
+
+    Raises
+    ------
+    ClusterError
+        Where the driver does not answer.
+    """
+    listed = _get(base_url, f"applications/{application}/allexecutors")
+    found = {}
+    for entry in listed if isinstance(listed, list) else ():
+        match entry:
+            case {"id": str(number), "isActive": bool(active)} if number.isdecimal():
+                found[int(number)] = active
+    return found
+
+
+def _get(base_url: str, path: str) -> object:
+    try:
+        url = f"{base_url}/api/v1/{path}"
+        return json.loads(ANYWHERE.fetch(url, timeout_s=_TIMEOUT_S, max_bytes=_LARGEST_ANSWER))
+    except (FetchError, ValueError, RecursionError) as error:
+        message = f"the Spark driver at {base_url} does not answer as expected: {error}"
+        raise ClusterError(message) from error

@@ -23,7 +23,7 @@ from gesscale.monitor.record_files import DECISIONS, SETTINGS
 from gesscale.monitor.records import parse_document, to_batches
 from gesscale.service.recorded import write_page
 from testbed.cluster.topology import Topology, read_topology
-from testbed.demo.taxi import prepare_rides
+from testbed.demo.taxi import TaxiJob, prepare_rides
 from testbed.kubernetes import cluster as clusters
 from testbed.live.kubernetes import KubernetesStage
 from testbed.live.nodes import Stage
@@ -299,7 +299,8 @@ def play(scenario: Scenario, folder: Path, console: Console) -> bool:
         say(f"StreamAutoscaler {name} created, mode Act; the driver is to run on {stage.driver_node}")
         stack.enter_context(stage.controller())
         witness = Witness(stage, say)
-        stage.submit(stage.replay(rides.folder))
+        job = TaxiJob(scenario=scenario, rides=rides.folder)
+        stage.submit((*job.program(stage.operator, stage.folder), "--autoscaler", name))
         say(f"driver submitted; look at it: {stage.page_url or folder / 'controller.log'}")
         _follow(witness, rides.rows, scenario.day_s + scenario.drain_s)
         console.print(stage.kubectl("get", "streamautoscalers"), highlight=False)

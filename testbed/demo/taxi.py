@@ -5,21 +5,24 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from gesscale.common.text import command_line
+from gesscale.settings import Settings
 from testbed.cluster.commands import run
 from testbed.cluster.topology import Topology
-from testbed.live.kafka import Producer, broker_on_driver, start_producer
-from testbed.live.running import option_words, stream_program
-from testbed.live.scenario import Scenario, TaxiOperator, TopicInput
-from testbed.pipeline.kafka_topic import create_topics, verify_topic
+from testbed.live.kafka import KafkaFeed, kafka_feed
+from testbed.live.nodes import Stage
+from testbed.live.record import Day
+from testbed.live.running import module_command, scale_day
+from testbed.live.scenario import Scenario, TaxiOperator
+from testbed.pipeline.kafka_topic import broken_rows, verify_topic
 from testbed.pipeline.replay import open_rides
 from testbed.pipeline.rides import Demand, write_demand
-from testbed.pipeline.sink import SinkCount
+from testbed.pipeline.sink import SinkCount, verify_sink
 
 _CACHE = Path(".cache") / "rides"
 _STEP_S, _STEP_RIDES = 180.0, 60_000
@@ -32,14 +35,10 @@ class PreparedRides:
 
     Attributes
     ----------
-    folder
-        The cleaned rides.
-    rows
-        Rows that a replay of them serves, copies included.
-    begins_at_hour
-        Hour of the day of the first half hour.
-    cleaning
-        What the cleaning read, kept and dropped, by reason.
+    folder: the cleaned rides
+    rows: those that a replay of them serves, copies included
+    begins_at_hour: hour of the day of the first half hour
+    cleaning: what the cleaning read, kept and dropped, by reason
     """
 
     folder: Path
@@ -107,113 +106,69 @@ def _run(*words: str, limit_s: float) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayFeed:
-    """The driver replays the rides itself.
+class TaxiJob:
+    """Operators of the taxi stream and their rides; a `testbed.live.running.Job`.
 
     Attributes
     ----------
-    scenario, rides
-        What is played.
-    start_at_s
-        When the first ride is due, seconds since the epoch.
+    scenario: what is played
+    rides: folder of cleaned rides
+    start_at_s: when the first ride is due, seconds since the epoch; None: when its query begins
+    feed: topics through which the rides come; None: the only driver replays them
     """
 
     scenario: Scenario
     rides: Path
-    start_at_s: float
-
-    def options(self, _: TaxiOperator) -> Mapping[str, object]:
-        """Return the rides, and when they are due."""
-        return {**self.scenario.replay_options(self.rides), "start-at-s": self.start_at_s}
+    start_at_s: float | None = None
+    feed: KafkaFeed | None = None
 
     def program(self, operator: TaxiOperator, folder: Path) -> tuple[str, ...]:
-        """Return the driver program that replays the rides."""
-        return stream_program({**self.scenario.stream_options(operator, folder), **self.options(operator)})
-
-    def flowing(self) -> AbstractContextManager[float]:
-        """Return when the first ride is due."""
-        return nullcontext(self.start_at_s)
-
-    def check(self) -> None:
-        """Do nothing: rides come as long as the driver lives."""
-
-    def handed_on(self, _valid: int) -> Mapping[str, SinkCount]:
-        """Return nothing: there are no topics."""
-        return {}
-
-
-@dataclass(slots=True, kw_only=True)
-class KafkaFeed:
-    """A producer sends the rides to the first topic, from outside of the nodes.
-
-    Attributes
-    ----------
-    scenario, kafka, topology, rides
-        What is played, and where.
-    folder
-        Where the producer's log goes.
-    """
-
-    scenario: Scenario
-    kafka: TopicInput
-    topology: Topology
-    rides: Path
-    folder: Path
-    _producer: Producer | None = None
-
-    @property
-    def bootstrap(self) -> str:
-        """Where the broker listens."""
-        return self.kafka.bootstrap(self.topology)
-
-    def options(self, operator: TaxiOperator) -> Mapping[str, object]:
-        """Return the topic that an operator reads."""
-        return {"kafka": self.bootstrap, "topic": operator.reads}
-
-    def program(self, operator: TaxiOperator, folder: Path) -> tuple[str, ...]:
-        """Return the driver program that reads the operator's topic."""
-        return stream_program({**self.scenario.stream_options(operator, folder), **self.options(operator)})
+        """Return the driver program; it lingers when all is processed."""
+        options = self.scenario.stream_options(operator, folder)
+        if self.feed is not None:
+            options |= {"kafka": self.feed.bootstrap, "topic": operator.reads}
+        else:
+            scenario = self.scenario
+            options |= {"rides": self.rides.resolve(), "speed": scenario.speed, "copies": scenario.copies}
+            if self.start_at_s is not None:
+                options["start-at-s"] = self.start_at_s
+        return (*module_command("testbed.pipeline", "stream", options=options), "--linger")
 
     @contextmanager
     def flowing(self) -> Iterator[float]:
-        """Have the producer that sends the rides as they are due; its log is kept."""
+        """Give when the first ride is due; a producer sends them from then on where there are topics."""
+        if self.feed is None:
+            yield self.start_at_s or time.time()
+            return
         options = {
             "rides": self.rides.resolve(),
-            "kafka": self.bootstrap,
+            "kafka": self.feed.bootstrap,
             "topic": self.scenario.operators[0].reads,
             "speed": self.scenario.speed,
-            "broken-share": self.kafka.broken_share,
+            "broken-share": self.scenario.broken_share,
         }
-        program = ("-m", "testbed.pipeline", "produce", *option_words(options))
-        self._producer = start_producer(program, self.topology, self.folder / "producer.log")
-        try:
-            yield time.time()
-        finally:
-            self._producer.stop()
+        self.feed.send(module_command("testbed.pipeline", "produce", options=options))
+        yield time.time()
 
     def check(self) -> None:
         """Raise ClusterError where the producer has failed."""
-        if self._producer is not None:
-            self._producer.check()
+        if self.feed is not None:
+            self.feed.check()
 
-    def handed_on(self, valid: int) -> Mapping[str, SinkCount]:
+    def handed_on(self, valid: int) -> dict[str, SinkCount]:
         """Count the rows of each topic between two operators."""
         return {
-            operator.name: verify_topic(self.bootstrap, operator.writes, valid)
+            operator.name: verify_topic(self.feed.bootstrap, operator.writes, valid)
             for operator in self.scenario.operators
-            if operator.writes
+            if operator.writes and self.feed
         }
 
 
-Feed = ReplayFeed | KafkaFeed
-"""What gives operators of the taxi stream their rows, a `testbed.live.running.Job`."""
-
-
 @contextmanager
-def open_feed(
+def taxi_job(
     scenario: Scenario, topology: Topology, rides: Path, folder: Path, say: Callable[[str], None]
-) -> Iterator[Feed]:
-    """Have what gives a scenario's operators their rows, a broker included where they read topics.
+) -> Iterator[TaxiJob]:
+    """Have what gives a scenario's operators their rides, a broker included where they read topics.
 
     Parameters
     ----------
@@ -227,12 +182,54 @@ def open_feed(
         Prints what happens.
     """
     if scenario.kafka is None:
-        yield ReplayFeed(scenario=scenario, rides=rides, start_at_s=time.time() + scenario.head_start_s)
+        yield TaxiJob(scenario=scenario, rides=rides, start_at_s=time.time() + scenario.head_start_s)
         return
     say(f"starting a Kafka broker on {topology.driver_node}")
-    with broker_on_driver(topology, scenario.kafka, folder) as broker:
-        topics = [operator.reads for operator in scenario.operators]
-        create_topics(broker.bootstrap, topics, partitions=scenario.kafka.partitions)
-        yield KafkaFeed(
-            scenario=scenario, kafka=scenario.kafka, topology=topology, rides=rides, folder=folder
+    topics = [operator.reads for operator in scenario.operators]
+    with kafka_feed(topology, scenario.kafka, topics, folder) as feed:
+        yield TaxiJob(scenario=scenario, rides=rides, feed=feed)
+
+
+def play_day(
+    scenario: Scenario,
+    settings: Settings,
+    topology: Topology,
+    rides: PreparedRides,
+    folder: Path,
+    stage: Stage,
+) -> Day:
+    """Let a day of rides pass through all operators; the nodes are up.
+
+    Parameters
+    ----------
+    scenario, settings
+        What is played, and how it is scaled.
+    topology
+        The nodes.
+    rides
+        What is served.
+    folder
+        Where everything goes.
+    stage
+        Prints what happens.
+
+    Returns
+    -------
+    Day
+        With the rows counted.
+
+    Raises
+    ------
+    GesscaleError
+        When something cannot be started, or ends before its time.
+    """
+    broken = broken_rows(rides.rows, scenario.broken_share)
+    valid = rides.rows - broken
+    with taxi_job(scenario, topology, rides.folder, folder, stage.say) as job:
+        records = scale_day(
+            scenario, settings, topology, job, folder, stage, rows=valid, begins_at_hour=rides.begins_at_hour
         )
+        stage.say("counting the rows that came out")
+        handed_on = job.handed_on(valid)
+    sink = verify_sink(folder / "sink", valid)
+    return Day(records=records, produced=rides.rows, broken=broken, handed_on=handed_on, sink=sink)

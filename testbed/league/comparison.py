@@ -21,6 +21,9 @@ COST_GOAL_PCT = 5.0
 LATE_GOAL_PCT, LATE_GOAL_MIN = 20.0, 1.0
 """How close the simulator is to be: replica-minutes, and late minutes by either of both."""
 
+Figures = Mapping[str, Interval | None]
+"""By the names of `FIGURES`; None without a run."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
@@ -28,20 +31,17 @@ class Entry:
 
     Attributes
     ----------
-    runs, lost
-        Live runs, and how many of them have no figures.
-    live, simulated
-        By the names of `FIGURES`; None without a run.
-    live_rank, simulated_rank
-        By the mean bill on this load, 1 being the least; None without a run.
+    runs, lost: live runs, and how many of them have no figures
+    live, simulated: the means
+    live_rank, simulated_rank: by the mean bill on this load, 1 being the least; None without a run
     """
 
     workload: str
     policy: str
     runs: int
     lost: int
-    live: Mapping[str, Interval | None]
-    simulated: Mapping[str, Interval | None]
+    live: Figures
+    simulated: Figures
     live_rank: int | None
     simulated_rank: int | None
 
@@ -52,10 +52,8 @@ class PairOrder:
 
     Attributes
     ----------
-    live, simulated
-        The bill of the one less that of the other, over the repetitions of both.
-    live_parts, simulated_parts
-        The same of the parts of the bill, means by the names of `BILL_PARTS`.
+    live, simulated: the bill of the one less that of the other, over the repetitions of both
+    live_parts, simulated_parts: the same of the parts of the bill, means by the names of `BILL_PARTS`
     """
 
     workload: str
@@ -84,12 +82,8 @@ class FigureError:
 
     Attributes
     ----------
-    figure
-        One of `FIGURES`.
-    mean, most
-        Of the distances between the simulated and the live mean, in the figure's unit.
-    mean_pct, most_pct
-        The same in per cent of the live mean, where that is above 0; None where it never is.
+    mean, most: of the distances between the simulated and the live mean, in the figure's unit
+    mean_pct, most_pct: the same in per cent of the live mean, where that is above 0; None where it never is
     """
 
     figure: str
@@ -101,15 +95,12 @@ class FigureError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reached:
-    """On how many policies and loads the simulator is as close as it is to be.
+    """On how many of the policies and loads that came through live the simulator is as close as it is to be.
 
     Attributes
     ----------
-    cost, late
-        Of `entries`: mean replica-minutes within `COST_GOAL_PCT`; mean late minutes within `LATE_GOAL_PCT` or
-        `LATE_GOAL_MIN`.
-    entries
-        Those that came through live.
+    cost: mean replica-minutes within `COST_GOAL_PCT`
+    late: mean late minutes within `LATE_GOAL_PCT` or `LATE_GOAL_MIN`
     """
 
     cost: int
@@ -123,10 +114,8 @@ class BothSides:
 
     Attributes
     ----------
-    entries
-        By load in the experiment's order, the least live bill first.
-    pairs
-        Of policies that came through live on the same repetitions.
+    entries: by load in the experiment's order, the least live bill first
+    pairs: of policies that came through live on the same repetitions
     """
 
     entries: tuple[Entry, ...]
@@ -140,24 +129,42 @@ class BothSides:
     @property
     def reached(self) -> Reached:
         """How often the simulator is as close as it is to be."""
-        cost, late = (
-            [
-                (live.mean, simulated.mean)
-                for each in self.entries
-                if (live := each.live[name]) and (simulated := each.simulated[name])
-            ]
-            for name in BILL_PARTS
-        )
+        cost, late = (self._means(name) for name in BILL_PARTS)
         return Reached(
-            cost=sum(_within(pair, COST_GOAL_PCT) for pair in cost),
-            late=sum(_within(pair, LATE_GOAL_PCT, LATE_GOAL_MIN) for pair in late),
+            cost=sum(abs(there - here) <= here * COST_GOAL_PCT / 100 for here, there in cost),
+            late=sum(
+                abs(there - here) <= max(LATE_GOAL_MIN, here * LATE_GOAL_PCT / 100) for here, there in late
+            ),
             entries=len(cost),
         )
 
     @property
     def errors(self) -> tuple[FigureError, ...]:
         """How far the simulator is off, in each figure that both sides have."""
-        return tuple(error for name in FIGURES if (error := _error(name, self.entries)) is not None)
+        return tuple(_error(name, means) for name in FIGURES if (means := self._means(name)))
+
+    def _means(self, name: str) -> list[tuple[float, float]]:
+        """Return the live and the simulated means of a figure, of each entry that has both."""
+        sides = [(entry.live[name], entry.simulated[name]) for entry in self.entries]
+        return [(live.mean, simulated.mean) for live, simulated in sides if live and simulated]
+
+
+def _error(name: str, means: Sequence[tuple[float, float]]) -> FigureError:
+    distances = [abs(there - here) for here, there in means]
+    shares_pct = [100 * abs(there - here) / here for here, there in means if here > 0]
+    return FigureError(
+        figure=name,
+        mean=fmean(distances),
+        most=max(distances),
+        mean_pct=fmean(shares_pct) if shares_pct else None,
+        most_pct=max(shares_pct, default=None),
+    )
+
+
+_BySeed = Mapping[str, Mapping[int, float | None]]
+"""By the name of a figure, then by seed."""
+_Side = Mapping[tuple[str, str], _BySeed]
+"""By load and policy."""
 
 
 def compare_both(
@@ -175,30 +182,24 @@ def compare_both(
         Of a late minute, replica-minutes.
     """
     through = {result.case for result in live if not result.lost}
-    beside = [result for result in simulated if result.case in through]
-    there = {(group.workload, group.policy): group for group in group_results(experiment, beside)}
+    groups = group_results(experiment, live)
+    beside = group_results(experiment, [result for result in simulated if result.case in through])
+    here, there = (
+        {(group.workload, group.policy): _by_seed(group, price) for group in side}
+        for side in (groups, beside)
+    )
     entries: list[Entry] = []
     pairs: list[PairOrder] = []
-    groups = group_results(experiment, live)
     for workload in dict.fromkeys(group.workload for group in groups):
-        inside = {group.policy: group for group in groups if group.workload == workload}
-        lives = {policy: _by_seed(group, price) for policy, group in inside.items()}
-        sims = {
-            policy: _by_seed(there[workload, policy], price)
-            for policy in inside
-            if (workload, policy) in there
-        }
-        entries += _entries(workload, inside, lives, sims)
+        inside = [group for group in groups if group.workload == workload]
+        entries += _entries(inside, here, there)
+        policies = [group.policy for group in inside if (workload, group.policy) in there]
         pairs += [
-            order
-            for one, other in combinations(sims, 2)
-            if (order := _pair(workload, one, other, lives, sims)) is not None
+            pair
+            for one, other in combinations(policies, 2)
+            if (pair := _pair(workload, one, other, here, there)) is not None
         ]
     return BothSides(entries=tuple(entries), pairs=tuple(pairs))
-
-
-_BySeed = Mapping[str, Mapping[int, float | None]]
-"""By the name of a figure, then by seed."""
 
 
 def _by_seed(group: ResultGroup, price: float) -> _BySeed:
@@ -212,88 +213,60 @@ def _by_seed(group: ResultGroup, price: float) -> _BySeed:
     }
 
 
-def _entries(
-    workload: str,
-    groups: Mapping[str, ResultGroup],
-    lives: Mapping[str, _BySeed],
-    sims: Mapping[str, _BySeed],
-) -> list[Entry]:
-    live = {policy: _intervals(figures) for policy, figures in lives.items()}
-    simulated = {policy: _intervals(sims.get(policy, {})) for policy in lives}
+def _entries(groups: Sequence[ResultGroup], here: _Side, there: _Side) -> list[Entry]:
+    """Return the entries of a load, the least live bill first."""
+    live, simulated = (
+        {group.policy: _means(side.get((group.workload, group.policy), {})) for group in groups}
+        for side in (here, there)
+    )
     live_ranks, simulated_ranks = _ranks(live), _ranks(simulated)
     entries = [
         Entry(
-            workload=workload,
-            policy=policy,
+            workload=group.workload,
+            policy=group.policy,
             runs=len(group.results),
             lost=group.lost,
-            live=live[policy],
-            simulated=simulated[policy],
-            live_rank=live_ranks.get(policy),
-            simulated_rank=simulated_ranks.get(policy),
+            live=live[group.policy],
+            simulated=simulated[group.policy],
+            live_rank=live_ranks.get(group.policy),
+            simulated_rank=simulated_ranks.get(group.policy),
         )
-        for policy, group in groups.items()
+        for group in groups
     ]
     return sorted(entries, key=lambda entry: entry.live_rank or len(entries) + 1)
 
 
-def _intervals(figures: _BySeed) -> dict[str, Interval | None]:
-    return {
-        name: mean_interval([value for value in figures.get(name, {}).values() if value is not None])
-        for name in FIGURES
-    }
+def _means(figures: _BySeed) -> Figures:
+    known = {name: [each for each in figures.get(name, {}).values() if each is not None] for name in FIGURES}
+    return {name: mean_interval(values) for name, values in known.items()}
 
 
-def _ranks(figures: Mapping[str, Mapping[str, Interval | None]]) -> dict[str, int]:
+def _ranks(figures: Mapping[str, Figures]) -> dict[str, int]:
     bills = {policy: bill.mean for policy, each in figures.items() if (bill := each[BILL]) is not None}
     return {policy: rank for rank, policy in enumerate(sorted(bills, key=lambda each: bills[each]), start=1)}
 
 
-def _pair(
-    workload: str, one: str, other: str, lives: Mapping[str, _BySeed], sims: Mapping[str, _BySeed]
-) -> PairOrder | None:
-    live, simulated = (_difference(side, one, other, BILL) for side in (lives, sims))
-    if live is None or simulated is None:
-        return None
-    live_parts, simulated_parts = (
+def _pair(workload: str, one: str, other: str, here: _Side, there: _Side) -> PairOrder | None:
+    live, simulated = (
         {
-            name: found.mean
-            for name in BILL_PARTS
-            if (found := _difference(side, one, other, name)) is not None
+            name: found
+            for name in (BILL, *BILL_PARTS)
+            if (found := _difference(side[workload, one][name], side[workload, other][name])) is not None
         }
-        for side in (lives, sims)
+        for side in (here, there)
     )
+    if BILL not in live or BILL not in simulated:
+        return None
     return PairOrder(
         workload=workload,
         one=one,
         other=other,
-        live=live,
-        simulated=simulated,
-        live_parts=live_parts,
-        simulated_parts=simulated_parts,
+        live=live.pop(BILL),
+        simulated=simulated.pop(BILL),
+        live_parts={name: found.mean for name, found in live.items()},
+        simulated_parts={name: found.mean for name, found in simulated.items()},
     )
 
 
-def _difference(side: Mapping[str, _BySeed], one: str, other: str, name: str) -> Interval | None:
-    return compare(side[one][name], side[other][name], as_ratio=False).difference
-
-
-def _within(pair: tuple[float, float], pct: float, least: float = 0.0) -> bool:
-    live, simulated = pair
-    return abs(simulated - live) <= max(least, live * pct / 100)
-
-
-def _error(name: str, entries: Sequence[Entry]) -> FigureError | None:
-    sides = [(entry.live[name], entry.simulated[name]) for entry in entries]
-    means = [(live.mean, simulated.mean) for live, simulated in sides if live and simulated]
-    if not means:
-        return None
-    distances = [abs(simulated - live) for live, simulated in means]
-    shares_pct = [100 * abs(simulated - live) / live for live, simulated in means if live > 0]
-    return FigureError(
-        figure=name,
-        mean=fmean(distances),
-        most=max(distances),
-        mean_pct=fmean(shares_pct) if shares_pct else None,
-        most_pct=max(shares_pct, default=None),
-    )
+def _difference(one: Mapping[int, float | None], other: Mapping[int, float | None]) -> Interval | None:
+    return compare(one, other, as_ratio=False).difference

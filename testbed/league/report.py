@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import Self
 
 from rich.table import Table
 
@@ -37,27 +36,24 @@ _Columns = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TextTable:
-    """A table as text, whoever lays it out."""
+    """A table as text, for a terminal and for Markdown; `keys` stay where the figures do not fit beside each other."""
 
     title: str
-    keys: Sequence[TextColumn]
-    figures: Sequence[TextColumn]
-
-    @classmethod
-    def of(cls, title: str, keys: _Columns, figures: _Columns | None = None) -> Self:
-        keyed, figured = (
-            [TextColumn(heading=heading, cells=cells) for heading, cells in columns.items()]
-            for columns in (keys, figures or {})
-        )
-        return cls(title=title, keys=keyed, figures=figured)
+    keys: _Columns
+    figures: _Columns = field(default_factory=dict)
 
     def shown(self) -> list[Table]:
-        return fitted(self.title, self.keys, self.figures)
+        keys, figures = (
+            [TextColumn(heading=heading, cells=cells) for heading, cells in columns.items()]
+            for columns in (self.keys, self.figures)
+        )
+        return fitted(self.title, keys, figures)
 
     def markdown(self) -> str:
-        columns = [*self.keys, *self.figures]
-        head = [" ".join(column.heading.splitlines()) for column in columns]
-        lines = [head, ["---"] * len(columns), *zip(*(column.cells for column in columns), strict=True)]
+        columns = {
+            " ".join(head.splitlines()): cells for head, cells in {**self.keys, **self.figures}.items()
+        }
+        lines = [[*columns], ["---"] * len(columns), *zip(*columns.values(), strict=True)]
         return "\n".join([f"### {self.title}", "", *(f"| {' | '.join(line)} |" for line in lines), ""])
 
 
@@ -100,17 +96,7 @@ class LeagueReport:
             "objective_s": experiment.slo_s,
             "entries": both.entries,
             "pairs": [
-                {
-                    "workload": pair.workload,
-                    "one": pair.one,
-                    "other": pair.other,
-                    "live": pair.live,
-                    "simulated": pair.simulated,
-                    "live_parts": pair.live_parts,
-                    "simulated_parts": pair.simulated_parts,
-                    "separated": pair.is_separated,
-                    "differs": pair.differs,
-                }
+                {**asdict(pair), "separated": pair.is_separated, "differs": pair.differs}
                 for pair in both.pairs
             ],
             "errors": both.errors,
@@ -214,7 +200,7 @@ def _of_load(workload: str, entries: Sequence[Entry]) -> _TextTable:
     for name, heading in _HEADINGS.items():
         figures[f"{heading}\nlive"] = [on_one_line(entry.live[name]) for entry in entries]
         figures[f"{heading}\nsimulated"] = [on_one_line(entry.simulated[name]) for entry in entries]
-    return _TextTable.of(short_name(workload), keys, figures)
+    return _TextTable(title=short_name(workload), keys=keys, figures=figures)
 
 
 def _runs(entry: Entry) -> str:
@@ -229,7 +215,9 @@ def _of_errors(errors: Sequence[FigureError]) -> _TextTable:
         "most": [figure(error.most) for error in errors],
         "most, %": [figure(error.most_pct) for error in errors],
     }
-    return _TextTable.of("How far the simulator is from the live runs, over policies and loads", columns)
+    return _TextTable(
+        title="How far the simulator is from the live runs, over policies and loads", keys=columns
+    )
 
 
 def _of_pairs(pairs: Sequence[PairOrder]) -> _TextTable:
@@ -244,8 +232,8 @@ def _of_pairs(pairs: Sequence[PairOrder]) -> _TextTable:
         for side in ("live", "simulated"):
             parts = [pair.live_parts if side == "live" else pair.simulated_parts for pair in pairs]
             columns[f"{_HEADINGS[name]}\n{side}"] = [figure(each.get(name)) for each in parts]
-    return _TextTable.of(
-        "Pairs whose order differs: differences of their bills and of what makes them", columns
+    return _TextTable(
+        title="Pairs whose order differs: differences of their bills and of what makes them", keys=columns
     )
 
 
@@ -256,4 +244,4 @@ def _of_faults(faults: Sequence[CaseResult]) -> _TextTable:
         "repetition": [f"{fault.case.seed + 1}" for fault in faults],
         "what happened": [fault.lost for fault in faults],
     }
-    return _TextTable.of("Runs without figures", columns)
+    return _TextTable(title="Runs without figures", keys=columns)

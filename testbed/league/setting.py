@@ -1,11 +1,10 @@
 """What a live league plays: queries on the nodes, and the arena's experiment that describes them."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
@@ -15,8 +14,7 @@ from gesscale.settings import Settings
 from testbed.arena.experiments.experiment import Experiment, experiment_of
 from testbed.arena.names import KNOW_THE_LOAD
 from testbed.cluster.topology import Topology
-from testbed.demo.playing import play_day
-from testbed.demo.taxi import prepare_rides
+from testbed.demo.taxi import play_day, prepare_rides
 from testbed.league.scoring import LiveRun
 from testbed.live.nodes import Stage
 from testbed.live.running import scale_day
@@ -53,94 +51,66 @@ class Day:
     stage: Stage
 
 
-class LeagueQuery(Protocol):
-    """A query that a league can run."""
-
-    @property
-    def scenario(self) -> Scenario:
-        """Its operator, and what two cores can carry of it; the league sets times and the policy."""
-        ...
-
-    @property
-    def physics(self) -> str:
-        """The simulator's constants of it on the local cluster."""
-        ...
-
-    def play(self, day: Day) -> LiveRun:
-        """Play a day; raises GesscaleError where the cluster cannot."""
-        ...
-
-
-class Rides:
-    """The demo's query, a map on taxi rides."""
-
-    scenario = DEMO
-    physics = "local-cluster"
-
-    def play(self, day: Day) -> LiveRun:
-        """Make rides of the load, replay them, and count them in the sink."""
-        demand = demand_of(day.load, day.scenario.copies)
-        scenario = replace(day.scenario, rides_s=rides_s(demand))
-        rides = prepare_rides(demand, 1.0, scenario.copies, day.stage.say)
-        played = play_day(scenario, day.settings, day.topology, rides, day.folder, day.stage)
-        (record,) = played.records.values()
-        return LiveRun(
-            record=record,
-            schedule=ReplaySchedule(
-                pickup_s=open_rides(str(rides.folder)).pickup_s(),
-                speed=scenario.speed,
-                copies=scenario.copies,
-                start_at_s=record.began_at_s,
-            ),
-            rows_doubled=played.sink.duplicated,
-            rows_lost=max(0, record.processed_rows - played.sink.distinct),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class NexmarkQuery:
-    """A query of Nexmark, with its state.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeagueQuery:
+    """A query that a league can run.
 
     Attributes
     ----------
-    name
-        As the benchmark numbers it.
+    scenario: its operator, and what two cores can carry of it; the league sets times and the policy
+    physics: the simulator's constants of it on the local cluster
+    play: plays a day; raises GesscaleError where the cluster cannot
     """
 
-    name: str
+    scenario: Scenario
+    physics: str
+    play: Callable[[Day], LiveRun]
 
-    @property
-    def scenario(self) -> Scenario:
-        """As of ``testbed nexmark``."""
-        return scenario_of(query_named(self.name))
 
-    @property
-    def physics(self) -> str:
-        """Fitted to a recorded run of it."""
-        return f"nexmark-{self.name}"
+def _play_rides(day: Day) -> LiveRun:
+    """Make rides of the load, replay them, and count them in the sink."""
+    demand = demand_of(day.load, day.scenario.copies)
+    scenario = replace(day.scenario, rides_s=rides_s(demand))
+    rides = prepare_rides(demand, 1.0, scenario.copies, day.stage.say)
+    played = play_day(scenario, day.settings, day.topology, rides, day.folder, day.stage)
+    (record,) = played.records.values()
+    return LiveRun(
+        record=record,
+        schedule=ReplaySchedule(
+            pickup_s=open_rides(str(rides.folder)).pickup_s(),
+            speed=scenario.speed,
+            copies=scenario.copies,
+            start_at_s=record.began_at_s,
+        ),
+        rows_doubled=played.sink.duplicated,
+        rows_lost=max(0, record.processed_rows - played.sink.distinct),
+    )
 
-    def play(self, day: Day) -> LiveRun:
-        """Make events as the load says, and compare what comes out with a batch over those that were processed."""
-        job = NexmarkJob(
-            query=query_named(self.name),
-            scenario=day.scenario,
-            load=day.load,
-            start_at_s=time.time() + day.scenario.head_start_s,
-        )
-        records = scale_day(
-            day.scenario, day.settings, day.topology, job, day.folder, day.stage, rows=job.rows_total
-        )
-        (record,) = records.values()
-        day.stage.say("comparing with the batch")
-        found = job.verified(day.folder, record.processed_rows)
-        return LiveRun(
-            record=record, schedule=job, rows_doubled=found["unexpected"], rows_lost=found["missing"]
-        )
+
+def _play_nexmark(day: Day) -> LiveRun:
+    """Make events as the load says, and compare what comes out with a batch over those that were processed."""
+    (operator,) = day.scenario.operators
+    job = NexmarkJob(
+        query=query_named(operator.name),
+        scenario=day.scenario,
+        load=day.load,
+        start_at_s=time.time() + day.scenario.head_start_s,
+    )
+    records = scale_day(
+        day.scenario, day.settings, day.topology, job, day.folder, day.stage, rows=job.rows_total
+    )
+    (record,) = records.values()
+    day.stage.say("comparing with the batch")
+    found = job.verified(day.folder, record.processed_rows)
+    return LiveRun(record=record, schedule=job, rows_doubled=found["unexpected"], rows_lost=found["missing"])
 
 
 RIDES = "rides"
-LEAGUE_QUERIES: Mapping[str, LeagueQuery] = {RIDES: Rides(), "q5": NexmarkQuery("q5")}
-"""By name."""
+LEAGUE_QUERIES: Mapping[str, LeagueQuery] = {
+    RIDES: LeagueQuery(scenario=DEMO, physics="local-cluster", play=_play_rides),
+    "q5": LeagueQuery(scenario=scenario_of(query_named("q5")), physics="nexmark-q5", play=_play_nexmark),
+}
+"""By name: the demo's map on taxi rides, and a query of Nexmark with its state."""
 
 
 def league_query(name: str) -> LeagueQuery:

@@ -1,16 +1,23 @@
 """The figure of a run, in the manner of the paper's Fig. 7."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from gesscale.model.decision import Decision
 from testbed.live.record import Record
-
-_MOST_ABOVE_SHOWN = 40
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+_MOST_ABOVE_SHOWN = 40
+_PARAMETERS = {
+    "alpha": (1e-3, "1000 rows/s"),
+    "beta": (1.0, "1"),
+    "gamma": (1.0, "rows/s per ms"),
+}
+"""Of a model: by what each is scaled, and its unit then."""
 
 
 def draw(records: Mapping[str, Record], title: str, file: Path) -> None:
@@ -49,16 +56,17 @@ def draw(records: Mapping[str, Record], title: str, file: Path) -> None:
 
 
 def _draw_operator(record: Record, axes: "Sequence[Axes]") -> None:
-    _draw_load(record, axes[0])
-    _draw_replicas(record, axes[1])
-    _draw_nodes(record, axes[2])
-    _draw_nd_max(record, axes[3])
-    _draw_backlog(record, axes[4])
-    if any(decision.plan.bills for decision in record.decisions):
-        _draw_bills(record, axes[5])
-    else:
-        _draw_parameters(record, axes[5])
-    for ax in axes:
+    has_bills = any(decision.plan.bills for decision in record.decisions)
+    panels = (
+        _draw_load,
+        _draw_replicas,
+        _draw_nodes,
+        _draw_nd_max,
+        _draw_backlog,
+        _draw_bills if has_bills else _draw_parameters,
+    )
+    for panel, ax in zip(panels, axes, strict=True):
+        panel(record, ax)
         ax.grid(visible=True, alpha=0.25)
         for rescale in record.rescales:
             colour = "tab:red" if rescale.added else "tab:green"
@@ -66,40 +74,37 @@ def _draw_operator(record: Record, axes: "Sequence[Axes]") -> None:
     axes[-1].set_xlabel("seconds since the replay began (red line: replica added, green: removed)")
 
 
+def _course(record: Record, value: Callable[[Decision], Any]) -> tuple[list[float], list[Any]]:
+    """Return times (s) and values of a figure of each decision, where it is known."""
+    known = [(each.at_s, value(each)) for each in record.decisions]
+    known = [(at_s, found) for at_s, found in known if found is not None]
+    return [record.since_start_s(at_s) for at_s, _ in known], [found for _, found in known]
+
+
 def _draw_load(record: Record, ax: "Axes") -> None:
     offered, processed = record.offered(), record.processed()
     ax.plot(*offered, color="tab:blue", label="offered load (IR)")
     ax.plot(*processed, color="tab:orange", label="throughput (CT)")
-    known = [(record.since_start_s(d.at_s), d.analysis.mst) for d in record.decisions if d.analysis.mst]
-    at = [time for time, _ in known]
-    ax.step(at, [mst.mid for _, mst in known], where="post", color="black", label="MST of the model")
-    ax.fill_between(
-        at,
-        [mst.low for _, mst in known],
-        [mst.high for _, mst in known],
-        step="post",
-        color="black",
-        alpha=0.12,
-        label="its interval",
-    )
-    top = max([*offered[1], *processed[1], *(mst.mid for _, mst in known), 1.0])
-    ax.set_ylim(0, 1.35 * top)
+    at, msts = _course(record, lambda decision: decision.analysis.mst)
+    ax.step(at, [mst.mid for mst in msts], where="post", color="black", label="MST of the model")
+    low, high = [mst.low for mst in msts], [mst.high for mst in msts]
+    ax.fill_between(at, low, high, step="post", color="black", alpha=0.12, label="its interval")
+    ax.set_ylim(0, 1.35 * max([*offered[1], *processed[1], *(mst.mid for mst in msts), 1.0]))
     ax.set_ylabel("rows/s")
     ax.legend(loc="upper left", fontsize="small", ncols=2)
 
 
 def _draw_replicas(record: Record, ax: "Axes") -> None:
-    batches = record.ordered
-    times = [record.since_start_s(batch.ended_at_s) for batch in batches]
-    ax.step(times, [len(batch.nodes) for batch in batches], where="post", color="tab:purple")
+    replicas = [len(batch.nodes) for batch in record.ordered]
+    at = [record.since_start_s(batch.ended_at_s) for batch in record.ordered]
+    ax.step(at, replicas, where="post", color="tab:purple")
     ax.set_ylabel("replicas")
-    ax.set_ylim(0, max((len(batch.nodes) for batch in batches), default=1) + 0.8)
+    ax.set_ylim(0, max(replicas, default=1) + 0.8)
 
 
 def _draw_nodes(record: Record, ax: "Axes") -> None:
-    batches = record.ordered
-    nodes = sorted({node for batch in batches for node in batch.nodes})
-    for before, after in pairwise(batches):
+    nodes = sorted({node for batch in record.ordered for node in batch.nodes})
+    for before, after in pairwise(record.ordered):
         for node in before.nodes:
             start = record.since_start_s(before.ended_at_s)
             width = after.ended_at_s - before.ended_at_s
@@ -109,37 +114,28 @@ def _draw_nodes(record: Record, ax: "Axes") -> None:
 
 
 def _draw_nd_max(record: Record, ax: "Axes") -> None:
-    known = [
-        (record.since_start_s(d.at_s), d.analysis.nd_max_ms)
-        for d in record.decisions
-        if d.analysis.nd_max_ms is not None
-    ]
-    ax.step([time for time, _ in known], [nd for _, nd in known], where="post", color="tab:brown")
+    known = _course(record, lambda decision: decision.analysis.nd_max_ms)
+    ax.step(*known, where="post", color="tab:brown")
     ax.set_ylabel("NDmax, ms\n(round trip)")
     ax.set_ylim(bottom=0)
 
 
 def _draw_backlog(record: Record, ax: "Axes") -> None:
-    known = [
-        (record.since_start_s(batch.ended_at_s), batch.backlog_rows)
-        for batch in record.ordered
-        if batch.backlog_rows is not None
-    ]
-    ax.fill_between([time for time, _ in known], [rows for _, rows in known], color="tab:red", alpha=0.5)
+    known = [batch for batch in record.ordered if batch.backlog_rows is not None]
+    at = [record.since_start_s(batch.ended_at_s) for batch in known]
+    ax.fill_between(at, [batch.backlog_rows or 0.0 for batch in known], color="tab:red", alpha=0.5)
     ax.set_ylabel("backlog, rows")
     ax.set_ylim(bottom=0)
 
 
 def _draw_bills(record: Record, ax: "Axes") -> None:
     """Draw by how much the bill of each number of replicas exceeds the least, while decisions had bills."""
-    known = [decision for decision in record.decisions if decision.plan.bills]
-    at = [record.since_start_s(decision.at_s) for decision in known]
+    at, bills = _course(record, lambda decision: decision.plan.bills or None)
     by_count = [
-        {bill.replicas: bill.total for bill in sorted(decision.plan.bills, key=lambda bill: -bill.total)}
-        for decision in known
+        {bill.replicas: bill.total for bill in sorted(those, key=lambda bill: -bill.total)} for those in bills
     ]
-    for count in sorted({count for bills in by_count for count in bills}):
-        above = [bills[count] - min(bills.values()) if count in bills else float("nan") for bills in by_count]
+    for count in sorted({count for totals in by_count for count in totals}):
+        above = [totals.get(count, float("nan")) - min(totals.values()) for totals in by_count]
         ax.plot(at, above, marker=".", linewidth=0.8, label=f"{count}")
     ax.set_ylabel("bill above the\nleast, replica-min")
     ax.set_ylim(-1, _MOST_ABOVE_SHOWN)
@@ -147,21 +143,12 @@ def _draw_bills(record: Record, ax: "Axes") -> None:
 
 
 def _draw_parameters(record: Record, ax: "Axes") -> None:
-    known = [
-        (record.since_start_s(d.at_s), d.analysis.model.parameters)
-        for d in record.decisions
-        if d.analysis.model
-    ]
-    at = [time for time, _ in known]
-    for name, scale, unit in (
-        ("alpha", 1e-3, "1000 rows/s"),
-        ("beta", 1.0, "1"),
-        ("gamma", 1.0, "rows/s per ms"),
-    ):
-        values = [scale * parameters[name] for _, parameters in known if name in parameters]
+    at, models = _course(record, lambda decision: decision.analysis.model)
+    for name, (scale, unit) in _PARAMETERS.items():
+        values = [scale * model.parameters[name] for model in models if name in model.parameters]
         if values:
             ax.step(at, values, where="post", label=f"{name}, {unit}")
     ax.set_ylabel("model as\ncalibrated")
     ax.set_ylim(0, 1.5 * ax.get_ylim()[1])  # room for the legend
-    if known:
+    if models:
         ax.legend(loc="upper left", fontsize="small", ncols=3)

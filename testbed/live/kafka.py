@@ -2,9 +2,9 @@
 
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gesscale.errors import ClusterError
@@ -15,95 +15,102 @@ from testbed.cluster.state import state_directory
 from testbed.cluster.topology import Topology
 from testbed.live.scenario import TopicInput
 from testbed.pipeline.kafka_broker import KafkaBroker, running_broker
+from testbed.pipeline.kafka_topic import create_topics
 
 _STOP_S = 5.0
 
 
-def broker_on_driver(
-    topology: Topology, kafka: TopicInput, folder: Path
-) -> AbstractContextManager[KafkaBroker]:
-    """Have a broker on the driver's node for as long as the context lasts.
-
-    Parameters
-    ----------
-    topology
-        The nodes; they are up.
-    kafka
-        Where it listens, and partitions of its topics.
-    folder
-        Where its data are while it runs.
-
-    Raises
-    ------
-    GesscaleError
-        Where it does not start.
-    """
-    node = topology.driver
-    return running_broker(
-        folder.resolve() / "broker",
-        host=node.address,
-        port=kafka.port,
-        partitions=kafka.partitions,
-        way_in=inside(topology.name, node.name, ()),
-        environment=_marked(topology, Role.BROKER, node.name),
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Producer:
-    """Who sends rows to a broker, a process of its own.
+@dataclass(slots=True, kw_only=True)
+class KafkaFeed:
+    """A broker with topics, and who sends rows to the first of them.
 
     Attributes
     ----------
-    process
-        It.
-    log
-        Where its output goes.
+    broker: on the driver's node
+    topology: the nodes; `testbed down` of them ends the producer too
+    log: where the producer's output goes
     """
 
-    process: "subprocess.Popen[bytes]"
+    broker: KafkaBroker
+    topology: Topology
     log: Path
+    producer: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
+
+    @property
+    def bootstrap(self) -> str:
+        """Where the broker listens."""
+        return self.broker.bootstrap
+
+    def send(self, program: Sequence[str]) -> None:
+        """Start who sends the rows, a process outside of the nodes.
+
+        Parameters
+        ----------
+        program
+            Arguments for the Python interpreter.
+        """
+        command, environment = (sys.executable, *program), _marked(self.topology, Role.PRODUCER)
+        with self.log.open("w") as out:
+            self.producer = subprocess.Popen(command, env=environment, stdout=out, stderr=subprocess.STDOUT)
 
     def check(self) -> None:
-        """Check that it runs, or has sent every row.
+        """Check that the producer runs, or has sent every row.
 
         Raises
         ------
         ClusterError
             Where it has failed.
         """
-        ended = self.process.poll()
+        ended = None if self.producer is None else self.producer.poll()
         if ended not in {None, 0}:
             written = self.log.read_text().strip()[-500:]
             message = f"the producer has ended with code {ended}: {written}"
             raise ClusterError(message)
 
     def stop(self) -> None:
-        """End it."""
-        self.process.kill()
-        self.process.wait(_STOP_S)
+        """End the producer."""
+        if self.producer is not None:
+            self.producer.kill()
+            self.producer.wait(_STOP_S)
 
 
-def start_producer(program: Sequence[str], topology: Topology, log: Path) -> Producer:
-    """Start a producer outside of the nodes.
+@contextmanager
+def kafka_feed(
+    topology: Topology, kafka: TopicInput, topics: Sequence[str], folder: Path
+) -> Iterator[KafkaFeed]:
+    """Have a broker with topics for as long as the context lasts, and then nobody who sends rows to it.
 
     Parameters
     ----------
-    program
-        Arguments for the Python interpreter.
     topology
-        The nodes; `testbed down` of them ends it too.
-    log
-        Where its output goes; replaced.
+        The nodes; they are up.
+    kafka
+        Where the broker listens, and partitions of its topics.
+    topics
+        Their names.
+    folder
+        Where the producer's log goes, and the broker's data while it runs.
+
+    Raises
+    ------
+    GesscaleError
+        Where the broker does not start.
     """
-    with log.open("w") as out:
-        process = subprocess.Popen(
-            (sys.executable, *program),
-            env=_marked(topology, Role.PRODUCER),
-            stdout=out,
-            stderr=subprocess.STDOUT,
-        )
-    return Producer(process=process, log=log)
+    node = topology.driver
+    with running_broker(
+        folder.resolve() / "broker",
+        host=node.address,
+        port=kafka.port,
+        partitions=kafka.partitions,
+        way_in=inside(topology.name, node.name, ()),
+        environment=_marked(topology, Role.BROKER, node.name),
+    ) as broker:
+        create_topics(broker.bootstrap, topics, partitions=kafka.partitions)
+        feed = KafkaFeed(broker=broker, topology=topology, log=folder / "producer.log")
+        try:
+            yield feed
+        finally:
+            feed.stop()
 
 
 def _marked(topology: Topology, role: Role, node: str = "") -> Mapping[str, str]:

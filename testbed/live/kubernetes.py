@@ -26,7 +26,6 @@ from testbed.kubernetes.driver_account import FEW_RIGHTS_SETTINGS, driver_accoun
 from testbed.kubernetes.host_programs import host_programs
 from testbed.kubernetes.images import HOST
 from testbed.kubernetes.kubectl import create_namespace, define_autoscalers
-from testbed.live.running import stream_program
 from testbed.live.scenario import Scenario, TaxiOperator
 
 SPACE = "streams"
@@ -166,22 +165,6 @@ class KubernetesStage:
             r"page, probes and metrics at (\S+)", (self.folder / "controller.log").read_text("utf-8")
         )
         return said[1] if said else ""
-
-    def replay(self, rides: Path) -> tuple[str, ...]:
-        """Return a driver program that replays rides, from when its query begins.
-
-        Parameters
-        ----------
-        rides
-            Folder of cleaned rides.
-        """
-        return stream_program(
-            {
-                **self.scenario.stream_options(self.operator, self.folder),
-                **self.scenario.replay_options(rides),
-                "autoscaler": self.operator.name,
-            }
-        )
 
     def submit(self, program: Sequence[str], settings: Mapping[str, str] = MappingProxyType({})) -> None:
         """Submit a driver in cluster mode.

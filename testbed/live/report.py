@@ -291,15 +291,10 @@ def _signed(rescale: Rescale) -> str:
 
 def _figures_table(figures: Mapping[str, Mapping[str, object]], more: Mapping[str, object]) -> Table:
     """Tabulate single figures, an operator in each column; then those of the whole run."""
-    flat = {}
-    for name, each in figures.items():
-        errors = each["model_errors"]
-        laws = (
-            {f"error of law {law}, %": error for law, error in errors.items()}
-            if isinstance(errors, dict)
-            else {}
-        )
-        flat[name] = {**{key: value for key, value in each.items() if isinstance(value, int | float)}, **laws}
+    flat = {
+        name: {key: value for key, value in each.items() if isinstance(value, int | float)}
+        for name, each in figures.items()
+    }
     keys = dict.fromkeys(key for each in flat.values() for key in each)
     rows: list[Sequence[object]] = [(key, *(each[key] for each in flat.values())) for key in keys]
     of_all = {key: value for key, value in more.items() if isinstance(value, float)}

@@ -20,7 +20,6 @@ from testbed.cluster.topology import Topology
 from testbed.live.nodes import DayClock, Stage
 from testbed.live.record import Record
 from testbed.live.scenario import Scenario, TaxiOperator
-from testbed.live.view import LiveView
 
 DRIVER_S = 240.0
 METRICS_S = 240.0
@@ -30,15 +29,7 @@ class Job(Protocol):
     """What is run on the nodes: driver programs, and rows that reach them when they are due."""
 
     def program(self, operator: TaxiOperator, folder: Path) -> tuple[str, ...]:
-        """Return an operator's driver program, as arguments for the Python interpreter.
-
-        Parameters
-        ----------
-        operator
-            Whose.
-        folder
-            Where its sink and its checkpoint go.
-        """
+        """Return an operator's driver program, arguments for Python; sink and checkpoint go to the folder."""
         ...
 
     def flowing(self) -> AbstractContextManager[float]:
@@ -48,130 +39,6 @@ class Job(Protocol):
     def check(self) -> None:
         """Raise ClusterError where rows do not come any more."""
         ...
-
-
-@contextmanager
-def running_operators(
-    scenario: Scenario, topology: Topology, job: Job, folder: Path
-) -> Iterator[tuple[LocalSpark, ...]]:
-    """Have what `start_operators` starts for as long as the context lasts; the drivers' logs are kept.
-
-    Nothing of it runs on when the context ends, however it ends: the nodes can hold another run then.
-    """
-    sparks = tuple(open_spark(topology, operator.name) for operator in scenario.operators)
-    try:
-        yield start_operators(scenario, topology, job, folder)
-    finally:
-        for spark in sparks:
-            spark.stop_driver()
-            log = spark.log(Role.DRIVER, topology.driver_node)
-            if log.exists():
-                shutil.copy(log, folder / f"driver-{spark.operator}.log")
-
-
-def start_operators(scenario: Scenario, topology: Topology, job: Job, folder: Path) -> tuple[LocalSpark, ...]:
-    """Start a Spark application for each operator, with one replica on the node of its driver.
-
-    Parameters
-    ----------
-    scenario, topology
-        What is played, and on which nodes.
-    job
-        Their programs.
-    folder
-        Where sink and checkpoints go.
-
-    Returns
-    -------
-    tuple of LocalSpark
-        In the order of the operators; all can be observed.
-
-    Raises
-    ------
-    ClusterError
-        When a driver ends, or its metrics cannot be read in time.
-    """
-    sparks = tuple(open_spark(topology, operator.name) for operator in scenario.operators)
-    for spark, operator in zip(sparks, scenario.operators, strict=True):
-        spark.start_driver(job.program(operator, folder))
-    for spark, operator in zip(sparks, scenario.operators, strict=True):
-        await_query(spark, operator.metrics_url(topology))
-    return sparks
-
-
-def stream_program(options: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the driver program of an operator, as arguments for the Python interpreter.
-
-    Parameters
-    ----------
-    options
-        Those of ``python -m testbed.pipeline stream``, by name. It lingers when all is processed.
-
-    Examples
-    --------
-    >>> stream_program({"trigger-s": 2.0})
-    ('-m', 'testbed.pipeline', 'stream', '--trigger-s', '2.0', '--linger')
-    """
-    return ("-m", "testbed.pipeline", "stream", *option_words(options), "--linger")
-
-
-def option_words(options: Mapping[str, object]) -> tuple[str, ...]:
-    """Return options as words of a command line.
-
-    Parameters
-    ----------
-    options
-        By name, without dashes.
-
-    Examples
-    --------
-    >>> option_words({"trigger-s": 2.0})
-    ('--trigger-s', '2.0')
-    """
-    return tuple(word for name, value in options.items() for word in (f"--{name}", str(value)))
-
-
-def await_query(spark: LocalSpark, metrics_url: str) -> None:
-    """Wait for a driver that was started, give it a first replica on its own node, wait until it can be observed.
-
-    Parameters
-    ----------
-    spark
-        Its application.
-    metrics_url
-        Where it publishes its batches.
-
-    Raises
-    ------
-    ClusterError
-        When the driver ends, or its metrics cannot be read in time.
-    """
-    spark.await_driver(DRIVER_S)
-    spark.await_replicas(spark.start_replicas([spark.topology.driver_node]))
-    deadline_s = time.monotonic() + METRICS_S
-    while True:
-        try:
-            fetch(f"{metrics_url}/replicas", timeout_s=2.0, max_bytes=100_000)
-        except MetricsUnavailableError as error:
-            if time.monotonic() > deadline_s:
-                message = f"the driver runs, but after {METRICS_S:g} s its metrics cannot be read: {error}"
-                raise ClusterError(message) from error
-            time.sleep(0.5)
-        else:
-            return
-
-
-def require_driver(spark: LocalSpark) -> None:
-    """Check that a query's driver lives.
-
-    Raises
-    ------
-    ClusterError
-        When it has died.
-    """
-    if spark.driver() is None:
-        message = f"the driver of operator {spark.operator!r} has ended before its day was over"
-        raise ClusterError(message)
 
 
 def scale_day(
@@ -228,26 +95,117 @@ def scale_day(
         stage.say(f"the day begins: {rows} rows in {scenario.day_s:.0f} s, policy {loop.policy.name}")
         began_at_s = stack.enter_context(job.flowing())
         records = {name: Record(began_at_s=began_at_s) for name in names}
-        view = LiveView(stage.console, scenario.day_s, begins_at_hour)
-        stack.enter_context(view.showing())
 
         def check() -> None:
             job.check()
             for spark in sparks:
-                require_driver(spark)
+                if spark.driver() is None:
+                    message = f"the driver of operator {spark.operator!r} has ended before its day was over"
+                    raise ClusterError(message)
 
         def report(decisions: tuple[Decision, ...]) -> None:
             served.report(decisions)
             for decision in decisions:
                 records[decision.operator].add((decision,))
-                view.show(decision, decision.at_s - began_at_s)
+                elapsed_s = decision.at_s - began_at_s
+                hour = begins_at_hour + 24 * min(1.0, max(0.0, elapsed_s / scenario.day_s))
+                stage.console.print(decision_line(decision, elapsed_s, hour), highlight=False)
 
         clock = DayClock(
             is_over=lambda: records[names[-1]].processed_rows >= rows,
             check=check,
             deadline_s=began_at_s + scenario.day_s + scenario.drain_s,
         )
-        served.loop.run(
-            clock, settings.monitor.period_s, report, least_period_s=settings.monitor.least_period_s
-        )
+        monitor = settings.monitor
+        served.loop.run(clock, monitor.period_s, report, least_period_s=monitor.least_period_s)
         return records
+
+
+def decision_line(decision: Decision, elapsed_s: float, hour: float) -> str:
+    """Return a decision as a line, with the seconds since the day began and the hour of the day."""
+    reading, mst = decision.analysis.reading, decision.analysis.mst
+    load, backlog = (reading.input_rows_per_s, reading.backlog_rows) if reading else (None, None)
+    clock = f"{int(hour % 24):02d}:{int(hour * 60) % 60:02d}"
+    return (
+        f"{elapsed_s:4.0f} s  {clock}  {decision.operator:8s}  load {load or 0:5.0f} rows/s"
+        f"  MST {f'{mst.mid:5.0f}' if mst else '    –'}  backlog {backlog or 0:6.0f}  {decision.sentence}"
+    )
+
+
+@contextmanager
+def running_operators(
+    scenario: Scenario, topology: Topology, job: Job, folder: Path
+) -> Iterator[tuple[LocalSpark, ...]]:
+    """Have a Spark application for each operator, with one replica on the node of its driver; logs are kept.
+
+    Nothing of it runs on when the context ends, however it ends: the nodes can hold another run then.
+
+    Parameters
+    ----------
+    scenario, topology
+        What is played, and on which nodes.
+    job
+        Their programs.
+    folder
+        Where sink, checkpoints and logs go.
+
+    Raises
+    ------
+    ClusterError
+        When a driver ends, or its metrics cannot be read in time.
+    """
+    sparks = tuple(open_spark(topology, operator.name) for operator in scenario.operators)
+    try:
+        for spark, operator in zip(sparks, scenario.operators, strict=True):
+            spark.start_driver(job.program(operator, folder))
+        for spark, operator in zip(sparks, scenario.operators, strict=True):
+            await_query(spark, operator.metrics_url(topology))
+        yield sparks
+    finally:
+        for spark in sparks:
+            spark.stop_driver()
+            log = spark.log(Role.DRIVER, topology.driver_node)
+            if log.exists():
+                shutil.copy(log, folder / f"driver-{spark.operator}.log")
+
+
+def await_query(spark: LocalSpark, metrics_url: str) -> None:
+    """Wait for a driver that was started, give it a first replica on its own node, wait until it can be observed.
+
+    Raises
+    ------
+    ClusterError
+        When the driver ends, or its metrics cannot be read in time.
+    """
+    spark.await_driver(DRIVER_S)
+    spark.await_replicas(spark.start_replicas([spark.topology.driver_node]))
+    deadline_s = time.monotonic() + METRICS_S
+    while True:
+        try:
+            fetch(f"{metrics_url}/replicas", timeout_s=2.0, max_bytes=100_000)
+        except MetricsUnavailableError as error:
+            if time.monotonic() > deadline_s:
+                message = f"the driver runs, but after {METRICS_S:g} s its metrics cannot be read: {error}"
+                raise ClusterError(message) from error
+            time.sleep(0.5)
+        else:
+            return
+
+
+def module_command(module: str, *words: str, options: Mapping[str, object]) -> tuple[str, ...]:
+    """Return a command of a module as arguments for the Python interpreter.
+
+    Parameters
+    ----------
+    module, words
+        The module and its command.
+    options
+        By name, without dashes.
+
+    Examples
+    --------
+    >>> module_command("testbed.pipeline", "stream", options={"trigger-s": 2.0})
+    ('-m', 'testbed.pipeline', 'stream', '--trigger-s', '2.0')
+    """
+    pairs = (word for name, value in options.items() for word in (f"--{name}", str(value)))
+    return ("-m", module, *words, *pairs)

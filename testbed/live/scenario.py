@@ -144,6 +144,11 @@ class Scenario:
         return self.rides_s / self.day_s
 
     @property
+    def broken_share(self) -> float:
+        """Share of the rows that are sent without a position."""
+        return self.kafka.broken_share if self.kafka else 0.0
+
+    @property
     def slo_s(self) -> float:
         """How old a row may be, by the policy that asks for it."""
         return 2 * self.period_s if self.objective_s is None else self.objective_s
@@ -259,10 +264,6 @@ class Scenario:
             "service-ms-per-row": operator.service_ms_per_row,
             "metrics-port": operator.metrics_port,
         }
-
-    def replay_options(self, rides: Path) -> dict[str, object]:
-        """Return the options of a driver program that replays rides itself."""
-        return {"rides": rides.resolve(), "speed": self.speed, "copies": self.copies}
 
 
 CLEAN = TaxiOperator(name="clean", work=Work.VALID, writes="valid", service_ms_per_row=2.4)

@@ -5,9 +5,9 @@ import math
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,112 +15,16 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from gesscale.errors import ClusterError, InputError
-from testbed.cluster.topology import Topology, read_topology
-from testbed.live.kafka import Producer, broker_on_driver, start_producer
+from testbed.cluster.topology import read_topology
+from testbed.live.kafka import KafkaFeed, kafka_feed
 from testbed.live.nodes import Stage, edge_nodes
 from testbed.live.record import write_records
-from testbed.live.running import option_words, scale_day
-from testbed.live.scenario import DEMO, Scenario, TaxiOperator, TopicInput, prepare_settings
+from testbed.live.running import module_command, scale_day
+from testbed.live.scenario import Scenario, TaxiOperator, TopicInput, prepare_settings
 from testbed.nexmark.queries import Query
-from testbed.pipeline.kafka_broker import KafkaBroker
 from testbed.workloads.workload import Workload
 
 TOPIC = "nexmark"
-_TOPIC_S = 60.0
-
-
-@dataclass(slots=True, kw_only=True)
-class EventFeed:
-    """A topic of a broker, and who sends the events.
-
-    Attributes
-    ----------
-    broker
-        On the node of the driver.
-    topology, partitions, log
-        The nodes; of the topic; where the producer's output goes.
-    """
-
-    broker: KafkaBroker
-    topology: Topology
-    partitions: int
-    log: Path
-    _producer: Producer | None = field(default=None, init=False)
-
-    @property
-    def options(self) -> Mapping[str, object]:
-        """Return where the events are, as options of ``python -m testbed.nexmark``."""
-        return {"kafka": self.broker.bootstrap, "topic": TOPIC}
-
-    def send(self, events: Mapping[str, object]) -> None:
-        """Start who makes the topic and sends the events as they are due; return when the topic is there.
-
-        Parameters
-        ----------
-        events
-            Which, and when they are due, as options of ``python -m testbed.nexmark produce``.
-
-        Raises
-        ------
-        ClusterError
-            Where nobody makes the topic.
-        """
-        options = {**self.options, "partitions": self.partitions, **events}
-        program = ("-m", "testbed.nexmark", "produce", *option_words(options))
-        self._producer = start_producer(program, self.topology, self.log)
-        self._await_topic()
-
-    def check(self) -> None:
-        """Raise ClusterError where events do not come any more, though some are left."""
-        if self._producer is not None:
-            self._producer.check()
-
-    def stop(self) -> None:
-        """End who sends the events."""
-        if self._producer is not None:
-            self._producer.stop()
-
-    def _await_topic(self) -> None:
-        from confluent_kafka.admin import AdminClient
-
-        admin = AdminClient({"bootstrap.servers": self.broker.bootstrap, "log_level": 0})
-        deadline_s = time.monotonic() + _TOPIC_S
-        while TOPIC not in admin.list_topics(timeout=_TOPIC_S).topics:
-            self.check()
-            if time.monotonic() > deadline_s:
-                message = f"nobody has made the topic {TOPIC} within {_TOPIC_S:g} s; see {self.log}"
-                raise ClusterError(message)
-            time.sleep(0.5)
-
-
-@contextmanager
-def event_feed(topology: Topology, kafka: TopicInput, folder: Path) -> Iterator[EventFeed]:
-    """Have a broker on the driver's node, and the events that are sent to it, for as long as the context lasts.
-
-    Parameters
-    ----------
-    topology
-        The nodes; they are up.
-    kafka
-        Where the broker listens, and partitions of the topic.
-    folder
-        Where the producer's log goes, and the broker's data while it runs.
-
-    Raises
-    ------
-    GesscaleError
-        Where the broker does not start.
-    """
-    with broker_on_driver(topology, kafka, folder) as broker:
-        feed = EventFeed(
-            broker=broker, topology=topology, partitions=kafka.partitions, log=folder / "producer.log"
-        )
-        try:
-            yield feed
-        finally:
-            feed.stop()
-
-
 _LAST_WINDOWS_S = 20.0
 _VERIFY_WITHIN_S = 300.0
 
@@ -138,36 +42,30 @@ def scenario_of(query: Query, *, kafka: bool = False) -> Scenario:
         Whether its events come through a topic. The cap is fixed then: what three replicas do in a trigger interval.
     """
     operator = TaxiOperator(name=query.name, service_ms_per_row=8.0)
-    scenario = replace(DEMO, operators=(operator,), cap_rows=300, max_replicas=3, drain_s=120.0)
+    scenario = Scenario(operators=(operator,), cap_rows=300, max_replicas=3, drain_s=120.0)
     # The driver tells what is offered, as with the other source.
     return replace(scenario, kafka=TopicInput(loop_reads=False), cap_rows=750) if kafka else scenario
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NexmarkJob:
-    """A query and its events; a `testbed.live.running.Job`.
-
-    A row is an event as often as the query reads it.
+    """A query and its events; a `testbed.live.running.Job`. A row is an event as often as the query reads it.
 
     Attributes
     ----------
-    query
-        Which.
-    scenario
-        What is played.
-    load
-        Events due per second.
-    start_at_s
-        When the first event is due, seconds since the epoch.
-    feed
-        Where the events come from; None: the driver makes them itself.
+    query, scenario: what is played
+    load: events due per second
+    start_at_s: when the first event is due, seconds since the epoch
+    feed: where the events come from; None: the driver makes them itself
+    state_partitions: into how many parts its state is cut
     """
 
     query: Query
     scenario: Scenario
     load: Workload
     start_at_s: float
-    feed: EventFeed | None = None
+    feed: KafkaFeed | None = None
+    state_partitions: int = 6
 
     @property
     def events(self) -> int:
@@ -206,18 +104,28 @@ class NexmarkJob:
 
     def program(self, operator: TaxiOperator, folder: Path) -> tuple[str, ...]:
         """Return the driver program; an event that is read twice has half of its work each time."""
-        options = {
+        options: dict[str, object] = {
             "folder": folder.resolve(),
             **self.event_options,
             "service-ms-per-row": operator.service_ms_per_row / self.query.reads,
             "trigger-s": self.scenario.trigger_s,
+            "state-partitions": self.state_partitions,
             "metrics-port": operator.metrics_port,
         }
         if self.feed is None:
             options["cap-rows-per-replica"] = self.scenario.cap_rows
         else:
-            options |= {**self.feed.options, "cap-rows": self.scenario.cap_rows}
-        return ("-m", "testbed.nexmark", "stream", self.query.name, *option_words(options), "--linger")
+            options |= {"kafka": self.feed.bootstrap, "topic": TOPIC, "cap-rows": self.scenario.cap_rows}
+        command = module_command("testbed.nexmark", "stream", self.query.name, options=options)
+        return (*command, "--linger")
+
+    def send(self) -> None:
+        """Start who sends the events to the topic as they are due, where there is one."""
+        if self.feed is not None and self.scenario.kafka is not None:
+            partitions = self.scenario.kafka.partitions
+            options = {"kafka": self.feed.bootstrap, "topic": TOPIC, "partitions": partitions}
+            options |= self.event_options
+            self.feed.send(module_command("testbed.nexmark", "produce", options=options))
 
     @contextmanager
     def flowing(self) -> Iterator[float]:
@@ -363,16 +271,15 @@ def play(day: NexmarkDay, folder: Path, console: Console) -> bool:
     stage, scenario, name = Stage(console), day.scenario, day.query.name
     topology = read_topology(day.topology)
     settings = prepare_settings(scenario, topology, folder)
-    with edge_nodes(topology, day.topology, stage), _feed(scenario, topology, folder, stage) as feed:
-        job = NexmarkJob(
-            query=day.query,
-            scenario=scenario,
-            load=day.load,
-            start_at_s=time.time() + scenario.head_start_s,
-            feed=feed,
-        )
-        if feed is not None:
-            feed.send(job.event_options)
+    with ExitStack() as stack:
+        stack.enter_context(edge_nodes(topology, day.topology, stage))
+        feed = None
+        if scenario.kafka is not None:
+            stage.say(f"starting a Kafka broker on {topology.driver_node}")
+            feed = stack.enter_context(kafka_feed(topology, scenario.kafka, [TOPIC], folder))
+        start_at_s = time.time() + scenario.head_start_s
+        job = NexmarkJob(query=day.query, scenario=scenario, load=day.load, start_at_s=start_at_s, feed=feed)
+        job.send()
         records = scale_day(scenario, settings, topology, job, folder, stage, rows=job.rows_total)
     write_records(records, folder)
     record = records[name]
@@ -391,14 +298,3 @@ def play(day: NexmarkDay, folder: Path, console: Console) -> bool:
         f"{found['unexpected']} unexpected; the record is in {folder}"
     )
     return found["expected"] > 0 and found["missing"] == found["unexpected"] == 0
-
-
-@contextmanager
-def _feed(scenario: Scenario, topology: Topology, folder: Path, stage: Stage) -> Iterator[EventFeed | None]:
-    """Have a broker where the events come through one."""
-    if scenario.kafka is None:
-        yield None
-        return
-    stage.say(f"starting a Kafka broker on {topology.driver_node}")
-    with event_feed(topology, scenario.kafka, folder) as feed:
-        yield feed

@@ -1,9 +1,6 @@
 """The driver program: one query of Nexmark over the events as they come, each row of its result once in the sink."""
 
 import json
-import logging
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -13,18 +10,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from gesscale.errors import GesscaleError
-from gesscale.spark import attach, count_output
+from gesscale.spark import count_output
 from gesscale.spark.sources import sum_of_numbers
 from testbed.nexmark.events import BEGINS_S, SCHEMA, events
 from testbed.nexmark.queries import Query
 from testbed.nexmark.source import NAME, Nexmark, NexmarkOptions, due_events
+from testbed.pipeline.kafka_topic import Message, create_topics, read_topic, send_due
 from testbed.pipeline.operator import node_capacity
-from testbed.pipeline.session import open_session
+from testbed.pipeline.session import open_session, run_query, stop_on_signals
 
-_TICK_S = 0.05
-_FLUSH_S = 120.0
-"""A broker that was killed has so long to come back."""
 _AT_ONCE_S = 1.0
 """Events that are sent before the broker has the earlier ones span so much of their own time at most.
 
@@ -57,7 +51,7 @@ def produce_events(options: NexmarkOptions, topic: EventTopic, *, partitions: in
     options
         Which events, and when they are due.
     topic
-        Where to; it does not exist yet.
+        Where to; it is made where it is not there.
     partitions
         Of the topic. The events go to them in turn: a batch reads as many of each, so that none is late.
 
@@ -71,35 +65,20 @@ def produce_events(options: NexmarkOptions, topic: EventTopic, *, partitions: in
     GesscaleError
         Where the broker does not take them.
     """
-    from confluent_kafka import Producer
-
-    from testbed.pipeline.kafka_topic import create_topics
-
     create_topics(topic.bootstrap, [topic.name], partitions=partitions)
-    failures: list[str] = []
 
-    def note(error: object, _message: object) -> None:
-        if error is not None:
-            failures.append(str(error))
+    def messages(start: int, end: int) -> Iterator[Message]:
+        for number, value in enumerate(event_texts(options, start, end), start):
+            yield str(number), value, number % partitions
 
-    producer = Producer({"bootstrap.servers": topic.bootstrap, "enable.idempotence": True, "linger.ms": 20})
-    sent, at_once = 0, max(1, int(options.events_per_s * _AT_ONCE_S))
-    while sent < options.events and not failures:
-        until = min(due_events(options, time.time()), sent + at_once)
-        for number, value in enumerate(event_texts(options, sent, until), sent):
-            producer.produce(
-                topic.name, key=str(number), value=value, partition=number % partitions, on_delivery=note
-            )
-        waiting = producer.flush(_FLUSH_S) if until > sent else 0
-        if waiting:
-            failures.append(f"{waiting} events not acknowledged in {_FLUSH_S:.0f} s")
-        if until == sent:
-            time.sleep(_TICK_S)
-        sent = max(sent, until)
-    if failures:
-        message = f"kafka: events for topic {topic.name} at {topic.bootstrap} were not taken: {failures[0]}"
-        raise GesscaleError(message)
-    return sent
+    return send_due(
+        topic.bootstrap,
+        topic.name,
+        options.events,
+        due=lambda: due_events(options, time.time()),
+        messages=messages,
+        at_once=max(1, int(options.events_per_s * _AT_ONCE_S)),
+    )
 
 
 def event_texts(options: NexmarkOptions, start: int, end: int) -> list[str]:
@@ -112,8 +91,6 @@ def event_texts(options: NexmarkOptions, start: int, end: int) -> list[str]:
     start, end
         Their numbers.
     """
-    import json
-
     made = events(start, end, events_per_s=options.events_per_s, seed=options.seed)
     texts = made.set_column(made.schema.get_field_index("at"), "at", _as_text(made["at"]))
     texts = texts.set_column(texts.schema.get_field_index("expires"), "expires", _as_text(texts["expires"]))
@@ -139,18 +116,7 @@ def read_events(
     service_s_per_row
         Emulated time for an event on a node of weight 1, reading it included.
     """
-    from pyspark.sql import functions as f
-
-    source = (
-        spark.readStream.format("kafka")
-        .option("kafka.bootstrap.servers", topic.bootstrap)
-        .option("subscribe", topic.name)
-        .option("startingOffsets", "earliest")
-    )
-    if cap_rows is not None:
-        source = source.option("maxOffsetsPerTrigger", cap_rows)
-    event = f.from_json(f.col("value").cast("string"), SCHEMA)
-    read = source.load().select(event.alias("event")).select("event.*")
+    read = read_topic(spark, topic.bootstrap, topic.name, SCHEMA, cap_rows=cap_rows)
     return read.mapInArrow(take_time(service_s_per_row), SCHEMA) if service_s_per_row else read
 
 
@@ -184,8 +150,6 @@ def _as_text(times: pa.ChunkedArray) -> pa.Array:
     return pa.array(written, pa.string())
 
 
-_LOG = logging.getLogger(__name__)
-_POLL_S = 0.25
 STATE_SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -254,27 +218,27 @@ def run_stream(stream: NexmarkStream) -> None:
     GesscaleError
         Where the query fails.
     """
-    stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
+    stopping, source = stop_on_signals(), stream.source
     jars = ",".join(stream.topic.jars) if stream.topic else ""
     spark = open_nexmark_session(
         stream.query.name, stream.state_partitions, jars=jars, autoscaler=stream.autoscaler
     )
-    try:
-        attachment = attach(
-            spark,
-            operator=stream.query.name,
-            port=stream.metrics_port,
-            cap_rows=stream.source.cap_rows,
-            cap_rows_per_replica=stream.source.cap_rows_per_replica,
-            trigger_s=stream.trigger_s,
-            autoscaler=stream.autoscaler,
-        )
-        _LOG.warning("operator %s: metrics at %s", stream.query.name, attachment.url)
-        _wait(start_query(spark, stream, attachment.url), stream, stopping)
-    finally:
-        spark.stop()
+
+    def through(progress: Any) -> bool:
+        return not stream.linger and is_through(progress and json.loads(progress.json), source.events)
+
+    run_query(
+        spark,
+        stream.query.name,
+        lambda url: start_query(spark, stream, url),
+        through,
+        stopping,
+        port=stream.metrics_port,
+        cap_rows=source.cap_rows,
+        cap_rows_per_replica=source.cap_rows_per_replica,
+        trigger_s=stream.trigger_s,
+        autoscaler=stream.autoscaler,
+    )
 
 
 def open_nexmark_session(
@@ -354,17 +318,6 @@ def _events(spark: Any, stream: NexmarkStream, url: str | None) -> Any:
         given["replicas_url"] = f"{url}/replicas"
     texts = {name: str(value) for name, value in given.items()}
     return spark.readStream.format(NAME).options(**texts).load()
-
-
-def _wait(query: Any, stream: NexmarkStream, stopping: threading.Event) -> None:
-    while not stopping.wait(_POLL_S) and query.isActive:
-        progress = query.lastProgress
-        if not stream.linger and is_through(progress and json.loads(progress.json), stream.source.events):
-            break
-    if (failure := query.exception()) is not None and not stopping.is_set():
-        message = f"nexmark: query {stream.query.name} failed: {str(failure)[:500]}"
-        raise GesscaleError(message)
-    query.stop()
 
 
 TAIL_S = 60.0

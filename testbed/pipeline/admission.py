@@ -18,7 +18,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from gesscale.common.http_client import ANYWHERE, FetchError
 from gesscale.errors import InputError
 from gesscale.words import first_fault
-from testbed.pipeline.schedule import split_by_speed, split_rows
+from testbed.pipeline.schedule import split_by_speed
 
 _LOG = logging.getLogger(__name__)
 _FRESH_S = 0.2
@@ -130,8 +130,6 @@ class AdmissionOptions(BaseModel):
     ----------
     cap_rows, cap_rows_per_replica
         The cap on a batch, fixed or in proportion to the live replicas; at most one of them.
-    tasks_per_slot
-        Tasks of a batch for each live replica, all alike; None: one for each, or by their speeds where these differ.
     replicas_url
         Where the live replicas can be asked for; without it, or without an answer, one is assumed.
     """
@@ -140,7 +138,6 @@ class AdmissionOptions(BaseModel):
 
     cap_rows: PositiveInt | None = None
     cap_rows_per_replica: PositiveInt | None = None
-    tasks_per_slot: PositiveInt | None = None
     replicas_url: str | None = None
 
     @model_validator(mode="after")
@@ -227,10 +224,6 @@ class AdmissionReader(DataSourceStreamReader):  # type: ignore[misc] # pyspark i
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[Any]:
         """Split a batch into tasks for the live replicas."""
-        replicas, each = self._replicas.count(), self._admission.tasks_per_slot
-        first, last = start["rows"], end["rows"]
-        if each is None:
-            ranges = split_by_speed(first, last, replicas, self._replicas.slowest_share())
-        else:
-            ranges = split_rows(first, last, replicas * each)
+        replicas, first, last = self._replicas.count(), start["rows"], end["rows"]
+        ranges = split_by_speed(first, last, replicas, self._replicas.slowest_share())
         return [RowRange(low, high) for low, high in ranges]

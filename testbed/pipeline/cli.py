@@ -88,7 +88,6 @@ def stream(
     trigger_s: Annotated[float, typer.Option(help="Trigger interval.")] = 2.0,
     service_ms_per_row: Annotated[float, typer.Option(help="Emulated time for a row.")] = 0.0,
     metrics_port: Annotated[int, typer.Option(help="Port of the listener; 0: any.")] = 9108,
-    tasks_per_slot: Annotated[int | None, typer.Option(help="Tasks of a batch per replica.")] = None,
     expected_rows: Annotated[int | None, typer.Option(help="With Kafka: stop after so many rows.")] = None,
     linger: Annotated[bool, typer.Option(help="Stay when all is processed, until SIGTERM.")] = False,
     kafka: Annotated[str | None, typer.Option(help="Bootstrap server: topics instead of files.")] = None,
@@ -111,7 +110,7 @@ def stream(
         operator=operator, checkpoint=checkpoint, rides=rides, output=output, speed=speed, copies=copies,
         start_at_s=start_at_s, cap_rows=cap_rows, cap_rows_per_replica=cap_rows_per_replica,
         trigger_s=trigger_s, service_s_per_row=service_ms_per_row / 1000, metrics_port=metrics_port,
-        tasks_per_slot=tasks_per_slot, expected_rows=expected_rows, linger=linger, kafka=route,
+        expected_rows=expected_rows, linger=linger, kafka=route,
         autoscaler=autoscaler, work=work,
     )  # fmt: skip
     run_stream(options)

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,15 @@ from testbed.pipeline.schedule import ReplaySchedule
 from testbed.pipeline.sink import SinkCount, count_keys
 
 _TICK_S = 0.05
-_FLUSH_S = 30.0
+_FLUSH_S = 120.0
+"""A broker that was killed has so long to come back."""
+_RIDES_AT_ONCE = 1000
+_ANY_PARTITION = -1
 _READ_S = 60.0
 _CREATE_S = 20.0
 BROKER_S = 20.0
+Message = tuple[str, str, int]
+"""Key, value and partition."""
 _GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, are spread evenly
 
 
@@ -50,7 +55,7 @@ def require_broker(bootstrap: str, timeout_s: float = BROKER_S) -> None:
 
 
 def create_topics(bootstrap: str, topics: Iterable[str], *, partitions: int) -> None:
-    """Create topics, so that whoever reads one before the first row is in it finds it.
+    """Create topics that are not there, so that whoever reads one before the first row is in it finds it.
 
     Parameters
     ----------
@@ -64,7 +69,7 @@ def create_topics(bootstrap: str, topics: Iterable[str], *, partitions: int) -> 
     GesscaleError
         Where the broker does not make one.
     """
-    from confluent_kafka import KafkaException
+    from confluent_kafka import KafkaError, KafkaException
     from confluent_kafka.admin import AdminClient, NewTopic
 
     wanted = [NewTopic(topic, num_partitions=partitions, replication_factor=1) for topic in topics]
@@ -73,26 +78,35 @@ def create_topics(bootstrap: str, topics: Iterable[str], *, partitions: int) -> 
         try:
             answer.result(_CREATE_S)
         except (KafkaException, TimeoutError) as error:
+            if isinstance(error, KafkaException) and error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
+                continue
             message = f"kafka: the broker at {bootstrap} did not make the topic {topic}: {error}"
             raise GesscaleError(message) from error
 
 
-def produce_rides(
-    rides: Path, *, bootstrap: str, topic: str, speed: float, copies: int, broken_share: float = 0.0
+def send_due(
+    bootstrap: str,
+    topic: str,
+    rows: int,
+    *,
+    due: Callable[[], int],
+    messages: Callable[[int, int], Iterable[Message]],
+    at_once: int,
 ) -> int:
-    """Send every ride ``copies`` times when it is due; returns when the broker has all of them.
+    """Send rows to a topic when they are due; returns when the broker has all of them.
 
     Parameters
     ----------
-    rides
-        Folder of cleaned rides.
     bootstrap, topic
         Where to.
-    speed, copies
-        See `ReplaySchedule`; the first ride is due at once.
-    broken_share
-        Share of the rows whose position is 0, 0, as in records of a taximeter without a signal. Which ones, their
-        numbers decide.
+    rows
+        How many there are.
+    due
+        Returns how many are due by now.
+    messages
+        Returns those from one number to another.
+    at_once
+        So many are sent at most before the broker has the earlier ones.
 
     Returns
     -------
@@ -106,8 +120,6 @@ def produce_rides(
     """
     from confluent_kafka import Producer
 
-    store = open_rides(str(rides))
-    schedule = ReplaySchedule(pickup_s=store.pickup_s(), speed=speed, copies=copies, start_at_s=time.time())
     failures: list[str] = []
 
     def note(error: object, _message: object) -> None:
@@ -116,18 +128,66 @@ def produce_rides(
 
     producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 20})
     sent = 0
-    while sent < schedule.rows_total and not failures:
-        offered = schedule.offered_rows(time.time())
-        for key, value in _messages(store, schedule, sent, offered, broken_share):
-            _send(producer, topic, key, value, note)
-        sent = max(sent, offered)
-        producer.poll(_TICK_S)
-    waiting = producer.flush(_FLUSH_S)
-    if failures or waiting:
-        reason = failures[0] if failures else f"{waiting} rows not acknowledged in {_FLUSH_S:.0f} s"
-        message = f"kafka: rows for topic {topic} at {bootstrap} were not taken: {reason}"
+    while sent < rows and not failures:
+        until = min(due(), sent + at_once)
+        if until <= sent:
+            time.sleep(_TICK_S)
+            continue
+        for key, value, partition in messages(sent, until):
+            producer.produce(topic, key=key, value=value, partition=partition, on_delivery=note)
+        waiting = producer.flush(_FLUSH_S)
+        if waiting:
+            failures.append(f"{waiting} rows not acknowledged in {_FLUSH_S:.0f} s")
+        sent = until
+    if failures:
+        message = f"kafka: rows for topic {topic} at {bootstrap} were not taken: {failures[0]}"
         raise GesscaleError(message)
     return sent
+
+
+def produce_rides(
+    rides: Path, *, bootstrap: str, topic: str, speed: float, copies: int, broken_share: float = 0.0
+) -> int:
+    """Send every ride ``copies`` times when it is due; return how many rows that were.
+
+    Parameters
+    ----------
+    rides
+        Folder of cleaned rides.
+    bootstrap, topic
+        Where to.
+    speed, copies
+        See `ReplaySchedule`; the first ride is due at once.
+    broken_share
+        Share of the rows whose position is 0, 0, as in records of a taximeter without a signal. Which ones, their
+        numbers decide.
+    """
+    store = open_rides(str(rides))
+    schedule = ReplaySchedule(pickup_s=store.pickup_s(), speed=speed, copies=copies, start_at_s=time.time())
+    return send_due(
+        bootstrap,
+        topic,
+        schedule.rows_total,
+        due=lambda: schedule.offered_rows(time.time()),
+        messages=lambda start, end: _messages(store, schedule, start, end, broken_share),
+        at_once=_RIDES_AT_ONCE * copies,
+    )
+
+
+def read_topic(spark: Any, bootstrap: str, topic: str, schema: str, *, cap_rows: int | None) -> Any:
+    """Return a topic of JSON texts as a streaming frame, from its beginning; `cap_rows` bounds a batch."""
+    from pyspark.sql import functions as f
+
+    source = (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", bootstrap)
+        .option("subscribe", topic)
+        .option("startingOffsets", "earliest")
+    )
+    if cap_rows is not None:
+        source = source.option("maxOffsetsPerTrigger", cap_rows)
+    row = f.from_json(f.col("value").cast("string"), schema)
+    return source.load().select(row.alias("row")).select("row.*")
 
 
 def broken_rows(rows: int, broken_share: float) -> int:
@@ -192,7 +252,7 @@ def verify_topic(bootstrap: str, topic: str, expected_rows: int) -> SinkCount:
 
 def _messages(
     store: Any, schedule: ReplaySchedule, start: int, end: int, broken_share: float
-) -> list[tuple[str, str]]:
+) -> list[Message]:
     copies = schedule.copies
     table = store.read(start // copies, end // copies).to_pylist()
     messages = []
@@ -203,24 +263,12 @@ def _messages(
             row = {**ride, "copy": copy, "pickup_time": pickup_time, "due_at_s": due_at_s}
             if _is_broken(ride["ride"] * copies + copy, broken_share):
                 row |= {"pickup_longitude": 0.0, "pickup_latitude": 0.0}
-            messages.append((f"{ride['ride']}:{copy}", json.dumps(row)))
+            messages.append((f"{ride['ride']}:{copy}", json.dumps(row), _ANY_PARTITION))
     return messages
 
 
 def _is_broken(number: int, broken_share: float) -> bool:
     return number * _GOLDEN % 1 < broken_share
-
-
-def _send(producer: Any, topic: str, key: str, value: str, note: Any) -> None:
-    for _ in range(round(_FLUSH_S / _TICK_S)):
-        try:
-            producer.produce(topic, key=key, value=value, on_delivery=note)
-        except BufferError:
-            producer.poll(_TICK_S)
-        else:
-            return
-    message = f"kafka: the queue to topic {topic} stayed full for {_FLUSH_S:.0f} s; does the broker live?"
-    raise GesscaleError(message)
 
 
 def _key(message: Any) -> tuple[int, int]:

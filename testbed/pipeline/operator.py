@@ -1,42 +1,34 @@
 """The operators and the emulated capacity of their nodes: valid rides only, and the nearest of three hot spots."""
 
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ConfigDict, NonNegativeFloat, PositiveFloat, TypeAdapter, ValidationError
-from pydantic.dataclasses import dataclass
 
 from gesscale.errors import InputError
-from gesscale.words import first_fault
 from testbed.pipeline.clean import NEW_YORK
 
 WEIGHT_VARIABLE = "GESSCALE_NODE_WEIGHT"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(allow_inf_nan=False))
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeCapacity:
     """How long a node takes for a row.
 
     Attributes
     ----------
-    service_s_per_row
-        Time for a row on a node of weight 1; 0 does not slow down.
-    weight
-        The node's capacity against that node.
-
-    Raises
-    ------
-    pydantic.ValidationError
-        Where the time is negative or the weight is not positive.
+    service_s_per_row: time for a row on a node of weight 1; 0 does not slow down
+    weight: the node's capacity against that node
     """
 
-    service_s_per_row: NonNegativeFloat
-    weight: PositiveFloat = 1.0
+    service_s_per_row: float
+    weight: float = 1.0
 
     def pause_s(self, rows: int, spent_s: float) -> float:
         """Return how long to wait so that the rows take the emulated time, or the longer real one.
@@ -51,12 +43,15 @@ class NodeCapacity:
 
 def node_capacity(service_s_per_row: float, environment: Mapping[str, str] = os.environ) -> NodeCapacity:
     """Return the capacity of the node that this process runs on; its weight comes from the environment."""
-    values = {"service_s_per_row": service_s_per_row, "weight": environment.get(WEIGHT_VARIABLE, "1")}
+    given = environment.get(WEIGHT_VARIABLE, "1")
     try:
-        return TypeAdapter(NodeCapacity).validate_python(values)
-    except ValidationError as error:
-        message = f"capacity ({WEIGHT_VARIABLE}): {first_fault(error)}"
-        raise InputError(message) from None
+        weight = float(given)
+    except ValueError:
+        weight = math.nan
+    if not 0 < weight < math.inf:
+        message = f"{WEIGHT_VARIABLE}: expected a number above 0, got {given!r}"
+        raise InputError(message)
+    return NodeCapacity(service_s_per_row=service_s_per_row, weight=weight)
 
 
 if TYPE_CHECKING:

@@ -60,22 +60,21 @@ class PickupZone:
     weight: float
 
 
+FAULTS = ("duplicates", "missing_time", "bad_coordinates", "dropoff_before_pickup", "no_passengers")
+"""What is put in so that cleaning has work."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratedRides:
-    """What was written: valid rides, and the faults that were put in so that cleaning has work."""
+    """What was written: valid rides, and how many records of each of the `FAULTS`."""
 
     valid: int
-    duplicates: int
-    missing_time: int
-    bad_coordinates: int
-    dropoff_before_pickup: int
-    no_passengers: int
+    of_each_fault: int
 
     @property
     def lines(self) -> int:
         """Lines written, the header apart."""
-        faults = self.missing_time + self.bad_coordinates + self.dropoff_before_pickup + self.no_passengers
-        return self.valid + self.duplicates + faults
+        return self.valid + len(FAULTS) * self.of_each_fault
 
 
 def bundled_demand() -> Demand:
@@ -173,14 +172,7 @@ def generate_rides(
         writer.writerow(HEADER)
         writer.writerows(valid)
         writer.writerows(faults)
-    return GeneratedRides(
-        valid=len(valid),
-        duplicates=faulty_each,
-        missing_time=faulty_each,
-        bad_coordinates=faulty_each,
-        dropoff_before_pickup=faulty_each,
-        no_passengers=faulty_each,
-    )
+    return GeneratedRides(valid=len(valid), of_each_fault=faulty_each)
 
 
 def _line(

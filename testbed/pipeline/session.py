@@ -1,14 +1,20 @@
 """The Spark session of the pipeline's programs; spark-submit or the environment may set its master."""
 
+import logging
 import os
+import signal
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from gesscale.common.text import command_line
-from gesscale.spark import place, warm_new_executors
+from gesscale.errors import GesscaleError
+from gesscale.spark import attach, place, warm_new_executors
 
+_LOG = logging.getLogger(__name__)
+_POLL_S = 0.25
 WORKERS_IMPORT = ("testbed.pipeline.operator", "testbed.pipeline.replay", "testbed.nexmark.source")
 """What the Python workers of the test bed's programs need, in addition to pandas and PyArrow."""
 _QUIET = "--conf spark.ui.showConsoleProgress=false"  # a shell's default is true
@@ -65,3 +71,61 @@ def open_session(
     if autoscaler is not None:
         builder = warm_new_executors(place(builder, autoscaler), WORKERS_IMPORT)
     return builder.getOrCreate()
+
+
+def stop_on_signals() -> threading.Event:
+    """Return an event that SIGTERM and SIGINT set from now on."""
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.set())
+    return stopping
+
+
+def run_query(
+    spark: Any,
+    operator: str,
+    start: Callable[[str | None], Any],
+    is_through: Callable[[Any], bool],
+    stopping: threading.Event,
+    **told: Any,
+) -> None:
+    """Run a streaming query until it is through or is to stop, and end its session.
+
+    Parameters
+    ----------
+    spark
+        The session.
+    operator
+        The query's name.
+    start
+        Starts it; it is given where `gesscale.spark` serves.
+    is_through
+        Says by the last progress report, None before the first, whether everything is processed.
+    stopping
+        Set when it is to stop.
+    told
+        What `gesscale.spark.attach` is told.
+
+    Raises
+    ------
+    GesscaleError
+        Where Spark does not run the query, or it fails.
+    """
+    from pyspark.errors import PySparkException
+
+    try:
+        attachment = attach(spark, operator=operator, **told)
+        _LOG.warning("operator %s: metrics at %s", operator, attachment.url)
+        query = start(attachment.url)
+        while not stopping.wait(_POLL_S) and query.isActive:
+            if is_through(query.lastProgress):
+                break
+        if (failure := query.exception()) is not None and not stopping.is_set():
+            message = f"stream: the query of operator {operator} failed: {str(failure)[:500]}"
+            raise GesscaleError(message)
+        query.stop()
+    except PySparkException as error:
+        message = f"stream: Spark does not run the query of operator {operator}: {str(error)[:500]}"
+        raise GesscaleError(message) from error
+    finally:
+        spark.stop()

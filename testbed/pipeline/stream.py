@@ -1,21 +1,19 @@
 """The driver program: rides in, nearest hot spot appended, each row once in the sink."""
 
 import json
-import logging
-import signal
-import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gesscale.errors import GesscaleError, InputError
-from gesscale.spark import attach, count_output
+from gesscale.errors import InputError
+from gesscale.spark import count_output
+from gesscale.spark.sources import parsed, sum_of_numbers
+from testbed.pipeline.kafka_topic import read_topic
 from testbed.pipeline.operator import OUTPUT_SCHEMA, RIDE_SCHEMA, Work, append_nearest, keep_valid
-from testbed.pipeline.session import open_session
+from testbed.pipeline.replay import open_rides
+from testbed.pipeline.session import open_session, run_query, stop_on_signals
 
-_LOG = logging.getLogger(__name__)
-_POLL_S = 0.25
 _START_FILE = "replay_start.json"
 
 
@@ -54,8 +52,6 @@ class StreamOptions:
         Emulated time for a row on a node of weight 1.
     metrics_port
         Where `gesscale.spark` serves; 0 takes a free port.
-    tasks_per_slot
-        Tasks of a batch for each live replica; None: by their speeds.
     expected_rows
         Stop when so many rows are processed; None: all of the replay, or with Kafka never.
     linger
@@ -80,7 +76,6 @@ class StreamOptions:
     trigger_s: float = 2.0
     service_s_per_row: float = 0.0
     metrics_port: int = 9108
-    tasks_per_slot: int | None = None
     expected_rows: int | None = None
     linger: bool = False
     kafka: KafkaRoute | None = None
@@ -114,39 +109,31 @@ def run_stream(options: StreamOptions) -> None:
     GesscaleError
         Where the query fails.
     """
-    stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
+    stopping = stop_on_signals()
     expected_rows = options.expected_rows if options.kafka else _replay_rows(options)
-    if options.linger:
-        expected_rows = None
-    from pyspark.errors import PySparkException
-
     jars = ",".join(options.kafka.jars) if options.kafka else ""
     spark = open_session(options.operator, jars=jars, autoscaler=options.autoscaler)
-    try:
-        attachment = attach(
-            spark,
-            operator=options.operator,
-            port=options.metrics_port,
-            cap_rows=options.cap_rows,
-            cap_rows_per_replica=options.cap_rows_per_replica,
-            trigger_s=options.trigger_s,
-            autoscaler=options.autoscaler,
-        )
-        _LOG.warning("operator %s: metrics at %s", options.operator, attachment.url)
-        _wait(_start(spark, options, attachment.url), expected_rows, stopping)
-    except PySparkException as error:
-        message = f"stream: Spark does not run the query of operator {options.operator}: {str(error)[:500]}"
-        raise GesscaleError(message) from error
-    finally:
-        spark.stop()
+
+    def is_through(progress: Any) -> bool:
+        wanted = None if options.linger else expected_rows
+        return wanted is not None and processed_rows(progress) >= wanted
+
+    run_query(
+        spark,
+        options.operator,
+        lambda url: _start(spark, options, url),
+        is_through,
+        stopping,
+        port=options.metrics_port,
+        cap_rows=options.cap_rows,
+        cap_rows_per_replica=options.cap_rows_per_replica,
+        trigger_s=options.trigger_s,
+        autoscaler=options.autoscaler,
+    )
 
 
 def processed_rows(progress: dict[str, Any] | None) -> int:
     """Return how many rows a progress report says are processed: the sum of the sources' end offsets."""
-    from gesscale.spark.sources import parsed, sum_of_numbers
-
     if progress is None:
         return 0
     ends = [sum_of_numbers(parsed(source["endOffset"])) for source in progress["sources"]]
@@ -154,7 +141,11 @@ def processed_rows(progress: dict[str, Any] | None) -> int:
 
 
 def _start(spark: Any, options: StreamOptions, url: str | None) -> Any:
-    rows = _kafka_rows(spark, options) if options.kafka else _replay(spark, options, url)
+    if options.kafka:
+        route = options.kafka
+        rows = read_topic(spark, route.bootstrap, route.topic, RIDE_SCHEMA, cap_rows=options.cap_rows)
+    else:
+        rows = _replay(spark, options, url)
     if options.work is Work.VALID:
         result = rows.mapInPandas(keep_valid(options.service_s_per_row), RIDE_SCHEMA)
     else:
@@ -190,43 +181,13 @@ def _replay(spark: Any, options: StreamOptions, url: str | None) -> Any:
         "start_at": _start_at_s(options),
         "cap_rows": options.cap_rows,
         "cap_rows_per_replica": options.cap_rows_per_replica,
-        "tasks_per_slot": options.tasks_per_slot,
         "replicas_url": None if url is None else f"{url}/replicas",
     }
     texts = {name: str(value) for name, value in given.items() if value is not None}
     return spark.readStream.format("gesscale-replay").options(**texts).load()
 
 
-def _kafka_rows(spark: Any, options: StreamOptions) -> Any:
-    from pyspark.sql import functions as f
-
-    route = options.kafka
-    assert route is not None  # noqa: S101 - the caller branches on it
-    source = (
-        spark.readStream.format("kafka")
-        .option("kafka.bootstrap.servers", route.bootstrap)
-        .option("subscribe", route.topic)
-        .option("startingOffsets", "earliest")
-    )
-    if options.cap_rows is not None:
-        source = source.option("maxOffsetsPerTrigger", options.cap_rows)
-    value = f.from_json(f.col("value").cast("string"), RIDE_SCHEMA)
-    return source.load().select(value.alias("row")).select("row.*")
-
-
-def _wait(query: Any, expected_rows: int | None, stopping: threading.Event) -> None:
-    while not stopping.wait(_POLL_S) and query.isActive:
-        if expected_rows is not None and processed_rows(query.lastProgress) >= expected_rows:
-            break
-    if (failure := query.exception()) is not None and not stopping.is_set():
-        message = f"stream: the query failed: {str(failure)[:500]}"
-        raise GesscaleError(message)
-    query.stop()
-
-
 def _replay_rows(options: StreamOptions) -> int:
-    from testbed.pipeline.replay import open_rides
-
     return open_rides(str(options.rides)).rides * options.copies
 
 

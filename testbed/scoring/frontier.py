@@ -120,4 +120,5 @@ def _least_costs(seconds: Sequence[float], required: Sequence[int], most: int) -
         having[:, :enough] = np.inf
         having[:, enough:].min(axis=1, out=rest[at])
         np.minimum(having[1:], rest[at, :-1, np.newaxis], out=having[1:])
-    return rest[0]
+    least: NDArray[np.float64] = rest[0]
+    return least

@@ -162,14 +162,15 @@ class SimulatedMetrics:
         until_s = now_s - traits.delay_s
         return summarise(
             operator,
-            _told(self._plant.batches(operator), now_s - traits.history_s, until_s, now_s),
+            self._screens[operator](
+                _told(self._plant.batches(operator), now_s - traits.history_s, until_s, now_s), now_s
+            ),
             now_s=now_s,
             window_s=traits.window_s,
             stale_after_s=traits.stale_after_s,
             last_progress_at_s=self._plant.last_progress_at_s(operator, until_s),
             cpu_share=self._trails[operator].share(until_s, traits.window_s),
             by_node=partial(self._by_node, operator) if self._measures_cpu else None,
-            screen=self._screens[operator],
         )
 
     def _by_node(

@@ -11,10 +11,10 @@ from cluster_contract import ClusterContract, Site
 
 from gesscale.errors import ClusterError
 from gesscale.model.decision import Outcome, OutcomeStatus
-from testbed.cluster import lifecycle, privilege, spark_rest, state
+from testbed.cluster import lifecycle, privilege, state
 from testbed.cluster.adapter import LocalCluster
 from testbed.cluster.processes import Role
-from testbed.cluster.spark import LocalSpark, open_spark
+from testbed.cluster.spark import LocalSpark, application_id, executors, open_spark
 from testbed.cluster.topology import read_topology
 
 pytestmark = [
@@ -158,9 +158,8 @@ def test_an_executor_that_starts_and_is_no_longer_ordered_ends_before_it_works(
     cluster.apply("nearest", ("a", "b"))  # while both start
     until(lambda: dropped not in spark.running(Role.EXECUTOR), "the end of the executor on c")
     until(lambda: cluster.state().placements == {"nearest": ("a", "b")}, "those that are ordered")
-    application = spark_rest.application_id(spark.base_url)
-    known = {each.executor_id for each in spark_rest.executors(spark.base_url, application)}
-    assert dropped.mark.serial not in known  # it never registered
+    application = application_id(spark.base_url)
+    assert dropped.mark.serial not in executors(spark.base_url, application)  # it never registered
 
 
 def test_a_driver_that_ends_at_once_is_said(cluster: LocalCluster) -> None:

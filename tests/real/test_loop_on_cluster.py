@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -18,8 +19,8 @@ from testbed.cluster import lifecycle, privilege, state
 from testbed.cluster.processes import Role
 from testbed.cluster.spark import LocalSpark
 from testbed.cluster.topology import Topology, read_topology
-from testbed.demo.taxi import ReplayFeed
-from testbed.live.running import start_operators
+from testbed.demo.taxi import TaxiJob
+from testbed.live.running import running_operators
 from testbed.live.scenario import Scenario, TaxiOperator, prepare_settings
 from testbed.pipeline.sink import verify_sink
 
@@ -92,10 +93,13 @@ def test_overload_loss_and_death(topology: Topology, rides: Path, tmp_path: Path
         period_s=PERIOD_S,
         max_replicas=2,
     )
-    feed = ReplayFeed(scenario=scenario, rides=rides, start_at_s=time.time() + 2)
-    (spark,) = start_operators(scenario, topology, feed, tmp_path)
+    job = TaxiJob(scenario=scenario, rides=rides, start_at_s=time.time() + 2)
     loop = build_loop(prepare_settings(scenario, topology, tmp_path), time.time())
+    with running_operators(scenario, topology, job, tmp_path) as (spark,), closing(loop.knowledge):
+        overload_loss_and_death(spark, loop, tmp_path)
 
+
+def overload_loss_and_death(spark: LocalSpark, loop: ControlLoop, folder: Path) -> None:
     grown = step_until(loop, lambda decision: decision.acted)
     assert grown.plan.reason is Reason.OVERLOADED
     assert grown.outcome.added == ("near",)
@@ -111,7 +115,7 @@ def test_overload_loss_and_death(topology: Topology, rides: Path, tmp_path: Path
         return sum(batch.rows for batch in reading.batches) if reading else 0
 
     step_until(loop, lambda decision: processed(decision) == ROWS)
-    sink = verify_sink(tmp_path / "sink", ROWS)
+    sink = verify_sink(folder / "sink", ROWS)
     assert (sink.rows, sink.duplicated, sink.missing) == (ROWS, 0, 0)
 
     driver = spark.driver()
@@ -119,4 +123,3 @@ def test_overload_loss_and_death(topology: Topology, rides: Path, tmp_path: Path
     os.kill(driver.pid, signal.SIGKILL)
     survived = step_until(loop, lambda decision: decision.plan.reason is Reason.METRICS_MISSING, steps=10)
     assert survived.outcome.status is OutcomeStatus.NOTHING_TO_DO
-    loop.knowledge.close()

@@ -14,6 +14,7 @@ from gesscale.model.decision import Reason, Verdict
 from gesscale.model.observation import Batch, OperatorReading, WorkflowObservation
 from gesscale.model.workflow import BatchCap, Workflow
 from gesscale.monitor.latencies import FileLatencies
+from gesscale.monitor.screen import screen
 from gesscale.monitor.window import summarise
 from gesscale.options import PolicyOptions
 from gesscale.plan.placement import nd_max_ms
@@ -74,7 +75,7 @@ class MicroBatches:
         self.run_until(now_s)
         reading = summarise(
             "op",
-            self.batches[-100:],
+            screen(self.batches[-100:], self.now_s),
             now_s=self.now_s,
             window_s=PERIOD_S,
             stale_after_s=4 * PERIOD_S,

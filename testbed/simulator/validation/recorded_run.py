@@ -1,7 +1,7 @@
 """A live run of one operator from its record: what was offered, ordered, and what batches took; and it acted again."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from pathlib import Path
@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from gesscale.errors import InputError
-from gesscale.model.decision import Change
+from gesscale.model.decision import Change, Decision
 from gesscale.model.evidence import warm
 from gesscale.model.observation import Batch
 from gesscale.model.workflow import Operator, Workflow
 from gesscale.monitor.record_files import read_recording, settings_file
-from gesscale.monitor.record_lines import LONGEST_RUN_S, LiveDecision
+from gesscale.monitor.records import LONGEST_RUN_S
 from gesscale.monitor.screen import screen
 from gesscale.settings import load_settings
 from latency_map import LatencyMap, LatencyMapError, read_map
@@ -149,7 +149,7 @@ def read_run(folder: Path) -> RecordedRun:
     (operator,) = operators.values()
     recording = read_recording(folder, tuple(operators))
     listed = recording.batches[operator.name]
-    kept, _ = screen(listed, max(batch.ended_at_s for batch in listed))
+    kept = screen(listed, max(batch.ended_at_s for batch in listed)).batches
     if not kept or kept[0].trigger_s is None or kept[0].offered_rows_total is None:
         message = f"{folder}: expected batches with their trigger interval and what was offered, got none"
         raise InputError(message)
@@ -169,32 +169,27 @@ def read_run(folder: Path) -> RecordedRun:
         batches=tuple(replace(batch, ended_at_s=batch.ended_at_s - began_s) for batch in kept),
         orders=tuple(
             replace(order, at_s=order.at_s - began_s)
-            for decision in recording.decisions
-            if (order := order_of(decision)) is not None
+            for each in recording.decisions
+            if (order := order_of(each.decision)) is not None
         ),
         trigger_s=trigger_s,
     )
 
 
-def order_of(decision: LiveDecision) -> RecordedOrder | None:
+def order_of(decision: Decision) -> RecordedOrder | None:
     """Return what a decision brought about; None for nothing."""
-    if not decision.acted or decision.change is None:
+    wanted, outcome = decision.plan.change, decision.outcome
+    if wanted is None:
         return None
-    outcome: Mapping[str, object] = decision.document["outcome"]
-    add, remove = (
-        tuple(node for node in wanted if node in _names(outcome.get(key), wanted))
-        for key, wanted in (("added", decision.change.add), ("removed", decision.change.remove))
-    )
+    add = tuple(node for node in wanted.add if node in outcome.added)
+    remove = tuple(node for node in wanted.remove if node in outcome.removed)
     if not add and not remove:
         return None
-    seconds = outcome.get("seconds")
-    only_starts = bool(add) and not remove
+    tells = add and not remove and 0 < outcome.seconds <= LONGEST_RUN_S
     return RecordedOrder(
         at_s=decision.at_s,
         change=Change(add=add, remove=remove),
-        took_s=float(seconds)
-        if isinstance(seconds, int | float) and 0 < seconds <= LONGEST_RUN_S and only_starts
-        else None,
+        took_s=outcome.seconds if tells else None,
     )
 
 
@@ -233,10 +228,6 @@ def offered_totals(batches: Sequence[Batch]) -> tuple[list[float], list[float]]:
     ]
     rising = [points[0], *(later for earlier, later in pairwise(points) if later[0] > earlier[0])]
     return [at for at, _ in rising], [total for _, total in rising]
-
-
-def _names(listed: object, otherwise: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name for name in listed if isinstance(name, str)) if isinstance(listed, list) else otherwise
 
 
 _LOOK_S = 10.0

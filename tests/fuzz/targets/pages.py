@@ -67,10 +67,9 @@ def _driver(data: bytes, folder: Path) -> None:
     del folder
     document = parse_document(data, "op")
     reported = to_batches(document.batches, {"10.77.0.2": "near"}, ahead_s=document.now_s - NOW_S)
-    kept, _ = screen(reported.batches, NOW_S)
     seen = summarise(
         "op",
-        kept,
+        screen(reported.batches, NOW_S),
         now_s=NOW_S,
         window_s=60.0,
         stale_after_s=180.0,

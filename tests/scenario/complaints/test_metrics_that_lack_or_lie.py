@@ -11,6 +11,7 @@ from gesscale.loop import ControlLoop
 from gesscale.model.decision import Reason
 from gesscale.model.observation import MissingReading, OperatorReading, WorkflowObservation
 from gesscale.model.workflow import BatchCap, Operator, Workflow
+from gesscale.monitor.screen import screen
 from gesscale.monitor.window import summarise
 from gesscale.ports import MetricSource
 from testbed.simulator.scene import NodeFailure
@@ -88,7 +89,9 @@ def test_a_lag_that_cannot_be_is_unknown_and_not_0() -> None:
     def wrong(reading: OperatorReading) -> OperatorReading:
         """Return what the reader makes of a lag below 0, as of an end offset behind the committed one."""
         batches = [replace(batch, backlog_rows=-1.0) for batch in reading.batches]
-        read = summarise("op", batches, now_s=reading.at_s, window_s=60.0, stale_after_s=180.0)
+        read = summarise(
+            "op", screen(batches, reading.at_s), now_s=reading.at_s, window_s=60.0, stale_after_s=180.0
+        )
         assert isinstance(read, OperatorReading)
         return read
 

@@ -69,21 +69,23 @@ def test_the_policy_that_ran_live_decides_the_same_for_the_same_reason(
 
 def test_it_even_finds_the_same_numbers(recording: Recording) -> None:
     for answer in answers(recording):
-        live = answer.live.document["analysis"]
+        live = answer.live.analysis
         analysis = answer.decision.analysis
         assert [reading.rows_per_s for reading in analysis.evidence] == pytest.approx(
-            [reading["rows_per_s"] for reading in live["evidence"]]
+            [reading.rows_per_s for reading in live.evidence]
         )
         if analysis.mst is not None:
-            assert analysis.mst.low == pytest.approx(live["mst"]["low"], rel=1e-6)
-            assert analysis.model.readings_used == live["model"]["readings_used"]
+            assert analysis.mst.low == pytest.approx(live.mst.low, rel=1e-6)
+            assert analysis.model.readings_used == live.model.readings_used
 
 
 def test_a_live_change_settles_as_it_did_live(recording: Recording) -> None:
     knowledge = MemoryKnowledge()
     steps = answers(recording, knowledge=knowledge)
-    (changes,) = knowledge.recall(recording.decisions[-1].at_s).orders.values()
-    assert [change.at_s for change in reversed(changes)] == [d.at_s for d in recording.decisions if d.acted]
+    (changes,) = knowledge.recall(recording.decisions[-1].decision.at_s).orders.values()
+    assert [change.at_s for change in reversed(changes)] == [
+        each.decision.at_s for each in recording.decisions if each.decision.acted
+    ]
     # Settled after a warm batch, or after the time that a change may take: the last one, too.
     assert all(change.downtime_s is not None for change in changes)
     settling = [step for step in steps if step.decision.plan.reason is Reason.RECONFIGURING]
@@ -101,15 +103,15 @@ def test_another_policy_answers_the_same_situations_its_own_way(recording: Recor
     first = found.first_difference
     assert first is not None
     assert first.since_start_s == pytest.approx(40.0, abs=0.1)
-    assert first.live.change is None
+    assert first.live.plan.change is None
     assert first.decision.plan.change == Change(add=("edge2",))
     # The wish of 40 s comes again at 50 s, since it was not carried out then.
     assert (found.wanted_changes, found.new_proposals) == (6, 5)
     # The record goes on as it was: the placement of each step is the live one.
     assert all(
-        step.live.placement == step.decision.analysis.reading.placement
+        step.live.plan.before == step.decision.analysis.reading.placement
         for step in steps
-        if step.decision.analysis.reading and step.live.change
+        if step.decision.analysis.reading and step.live.plan.change
     )
 
 

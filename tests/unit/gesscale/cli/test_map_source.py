@@ -1,7 +1,6 @@
 """The commands of the loop with a latency map that agents measure, or that has grown old."""
 
 import json
-import sqlite3
 import time
 
 import pytest
@@ -96,17 +95,3 @@ def test_an_old_map_removes_nothing_and_is_explained(gesscale, site, hours, reas
     _, explained, _ = gesscale("explain", "-c", site.config)
     assert "latency map" in explained
     assert ("measured 23 h ago" if reason == "Underused" else "is 26 h old") in " ".join(explained.split())
-
-
-def test_a_decision_that_was_kept_before_maps_had_an_age_is_still_explained(gesscale, site):
-    site.serve_overload()
-    gesscale("once", "-c", site.config)
-    with sqlite3.connect(site.knowledge) as file:
-        (text,) = file.execute("SELECT document FROM decision").fetchone()
-        document = json.loads(text)
-        del document["latency_map"]
-        file.execute("UPDATE decision SET document = ?", (json.dumps(document),))
-    file.close()
-    code, out, _ = gesscale("explain", "-c", site.config)
-    assert code == 0
-    assert "Overloaded" in out

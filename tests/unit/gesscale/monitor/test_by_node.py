@@ -8,6 +8,7 @@ import pytest
 from gesscale.batch_record import HostWork
 from gesscale.model.observation import Batch, NodeReading, OperatorReading
 from gesscale.monitor.by_node import WorkByNode
+from gesscale.monitor.screen import screen
 from gesscale.monitor.window import summarise
 
 
@@ -85,7 +86,7 @@ def test_without_a_batch_in_the_window_replicas_idled_where_they_tell_at_all() -
 
 def reading(batches: list[Batch], **more: object) -> OperatorReading:
     periods = {"now_s": 20.0, "window_s": 10.0, "stale_after_s": 30.0}
-    seen = summarise("op", batches, **periods, **more)
+    seen = summarise("op", screen(batches, periods["now_s"]), **periods, **more)
     assert isinstance(seen, OperatorReading), seen
     return seen
 

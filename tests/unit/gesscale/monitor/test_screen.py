@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gesscale.model.observation import Batch
-from gesscale.monitor.screen import Screen, screen
+from gesscale.monitor.screen import Screen, Screened, screen
 
 NOW_S = 1000.0
 
@@ -18,7 +18,7 @@ def batch(batch_id: int, ended_at_s: float, **changes: object) -> Batch:
 
 def test_sound_batches_pass_unchanged_and_without_complaint() -> None:
     sound = (batch(1, 990.0), batch(2, 992.0), batch(3, 994.0))
-    assert screen(sound, NOW_S) == (sound, ())
+    assert screen(sound, NOW_S) == Screened(sound)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_sound_batches_pass_unchanged_and_without_complaint() -> None:
 )
 def test_a_nonsensical_batch_is_dropped_and_said(changes: dict[str, object], complaint: str) -> None:
     first, last = batch(1, 990.0), batch(3, 994.0)
-    kept, faults = screen((first, replace(batch(2, 992.0), **changes), last), NOW_S)
+    kept, faults, _ = screen((first, replace(batch(2, 992.0), **changes), last), NOW_S)
     assert kept == (first, last)
     assert complaint in faults[0]
     assert faults[1] == "1 batches before batch 3 were not seen"
@@ -48,19 +48,19 @@ def test_a_nonsensical_batch_is_dropped_and_said(changes: dict[str, object], com
 )
 @pytest.mark.parametrize("value", [-1, float("nan"), float("inf")])
 def test_an_optional_figure_that_cannot_be_becomes_unknown(name: str, value: float) -> None:
-    kept, faults = screen((batch(1, 990.0, **{name: value}),), NOW_S)
+    kept, faults, _ = screen((batch(1, 990.0, **{name: value}),), NOW_S)
     assert getattr(kept[0], name) is None
     assert faults == (f"batch 1: {name} is {value} and counts as unknown",)
 
 
 def test_zero_is_no_trigger_interval_and_no_cap_but_a_fine_backlog() -> None:
-    kept, _ = screen((batch(1, 990.0, trigger_s=0.0, cap_rows=0, backlog_rows=0.0),), NOW_S)
+    kept, *_ = screen((batch(1, 990.0, trigger_s=0.0, cap_rows=0, backlog_rows=0.0),), NOW_S)
     assert (kept[0].trigger_s, kept[0].cap_rows, kept[0].backlog_rows) == (None, None, 0.0)
 
 
 def test_a_lower_number_that_ends_later_is_a_query_that_began_again() -> None:
     again = (batch(7, 990.0), batch(0, 995.0))
-    assert screen(again, NOW_S) == (again, ())
+    assert screen(again, NOW_S) == Screened(again)
 
 
 def test_a_screen_that_is_kept_says_in_each_step_what_a_new_one_says() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from gesscale.model.observation import Batch, MissingReading, OperatorReading
+from gesscale.monitor.screen import screen
 from gesscale.monitor.window import summarise
 
 NOW_S = 1000.0
@@ -46,7 +47,7 @@ def reading(batches: Sequence[Batch], **changes: float) -> OperatorReading:
 
 def observe(batches: Sequence[Batch], **changes: float) -> OperatorReading | MissingReading:
     periods = {"now_s": NOW_S, "window_s": 10.0, "stale_after_s": 30.0, **changes}
-    return summarise("op", batches, **periods)
+    return summarise("op", screen(batches, periods["now_s"]), **periods)
 
 
 def test_rates_and_shares_of_a_steady_query() -> None:

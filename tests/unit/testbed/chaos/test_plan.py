@@ -16,35 +16,28 @@ def test_a_longer_run_of_a_seed_begins_with_the_same_changes() -> None:
     assert draw_plan(7, 15, NODES, 4) != draw_plan(8, 15, NODES, 4)
 
 
-def test_each_block_of_changes_has_every_fault_once() -> None:
-    plan = draw_plan(1, 3 * len(LOCAL_FAULTS), NODES, 4)
-    for first in range(0, len(plan), len(LOCAL_FAULTS)):
-        block = plan[first : first + len(LOCAL_FAULTS)]
-        assert {change.fault for change in block} == set(LOCAL_FAULTS)
-
-
 def test_only_faults_that_are_named_strike() -> None:
     named = faults_named("none,broker-killed")
     assert named == (Fault.NONE, Fault.BROKER_KILLED)
     assert {change.fault for change in draw_plan(1, 20, NODES, 4, named)} == set(named)
     with pytest.raises(InputError, match="got 'earthquake'"):
         faults_named("none,earthquake")
+    with pytest.raises(InputError, match="two nodes"):
+        draw_plan(1, 1, ["only"], 4)
 
 
-def test_each_change_changes_something_within_the_bounds() -> None:
+def test_each_change_changes_something_within_the_bounds_and_each_block_has_every_fault_once() -> None:
     plan = draw_plan(3, 200, NODES, 4)
     assert [change.number for change in plan] == list(range(200))
     assert all(before.placement != after.placement for before, after in pairwise(plan))
     assert {len(change.placement) for change in plan} == {1, 2, 3, 4}
     assert all(list(change.placement) == sorted({*change.placement} & {*NODES}) for change in plan)
+    for first in range(0, len(plan), len(LOCAL_FAULTS)):
+        block = plan[first : first + len(LOCAL_FAULTS)]
+        assert {change.fault for change in block} == set(LOCAL_FAULTS)
 
 
 def test_a_victim_is_chosen_among_those_there_are() -> None:
     change = replace(draw_plan(1, 1, NODES, 4)[0], choice=0.5)
     assert change.victim(["b", "a"]) == "b"  # sorted: a, b; half of the way through two is the second
     assert change.victim([]) is None
-
-
-def test_two_placements_are_needed() -> None:
-    with pytest.raises(InputError, match="two nodes"):
-        draw_plan(1, 1, ["only"], 4)

@@ -7,9 +7,10 @@ import pytest
 import typer.main
 
 from testbed.cluster.topology import read_topology
+from testbed.live.kafka import KafkaFeed
 from testbed.live.scenario import prepare_settings
 from testbed.nexmark.cli import app
-from testbed.nexmark.day import EventFeed, NexmarkJob, scenario_of
+from testbed.nexmark.day import NexmarkJob, scenario_of
 from testbed.nexmark.queries import query_named
 from testbed.nexmark.source import NAME, NexmarkOptions, due_events
 from testbed.pipeline.kafka_broker import KafkaBroker
@@ -18,7 +19,7 @@ from testbed.workloads.workload import Workload
 LOAD = Workload.of_rates("made", 10.0, [2.0, 0.0, 5.0])
 BEGAN_S = 1000.0
 BROKER = KafkaBroker(bootstrap="10.77.0.1:9092", command=(), environment={}, log=Path("broker.log"))
-FEED = EventFeed(broker=BROKER, topology=read_topology("edge8"), partitions=6, log=Path("producer.log"))
+FEED = KafkaFeed(broker=BROKER, topology=read_topology("edge8"), log=Path("producer.log"))
 
 
 def job(name, feed=None):
@@ -44,7 +45,7 @@ def words_of(name, feed=None, folder=Path("folder")):
 @pytest.mark.parametrize("feed", [None, FEED])
 def test_drivers_and_producers_are_told_options_that_they_know(feed):
     assert words_of("q5", feed).keys() <= known_to("stream")
-    sent = {**FEED.options, "partitions": 6, **job("q5", FEED).event_options}
+    sent = {*job("q5", FEED).event_options, "kafka", "topic", "partitions"}
     assert {f"--{name}" for name in sent} <= known_to("produce")
 
 

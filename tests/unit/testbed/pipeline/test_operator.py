@@ -1,7 +1,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from pydantic import ValidationError
 
 from gesscale.errors import InputError
 from testbed.pipeline.operator import (
@@ -79,8 +78,3 @@ def test_the_weight_comes_from_the_node():
 def test_a_weight_that_is_none_is_refused(text):
     with pytest.raises(InputError, match="GESSCALE_NODE_WEIGHT"):
         node_capacity(0.001, {"GESSCALE_NODE_WEIGHT": text})
-
-
-def test_a_negative_time_is_refused():
-    with pytest.raises(ValidationError, match="service_s_per_row"):
-        NodeCapacity(service_s_per_row=-0.1)

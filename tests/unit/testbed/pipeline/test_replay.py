@@ -71,10 +71,10 @@ def test_nothing_is_offered_before_it_is_due(rides):
 def test_cap_and_tasks_follow_the_live_replicas(rides, httpserver: HTTPServer):
     httpserver.expect_request("/replicas").respond_with_json({"replicas": 3, "hosts": ["a", "b", "c"]})
     url = httpserver.url_for("/replicas")
-    source = reader(rides, cap_rows_per_replica="4", replicas_url=url, tasks_per_slot="2")
+    source = reader(rides, cap_rows_per_replica="4", replicas_url=url)
     assert source.latestOffset({"rows": 0}, source.getDefaultReadLimit()) == {"rows": 12}
     tasks = source.partitions({"rows": 0}, {"rows": 12})
-    assert [(task.start, task.end) for task in tasks] == [(0, 2), (2, 4), (4, 6), (6, 8), (8, 10), (10, 12)]
+    assert [(task.start, task.end) for task in tasks] == [(0, 4), (4, 8), (8, 12)]
 
 
 def batch(number, **by_host):
@@ -126,7 +126,6 @@ def test_one_replica_is_assumed_where_nobody_answers(caplog):
         ({"speed": "5x"}, "speed: expected a number, got '5x'"),
         ({"cap_rows": "0"}, "cap_rows: expected greater than 0"),
         ({"cap_rows": "5", "cap_rows_per_replica": "5"}, "not both"),
-        ({"tasks_per_slot": "-1"}, "tasks_per_slot: expected greater than 0"),
     ],
 )
 def test_wrong_options_are_refused(rides, options, message):

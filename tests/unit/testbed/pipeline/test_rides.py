@@ -70,8 +70,8 @@ def test_faults_are_counted(tmp_path):
     assert each > 0
     assert made.lines == made.valid + 5 * each
     lines = records(tmp_path / "rides.csv")
-    assert sum(line["pickup_datetime"] == "not a time" for line in lines) == made.missing_time == each
-    assert sum(line["passenger_count"] == "0" for line in lines) == made.no_passengers == each
+    assert sum(line["pickup_datetime"] == "not a time" for line in lines) == made.of_each_fault == each
+    assert sum(line["passenger_count"] == "0" for line in lines) == each
     assert tuple(lines[0]) == HEADER
 
 

@@ -1,4 +1,4 @@
-"""A proxy in front of an API server: it passes requests and watches on, or answers as an API server in trouble does."""
+"""Proxies in trouble: of a driver's metrics page, and of an API server."""
 
 import http.client
 import json
@@ -10,7 +10,129 @@ from contextlib import contextmanager, suppress
 from enum import StrEnum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
+
+from gesscale.common.http_client import ANYWHERE, FetchError
+
+
+class _Proxy(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def let_go(self) -> None:
+        """End what waits."""
+
+    @contextmanager
+    def serving(self) -> Iterator[Self]:
+        """Serve for as long as the context lasts."""
+        thread = threading.Thread(target=self.serve_forever, name=type(self).__name__, daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self.let_go()
+            self.shutdown()
+            self.server_close()
+            thread.join()
+
+
+_MAX_BYTES = 4 << 20
+_PAGE_TIMEOUT_S, _LONGEST_HANG_S = 2.5, 30.0
+
+
+class Behaviour(StrEnum):
+    """What the proxy does with a question."""
+
+    HONEST = "honest"
+    HANGING = "hanging"
+    LYING = "lying"
+    GONE = "gone"
+
+
+def lie(document: Any) -> Any:
+    """Return a page with false figures: every count and every time is negative.
+
+    Examples
+    --------
+    >>> lie({"batches": [{"rows": 3, "hosts": ["10.0.0.1"]}], "ok": True})
+    {'batches': [{'rows': -4, 'hosts': ['10.0.0.1']}], 'ok': True}
+    """
+    match document:
+        case bool() | str() | None:
+            return document
+        case int() | float():
+            return -1 - document
+        case list():
+            return [lie(each) for each in document]
+        case dict():
+            return {name: lie(each) for name, each in document.items()}
+    return document
+
+
+class FaultyPage(_Proxy):
+    """The proxy; `behaviour` may be set at any time.
+
+    Parameters
+    ----------
+    target
+        The page's address, without a path.
+    """
+
+    def __init__(self, target: str) -> None:
+        super().__init__(("127.0.0.1", 0), _PageHandler)
+        self.target, self.behaviour = target, Behaviour.HONEST
+        self.released = threading.Event()
+
+    def let_go(self) -> None:
+        """Let who hangs go."""
+        self.released.set()
+
+    @contextmanager
+    def behaving(self, behaviour: Behaviour) -> Iterator[None]:
+        """Behave so for as long as the context lasts; who hangs then is let go."""
+        self.released.clear()
+        self.behaviour = behaviour
+        try:
+            yield
+        finally:
+            self.behaviour = Behaviour.HONEST
+            self.released.set()
+
+
+class _PageHandler(BaseHTTPRequestHandler):
+    server: FaultyPage
+
+    def do_GET(self) -> None:
+        behaviour = self.server.behaviour
+        if behaviour is Behaviour.HANGING:
+            self.server.released.wait(_LONGEST_HANG_S)
+        if behaviour in (Behaviour.HANGING, Behaviour.GONE):
+            self.close_connection = True
+            return
+        try:
+            url = f"{self.server.target}{self.path}"
+            body = ANYWHERE.fetch(url, timeout_s=_PAGE_TIMEOUT_S, max_bytes=_MAX_BYTES)
+        except FetchError:
+            self.send_error(502)
+            return
+        if behaviour is Behaviour.LYING:
+            body = json.dumps(lie(json.loads(body))).encode()
+        with suppress(OSError):  # the asker may have given up
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
 
 _TIMEOUT_S = 10.0
 _CHUNK = 1 << 16
@@ -85,7 +207,7 @@ def status_of(trouble: Trouble) -> bytes:
     ).encode()
 
 
-class FaultyApi(ThreadingHTTPServer):
+class FaultyApi(_Proxy):
     """The proxy; it is in one trouble at a time, and counts the requests that met it.
 
     Parameters
@@ -96,33 +218,25 @@ class FaultyApi(ThreadingHTTPServer):
         Opens a connection to a host and port.
     """
 
-    daemon_threads = True
-    block_on_close = False
-
     def __init__(self, url: str, connect: Connect) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(("127.0.0.1", 0), _ApiHandler)
         self._target, self._connect = urlsplit(url), connect
         self.trouble, self.met = Trouble.NONE, 0
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
-
-    @property
-    def url(self) -> str:
-        """Where it listens."""
-        return f"http://127.0.0.1:{self.server_address[1]}"
 
     @contextmanager
     def in_trouble(self, trouble: Trouble) -> Iterator[None]:
         """Have a trouble for as long as the context lasts; watches that are open end, but for 409."""
         self.trouble = trouble
         if trouble is not Trouble.CONFLICT:
-            self.cut()
+            self.let_go()
         try:
             yield
         finally:
             self.trouble = Trouble.NONE
 
-    def cut(self) -> None:
+    def let_go(self) -> None:
         """End what is being passed on."""
         with self._lock:
             for each in self._open:
@@ -131,7 +245,7 @@ class FaultyApi(ThreadingHTTPServer):
 
     @contextmanager
     def upstream(self) -> Iterator[http.client.HTTPConnection]:
-        """Have a connection to what is behind it, known here so that `cut` ends it."""
+        """Have a connection to what is behind it, known here so that `let_go` ends it."""
         upstream = self._connect(self._target.hostname or "", self._target.port or _PORT)
         upstream.connect()
         held: socket.socket = upstream.sock
@@ -157,7 +271,7 @@ class FaultyApi(ThreadingHTTPServer):
         return trouble
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _ApiHandler(BaseHTTPRequestHandler):
     server: FaultyApi
     protocol_version = "HTTP/1.1"
 
@@ -219,18 +333,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
-
-
-@contextmanager
-def faulty_api(url: str, connect: Connect) -> Iterator[FaultyApi]:
-    """Serve the proxy for as long as the context lasts; see `FaultyApi`."""
-    proxy = FaultyApi(url, connect)
-    thread = threading.Thread(target=proxy.serve_forever, name="faulty-api", daemon=True)
-    thread.start()
-    try:
-        yield proxy
-    finally:
-        proxy.cut()
-        proxy.shutdown()
-        proxy.server_close()
-        thread.join()

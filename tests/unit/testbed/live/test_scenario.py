@@ -9,9 +9,11 @@ import typer
 
 from gesscale.errors import InputError
 from testbed.cluster.topology import read_topology
-from testbed.demo.taxi import Feed, KafkaFeed, ReplayFeed
-from testbed.live.scenario import DEMO, WORKFLOW, Scenario, TopicInput, prepare_settings
+from testbed.demo.taxi import TaxiJob
+from testbed.live.kafka import KafkaFeed
+from testbed.live.scenario import DEMO, WORKFLOW, Scenario, prepare_settings
 from testbed.pipeline.cli import app as pipeline
+from testbed.pipeline.kafka_broker import KafkaBroker
 
 SCENARIO = replace(WORKFLOW, policy="thr-nlaware", day_s=120.0)
 TOPOLOGY = read_topology(SCENARIO.topology)
@@ -37,11 +39,6 @@ def test_the_settings_describe_the_workflow_that_runs(tmp_path: Path) -> None:
     assert (tmp_path / "latency.csv").exists()
 
 
-def test_a_policy_that_cools_down_does_so_within_the_day(tmp_path: Path) -> None:
-    settings = prepare_settings(replace(WORKFLOW, policy="ds2", period_s=10.0), TOPOLOGY, tmp_path)
-    assert settings.analyze.ds2.cooldown_s == 30.0
-
-
 def test_kept_settings_serve_another_run(tmp_path: Path) -> None:
     (tmp_path / "first").mkdir()
     (tmp_path / "second").mkdir()
@@ -51,15 +48,9 @@ def test_kept_settings_serve_another_run(tmp_path: Path) -> None:
     second = prepare_settings(WORKFLOW, TOPOLOGY, tmp_path / "second", kept)
     assert (second.monitor.period_s, second.analyze.policy) == (12.0, first.analyze.policy)
     assert second.knowledge.file == tmp_path / "second" / "knowledge.sqlite"  # it begins to learn again
-
-
-def test_settings_of_other_operators_are_refused(tmp_path: Path) -> None:
-    file = tmp_path / "other.yaml"
-    file.write_text(SCENARIO.settings(TOPOLOGY).replace("clean", "filter"))
-    with pytest.raises(
-        InputError, match="expected settings of the operators clean, nearest, got filter, nearest"
-    ):
-        prepare_settings(SCENARIO, TOPOLOGY, tmp_path, file)
+    kept.write_text(kept.read_text().replace("clean", "filter"))
+    with pytest.raises(InputError, match="the operators clean, nearest, got filter, nearest"):
+        prepare_settings(SCENARIO, TOPOLOGY, tmp_path, kept)
 
 
 def test_each_operator_reads_what_the_one_before_it_writes(tmp_path: Path) -> None:
@@ -72,23 +63,26 @@ def test_each_operator_reads_what_the_one_before_it_writes(tmp_path: Path) -> No
     assert len({options["checkpoint"] for options in given}) == len(given)
 
 
-def test_an_operator_alone_has_a_cap_that_grows_with_its_replicas(tmp_path: Path) -> None:
-    settings = prepare_settings(DEMO, TOPOLOGY, tmp_path)
+def test_an_operator_alone_has_a_cap_that_grows_and_a_policy_cools_down_within_the_day(
+    tmp_path: Path,
+) -> None:
+    settings = prepare_settings(replace(DEMO, policy="ds2"), TOPOLOGY, tmp_path)
     assert settings.workflow.build().operators["nearest"].batch_rows(3) == 3600
     assert settings.workflow.operators["nearest"].kafka is None
     assert DEMO.stream_options(DEMO.operators[0], tmp_path)["cap-rows-per-replica"] == 1200
+    assert settings.analyze.ds2.cooldown_s == 30.0  # three periods
 
 
-def test_drivers_are_told_nothing_that_they_do_not_know(tmp_path: Path) -> None:
+@pytest.mark.parametrize("scenario", [DEMO, WORKFLOW])
+def test_drivers_are_told_nothing_that_they_do_not_know(scenario: Scenario, tmp_path: Path) -> None:
     stream = typer.main.get_command(pipeline).commands["stream"]  # type: ignore[attr-defined]
-    known = {name.removeprefix("--") for parameter in stream.params for name in parameter.opts}
-    rides = tmp_path / "rides"
-    feeds: dict[Scenario, Feed] = {DEMO: ReplayFeed(scenario=DEMO, rides=rides, start_at_s=0.0)}
-    feeds[WORKFLOW] = KafkaFeed(
-        scenario=WORKFLOW, kafka=TopicInput(), topology=TOPOLOGY, rides=rides, folder=tmp_path
-    )
-    for scenario, feed in feeds.items():
-        for operator in scenario.operators:
-            given = {**scenario.stream_options(operator, tmp_path), **feed.options(operator)}
-            assert given.keys() <= known
-            assert ("rides" in given) != ("topic" in given)
+    known = {name for parameter in stream.params for name in parameter.opts}
+    broker = KafkaBroker(bootstrap="10.77.0.1:9092", command=(), environment={}, log=tmp_path / "broker.log")
+    feed = KafkaFeed(broker=broker, topology=TOPOLOGY, log=tmp_path / "log") if scenario.kafka else None
+    job = TaxiJob(scenario=scenario, rides=tmp_path / "rides", start_at_s=0.0, feed=feed)
+    for operator in scenario.operators:
+        words = job.program(operator, tmp_path)
+        assert words[:3] == ("-m", "testbed.pipeline", "stream")
+        given = {word for word in words if word.startswith("--")}
+        assert given <= known
+        assert ("--rides" in given) != ("--topic" in given)

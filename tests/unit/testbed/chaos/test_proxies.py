@@ -1,0 +1,116 @@
+"""A metrics page that waits, lies or is gone; and an API server in trouble, as the controller's own client meets it."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+from scripted_api import SETTLE_S, ApiServer, as_json, connection_to, scripted_api, stream
+
+from gesscale.common.http_client import ANYWHERE, FetchError
+from gesscale.kubernetes.api.faults import ApiError
+from gesscale.kubernetes.api.resources import PODS
+from testbed.chaos.proxies import Behaviour, FaultyApi, FaultyPage, Trouble
+
+
+class Page(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        body = json.dumps({"path": self.path, "rows": 3}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def page() -> Iterator[FaultyPage]:
+    with HTTPServer(("127.0.0.1", 0), Page) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        with FaultyPage(f"http://127.0.0.1:{server.server_address[1]}").serving() as made:
+            yield made
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "rows"), [(Behaviour.LYING, -4), (Behaviour.HANGING, None), (Behaviour.GONE, None)]
+)
+def test_a_page_misbehaves_and_recovers(page: FaultyPage, behaviour: Behaviour, rows: int | None) -> None:
+    def fetched(timeout_s: float) -> object:
+        return json.loads(ANYWHERE.fetch(f"{page.url}/batches", timeout_s=timeout_s, max_bytes=1000))
+
+    with page.behaving(behaviour):
+        if rows is None:
+            with pytest.raises(FetchError):
+                fetched(0.5)
+        else:
+            assert fetched(60.0) == {"path": "/batches", "rows": rows}
+    assert fetched(60.0) == {"path": "/batches", "rows": 3}
+
+
+@pytest.fixture
+def api() -> Iterator[ApiServer]:
+    with scripted_api() as script:
+        yield script
+
+
+@pytest.fixture
+def proxy(api: ApiServer) -> Iterator[FaultyApi]:
+    made = FaultyApi(api.url, lambda host, port: HTTPConnection(host, port, timeout=SETTLE_S))
+    with made.serving():
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("trouble", "status", "reads"),
+    [
+        (Trouble.CONFLICT, 409, False),
+        (Trouble.GONE, 410, False),
+        (Trouble.TOO_MANY, 429, True),
+        (Trouble.ERROR, 500, True),
+    ],
+)
+def test_each_trouble_is_answered_as_an_api_server_does(
+    api: ApiServer, proxy: FaultyApi, trouble: Trouble, status: int, reads: bool
+) -> None:
+    api.says(as_json({"items": [], "metadata": {"resourceVersion": "7"}}))
+    api.says(as_json({"metadata": {"name": "a"}}), to="PATCH")
+    asked = connection_to(proxy.url)
+
+    def meets() -> None:
+        if trouble is Trouble.GONE:
+            asked.watch(PODS, resource_version="7", lasts_s=5.0)
+        else:
+            asked.patch(PODS, "a", {}, namespace="streams")
+
+    with proxy.in_trouble(trouble):
+        with pytest.raises(ApiError) as met:
+            meets()
+        assert met.value.status == status
+        if reads:
+            with pytest.raises(ApiError):
+                list(asked.pages(PODS))
+        else:
+            assert list(asked.pages(PODS))
+    assert proxy.met >= 1
+    assert asked.patch(PODS, "a", {}, namespace="streams") == {"metadata": {"name": "a"}}
+    assert api.asked[-1].headers["authorization"] == "Bearer secret"  # the client's own
+
+
+def test_a_watch_that_is_open_ends_when_its_version_is_too_old(api: ApiServer, proxy: FaultyApi) -> None:
+    first = {"type": "ADDED", "object": {"metadata": {"name": "a", "resourceVersion": "8"}}}
+    api.says(stream(first, then=lambda _: api.over.wait(SETTLE_S)), to="watch")
+    lines = connection_to(proxy.url).watch(PODS, resource_version="7", lasts_s=30.0)
+    each = iter(lines)
+    assert b'"ADDED"' in next(each)
+    with proxy.in_trouble(Trouble.GONE):
+        line = next(each)
+    assert b'"ERROR"' in line
+    assert b"410" in line
+    lines.close()

@@ -1,0 +1,42 @@
+"""Who sends rows from outside of the nodes: found by its cluster, and said where it fails."""
+
+from pathlib import Path
+
+import pytest
+
+from gesscale.errors import ClusterError
+from testbed.cluster import processes
+from testbed.cluster.private import STATE_ROOT
+from testbed.cluster.processes import Role
+from testbed.cluster.state import state_directory
+from testbed.cluster.topology import read_topology
+from testbed.live.kafka import KafkaFeed
+from testbed.pipeline.kafka_broker import KafkaBroker
+
+TOPOLOGY = read_topology("edge8")
+
+
+@pytest.fixture
+def feed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KafkaFeed:
+    monkeypatch.setenv(STATE_ROOT, str(tmp_path / "state"))
+    broker = KafkaBroker(bootstrap="10.77.0.1:9092", command=(), environment={}, log=tmp_path / "broker.log")
+    return KafkaFeed(broker=broker, topology=TOPOLOGY, log=tmp_path / "producer.log")
+
+
+def test_one_that_failed_is_quoted(feed: KafkaFeed) -> None:
+    feed.send(("-c", "print('no broker answers'); raise SystemExit(4)"))
+    assert feed.producer is not None
+    feed.producer.wait(60)
+    with pytest.raises(ClusterError, match="code 4: no broker answers"):
+        feed.check()
+
+
+def test_one_that_runs_is_found_with_the_cluster_and_can_be_ended(feed: KafkaFeed) -> None:
+    feed.send(("-c", "import time; time.sleep(600)"))
+    try:
+        feed.check()
+        (found,) = processes.find(str(state_directory(TOPOLOGY.name)))
+        assert found.mark.role is Role.PRODUCER
+    finally:
+        feed.stop()
+    assert processes.find(str(state_directory(TOPOLOGY.name))) == ()
