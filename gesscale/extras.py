@@ -5,22 +5,15 @@ from importlib.metadata import version
 HOW = "pip install '.[{extra}]' in a checkout of gesscale, or '{wheel}[{extra}]' in the folder of its wheel file"
 """What works before the first publication; afterwards it is ``pip install 'gesscale[{extra}]'``."""
 
-_EXTRAS = {
-    "confluent_kafka": "kafka",
-    "jinja2": "report",
-    "kubernetes": "kubernetes",
-    "matplotlib": "plots",
-    "pandas": "spark",
-    "ping3": "probe",
-    "prometheus_api_client": "prometheus",
-    "py4j": "spark",
-    "pyarrow": "report",
-    "pyspark": "spark",
-    "sklearn": "autrascale",
-    "statsmodels": "daedalus",
-    "urllib3": "kubernetes",
-}
-"""By the name that is imported."""
+_PACKAGES = {
+    "spark": ("pandas", "py4j", "pyspark"),
+    "controller": (
+        "confluent_kafka", "kubernetes", "networkx", "numpy", "ping3", "prometheus_api_client", "prometheus_client",
+        "pydantic", "rich", "scipy", "typer", "urllib3", "yaml",
+    ),
+    "arena": ("jinja2", "matplotlib", "pyarrow", "sklearn", "statsmodels"),
+}  # fmt: skip
+"""By the extra that brings them, under the names that are imported."""
 
 
 def how_to_install(extra: str) -> str:
@@ -31,7 +24,7 @@ def how_to_install(extra: str) -> str:
 def missing_package(error: ModuleNotFoundError) -> str | None:
     """Say which extra brings a package that is not installed; None where no extra does."""
     package = (error.name or "").partition(".")[0]
-    if package not in _EXTRAS:
+    extra = next((extra for extra, packages in _PACKAGES.items() if package in packages), None)
+    if extra is None:
         return None
-    how = how_to_install(_EXTRAS[package])
-    return f"this needs the package {package}, which is not installed: {how}"
+    return f"this needs the package {package}, which is not installed: {how_to_install(extra)}"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write the part of requirements.lock that one image needs, hashes included: one lock for tests and images.
 
-    locked.py ../../pyproject.toml ../../requirements.lock kubernetes kafka probe > controller.txt
+    locked.py ../../pyproject.toml ../../requirements.lock controller > controller.txt
     locked.py ../../pyproject.toml ../../requirements.lock --only numpy ping3 > agent.txt
 
 Extras add to the project's own requirements; ``--only`` names packages instead. What these need in turn is read from

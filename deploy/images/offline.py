@@ -22,8 +22,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 PACKAGES = {
-    "agent": ("--only", "numpy", "prometheus-client", "ping3"),
-    "controller": ("kubernetes", "kafka", "probe", "prometheus"),
+    "agent": ("--only", "numpy", "prometheus-client", "ping3", "urllib3"),
+    "controller": ("controller",),
 }
 """What `locked.py` chooses for each image; the same words as in the Dockerfile."""
 _FOR_THE_BUILD = ("--only", "setuptools")

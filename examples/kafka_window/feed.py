@@ -33,7 +33,9 @@ def main() -> None:
     try:
         from confluent_kafka import Producer
     except ModuleNotFoundError:
-        sys.exit("feed: this needs confluent-kafka; in a checkout of gesscale: pip install '.[spark,kafka]'")
+        sys.exit(
+            "feed: this needs confluent-kafka; in a checkout of gesscale: pip install '.[spark,controller]'"
+        )
     from gesscale.errors import GesscaleError
 
     try:

@@ -23,7 +23,7 @@ def main() -> None:
         from pyspark.sql import SparkSession
         from pyspark.sql import functions as f
     except ModuleNotFoundError:
-        sys.exit("job: this needs PySpark; in a checkout of gesscale: pip install '.[spark,kafka]'")
+        sys.exit("job: this needs PySpark; in a checkout of gesscale: pip install '.[spark,controller]'")
 
     import gesscale.spark
     from testbed.pipeline.kafka_jars import connector_jars

@@ -1,4 +1,4 @@
-"""Where ``gesscale`` begins: the rest is imported under a guard, so that Ctrl-C ends in one line then too."""
+"""Where ``gesscale`` begins: the rest is imported under a guard, as it may be missing, and Ctrl-C may come."""
 
 import sys
 
@@ -10,4 +10,12 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         sys.exit(130)
+    except ModuleNotFoundError as error:
+        from gesscale.extras import missing_package
+
+        said = missing_package(error)
+        if said is None:
+            raise
+        sys.stderr.write(f"error: {said}\n")
+        sys.exit(2)
     run()

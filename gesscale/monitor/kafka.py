@@ -162,6 +162,6 @@ def _confluent_kafka() -> tuple[Any, Any, Any, Any]:
         from confluent_kafka import KafkaException, TopicPartition
         from confluent_kafka.admin import AdminClient, OffsetSpec
     except ImportError as error:
-        message = f"Kafka offsets need the package confluent-kafka: {how_to_install('kafka')}"
+        message = f"Kafka offsets need the package confluent-kafka: {how_to_install('controller')}"
         raise InputError(message) from error
     return AdminClient, KafkaException, OffsetSpec.latest, TopicPartition

@@ -47,7 +47,7 @@ def check_server(url: str) -> None:
     if not _installed("prometheus_api_client"):
         message = (
             "metrics through Prometheus need the package prometheus-api-client, which is not installed: "
-            f"{how_to_install('prometheus')}"
+            f"{how_to_install('controller')}"
         )
         raise InputError(message)
 

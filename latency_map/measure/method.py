@@ -47,7 +47,7 @@ def allowed_method(method: ProbeMethod, *, say: Callable[[str], None]) -> ProbeM
     try:
         ping_rtt_ms("127.0.0.1", timeout_s=_ALLOWED_WAIT_S)
     except (PermissionError, ImportError) as error:
-        hint = "; pip install ping3 (the extra probe has it)" if isinstance(error, ImportError) else ""
+        hint = "; pip install ping3 (the extra controller has it)" if isinstance(error, ImportError) else ""
         if method is ProbeMethod.ICMP:
             message = f"{error}{hint}"
             raise LatencyMapError(message) from None

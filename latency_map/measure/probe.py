@@ -221,7 +221,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.write(json.dumps(_line(address, sequence, sample)) + "\n")
             sys.stdout.flush()
     except (PermissionError, ImportError) as error:
-        hint = "; pip install ping3 (the extra probe has it)" if isinstance(error, ImportError) else ""
+        hint = "; pip install ping3 (the extra controller has it)" if isinstance(error, ImportError) else ""
         sys.stderr.write(f"{parser.prog}: {error}{hint}\n")
         return 1
     return 0

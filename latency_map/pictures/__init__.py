@@ -1,4 +1,4 @@
-"""Pictures of maps: a heat map and nodes with links; layouts are pure, drawing needs the extra ``plots``."""
+"""Pictures of maps: a heat map and nodes with links; layouts are pure, drawing needs the extra ``arena``."""
 
 from latency_map.pictures.canvas import save
 from latency_map.pictures.heat_map import draw_heat_map

@@ -35,7 +35,7 @@ def blank_figure(width_in: float, height_in: float) -> "Figure":
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        message = "pictures: expected matplotlib, it is not installed; the extra plots of gesscale brings it"
+        message = "pictures: expected matplotlib, it is not installed; the extra arena of gesscale brings it"
         raise LatencyMapError(message) from None
     return Figure(figsize=(width_in, height_in))
 

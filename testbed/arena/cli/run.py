@@ -110,7 +110,7 @@ def run(
         again = "the same command" if results is not None else f"the same command with --results {folder}"
         _play(runner, chosen, [case for case in kept.missing if case.variant in wanted], kept, again=again)
         if not kept.missing and not kept.finish():
-            stderr_console.print(f"no Parquet file: pyarrow is not installed; {how_to_install('report')}")
+            stderr_console.print(f"no Parquet file: pyarrow is not installed; {how_to_install('arena')}")
         found = [result for result in kept.results if result.case.variant in wanted]
     document = results_document(chosen, found)
     emit(document, output, summary_tables(chosen, found) if output is Output.TABLE else ())

@@ -161,5 +161,5 @@ CARD = PolicyCard(
     settings=AutrascaleSettings,
     accepts=ON_NODES,
     guide="reference/policies/autrascale.md",
-    needs=("autrascale", "sklearn"),
+    needs=("arena", "sklearn"),
 )

@@ -122,5 +122,5 @@ CARD = PolicyCard(
     settings=DaedalusSettings,
     accepts=ON_NODES,
     guide="reference/policies/daedalus.md",
-    needs=("daedalus", "statsmodels"),
+    needs=("arena", "statsmodels"),
 )

@@ -16,7 +16,7 @@ from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
 from gesscale.ports import Knowledge
 from perfmodel import Reading
 
-kubernetes = pytest.importorskip("kubernetes", reason="needs the extra gesscale[kubernetes]")
+kubernetes = pytest.importorskip("kubernetes", reason="needs the extra gesscale[controller]")
 pytestmark = pytest.mark.real
 
 UNTIL = "2030-01-01T00:00:00Z"

@@ -12,7 +12,7 @@ from latency_map import write_csv
 
 WITHOUT = [
     "confluent_kafka", "jinja2", "kubernetes", "matplotlib", "pandas", "ping3", "prometheus_api_client", "py4j",
-    "pyarrow", "pyspark", "sklearn", "statsmodels", "urllib3",
+    "pyarrow", "pyspark", "sklearn", "statsmodels",
 ]  # fmt: skip
 EACH = """
 import contextlib, io, json, sys
@@ -31,19 +31,19 @@ for words in json.loads(sys.argv[2]):
 print(json.dumps(answers))
 """
 NEEDS = {
-    "run --kubernetes": "kubernetes",
-    "explain nearest --kubernetes": "kubernetes",
+    "run --kubernetes": "controller",
+    "explain nearest --kubernetes": "controller",
     "testbed prepare": "spark",
     "testbed workflow": "spark",
     "testbed nexmark": "spark",
     "testbed league --results live": "spark",
     "testbed chaos --results chaos": "spark",
-    "arena course results --policy static": "report",
-    "latency-map show map.csv --unit ms --kind rtt --picture map.png": "plots",
-    "latency-map measure --source a --target b=127.0.0.1 --method icmp": "probe",
-    "recommend -c settings.yaml --policy daedalus": "daedalus",
-    "recommend -c settings.yaml --policy autrascale": "autrascale",
-    "recommend -c settings.yaml --set monitor.source=prometheus --set monitor.prometheus_url=http://x:9": "prometheus",
+    "arena course results --policy static": "arena",
+    "latency-map show map.csv --unit ms --kind rtt --picture map.png": "arena",
+    "latency-map measure --source a --target b=127.0.0.1 --method icmp": "controller",
+    "recommend -c settings.yaml --policy daedalus": "arena",
+    "recommend -c settings.yaml --policy autrascale": "arena",
+    "recommend -c settings.yaml --set monitor.source=prometheus --set monitor.prometheus_url=http://x:9": "controller",
 }
 SETTINGS = """
 workflow: {operators: {a: {driver_node: hub, metrics_url: "http://127.0.0.1:9"}}}
