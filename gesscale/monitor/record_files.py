@@ -4,7 +4,8 @@ A line that is torn or corrupt is left out, counted and named; the rest of the r
 numbers of lines are bounded.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
@@ -16,7 +17,7 @@ from pydantic_core import from_json
 from gesscale.errors import InputError
 from gesscale.fields import format_duration
 from gesscale.model.decision import Decision
-from gesscale.model.document import codec
+from gesscale.model.document import as_document, codec, decision_document
 from gesscale.model.observation import Batch
 from gesscale.monitor.records import LONGEST_RUN_S, recorded_batch
 from gesscale.words import first_fault
@@ -118,6 +119,18 @@ def settings_file(folder: Path, *, advice: str = "") -> Path:
     writer = "the demo or `gesscale arena course`"
     message = f"there is no {file}: expected a record, a folder as {writer} writes it{advice}"
     raise InputError(message)
+
+
+def write_recording(
+    folder: Path, decisions: Iterable[Decision], batches: Mapping[str, Sequence[Batch]]
+) -> None:
+    """Write what `read_recording` reads: the decisions in the order of time, and the batches of each operator."""
+    lines = {
+        DECISIONS: [decision_document(each) for each in sorted(decisions, key=attrgetter("at_s"))],
+        BATCHES: [{"operator": name, **as_document(each)} for name, of in batches.items() for each in of],
+    }
+    for name, items in lines.items():
+        (folder / name).write_text("".join(json.dumps(item) + "\n" for item in items))
 
 
 def read_recording(folder: Path, operators: Collection[str]) -> Recording:

@@ -1,6 +1,5 @@
 """What a run leaves behind: every micro-batch, every decision, and the series drawn from them."""
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,8 +7,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from gesscale.model.decision import Decision
-from gesscale.model.document import as_document, decision_document
 from gesscale.model.observation import Batch
+from gesscale.monitor.record_files import write_recording
 from testbed.pipeline.sink import SinkCount
 
 
@@ -195,13 +194,4 @@ def write_records(records: Mapping[str, Record], folder: Path) -> None:
         Where to.
     """
     decisions = [decision for record in records.values() for decision in record.decisions]
-    documents = {
-        "decisions": [decision_document(each) for each in sorted(decisions, key=lambda each: each.at_s)],
-        "batches": [
-            {"operator": name, **as_document(batch)}
-            for name, record in records.items()
-            for batch in record.ordered
-        ],
-    }
-    for name, items in documents.items():
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
+    write_recording(folder, decisions, {name: record.ordered for name, record in records.items()})

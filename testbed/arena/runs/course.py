@@ -6,7 +6,8 @@ import yaml
 
 from gesscale.errors import InputError
 from gesscale.model.decision import Decision
-from gesscale.monitor.record_files import SETTINGS
+from gesscale.model.observation import Batch
+from gesscale.monitor.record_files import SETTINGS, write_recording
 from gesscale.policies import policy_names
 from latency_map import write_csv
 from testbed.arena.case import Case, CaseResult
@@ -14,7 +15,6 @@ from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.names import KNOW_THE_LOAD
 from testbed.arena.playing import play
 from testbed.arena.worlds.scenes import world_of
-from testbed.live.record import Record, write_records
 from testbed.simulator.scene import Scene
 
 _MAP = "latency.csv"
@@ -46,17 +46,25 @@ def write_course(experiment: Experiment, case: Case, folder: Path) -> CaseResult
         message = f"policy {case.policy} knows the load and looks at no metric: there is no course to show"
         raise InputError(message)
     scene = world_of(experiment, case).scene
-    records = {name: Record(began_at_s=0.0) for name in scene.workflow.operators}
+    decided: list[Decision] = []
+    seen: dict[str, dict[int, Batch]] = {name: {} for name in scene.workflow.operators}
 
     def keep(decisions: tuple[Decision, ...]) -> None:
+        decided.extend(decisions)
         for decision in decisions:
-            records[decision.operator].add((decision,))
+            if decision.analysis.reading is not None:
+                seen[decision.operator].update(
+                    {each.batch_id: each for each in decision.analysis.reading.batches}
+                )
 
     result = play(experiment, case, decided=keep)
     folder.mkdir(parents=True, exist_ok=True)
     write_csv(scene.delays, folder / _MAP)
     (folder / SETTINGS).write_text(_settings(experiment.variant(case.variant), case, scene))
-    write_records(records, folder)
+    batches = {
+        name: sorted(by_id.values(), key=lambda batch: batch.ended_at_s) for name, by_id in seen.items()
+    }
+    write_recording(folder, decided, batches)
     return result
 
 
