@@ -79,48 +79,68 @@ __all__ = [
     "write_survey",
 ]
 
-_MODULES = {
-    "LARGEST": "latency_map.limits",
-    "NO_SIDE_FILES": "latency_map.formats.raw",
-    "Asymmetry": "latency_map.kinds",
-    "Candidate": "latency_map.choose.candidates",
-    "CandidateRejection": "latency_map.choose.candidates",
-    "Choice": "latency_map.choose.choice",
-    "DelayKind": "latency_map.kinds",
-    "DelayUnit": "latency_map.kinds",
-    "Distances": "latency_map.choose.ranking",
-    "Imported": "latency_map.formats.loading",
-    "LatencyMap": "latency_map.matrix",
-    "LatencyMapError": "latency_map.errors",
-    "LoadedMap": "latency_map.formats.loading",
-    "MapForm": "latency_map.kinds",
-    "MapLimits": "latency_map.limits",
-    "Method": "latency_map.kinds",
-    "MissingDelayError": "latency_map.errors",
-    "Needs": "latency_map.choose.candidates",
-    "NoChoiceError": "latency_map.errors",
-    "RankedNode": "latency_map.choose.ranking",
-    "Ranking": "latency_map.choose.ranking",
-    "SideFiles": "latency_map.formats.raw",
-    "Spread": "latency_map.survey",
-    "Survey": "latency_map.survey",
-    "Unfit": "latency_map.choose.candidates",
-    "UnknownNodeError": "latency_map.errors",
-    "UnreachableNode": "latency_map.choose.ranking",
-    "by_distance": "latency_map.choose.ranking",
-    "farthest": "latency_map.choose.ranking",
-    "least_nd_max_subset": "latency_map.choose.choice",
-    "nearest": "latency_map.choose.ranking",
-    "parse_map": "latency_map.formats.loading",
-    "parse_survey": "latency_map.formats.loading",
-    "read_map": "latency_map.formats.loading",
-    "read_side_files": "latency_map.formats.raw",
-    "read_survey": "latency_map.formats.loading",
-    "screen": "latency_map.choose.candidates",
-    "write_csv": "latency_map.formats.loading",
-    "write_survey": "latency_map.formats.loading",
+_NAMES = {
+    "latency_map.choose.candidates": (
+        "Candidate",
+        "CandidateRejection",
+        "Needs",
+        "Unfit",
+        "screen",
+    ),
+    "latency_map.choose.choice": (
+        "Choice",
+        "least_nd_max_subset",
+    ),
+    "latency_map.choose.ranking": (
+        "Distances",
+        "RankedNode",
+        "Ranking",
+        "UnreachableNode",
+        "by_distance",
+        "farthest",
+        "nearest",
+    ),
+    "latency_map.errors": (
+        "LatencyMapError",
+        "MissingDelayError",
+        "NoChoiceError",
+        "UnknownNodeError",
+    ),
+    "latency_map.formats.loading": (
+        "Imported",
+        "LoadedMap",
+        "parse_map",
+        "parse_survey",
+        "read_map",
+        "read_survey",
+        "write_csv",
+        "write_survey",
+    ),
+    "latency_map.formats.raw": (
+        "NO_SIDE_FILES",
+        "SideFiles",
+        "read_side_files",
+    ),
+    "latency_map.kinds": (
+        "Asymmetry",
+        "DelayKind",
+        "DelayUnit",
+        "MapForm",
+        "Method",
+    ),
+    "latency_map.limits": (
+        "LARGEST",
+        "MapLimits",
+    ),
+    "latency_map.matrix": ("LatencyMap",),
+    "latency_map.survey": (
+        "Spread",
+        "Survey",
+    ),
 }
 """Where each name is: the agent on a small node needs none of them, nor NumPy, on which they rest."""
+
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:

@@ -2,15 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from latency_map.arrays import row_blocks
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
 
 Delays: TypeAlias = NDArray[np.float64]
+Cells = TypeVar("Cells", bound=np.generic)
 
 MAX_RTT_MS = 1e9
 """Largest round trip that is taken for one: eleven days. Keeps sums of delays finite."""
@@ -117,12 +117,8 @@ def direct_round_trips(values: Delays, *, unit: DelayUnit, kind: DelayKind) -> N
         What the values mean. One-way delays of both directions are added: their sum is the round trip. A
         one-way delay whose way back is missing is doubled.
     """
-    for rows in row_blocks(len(values)):
-        there, back = values[rows, rows.start :], values[rows.start :, rows].T
-        if kind is DelayKind.ONE_WAY:
-            sums = there + np.where(np.isnan(back), there, back)
-            back[:] = back + np.where(np.isnan(there), back, there)
-            there[:] = sums
+    if kind is DelayKind.ONE_WAY:
+        values += np.where(np.isnan(values.T), values, values.T)
     _to_ms(values, unit)
 
 
@@ -134,10 +130,7 @@ def count_differing(values: Delays) -> int:
     values
         Shape ``(n, n)``; NaN where missing.
     """
-    cells = 0
-    for rows in row_blocks(len(values)):
-        cells += int(np.count_nonzero(_differing(values[rows], values[:, rows].T)))
-    return cells // 2
+    return int(np.count_nonzero(_differing(values, values.T))) // 2
 
 
 def round_trips_ms(values: Delays, *, unit: DelayUnit, kind: DelayKind, asymmetry: Asymmetry) -> Delays:
@@ -159,20 +152,9 @@ def round_trips_ms(values: Delays, *, unit: DelayUnit, kind: DelayKind, asymmetr
         Shape ``(n, n)``, ms, symmetric, zero diagonal; NaN where neither direction is known. Where one
         direction is known it stands for both.
     """
-    result: Delays = np.empty(values.shape)
-    for rows in row_blocks(len(values)):
-        there, back = values[rows, rows.start :], values[rows.start :, rows].T
-        known_there, known_back = (
-            np.where(np.isnan(there), back, there),
-            np.where(np.isnan(back), there, back),
-        )
-        if asymmetry is Asymmetry.MEAN:
-            both = (known_there + known_back) / 2
-        else:
-            both = np.maximum(known_there, known_back)
-        both *= _TRIPS[kind]
-        result[rows, rows.start :] = both
-        result[rows.start :, rows] = both.T
+    there = np.where(np.isnan(values), values.T, values)
+    result: Delays = (there + there.T) / 2 if asymmetry is Asymmetry.MEAN else np.maximum(there, there.T)
+    result *= _TRIPS[kind]
     _to_ms(result, unit)
     np.fill_diagonal(result, 0.0)
     return result
@@ -191,9 +173,27 @@ def _differing(there: Delays, back: Delays) -> NDArray[np.bool_]:
 
 def _first(values: Delays, broken: Callable[[Delays, Delays], NDArray[np.bool_]]) -> tuple[int, int] | None:
     """Return row and column of the first cell that is broken, in reading order; judged with the way back."""
-    for rows in row_blocks(len(values)):
-        found = broken(values[rows], values[:, rows].T)
-        if found.any():
-            row, column = divmod(int(found.argmax()), found.shape[1])
-            return rows.start + row, column
-    return None
+    found = broken(values, values.T)
+    if not found.any():
+        return None
+    row, column = divmod(int(found.argmax()), found.shape[1])
+    return row, column
+
+
+def read_only(values: ArrayLike, kind: type[Cells]) -> NDArray[Cells]:
+    """Return values as a read-only array without -0.0: what was given where it is one already, else a copy."""
+    if (
+        isinstance(values, np.ndarray)
+        and values.dtype == kind
+        and not (values.flags.writeable or (values.dtype == np.float64 and _has_minus_zero(values)))
+    ):
+        return values
+    array = np.array(values, dtype=kind)
+    if array.dtype == np.float64:
+        array += np.float64(0.0)
+    array.setflags(write=False)
+    return array
+
+
+def _has_minus_zero(values: NDArray[np.generic]) -> bool:
+    return bool((np.signbit(values) & (values == 0)).any())

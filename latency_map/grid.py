@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from latency_map.arrays import reorder
 from latency_map.errors import error_at
 from latency_map.limits import MapLimits
 from latency_map.names import find_name_fault
@@ -94,9 +93,7 @@ class Grid:
         """
         count = len(self.numbers)
         matrix = self.layers.pop(layer)[:count, :count] if count else np.empty((0, 0))
-        if order is not None and list(order) != list(range(count)):
-            reorder(matrix, order)
-        return matrix
+        return matrix if order is None else matrix[np.ix_(order, order)]
 
     def _grow(self) -> None:
         """Make room for half as many nodes more; pages of memory that nothing is written to are not taken."""

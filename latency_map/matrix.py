@@ -9,8 +9,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from latency_map.arrays import read_only, row_blocks
-from latency_map.delays import Delays, find_fault, round_trips_ms
+from latency_map.delays import Delays, find_fault, read_only, round_trips_ms
 from latency_map.errors import LatencyMapError, MissingDelayError, UnknownNodeError
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
 from latency_map.names import check_names
@@ -346,7 +345,5 @@ def _check_delays(
 
 def _lopsided(rtt_ms: Delays) -> bool:
     """Tell whether a cell is known one way and missing the other."""
-    return any(
-        bool((np.isnan(rtt_ms[rows]) != np.isnan(rtt_ms[:, rows].T)).any())
-        for rows in row_blocks(len(rtt_ms))
-    )
+    known = ~np.isnan(rtt_ms)
+    return bool((known != known.T).any())

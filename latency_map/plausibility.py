@@ -14,11 +14,8 @@ all equal           three pairs or more                          no two measured
 ==================  ===========================================  ================================================
 """
 
-import math
-
 import numpy as np
 
-from latency_map.arrays import row_blocks
 from latency_map.delays import Delays
 from latency_map.kinds import DelayUnit
 from latency_map.survey import Survey
@@ -66,15 +63,9 @@ def find_implausible(survey: Survey, *, unit: DelayUnit) -> tuple[str, ...]:
 
 def _known(rtt_ms: Delays) -> tuple[Delays, int]:
     """Return the round trips between different nodes, and how many pairs are known in neither direction."""
-    known, count, missing = np.empty(rtt_ms.size), 0, 0
-    for rows in row_blocks(len(rtt_ms)):
-        there, back = rtt_ms[rows].copy(), rtt_ms[:, rows].T
-        missing += int(np.count_nonzero(np.isnan(there) & np.isnan(back)))
-        np.fill_diagonal(there[:, rows], math.nan)
-        found = there[~np.isnan(there)]
-        known[count : count + len(found)] = found
-        count += len(found)
-    return known[:count], (missing - int(np.count_nonzero(np.isnan(rtt_ms.diagonal())))) // 2
+    unknown = np.isnan(rtt_ms)
+    others = ~np.eye(len(rtt_ms), dtype=bool)
+    return rtt_ms[others & ~unknown], int(np.count_nonzero(others & unknown & unknown.T)) // 2
 
 
 def _of_unit(nodes: int, unit: DelayUnit, low: float, median: float, high: float) -> list[str]:

@@ -103,7 +103,7 @@ def summarise(survey: Survey, *, now_s: float, asymmetry: Asymmetry = Asymmetry.
 
 
 def count_pairs(survey: Survey, asymmetry: Asymmetry = Asymmetry.MAX) -> PairFigures:
-    """Sum up the pairs of a survey; takes half the memory of its round trips.
+    """Sum up the pairs of a survey.
 
     Parameters
     ----------
@@ -115,36 +115,24 @@ def count_pairs(survey: Survey, asymmetry: Asymmetry = Asymmetry.MAX) -> PairFig
     PairFigures
         Its figures.
     """
-    nodes = len(survey)
-    known, count = np.empty(nodes * (nodes - 1) // 2), 0
-    one_way = both_ways = differing = estimated = 0
-    for row in range(nodes):
-        there, back = survey.rtt_ms[row, row + 1 :], survey.rtt_ms[row + 1 :, row]
-        has_there, has_back = ~np.isnan(there), ~np.isnan(back)
-        both, either = has_there & has_back, has_there | has_back
-        larger = np.fmax(there, back)
-        taken = np.where(both, (there + back) / 2, larger) if asymmetry is Asymmetry.MEAN else larger
-        found = taken[either]
-        known[count : count + len(found)] = found
-        count += len(found)
-        one_way += int(np.count_nonzero(either & ~both))
-        both_ways += int(np.count_nonzero(both))
-        differing += int(np.count_nonzero(both & (there != back)))
-        guessed = survey.estimated[row, row + 1 :] | survey.estimated[row + 1 :, row]
-        estimated += int(np.count_nonzero(guessed & either))
-    figures = (
-        np.percentile(known[:count], [50, 95, 100], overwrite_input=True).tolist() if count else [None] * 3
-    )
+    pairs = np.triu_indices(len(survey), 1)
+    there, back = survey.rtt_ms[pairs], survey.rtt_ms.T[pairs]
+    both, either = ~np.isnan(there) & ~np.isnan(back), ~np.isnan(there) | ~np.isnan(back)
+    larger = np.fmax(there, back)
+    taken = np.where(both, (there + back) / 2, larger) if asymmetry is Asymmetry.MEAN else larger
+    estimated = survey.estimated[pairs] | survey.estimated.T[pairs]
+    count, both_ways = int(np.count_nonzero(either)), int(np.count_nonzero(both))
+    figures = np.percentile(taken[either], [50, 95, 100]).tolist() if count else [None] * 3
     return PairFigures(
-        nodes=nodes,
-        pairs=len(known),
-        missing_pairs=len(known) - count,
-        one_way_pairs=one_way,
+        nodes=len(survey),
+        pairs=len(there),
+        missing_pairs=len(there) - count,
+        one_way_pairs=count - both_ways,
         median_ms=figures[0],
         p95_ms=figures[1],
         max_ms=figures[2],
-        asymmetric_ratio=differing / both_ways if both_ways else None,
-        estimated_ratio=estimated / count if count else None,
+        asymmetric_ratio=int(np.count_nonzero(both & (there != back))) / both_ways if both_ways else None,
+        estimated_ratio=int(np.count_nonzero(estimated & either)) / count if count else None,
     )
 
 

@@ -12,8 +12,7 @@ from typing import Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from latency_map.arrays import read_only
-from latency_map.delays import MAX_RTT_MS, Delays, find_impossible
+from latency_map.delays import MAX_RTT_MS, Delays, find_impossible, read_only
 from latency_map.errors import LatencyMapError
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
 from latency_map.matrix import LatencyMap

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from gesscale.common.http_client import ANYWHERE, HttpClient
 from gesscale.errors import MetricsUnavailableError
+from gesscale.monitor.fetch import check_url
 from gesscale.monitor.kept_latencies import Found, KeptLatencies, Readers, TextLatencies
-from gesscale.monitor.prometheus_query import ask, check_server
+from gesscale.monitor.prometheus_query import ask
 from latency_map import read_map, read_survey
 from latency_map.measure.gather import gather_agents, gather_samples
 from latency_map.measure.gathering import GaugeSample
@@ -121,7 +122,7 @@ class PrometheusLatencies(KeptLatencies):
     Raises
     ------
     InputError
-        Where the address cannot be one, or the package prometheus-api-client is not installed.
+        Where the address cannot be one.
     """
 
     url: str
@@ -129,7 +130,7 @@ class PrometheusLatencies(KeptLatencies):
     client: HttpClient = ANYWHERE
 
     def __post_init__(self) -> None:
-        check_server(self.url)
+        check_url(self.url, "the Prometheus server")
 
     def read(self, now_s: float) -> Found:
         """Ask for the round trips and when they were measured; a map needs no more of the agents' gauges."""

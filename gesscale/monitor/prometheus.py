@@ -9,7 +9,8 @@ from gesscale.batch_record import PREFIX, BatchFigures, BatchRecord, HostWork, f
 from gesscale.common.http_client import ANYWHERE, HttpClient
 from gesscale.model.observation import MissingReading, OperatorReading, WorkflowObservation
 from gesscale.monitor.by_node import WorkByNode
-from gesscale.monitor.prometheus_query import Series, ask, check_server
+from gesscale.monitor.fetch import check_url
+from gesscale.monitor.prometheus_query import Series, ask
 from gesscale.monitor.records import to_batches
 from gesscale.monitor.source import WindowedReader
 
@@ -46,7 +47,7 @@ class PrometheusMetrics(WindowedReader):
     Raises
     ------
     InputError
-        Where the address cannot be one, or the package prometheus-api-client is not installed.
+        Where the address cannot be one.
     """
 
     url: str
@@ -57,7 +58,7 @@ class PrometheusMetrics(WindowedReader):
 
     def __post_init__(self) -> None:
         WindowedReader.__post_init__(self)
-        check_server(self.url)
+        check_url(self.url, "the Prometheus server")
 
     def observe(self, now_s: float) -> WorkflowObservation:
         """Read every operator over the window that ends now; see `gesscale.ports.MetricSource`."""

@@ -1,14 +1,12 @@
-"""A question to a Prometheus server: the one place that knows its client."""
+"""A question to a Prometheus server, by its HTTP API."""
 
-from importlib.util import find_spec
 from typing import Any
+from urllib.parse import urlencode
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from gesscale.common.http_client import ANYWHERE, FetchError, HttpClient
-from gesscale.errors import InputError, MetricsUnavailableError
-from gesscale.extras import how_to_install
-from gesscale.monitor.fetch import check_url
+from gesscale.errors import MetricsUnavailableError
 
 
 class Series(BaseModel):
@@ -27,29 +25,12 @@ class Series(BaseModel):
         return element
 
 
-_ANSWER = TypeAdapter(tuple[Series, ...])
+class _Data(BaseModel):
+    result: tuple[Series, ...]
 
 
-def check_server(url: str) -> None:
-    """Refuse a server that cannot be asked.
-
-    Parameters
-    ----------
-    url
-        Its address.
-
-    Raises
-    ------
-    InputError
-        Where the address cannot be one, or the package prometheus-api-client is not installed.
-    """
-    check_url(url, "the Prometheus server")
-    if not _installed("prometheus_api_client"):
-        message = (
-            "metrics through Prometheus need the package prometheus-api-client, which is not installed: "
-            f"{how_to_install('controller')}"
-        )
-        raise InputError(message)
+class _Answer(BaseModel):
+    data: _Data
 
 
 def ask(
@@ -80,39 +61,26 @@ def ask(
     max_bytes
         Bound on its size.
     max_parts
-        Bound on its objects and lists, which take more memory than their text.
+        Bound on its objects and lists: a short one takes up to 360 bytes of memory, its text only ten.
     client
         By which it is asked.
-
-    Returns
-    -------
-    tuple of Series
-        As answered.
 
     Raises
     ------
     MetricsUnavailableError
         Without an answer of that form, or with a larger one.
     """
-    from prometheus_api_client.prometheus_connect import PrometheusConnect
-
-    from gesscale.monitor.bounded_session import BoundedSession
-
-    session = BoundedSession(timeout_s=timeout_s, max_bytes=max_bytes, max_parts=max_parts, client=client)
     failed = f"asked the Prometheus server {url} for {what}, but got no samples"
+    page = f"{url.rstrip('/')}/api/v1/query?{urlencode({'query': query, 'time': now_s})}"
     try:
-        with PrometheusConnect(url.rstrip("/"), session=session) as server:
-            return _ANSWER.validate_python(server.custom_query(query, params={"time": now_s}))
+        body = client.fetch(page, timeout_s=timeout_s, max_bytes=max_bytes)
     except FetchError as error:
         raise MetricsUnavailableError(f"{failed}: {error}") from error
-    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
-        # Not in the error's own words: they repeat the answer.
-        message = f"{failed}: its answer is no vector or matrix of numbers; is Prometheus there?"
-        raise MetricsUnavailableError(message) from error
-
-
-def _installed(package: str) -> bool:
+    if body.count(b"{") + body.count(b"[") > max_parts:
+        message = f"{failed}: it answered more than {max_parts} JSON objects and lists"
+        raise MetricsUnavailableError(message)
     try:
-        return find_spec(package) is not None
-    except ValueError:  # a module set to None: hidden on purpose
-        return False
+        return _Answer.model_validate_json(body).data.result
+    except ValidationError:  # its own words repeat the answer
+        message = f"{failed}: its answer is no vector or matrix of numbers; is Prometheus there?"
+        raise MetricsUnavailableError(message) from None

@@ -10,13 +10,13 @@ Adding the nearest node again and again gives the first upper bound, and the ans
 With weights the clique is one that weighs enough; nodes that must be apart are no neighbours at any delay.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latency_map.choose.clique import CliqueSearch, bits
-from latency_map.choose.greedy import grow
 from latency_map.choose.pool import Pool
 from latency_map.delays import Delays
 from latency_map.errors import LatencyMapError
@@ -25,6 +25,9 @@ from latency_map.matrix import LatencyMap
 
 EXACT_UP_TO = 60
 """Candidates up to which `Method.AUTO` searches for as long as it takes."""
+
+STARTS = 64
+"""From how many nodes the nearest is added again and again: from each of a pool of some tens."""
 
 _SHARE = 4  # one question of the bisection takes at most this part of the work that is left
 
@@ -123,7 +126,7 @@ def least_nd_max_subset(
     )
     if method is Method.AUTO:
         method = Method.EXACT if len(pool.others) <= EXACT_UP_TO else Method.GREEDY
-    bisection = _Bisection(pool, grow(pool), _MAX_STEPS[method] if max_steps is None else max_steps)
+    bisection = _Bisection(pool, _grow(pool), _MAX_STEPS[method] if max_steps is None else max_steps)
     bisection.improve()
     bisection.certify()
     if not bisection.best:
@@ -193,3 +196,62 @@ class _Bisection:
 def _delays_between(delays_ms: Delays, low_ms: float, high_ms: float) -> Delays:
     inside = np.triu((delays_ms >= low_ms) & (delays_ms <= high_ms))
     return np.unique(delays_ms[inside])
+
+
+def _grow(pool: Pool) -> tuple[int, ...]:
+    """Add the nearest node again and again, from several starts.
+
+    Starts from the nodes kept, or from each of the nodes with the closest neighbours.
+
+    Parameters
+    ----------
+    pool
+        What is chosen from.
+
+    Returns
+    -------
+    tuple of int
+        The rows of the best set, sorted, without a node that it could do without; empty where every start
+        ends without enough nodes.
+    """
+    central = np.argsort(pool.reach_ms, kind="stable")[:STARTS]
+    starts = np.array([pool.kept]) if pool.kept else central[:, np.newaxis]
+    grown = [_spared(pool, np.flatnonzero(chosen)) for chosen in _grown(pool, starts)]
+    return min(grown, key=pool.nd_max_ms, default=())
+
+
+def _grown(pool: Pool, starts: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Grow all sets at a time, each a row of flags; those that end without enough nodes are left out."""
+    weights = np.array(pool.weights)
+    lines = np.arange(len(starts))
+    chosen = np.zeros((len(starts), len(weights)), dtype=bool)
+    np.put_along_axis(chosen, starts, values=True, axis=1)
+    distance_ms = pool.delays_ms[starts].max(axis=1)
+    distance_ms[chosen] = np.inf
+    held = weights[starts].sum(axis=1)
+    while (growing := lines[held < pool.wanted]).size:
+        nearest = distance_ms[growing].argmin(axis=1)
+        reached = np.isfinite(distance_ms[growing, nearest])
+        held[growing[~reached]] = pool.wanted
+        chosen[growing[~reached]] = False
+        growing, nearest = growing[reached], nearest[reached]
+        chosen[growing, nearest] = True
+        held[growing] += weights[nearest]
+        distance_ms[growing] = np.maximum(distance_ms[growing], pool.delays_ms[nearest])
+        distance_ms[growing, nearest] = np.inf
+    return chosen[chosen.any(axis=1)]
+
+
+def _spared(pool: Pool, rows: Sequence[int] | NDArray[np.intp]) -> tuple[int, ...]:
+    """Drop the nodes that are not needed, the farthest from the others first; nodes that are kept stay."""
+    members = [int(row) for row in rows]
+    spare = pool.weight(members) - pool.wanted
+    if spare < min(pool.weights):
+        return tuple(members)
+    distance_ms = pool.delays_ms[np.ix_(members, members)].max(axis=1)
+    for place in np.argsort(-distance_ms, kind="stable"):
+        row = int(rows[place])
+        if row not in pool.kept and pool.weights[row] <= spare:
+            members.remove(row)
+            spare -= pool.weights[row]
+    return tuple(members)

@@ -4,13 +4,12 @@ A node is a bit: a set of nodes is one integer and its neighbours another. So se
 intersected in one operation. Nodes are in the order of their weights, heaviest first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-
-from latency_map.choose.weights import BitWeights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +29,41 @@ class CliqueSearch:
     members: int | None
     complete: bool
     steps: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BitWeights:
+    """Sums the weights of sets of nodes that are given as bits.
+
+    Attributes
+    ----------
+    weights
+        Of each node.
+    plates
+        Pairs of a weight and the nodes that it counts for, as bits: one pair for each distinct weight, or for
+        each binary digit of the weights, whichever are fewer.
+    """
+
+    weights: tuple[int, ...]
+    plates: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, weights: Sequence[int]) -> Self:
+        """Prepare to sum these weights, given in the order of the bits."""
+        digits = [1 << digit for digit in range(max(weights, default=0).bit_length())]
+        distinct = sorted(set(weights))
+        if len(distinct) <= len(digits):
+            plates = [(each, _bits_where(weight == each for weight in weights)) for each in distinct]
+        else:
+            plates = [(each, _bits_where(weight & each for weight in weights)) for each in digits]
+        return cls(weights=tuple(weights), plates=tuple(plates))
+
+    def sum(self, nodes: int) -> int:
+        """Return the weight of a set of nodes, given as bits."""
+        if len(self.plates) == 1:
+            weight, members = self.plates[0]
+            return weight * (nodes & members).bit_count()
+        return sum([weight * (nodes & members).bit_count() for weight, members in self.plates])
 
 
 def threshold_graph(near: NDArray[np.bool_]) -> list[int]:
@@ -124,3 +158,7 @@ def _weighs_in_colours(neighbours: Sequence[int], scales: BitWeights, nodes: int
             nodes ^= lowest
             uncoloured &= ~(neighbours[lowest.bit_length() - 1] | lowest)
     return wanted <= 0
+
+
+def _bits_where(flags: Iterable[object]) -> int:
+    return sum(1 << position for position, flag in enumerate(flags) if flag)

@@ -1,7 +1,9 @@
 """The nodes that a set is chosen from, as a matrix: what the greedy and the exact choice have in common."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 from typing import Self
@@ -11,10 +13,14 @@ from numpy.typing import NDArray
 
 from gesscale.common.text import enumerate_some
 from latency_map.choose.clique import CliqueSearch, bits, first_clique, threshold_graph
-from latency_map.choose.weights import fewest, whole_parts
 from latency_map.delays import Delays
 from latency_map.errors import LatencyMapError, MissingDelayError, NoChoiceError
 from latency_map.matrix import LatencyMap
+
+MAX_WEIGHT = 1e12
+"""Largest weight: bytes of memory fit."""
+
+_PARTS = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,3 +242,55 @@ def _check_question(size: float, keep: set[str], exclude: set[str], *, counted: 
     if both := sorted(keep & exclude):
         message = f"expected nodes either kept or excluded, got both for {enumerate_some(both)}"
         raise LatencyMapError(message)
+
+
+def whole_parts(weight: float, *, of: str, round_up: bool = False) -> int:
+    """Return a weight in thousandths.
+
+    Parameters
+    ----------
+    weight
+        What a node holds or what is asked for; decimal digits are taken as they are written.
+    of
+        What it belongs to, for the message.
+    round_up
+        Whether a remainder counts: for what is asked, so that a sum is never taken for more than it is.
+
+    Returns
+    -------
+    int
+        At least 0.
+
+    Raises
+    ------
+    LatencyMapError
+        The weight is negative, not finite or too large.
+    """
+    if not 0 <= weight <= MAX_WEIGHT:
+        message = f"{of}: expected a weight of 0 to {MAX_WEIGHT:g}, got {weight:g}"
+        raise LatencyMapError(message)
+    parts = Fraction(str(weight)) * _PARTS
+    return math.ceil(parts) if round_up else math.floor(parts)
+
+
+def fewest(weights: Iterable[int], wanted: int) -> int | None:
+    """Return how few of the nodes can hold what is wanted.
+
+    Parameters
+    ----------
+    weights
+        Of the nodes, heaviest first.
+    wanted
+        What they must hold together.
+
+    Returns
+    -------
+    int or None
+        A number of nodes; None where all of them do not suffice.
+    """
+    count = 0
+    for count, weight in enumerate((0, *weights)):
+        wanted -= weight
+        if wanted <= 0:
+            return count
+    return None

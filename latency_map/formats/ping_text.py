@@ -6,7 +6,6 @@ by default, with ``-e``, ``-c``, ``-C``, ``-q``, ``-s``, ``-D``.
 
 import math
 import re
-from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -33,7 +32,6 @@ _FPING_SUMMARY = re.compile(
 )
 _FPING_STATE = re.compile(rf"{_FPING_TARGET} is (?:alive|unreachable)(?: \({_MS} ms\))?.*")
 _LONGEST_LINE = 2000
-_MOST_REPLIES = 2_000_000
 
 PING_BEGINS = re.compile(r"^PING6?[ (]\S+[ )].*(?:bytes|-->)", re.MULTILINE)
 FPING_BEGINS = re.compile(
@@ -47,51 +45,33 @@ FPING_BEGINS = re.compile(
 class _Target:
     """What was read of one target: replies one by one, listed at the end, and the averages of summaries."""
 
-    single: "array[float]" = field(default_factory=lambda: array("d"))
-    listed: "array[float]" = field(default_factory=lambda: array("d"))
-    averages: "array[float]" = field(default_factory=lambda: array("d"))
+    single: list[float] = field(default_factory=list)
+    listed: list[float] = field(default_factory=list)
+    averages: list[float] = field(default_factory=list)
 
     def rtt_ms(self) -> float:
         for figures in (self.listed, self.single, self.averages):
             if figures:
-                return float(np.median(np.frombuffer(figures)))
+                return float(np.median(figures))
         return math.nan
 
 
-class _Targets:
-    """What was read of each target; refuses more targets and replies than there may be."""
+class _Targets(dict[str, _Target]):
+    """What was read of each target; refuses more targets than there may be."""
 
     def __init__(self, source: str, limits: MapLimits) -> None:
-        self.found: dict[str, _Target] = {}
-        self._source, self._limits, self._replies = source, limits, 0
+        super().__init__()
+        self._source, self._limits = source, limits
 
-    def named(self, name: str) -> _Target:
-        """Return a target by its name, an empty one where it is new."""
-        target = self.found.get(name)
-        if target is None:
-            if len(self.found) == self._limits.nodes:
-                raise error_at(self._source, "", self._limits.too_many_nodes())
-            target = self.found[name] = _Target()
+    def __missing__(self, name: str) -> _Target:
+        if len(self) == self._limits.nodes:
+            raise error_at(self._source, "", self._limits.too_many_nodes())
+        target = self[name] = _Target()
         return target
-
-    def take(self, figures: "array[float]", *texts: str | None) -> None:
-        """Add round trips to those of a target; None is a reply that did not come."""
-        self._replies += len(texts)
-        if self._replies > _MOST_REPLIES:
-            problem = f"expected at most {_MOST_REPLIES} replies, got more; import a part of them"
-            raise error_at(self._source, "", problem)
-        figures.extend(float(text) for text in texts if text is not None)
 
 
 def read_ping(source: MapSource, side_files: SideFiles) -> RawDelays:
     """Read the output of one or several runs of ``ping``.
-
-    Parameters
-    ----------
-    source
-        Its text.
-    side_files
-        The node that it ran on.
 
     Returns
     -------
@@ -133,15 +113,14 @@ def read_fping(source: MapSource, side_files: SideFiles) -> RawDelays:
     for line in _short_lines(source):
         if reply := _FPING_REPLY.fullmatch(line):
             newest = max(newest, float(reply[1] or 0))
-            targets.take(targets.named(reply[2]).single, reply[3])
+            targets[reply[2]].single += _figures(reply[3])
         elif listed := _FPING_REPLIES.fullmatch(line):
-            figures = (figure for figure in listed[2].split() if figure != "-")
-            targets.take(targets.named(listed[1]).listed, *figures)
+            targets[listed[1]].listed += _figures(*listed[2].replace("-", "").split())
         elif summary := _FPING_SUMMARY.fullmatch(line):
-            targets.take(targets.named(summary[1]).averages, summary[3])
+            targets[summary[1]].averages += _figures(summary[3])
         elif state := _FPING_STATE.fullmatch(line):
-            targets.take(targets.named(state[1]).single, state[2])
-    return _one_row(source, targets.found, side_files, newest, "fping")
+            targets[state[1]].single += _figures(state[2])
+    return _one_row(source, targets, side_files, newest, "fping")
 
 
 def _pinged(lines: Iterable[str], source: str, limits: MapLimits) -> tuple[dict[str, _Target], float]:
@@ -151,16 +130,21 @@ def _pinged(lines: Iterable[str], source: str, limits: MapLimits) -> tuple[dict[
     target: _Target | None = None
     for line in lines:
         if starts := _PING_STARTS.match(line):
-            target = targets.named(starts[1])
+            target = targets[starts[1]]
         elif target is None:
             continue
         elif reply := _PING_REPLY.match(line):
             newest = max(newest, float(reply[1] or 0))
             if not reply[3]:
-                targets.take(target.single, reply[2])
+                target.single += _figures(reply[2])
         elif summary := _PING_SUMMARY.match(line):
-            targets.take(target.averages, summary[2])
-    return targets.found, newest
+            target.averages += _figures(summary[2])
+    return targets, newest
+
+
+def _figures(*texts: str | None) -> list[float]:
+    """Return round trips; None is a reply that did not come."""
+    return [float(text) for text in texts if text is not None]
 
 
 def _short_lines(source: MapSource) -> Iterator[str]:

@@ -18,7 +18,6 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from latency_map.arrays import row_blocks
 from latency_map.delays import Delays
 
 Indices: TypeAlias = NDArray[np.intp]
@@ -64,16 +63,11 @@ class Coordinates:
         numpy.ndarray
             Shape ``(n, n)``, symmetric, zero diagonal; NaN between islands.
         """
-        count = len(self.heights_ms)
-        rtt_ms: Delays = np.empty((count, count))
         squares = np.einsum("nd,nd->n", self.positions_ms, self.positions_ms)
-        for rows in row_blocks(count):
-            part = rtt_ms[rows]
-            np.matmul(-2.0 * self.positions_ms[rows], self.positions_ms.T, out=part)
-            part += squares[rows, None] + squares
-            np.sqrt(np.maximum(part, 0.0, out=part), out=part)
-            part += self.heights_ms[rows, None] + self.heights_ms
-            part[self.islands[rows, None] != self.islands] = np.nan
+        products = -2.0 * self.positions_ms @ self.positions_ms.T
+        rtt_ms: Delays = np.sqrt(np.maximum(products + (squares[:, None] + squares), 0.0))
+        rtt_ms += self.heights_ms[:, None] + self.heights_ms
+        rtt_ms[self.islands[:, None] != self.islands] = np.nan
         np.fill_diagonal(rtt_ms, 0.0)
         return rtt_ms
 
@@ -172,18 +166,13 @@ def held_out_error(
 
 
 def _known_pairs(rtt_ms: Delays) -> _Pairs:
-    count = len(rtt_ms)
-    i, j, known_ms = [], [], []
-    for row in range(count):
-        there, back = rtt_ms[row, row + 1 :], rtt_ms[row + 1 :, row]
-        both = np.stack([there, back])
-        (columns,) = np.nonzero(~np.isnan(both).all(axis=0))
-        measured = np.where(both > _NOTHING_MS, both, np.nan)[:, columns]
-        one_ms, other_ms = (np.where(np.isnan(x), y, x) for x, y in (measured, measured[::-1]))
-        i.append(np.full(len(columns), row, dtype=np.int32))
-        j.append((columns + row + 1).astype(np.int32))
-        known_ms.append(np.nan_to_num((one_ms + other_ms) / 2))  # 0: joined, at an unknown distance
-    return _Pairs(i=np.concatenate(i), j=np.concatenate(j), rtt_ms=np.concatenate(known_ms))
+    i, j = np.triu_indices(len(rtt_ms), 1)
+    both = np.stack([rtt_ms[i, j], rtt_ms[j, i]])
+    known = ~np.isnan(both).all(axis=0)
+    measured = np.where(both > _NOTHING_MS, both, np.nan)[:, known]
+    one_ms, other_ms = (np.where(np.isnan(x), y, x) for x, y in (measured, measured[::-1]))
+    known_ms = np.nan_to_num((one_ms + other_ms) / 2)  # 0: joined, at an unknown distance
+    return _Pairs(i=i[known].astype(np.int32), j=j[known].astype(np.int32), rtt_ms=known_ms)
 
 
 def _hold_out(pairs: _Pairs, n: int, rng: np.random.Generator, share: float) -> NDArray[np.bool_]:

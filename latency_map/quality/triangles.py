@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latency_map.delays import Delays
-from latency_map.quality.ties import first_pair
+from latency_map.quality.pairs import first_pair
 
 MAX_DETOURS = 150_000_000
 """More detours than these are sampled: all of a map of 530 nodes are looked at, every way of each direction."""

@@ -5,7 +5,6 @@ The answers of Prometheus have the shape that the real server gives (tests/real/
 
 import json
 import logging
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +14,6 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from gesscale.batch_record import BatchRecord, HostWork
-from gesscale.errors import InputError
 from gesscale.model.observation import Batch, MissingReading, NodeReading, OperatorReading
 from gesscale.monitor import DriverMetrics, PrometheusMetrics
 from gesscale.monitor.prometheus import FIELD_OF_GAUGE, PREFIX
@@ -303,9 +301,3 @@ def test_another_operators_driver_is_not_taken_for_this_one(httpserver: HTTPServ
     httpserver.expect_request("/batches").respond_with_data(driver_answer("two", steady()))
     seen = DriverMetrics({"one": httpserver.url_for("/batches")}, **PERIODS).observe(NOW_S)
     assert "the driver of another operator answered" in seen.missing_readings["one"].detail
-
-
-def test_a_missing_prometheus_client_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "prometheus_api_client", None)
-    with pytest.raises(InputError, match=r"pip install '\.\[prometheus\]'"):
-        PrometheusMetrics("http://127.0.0.1:9090", ("one",), **PERIODS)

@@ -10,7 +10,6 @@ from testbed.baselines.autrascale.search import (
     GaussianProcess,
     Replicas,
     SearchSpace,
-    acceptable,
     benefit,
     most_promising,
     transferred,
@@ -25,20 +24,27 @@ from testbed.baselines.autrascale.situation import (
     staying,
 )
 
+# alpha, how much latency counts in the score against replicas, inferred from the scores that V-C prints; and s_l, from
+# which a configuration is accepted (Eq. 8): 0.8 + 0.2 / (1 + w), with w = 1 that of V-C.
+_LATENCY_WEIGHT, _ACCEPTED = 0.8, 0.9
+
+# xi, by how much a new score must exceed the best one: usual, not printed.
+_EXPLORATION = 0.01
+
+# M, bootstrap samples with equal replicas: the 10 of V-C less 4 one-hot.
+_UNIFORM = 6
+
 
 def score(sample: LatencySample, memo: AutrascaleMemo, now: AutrascaleContext) -> float:
     """Return the benefit of a configuration by the present least and targets, whatever its rate."""
-    weight = now.settings.latency_weight
-    return benefit(sample.replicas, memo.least, sample.latency_s, now.latency_target_s, weight)
+    return benefit(sample.replicas, memo.least, sample.latency_s, now.latency_target_s, _LATENCY_WEIGHT)
 
 
 def is_good(sample: LatencySample, memo: AutrascaleMemo, now: AutrascaleContext) -> bool:
     """Whether a configuration is one to stay at: throughput, latency and score are what they should be."""
-    settings = now.settings
     if not sample.sustained or sample.latency_s > now.latency_target_s:
         return False
-    enough = acceptable(settings.latency_weight, settings.over_allocation)
-    return settings.latency_only or score(sample, memo, now) >= enough
+    return score(sample, memo, now) >= _ACCEPTED
 
 
 def proposed(memo: AutrascaleMemo, now: AutrascaleContext) -> Replicas | None:
@@ -53,7 +59,7 @@ def proposed(memo: AutrascaleMemo, now: AutrascaleContext) -> Replicas | None:
     measured = [sample for sample in present.samples if sample.replicas in space]
     tried = {sample.replicas for sample in measured}
     if settings.bootstrap == "trials":
-        for replicas in space.bootstrap(settings.bootstrap_uniform):
+        for replicas in space.bootstrap(_UNIFORM):
             if replicas not in tried:
                 return replicas
     if not measured:  # fewer replicas run than the throughput needs: the proposal was not possible
@@ -73,7 +79,7 @@ def proposed(memo: AutrascaleMemo, now: AutrascaleContext) -> Replicas | None:
         space,
         belief,
         [(sample.replicas, score(sample, memo, now)) for sample in measured],
-        margin=settings.exploration,
+        margin=_EXPLORATION,
         rng=np.random.default_rng([now.seed, memo.latency_trials]),
     )
 
@@ -92,7 +98,7 @@ def _estimates(model: RateModel, now: AutrascaleContext, space: SearchSpace) -> 
             latency_s=now.estimated_s(replicas, newest, model.batches_s),
             sustained=True,
         )
-        for replicas in space.bootstrap(now.settings.bootstrap_uniform)
+        for replicas in space.bootstrap(_UNIFORM)
         if replicas not in tried
     )
 

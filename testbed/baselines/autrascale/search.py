@@ -140,24 +140,6 @@ def benefit(
     return weight * in_time + (1 - weight) * frugal
 
 
-def acceptable(weight: float, over_allocation: float) -> float:
-    """Return s_l, the score from which a configuration is accepted (Eq. 8).
-
-    Parameters
-    ----------
-    weight
-        alpha of the score.
-    over_allocation
-        w: by how much the replicas may exceed the least, as a share of it.
-
-    Examples
-    --------
-    >>> acceptable(0.8, 1.0)
-    0.9
-    """
-    return weight + (1 - weight) / (1 + over_allocation)
-
-
 Values = NDArray[np.float64]
 Posterior = Callable[[Values], tuple[Values, Values]]
 """Gives means and standard deviations of the scores of configurations, one to a row."""
@@ -220,7 +202,7 @@ class GaussianProcess:
 
 
 def transferred(
-    old: Posterior, old_samples: int, configurations: Values, scores: Values, seed: int, trust: float = 1.0
+    old: Posterior, old_samples: int, configurations: Values, scores: Values, seed: int
 ) -> Posterior:
     """Return what is believed at a new rate, from a belief at another one and a few samples (Algorithm 2).
 
@@ -234,8 +216,6 @@ def transferred(
         Samples of the new rate, at least one.
     seed
         Of the fit to what the old belief leaves unexplained.
-    trust
-        ``a``: how much a new sample counts against an old one.
 
     Returns
     -------
@@ -243,7 +223,7 @@ def transferred(
         The mean of the old belief with the residuals' added; deviations as `shared_deviation` has them.
     """
     residual = GaussianProcess.fitted(configurations, scores - old(configurations)[0], seed)
-    share = trust * len(scores) / (trust * len(scores) + old_samples)
+    share = len(scores) / (len(scores) + old_samples)
 
     def belief(points: Values) -> tuple[Values, Values]:
         (old_mean, old_deviation), (mean, deviation) = old(points), residual(points)

@@ -47,38 +47,11 @@ class AutrascaleSettings(SizingSettings):
     elo_stabilise_s: Duration = Field(
         180.0, description="Backlog step: time from a change to its judgement. Default: V-E."
     )
-    latency_weight: float = Field(
-        0.8,
-        gt=0,
-        lt=1,
-        description="alpha: how much latency counts in the score against replicas. Default: inferred from the scores "
-        "that V-C prints.",
-    )
-    over_allocation: float = Field(
-        1.0,
-        gt=0,
-        le=1000,
-        description="w: a configuration may have so many replicas beyond the least, as a share of these. Default: "
-        "with alpha it makes the threshold 0.9 of V-C.",
-    )
-    exploration: float = Field(
-        0.01,
-        ge=0,
-        le=1,
-        description="xi: by how much a new score must exceed the best one. A greater value prefers unknown "
-        "configurations. Default: usual; not printed.",
-    )
     bootstrap: Literal["model", "trials"] = Field(
         "model",
         description="Source of the first scores of a rate: its true times in batches, or trials as in the paper. "
         "Each trial is a change and `plo_stabilise` of production. Default: model; ten trials take "
         "100 min.",
-    )
-    bootstrap_uniform: int = Field(
-        6,
-        ge=2,
-        le=40,
-        description="M: bootstrap samples with equal replicas. Default: the 10 of V-C less 4 one-hot.",
     )
     transfer_trials: int = Field(
         10,
@@ -86,13 +59,4 @@ class AutrascaleSettings(SizingSettings):
         le=100,
         description="Num: so many trials at a rate also learn from the nearest other rate; 0: none. Default: "
         "ours; not printed.",
-    )
-    latency_only: bool = Field(
-        False,
-        description="Whether the latency target alone ends the search, as in V-D. Default: Algorithm 1.",
-    )
-    literal_eq3: bool = Field(
-        False,
-        description="Whether Eq. 3 is taken as printed: it rounds up from operator to operator, and assumes that "
-        "each hands on what it reads. Default: demand and selectivity, as in DS2, its basis.",
     )

@@ -163,8 +163,7 @@ class AutrascaleContext:
         sizes: dict[str, int] = {}
         for name in self.operators:
             one = true_rate_per_replica(self.readings[name])
-            demand = self._handed_down(name, sizes) if self.settings.literal_eq3 else None
-            demand = needed.get(name) if demand is None else demand
+            demand = needed.get(name)
             operator, reading = self.workflow.operators[name], self.readings[name]
             size, offered_now = reading.replicas, reading.input_rows_per_s
             if demand is not None:
@@ -176,11 +175,6 @@ class AutrascaleContext:
             least = operator.min_replicas if offered_now is not None else reading.replicas
             sizes[name] = min(max(size, least, 1), operator.max_replicas)
         return tuple(sizes.values())
-
-    def _handed_down(self, name: str, sizes: Mapping[str, int]) -> float | None:
-        """Return what the operators before one could hand it with so many replicas; None for a source."""
-        rates = {other: true_rate_per_replica(self.readings[other]) for other in self.workflow.upstream(name)}
-        return sum(sizes[other] * (rate or 0.0) for other, rate in rates.items()) if rates else None
 
     def _served(self) -> float:
         """Return how many rows leave the workflow for each that its sources offer, selectivity aside."""

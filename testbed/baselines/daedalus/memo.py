@@ -91,7 +91,7 @@ def learned(
     settings
         Of the policy.
     """
-    memo = _after_change(memo, reading, at_s, change, settings)
+    memo = _after_change(memo, reading, at_s, change)
     memo = _with_workload(memo, reading, at_s, settings)
     return _with_capacity(memo, reading, at_s, settings).model_copy(update={"at_s": at_s})
 
@@ -101,7 +101,6 @@ def _after_change(
     reading: OperatorReading,
     at_s: float,
     change: Order | None,
-    settings: DaedalusSettings,
 ) -> DaedalusMemo:
     """Begin again with the workers after a change, and learn how long it stopped the job."""
     if change is not None and change.at_s > memo.changed_s:
@@ -112,9 +111,7 @@ def _after_change(
                 "steady_from_s": change.at_s + downtime_s,
                 "changed_s": change.at_s,
                 "lines": {},
-                "downtimes": memo.downtimes.learned(
-                    reading.replicas - len(memo.placement), downtime_s, settings.downtime_weight
-                ),
+                "downtimes": memo.downtimes.learned(reading.replicas - len(memo.placement), downtime_s),
                 "recovery": Recovery(
                     from_s=change.at_s,
                     predicted_s=memo.predicted_s,
@@ -131,19 +128,16 @@ def _with_workload(
     memo: DaedalusMemo, reading: OperatorReading, at_s: float, settings: DaedalusSettings
 ) -> DaedalusMemo:
     """Take in what was offered and processed, judge the last forecast, and make the next."""
-    step_s = settings.step_s
-    most_bins = round(settings.history_s / step_s)
-    history = extended(memo.history, reading.batches, step_s, most_bins)
+    history = extended(memo.history, reading.batches)
     if reading.input_rows_per_s == 0:
-        history = idled(history, at_s, step_s, most_bins)
+        history = idled(history, at_s)
     if history is None:
         return memo
     since_s = memo.history.until_s if memo.history else 0.0
     recovery, normality = watched(
         memo.recovery,
         memo.normality,
-        flows(history, reading.batches, since_s, step_s),
-        sigmas=settings.anomaly_sigmas,
+        flows(history, reading.batches, since_s),
         give_up_s=settings.forecast_s,
         learns=reading.saturated_share == 0,
     )
@@ -167,14 +161,13 @@ def _with_capacity(
     if not window:
         return memo
     lines, full_cpu = with_window(memo.lines, window), memo.full_cpu
-    if settings.learn_full_cpu and reading.saturated_share >= 1:
+    if reading.saturated_share >= 1:
+        # Waiting uses no CPU here: what the hottest worker reaches in place of 100 %.
         full_cpu = (full_cpu + hottest_cpu(window)) / 2
     found = job_capacity(lines, window, reading.replicas, full_cpu)
     capacities = memo.capacities.learned(
         reading.replicas,
         found,
         at_s,
-        drift_share=settings.drift_share,
-        remember_s=settings.remember_s,
     )
     return memo.model_copy(update={"lines": lines, "full_cpu": full_cpu, "capacities": capacities})

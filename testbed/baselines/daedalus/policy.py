@@ -77,7 +77,6 @@ class DaedalusPolicy(SizingPolicy):
             replayed_rows=self.sizing.checkpoint_s * history.rows_per_s[-1],
             forecast_rows_per_s=outlook,
             downtimes=memo.downtimes,
-            detection_s=self.sizing.detection_s,
             since_rescale_s=at_s - memo.changed_s if memo.changed_s else math.inf,
         )
         choice = choose(situation, self.sizing)

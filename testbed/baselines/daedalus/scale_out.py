@@ -11,6 +11,16 @@ from testbed.baselines.daedalus.settings import DaedalusSettings
 from testbed.baselines.daedalus.workload import Flows
 
 _LEAST_DOWNTIME_S = 1.0
+
+# Weight of a measured downtime against the previous estimate.
+_NEWEST_DOWNTIME = 0.3
+
+# Until a failure is noticed, added to the recovery of the present replicas: the paper has none.
+_DETECTION_S = 0.001
+
+# No replica goes while the backlog is more than the fewer replicas process in this time (Algorithm 1).
+_LAG_S = 1.0
+
 _LEAST_NORMAL = 10
 """So many values show what is normal."""
 
@@ -62,11 +72,11 @@ class Downtimes:
     out_s: float
     in_s: float
 
-    def learned(self, workers_more: int, downtime_s: float, weight: float) -> "Downtimes":
-        """Return the same after a change by so many workers that took so long; the newest has a weight."""
+    def learned(self, workers_more: int, downtime_s: float) -> "Downtimes":
+        """Return the same after a change by so many workers that took so long."""
 
         def mean_s(before_s: float) -> float:
-            return max(_LEAST_DOWNTIME_S, before_s + weight * (downtime_s - before_s))
+            return max(_LEAST_DOWNTIME_S, before_s + _NEWEST_DOWNTIME * (downtime_s - before_s))
 
         if workers_more > 0:
             return replace(self, out_s=mean_s(self.out_s))
@@ -97,10 +107,8 @@ class Normality:
             square += off * (value - mean)
         return Normality(count=count, mean=mean, square=square)
 
-    def is_anomalous(
-        self, values: NDArray[np.float64], rows_per_s: NDArray[np.float64], sigmas: float
-    ) -> NDArray[np.bool_]:
-        """Say of each value whether it is farther from the mean than so many standard deviations.
+    def is_anomalous(self, values: NDArray[np.float64], rows_per_s: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Say of each value whether it is farther from the mean than a standard deviation.
 
         Parameters
         ----------
@@ -108,11 +116,9 @@ class Normality:
             Workload minus throughput, rows/s.
         rows_per_s
             The workload.
-        sigmas
-            How many.
         """
         deviation = math.sqrt(self.square / self.count) if self.count else 0.0
-        band = np.maximum(sigmas * deviation, _ROUNDING_SHARE * rows_per_s)
+        band = np.maximum(deviation, _ROUNDING_SHARE * rows_per_s)
         return np.abs(values - self.mean) > band
 
 
@@ -148,7 +154,6 @@ def watched(
     normality: Normality,
     lately: Flows,
     *,
-    sigmas: float,
     give_up_s: float,
     learns: bool,
 ) -> tuple[Recovery | None, Normality]:
@@ -162,8 +167,6 @@ def watched(
         What is normal.
     lately
         What was offered and processed since the last look.
-    sigmas
-        How many standard deviations are normal.
     give_up_s
         A recovery that lasts longer is not waited for.
     learns
@@ -180,7 +183,7 @@ def watched(
     if normality.count < _LEAST_NORMAL:
         return None, normality
     ends_s = lately.ends_s
-    anomalous = (ends_s > recovery.from_s) & normality.is_anomalous(gaps, lately.offered, sigmas)
+    anomalous = (ends_s > recovery.from_s) & normality.is_anomalous(gaps, lately.offered)
     until_s = float(ends_s[anomalous].max(initial=recovery.anomalous_until_s))
     seen_until_s = float(ends_s.max(initial=recovery.from_s))
     over = seen_until_s - until_s >= _CALM_S or seen_until_s - recovery.from_s > give_up_s
@@ -209,8 +212,6 @@ class ScaleOutContext:
         The workload of each second from now.
     downtimes
         How long a change stops the job.
-    detection_s
-        How long it takes until a failure is noticed.
     since_rescale_s
         Time since the last change; infinity where there was none.
     """
@@ -223,7 +224,6 @@ class ScaleOutContext:
     replayed_rows: float
     forecast_rows_per_s: NDArray[np.float64]
     downtimes: Downtimes
-    detection_s: float
     since_rescale_s: float
 
     def most_expected(self, within_s: float) -> float:
@@ -238,7 +238,7 @@ class ScaleOutContext:
             self.capacities[workers - 1],
             self.replayed_rows + (self.backlog_rows or 0.0),
             self.forecast_rows_per_s,
-            downtime_s + (self.detection_s if workers == self.workers else 0.0),
+            downtime_s + (_DETECTION_S if workers == self.workers else 0.0),
         )
 
 
@@ -309,9 +309,7 @@ def _failed_test(workers: int, situation: ScaleOutContext, settings: DaedalusSet
     ]
     if workers < present:
         backlog_rows = math.inf if situation.backlog_rows is None else situation.backlog_rows
-        tests.append(
-            (capacity * settings.lag_s < backlog_rows, f"more than {settings.lag_s:g} s of work waits")
-        )
+        tests.append((capacity * _LAG_S < backlog_rows, f"more than {_LAG_S:g} s of work waits"))
     if workers != present:
         lasts = capacity > situation.most_expected(horizon_s)
         tests.append((not lasts, f"below the forecast of {horizon_s} s"))

@@ -1,15 +1,12 @@
 """Settings of `daedalus`."""
 
-from typing import Self
+from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from gesscale.fields import Duration
 from gesscale.wire import MOST_REPLICAS
 from testbed.baselines.shared.sizing import SizingSettings
-
-_MOST_BINS = 1000
-"""Steps of the history and the forecast together that a memo of 32 KiB holds."""
 
 
 class DaedalusSettings(SizingSettings):
@@ -34,63 +31,10 @@ class DaedalusSettings(SizingSettings):
         description="For this long after a start or a change, CPU and throughput do not count. Default: the "
         "authors' scripts.",
     )
-    learn_full_cpu: bool = Field(
-        True,
-        description="Whether the CPU of the hottest worker while all batches were saturated is the CPU that it "
-        "can reach, in place of 100 %. Default: it is. In the paper both are the same; here waiting "
-        "uses no CPU.",
-    )
-    drift_share: float = Field(
-        0.2,
-        gt=0,
-        le=1000,
-        description="Where a capacity differs from the remembered one by more than this share of it, all that was "
-        "seen before is forgotten. Default: four times the error of 5 % that the paper reports.",
-    )
-    remember_s: Duration = Field(
-        6 * 3600.0,
-        description="Capacities that were seen longer ago are forgotten. Default: the length of the paper's runs, "
-        "in which none expires.",
-    )
-    step_s: Duration = Field(
-        30.0,
-        description="Grid on which the workload is kept and forecast. Default: half a loop. Trials with 10, 30 "
-        "and 60 s differed little, and batches are too coarse for the paper's second.",
-    )
-    history_s: Duration = Field(
-        6 * 3600.0,
-        description="Length of the workload that is kept to fit models to. Default: the length of the paper's "
-        "runs.",
-    )
-    forecast_s: Duration = Field(
+    forecast_s: Annotated[Duration, Field(le=7200)] = Field(
         900.0,
         description="How far forecasts reach; a new number of replicas must be enough for this time. Default: "
         "section 3.3.",
-    )
-    line_s: Duration = Field(
-        300.0,
-        description="Length of the newest workload whose slope continues where ARIMA is not trusted. Default: "
-        "five loops. In the authors' scripts it has two steps, whose noise 15 min would multiply by "
-        "40.",
-    )
-    wape_fallback: float = Field(
-        0.25,
-        gt=0,
-        le=1000,
-        description="WAPE of the previous forecast from which the line takes its place, as a share. Default: section "
-        "4.8.",
-    )
-    wape_bad: float = Field(
-        0.1,
-        gt=0,
-        le=1000,
-        description="WAPE from which a loop is bad, as a share. Default: the authors' scripts.",
-    )
-    bad_limit: int = Field(
-        15,
-        ge=1,
-        le=1000,
-        description="After so many bad loops in a row, ARIMA is fitted again. Default: section 3.3.",
     )
     recent_rescale_s: Duration = Field(
         600.0,
@@ -115,37 +59,3 @@ class DaedalusSettings(SizingSettings):
         15.0,
         description="How long removing replicas stops the job, before a measurement. Default: section 3.4.",
     )
-    downtime_weight: float = Field(
-        0.3,
-        ge=0,
-        le=1,
-        description="Weight of a measured downtime against the previous estimate. Default: ours.",
-    )
-    detection_s: Duration = Field(
-        0.001,
-        description="Time until a failure is noticed, added to the recovery of the present replicas. Default: next to "
-        "none; the paper has none and says so.",
-    )
-    lag_s: Duration = Field(
-        1.0,
-        description="No replica goes while the backlog is more than the fewer replicas process in this time. "
-        "Default: Algorithm 1, which compares rows with rows/s.",
-    )
-    anomaly_sigmas: float = Field(
-        1.0,
-        gt=0,
-        le=1000,
-        description="Standard deviations of workload minus throughput that are normal; they decide when a "
-        "recovery is over. Default: section 3.5.",
-    )
-
-    @model_validator(mode="after")
-    def _check_bins(self) -> Self:
-        bins = (self.history_s + self.forecast_s) / self.step_s
-        if bins > _MOST_BINS:
-            message = (
-                f"expected history and forecast to be {_MOST_BINS} steps together at most, got {bins:.0f}; choose a "
-                "longer step or a shorter history"
-            )
-            raise ValueError(message)
-        return self

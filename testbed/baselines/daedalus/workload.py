@@ -16,6 +16,19 @@ from testbed.baselines.daedalus.settings import DaedalusSettings
 
 _ROUNDING = 1e-6
 
+# Grid on which the workload is kept and forecast, half a loop: batches are too coarse for the paper's second.
+STEP_S = 30.0
+
+# Six hours, the length of the paper's runs; with two of forecast, 32 KiB of a memo hold them.
+_MOST_BINS = 720
+
+# Where ARIMA is not trusted, the slope of the newest five loops continues.
+_LINE_BINS = 10
+
+# WAPE of the previous forecast from which the line takes its place (section 4.8), and from which a loop is bad. After
+# so many bad loops in a row, ARIMA is fitted again (section 3.3).
+_WAPE_FALLBACK, _WAPE_BAD, _BAD_LIMIT = 0.25, 0.1, 15
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
@@ -36,9 +49,7 @@ class History:
     rows_per_s: tuple[float, ...]
 
 
-def extended(
-    history: History | None, batches: Sequence[Batch], step_s: float, most_bins: int
-) -> History | None:
+def extended(history: History | None, batches: Sequence[Batch]) -> History | None:
     """Return the history with the rows of newer batches.
 
     Parameters
@@ -47,10 +58,6 @@ def extended(
         So far; None at the beginning.
     batches
         The recent ones, oldest first.
-    step_s
-        Length of a bin.
-    most_bins
-        The oldest beyond these are forgotten.
 
     Returns
     -------
@@ -66,31 +73,31 @@ def extended(
     if not points:
         return history
     times, totals = zip(*points, strict=True)
-    last = math.floor(times[-1] / step_s + _ROUNDING)
-    first = max(math.ceil(times[0] / step_s - _ROUNDING), last - most_bins)
+    last = math.floor(times[-1] / STEP_S + _ROUNDING)
+    first = max(math.ceil(times[0] / STEP_S - _ROUNDING), last - _MOST_BINS)
     if last <= first:
         return history
-    at_edges = np.interp(np.arange(first, last + 1) * step_s, times, totals)
-    rates = np.diff(at_edges) / step_s
-    kept = _before(history, first, step_s, float(rates[0]), most_bins)
+    at_edges = np.interp(np.arange(first, last + 1) * STEP_S, times, totals)
+    rates = np.diff(at_edges) / STEP_S
+    kept = _before(history, first, float(rates[0]))
     return History(
-        until_s=last * step_s,
+        until_s=last * STEP_S,
         offered_rows=float(at_edges[-1]),
-        rows_per_s=(*kept, *(rounded(rate) for rate in rates.tolist()))[-most_bins:],
+        rows_per_s=(*kept, *(rounded(rate) for rate in rates.tolist()))[-_MOST_BINS:],
     )
 
 
-def idled(history: History | None, at_s: float, step_s: float, most_bins: int) -> History | None:
+def idled(history: History | None, at_s: float) -> History | None:
     """Return the history of an operator to which nothing was offered until an instant."""
     if history is None:
         return None
-    bins = math.floor((at_s - history.until_s) / step_s + _ROUNDING)
+    bins = math.floor((at_s - history.until_s) / STEP_S + _ROUNDING)
     if bins <= 0:
         return history
     return History(
-        until_s=history.until_s + bins * step_s,
+        until_s=history.until_s + bins * STEP_S,
         offered_rows=history.offered_rows,
-        rows_per_s=(*history.rows_per_s, *[0.0] * min(bins, most_bins))[-most_bins:],
+        rows_per_s=(*history.rows_per_s, *[0.0] * min(bins, _MOST_BINS))[-_MOST_BINS:],
     )
 
 
@@ -111,7 +118,7 @@ class Flows:
     processed: NDArray[np.float64]
 
 
-def flows(history: History, batches: Sequence[Batch], since_s: float, step_s: float) -> Flows:
+def flows(history: History, batches: Sequence[Batch], since_s: float) -> Flows:
     """Return what is known of the bins that began at an instant or later.
 
     Parameters
@@ -123,8 +130,6 @@ def flows(history: History, batches: Sequence[Batch], since_s: float, step_s: fl
         took where that was longer.
     since_s
         The edge of a bin.
-    step_s
-        Length of a bin.
     """
     edges_s: list[float] = []
     totals: list[float] = []
@@ -136,13 +141,13 @@ def flows(history: History, batches: Sequence[Batch], since_s: float, step_s: fl
         rows += batch.rows
     if not edges_s:
         return Flows(ends_s=np.empty(0), offered=np.empty(0), processed=np.empty(0))
-    first_s = history.until_s - step_s * len(history.rows_per_s)
+    first_s = history.until_s - STEP_S * len(history.rows_per_s)
     grid_s = np.linspace(first_s, history.until_s, len(history.rows_per_s) + 1)
     seen = (grid_s >= max(since_s, edges_s[0]) - _ROUNDING) & (grid_s <= edges_s[-1] + _ROUNDING)
     return Flows(
         ends_s=grid_s[seen][1:],
         offered=np.asarray(history.rows_per_s)[seen[1:] & seen[:-1]],
-        processed=np.diff(np.interp(grid_s[seen], edges_s, totals)) / step_s,
+        processed=np.diff(np.interp(grid_s[seen], edges_s, totals)) / STEP_S,
     )
 
 
@@ -165,14 +170,12 @@ def _offered(batches: Sequence[Batch]) -> list[tuple[float, float]]:
     return points[::-1]
 
 
-def _before(
-    history: History | None, first: int, step_s: float, next_rate: float, most_bins: int
-) -> tuple[float, ...]:
+def _before(history: History | None, first: int, next_rate: float) -> tuple[float, ...]:
     """Return the bins before the first new one, without a gap; none where the gap is longer than what is kept."""
     if history is None:
         return ()
-    gap = round(first - history.until_s / step_s)
-    if gap >= most_bins:
+    gap = round(first - history.until_s / STEP_S)
+    if gap >= _MOST_BINS:
         return ()
     between = np.linspace(history.rows_per_s[-1], next_rate, gap + 2)[1:-1]
     return (*history.rows_per_s, *(rounded(rate) for rate in between.tolist()))
@@ -390,12 +393,12 @@ class Forecaster:
         """
         if self.model is not None and history.until_s <= self.from_s:
             return self
-        wape = self._wape(history, settings.step_s)
-        bad_loops = self.bad_loops + 1 if wape is None or wape >= settings.wape_bad else 0
+        wape = self._wape(history)
+        bad_loops = self.bad_loops + 1 if wape is None or wape >= _WAPE_BAD else 0
         series = np.asarray(history.rows_per_s)
         model, tried_bins = self.model, self.tried_bins
         grown = len(series) >= max(_LEAST_BINS, 2 * tried_bins)
-        if grown or (tried_bins and bad_loops >= settings.bad_limit):
+        if grown or (tried_bins and bad_loops >= _BAD_LIMIT):
             model, tried_bins, bad_loops = fitted(series) or model, len(series), 0
         return Forecaster(
             model=model,
@@ -420,19 +423,19 @@ class Forecaster:
         settings
             What is expected.
         """
-        trusted = self.rows_per_s and self.wape is not None and self.wape < settings.wape_fallback
+        trusted = self.rows_per_s and self.wape is not None and self.wape < _WAPE_FALLBACK
         if trusted:
             values, from_s, name = np.asarray(self.rows_per_s), self.from_s, str(self.model)
         else:
-            values, from_s = _line(history, _steps(history, now_s, settings), settings), history.until_s
+            values, from_s = _line(history, _steps(history, now_s, settings)), history.until_s
             name = "a line" if self.wape is None else f"a line, as the WAPE was {100 * self.wape:.0f} %"
         seconds = np.arange(round(settings.forecast_s)) + 0.5 + now_s - from_s
-        bins = np.clip(seconds / settings.step_s, 0, len(values) - 1).astype(int)
+        bins = np.clip(seconds / STEP_S, 0, len(values) - 1).astype(int)
         return values[bins], name
 
-    def _wape(self, history: History, step_s: float) -> float | None:
+    def _wape(self, history: History) -> float | None:
         """Return the weighted absolute percentage error of the newest forecast, 0..; None where it is unknown."""
-        came = round((history.until_s - self.from_s) / step_s)
+        came = round((history.until_s - self.from_s) / STEP_S)
         count = min(came, len(self.rows_per_s))
         if not 0 < count <= came <= len(history.rows_per_s):
             return None
@@ -447,7 +450,7 @@ class Forecaster:
 def _steps(history: History, now_s: float, settings: DaedalusSettings) -> int:
     """Return how many bins reach from the history to the horizon; what is older than a horizon predicts no more."""
     gap_s = min(max(0.0, now_s - history.until_s), settings.forecast_s)
-    return int(np.ceil((gap_s + settings.forecast_s) / settings.step_s))
+    return int(np.ceil((gap_s + settings.forecast_s) / STEP_S))
 
 
 def _forecast_of(model: Arima | None, series: NDArray[np.float64], steps: int) -> tuple[float, ...]:
@@ -455,9 +458,9 @@ def _forecast_of(model: Arima | None, series: NDArray[np.float64], steps: int) -
     return () if values is None else tuple(rounded(value) for value in values.tolist())
 
 
-def _line(history: History, steps: int, settings: DaedalusSettings) -> NDArray[np.float64]:
+def _line(history: History, steps: int) -> NDArray[np.float64]:
     """Return the slope of the newest workload, carried on from its last value, not below 0."""
-    newest = np.asarray(history.rows_per_s[-max(2, round(settings.line_s / settings.step_s)) :])
+    newest = np.asarray(history.rows_per_s[-_LINE_BINS:])
     slope = float(np.polyfit(np.arange(len(newest)), newest, 1)[0]) if len(newest) > 1 else 0.0
     line: NDArray[np.float64] = newest[-1] + slope * np.arange(1, steps + 1)
     return line.clip(0.0)

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
-from gesscale.errors import InputError
+from gesscale.cli.output import stderr_console
 
 app = typer.Typer(help="Scaling rules for the policy `rules`: check a file of them.", no_args_is_help=True)
 
@@ -21,30 +20,16 @@ def check(
             "--operator", help="An operator of the workflow; repeat for all. Rules may name no other."
         ),
     ] = None,
-    period: Annotated[str, typer.Option(help="Time between two steps of the loop.")] = "60s",
-    trigger: Annotated[str, typer.Option(help="Time between two batches.")] = "10s",
-    output: OutputOption = Output.TABLE,
 ) -> None:
-    """Check a file of rules. Exit 2 with the first fault; doubts are notes, not faults."""
-    from testbed.baselines.rules.advice import advice
+    """Check a file of rules. Exit 2 with the first fault."""
     from testbed.baselines.rules.model import distinct
     from testbed.baselines.rules.settings import check_operators, read_rules
 
-    found = read_rules(file)
+    rules = read_rules(file).rules
     if operator:
-        check_operators(found.rules, operator)
-    rules = distinct(found.rules)
-    doubted = advice(found.rules, period_s=_seconds(period), batch_s=_seconds(trigger))
-    document = {
-        "name": found.name,
-        "rules": [rule.name for rule in rules],
-        "advice": doubted,
-    }
-    rows = [(rule.name, rule.operator, rule.action) for rule in rules]
-    emit(document, output, [table(found.name or str(file), ("rule", "operator", "action"), rows)])
-    for doubt in doubted:
-        stderr_console.print(f"note: {doubt}")
-    stderr_console.print(f"{file}: valid; rules: {', '.join(rule.name for rule in rules) or 'none'}")
+        check_operators(rules, operator)
+    names = ", ".join(rule.name for rule in distinct(rules))
+    stderr_console.print(f"{file}: valid; rules: {names or 'none'}")
 
 
 @app.command(epilog="Example: gesscale rules schema > rules.schema.json")
@@ -53,13 +38,3 @@ def schema() -> None:
     from testbed.baselines.rules.model import RuleSet
 
     typer.echo(json.dumps(RuleSet.model_json_schema(by_alias=True), indent=2))
-
-
-def _seconds(text: str) -> float:
-    from gesscale.fields import parse_duration_s
-
-    try:
-        return parse_duration_s(text)
-    except ValueError as error:
-        message = f"{error}, got {text!r}"
-        raise InputError(message) from error

@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import reduce
 
 from gesscale.model.decision import Reason
 from gesscale.model.workflow import Operator
@@ -119,16 +118,13 @@ class Ruling:
     findings
         One of each rule, in the order of rank.
     acting
-        Those that count, of one kind of action.
-    replicas
-        How many there are to be; None where no rule acts.
+        The one that counts; None where no rule acts.
     held
         The rules whose conditions hold.
     """
 
     findings: tuple[RuleFinding, ...]
-    acting: tuple[RuleFinding, ...]
-    replicas: int | None
+    acting: RuleFinding | None
     held: frozenset[str]
 
 
@@ -161,7 +157,7 @@ def trigger_state(
     """
     if not samples or now_s - samples[-1].at_s > semantics.max_gap_s:
         return State.INSUFFICIENT_DATA
-    missing_s = 0.0 if semantics.strict else math.floor(_TOLERANCE * trigger.for_s)
+    missing_s = math.floor(_TOLERANCE * trigger.for_s)
     if samples[-1].at_s - samples[0].at_s < trigger.for_s - missing_s - _TICK_S:
         return State.INSUFFICIENT_DATA
     window = _window(trigger.for_s, samples, semantics)
@@ -231,14 +227,13 @@ def judge(
         How they are read.
     """
     findings = tuple(_find(rule, conditions[rule.name], standing, semantics) for rule in rules)
-    acting, replicas = _arbitrated(findings, standing, semantics)
     held = frozenset(
         rule.name
         for rule in rules
         if conditions[rule.name].state is State.FIRED
         or (conditions[rule.name].state is State.INSUFFICIENT_DATA and rule.name in standing.held)
     )
-    return Ruling(findings=findings, acting=acting, replicas=replicas, held=held)
+    return Ruling(findings=findings, acting=_largest(findings, standing.replicas), held=held)
 
 
 def resized(rule: Rule, replicas: int, standing: RuleContext, semantics: Semantics) -> int | None:
@@ -262,8 +257,6 @@ def _window(for_s: float, samples: Sequence[MetricSample], semantics: Semantics)
     begins_s = samples[-1].at_s - for_s + _TICK_S
     newest = len(samples) - 1
     first = next((index for index, sample in enumerate(samples) if sample.at_s > begins_s), newest)
-    if semantics.strict:
-        first = max(0, first - 1)
     if not semantics.allow_single_sample:
         first = min(first, max(0, newest - 1))
     return samples[first:]
@@ -299,26 +292,11 @@ def _closed(guard: Guard, standing: RuleContext) -> str:
     return f"a {guard.since} was {ago} ago, and it waits for {in_words(guard.within_s)}"
 
 
-def _arbitrated(
-    findings: Iterable[RuleFinding], standing: RuleContext, semantics: Semantics
-) -> tuple[tuple[RuleFinding, ...], int | None]:
-    """Return the findings that count, and their result: adding comes before removing."""
-    acting = [(item, item.replicas) for item in findings if item.replicas is not None]
-    acting = [pair for pair in acting if pair[0].rule.action is ScalingAction.OUT] or acting
-    if not acting:
-        return (), None
-    if semantics.arbitration == "sum":
-
-        def in_turn(replicas: int, item: RuleFinding) -> int:
-            after = resized(item.rule, replicas, standing, semantics)
-            return replicas if after is None else after
-
-        counted = tuple(item for item, _ in acting)
-        return counted, reduce(in_turn, counted, standing.replicas)
-    one, replicas = acting[0]
-    if semantics.arbitration == "largest":
-        one, replicas = max(acting, key=lambda pair: abs(pair[1] - standing.replicas))
-    return (one,), replicas
+def _largest(findings: Iterable[RuleFinding], present: int) -> RuleFinding | None:
+    """Return the finding that counts: the largest change, where adding comes before removing."""
+    acting = [item for item in findings if item.replicas is not None]
+    acting = [item for item in acting if item.rule.action is ScalingAction.OUT] or acting
+    return max(acting, key=lambda item: abs((item.replicas or 0) - present), default=None)
 
 
 def _times(factor: float | None, initial: int, whole: Callable[[float], int]) -> int | None:

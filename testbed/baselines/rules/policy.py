@@ -274,9 +274,8 @@ def _done_s(
 
 def _answer(ruling: Ruling, *, is_fresh: bool) -> RulesAnswer:
     findings = ruling.findings
-    if ruling.replicas is not None:
-        said = "; ".join(item.words for item in ruling.acting)
-        return RulesAnswer(replicas=ruling.replicas, detail=said, reason=Reason.WITHIN_TARGET)
+    if (acting := ruling.acting) is not None:
+        return RulesAnswer(replicas=acting.replicas, detail=acting.words, reason=Reason.WITHIN_TARGET)
     if not findings:
         return RulesAnswer(replicas=None, detail="no rule is for this operator", reason=Reason.NEVER_CHANGES)
     pending = [item for item in findings if item.phase is Phase.PENDING]

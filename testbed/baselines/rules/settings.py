@@ -65,17 +65,6 @@ class Semantics(SettingsGroup):
         description="Whether a change beyond a bound is left out or cut short, such as +2 at 7 of 8. Default: "
         "block, as in the thesis; clamp uses all there is.",
     )
-    arbitration: Literal["largest", "first", "sum"] = Field(
-        "largest",
-        description="Which rule counts where several would add, or remove, at once: the largest change, the first "
-        "by rank, or all in turn. Adding comes before removing. Default: the largest; in the thesis "
-        "each acted.",
-    )
-    strict: bool = Field(
-        False,
-        description="Whether the readings must show that a condition held before its time began. Default: no, one "
-        "reading less is enough, as in the thesis's figures.",
-    )
     allow_single_sample: bool = Field(
         False,
         description="Whether a single reading is enough where a time holds no more. Default: no, two must agree, "

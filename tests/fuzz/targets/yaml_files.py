@@ -7,7 +7,6 @@ from pathlib import Path
 from fuzz.target import ROOT, TESTS, Form, Target, files, from_file
 from gesscale.cli.latency_map.hosts import read_hosts
 from gesscale.cli.latency_map.nodes_file import read_nodes
-from gesscale.cli.output import Output
 from gesscale.settings import Settings, load_settings
 from gesscale.spark.placing import read_base_template
 from gesscale.spark.pod_template import PodPlacement, executor_template
@@ -38,7 +37,7 @@ def _options(data: bytes, folder: Path) -> None:
 
 
 def _rules(path: Path) -> None:
-    command.check(path, output=Output.TABLE)
+    command.check(path)
 
 
 def _hosts(path: Path) -> None:

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from latency_map.choose.clique import bits, first_clique, threshold_graph
-from latency_map.choose.weights import BitWeights
+from latency_map.choose.clique import BitWeights, bits, first_clique, threshold_graph
 
 # two triangles 0-1-2 and 2-3-4 that share node 2
 EDGES = [(0, 1), (0, 2), (1, 2), (2, 3), (2, 4), (3, 4)]

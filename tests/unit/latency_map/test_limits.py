@@ -13,7 +13,7 @@ from latency_map import (
     SideFiles,
     parse_survey,
 )
-from latency_map.arrays import read_only, reorder, row_blocks
+from latency_map.delays import read_only
 from latency_map.grid import Grid
 from latency_map.measure.gather import gather_samples
 from latency_map.measure.gathering import Gathering, GaugeSample
@@ -83,21 +83,6 @@ def test_a_grid_keeps_what_it_holds_as_it_grows():
     order = np.random.default_rng(1).permutation(200).tolist()
     np.testing.assert_array_equal(grid.finish("delay", order), expected[np.ix_(order, order)])
     assert list(grid.layers) == ["line"]
-
-
-@pytest.mark.parametrize("order", [[0], [1, 0], [2, 0, 1, 4, 3], [0, 1, 2], [4, 3, 2, 1, 0]])
-def test_rows_and_columns_are_put_in_order_in_place(order):
-    matrix = np.arange(float(len(order) ** 2)).reshape(len(order), -1)
-    expected = matrix[np.ix_(order, order)]
-    reorder(matrix, order)
-    np.testing.assert_array_equal(matrix, expected)
-
-
-@pytest.mark.parametrize("count", [0, 1, 3, 5000])
-def test_blocks_are_all_rows_in_order_and_small(count):
-    blocks = list(row_blocks(count))
-    assert [row for rows in blocks for row in range(rows.start, rows.stop)] == list(range(count))
-    assert all((rows.stop - rows.start) * count <= 1 << 17 for rows in blocks)
 
 
 def test_an_array_that_nobody_writes_to_is_shared_and_any_other_copied():

@@ -2,14 +2,13 @@
 
 import json
 import logging
-import sys
 
 import pytest
 from edge import NODES, delays
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
-from gesscale.errors import InputError, SettingsError
+from gesscale.errors import SettingsError
 from gesscale.monitor.kept_latencies import Bounds
 from gesscale.monitor.latencies import AgentLatencies, FileLatencies, PrometheusLatencies
 from gesscale.settings.latency_map import LatencyMapSettings
@@ -327,12 +326,6 @@ def test_a_prometheus_server_that_tells_nothing_is_said(httpserver: HTTPServer, 
     given = PrometheusLatencies(url=httpserver.url_for(""), timeout_s=2.0).current(NOW_S)
     assert given.map is None
     assert said in given.standing.problem
-
-
-def test_a_missing_client_is_said_when_the_source_is_opened(monkeypatch):
-    monkeypatch.setitem(sys.modules, "prometheus_api_client", None)
-    with pytest.raises(InputError, match=r"pip install '\.\[prometheus\]'"):
-        PrometheusLatencies(url="http://127.0.0.1:9090", timeout_s=1.0)
 
 
 # Any source

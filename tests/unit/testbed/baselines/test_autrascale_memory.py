@@ -19,36 +19,6 @@ NAN = math.nan
 # What is remembered
 
 
-def test_planning_again_on_one_observation_gives_the_same_and_adds_nothing():
-    world = alone(350.0).run(5)
-    chosen, last = (
-        policy(),
-        observe(seen("op", 1, offered=350.0, throughput=100.0, busy=1.0, at_s=360.0, waiting=90_000.0)),
-    )
-    first = chosen.analyze(last, known(memos=world.memos))["op"]
-    again = chosen.analyze(last, known(memos={"op": first.memo}))["op"]
-    assert (again.verdict, again.desired_replicas, again.detail) == (Verdict.MORE, 4, first.detail)
-    assert again.memo is None
-
-
-@pytest.mark.parametrize(
-    "memo",
-    [
-        "",
-        "{}",
-        "[1]",
-        '{"policy": "ds2", "at_s": 1.0}',
-        '{"policy": "autrascale", "at_s": 300.0, "wanted": "nonsense"}',
-    ],
-)
-def test_a_memo_that_is_no_memo_begins_anew(memo):
-    world = alone(350.0, replicas=3).run(5)
-    world.memos = {"op": memo}
-    world.run(1)
-    assert world.course[-1] == (3,)
-    assert world.memo.since_s == 360.0
-
-
 def test_a_memo_of_other_operators_begins_anew():
     world = word_count().run(8)
     old = world.memos["a"]
@@ -100,20 +70,6 @@ def test_one_operator_that_is_not_seen_keeps_all_as_they_are():
     assert {item.verdict for name, item in found.items() if name != "d"} == {Verdict.SAME}
     assert found["a"].reason is Reason.METRICS_MISSING
     assert "there are no figures of d" in found["a"].detail
-
-
-@pytest.mark.parametrize(
-    "missing",
-    [
-        {"input_rows_per_s": None},
-        {"input_rows_per_s": NAN},
-        {"throughput_rows_per_s": NAN},
-    ],
-)
-def test_figures_that_are_no_numbers_change_nothing(missing):
-    bad = replace(seen("op", 3, offered=100.0, throughput=100.0, busy=0.3, at_s=600.0), **missing)
-    found = policy().analyze(observe(bad), known())["op"]
-    assert (found.verdict, found.reason) == (Verdict.SAME, Reason.METRICS_MISSING)
 
 
 @pytest.mark.parametrize(

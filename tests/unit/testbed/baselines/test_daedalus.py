@@ -1,13 +1,11 @@
 """Daedalus: what it wishes for, and what it remembers (Pfister et al., ICPE 2024)."""
 
-import json
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from edge import known, observe, operator, reading, workflow
-from pydantic import ValidationError
 
 from gesscale.errors import SettingsError
 from gesscale.model.decision import Reason, Verdict
@@ -135,28 +133,7 @@ def test_an_overloaded_operator_gets_what_the_load_and_its_backlog_need():
     assert "4: no recovery within 600 s" in last.detail
 
 
-def test_where_no_number_suffices_it_is_max_replicas():
-    last = course(steady(2, 5000.0, steps=4, cpu=1.0, processed=200.0))[-1]
-    assert last.desired_replicas == 5
-    assert "no number passes; 1 to 5: below the input" in last.detail
-
-
 # What it learns
-
-
-def test_cpu_that_is_not_measured_is_the_time_in_batches_and_said_so():
-    last = course(steady(3, 300.0, steps=4, by_node={}, cpu_share=None, busy_share=0.5))[-1]
-    assert "3 do 600 by share of time in batches" in last.detail
-
-
-def test_skewed_workers_do_less_than_even_ones():
-    skewed = {
-        "edge": NodeReading(throughput_rows_per_s=150.0, cpu_share=0.5),
-        "far": NodeReading(throughput_rows_per_s=75.0, cpu_share=0.25),
-        "hub": NodeReading(throughput_rows_per_s=75.0, cpu_share=0.25),
-    }
-    last = course(steady(3, 300.0, steps=4, by_node=skewed))[-1]
-    assert "3 do 600" in last.detail  # at twice the load the hottest is full; even ones would do 900
 
 
 def test_a_job_that_is_full_below_100_percent_is_taken_as_it_is():
@@ -164,8 +141,6 @@ def test_a_job_that_is_full_below_100_percent_is_taken_as_it_is():
     learned = memo_of(course(full)[-1])
     assert learned.full_cpu == pytest.approx(0.8, abs=0.001)
     assert learned.capacities.seen[2].rows_per_s == pytest.approx(160, rel=0.01)
-    literal = memo_of(course(full, learn_full_cpu=False)[-1])
-    assert literal.capacities.seen[2].rows_per_s == pytest.approx(200)
 
 
 def test_after_a_change_workers_begin_anew_and_what_was_seen_stays():
@@ -195,12 +170,6 @@ def test_downtimes_are_learned_by_direction_once_for_each_change():
     assert inward.downtimes == Downtimes(out_s=30.0, in_s=18.0)  # 15 + 0.3 x (25 - 15)
 
 
-def test_workers_on_other_nodes_begin_anew_even_without_a_known_change():
-    memo = remembers(lines={"near": CpuRegression(count=3)}, placement=("far", "hub", "near"))
-    moved = memo_of(step(seen(3, 300.0, at_s=10_060.0), knowing(memo)))
-    assert (moved.lines, moved.steady_from_s) == ({}, 10_060.0)
-
-
 def test_the_last_recovery_is_told_beside_its_prediction():
     before = remembers(
         predicted_s=120.0,
@@ -220,23 +189,6 @@ def test_the_last_recovery_is_told_beside_its_prediction():
 
 
 # Steps and memory
-
-
-def test_planning_again_on_one_observation_changes_nothing():
-    first = course(steady(3, 300.0, steps=5))
-    again = step(steady(3, 300.0, steps=5)[-1], known(memos={"op": first[-1].memo}))
-    assert again == first[-1]
-
-
-@pytest.mark.parametrize("memo", ["", "{}", "nonsense", '{"policy": "ds2", "at_s": 1}'])
-def test_a_memo_that_is_damaged_or_another_s_begins_anew(memo):
-    found = step(seen(3, 300.0, at_s=10_000.0), known(memos={"op": memo}))
-    assert (found.verdict, found.reason) == (Verdict.SAME, Reason.MODEL_UNCALIBRATED)
-
-
-def test_a_memo_from_the_future_begins_anew():
-    found = step(seen(3, 300.0, at_s=9000.0), knowing(remembers()))
-    assert found.reason is Reason.MODEL_UNCALIBRATED
 
 
 def test_a_memo_stays_below_32_kib_with_fifty_workers_and_a_full_history():
@@ -260,30 +212,11 @@ def test_a_memo_stays_below_32_kib_with_fifty_workers_and_a_full_history():
     assert len(memo.model_dump_json()) < 32 * 1024
 
 
-def test_within_the_grace_nothing_changes_but_all_is_learned():
-    memory = knowing(remembers(placement=NODES[:5]), change(10_000.0, 5, 10.0))
-    found = step(seen(5, 300.0, at_s=10_120.0, since_s=9000.0), memory, **{"recent_rescale": 1.0})
-    assert (found.verdict, found.reason) == (Verdict.SAME, Reason.COOLING_DOWN)
-    assert memo_of(found).at_s == 10_120
-    later = step(seen(5, 300.0, at_s=10_180.0, since_s=9000.0), memory, **{"recent_rescale": 1.0})
-    assert later.verdict is Verdict.FEWER
-
-
 def test_soon_after_a_change_what_is_enough_stays():
     memory = knowing(remembers(placement=NODES[:5]), change(10_000.0, 5, 10.0))
     found = step(seen(5, 300.0, at_s=10_300.0), memory)
     assert found.verdict is Verdict.SAME
     assert "enough until the next look, 300 s after the last change" in found.detail
-
-
-def test_limits_of_the_operator_hold():
-    flow = workflow(operator(min_replicas=3, max_replicas=4))
-    chosen = policy_named("daedalus", flow, AnalyzeSettings())
-    few = chosen.analyze(observe(seen(4, 10.0, at_s=10_060.0)), knowing(remembers(placement=NODES[:4])))["op"]
-    assert (few.desired_replicas, few.verdict) == (3, Verdict.FEWER)
-    full = seen(3, 900.0, at_s=10_060.0, cpu=1.0, processed=600.0)
-    many = chosen.analyze(observe(full), knowing(remembers()))["op"]
-    assert many.desired_replicas == 4
 
 
 # What is missing
@@ -308,17 +241,6 @@ def test_an_idle_operator_that_is_known_shrinks_to_one():
     assert memo_of(found).capacities == remembers().capacities
 
 
-def test_an_operator_that_idles_from_the_start_is_left_alone():
-    assert {each.verdict for each in course(steady(3, 0.0, cpu=0.0))} == {Verdict.SAME}
-
-
-@pytest.mark.parametrize("figure", ["throughput_rows_per_s", "busy_share", "cpu_share", "saturated_share"])
-def test_figures_that_are_no_numbers_are_no_error(figure):
-    found = step(seen(3, 300.0, at_s=10_060.0, by_node={}, **{figure: math.nan}), knowing(remembers()))
-    json.loads(found.memo)
-    assert found.desired_replicas == 2
-
-
 # Building
 
 
@@ -326,13 +248,3 @@ def test_without_statsmodels_the_policy_says_what_to_install(monkeypatch):
     monkeypatch.setattr(registry, "find_spec", lambda _: None)
     with pytest.raises(SettingsError, match=r"needs statsmodels: pip install '\.\[daedalus\]'"):
         policy()
-
-
-def test_nodes_are_drawn_unless_the_nearest_are_asked_for():
-    assert not policy().latency_aware
-    assert policy_named("daedalus", FLOW, AnalyzeSettings(node_choice="nearest")).latency_aware
-
-
-def test_a_history_that_no_memo_can_hold_is_refused():
-    with pytest.raises(ValidationError, match="1000 steps together at most, got 2250"):
-        DaedalusSettings(step="10s")

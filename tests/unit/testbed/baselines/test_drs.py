@@ -2,12 +2,10 @@
 
 from dataclasses import replace
 
-import pytest
 from edge import batches, known, observe, operator, reading, workflow
 
 from gesscale.model.decision import Reason, Verdict
 from gesscale.model.observation import MissingReading, OperatorReading
-from gesscale.model.order import Order
 from gesscale.model.workflow import Operator, Workflow
 from gesscale.policies import policy_named
 from gesscale.settings.analyze import AnalyzeSettings
@@ -80,12 +78,6 @@ def test_a_latency_that_is_met_changes_nothing():
     assert sizes(ONE, seen(), latency=2.2) == {"op": 2}
 
 
-def test_without_a_target_batches_are_to_end_in_time():
-    # 1.5 x 2 s. Busy for 99 %: 1.98 + 1 s, which is met; a batch of 2.1 s takes 2.1 + 1.05.
-    assert sizes(ONE, seen(busy=0.99)) == {"op": 2}
-    assert sizes(ONE, seen(busy=0.99, batch_s=2.1))["op"] > 2
-
-
 def test_fewer_replicas_follow_where_they_would_do():
     # 8 replicas, busy for an eighth: mu = 100, a = 1, a row takes 1.25 s. 0.9 x 3.0 - 1.0 = 1.7 s, two take 4/3.
     found = analyses(ONE, seen(replicas=8, busy=0.125))["op"]
@@ -130,11 +122,6 @@ def test_a_workflow_that_cannot_keep_up_leaves_the_others_alone():
     assert "12 replicas would not keep up" in found["a"].detail
 
 
-def test_replicas_in_all_are_bounded():
-    found = sizes(CHAIN, seen("a", busy=0.9), seen("b", busy=0.9), latency=2.5, total_replicas=6)
-    assert sum(found.values()) == 6
-
-
 # What is missing
 
 
@@ -145,48 +132,10 @@ def test_one_operator_that_is_not_seen_keeps_all_as_they_are():
     assert found.detail == "there are no figures of b, and all operators are sized together"
 
 
-@pytest.mark.parametrize("rates", ["useful", "observed"])
-def test_a_source_that_does_not_tell_keeps_all_as_they_are(rates):
-    silent = seen("a", 8, busy=0.1, input_rows_per_s=None)
-    found = analyses(CHAIN, silent, seen("b", 8, busy=0.1), rates=rates)
-    assert {item.reason for item in found.values()} == {Reason.METRICS_MISSING}
-    assert found["b"].detail == "what comes to a is not known, and all operators are sized together"
-
-
-def test_a_latency_that_is_no_number_keeps_all_as_they_are():
-    assert analyses(ONE, seen(batch_s=float("nan")))["op"].reason is Reason.METRICS_MISSING
-
-
-@pytest.mark.parametrize("offered", [None, float("nan")])
-def test_an_operator_that_does_not_tell_its_input_gives_none_up(offered):
-    found = sizes(CHAIN, seen("a", 8, busy=0.1), seen("b", 8, busy=0.1, input_rows_per_s=offered))
-    assert found["a"] < 8
-    assert found["b"] == 8
-
-
-def test_an_idle_workflow_keeps_what_it_has():
-    found = analyses(ONE, seen(replicas=8, rows_per_s=0.0, busy=0.0))["op"]
-    assert found.verdict is Verdict.SAME
-    assert found.detail == "nothing is offered, so no row takes any time"
-
-
-@pytest.mark.parametrize("figures", [{"busy": 0.0}, {"busy": float("nan")}, {"rows_per_s": 0.0, "busy": 0.0}])
-def test_an_operator_of_unknown_rate_stays(figures):
-    found = analyses(CHAIN, seen("a", 8, busy=0.1), seen("b", 8, **figures))
-    assert found["b"].verdict is Verdict.SAME
-    assert found["a"].desired_replicas < 8
-
-
 def test_none_is_given_up_while_rows_wait():
     found = analyses(ONE, seen(replicas=8, busy=0.125, backlog=1e5))["op"]
     assert found.verdict is Verdict.SAME
     assert "none is given up while rows wait" in found.detail
-
-
-def test_without_a_trigger_interval_nothing_is_too_long_unless_told():
-    bare = seen(replicas=8, busy=0.125, trigger_s=None)
-    assert sizes(ONE, bare) == {"op": 8}
-    assert sizes(ONE, bare, latency=0.1)["op"] > 8
 
 
 # What it remembers
@@ -205,16 +154,6 @@ def test_latency_is_averaged_over_the_present_replicas():
     }
 
 
-def test_the_memo_keeps_so_many_readings():
-    found = analyses(ONE, seen(), windows=2)["op"]
-    for at_s in (1060.0, 1120.0, 1180.0):
-        later = replace(seen(), at_s=at_s)
-        found = analyses(ONE, later, windows=2, knowledge=remembering(found))["op"]
-    kept = DrsMemo.model_validate_json(found.memo)
-    assert kept.measured_s == (2.0, 2.0)
-    assert kept.corrections == pytest.approx((0.75, 0.75))
-
-
 def test_what_was_learnt_holds_while_the_model_predicts_nothing():
     # Busy all the time, a = 2 of 2: infinite. With the correction of before, 3/4, and a target of 1.9 s:
     # shares of 100 rows on k replicas that do 50 each: k = 3: 66.7 x (0.02 + (4/9) / 50) = 1.926, times 3/4: 1.44;
@@ -225,32 +164,3 @@ def test_what_was_learnt_holds_while_the_model_predicts_nothing():
     assert again.desired_replicas == 4
     # Without it k = 4 is 1.087 s and k = 5, C = 0.0597: 40 x (0.02 + 0.0597 / 150) = 0.816.
     assert sizes(ONE, full, latency=1.9) == {"op": 5}
-
-
-def test_planning_again_on_one_observation_says_the_same():
-    first = analyses(ONE, seen(), latency=1.9)["op"]
-    again = analyses(ONE, seen(), latency=1.9, knowledge=remembering(first))["op"]
-    assert again.desired_replicas == first.desired_replicas
-    assert again.memo is None
-
-
-@pytest.mark.parametrize(
-    "memo",
-    [
-        "",
-        "[]",
-        '{"policy": "ds2", "at_s": 1000.0}',
-        '{"policy": "drs", "at_s": 1000.0, "replicas": [2], "measured_s": [], "corrections": []}',
-        '{"policy": "drs", "at_s": 1000.0, "replicas": [2], "measured_s": [1.0], "corrections": [0.0]}',
-        '{"policy": "drs", "at_s": 9000.0, "replicas": [2], "measured_s": [1.0], "corrections": [1.0]}',
-    ],
-)
-def test_a_memo_that_is_damaged_or_foreign_is_begun_anew(memo):
-    assert sizes(ONE, seen(), latency=1.9, knowledge=known(memos={"op": memo})) == {"op": 3}
-
-
-def test_it_pauses_after_a_change():
-    change = Order(at_s=900.0, placement=("n00", "n01"), downtime_s=5.0)
-    found = analyses(ONE, seen(), latency=1.9, knowledge=known(orders={"op": (change,)}))["op"]
-    assert (found.verdict, found.reason) == (Verdict.SAME, Reason.COOLING_DOWN)
-    assert found.memo is not None

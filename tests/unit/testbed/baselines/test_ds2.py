@@ -1,19 +1,12 @@
 """DS2: sizes from true rates, pushed down the workflow; all operators or none."""
 
-import math
-
-import pytest
-from ds2_readings import BARE, CHAIN, analyses, chain, op, seen, sizes
-from edge import known, observe, reading, workflow
+from ds2_readings import CHAIN, analyses, chain, op, seen, sizes
+from edge import workflow
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gesscale.model.decision import Reason, Verdict
 from gesscale.model.observation import MissingReading, OperatorReading
-from gesscale.model.order import Order
-from gesscale.policies import policy_named
-from gesscale.ports import ClusterState, Node
-from gesscale.settings.analyze import AnalyzeSettings
 from testbed.baselines.ds2 import Ds2Settings
 
 JOIN = workflow(
@@ -77,38 +70,6 @@ def test_what_an_operator_hands_on_is_seen_at_its_consumers_where_it_does_not_te
     assert "it hands on 0.333 rows for each, by its consumers' input" in found["join"].detail
 
 
-def test_without_any_figure_each_row_is_taken_to_make_one():
-    pair = workflow(op("a"), op("b", "a"))
-    readings = (
-        seen("a", 1, 100.0, offered=100.0),
-        seen("b", 1, 50.0, busy=0.5, input_rows_per_s=None),
-    )
-    found = analyses(pair, *readings)
-    assert "it hands on 1 rows for each, for want of figures" in found["a"].detail
-    assert found["b"].desired_replicas == 1  # 100 rows/s at a true rate of 100
-
-
-def test_a_fork_gives_every_branch_all_rows():
-    fork = workflow(op("source"), op("left", "source"), op("right", "source"))
-    readings = (
-        seen("source", 1, 100.0, offered=400.0, output_rows_per_s=200.0),
-        seen("left", 1, 200.0),
-        seen("right", 1, 400.0),
-    )
-    # 400 / 100 = 4; 800 / 200 = 4; 800 / 400 = 2.
-    assert sizes(fork, *readings) == {"source": 4, "left": 4, "right": 2}
-
-
-def test_growth_and_limits_are_those_of_all_sizing_policies():
-    far = sizes(CHAIN, *chain(10e6))  # 100, 63 and 20 replicas; at most 15 more at once
-    assert far == {"source": 20, "map": 20, "sink": 20}
-    tight = workflow(op("source", most=6), op("map", "source"), op("sink", "map", min_replicas=4))
-    assert sizes(tight, *chain()) == {"source": 6, "map": 7, "sink": 4}
-    # 12 + 9 + 3 = 24 share 12: one each, and of the other 9 in proportion 11 : 8 : 2 it is 4.7, 3.4 and 0.9.
-    shared = sizes(CHAIN, *chain(), settings=Ds2Settings(total_replicas=12))
-    assert shared == {"source": 6, "map": 4, "sink": 2}
-
-
 # What counts as useful time
 
 
@@ -140,12 +101,6 @@ def test_a_backlog_is_not_looked_at_unless_there_is_a_time_for_it():
     assert sizes(CHAIN, *readings, settings=draining) == {"source": 6, "map": 4, "sink": 2}
 
 
-def test_rows_that_only_wait_for_the_next_batch_are_no_backlog():
-    # A trigger of 2 s: up to 2 x 2 s x 100 k/s wait in health.
-    draining = Ds2Settings(over_provision=1.0, drain_horizon=1)
-    assert sizes(CHAIN, *chain(100e3, backlog_rows=400e3), settings=draining)["source"] == 1
-
-
 def test_an_operator_within_the_workflow_drains_what_waits_before_it():
     pair = workflow(op("a"), op("b", "a"))
     readings = (
@@ -169,16 +124,6 @@ def test_an_operator_before_which_rows_pile_up_is_sized_for_what_is_offered_to_i
 # What is not known
 
 
-def test_an_operator_that_is_not_told_what_is_offered_to_it_gives_no_replica_up():
-    source, map_, _ = chain()
-    unsure = seen("sink", 5, 200e3, busy=0.08, input_rows_per_s=None)
-    found = analyses(CHAIN, source, map_, unsure)
-    assert (found["sink"].desired_replicas, found["sink"].reason) == (None, Reason.METRICS_MISSING)
-    assert found["map"].desired_replicas == 7  # the others are as ever
-    few = seen("sink", 1, 200e3, busy=0.4, input_rows_per_s=None)  # 1 M / 500 k
-    assert sizes(CHAIN, source, map_, few)["sink"] == 2
-
-
 def test_without_the_figures_of_one_operator_nothing_changes_at_any():
     source, map_, _ = chain()
     found = analyses(
@@ -187,31 +132,6 @@ def test_without_the_figures_of_one_operator_nothing_changes_at_any():
     assert {item.verdict for item in found.values()} == {Verdict.SAME, Verdict.UNKNOWN}
     assert {item.reason for item in found.values()} == {Reason.METRICS_MISSING}
     assert found["source"].detail == "there are no figures of sink, and all operators are sized together"
-
-
-def test_while_one_operator_is_changing_nothing_changes_at_any():
-    changing = Order(at_s=990.0, placement=("n0",))
-    found = analyses(CHAIN, *chain(), knowledge=known(orders={"map": (changing,)}))
-    assert {item.reason for item in found.values()} == {Reason.RECONFIGURING}
-    assert all(item.verdict is Verdict.SAME for item in found.values())
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        {"input_rows_per_s": None},
-        {"input_rows_per_s": math.nan},
-        {"input_rows_per_s": -1.0},
-        {"throughput_rows_per_s": math.nan},
-        {"busy_share": math.nan},
-        {"busy_share": -0.1},
-    ],
-)
-def test_a_figure_that_is_none_holds_all_operators(damage):
-    found = analyses(CHAIN, *chain(**damage))
-    assert {item.desired_replicas for item in found.values()} == {None}
-    assert {item.reason for item in found.values()} == {Reason.METRICS_MISSING}
-    assert "of source is not known" in found["sink"].detail
 
 
 def test_an_operator_that_processes_nothing_keeps_its_replicas():
@@ -225,15 +145,6 @@ def test_an_operator_that_processes_nothing_keeps_its_replicas():
     assert {item.verdict for item in found.values()} == {Verdict.SAME}
     assert {item.desired_replicas for item in found.values()} == {None}
     assert "its true rate is not known" in found["map"].detail
-
-
-def test_an_operator_that_takes_no_measurable_time_needs_one_replica():
-    # The thesis's sink of query 5: busy time 0, true rate infinite, 62 replicas.
-    found = analyses(
-        CHAIN, *chain()[:2], seen("sink", 5, 200e3, busy=0.0, offered=200e3), settings=Ds2Settings()
-    )
-    assert found["sink"].desired_replicas == 2  # 1 x 1.2
-    assert "no time that can be measured" in found["sink"].detail
 
 
 @given(
@@ -270,16 +181,3 @@ def test_whatever_is_read_a_size_is_a_number_within_the_limits(figures, horizon_
 
 
 # Nodes
-
-
-def test_all_replicas_come_at_once_on_nodes_that_are_drawn_or_the_nearest():
-    nodes = {name: Node(name=name) for name in ("hub", "near", "mid", "far", "edge")}
-    state = ClusterState(nodes=nodes, placements={"op": ("hub",)})
-    crowded = observe(reading(("hub",), throughput=100.0, offered=290.0, busy_share=1.0))
-
-    def added(**options: object) -> tuple[str, ...]:
-        policy = policy_named("ds2", workflow(), AnalyzeSettings(ds2=BARE, **options))
-        return policy.plan(policy.analyze(crowded, known()), state, known())["op"].change.add
-
-    assert added(node_choice="nearest") == ("mid", "near")  # 10 and 50 ms from hub
-    assert len(added(node_choice="random")) == 2

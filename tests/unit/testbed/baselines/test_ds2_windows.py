@@ -1,6 +1,5 @@
 """DS2 over time: pauses after a change, and several windows before one."""
 
-import pytest
 from ds2_readings import CHAIN, analyses, chain, op, seen
 from edge import known, workflow
 
@@ -57,33 +56,8 @@ def test_several_windows_are_waited_for_and_their_median_counts():
     assert wanted == [None, None, 5, 5]  # of 3, 9 and 5; of 9, 5 and 5
 
 
-def test_the_same_observation_counts_once():
-    first = window(500.0, 1000.0, known(memos=memo(3, 9)))
-    again = window(500.0, 1000.0, known(memos={"op": first.memo}))
-    assert (again.desired_replicas, again.memo) == (first.desired_replicas, first.memo) == (5, first.memo)
-
-
-@pytest.mark.parametrize(
-    "memos",
-    [
-        {},
-        {"op": "nonsense"},
-        memo(3, 9, policy="dhalion"),
-        memo(3, 9, at_s=1015.0),  # of a time to come: the clock was set back
-    ],
-)
-def test_what_cannot_be_remembered_is_begun_anew_and_changes_nothing(memos):
-    found = window(500.0, 1000.0, known(memos=memos))
-    assert (found.verdict, found.desired_replicas) == (Verdict.SAME, None)
-    assert Ds2Memo.model_validate_json(found.memo).sizes == (5,)
-
-
 def test_windows_of_before_a_change_do_not_count():
     settled = Order(at_s=985.0, placement=("n0",), downtime_s=4.0)
     kept = Knowledge(latencies=known().latencies, orders={"op": (settled,)}, memos=memo(3, 9, at_s=985.0))
     found = window(500.0, 1000.0, kept)
     assert Ds2Memo.model_validate_json(found.memo).sizes == (5,)
-
-
-def test_without_windows_to_wait_for_nothing_is_remembered():
-    assert {found.memo for found in analyses(CHAIN, *chain()).values()} == {None}

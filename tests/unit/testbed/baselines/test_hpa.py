@@ -8,7 +8,6 @@ from edge import known, observe, reading, workflow
 from hpa_readings import analyses, asked_before, op, placed
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from gesscale.model.decision import Reason, Verdict
 from gesscale.model.observation import MissingReading
@@ -55,18 +54,6 @@ def test_replicas_bring_cpu_to_its_target(replicas, cpu, wanted):
     )
 
 
-def test_the_detail_tells_figure_target_and_window():
-    assert on_cpu(5, 0.9, memo=LONG_AGO).detail == "CPU 90 % (target 70 %) asks for 7 of 5: 7 wanted"
-    held = on_cpu(5, 0.35, memo=asked_before((900.0, 6)))
-    assert held.detail == "CPU 35 % (target 70 %) asks for 3 of 5, but 6 were asked for within 5 min"
-
-
-def test_without_a_cpu_the_time_in_batches_counts():
-    found = on_cpu(5, None, memo=LONG_AGO)
-    assert found.desired_replicas == 4  # 5 x 0.5 / 0.7 = 3.57
-    assert found.detail.startswith("share of time in batches 50 %")
-
-
 @pytest.mark.parametrize(
     ("at_s", "wanted"),
     [
@@ -84,13 +71,6 @@ def test_fewer_replicas_are_no_fewer_than_were_asked_for_within_the_window(at_s,
         assert found.reason is Reason.COOLING_DOWN
 
 
-def test_what_was_asked_for_before_adds_nothing_now():
-    # While a backlog was drained 12 seemed needed; by now 5 do, and 6 there are.
-    drained = on_cpu(6, 0.55, memo=asked_before((900.0, 12)))
-    assert (drained.verdict, drained.desired_replicas) == (Verdict.SAME, None)
-    assert on_cpu(6, 0.9, memo=asked_before((900.0, 12))).desired_replicas == 8  # 7.7
-
-
 def test_over_provisioning_does_not_add_to_what_is_held():
     assert on_cpu(6, 0.5, memo=asked_before((900.0, 8)), over_provision=1.2).verdict is Verdict.SAME
     # 5 x 1.2 = 6 and 5 were asked for: no step down, and none up.
@@ -102,11 +82,6 @@ def test_the_tolerance_is_none_unless_told():
     assert on_cpu(10, 0.76, memo=LONG_AGO, tolerance_share=0.1).desired_replicas == 10
     assert on_cpu(10, 0.64, memo=LONG_AGO, tolerance_share=0.1).desired_replicas == 10
     assert on_cpu(10, 0.78, memo=LONG_AGO, tolerance_share=0.1).desired_replicas == 12
-
-
-def test_a_target_that_cpu_does_not_reach_never_adds():
-    # Spark's tasks wait for the network and for their driver: a CPU that tops out at 0.9 of its time.
-    assert on_cpu(5, 0.9, memo=LONG_AGO, cpu_target_share=0.9).verdict is Verdict.SAME
 
 
 @given(
@@ -135,37 +110,6 @@ def test_the_first_step_stands_beside_what_runs():
     assert on_cpu(5, 0.9).desired_replicas == 7
 
 
-@pytest.mark.parametrize(
-    "memo",
-    [
-        "",
-        "{",
-        "[]",
-        '{"policy": "hpa-cpu", "at_s": 0, "asked": []}',
-        '{"policy": "hpa-cpu", "at_s": 0, "asked": [[0, "many"]]}',
-        '{"policy": "hpa-cpu", "at_s": 0, "asked": [[0, 1]], "more": 1}',
-        asked_before((0.0, 1), policy="hpa-varga"),
-        asked_before((2000.0, 1)),  # of the future: a clock was set back
-    ],
-)
-def test_a_memo_that_is_none_of_its_own_takes_nothing_down(memo):
-    assert on_cpu(5, 0.1, memo=memo).verdict is Verdict.SAME
-
-
-@pytest.mark.parametrize("cpu", [0.1, 0.5, 0.9])
-@pytest.mark.parametrize("memo", [None, LONG_AGO, asked_before((800.0, 9), (900.0, 3))])
-def test_planning_again_on_the_same_figures_says_the_same(cpu, memo):
-    first = on_cpu(5, cpu, memo=memo)
-    again = on_cpu(5, cpu, memo=first.memo)
-    assert again == first
-
-
-def test_what_cannot_count_again_is_forgotten():
-    memo = on_cpu(5, 0.5, memo=asked_before((500.0, 9), (750.0, 8), (800.0, 4), (900.0, 3))).memo
-    # 9 is too old, 4 and 3 are no more than the 4 of now.
-    assert json.loads(memo)["asked"] == [[750.0, 8], [1000.0, 4]]
-
-
 def test_a_memo_is_bounded_however_often_it_is_written():
     memo = None
     for step in range(400):
@@ -173,13 +117,6 @@ def test_a_memo_is_bounded_however_often_it_is_written():
         memo = on_cpu(40, 1.0 - step / 400, at_s=1000.0 + step * 0.1, memo=memo, limits={"most": 40}).memo
     assert len(json.loads(memo)["asked"]) <= 41
     assert len(memo) < 2000
-
-
-def test_figures_that_are_none_change_nothing_and_leave_the_memo():
-    flow = workflow(op())
-    seen = reading(placed(5), cpu_share=NAN, busy_share=NAN)
-    found = analyses("hpa-cpu", flow, seen)["op"]
-    assert (found.verdict, found.reason, found.memo) == (Verdict.SAME, Reason.METRICS_MISSING, None)
 
 
 @pytest.mark.parametrize("name", ["hpa-cpu", "hpa-varga"])
@@ -204,24 +141,3 @@ def test_what_is_seen_while_cooling_is_remembered_unless_told_otherwise(name):
         hpa_varga=HpaVargaSettings(samples_during_cooldown=False),
     )
     assert policy_named(name, workflow(op()), silent).analyze(observe(seen), knowledge)["op"].memo is None
-
-
-def test_an_idle_operator_shrinks_to_its_least():
-    seen = reading(placed(5), throughput=0.0, offered=0.0, cpu_share=0.0, busy_share=0.0, batches=())
-    for name in ("hpa-cpu", "hpa-varga"):
-        memos = {"op": asked_before((0.0, 1), policy=name)}
-        assert analyses(name, workflow(op(min_replicas=2)), seen, memos=memos)["op"].desired_replicas == 2
-
-
-@pytest.mark.parametrize(
-    ("group", "settings"),
-    [
-        (HpaCpuSettings, {"cpu_target_share": 0.0}),
-        (HpaCpuSettings, {"tolerance_share": 1.0}),
-        (HpaVargaSettings, {"lag_growth_share": -0.1}),
-        (HpaVargaSettings, {"lag_change_target": 0.0}),
-    ],
-)
-def test_settings_out_of_range_are_refused(group, settings):
-    with pytest.raises(ValidationError):
-        group(**settings)

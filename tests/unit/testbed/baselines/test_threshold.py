@@ -3,7 +3,7 @@
 import pytest
 from edge import known, observe, operator, reading, workflow
 
-from gesscale.model.decision import Change, Reason
+from gesscale.model.decision import Change
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Node
@@ -52,13 +52,3 @@ def test_the_unaware_variant_draws_any_node_but_always_the_same_for_one_observat
     assert first == again
     # 40 draws of 4 nodes miss a given one with probability 0.75^40 = 1e-5.
     assert {change.add[0] for change in first} == {"near", "mid", "far", "edge"}
-
-
-def test_limits_hold():
-    assert plan("thr-nlaware", ("hub",), cpu_share=0.1).reason is Reason.AT_MIN_REPLICAS
-    assert plan("thr-nlaware", ("hub",), cpu_share=0.99, limits=(1, 1)).reason is Reason.AT_MAX_REPLICAS
-
-
-def test_losers_are_named():
-    losers = plan("thr-nlunaware", ("hub", "near", "mid"), cpu_share=0.95).rejections
-    assert [(item.reason) for item in losers] == [Reason.NOT_SELECTED]

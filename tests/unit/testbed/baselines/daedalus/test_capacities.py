@@ -8,15 +8,9 @@ from hypothesis import strategies as st
 
 from testbed.baselines.daedalus.capacity import Capacities, ObservedRate
 
-HOUR_S = 3600.0
 
-
-def learned(before, workers, rows_per_s, at_s=0.0, *, drift_share=0.2, remember_s=HOUR_S):
-    return before.learned(workers, rows_per_s, at_s, drift_share=drift_share, remember_s=remember_s)
-
-
-def test_nothing_is_known_at_first():
-    assert Capacities().up_to(4) == ()
+def learned(before, workers, rows_per_s, at_s=0.0):
+    return before.learned(workers, rows_per_s, at_s)
 
 
 def test_what_was_not_seen_is_in_proportion_to_the_newest():
@@ -28,13 +22,6 @@ def test_what_was_seen_comes_before_proportion_and_is_averaged_half_and_half():
     assert known.up_to(5) == pytest.approx((85, 200, 255, 340, 425))
     assert learned(known, 2, 180.0).up_to(2)[1] == pytest.approx(190)  # (200 + 180) / 2
     assert learned(learned(known, 2, 180.0), 2, 170.0).up_to(2)[1] == pytest.approx(180)  # (190 + 170) / 2
-
-
-def test_what_was_seen_long_ago_is_forgotten():
-    known = learned(learned(Capacities(), 2, 200.0), 4, 340.0, at_s=HOUR_S + 1)
-    assert known.seen == {4: ObservedRate(rows_per_s=340.0, at_s=HOUR_S + 1)}
-    again = learned(learned(Capacities(), 2, 200.0), 2, 180.0, at_s=HOUR_S + 1)
-    assert again.seen[2].rows_per_s == 180
 
 
 def test_where_a_capacity_has_drifted_all_that_was_seen_before_is_forgotten():

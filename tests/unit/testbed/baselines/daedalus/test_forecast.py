@@ -1,7 +1,5 @@
 """When ARIMA is trusted, when a line stands in, when the model is fitted again (Daedalus 3.3)."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -69,11 +67,6 @@ def test_without_a_forecast_to_judge_a_line_stands_in():
     assert first.outlook(history(70), 3000.0, RULES)[0] == pytest.approx(np.full(900, 70))
 
 
-def test_an_idle_workload_is_foretold_where_nothing_was_foretold():
-    assert updated(forecaster(0, 0), history(*[100] * 20, 0, 0)).wape == 0
-    assert updated(forecaster(5, 5), history(*[100] * 20, 0, 0)).wape is None
-
-
 def test_bad_loops_count_on_end_and_the_fifteenth_fits_anew(monkeypatch):
     fits = []
     monkeypatch.setattr(forecasts, "fitted", lambda series: fits.append(len(series)) or MODEL)
@@ -92,27 +85,6 @@ def test_a_model_is_looked_for_first_and_whenever_the_history_has_doubled(monkey
     for bins in range(1, 200):
         state = state.updated(history(*range(100, 100 + bins), until_s=30.0 * bins), 30.0 * bins, RULES)
     assert fits == [20, 40, 80, 160]
-
-
-def test_a_failed_fit_keeps_the_model_and_is_tried_again_after_fifteen_loops(monkeypatch):
-    fits = []
-    monkeypatch.setattr(forecasts, "fitted", lambda series: fits.append(len(series)))
-    assert updated(forecaster(85, 85, bad_loops=14), history(*[100] * 30)).model == MODEL
-    assert fits == [30]
-    state = Forecaster()
-    for bins in range(20, 40):
-        state = state.updated(history(*[100] * bins, until_s=30.0 * bins), 30.0 * bins, RULES)
-    assert fits == [30, 20, 35]
-    assert state.model is None
-
-
-def test_where_nothing_newer_is_known_the_last_forecast_stands():
-    past = history(*range(100, 130))
-    good = updated(forecaster(128, 129), past)
-    assert good.updated(past, 3060.0, RULES) is good
-    ahead, _ = replace(good, rows_per_s=tuple(map(float, range(60)))).outlook(past, 3060.0, RULES)
-    # 60 s later it begins with the third bin.
-    assert (ahead[0], ahead[29], ahead[30]) == (2, 2, 3)
 
 
 def test_forecasts_reach_from_an_old_history_to_the_horizon():

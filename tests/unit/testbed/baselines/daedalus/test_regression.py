@@ -2,14 +2,11 @@
 
 import math
 
-import numpy as np
 import pytest
 from edge import reading
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gesscale.model.observation import NodeReading
-from testbed.baselines.daedalus.capacity import CpuRegression, job_capacity, with_window, workers
+from testbed.baselines.daedalus.capacity import CpuRegression, job_capacity, workers
 
 
 def worker(cpu, rate):
@@ -33,23 +30,6 @@ def test_the_specification_s_vector():
     assert found.rate_at(0.0) == pytest.approx(1000)
     assert found.rate_at(1.0) == pytest.approx(21_000)
     assert job_capacity({"a": found}, {"a": worker(*SPEC[-1])}, 1) == pytest.approx(21_000)
-
-
-@given(
-    st.lists(
-        st.tuples(st.floats(0.05, 1.0), st.floats(1.0, 1e6)),
-        min_size=3,
-        max_size=30,
-        unique_by=lambda s: s[0],
-    )
-)
-def test_one_pass_finds_what_two_passes_find(samples):
-    cpu, rate = np.array(samples).T
-    found = line(*samples)
-    assert found.mean_rate == pytest.approx(rate.mean())
-    assert found.square_cpu == pytest.approx(((cpu - cpu.mean()) ** 2).sum())
-    products = ((cpu - cpu.mean()) * (rate - rate.mean())).sum()
-    assert found.product == pytest.approx(products, rel=1e-6, abs=1e-6 * np.abs(rate).max())
 
 
 @pytest.mark.parametrize("samples", [SPEC[:1], ((0.50, 5000.0), (0.52, 6000.0), (0.51, 5500.0))])
@@ -77,14 +57,6 @@ def test_proportional_skew_is_seen_at_every_load(load):
     assert job_capacity({}, window, 3) == pytest.approx(24_000)
 
 
-def test_a_job_that_is_full_below_100_percent_is_full_there():
-    assert job_capacity({}, {"a": worker(0.45, 450.0)}, 1, full_cpu=0.9) == pytest.approx(900)
-
-
-def test_a_worker_that_is_not_seen_counts_as_the_mean_of_the_others():
-    assert job_capacity({}, {"a": worker(1.0, 100.0), "b": worker(1.0, 200.0)}, 3) == pytest.approx(450)
-
-
 def test_only_workers_of_the_placement_that_did_something_tell():
     by_node = {
         "hub": worker(0.5, 100.0),
@@ -100,8 +72,3 @@ def test_without_figures_of_each_all_count_as_their_mean():
     assert found == {"hub": worker(0.4, 50.0), "near": worker(0.4, 50.0)}
     unmeasured = workers(reading(("hub",), throughput=100.0, cpu_share=None, busy_share=0.7))
     assert unmeasured == {"hub": worker(0.7, 100.0)}
-
-
-def test_each_worker_has_a_line_of_its_own():
-    lines = with_window({"a": line((0.2, 10.0))}, {"a": worker(0.4, 20.0), "b": worker(0.1, 1.0)})
-    assert (lines["a"].count, lines["b"].count) == (2, 1)

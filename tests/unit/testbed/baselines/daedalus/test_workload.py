@@ -1,7 +1,5 @@
 """The workload of Daedalus on a grid of time: from offered totals, through gaps, restarts and idling."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -32,29 +30,14 @@ def steady(from_s, until_s, rate, *, start=0.0):
     )
 
 
-def extend(history, batches, most_bins=100):
-    return extended(history, batches, STEP_S, most_bins)
+def extend(history, batches):
+    return extended(history, batches)
 
 
 def test_whole_bins_between_the_batches_are_known():
     # The first batch began at 1010 s and the last at 1100 s: 1020 to 1080 s are two bins.
     found = extend(None, steady(1010, 1100, 50.0))
     assert found == History(until_s=1080.0, offered_rows=3500.0, rows_per_s=(50.0, 50.0))
-
-
-def test_before_a_bin_is_over_there_is_none():
-    assert extend(None, steady(1020, 1040, 50.0)) is None
-    assert extend(None, ()) is None
-
-
-def test_newer_batches_extend_it_and_the_oldest_bins_are_forgotten():
-    first = extend(None, steady(990, 1080, 50.0))
-    later = extend(first, steady(990, 1080, 50.0) + steady(1090, 1200, 80.0, start=4500.0), most_bins=5)
-    # 4500 rows by 1090 s, so 50/s until then: the bin from 1080 to 1110 s holds 10 s of 0 new rows... 4500 by 1080.
-    assert later.until_s == 1200
-    assert len(later.rows_per_s) == 5
-    assert later.rows_per_s[-3:] == pytest.approx((80, 80, 80))
-    assert extend(later, steady(1090, 1200, 80.0, start=4500.0)) is later
 
 
 def test_a_time_of_which_nothing_was_told_has_the_mean_rate():
@@ -71,29 +54,12 @@ def test_a_query_that_counts_anew_leaves_no_gap_and_no_spike():
     assert again.rows_per_s == pytest.approx((50, 50, 50, 60, 70, 80, 80))
 
 
-def test_a_gap_longer_than_what_is_kept_begins_it_anew():
-    first = extend(None, steady(990, 1080, 50.0))
-    again = extend(first, steady(9000, 9060, 80.0), most_bins=10)
-    assert again.rows_per_s == pytest.approx((80, 80))
-    long_gap = extend(first, steady(9000, 9060, 80.0, start=10_000.0), most_bins=10)
-    assert len(long_gap.rows_per_s) == 10
-
-
-def test_totals_that_are_not_told_or_no_numbers_are_left_out():
-    reported = steady(990, 1080, 50.0)
-    holes = tuple(
-        replace(each, offered_rows_total=None if index % 3 else float("nan")) if 0 < index < 9 else each
-        for index, each in enumerate(reported)
-    )
-    assert extend(None, holes).rows_per_s == pytest.approx((50, 50, 50))
-
-
 def test_while_it_idles_nothing_comes():
     first = extend(None, steady(990, 1080, 50.0))
-    idle = idled(first, 1170.0, STEP_S, 5)
-    assert (idle.until_s, idle.rows_per_s) == (1170.0, (50.0, 50.0, 0.0, 0.0, 0.0))
-    assert idled(first, 1100.0, STEP_S, 5) is first
-    assert idled(None, 1100.0, STEP_S, 5) is None
+    idle = idled(first, 1170.0)
+    assert (idle.until_s, idle.rows_per_s) == (1170.0, (50.0, 50.0, 50.0, 0.0, 0.0, 0.0))
+    assert idled(first, 1100.0) is first
+    assert idled(None, 1100.0) is None
     woken = extend(idle, steady(1170, 1230, 40.0, start=4500.0))
     assert woken.rows_per_s[-2:] == pytest.approx((40, 40))
 
@@ -116,20 +82,15 @@ def test_rows_are_processed_within_their_trigger_interval():
     # A batch of 5 s every 10 s has its rows of the 10 s before its end.
     reported = steady(1000, 1120, 50.0)
     history = extend(None, reported)
-    found = flows(history, reported, 0.0, STEP_S)
+    found = flows(history, reported, 0.0)
     assert found.ends_s.tolist() == [1050, 1080, 1110]
     assert found.offered == pytest.approx((50, 50, 50))
     assert found.processed == pytest.approx((50, 50, 50))
-    assert flows(history, reported, 1080.0, STEP_S).ends_s.tolist() == [1110]
+    assert flows(history, reported, 1080.0).ends_s.tolist() == [1110]
 
 
 def test_while_the_job_is_down_nothing_is_processed():
     reported = (*steady(1000, 1080, 50.0), batch(1190.0, 9500.0, rows=5500, seconds=10.0))
-    found = flows(extend(None, reported), reported, 1020.0, STEP_S)
+    found = flows(extend(None, reported), reported, 1020.0)
     # 1085 s is the end of the last batch before the stop, so 25 s of the bin to 1110 s are empty.
     assert found.processed == pytest.approx((50, 50, 5 * 50 / 30, 0, 0))
-
-
-def test_without_batches_no_flow_is_known():
-    history = extend(None, steady(990, 1080, 50.0))
-    assert flows(history, (), 0.0, STEP_S).processed.size == 0

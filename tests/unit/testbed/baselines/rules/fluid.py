@@ -68,10 +68,11 @@ def run(
         now = RuleContext(now_s=now_s, replicas=replicas, done_s=done_s, held=held, **standing)
         ruling = judge(mine, conditions, now, semantics)
         held = ruling.held
-        if ruling.replicas is not None:
-            found.changes.append((now_s, replicas, ruling.replicas))
-            done_s[ScalingAction.OUT if ruling.replicas > replicas else ScalingAction.IN] = now_s
-            replicas = ruling.replicas
+        if ruling.acting is not None:
+            after = ruling.acting.replicas
+            found.changes.append((now_s, replicas, after))
+            done_s[ScalingAction.OUT if after > replicas else ScalingAction.IN] = now_s
+            replicas = after
             if semantics.mode == "rearm":
                 samples = ()
     return found

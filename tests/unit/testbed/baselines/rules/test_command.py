@@ -47,20 +47,10 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_a_sound_file_is_told_rule_by_rule(rules, file):
-    code, out, err = rules("check", file)
-    assert code == 0
-    assert "backlog" in out
-    assert "valid" in err
-    _, out, _ = rules("check", file, "-o", "json")
-    assert json.loads(out)["rules"] == ["backlog"]
-
-
-def test_doubts_are_told_and_pass(rules, file):
-    file.write_text(SOUND.replace("max: 3", "").replace("30s", "15s"), "utf-8")
     code, _, err = rules("check", file)
     assert code == 0
-    assert "note: backlog: it has no max" in err
-    assert "note: backlog: queue-length" in err
+    assert "valid" in err
+    assert "backlog" in err
 
 
 def test_the_operators_of_the_workflow_may_be_named(rules, file):

@@ -12,7 +12,6 @@ from testbed.baselines.rules.evaluation import (
     RuleContext,
     State,
     condition,
-    joined,
     judge,
     ranked,
     resized,
@@ -61,6 +60,10 @@ def judged(*rules: Rule, seen: RuleCondition = HOLDS, at: RuleContext | None = N
     return judge(ranked(named, "op"), conditions, at or standing(), read(**semantics))
 
 
+def wanted(ruling):
+    return ruling.acting and ruling.acting.replicas
+
+
 # Triggers
 
 
@@ -83,32 +86,6 @@ def test_a_condition_must_hold_in_every_reading_of_its_time(values, state):
     assert trigger_state(ABOVE_300_FOR_30_S, reported(*values), 30.0, read()) is state
 
 
-def test_time_may_lack_a_tenth_in_whole_seconds():
-    # Reports every 9 s: 27 s for 30; of 5 s nothing may lack, for a tenth is half a second.
-    assert trigger_state(ABOVE_300_FOR_30_S, reported(*[400] * 4, every_s=9), 27.0, read()) is State.FIRED
-    short = Trigger.model_validate({"metric": "queue-length", "above": 300, "for": "5s"})
-    assert trigger_state(short, reported(400, 400, every_s=4.9), 4.9, read()) is State.INSUFFICIENT_DATA
-    strict = read(strict=True)
-    assert (
-        trigger_state(ABOVE_300_FOR_30_S, reported(*[400] * 4, every_s=9), 27.0, strict)
-        is State.INSUFFICIENT_DATA
-    )
-
-
-def test_a_time_below_any_clock_is_that_of_a_single_reading():
-    instant = Trigger.model_validate({"metric": "queue-length", "above": 300, "for": "1ms"})
-    assert trigger_state(instant, reported(400, 400), 5.0, read(allow_single_sample=True)) is State.FIRED
-
-
-def test_a_strict_time_takes_in_the_reading_before_it():
-    # Every 11 s: 33 s ago is the last reading that is not younger than 30 s.
-    high = reported(*[400] * 4, every_s=11)
-    assert trigger_state(ABOVE_300_FOR_30_S, high, 33.0, read(strict=True)) is State.FIRED
-    low = reported(300, 400, 400, 400, every_s=11)
-    assert trigger_state(ABOVE_300_FOR_30_S, low, 33.0, read(strict=True)) is State.NOT_FIRED
-    assert trigger_state(ABOVE_300_FOR_30_S, low, 33.0, read()) is State.FIRED
-
-
 def test_readings_must_speak_for_seven_tenths_of_the_time():
     # 30 s: 5 readings of 5 s are 25 s, 4 are 20 s, less than 21 s.
     every = reported(*[400] * 8)
@@ -116,13 +93,6 @@ def test_readings_must_speak_for_seven_tenths_of_the_time():
     assert trigger_state(ABOVE_300_FOR_30_S, four, 35.0, read()) is State.INSUFFICIENT_DATA
     five = (every[0], *every[2:6], every[7])
     assert trigger_state(ABOVE_300_FOR_30_S, five, 35.0, read()) is State.FIRED
-
-
-def test_old_readings_tell_nothing():
-    samples = reported(*[400] * 7)
-    assert trigger_state(ABOVE_300_FOR_30_S, samples, 210.0, read()) is State.FIRED
-    assert trigger_state(ABOVE_300_FOR_30_S, samples, 210.1, read()) is State.INSUFFICIENT_DATA
-    assert trigger_state(ABOVE_300_FOR_30_S, samples, 91.0, read(max_gap=60)) is State.INSUFFICIENT_DATA
 
 
 def test_two_readings_must_agree_where_a_time_holds_one():
@@ -137,18 +107,15 @@ def test_two_readings_must_agree_where_a_time_holds_one():
 @given(
     values=st.lists(st.sampled_from([200.0, 300.0, 301.0, 900.0]), min_size=1, max_size=40),
     every_s=st.sampled_from([1.0, 5.0, 10.0]),
-    strict=st.booleans(),
 )
-def test_it_fires_exactly_where_all_young_readings_hold_and_there_are_enough(values, every_s, strict):
+def test_it_fires_exactly_where_all_young_readings_hold_and_there_are_enough(values, every_s):
     samples = reported(*values, every_s=every_s)
     now_s = samples[-1].at_s
-    state = trigger_state(ABOVE_300_FOR_30_S, samples, now_s, read(strict=strict))
-    if now_s - samples[0].at_s < (30 if strict else 27):
+    state = trigger_state(ABOVE_300_FOR_30_S, samples, now_s, read())
+    if now_s - samples[0].at_s < 27:
         assert state is State.INSUFFICIENT_DATA
         return
     young = [item for item in samples if now_s - item.at_s < 30]
-    if strict:
-        young = [item for item in samples if now_s - item.at_s <= 30]  # each of these periods divides 30 s
     assert state is (State.FIRED if all(item.low > 300 for item in young) else State.NOT_FIRED)
 
 
@@ -175,13 +142,6 @@ def test_all_triggers_must_fire_and_one_that_is_unknown_leaves_all_unknown():
     assert state(queue_length=reported(*[100] * 7)) is State.INSUFFICIENT_DATA
 
 
-def test_conditions_of_several_operators_hold_where_all_do():
-    assert joined([HOLDS, HOLDS]).state is State.FIRED
-    assert joined([HOLDS, NOT]).state is State.NOT_FIRED
-    assert joined([HOLDS, NOT, UNKNOWN]).state is State.INSUFFICIENT_DATA
-    assert joined([]).state is State.INSUFFICIENT_DATA
-
-
 # Guards
 
 
@@ -206,22 +166,14 @@ def test_a_guard_is_closed_for_so_long_after_an_action_of_its_kind(since, done_s
         assert f"a {since} was" in found.words
 
 
-def test_of_several_guards_all_must_be_open():
-    guarded = rule(unless=[{"since": "scale-out", "within": "1m"}, {"since": "scale-in", "within": "5m"}])
-    assert judged(guarded, at=standing(done_s={ScalingAction.IN: 800.0})).replicas is None
-    assert (
-        judged(guarded, at=standing(done_s={ScalingAction.IN: 700.0, ScalingAction.OUT: 940.0})).replicas == 5
-    )
-
-
 def test_a_guard_delays_a_rule_that_goes_on_to_hold_and_in_mode_edge_forgets_it():
     guarded = rule(unless=[{"since": "scale-out", "within": "5m"}])
     for mode, later in (("rearm", 5), ("edge", None)):
         closed = judged(guarded, at=standing(done_s={ScalingAction.OUT: 900.0}), mode=mode)
-        assert closed.replicas is None
+        assert wanted(closed) is None
         assert closed.held == {"r"}
         opened = standing(now_s=1200.0, done_s={ScalingAction.OUT: 900.0}, held=closed.held)
-        assert judged(guarded, at=opened, mode=mode).replicas == later
+        assert wanted(judged(guarded, at=opened, mode=mode)) == later
 
 
 # Edges
@@ -229,21 +181,16 @@ def test_a_guard_delays_a_rule_that_goes_on_to_hold_and_in_mode_edge_forgets_it(
 
 def test_in_mode_edge_a_rule_acts_as_its_conditions_begin_to_hold():
     first = judged(rule(), mode="edge")
-    assert first.replicas == 5
+    assert wanted(first) == 5
     again = judged(rule(), at=standing(held=first.held), mode="edge")
-    assert (again.replicas, again.held) == (None, {"r"})
+    assert (wanted(again), again.held) == (None, {"r"})
     assert again.findings[0].words.endswith("and did so before")
     # For want of readings nothing changes; only that it does not hold makes a new beginning.
     unknown = judged(rule(), seen=UNKNOWN, at=standing(held=again.held), mode="edge")
     assert unknown.held == {"r"}
     off = judged(rule(), seen=NOT, at=standing(held=unknown.held), mode="edge")
     assert off.held == frozenset()
-    assert judged(rule(), at=standing(held=off.held), mode="edge").replicas == 5
-
-
-def test_without_readings_a_rule_does_nothing():
-    found = judged(rule(), seen=UNKNOWN)
-    assert (found.replicas, found.findings[0].phase) == (None, Phase.INSUFFICIENT_DATA)
+    assert wanted(judged(rule(), at=standing(held=off.held), mode="edge")) == 5
 
 
 # Bounds
@@ -284,18 +231,7 @@ def test_the_limits_of_the_operator_bound_a_rule_below_as_well():
     at = standing(replicas=4, limits={"min_replicas": 2})
     found = judged(shrinks, at=at).findings[0]
     assert (found.phase, found.reason) == (Phase.PENDING, Reason.AT_MIN_REPLICAS)
-    assert judged(shrinks, at=at, bounds="clamp").replicas == 2
-
-
-def test_a_rule_at_its_bound_says_so():
-    found = judged(rule(max=4)).findings[0]
-    assert (found.phase, found.reason) == (Phase.PENDING, Reason.AT_MAX_REPLICAS)
-    assert found.words == "r: it holds; but a bound forbids +1 at 4 replicas"
-
-
-def test_what_would_change_nothing_is_no_action():
-    found = judged(rule(by={"exact": 3}))
-    assert (found.replicas, found.findings[0].phase) == (None, Phase.IDLE)
+    assert wanted(judged(shrinks, at=at, bounds="clamp")) == 2
 
 
 # Which rule counts
@@ -303,21 +239,8 @@ def test_what_would_change_nothing_is_no_action():
 
 def test_to_add_comes_before_to_remove():
     found = judged(rule(action="scale-in", by={"absolute": 3}), rule(name="out"))
-    assert found.replicas == 5
-    assert [each.rule.name for each in found.acting] == ["out"]
-
-
-@pytest.mark.parametrize(("arbitration", "replicas"), [("largest", 6), ("first", 5), ("sum", 7)])
-@pytest.mark.parametrize("action", ["scale-out", "scale-in"])
-def test_of_several_that_would_act_the_largest_counts_or_the_first_or_all(arbitration, replicas, action):
-    rules = [rule(name=name, action=action, by={"absolute": by}) for name, by in (("a", 1), ("b", 2))]
-    found = judged(*rules, arbitration=arbitration)
-    assert found.replicas == (replicas if action == "scale-out" else 8 - replicas)
-
-
-def test_all_in_turn_keep_their_bounds():
-    rules = [rule(name="a", by={"absolute": 2}, max=6), rule(name="b", by={"absolute": 1}, max=6)]
-    assert judged(*rules, arbitration="sum").replicas == 6
+    assert wanted(found) == 5
+    assert found.acting.rule.name == "out"
 
 
 def test_an_operators_own_rules_come_before_those_of_all():
@@ -325,10 +248,3 @@ def test_an_operators_own_rules_come_before_those_of_all():
         [rule(operator="*", name="all"), rule(name="own"), rule(operator="other", name="others")]
     )
     assert [each.name for each in ranked(rules, "op")] == ["own", "all"]
-    found = judged(*rules, arbitration="first")
-    assert [each.rule.name for each in found.acting] == ["own"]
-
-
-def test_a_policy_without_rules_changes_nothing():
-    found = judged()
-    assert (found.replicas, found.findings, found.held) == (None, (), frozenset())

@@ -95,19 +95,6 @@ def test_a_value_at_the_threshold_meets_neither_side(side, holds):
     assert tuple(made.holds(value, value) for value in (49.9, 50.0, 50.1)) == holds
 
 
-def test_of_merged_values_all_must_be_beyond_the_threshold():
-    above, below = (
-        Trigger.model_validate({"metric": "cpu", side: 50, "for": 5}) for side in ("above", "below")
-    )
-    assert [above.holds(40, 60), above.holds(51, 60)] == [False, True]
-    assert [below.holds(40, 60), below.holds(40, 49)] == [False, True]
-
-
-def test_short_words_for_actions():
-    assert rule(action="in").action is ScalingAction.IN
-    assert rule(unless=[{"since": "out", "within": 5}]).unless[0].since is ScalingAction.OUT
-
-
 def test_names_are_made_distinct_in_order():
     rules = [rule(name=name) for name in ("a", "", "a", "a", "")]
     assert [each.name for each in distinct(rules)] == [

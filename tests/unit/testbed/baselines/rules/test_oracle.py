@@ -125,13 +125,6 @@ def test_two_reports_that_agree_come_a_period_later(mode):
     assert found.changes[0] == (20, 1, 3)
 
 
-@MODES
-def test_a_strict_time_is_seen_in_full(mode):
-    # From the report at 65 s to that at 95 s.
-    found = run([backlog_rule(by=1, most=2)], constant(10), 5, seconds=600, mode=mode, strict=True)
-    assert found.changes == [(95, 1, 2)]
-
-
 def test_rearmed_rules_go_on_step_by_step_and_edges_act_once():
     # 40 - 5 rows/s: above 10 from 5 s on, and never below again with up to 4 replicas.
     rules = [rule("", "above", 10, 30, by={"absolute": 1}, max=4)]

@@ -8,7 +8,7 @@ from edge import reading
 
 from gesscale.model.observation import Batch, OperatorReading
 from testbed.baselines.rules.model import Metric
-from testbed.baselines.rules.readings import BATCH_METRICS, is_reported, label, reports
+from testbed.baselines.rules.readings import BATCH_METRICS, is_reported, reports
 
 GAP_S = 180.0
 
@@ -61,14 +61,6 @@ def test_the_other_metrics_are_told_by_the_step():
     }
 
 
-def test_the_share_of_time_in_batches_stands_for_cpu_that_is_not_measured():
-    item = reading(cpu_share=None, busy_share=0.8)
-    assert reported(Metric.CPU, item) == [(1000.0, 80.0)]
-    assert label(Metric.CPU, item) == "cpu (share of time in batches)"
-    assert label(Metric.CPU, reading(cpu_share=0.5)) == "cpu"
-    assert label(Metric.LAG, item) == "lag"
-
-
 @pytest.mark.parametrize(
     ("backlog", "offered", "queue", "lag"),
     [
@@ -89,12 +81,6 @@ def test_what_is_missing_or_no_number_is_left_out(backlog, offered, queue, lag):
     )
     assert (bool(reported(Metric.LAG, item)), is_reported(Metric.LAG, item)) == (lag, lag)
     assert is_reported(Metric.LATENCY, item) == lag
-
-
-def test_without_batches_nothing_is_told_of_them():
-    assert reported(Metric.QUEUE_LENGTH, seen()) == []
-    assert not is_reported(Metric.QUEUE_LENGTH, seen())
-    assert not is_reported(Metric.INPUT_RATE, replace(seen(), input_rows_per_s=None))
 
 
 def test_who_idles_goes_on_telling_what_the_newest_batch_has_left():

@@ -21,23 +21,6 @@ def test_a_report_speaks_for_the_time_since_the_one_before_as_far_as_it_reaches(
     assert [sample.covers_s for sample in samples] == [0, 5, 5, 2]
 
 
-def test_reports_that_are_known_are_passed_over():
-    once = appended((), reports(5, 10), max_gap_s=60)
-    assert appended(once, reports(5, 10, 15), max_gap_s=60) == appended((), reports(5, 10, 15), max_gap_s=60)
-    assert appended(once, reports(9.9996, 10.0004), max_gap_s=60) == once  # reported to the millisecond
-
-
-def test_a_gap_makes_all_begin_anew():
-    assert at_s(appended((), reports(5, 10, 71), max_gap_s=60)) == [71]
-    assert at_s(appended((), reports(5, 10, 70), max_gap_s=60)) == [5, 10, 70]
-
-
-def test_a_batch_that_took_long_leaves_no_gap():
-    samples = appended((), [*reports(5), MetricReport(505, 1.0, float("inf"))], max_gap_s=60)
-    assert at_s(samples) == [5, 505]
-    assert samples[-1].covers_s == 500
-
-
 def test_one_sample_beyond_the_longest_time_is_kept_and_two_in_any_case():
     samples = appended((), reports(*range(0, 60, 11)), max_gap_s=60)  # 0, 11, ..., 55
     assert at_s(pruned(samples, 30, 100)) == [22, 33, 44, 55]

@@ -1,4 +1,4 @@
-"""Pairs without a measurement, and nodes that no measured pair joins."""
+"""Pairs that have no measurement, nodes that no measured pair joins, and which of equal pairs is named."""
 
 import numpy as np
 import scipy
@@ -42,3 +42,31 @@ def find_islands(rtt_ms: Delays) -> NDArray[np.intp]:
     """
     links = scipy.sparse.csr_array(~np.isnan(rtt_ms))
     return scipy.sparse.csgraph.connected_components(links, directed=False)[1].astype(np.intp)
+
+
+def first_pair(names: tuple[str, ...], marked: Mask) -> tuple[int, int]:
+    """Return the marked cell whose two names come first.
+
+    Parameters
+    ----------
+    names
+        The n nodes.
+    marked
+        Shape ``(n, n)``; at least one cell is marked.
+
+    Returns
+    -------
+    tuple of int
+        Row and column. Of two directions of a pair, the one that begins with the first name.
+    """
+    order = np.array(sorted(range(len(names)), key=names.__getitem__))
+    for place, row in enumerate(order):
+        following = order[place:]
+        there, back = marked[row, following], marked[following, row]
+        either = there | back
+        if either.any():
+            first = int(either.argmax())
+            pair = int(row), int(following[first])
+            return pair if there[first] else (pair[1], pair[0])
+    message = "expected at least one marked cell, got none"
+    raise ValueError(message)
