@@ -170,7 +170,7 @@ def test_every_text_stands_out_from_what_is_behind_it(page, report, colours):
     see(page, DESKTOP, colours)
     page.get(report)
     pairs = pairs_of_colours(page, "h1, h2, p, a, dt, dd, th, td span, caption, label, li")
-    assert len(pairs) > 8
+    assert len(pairs) > 5
     too_weak = {pair: where for pair, where in pairs.items() if contrast(pair) < 4.5}  # WCAG 2.1, 1.4.3 (AA)
     assert too_weak == {}
     background = page.execute_script("return getComputedStyle(document.body).backgroundColor")

@@ -155,7 +155,8 @@ class _WorkerPool:
 
     def hire(self) -> _Worker:
         resource_tracker.ensure_running()  # it would let interrupts in below
-        with _environment(ONE_THREAD), _without_interrupts():
+        os.environ.update(ONE_THREAD)  # a process inherits it before it imports NumPy
+        with _without_interrupts():
             ours, theirs = _SPAWN.Pipe()
             process = _SPAWN.Process(target=_work, args=(theirs, self._experiment, self._play), daemon=True)
             process.start()
@@ -195,21 +196,6 @@ def _death(exit_code: int | None) -> str:
         hint = "; out of memory?" if name == "SIGKILL" else ""
         return f"was killed by {name}{hint}"
     return f"ended with exit code {exit_code}"
-
-
-@contextmanager
-def _environment(variables: dict[str, str]) -> Iterator[None]:
-    """Hold variables in the environment that a process is started with."""
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 @contextmanager
