@@ -42,22 +42,14 @@ def made(**settings: object) -> Experiment:
     return experiment_of({**LEAST, **settings}, "mine.yaml")
 
 
-NAMES = sorted(path.stem for path in BUNDLED.glob("*.yaml"))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_bundled_experiments_are_sound(name):
-    experiment = read_experiment(name)
-    assert experiment.name == name
-    assert experiment.title
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_an_experiment_is_the_same_after_a_way_through_json_and_yaml(name):
-    experiment = read_experiment(name)
-    document = experiment.document()
-    assert experiment_of(json.loads(json.dumps(document, sort_keys=True)), "json") == experiment
-    assert experiment_of(yaml.safe_load(yaml.safe_dump(document)), "yaml") == experiment
+def test_bundled_experiments_are_sound_and_the_same_after_a_way_through_json_and_yaml():
+    names = [path.stem for path in BUNDLED.glob("*.yaml")]
+    for name in names:
+        experiment = read_experiment(name)
+        assert (experiment.name, bool(experiment.title)) == (name, True)
+        document = experiment.document()
+        assert experiment_of(json.loads(json.dumps(document, sort_keys=True)), "json") == experiment
+        assert experiment_of(yaml.safe_load(yaml.safe_dump(document)), "yaml") == experiment
 
 
 def test_cases_are_all_combinations_those_of_one_world_together():
@@ -90,65 +82,34 @@ def test_settings_can_be_changed_by_their_path():
 
 
 @pytest.mark.parametrize(
-    ("settings", "expected"),
+    ("settings", "place"),
     [
-        ({"seeds": 0}, "seeds: expected how many seeds (1 to 100000)"),
-        ({"seeds": -3}, "got -3"),
-        ({"seeds": []}, "seeds: expected how many seeds"),
-        ({"seeds": [1, 1]}, "list of distinct whole numbers from 0, got [1, 1]"),
-        ({"seeds": True}, "got True"),
-        ({"seeds": "many"}, "got 'many'"),
-        ({"engine": "storm"}, "engine: expected 'spark' or 'flink', got 'storm'"),
-        ({"policies": []}, "policies: expected at least one, got none"),
-        ({"polices": ["static"]}, "polices: there is no such setting; did you mean 'policies'?"),
-        ({"metrics": {"warmup": 1}}, "metrics.warmup: there is no such setting"),
-        ({"policies": ["static", "static"]}, "expected distinct names, got 'static' twice"),
-        ({"bogus": 1}, "bogus: there is no such setting; known here: drain_limit, engine, "),
-        ({"peak_share": 0}, "peak_share: expected greater than 0, got 0"),
+        ({"seeds": 0}, "seeds"),
+        ({"seeds": [1, 1]}, "seeds"),
+        ({"seeds": True}, "seeds"),
+        ({"engine": "storm"}, "engine"),
+        ({"policies": []}, "policies"),
+        ({"policies": ["static", "static"]}, "policies"),
+        ({"polices": ["static"]}, "did you mean 'policies'"),
+        ({"metrics": {"warmup": 1}}, "metrics.warmup"),
         ({"peak_share": float("nan")}, "peak_share"),
-        ({"period": "soon"}, "period: expected a positive duration"),
-        ({"nodes": {}}, "nodes: expected one of topology, map and generated, got none"),
-        ({"nodes": {"topology": "edge8", "map": "x.csv"}}, "got topology and map"),
-        ({"nodes": {"generated": {}}}, "generated needs count"),
-        ({"nodes": {"generated": {"low_ms": 9, "high_ms": 5}, "count": 3}}, "expected low_ms <= high_ms"),
-        ({"operators": {}}, "operators"),
-        ({"operators": {"a": {"initial_replicas": 9}}}, "got 1, 9 and 8"),
-        (
-            {"operators": {"a": {"initial_replicas": 0}}},
-            "operators.a.initial_replicas: expected a whole number of replicas from 1, or needed, got 0",
-        ),
-        ({"operators": {"a": {"initial_replicas": "warm"}}}, "from 1, or needed, got 'warm'"),
+        ({"period": "soon"}, "period"),
+        ({"nodes": {}}, "nodes"),
+        ({"nodes": {"topology": "edge8", "map": "x.csv"}}, "nodes"),
+        ({"nodes": {"generated": {}}}, "count"),
+        ({"nodes": {"generated": {"low_ms": 9, "high_ms": 5}, "count": 3}}, "low_ms"),
+        ({"operators": {"a": {"initial_replicas": 9}}}, "initial_replicas"),
+        ({"operators": {"a": {"initial_replicas": "warm"}}}, "operators.a.initial_replicas"),
         ({"rules": {"policy": "static"}}, "rules.policy"),
-        ({"rules": {"seed": 4}}, "rules.seed"),
-        ({"faults": {"failures": [{"node": "edge1", "from": 60, "until": 60}]}}, "expected from < until"),
-        (
-            {
-                "faults": {
-                    "slowdowns": [{"one": "edge1", "other": "edge1", "from": 0, "until": 9, "added_ms": 1}]
-                }
-            },
-            "expected two nodes",
-        ),
-        ({"variants": {"choices": [{"name": "a=b", "options": [{"name": "x"}]}]}}, "variants.choices.0.name"),
-        ({"reference": {"source": "", "figures": {}}}, "reference.source"),
-        ({"reference": {"source": "x", "figures": {"static": {"price": 3}}}}, "there is no metric 'price'"),
-        (
-            {"reference": {"source": "x", "by_workload": {"nyc": {"static": {"price": 3}}}}},
-            "there is no metric 'price'",
-        ),
-        ({"load_factor": 0}, "load_factor: expected greater than 0, got 0"),
-        ({"operators": {"a": {"load_share": 0}}}, "load_share: expected greater than 0, got 0"),
-        (
-            {"operators": {"a": {}, "b": {"upstream": ["a"], "load_share": 0.5}}},
-            "operators.b: expected no load_share where it reads a, got 0.5",
-        ),
+        ({"faults": {"failures": [{"node": "edge1", "from": 60, "until": 60}]}}, "failures"),
+        ({"reference": {"source": "x", "figures": {"static": {"price": 3}}}}, "'price'"),
+        ({"operators": {"a": {}, "b": {"upstream": ["a"], "load_share": 0.5}}}, "operators.b"),
     ],
 )
-def test_what_cannot_be_is_named_with_its_place(settings, expected):
-    with pytest.raises(InputError) as fault:
+def test_what_cannot_be_is_named_with_its_place(settings, place):
+    with pytest.raises(InputError, match=place) as fault:
         made(**settings)
     assert str(fault.value).startswith("mine.yaml: ")
-    assert expected in str(fault.value)
 
 
 @pytest.mark.parametrize(

@@ -73,39 +73,22 @@ def test_time_may_begin_anywhere_and_columns_may_stand_in_any_order(series: Path
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "where"),
     [
-        ("", "expected a header with t_s, .* got an empty file"),
-        (HEADER, "at least two rows, .* got 0"),
-        (HEADER + "0,1,1,1,1,0\n", "at least two rows, .* got 1"),
-        (HEADER.replace("supply_replicas,", ""), "line 1: expected the column supply_replicas in the header"),
-        (HEADER.replace("t_s", "t_s,t_s"), "line 1: expected each column once, got 't_s' twice"),
-        (
-            GOOD.replace("50,1,2,10,20,1", "50,1,2,10,nan,1"),
-            "line 3, column processed_rows_per_s: .* got 'nan'",
-        ),
-        (GOOD.replace("50,1,2,10", "50,1,2,-10"), "line 3, column input_rows_per_s: .* >= 0, got '-10'"),
-        (GOOD.replace("50,1,2,10", "50,1,2,inf"), "line 3, column input_rows_per_s: .* got 'inf'"),
-        (GOOD.replace("50,1,2", "50,1,-2"), "line 3, column supply_replicas: .* got '-2'"),
-        (GOOD.replace("50,1,2", "50,1.5,2"), "line 3, column demand_replicas: expected a whole number"),
-        (GOOD.replace("50,1,2", "50,,2"), "line 3, column demand_replicas: .* got ''"),
-        (GOOD.replace("20,1\n", "20,2\n"), "line 3, column reconfiguration: expected 0, or 1 .* got '2'"),
-        (GOOD.replace("20,1\n", "20,yes\n"), "line 3, column reconfiguration: .* got 'yes'"),
-        (
-            GOOD.replace("\n100,", "\n50,"),
-            "line 4, column t_s: expected a time after the 50 s of line 3, got 50",
-        ),
-        (GOOD.replace("\n100,", "\n40,"), "line 4, column t_s: .* got 40"),
-        (GOOD.replace("\n50,", "\nsoon,"), "line 3, column t_s: expected a time in seconds.* got 'soon'"),
-        (GOOD.replace("20,1\n", "20\n"), "line 3: expected 6 cells as in the header, got 5"),
-        (GOOD.replace("20,1\n", '20,"1\n'), "expected CSV, got: "),
+        ("", "header"),
+        (HEADER + "0,1,1,1,1,0\n", "at least two rows"),
+        (HEADER.replace("supply_replicas,", ""), "line 1: .* supply_replicas"),
+        (GOOD.replace("50,1,2,10,20,1", "50,1,2,10,nan,1"), "line 3, column processed_rows_per_s"),
+        (GOOD.replace("50,1,2", "50,1.5,2"), "line 3, column demand_replicas"),
+        (GOOD.replace("20,1\n", "20,2\n"), "line 3, column reconfiguration"),
+        (GOOD.replace("\n100,", "\n40,"), "line 4, column t_s"),
+        (GOOD.replace("20,1\n", "20\n"), "line 3: "),
     ],
 )
-def test_a_bad_file_is_refused_with_line_and_column(series: Path, text: str, message: str) -> None:
+def test_a_bad_file_is_refused_with_line_and_column(series: Path, text: str, where: str) -> None:
     series.write_text(text, "utf-8")
-    with pytest.raises(InputError, match=message) as raised:
+    with pytest.raises(InputError, match=where):
         read_series(series)
-    assert str(raised.value).startswith(str(series))
 
 
 rates = st.sampled_from([0.0, 2.0, 4.0, 10.0])

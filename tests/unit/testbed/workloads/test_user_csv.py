@@ -13,12 +13,6 @@ def read(folder, text, name="load.csv"):
     return workload_from_csv(path, name="mine")
 
 
-def refusal(folder, text):
-    with pytest.raises(InputError) as raised:
-        read(folder, text)
-    return str(raised.value).removeprefix(f"{folder / 'load.csv'}")
-
-
 def test_a_rate_holds_until_the_next_row_and_the_last_as_long_as_the_one_before(tmp_path):
     workload = read(tmp_path, "t_s,rows_per_s\n0,100\n60,250\n300,80\n")
     assert workload.step_s == 60  # divides 60 and 240
@@ -57,75 +51,29 @@ def test_many_short_steps_are_put_on_fewer_without_losing_a_row(tmp_path, monkey
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "where"),
     [
-        ("", ": expected a header with a time and an amount, got an empty file"),
-        ("\n\n", ": expected a header with a time and an amount, got an empty file"),
-        ("t_s,rows_per_s\n", ": expected two rows at least (a rate holds until the next one), got 0"),
-        ("t_s,rows_per_s\n0,5\n", ": expected two rows at least (a rate holds until the next one), got 1"),
-        (
-            "t,rows_per_s\n",
-            ", line 1: expected one column for the time, t_s or timestamp, got only 't', 'rows_per_s'",
-        ),
-        (
-            "t_s,rate\n",
-            ", line 1: expected one column for the amount, rows_per_s or rows, got only 't_s', 'rate'",
-        ),
-        ("t_s,t_s,rows\n", ", line 1: expected one column for the time, t_s or timestamp, got t_s and t_s"),
-        (
-            "t_s,rows,rows_per_s\n",
-            ", line 1: expected one column for the amount, rows_per_s or rows, got rows and rows_per_s",
-        ),
-        ("0,5\n10,6\n", ", line 1: expected one column for the time, t_s or timestamp, got only '0', '5'"),
-        (
-            "t_s;rows\n0;1\n",
-            ", line 1: expected one column for the time, t_s or timestamp, got only 't_s;rows'",
-        ),
-        (
-            "t_s,rows\n0,1\n10,2\n10,3\n",
-            ", line 4: expected a time after that of the row above, by 1 ms at least, got the same time again; "
-            "sort by time",
-        ),
-        (
-            "t_s,rows\n0,1\n60,2\n0,3\n",
-            ", line 4: expected a time after that of the row above, by 1 ms at least, got one 60 s earlier; "
-            "sort by time",
-        ),
-        ("t_s,rows\nnan,1\n", ", line 2: t_s: expected a finite number, got 'nan'"),
-        ("t_s,rows\n1e400,1\n", ", line 2: t_s: expected a finite number, got '1e400'"),
-        (
-            "t_s,rows\n1404172800000,1\n",
-            ", line 2: t_s: expected less than or equal to 100000000000, got '1404172800000'",
-        ),
-        (
-            "t_s,rows\nsoon,1\n",
-            ", line 2: t_s: expected a number, got 'soon'",
-        ),
-        (
-            "timestamp,rows\n1 July,1\n",
-            ", line 2: timestamp: Invalid isoformat string: '1 July', got '1 July'",
-        ),
-        ("t_s,rows_per_s\n0,NaN\n", ", line 2: rows_per_s: expected a finite number, got 'NaN'"),
-        (
-            "t_s,rows_per_s\n0,\n",
-            ", line 2: rows_per_s: expected a number, got ''",
-        ),
-        (
-            "t_s,rows_per_s\n0,1\n1,-2\n",
-            ", line 3: rows_per_s: expected greater than or equal to 0, got '-2'",
-        ),
-        ("t_s,rows\n0,inf\n", ", line 2: rows: expected a finite number, got 'inf'"),
-        ("t_s,rows\n0,2e9\n", ", line 2: rows: expected less than or equal to 1000000000, got '2e9'"),
-        ("t_s,rows\n0,1\n10,2,3\n", ", line 3: expected 2 cells as in the header, got 3"),
-        ("t_s,rows\n0,1\n10\n", ", line 3: expected 2 cells as in the header, got 1"),
-        ("t_s,rows\n0,0\n10,0\n", ": expected a row with rows above 0, got none"),
-        ("t_s,rows\n0,1\n31708800,1\n", ", line 3: expected at most 366 days from the first row, got 367"),
-        (b"t_s,rows\n0,1\n10,\xff\n", ", line 3: expected UTF-8, got the byte 0xff; save it as UTF-8"),
-        ("t_s,rows\n0,1\n".encode("utf-16"), ", line 1: expected UTF-8, got the byte 0xff; save it as UTF-8"),
+        ("", "header"),
+        ("t_s,rows_per_s\n0,5\n", "two rows"),
+        ("t,rows_per_s\n", "line 1"),
+        ("t_s,rows,rows_per_s\n", "line 1"),
+        ("t_s;rows\n0;1\n", "line 1"),
+        ("t_s,rows\n0,1\n60,2\n0,3\n", "line 4"),
+        ("t_s,rows\nnan,1\n", "line 2: t_s"),
+        ("t_s,rows\n1404172800000,1\n", "line 2: t_s"),
+        ("timestamp,rows\n1 July,1\n", "line 2: timestamp"),
+        ("t_s,rows_per_s\n0,\n", "line 2: rows_per_s"),
+        ("t_s,rows_per_s\n0,1\n1,-2\n", "line 3: rows_per_s"),
+        ("t_s,rows\n0,2e9\n", "line 2: rows"),
+        ("t_s,rows\n0,1\n10\n", "line 3"),
+        ("t_s,rows\n0,0\n10,0\n", "above 0"),
+        ("t_s,rows\n0,1\n31708800,1\n", "line 3"),
+        (b"t_s,rows\n0,1\n10,\xff\n", "line 3"),
     ],
 )
-def test_a_file_that_is_no_load_is_refused_with_its_line(tmp_path, text, message):
-    assert refusal(tmp_path, text) == message
+def test_a_file_that_is_no_load_is_refused_with_its_place(tmp_path, text, where):
+    with pytest.raises(InputError, match=where):
+        read(tmp_path, text)
 
 
 def test_a_directory_a_missing_file_and_a_pipe_are_refused(tmp_path):
