@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from gesscale.extras import how_to_install
-from testbed.kubernetes.build import HELM_SOURCES, build, find_go, is_built
+from testbed.kubernetes.tools import HELM_SOURCES, build, find_go, is_built
 
 pytestmark = pytest.mark.real
 

@@ -7,7 +7,7 @@ import yaml
 
 from gesscale.kubernetes.resource.translate import gather
 from gesscale.spark.pod_template import PodPlacement, executor_template
-from testbed.kubernetes.driver_account import driver_account
+from testbed.kubernetes.kubectl import driver_account
 
 OPERATORS = ("clean", "nearest")
 

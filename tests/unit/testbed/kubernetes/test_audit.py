@@ -7,8 +7,7 @@ import yaml
 from accounts import Right, refused, unused
 from audited_requests import requests_of
 
-from testbed.kubernetes.control_plane import write_audit_policy
-from testbed.kubernetes.credentials import Files
+from testbed.kubernetes.control_plane import Files, write_audit_policy
 
 USER = "system:serviceaccount:own:driver"
 

@@ -6,7 +6,7 @@ import pytest
 from gesscale.errors import ClusterError, InputError
 from testbed.cluster.topology import Topology
 from testbed.kubernetes.cluster import KubernetesTestBed
-from testbed.kubernetes.credentials import Files
+from testbed.kubernetes.control_plane import Files
 from testbed.kubernetes.nodes import (
     containerd_settings,
     start_node,

@@ -8,33 +8,32 @@ import pytest
 import yaml
 
 from gesscale.errors import ClusterError
-from testbed.kubernetes import build, tools
-from testbed.kubernetes.api import wait_until
-from testbed.kubernetes.credentials import Files, write_kubeconfig, write_tokens
+from testbed.kubernetes import tools
+from testbed.kubernetes.control_plane import Files, wait_until, write_kubeconfig, write_tokens
 
 
 @pytest.fixture
 def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a copy of the program's sources that builds look at instead; the cache is empty."""
     copy = tmp_path / "sources"
-    shutil.copytree(build.SOURCES, copy)
-    monkeypatch.setattr(build, "SOURCES", copy)
-    monkeypatch.setattr(build, "CACHE", tmp_path / "cache")
+    shutil.copytree(tools.SOURCES, copy)
+    monkeypatch.setattr(tools, "SOURCES", copy)
+    monkeypatch.setattr(tools, "CACHE", tmp_path / "cache")
     return copy
 
 
 def test_the_program_is_built_anew_when_a_source_changes_and_only_then(sources: Path) -> None:
-    before = build.program_path()
-    assert build.program_path() == before
+    before = tools.program_path()
+    assert tools.program_path() == before
     (sources / "main.go").write_text((sources / "main.go").read_text() + "\n")
-    assert build.program_path() != before
+    assert tools.program_path() != before
 
 
 @pytest.mark.usefixtures("sources")
 def test_without_go_the_build_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "find_go", lambda: None)
+    monkeypatch.setattr(tools, "find_go", lambda: None)
     with pytest.raises(ClusterError, match=r"needs Go 1\.26"):
-        build.build()
+        tools.build()
 
 
 @pytest.mark.usefixtures("sources")
@@ -44,10 +43,10 @@ def test_a_compiler_that_fails_is_quoted_and_leaves_no_program(
     compiler = tmp_path / "go"
     compiler.write_text("#!/bin/sh\necho main.go: no such thing\nexit 1\n")
     compiler.chmod(0o755)
-    monkeypatch.setattr(build, "find_go", lambda: str(compiler))
+    monkeypatch.setattr(tools, "find_go", lambda: str(compiler))
     with pytest.raises(ClusterError, match=r"main\.go: no such thing"):
-        build.build()
-    assert not build.is_built()
+        tools.build()
+    assert not tools.is_built()
 
 
 def test_all_missing_tools_are_named_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
