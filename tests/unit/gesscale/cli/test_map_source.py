@@ -59,13 +59,6 @@ def test_without_any_agent_an_overload_is_not_to_be_helped_and_exits_3(gesscale,
     assert decision["plan"]["placement"] == ["hub", "near"]
 
 
-def test_a_calm_operator_without_a_map_is_no_failure(gesscale, site):
-    site.serve()
-    site.write_settings(latency_map={"source": "agents", "agents": [site.server.url_for("/nobody")]})
-    code, out, _ = gesscale("recommend", "-c", site.config, "--output", "json")
-    assert (code, decision_of(out)["reason"]) == (0, "LatencyMapMissing")
-
-
 @pytest.mark.usefixtures("agents")
 def test_agents_are_not_asked_when_settings_are_checked(gesscale, site):
     site.server.clear()
