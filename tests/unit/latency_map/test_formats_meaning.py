@@ -10,7 +10,6 @@ from latency_map import (
     LatencyMapError,
     MapForm,
     SideFiles,
-    parse_map,
     parse_survey,
 )
 from latency_map.formats.matrix_csv import map_to_matrix
@@ -60,11 +59,6 @@ def test_what_a_heading_does_not_state_is_asked_for_in_one_message(corner, lacki
     )
 
 
-def test_what_is_lacking_may_be_said_alone():
-    assert parse_survey(MATRIX.format("latency (ms)"), kind=RTT).unit is MS
-    assert parse_survey(MATRIX.format("rtt"), unit=S).survey.rtt_ms[0, 1] == 3000
-
-
 @pytest.mark.parametrize(
     ("text", "unit", "kind", "message"),
     [
@@ -106,21 +100,11 @@ def test_one_way_delays_are_added_where_both_are_known_and_doubled_where_one_is(
     assert imported.notes[-1].endswith("pairs that differ by direction: 1")
 
 
-def test_a_map_of_one_way_delays_needs_no_rule_for_directions_that_differ():
-    assert parse_map("a,b,4\nb,a,3\n", MS, ONE_WAY).latencies.delay_ms("a", "b") == 7.0
-
-
 def test_microseconds_become_milliseconds_to_the_last_bit():
     values = range(1, 1000)
     text = "".join(f"n0,n{value},{value}\n" for value in values)
     round_trips = parse_survey(text, unit=US, kind=RTT).survey.rtt_ms[0, 1:]
     assert round_trips.tolist() == [float(f"{value}e-3") for value in values]
-
-
-def test_a_survey_keeps_what_checks_are_to_judge():
-    # a pair that differs, a zero between two nodes, a node apart from itself
-    imported = parse_survey("rtt_ms,a,b,c\na,0,3,0\nb,4,0.5,1\nc,0,1,0\n")
-    np.testing.assert_array_equal(imported.survey.rtt_ms, [[0, 3, 0], [4, 0.5, 1], [0, 1, 0]])
 
 
 @pytest.mark.parametrize(
@@ -152,15 +136,6 @@ def test_a_form_is_told_from_how_a_text_begins(text, form, reason):
     assert reason in imported.reason
 
 
-def test_a_form_may_be_said():
-    text = "1 2 7\n1 3 6\n2 3 5\n"
-    imported = parse_survey(text, form=MapForm.BARE_MATRIX, unit=MS, kind=RTT)
-    assert (imported.form, imported.reason) == (MapForm.BARE_MATRIX, "the caller says so")
-    assert imported.survey.rtt_ms[2, 1] == 3
-    with pytest.raises(LatencyMapError, match="expected JSON"):
-        parse_survey(text, form=MapForm.LINKS, unit=MS, kind=RTT)
-
-
 @pytest.mark.parametrize(
     ("text", "side_files", "message"),
     [
@@ -188,12 +163,6 @@ def test_what_networkx_warns_of_is_said():
     imported = parse_survey(text)
     assert imported.survey.rtt_ms[0, 1] == 5
     assert imported.notes[-1] == "networkx says: 'No key type for id d. Using string'"
-
-
-def test_the_two_directions_of_a_path_over_links_are_alike_to_the_last_bit():
-    # 0.1 + 0.2 + 0.3 is 0.6000000000000001, and 0.3 + 0.2 + 0.1 is 0.6
-    text = '[{"from":"a","to":"b","delay":0.1},{"from":"b","to":"c","delay":0.2},{"from":"c","to":"d","delay":0.3}]'
-    assert parse_map(text, MS, RTT).latencies.delay_ms("a", "d") == 0.6
 
 
 def test_links_may_differ_in_unit_and_count_in_milliseconds_then():
