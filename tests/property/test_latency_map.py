@@ -1,5 +1,4 @@
 import math
-from functools import partial
 
 import numpy as np
 from hypothesis import given
@@ -7,12 +6,9 @@ from hypothesis import strategies as st
 
 from latency_map import (
     LatencyMap,
-    Method,
     least_nd_max_subset,
     nearest,
 )
-
-greedy_nd_max_subset = partial(least_nd_max_subset, method=Method.GREEDY, max_steps=0)
 
 node_names = st.text(min_size=1, max_size=6).filter(lambda text: text == text.strip() and text.isprintable())
 round_trips = st.one_of(st.integers(0, 4).map(float), st.floats(0, 1e9), st.just(math.nan))
