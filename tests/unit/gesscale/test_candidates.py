@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 from edge import FakeCluster, FakeLatencies, FakeMetrics, delays, observe, reading, workflow
 
-from gesscale.errors import ClusterError
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.model.decision import Change, Reason
@@ -36,11 +35,6 @@ def test_each_hindrance_of_a_node_is_a_rejection_with_its_reason(reason):
     ]
 
 
-def test_a_node_with_a_replica_is_neither_candidate_nor_loser():
-    state = ClusterState(nodes={name: Node(name=name, problem="down") for name in ("hub", "near")})
-    assert [item.node for item in usable(state, ("hub",)).rejections] == ["near"]
-
-
 def test_a_node_may_be_unfit_for_one_operator_alone():
     nodes = {"near": Node(name="near"), "mid": Node(name="mid", problem="down")}
     outside = Node(name="near", problem="not in its pool", reason=Reason.NOT_IN_POOL)
@@ -64,19 +58,6 @@ def test_the_loop_keeps_an_operator_off_the_nodes_that_are_unfit_for_it():
     (pooled,) = loop(Pooled({"op": ("hub",)}), OVERLOADED).step(1000.0)
     # Round trips from hub: near 10 ms, mid 50 ms.
     assert (everywhere.plan.change, pooled.plan.change) == (Change(add=("near",)), Change(add=("mid",)))
-
-
-@pytest.mark.parametrize("reason", sorted(set(Reason) - set(UNFIT)))
-def test_no_other_reason_keeps_a_node_from_taking_a_replica(reason):
-    with pytest.raises(ClusterError, match=r"^node near: expected a reason of NotReady, Cordoned, "):
-        Node(name="near", problem="so it is", reason=reason)
-
-
-def test_the_latency_map_has_the_same_words():
-    from latency_map.choose.candidates import Unfit
-
-    ours = {reason.name: reason.value for reason in (*UNFIT, Reason.DELAY_UNKNOWN)}
-    assert {name: Unfit[name].value for name in ours} == ours
 
 
 def loop(cluster, seen, *excluded):

@@ -37,25 +37,9 @@ def test_the_drivers_own_node_comes_first_then_the_nearest():
     assert plan.nd_max_ms == 10.0
 
 
-def test_a_driver_on_a_node_that_takes_no_replica_still_counts():
-    plan = first(cluster("mid", "far", "edge"), min_replicas=2)
-    # With hub: mid and far 200 ms (hub-far); mid and edge 300; far and edge 300.
-    assert plan.placement == ("far", "mid")
-    assert plan.nd_max_ms == 200.0
-    assert [(item.node, item.reason) for item in plan.rejections] == [
-        ("hub", Reason.NO_ROOM),
-        ("near", Reason.NO_ROOM),
-    ]
-
-
 def test_without_a_map_or_enough_nodes_the_plan_stands():
     assert first(cluster(*NODES), knowledge=Knowledge()) is BLANK
     assert first(cluster("near"), min_replicas=2) is BLANK
-
-
-def test_an_operator_that_has_replicas_is_left_alone():
-    placed = replace(cluster(*NODES), unplaced=frozenset())
-    assert first(placed) is BLANK
 
 
 def loop(fresh, **said):

@@ -78,15 +78,6 @@ def test_a_change_settles_once_a_warm_batch_ran_on_the_ordered_placement():
     assert settled.downtime_s == 0.5
 
 
-def test_until_then_nothing_else_is_changed():
-    cluster = FakeCluster({"op": ("hub",)})
-    running = loop(cluster, observe(OVERLOADED))
-    running.step(1000.0)
-    (decision,) = running.step(1010.0)
-    assert decision.plan.reason is Reason.RECONFIGURING
-    assert len(cluster.orders) == 1
-
-
 def test_a_change_that_never_settles_counts_as_settled_in_the_end():
     cluster = FakeCluster({"op": ("hub",)})
     # No batch is warm: the first after the change takes for ever.
@@ -110,17 +101,6 @@ def test_a_lost_replica_is_started_again_on_its_node():
     (decision,) = running.step(1020.0)
     assert decision.plan.reason is Reason.REPLICA_LOST
     assert cluster.placements["op"] == ("hub", "near")
-
-
-def test_a_replica_lost_with_its_node_is_not_asked_for():
-    cluster = FakeCluster({"op": ("hub",)})
-    calm = replace(reading(("hub", "near"), throughput=100), at_s=1020.0)
-    running = loop(cluster, observe(OVERLOADED), observe(calm))
-    running.step(1000.0)
-    cluster.placements["op"] = ("hub",)
-    cluster.nodes = {**cluster.nodes, "near": Node(name="near", problem="not ready")}
-    (decision,) = running.step(1020.0)
-    assert decision.plan.reason is not Reason.REPLICA_LOST
 
 
 def test_a_failing_cluster_is_a_decision_and_the_next_step_goes_on():
