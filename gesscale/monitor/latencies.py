@@ -10,10 +10,9 @@ from gesscale.monitor.fetch import check_url
 from gesscale.monitor.kept_latencies import Found, KeptLatencies, Readers, TextLatencies
 from gesscale.monitor.prometheus_query import ask
 from latency_map import read_map, read_survey
-from latency_map.measure.gather import gather_agents, gather_samples
-from latency_map.measure.gathering import GaugeSample
+from latency_map.measure.gather import GaugeSample, gather_agents, gather_samples
 from latency_map.measure.gauges import MEASURED_TIMESTAMP_SECONDS, RTT_SECONDS
-from latency_map.measure.places import resolve_agents
+from latency_map.measure.peers import resolve_agents
 
 _NAMED = 3
 _MAX_ANSWER_BYTES = 5_000_000

@@ -14,7 +14,7 @@ from gesscale.errors import InputError
 from gesscale.kubernetes.placement.watches import ClusterView
 from latency_map import LatencyMapError
 from latency_map.addresses import Address
-from latency_map.measure.places import split_place
+from latency_map.measure.peers import split_place
 
 ANSWERS_BYTES = 32 << 20
 """What all answers of one namespace may take at the same time."""

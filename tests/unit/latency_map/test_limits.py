@@ -14,8 +14,7 @@ from latency_map import (
     parse_survey,
 )
 from latency_map.grid import Grid
-from latency_map.measure.gather import gather_samples
-from latency_map.measure.gathering import Gathering, GaugeSample
+from latency_map.measure.gather import Gathering, GaugeSample, gather_samples
 
 TEXTS = {
     MapForm.MATRIX: "rtt_ms,a,b,c\na,0,1,1\nb,1,0,1\nc,1,1,0\n",

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from latency_map import Asymmetry, LatencyMapError
-from latency_map.measure.gather import gather_agents, gather_samples
-from latency_map.measure.gathering import GaugeSample
+from latency_map.measure.gather import GaugeSample, gather_agents, gather_samples
 
 NOW_S = 1_700_000_000.0
 

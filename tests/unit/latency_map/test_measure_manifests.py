@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from latency_map.measure.options import VARIABLES, read_options
-from latency_map.measure.places import split_place
+from latency_map.measure.peers import split_place
 
 FOLDER = Path(__file__).parents[3] / "deploy" / "k3s" / "latency-agent"
 OF_CONTAINER = {"OPENBLAS_NUM_THREADS", "PYTHONDONTWRITEBYTECODE"}

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from latency_map.measure.method import ProbeMethod
 from latency_map.measure.options import FLAGS, VARIABLES, read_options
+from latency_map.measure.probes import ProbeMethod
 
 LEAST = ["--node", "edge1", "--peers", "edge2=10.0.0.2"]
 

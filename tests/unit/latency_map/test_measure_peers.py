@@ -3,8 +3,14 @@ import json
 import pytest
 
 from latency_map import LatencyMapError
-from latency_map.measure.peers import AgentsByName, parse_peers, read_peers
-from latency_map.measure.places import agent_url, resolve_agents, split_place
+from latency_map.measure.peers import (
+    AgentsByName,
+    agent_url,
+    parse_peers,
+    read_peers,
+    resolve_agents,
+    split_place,
+)
 
 
 @pytest.mark.parametrize(
