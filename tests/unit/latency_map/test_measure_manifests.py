@@ -9,7 +9,7 @@ from latency_map.measure.options import VARIABLES, read_options
 from latency_map.measure.peers import split_place
 
 FOLDER = Path(__file__).parents[3] / "deploy" / "k3s" / "latency-agent"
-OF_CONTAINER = {"OPENBLAS_NUM_THREADS", "PYTHONDONTWRITEBYTECODE"}
+OF_CONTAINER = {"PYTHONDONTWRITEBYTECODE"}
 
 
 def load(name):
