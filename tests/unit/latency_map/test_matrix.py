@@ -108,14 +108,6 @@ def test_nd_max_needs_every_pair(gappy):
     assert caught.value.pairs == (("a", "c"),)
 
 
-def test_distance_to_a_set_is_the_largest_delay_to_another_member(triangle):
-    assert triangle.distance_ms("c", ["a", "b"]) == 9.0
-    assert triangle.mean_ms("c", ["a", "b"]) == 7.0  # (9 + 5) / 2
-    assert triangle.distance_ms("b", ["b", "a"]) == 2.0
-    assert triangle.mean_ms("b", ["b", "a"]) == 2.0
-    assert triangle.distance_ms("a", []) == triangle.mean_ms("a", ["a"]) == 0.0
-
-
 def test_unknown_nodes_are_named_with_what_there_is(triangle):
     with pytest.raises(UnknownNodeError, match=r"3 nodes of the latency map \(a, b, c\), got 'z'") as caught:
         triangle.delay_ms("a", "z")
