@@ -110,13 +110,10 @@ class RulesPolicy(SizingPolicy):
         How they are read.
     """
 
+    name: ClassVar[str] = "rules"
+
     rules: tuple[Rule, ...] = ()
     semantics: Semantics = field(default_factory=Semantics)
-
-    @property
-    def name(self) -> str:
-        """The registered name."""
-        return "rules"
 
     @property
     def sizing(self) -> SizingSettings:

@@ -220,11 +220,6 @@ class Mine(SettingsGroup):
 CARD = PolicyCard(name="{name}", summary="s", source="s", build=StaticPolicy, settings=Mine)
 """
 TWICE = {
-    "in the class": (
-        "mine",
-        "    wait: int = 1\n    wait: int = 2",
-        "setting 'wait' is declared twice in Mine",
-    ),
     "as a policy's": ("hpa-cpu", "    wait: int = 1", "setting 'hpa_cpu' is declared twice: analyze has one"),
     "or has no default": (
         "mine",

@@ -7,7 +7,7 @@ from edge import operator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.baselines.shared.sizing import GrowthLimits, Target, ceiling, floor, share_out, targets
+from testbed.baselines.shared.sizing import SizingSettings, Target, ceiling, floor, share_out, targets
 
 WIDE = 10_000
 
@@ -29,7 +29,7 @@ def alone(proposal, present=5, *, least=1, most=WIDE, **growth):
         {"op": proposal},
         {"op": present},
         {"op": operator(min_replicas=least, max_replicas=most)},
-        GrowthLimits(**growth),
+        SizingSettings(**{"max_step_up": 1000, **growth}),
     )
     return found["op"]
 
@@ -110,5 +110,8 @@ def test_shares_add_up_and_nobody_goes_without(proposals, total):
 
 def test_operators_that_keep_what_they_have_are_counted():
     # 30 in all, 10 of them taken: 20 for wishes of 20 each.
-    assert allowed((20, None, 20), (5, 10, 5), GrowthLimits(total=30)) == [10, 10]
-    assert allowed((20, None), (5, 50), GrowthLimits(total=30)) == [1]
+    assert allowed((20, None, 20), (5, 10, 5), SizingSettings(max_step_up=1000, total_replicas=30)) == [
+        10,
+        10,
+    ]
+    assert allowed((20, None), (5, 50), SizingSettings(max_step_up=1000, total_replicas=30)) == [1]
