@@ -9,7 +9,7 @@ from gesscale.loop import ControlLoop
 from gesscale.model.decision import Change, OutcomeStatus, Plan, Reason
 from gesscale.model.observation import WorkflowObservation
 from gesscale.options import PolicyOptions
-from gesscale.plan.directives import Directive, Pause
+from gesscale.plan.directives import Directive
 from gesscale.plan.filters import place_first
 from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Knowledge, Node
@@ -64,9 +64,3 @@ def test_the_loop_places_a_new_operator_before_it_has_any_metrics():
     assert decision.plan.reason is Reason.FIRST_PLACEMENT
     assert decision.outcome.status is OutcomeStatus.APPLIED
     assert decision.outcome.added == ("hub", "near")
-
-
-def test_a_pause_holds_the_first_placement_too():
-    (decision,) = loop((), pause=Pause()).step(1000.0)
-    assert decision.plan.reason is Reason.PAUSED
-    assert not decision.acted

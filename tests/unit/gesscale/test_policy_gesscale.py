@@ -163,22 +163,6 @@ def test_an_operator_that_is_starved_by_the_one_before_it_is_not_underused(first
     assert policy(*chain).analyze(calm, EXACT)["op"].verdict is Verdict.FEWER
 
 
-def test_without_any_saturation_reading_nothing_is_removed():
-    placement = ("hub", "near")
-    seen = reading(placement, throughput=10)
-    analyses, plans = decide(policy(), observe(seen), cluster(*placement))
-    assert (analyses["op"].reason, plans["op"].change) == (Reason.MODEL_UNCALIBRATED, None)
-
-
-def test_nothing_is_planned_while_a_change_settles():
-    seen = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=400)
-    pending = Order(at_s=990.0, placement=("hub", "near"))
-    settling = replace(EXACT, orders={"op": (pending,)})
-    analyses, plans = decide(policy(), observe(seen), cluster("hub"), settling)
-    assert (analyses["op"].reason, plans["op"].change) == (Reason.RECONFIGURING, None)
-    assert analyses["op"].evidence == ()
-
-
 def test_an_operator_is_not_judged_again_before_the_stabilization_window_is_over():
     seen = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=400, at_s=1000.0)
     change = Order(at_s=700.0, placement=("hub",), downtime_s=5.0)
