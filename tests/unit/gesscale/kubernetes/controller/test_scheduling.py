@@ -212,7 +212,7 @@ def test_another_leadership_resumes_from_the_statuses(scene):
     scene.term = 2
     scene.advance(1.0)
     assert len(orders_in(scene.api.patches)) == 1
-    assert scene.scheduler._scheduler["streams", "op"].term == 2
+    assert scene.scheduler._workflows["streams", "op"].term == 2
 
 
 def test_room_that_was_promised_to_a_vanished_workflow_is_free_again(scene):
