@@ -9,7 +9,7 @@ import yaml
 
 from gesscale.errors import ClusterError
 from testbed.kubernetes import tools
-from testbed.kubernetes.control_plane import Files, wait_until, write_kubeconfig, write_tokens
+from testbed.kubernetes.control_plane import Files, write_kubeconfig
 
 
 @pytest.fixture
@@ -58,15 +58,6 @@ def test_all_missing_tools_are_named_at_once(tmp_path: Path, monkeypatch: pytest
         tools.find_tools()
 
 
-def test_a_kubelet_has_the_rights_of_its_node_only(tmp_path: Path) -> None:
-    files = Files(directory=tmp_path)
-    tokens = write_tokens(files, ("a", "b"))
-    rows = {line.split(",")[0]: line.split(",")[1:] for line in files.tokens.read_text().splitlines()}
-    assert rows[tokens["a"]] == ["system:node:a", "a", "system:nodes"]
-    assert rows[tokens["admin"]][-1] == "system:masters"
-    assert len(rows) == 3
-
-
 def test_a_kubeconfig_names_server_authority_and_token(tmp_path: Path) -> None:
     path = write_kubeconfig(Files(directory=tmp_path), "admin", url="https://10.0.0.1:443", token="t0")  # noqa: S106 - made up
     document = yaml.safe_load(path.read_text())
@@ -75,17 +66,6 @@ def test_a_kubeconfig_names_server_authority_and_token(tmp_path: Path) -> None:
         "certificate-authority": str(tmp_path / "certificates" / "apiserver.crt"),
     }
     assert document["users"][0]["user"] == {"token": "t0"}
-
-
-def test_waiting_in_vain_tells_the_last_fault_and_the_end_of_the_log(tmp_path: Path) -> None:
-    log = tmp_path / "part.log"
-    log.write_text("started\nport is taken\n")
-
-    def refused() -> bool:
-        raise ConnectionRefusedError("no listener")
-
-    with pytest.raises(ClusterError, match=r"(?s)the part is up: .*no listener.*port is taken"):
-        wait_until(refused, what="the part is up", timeout_s=0.2, look_at=log)
 
 
 def test_policies_that_cannot_be_enforced_say_which_programs_are_missing(

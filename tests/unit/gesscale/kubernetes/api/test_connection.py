@@ -1,11 +1,5 @@
 """Requests to the API server: what is sent, what is counted, and what a fault says."""
 
-import socket
-import ssl
-import subprocess
-import threading
-from contextlib import closing, suppress
-
 import pytest
 from kubernetes.client import Configuration
 from scripted_api import SETTLE_S, as_json, as_text, connection_to, refusal
@@ -229,41 +223,6 @@ def test_an_answer_that_drips_is_given_up(server):
         connection.get(NODES, "pi1")
     assert caught.value.reason == "Timeout"
     connection.close()
-
-
-def test_a_server_that_is_not_there_is_said():
-    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        port = listener.getsockname()[1]
-    connection = connection_to(f"http://127.0.0.1:{port}")
-    with pytest.raises(ApiError, match="is the API server up") as caught:
-        connection.get(NODES, "pi1")
-    assert (caught.value.reason, caught.value.transient) == ("Unreachable", True)
-    connection.close()
-
-
-def test_a_certificate_of_a_stranger_is_refused(tmp_path):
-    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
-    subject = ("-subj", "/CN=stranger", "-days", "1", "-nodes", "-newkey", "rsa:2048")
-    command = ("openssl", "req", "-x509", *subject, "-keyout", str(key), "-out", str(certificate))
-    subprocess.run(command, check=True, capture_output=True)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
-    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
-
-        def shake() -> None:
-            peer, _ = listener.accept()
-            with closing(peer), suppress(OSError):
-                context.wrap_socket(peer, server_side=True)
-
-        thread = threading.Thread(target=shake, daemon=True)
-        thread.start()
-        configuration = Configuration(host=f"https://127.0.0.1:{listener.getsockname()[1]}")
-        opened = Connection(configuration, namespace="x", user_agent="gesscale/test", timeout_s=SETTLE_S)
-        with pytest.raises(ApiError, match="certificate is not accepted") as caught:
-            opened.get(NODES, "pi1")
-        thread.join(SETTLE_S)
-    assert caught.value.reason == "TLS"
-    opened.close()
 
 
 def test_a_watch_yields_lines_however_they_are_cut(server, connection):
