@@ -255,12 +255,12 @@ def _draw(
 ) -> None:
     if heat_map is None and picture is None:
         return
-    from latency_map.pictures import canvas, draw_heat_map, draw_node_link
+    from latency_map.pictures import check_target, draw_heat_map, draw_node_link, save
 
     for target, draw in ((heat_map, draw_heat_map), (picture, draw_node_link)):
         if target is not None:
-            canvas.check_target(target)
-            canvas.save(draw(survey, title=title, members=nodes), target)
+            check_target(target)
+            save(draw(survey, title=title, members=nodes), target)
             stderr_console.print(f"{target} written")
 
 
