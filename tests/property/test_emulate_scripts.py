@@ -12,8 +12,7 @@ from thoroughness import examples
 from gesscale.cli.latency_map.hosts import read_hosts
 from gesscale.errors import InputError
 from latency_map import LatencyMap, LatencyMapError
-from latency_map.emulate.hosts import number_hosts
-from latency_map.emulate.hosts_file import parse_hosts
+from latency_map.emulate.hosts import number_hosts, parse_hosts
 from latency_map.emulate.plan import tc_plan
 from latency_map.emulate.script import ScriptAction, render_script
 from latency_map.emulate.tc import apply_commands, undo_commands

@@ -293,16 +293,9 @@ def _sleep(seconds: float) -> bool:
 
 def _row_tables(source: str, reports: "Mapping[str, TargetReport]") -> "list[Table]":
     columns = ("node", "address", "median", "p95", "jitter", "loss", "replies")
+    figures = ("median_ms", "p95_ms", "jitter_ms", "loss_ratio", "replies")
     rows = [
-        (
-            node,
-            report.address,
-            report.summary.median_ms,
-            report.summary.p95_ms,
-            report.summary.jitter_ms,
-            report.summary.loss_ratio,
-            report.summary.replies,
-        )
+        (node, report.address, *(getattr(report.summary, name) for name in figures))
         for node, report in reports.items()
     ]
     tables = [table(f"from {source}, round trips in ms, loss as a share", columns, rows)]

@@ -3,8 +3,7 @@
 import pytest
 
 from latency_map import LatencyMapError
-from latency_map.emulate.hosts import Host, number_hosts
-from latency_map.emulate.hosts_file import parse_hosts
+from latency_map.emulate.hosts import Host, number_hosts, parse_hosts
 
 CSV = """name,address,device,networks
 edge1, 10.0.0.1,eth1,
