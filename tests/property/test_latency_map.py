@@ -28,12 +28,6 @@ complete_maps = latency_maps(min_size=3, delays=st.one_of(st.integers(0, 4).map(
 
 
 @given(complete_maps)
-def test_adding_a_node_never_lowers_nd_max(latencies):
-    grown = [latencies.nd_max_ms(latencies.names[:count]) for count in range(len(latencies) + 1)]
-    assert grown == sorted(grown)
-
-
-@given(complete_maps)
 def test_the_first_of_the_nearest_gives_the_least_nd_max_of_one_addition(latencies):
     members, others = latencies.names[:2], latencies.names[2:]
     first = nearest(latencies, members, others).ranked[0].node

@@ -3,7 +3,7 @@ import pytest
 
 from latency_map import Survey
 from latency_map.clusters import clusters, reading_order, symmetric_rtt_ms
-from latency_map.generate import Clusters, Span, clustered, star
+from latency_map.generate import Clusters, Span, clustered
 
 NAN = float("nan")
 
@@ -26,12 +26,6 @@ def test_a_uniform_map_is_one_cluster(nodes):
     uniform = Survey(names=names, rtt_ms=7.0 * ~np.eye(nodes, dtype=bool))
     assert clusters(uniform) == (names,)
     assert sorted(reading_order(uniform)) == list(names)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_a_star_is_one_cluster(seed):
-    rtt_ms = star(np.random.default_rng(seed), 20, Span(low_ms=1, high_ms=20))
-    assert len(clusters(Survey(names=tuple(f"n{row}" for row in range(20)), rtt_ms=rtt_ms))) == 1
 
 
 @pytest.mark.parametrize("count", [2, 5, 8])

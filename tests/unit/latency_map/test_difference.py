@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from latency_map import LatencyMapError, Survey, UnknownNodeError
+from latency_map import LatencyMapError, Survey
 from latency_map.difference import DelayChange, Tolerance, compare, effect_on
 
 NAN = float("nan")
@@ -66,8 +66,3 @@ def test_the_effect_on_a_placement_is_said():
     effect = effect_on(old, new, ["b", "a"])
     assert (effect.before.nd_max_ms, effect.after.nd_max_ms) == (5.0, 6.0)
     assert (effect.nearest_before, effect.nearest_after) == ("d", "c")  # at most 8 before, 3 after
-
-
-def test_a_member_of_one_survey_only_is_refused():
-    with pytest.raises(UnknownNodeError):
-        effect_on(BEFORE, survey("ab", [[0, 1], [1, 0]]), ["c"])

@@ -45,17 +45,6 @@ def test_every_spelling_of_one_map_is_read_alike(text):
     assert parse(text).latencies == TRIANGLE
 
 
-def test_a_blank_cell_is_a_missing_delay():
-    assert parse(MATRIX.replace("9", "")).latencies.missing() == (("a", "c"),)
-    assert parse(EDGES.replace("9", "")).latencies.missing() == (("a", "c"),)
-
-
-def test_the_asymmetry_rule_applies_to_files():
-    text = "a,b,4\nb,a,3\n"
-    assert parse(text, asymmetry=Asymmetry.MAX).latencies.delay_ms("a", "b") == 4.0
-    assert parse(text, asymmetry=Asymmetry.MEAN).latencies.delay_ms("a", "b") == 3.5
-
-
 @pytest.mark.parametrize(
     ("text", "line", "column"),
     [

@@ -6,13 +6,11 @@ import pytest
 from latency_map import (
     DelayKind,
     DelayUnit,
-    LatencyMap,
     LatencyMapError,
     MapForm,
     SideFiles,
     parse_survey,
 )
-from latency_map.formats.matrix_csv import map_to_matrix
 
 RTT, ONE_WAY = DelayKind.RTT, DelayKind.ONE_WAY
 US, MS, S = DelayUnit.US, DelayUnit.MS, DelayUnit.S
@@ -155,16 +153,6 @@ def test_what_does_not_belong_to_a_file_is_refused(text, side_files, message):
         parse_survey(text, unit=MS, kind=RTT, side_files=side_files)
 
 
-def test_what_networkx_warns_of_is_said():
-    text = (
-        '<graphml><key id="d" for="edge" attr.name="rtt_ms"/><graph edgedefault="undirected"><node id="a"/>'
-        '<node id="b"/><edge source="a" target="b"><data key="d">5</data></edge></graph></graphml>'
-    ).replace("<graphml>", '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">')
-    imported = parse_survey(text)
-    assert imported.survey.rtt_ms[0, 1] == 5
-    assert imported.notes[-1] == "networkx says: 'No key type for id d. Using string'"
-
-
 def test_links_may_differ_in_unit_and_count_in_milliseconds_then():
     text = """{"links": [
         {"from": "c", "to": "a", "delay": "0.25 s"}, {"from": "a", "to": "b", "delay": "2 s"},
@@ -178,15 +166,6 @@ def test_links_may_differ_in_unit_and_count_in_milliseconds_then():
     np.testing.assert_allclose(imported.survey.rtt_ms[1:, 3], [250, 1000, 0, 1000.5])
     assert np.isnan(imported.survey.rtt_ms[0, 1:]).all()
     assert "links from a node to itself, left out: 1" in imported.notes
-
-
-def test_a_ping_table_counts_the_median_of_each_pair():
-    text = "source,destination,loss,rtt_us\n" + "".join(
-        f"a,b,0,{rtt_us}\nb,a,0,{2 * rtt_us}\n" for rtt_us in (9, 1, 4, 16)
-    )
-    imported = parse_survey(text + "a,b,1,\n", kind=RTT)
-    assert imported.survey.rtt_ms.tolist() == [[0, 0.0065], [0.013, 0]]  # of 1, 4, 9, 16: 6.5
-    assert imported.notes[0].startswith("9 rows, at most 4 of one pair")
 
 
 @pytest.mark.parametrize(
@@ -203,8 +182,3 @@ def test_lines_that_begin_with_a_hash_are_comments(text, form):
     imported = parse_survey(text, unit=MS, kind=RTT)
     assert imported.form is form
     assert imported.survey.rtt_ms[0, 1] == 3
-
-
-def test_a_node_whose_name_begins_as_a_comment_is_written_and_read_again():
-    written = map_to_matrix(LatencyMap(names=("#1", "b"), rtt_ms=np.array([[0.0, 3.0], [3.0, 0.0]])))
-    assert parse_survey(written).survey.names == ("#1", "b")

@@ -52,12 +52,6 @@ def test_asymmetry_rules_take_the_larger_or_the_mean():
     assert build(values, "ab", asymmetry=Asymmetry.MEAN).delay_ms("a", "b") == 3.5
 
 
-def test_the_mean_of_one_way_delays_gives_their_sum_as_round_trip():
-    # 4 ms there and 3 ms back are a round trip of 7 ms
-    both = build([[0, 4], [3, 0]], "ab", kind=DelayKind.ONE_WAY, asymmetry=Asymmetry.MEAN)
-    assert both.delay_ms("a", "b") == 7.0
-
-
 @pytest.mark.parametrize(
     ("names", "values", "message"),
     [

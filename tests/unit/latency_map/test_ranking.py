@@ -42,18 +42,6 @@ def test_nearness_is_the_largest_delay_to_a_member(street):
     )
 
 
-def test_equal_distances_go_by_the_mean_then_the_name(street):
-    # to {d, q}: p max 10, mean 7; r max 10, mean 7 -> by name
-    assert nodes(nearest(street, ["d", "q"], ["r", "p"])) == ["p", "r"]
-    # to {d, p}: q max 10, mean 7; r max 10, mean 8 -> by mean
-    assert nodes(nearest(street, ["d", "p"], ["r", "q"])) == ["q", "r"]
-
-
-def test_the_farthest_comes_first_with_the_greater_mean_before_the_name(street):
-    # within {d, p, q, r}: d 10 (mean 10); p 10 (20/3); r 10 (20/3); q 10 (6)
-    assert nodes(farthest(street, "dpqr", "dpqr")) == ["d", "p", "r", "q"]
-
-
 def test_a_candidate_that_is_a_member_is_ranked_by_the_others(street):
     ranking = nearest(street, ["p", "q"], ["q"])
     assert ranking.ranked == (RankedNode(node="q", distance_ms=4.0, mean_ms=4.0),)
