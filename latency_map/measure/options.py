@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from latency_map.errors import LatencyMapError
+from latency_map.kinds import ProbeMethod
 from latency_map.measure.peers import AGENT_PORT, parse_peers, split_place
-from latency_map.measure.probes import ProbeMethod
 from latency_map.measure.sweep import rounds_to_cover
 from latency_map.names import find_name_fault
 

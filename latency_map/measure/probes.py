@@ -11,12 +11,12 @@ import struct
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import pairwise
 from statistics import fmean
 from typing import TypeAlias
 
 from latency_map.errors import LatencyMapError
+from latency_map.kinds import ProbeMethod
 
 FIRST_RETRY_S = 1.0
 """After so long the kernel asks for a connection again (RFC 6298), and an answer does not tell to which try."""
@@ -183,14 +183,6 @@ def tcp_rtt_ms(address: str, *, port: int, timeout_s: float) -> RttSample:
             return Unreachable(reason=str(error))
         took_s = time.perf_counter() - started_s
     return Reply(rtt_ms=took_s * 1000) if took_s < wait_s else Timeout(timeout_s=wait_s)
-
-
-class ProbeMethod(StrEnum):
-    """How to measure a round trip."""
-
-    AUTO = "auto"
-    ICMP = "icmp"
-    TCP = "tcp"
 
 
 def allowed_method(method: ProbeMethod, *, say: Callable[[str], None]) -> ProbeMethod:

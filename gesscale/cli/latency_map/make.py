@@ -10,8 +10,7 @@ import typer
 from gesscale.cli.latency_map.options import Kind, MapTarget, Unit
 from gesscale.cli.output import Output, OutputOption, complain, emit, stderr_console, table
 from gesscale.errors import InputError
-from latency_map.kinds import MapForm
-from latency_map.measure.probes import ProbeMethod
+from latency_map.kinds import MapForm, ProbeMethod
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
