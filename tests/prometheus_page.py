@@ -14,8 +14,7 @@ from recorded_steps import decided
 from gesscale.batch_record import BatchRecord, HostWork
 from gesscale.common.metrics_text import exposition
 from gesscale.model.decision import MapStatus
-from gesscale.service.figures import OperatorFigures
-from gesscale.service.metrics import ApiFigures, ScalerMetrics, StepFigures
+from gesscale.service.metrics import ApiFigures, OperatorFigures, ScalerMetrics, StepFigures
 from gesscale.spark.metrics import operator_metrics
 from gesscale.spark.records import ExecutorSnapshot, QueryHistory, QuerySettings
 from latency_map.measure.gauges import agent_metrics

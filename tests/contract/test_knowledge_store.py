@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from gesscale.errors import KnowledgeError
-from gesscale.knowledge.keeping import KnowledgeLimits
-from gesscale.knowledge.memory import MemoryKnowledge
+from gesscale.knowledge.memory import KnowledgeLimits, MemoryKnowledge
 from gesscale.knowledge.sqlite import SqliteKnowledge
 from gesscale.model.decision import (
     Analysis,

@@ -14,8 +14,14 @@ from gesscale.errors import ClusterError
 from gesscale.kubernetes.api import ApiError, Connection
 from gesscale.kubernetes.api.resources import CONFIG_MAPS
 from gesscale.kubernetes.resource.spec_groups import ConfigMapSpec, LatencyMapSpec
-from gesscale.monitor.kept_latencies import Bounds, KeptLatencies, Readers, TextLatencies
-from gesscale.monitor.latencies import AgentLatencies, PrometheusLatencies
+from gesscale.monitor.latencies import (
+    AgentLatencies,
+    Bounds,
+    KeptLatencies,
+    PrometheusLatencies,
+    Readers,
+    TextLatencies,
+)
 from gesscale.ports import Latencies, LatencySource
 from latency_map import LatencyMapError, MapLimits, parse_map, parse_survey
 from latency_map.names import MAX_NODES

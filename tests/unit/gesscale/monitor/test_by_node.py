@@ -6,9 +6,8 @@ import pytest
 
 from gesscale.batch_record import HostWork
 from gesscale.model.observation import Batch, NodeReading, OperatorReading
-from gesscale.monitor.by_node import WorkByNode
 from gesscale.monitor.screen import screen
-from gesscale.monitor.window import summarise
+from gesscale.monitor.window import WorkByNode, summarise
 
 
 def batch(ended_at_s: float, nodes: tuple[str, ...] = ("a", "b"), **changes: object) -> Batch:

@@ -8,8 +8,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from gesscale.errors import SettingsError
-from gesscale.monitor.kept_latencies import Bounds
-from gesscale.monitor.latencies import AgentLatencies, FileLatencies
+from gesscale.monitor.latencies import AgentLatencies, Bounds, FileLatencies
 from gesscale.settings.latency_map import LatencyMapSettings
 from latency_map import Asymmetry, DelayKind, DelayUnit, Survey, write_csv, write_survey
 

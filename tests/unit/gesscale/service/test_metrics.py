@@ -18,8 +18,7 @@ from gesscale.model.decision import (
 )
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_named
-from gesscale.service.figures import OperatorFigures
-from gesscale.service.metrics import ApiFigures, ScalerMetrics, StepFigures
+from gesscale.service.metrics import ApiFigures, OperatorFigures, ScalerMetrics, StepFigures
 from perfmodel import Estimate
 
 NAMES = {
