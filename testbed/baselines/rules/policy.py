@@ -37,7 +37,6 @@ from testbed.baselines.rules.readings import MetricSamples, appended, is_reporte
 from testbed.baselines.rules.settings import (
     DEFAULT_RULES,
     RulesSettings,
-    Semantics,
     check_operators,
     read_rules,
 )
@@ -113,7 +112,7 @@ class RulesPolicy(SizingPolicy):
     name: ClassVar[str] = "rules"
 
     rules: tuple[Rule, ...] = ()
-    semantics: Semantics = field(default_factory=Semantics)
+    semantics: RulesSettings = field(default_factory=RulesSettings)
 
     @property
     def sizing(self) -> SizingSettings:

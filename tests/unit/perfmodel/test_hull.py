@@ -1,6 +1,6 @@
 import numpy as np
 
-from perfmodel.hull import beyond
+from perfmodel.interval import beyond
 
 SQUARE = ((0.0, 0.0), (2.0, 0.0), (2.0, 2.0), (0.0, 2.0), (1.0, 1.0), (1.0, 0.0))
 

@@ -19,7 +19,7 @@ from testbed.baselines.rules.evaluation import (
 )
 from testbed.baselines.rules.model import Metric, Rule, ScalingAction, Trigger, distinct
 from testbed.baselines.rules.readings import MetricSample, MetricSamples
-from testbed.baselines.rules.settings import Semantics
+from testbed.baselines.rules.settings import RulesSettings
 
 ABOVE_300_FOR_30_S = Trigger.model_validate({"metric": "queue-length", "above": 300, "for": "30s"})
 HOLDS = RuleCondition(state=State.FIRED, words="it holds")
@@ -31,8 +31,8 @@ def reported(*values: float, every_s: float = 5.0, from_s: float = 0.0) -> Metri
     )
 
 
-def read(**changes: object) -> Semantics:
-    return Semantics.model_validate(changes)
+def read(**changes: object) -> RulesSettings:
+    return RulesSettings.model_validate(changes)
 
 
 def rule(**changes: object) -> Rule:

@@ -13,20 +13,22 @@ MODES = pytest.mark.parametrize("mode", ["rearm", "edge"])
 
 def rule(name: str, side: str, rows: int, for_s: float, **more: object) -> Rule:
     trigger = {"metric": "queue-length", side: rows, "unit": "tuples", "for": for_s}
-    return Rule.model_validate({"name": name, "operator": "op", "action": "out", "when": [trigger], **more})
+    return Rule.model_validate(
+        {"name": name, "operator": "op", "action": "scale-out", "when": [trigger], **more}
+    )
 
 
 def backlog_rule(*, by: int, most: int, name: str = "op") -> Rule:
-    unless = [{"since": "out", "within": "5m"}]
+    unless = [{"since": "scale-out", "within": "5m"}]
     return rule("backlog", "above", 300, 30, operator=name, by={"absolute": by}, max=most, unless=unless)
 
 
 def peak_rules(hysteresis_s: float | None = None) -> list[Rule]:
-    unless = [] if hysteresis_s is None else [{"since": "out", "within": hysteresis_s}]
+    unless = [] if hysteresis_s is None else [{"since": "scale-out", "within": hysteresis_s}]
     by = {"absolute": 2}
     return [
         rule("out", "above", 100, 5, by=by, max=3),
-        rule("in", "below", 1, 5, action="in", by=by, min=1, unless=unless),
+        rule("in", "below", 1, 5, action="scale-in", by=by, min=1, unless=unless),
     ]
 
 

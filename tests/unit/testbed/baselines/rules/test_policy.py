@@ -229,7 +229,7 @@ def test_an_operator_that_is_not_there_is_named():
 def test_rules_come_from_a_file_or_from_the_settings(tmp_path: Path):
     file = tmp_path / "rules.yaml"
     file.write_text(
-        "rules: [{name: x, operator: op, action: in, by: {exact: 1}, when: [{metric: lag, below: 1, for: 1m}]}]"
+        "rules: [{name: x, operator: op, action: scale-in, by: {exact: 1}, when: [{metric: lag, below: 1, for: 1m}]}]"
     )
     made = policy_named("rules", workflow(), AnalyzeSettings(rules=RulesSettings(file=file)))
     assert [rule.name for rule in made.rules] == ["x"]
