@@ -83,15 +83,6 @@ def test_a_link_in_the_place_of_a_cluster_is_not_followed(
     assert contents(elsewhere) == ["three", "three/precious"]
 
 
-def test_what_is_made_is_private_whatever_the_umask(state_root: Path, three: Topology) -> None:
-    before = os.umask(0)
-    try:
-        state.save(RECORD, three)
-    finally:
-        os.umask(before)
-    assert [path.stat().st_mode & 0o777 for path in (state_root, state_root / "three")] == [0o700] * 2
-
-
 def test_a_descriptor_is_of_the_very_directory_that_was_looked_at(tmp_path: Path) -> None:
     mine = private.make_private(tmp_path / "mine")
     descriptor = private.open_private(mine)

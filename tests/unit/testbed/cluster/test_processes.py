@@ -107,16 +107,3 @@ def test_the_caller_and_its_ancestors_are_never_found(cluster: str) -> None:
 def test_a_program_that_does_not_exist_is_said(cluster: str) -> None:
     with pytest.raises(ClusterError, match=r"cannot start executor edge1.*is /no/such installed"):
         start(cluster, ("/no/such",), node="edge1")
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [{processes.MARKER: ""}, {"GESSCALE_ROLE": "king"}, {"GESSCALE_SERIAL": "one"}],
-    ids=["empty", "role", "serial"],
-)
-def test_a_broken_mark_is_no_mark(broken: dict[str, str]) -> None:
-    environment = Mark(cluster="/c", role=Role.RELAY).environment()
-    assert Mark.read(environment) is not None
-    expected = None if processes.MARKER not in broken else Mark(cluster="", role=Role.RELAY)
-    assert Mark.read({**environment, **broken}) == expected
-    assert Mark.read({}) is None

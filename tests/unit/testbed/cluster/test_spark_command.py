@@ -15,22 +15,6 @@ def test_executors_come_from_outside_and_leave_at_once() -> None:
     assert settings["spark.storage.decommission.enabled"] == "false"
 
 
-def test_an_executor_knows_its_driver_and_its_number() -> None:
-    arguments = spark_command.executor_arguments(
-        "10.77.9.3", driver_address="10.77.9.1", driver_port=7079, application="app-1", executor_id=12
-    )
-    pairs = dict(zip(arguments[::2], arguments[1::2], strict=True))
-    assert pairs == {
-        "--driver-url": "spark://CoarseGrainedScheduler@10.77.9.1:7079",
-        "--executor-id": "12",
-        "--cores": "1",
-        "--app-id": "app-1",
-        "--hostname": "10.77.9.3",
-        "--bind-address": "10.77.9.3",
-        "--resourceProfileId": "0",
-    }
-
-
 def test_a_missing_java_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)

@@ -14,7 +14,11 @@ RECORD = ClusterRecord(source="three.yaml", delays="relay-c", complete=True)
 def test_what_is_saved_is_loaded_whatever_becomes_of_the_source(
     state_root: Path, three: Topology, topology_file: Path
 ) -> None:
-    state.save(RECORD, three)
+    before = os.umask(0)
+    try:
+        state.save(RECORD, three)
+    finally:
+        os.umask(before)
     topology_file.unlink()
     assert state.load("three") == (RECORD, three)
     assert state_root.stat().st_mode & 0o077 == 0

@@ -1,7 +1,5 @@
 """Live against simulated: ranks, pairs whose order differs, and what is told apart."""
 
-from dataclasses import replace
-
 import pytest
 from played_results import an_experiment
 
@@ -102,22 +100,6 @@ def test_the_report_says_ranks_pairs_and_faults(tmp_path):
     assert (tmp_path / "league.md").read_text() == text
     document = report.document()
     assert [each["lost"] for each in document["runs"]["live"]].count("the driver has ended") == 1
-
-
-def test_the_report_says_what_else_ran():
-    loads = [
-        {"machine_load_before": load, "machine_busy_pct": 99.0, "loop_waited_pct": 40.0}
-        for load in (2.0, 9.0)
-    ]
-    live = [
-        replace(each, metrics={**each.metrics, **busy}) for each, busy in zip(LIVE[:2], loads, strict=True)
-    ]
-    text = LeagueReport(experiment=EXPERIMENT, live=live, simulated=SIMULATED, price=10.0).markdown()
-    assert "2 to 9 processes ran or waited for a core (median 6)" in text
-    assert (
-        "waited for a core"
-        not in LeagueReport(experiment=EXPERIMENT, live=LIVE, simulated=SIMULATED, price=10.0).markdown()
-    )
 
 
 def test_the_errors_are_distances_of_the_means_over_policies_and_loads():

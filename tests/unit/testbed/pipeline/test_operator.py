@@ -13,15 +13,11 @@ from testbed.pipeline.operator import (
 )
 
 
-def test_the_distance_is_euclidean_in_degrees():
+def test_name_and_distance_are_appended():
     _, lon, lat = HOT_SPOTS[0]
     # 0.003 west and 0.004 north of Times Square: 3-4-5
     nearest, distance_deg = nearest_hot_spot(np.array([lon - 0.003]), np.array([lat + 0.004]))
-    assert nearest[0] == 0
-    assert distance_deg[0] == pytest.approx(0.005)
-
-
-def test_name_and_distance_are_appended():
+    assert (nearest[0], distance_deg[0]) == (0, pytest.approx(0.005))
     _, lon, lat = HOT_SPOTS[2]
     frame = pd.DataFrame({"ride": [4], "pickup_longitude": [lon], "pickup_latitude": [lat]})
     (result,) = append_nearest(0.0)(iter([frame]))

@@ -9,8 +9,6 @@ from testbed.pipeline.rides import (
     HEADER,
     Demand,
     PickupZone,
-    bundled_demand,
-    bundled_zones,
     generate_rides,
     read_demand,
     write_demand,
@@ -27,15 +25,6 @@ def generate(path, seed=1, demand=DEMAND, share=0.5, **changes):
 
 def records(path):
     return list(csv.DictReader(path.read_text().splitlines()))
-
-
-def test_the_bundled_day_rises_and_falls_by_more_than_eight():
-    passengers = bundled_demand().passengers
-    peak = passengers.index(max(passengers))
-    assert len(passengers) == 48  # 24 h of half hours
-    assert max(passengers) >= 8 * min(passengers[:peak])
-    assert max(passengers) >= 8 * min(passengers[peak:])
-    assert sum(zone.weight for zone in bundled_zones()) == 4702  # as data/README.md says
 
 
 def test_rides_follow_the_demand(tmp_path):
