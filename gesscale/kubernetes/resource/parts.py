@@ -14,6 +14,7 @@ from pydantic import (
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
     PlainSerializer,
     StringConstraints,
     WithJsonSchema,
@@ -187,6 +188,18 @@ class ResourcePart(BaseModel):
         allow_inf_nan=False,
     )
     RULES: ClassVar[tuple[ValidationRule, ...]] = ()
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Add what the API server is to check."""
+        written = handler.resolve_ref_schema(handler(schema))
+        if cls.RULES:
+            written["x-kubernetes-validations"] = [
+                {"rule": rule.cel, "message": rule.message} for rule in cls.RULES
+            ]
+        return written
 
     @model_validator(mode="after")
     def _keep_rules(self) -> Self:
