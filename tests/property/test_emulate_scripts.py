@@ -214,3 +214,10 @@ def test_what_no_argument_can_hold_is_refused_by_the_script(letter, field):
     for action in ScriptAction:
         with pytest.raises(InputError, match="a word that a command can be given"):
             render_script(plan.nodes[0], action)
+
+
+@pytest.mark.parametrize("action", ScriptAction)
+def test_a_script_that_arrives_cut_runs_nothing(dash, action):
+    script = render_script(plan_of(parse_hosts(yaml.safe_dump(PLAIN), "hosts")).nodes[0], action)
+    dash.expect()
+    assert dash.run(script[: len(script) * 6 // 10]).calls == []

@@ -124,11 +124,6 @@ def test_what_runs_stays_and_what_moving_would_save_is_said(run):
     assert "what runs stays; moving would save 7 ms: a, b" in result.stderr
 
 
-def test_what_runs_stays_though_it_is_not_fit(run):
-    options = ("--running", "d", "--nodes", "nodes.yaml", "--output", "json")
-    assert as_json(run("choose", "--size", "2", *options))["nodes"] == ["c", "d"]
-
-
 def test_running_nodes_that_break_a_rule_stay_and_that_is_said(run):
     result = run("choose", "--size", "3", "--running", "a,b", "--apart", "b,a", "--output", "json")
     assert as_json(result)["nodes"] == ["a", "b", "c"]
@@ -158,6 +153,7 @@ def test_a_choice_that_is_not_possible_ends_with_exit_code_3_and_says_which_node
         ("nearest --members a --candidates zz", "got 'zz'"),
         ("farthest --members a,zz", "got 'zz'"),
         ("choose", "either --size or --capacity"),
+        ("nearest --members ,", "--members: "),
         ("choose --size 2 --keep a --exclude a", "--exclude: "),
         ("choose --size 2 --candidates ,", "--candidates: "),
         ("choose --size 1 --running a,b", "--size: expected at least 2"),

@@ -80,15 +80,6 @@ def test_own_round_trips_are_taken_off_and_pairs_that_cannot_be_met_named(plan, 
     assert "a - b cannot be met: 10 ms are asked, the network itself has 11 ms" in result.stderr
 
 
-def test_what_is_left_out_is_said(plan, tmp_path):
-    hosts = tmp_path / "hosts.yaml"
-    hosts.write_text("a: 10.9.0.1\nb: 10.9.0.2\nc: 10.9.0.3\nd: 10.9.0.4\n")
-    result = plan("--addresses", str(hosts), "--skip-missing", "--output", "json", text=MATRIX)
-    assert json.loads(result.stdout)["skipped"] == [["b", "c"]]
-    assert "b - c has no round trip in the map" in result.stderr
-    assert "d is left alone" in result.stderr
-
-
 @pytest.mark.parametrize(
     ("options", "says"),
     [

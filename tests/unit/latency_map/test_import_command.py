@@ -43,13 +43,6 @@ def test_with_a_target_a_report_says_what_was_imported(tmp_path):
     assert json.loads(target.read_text())["nodes"][1] == "New York"
 
 
-def test_what_is_implausible_is_warned_of(tmp_path):
-    matrix = "\n".join(" ".join(str((a * b) % 89 / 100) for b in range(30)) for a in range(30))
-    result = run("-", "--unit", "ms", "--kind", "rtt", "--to", tmp_path / "map.json", stdin=matrix)
-    assert "warning: the median round trip is" in result.stderr
-    assert "in s rather than ms?" in result.stderr
-
-
 def test_a_map_is_read_from_standard_input_and_written_again_alike(tmp_path):
     first, second = tmp_path / "first.json", tmp_path / "second.json"
     run(SAMPLES / "document_v1.json", "--to", first)

@@ -59,12 +59,6 @@ def written(tmp_path):
     return write
 
 
-def test_a_list_of_names_is_enough(tmp_path):
-    path = tmp_path / "nodes.yaml"
-    path.write_text("- name: a\n- name: b\n")
-    assert read_nodes(path, None) == (Candidate(name="a"), Candidate(name="b"))
-
-
 def test_a_list_says_what_it_knows_of_its_nodes(tmp_path):
     path = tmp_path / "nodes.json"
     row = {"name": "a", "weight": 2, "schedulable": False, "free_cpus": "500m", "free_memory": "1Gi"}

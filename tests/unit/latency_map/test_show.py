@@ -125,11 +125,3 @@ def test_unit_and_kind_are_never_guessed(tmp_path, missing):
     result = run("show", file, *(part for option in given.items() for part in option))
     assert isinstance(result.exception, InputError)
     assert missing in str(result.exception)
-
-
-def test_a_map_too_wide_for_a_table_is_summed_up(tmp_path):
-    file = tmp_path / "wide.json"
-    write_survey(Survey(names=node_names(20), rtt_ms=1 - np.eye(20)), file)
-    result = run("show", file)
-    assert "20 nodes" in result.stdout
-    assert "to farthest" in result.stdout

@@ -66,17 +66,6 @@ def test_agents_are_not_asked_when_settings_are_checked(gesscale, site):
     assert (code, site.server.log) == (0, []), err
 
 
-def test_a_prometheus_server_that_does_not_answer_is_said(gesscale, site):
-    site.serve_overload()
-    site.write_settings(
-        latency_map={"source": "prometheus", "prometheus_url": site.server.url_for("/nobody")}
-    )
-    code, out, _ = gesscale("recommend", "-c", site.config, "--output", "json")
-    decision = decision_of(out)
-    assert (code, decision["reason"]) == (3, "LatencyMapMissing")
-    assert "asked the Prometheus server" in decision["latency_map"]["problem"]
-
-
 @pytest.mark.parametrize(("hours", "reason"), [(23, "Underused"), (26, "LatencyMapStale")])
 def test_an_old_map_removes_nothing_and_is_explained(gesscale, site, hours, reason):
     site.serve(seconds=0.5, rows=50, offered_rows=50)  # busy 0.5 of 2.5 s: 20 %, below the 50 % of THR

@@ -37,7 +37,6 @@ NEEDS = {
     "testbed nexmark": "spark",
     "testbed league --results live": "spark",
     "testbed chaos --results chaos": "spark",
-    "arena course results --policy static": "arena",
     "latency-map show map.csv --unit ms --kind rtt --picture map.png": "arena",
     "latency-map measure --source a --target b=127.0.0.1 --method icmp": "controller",
     "recommend -c settings.yaml --policy daedalus": "arena",

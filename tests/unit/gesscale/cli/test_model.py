@@ -82,17 +82,6 @@ def test_table_shows_parameters_and_notes_go_to_stderr(gesscale_model):
     assert "law microbatch chosen by held-out error" in err
 
 
-def test_one_row_fits_alpha_only_and_says_so(gesscale_model, csv_file):
-    path = csv_file(HEADER, "2,0,3000")
-    code, out, err = gesscale_model("fit", path)
-    assert code == 0
-    assert "default kept: beta = 1, gamma = 0" in err
-    _, out, _ = gesscale_model("fit", path, "-o", "json")
-    document = json.loads(out)
-    assert document["parameters"]["alpha"] == pytest.approx(1500)
-    assert (document["fitted"], document["defaults"]) == (["alpha"], ["beta", "gamma"])
-
-
 def test_predict_gives_low_mid_high_and_the_reason(gesscale_model):
     code, out, _ = gesscale_model(
         *("predict", SPARK, "--law", "microbatch", *UNDISTURBED_MAP),
@@ -104,15 +93,6 @@ def test_predict_gives_low_mid_high_and_the_reason(gesscale_model):
     assert document["mid"] == pytest.approx(22_000, rel=0.02)
     assert document["low"] < document["mid"] < document["high"]
     assert "extrapolated" in document["reason"]
-
-
-def test_predict_as_a_table(gesscale_model, csv_file):
-    code, out, err = gesscale_model(
-        "predict", csv_file(HEADER, "1,0,2000"), "--replicas", 2, "--nd-max-ms", 0, "--weight", 1.5
-    )
-    assert code == 0
-    assert "3000" in out
-    assert "not calibrated: 1 of 3" in err
 
 
 @pytest.mark.parametrize(
@@ -149,14 +129,6 @@ def test_file_that_is_absent_or_no_text_is_exit_2(gesscale_model, tmp_path):
     binary.write_bytes(b"\xff\xfe\x00\x80")
     code, _, err = gesscale_model("fit", binary)
     assert (code, "line 1: expected UTF-8, got the byte 0xff" in err) == (2, True)
-
-
-@pytest.mark.parametrize("law", ["gesscale", "microbatch", "auto"])
-def test_optional_cells_may_be_blank(gesscale_model, csv_file, law):
-    rows = ("1,0,2000,12000,,", "2,10,3500,12000,2,", "3,20,5000,12000,,3", "4,20,6000,12000,,")
-    path = csv_file(HEADER + ",batch_rows,tasks,weight", *rows)
-    code, out, _ = gesscale_model("fit", path, "--law", law, "-o", "json")
-    assert (code, json.loads(out)["readings"]) == (0, 4)
 
 
 def test_readings_of_one_unknown_cap_tell_what_is_sustained_at_that_cap(gesscale_model, csv_file):

@@ -101,17 +101,6 @@ def test_a_file_is_looked_for_beside_the_settings(gesscale, guide, monkeypatch, 
     assert decision["policy"] == "steady"
 
 
-def test_it_scales_live_by_its_settings_and_remembers(gesscale, guide):
-    guide.serve()  # half of the time in batches
-    asked = ("once", "-c", guide.config, *ACTING, "--policy", NAME)
-    assert gesscale(*asked)[0] == 0
-    assert guide.cluster.orders == []
-    assert gesscale(*asked, "--set", "analyze.steady.high_share=0.4")[0] == 0
-    assert guide.cluster.orders == [
-        ("op", ("hub", "mid", "near"))
-    ]  # 50 ms from hub; far and edge are farther
-
-
 def test_what_it_remembers_decides_in_the_next_process(gesscale, guide):
     guide.serve(seconds=0.25)  # a tenth of the time in batches
     calm = ("--set", "analyze.steady.calm=1ms")

@@ -148,15 +148,6 @@ def test_what_does_not_fit_the_record_is_one_line_and_exit_2(gesscale, record, w
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("missing", ["gesscale.yaml", "batches.jsonl"])
-def test_a_missing_file_is_one_line_and_exit_2(gesscale, record, missing):
-    (record / missing).unlink()
-    code, _, err = gesscale("replay", record)
-    assert code == 2
-    assert missing in err
-    assert err.count("\n") == 1
-
-
 def test_a_missing_or_empty_record_is_one_line_and_exit_2(gesscale, record):
     code, _, err = gesscale("replay", record / "elsewhere")
     assert (code, err.count("\n")) == (2, 1)
