@@ -9,10 +9,9 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from gesscale.common.http_client import ByteBudget, FetchError, HttpClient
+from gesscale.common.http_client import Address, ByteBudget, FetchError, HttpClient
 from gesscale.errors import InputError, MetricsUnavailableError
 from gesscale.monitor.fetch import check_url, fetch
-from latency_map.addresses import Address
 
 Talk = Callable[[socket.socket, threading.Event], None]
 

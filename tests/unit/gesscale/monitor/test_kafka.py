@@ -7,10 +7,9 @@ from contextlib import closing
 import pytest
 from edge import FakeMetrics, observe, reading
 
-from gesscale.common.http_client import FetchError
+from gesscale.common.http_client import Address, FetchError
 from gesscale.errors import MetricsUnavailableError
 from gesscale.monitor.kafka import KafkaInput, KafkaOffsets
-from latency_map.addresses import Address
 
 
 def test_a_closed_port_is_said_with_broker_and_topic() -> None:

@@ -1,12 +1,10 @@
 """Requests to the API server: what is sent, what is counted, and what a fault says."""
 
 import pytest
-from kubernetes.client import Configuration
 from scripted_api import SETTLE_S, as_json, as_text, connection_to, refusal
 
 from gesscale.errors import ClusterError
-from gesscale.kubernetes.api import ApiError, Connection
-from gesscale.kubernetes.api.faults import THE_DRIVER
+from gesscale.kubernetes.api import ApiError
 from gesscale.kubernetes.api.resources import CONFIG_MAPS, NODES, PODS, STREAM_AUTOSCALERS
 
 POD = {"metadata": {"name": "driver", "namespace": "streams", "resourceVersion": "7"}}
@@ -158,18 +156,6 @@ def test_a_config_map_that_nobody_granted_is_no_missing_right_of_the_controller(
     with pytest.raises(ApiError):
         connection.get(CONFIG_MAPS, "map", namespace="streams")
     assert connection.missing_rights == ()
-
-
-def test_a_missing_right_of_a_driver_is_not_said_to_be_the_controllers(server):
-    server.says(refusal(403, "Forbidden", "no"))
-    driver = Connection(
-        Configuration(host=server.url), namespace="streams", user_agent="gesscale/test", asker=THE_DRIVER
-    )
-    with pytest.raises(
-        ApiError, match=r"^the Spark driver may not get pods in namespace streams: .*driver's Role"
-    ):
-        driver.get(PODS, "x", namespace="streams")
-    driver.close()
 
 
 @pytest.mark.parametrize(
