@@ -5,10 +5,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from warm_up_jar import build
 
 from gesscale.spark import warm_new_executors
 from gesscale.spark.warm_up import DAEMON, DAEMON_SETTING, JAR, JARS_SETTING, PLUGIN, PLUGINS_SETTING
-from gesscale.spark.warm_up.build import build
 from gesscale.spark.warm_up.daemon import import_all
 
 
