@@ -1,10 +1,18 @@
 """What a missing or stale latency map lets the policies do: add by an old one, never remove by it."""
 
 import pytest
-from edge import NODES, FakeCluster, FakeLatencies, FakeMetrics, known, latencies, observe, reading, workflow
+from edge import (
+    NODES,
+    FakeCluster,
+    FakeLatencies,
+    control_loop,
+    known,
+    latencies,
+    observe,
+    reading,
+    workflow,
+)
 
-from gesscale.knowledge.memory import MemoryKnowledge
-from gesscale.loop import ControlLoop
 from gesscale.model.decision import Change, MapStatus, Reason
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_named
@@ -88,15 +96,7 @@ def test_a_policy_that_does_not_use_the_map_decides_the_same_whatever_becomes_of
 
 
 def loop(given, seen, cluster):
-    return ControlLoop(
-        metrics=FakeMetrics([observe(seen)]),
-        latencies=FakeLatencies(given),
-        policy=policy_named("gesscale", workflow(), PolicyOptions()),
-        cluster=cluster,
-        knowledge=MemoryKnowledge(),
-        acts=True,
-        rescale_timeout_s=1.0,
-    )
+    return control_loop(cluster, observe(seen), latencies=FakeLatencies(given), rescale_timeout_s=1.0)
 
 
 def test_a_lost_replica_is_started_again_on_its_node_whatever_the_map():

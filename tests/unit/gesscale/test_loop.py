@@ -3,29 +3,18 @@
 from dataclasses import replace
 
 import pytest
-from edge import FakeCluster, FakeLatencies, FakeMetrics, observe, reading, workflow
+from edge import FakeCluster, control_loop, observe, reading
 
-from gesscale.knowledge.memory import MemoryKnowledge
-from gesscale.loop import ControlLoop, next_step_in_s
+from gesscale.loop import next_step_in_s
 from gesscale.model.decision import Analysis, Change, OutcomeStatus, Plan, Reason, Rejection, Verdict
 from gesscale.model.observation import MissingReading
-from gesscale.options import PolicyOptions
-from gesscale.policies import policy_named
 from gesscale.ports import Node
 
 OVERLOADED = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=4000)
 
 
-def loop(cluster, *observations, acts=True, knowledge=None, latencies=None):
-    return ControlLoop(
-        metrics=FakeMetrics(list(observations)),
-        latencies=latencies or FakeLatencies(),
-        policy=policy_named("gesscale", workflow(), PolicyOptions()),
-        cluster=cluster,
-        knowledge=knowledge or MemoryKnowledge(),
-        acts=acts,
-        rescale_timeout_s=120.0,
-    )
+def loop(cluster, *observations, **changes):
+    return control_loop(cluster, *observations, **{"rescale_timeout_s": 120.0, **changes})
 
 
 def test_a_step_acts_and_remembers():

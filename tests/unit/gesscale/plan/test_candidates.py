@@ -3,14 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from edge import FakeCluster, FakeLatencies, FakeMetrics, delays, observe, reading, workflow
+from edge import FakeCluster, FakeMetrics, control_loop, delays, observe, reading
 
-from gesscale.knowledge.memory import MemoryKnowledge
-from gesscale.loop import ControlLoop
 from gesscale.model.decision import Change, Reason
-from gesscale.options import PolicyOptions
 from gesscale.plan.placement import additions, unfit, usable
-from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Node
 
 ON_ANY_LIST = (
@@ -61,16 +57,7 @@ def test_the_loop_keeps_an_operator_off_the_nodes_that_are_unfit_for_it():
 
 
 def loop(cluster, seen, *excluded):
-    return ControlLoop(
-        metrics=FakeMetrics([observe(seen)]),
-        latencies=FakeLatencies(),
-        policy=policy_named("gesscale", workflow(), PolicyOptions()),
-        cluster=cluster,
-        knowledge=MemoryKnowledge(),
-        acts=True,
-        rescale_timeout_s=60.0,
-        excluded_nodes=frozenset(excluded),
-    )
+    return control_loop(cluster, observe(seen), excluded_nodes=frozenset(excluded))
 
 
 def test_an_excluded_node_takes_no_replica():

@@ -2,17 +2,13 @@
 
 from dataclasses import replace
 
-from edge import FakeCluster, FakeLatencies, FakeMetrics, observe, operator, reading, workflow
+from edge import FakeCluster, control_loop, observe, operator, reading, workflow
 
 from gesscale.errors import ClusterError
-from gesscale.knowledge.memory import MemoryKnowledge
-from gesscale.loop import ControlLoop
 from gesscale.model.decision import Analysis, CandidateBill, Plan, Reason, Verdict
 from gesscale.model.observation import MissingReading
 from gesscale.model.order import Order
-from gesscale.options import PolicyOptions
 from gesscale.plan.change_budget import ChangeBudget, most_urgent_first
-from gesscale.policies import policy_named
 
 NAMES = ("a", "b", "c")
 
@@ -24,17 +20,9 @@ def overloaded(name, backlog, at_s=1000.0):
 
 
 def loop(cluster, budget, *observations, names=NAMES, scope="", acts=True):
-    return ControlLoop(
-        metrics=FakeMetrics(list(observations)),
-        latencies=FakeLatencies(),
-        policy=policy_named("gesscale", workflow(*map(operator, names)), PolicyOptions()),
-        cluster=cluster,
-        knowledge=MemoryKnowledge(),
-        acts=acts,
-        rescale_timeout_s=120.0,
-        budget=budget,
-        scope=scope,
-    )
+    flow = workflow(*map(operator, names))
+    more = {"acts": acts, "rescale_timeout_s": 120.0, "budget": budget, "scope": scope}
+    return control_loop(cluster, *observations, flow=flow, **more)
 
 
 def everywhere(*names):

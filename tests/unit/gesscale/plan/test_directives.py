@@ -3,16 +3,20 @@
 from dataclasses import replace
 
 import pytest
-from edge import FakeCluster, FakeLatencies, FakeMetrics, known, observe, operator, reading, workflow
+from edge import (
+    FakeCluster,
+    control_loop,
+    known,
+    observe,
+    operator,
+    reading,
+    workflow,
+)
 
 from gesscale.errors import InputError
-from gesscale.knowledge.memory import MemoryKnowledge
-from gesscale.loop import ControlLoop
 from gesscale.model.decision import Change, OutcomeStatus, Plan, Reason
 from gesscale.model.order import Order
-from gesscale.options import PolicyOptions
 from gesscale.plan.directives import Directive, Override, Pause, apply_directives
-from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Node
 
 NOW_S = 1000.0
@@ -102,14 +106,10 @@ def test_the_loop_acts_for_one_operator_and_advises_for_another():
         name: reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=9e4, operator=name)
         for name in ("a", "b")
     }
-    loop = ControlLoop(
-        metrics=FakeMetrics([observe(*overloaded.values())]),
-        latencies=FakeLatencies(),
-        policy=policy_named("gesscale", workflow(operator("a"), operator("b")), PolicyOptions()),
-        cluster=FakeCluster(placements={"a": ("hub",), "b": ("hub",)}),
-        knowledge=MemoryKnowledge(),
-        acts=True,
-        rescale_timeout_s=60.0,
+    loop = control_loop(
+        FakeCluster(placements={"a": ("hub",), "b": ("hub",)}),
+        observe(*overloaded.values()),
+        flow=workflow(operator("a"), operator("b")),
         directives={"b": Directive(operator=operator("b"), acts=False)},
     )
     made = {decision.operator: decision.outcome.status for decision in loop.step(NOW_S)}

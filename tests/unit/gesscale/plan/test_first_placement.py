@@ -2,16 +2,12 @@
 
 from dataclasses import replace
 
-from edge import NODES, FakeCluster, FakeLatencies, FakeMetrics, known, operator, workflow
+from edge import NODES, FakeCluster, control_loop, known, operator, workflow
 
-from gesscale.knowledge.memory import MemoryKnowledge
-from gesscale.loop import ControlLoop
 from gesscale.model.decision import Change, OutcomeStatus, Plan, Reason
 from gesscale.model.observation import WorkflowObservation
-from gesscale.options import PolicyOptions
 from gesscale.plan.directives import Directive
 from gesscale.plan.filters import place_first
-from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Knowledge, Node
 
 BLANK = Plan(operator="op", reason=Reason.METRICS_MISSING, before=(), placement=())
@@ -47,15 +43,12 @@ def loop(fresh, **said):
         def state(self) -> ClusterState:
             return replace(super().state(), unplaced=frozenset({"op"}))
 
-    return ControlLoop(
-        metrics=FakeMetrics([WorkflowObservation(at_s=1000.0)]),
-        latencies=FakeLatencies(),
-        policy=policy_named("gesscale", workflow(operator(min_replicas=2)), PolicyOptions()),
-        cluster=Fresh({"op": fresh}),
-        knowledge=MemoryKnowledge(),
-        acts=True,
-        rescale_timeout_s=60.0,
-        directives={"op": Directive(operator=operator(min_replicas=2), **said)},
+    two = operator(min_replicas=2)
+    return control_loop(
+        Fresh({"op": fresh}),
+        WorkflowObservation(at_s=1000.0),
+        flow=workflow(two),
+        directives={"op": Directive(operator=two, **said)},
     )
 
 

@@ -1,11 +1,10 @@
 """The figures on ``/metrics``: exact names, no sample without a figure, nothing of what has vanished."""
 
 import pytest
-from edge import FakeCluster, FakeLatencies, FakeMetrics, observe, reading, workflow
+from edge import FakeCluster, control_loop, observe, reading
 from prometheus_client.parser import text_string_to_metric_families
 
-from gesscale.knowledge.memory import MemoryKnowledge
-from gesscale.loop import PHASES, ControlLoop
+from gesscale.loop import PHASES
 from gesscale.model.decision import (
     Analysis,
     Decision,
@@ -16,8 +15,6 @@ from gesscale.model.decision import (
     Reason,
     Verdict,
 )
-from gesscale.options import PolicyOptions
-from gesscale.policies import policy_named
 from gesscale.service.metrics import ApiFigures, OperatorFigures, ScalerMetrics, StepFigures
 from perfmodel import Estimate
 
@@ -187,16 +184,8 @@ def test_the_api_server_is_asked_about_at_each_scrape():
 
 def test_each_phase_of_a_step_is_measured():
     metrics = ScalerMetrics("1")
-    loop = ControlLoop(
-        metrics=FakeMetrics([observe(reading(throughput=50.0, offered=90.0, saturated=1.0, backlog=9000.0))]),
-        latencies=FakeLatencies(),
-        policy=policy_named("gesscale", workflow(), PolicyOptions()),
-        cluster=FakeCluster({"op": ("hub",)}),
-        knowledge=MemoryKnowledge(),
-        acts=True,
-        rescale_timeout_s=60.0,
-        timed=metrics.timed,
-    )
+    seen = observe(reading(throughput=50.0, offered=90.0, saturated=1.0, backlog=9000.0))
+    loop = control_loop(FakeCluster({"op": ("hub",)}), seen, timed=metrics.timed)
     (decision,) = loop.step(1000.0)
     assert decision.outcome.added == ("near",)
     assert set(counted(metrics)) == set(PHASES)
