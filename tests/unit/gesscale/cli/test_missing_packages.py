@@ -10,7 +10,7 @@ from gesscale.extras import how_to_install
 from latency_map import write_csv
 
 WITHOUT = [
-    "confluent_kafka", "jinja2", "kubernetes", "matplotlib", "pandas", "ping3", "prometheus_api_client", "py4j",
+    "confluent_kafka", "jinja2", "kubernetes", "matplotlib", "pandas", "ping3", "py4j",
     "pyarrow", "pyspark", "sklearn", "statsmodels",
 ]  # fmt: skip
 EACH = """
@@ -41,7 +41,6 @@ NEEDS = {
     "latency-map measure --source a --target b=127.0.0.1 --method icmp": "controller",
     "recommend -c settings.yaml --policy daedalus": "arena",
     "recommend -c settings.yaml --policy autrascale": "arena",
-    "recommend -c settings.yaml --set monitor.source=prometheus --set monitor.prometheus_url=http://x:9": "controller",
 }
 SETTINGS = """
 workflow: {operators: {a: {driver_node: hub, metrics_url: "http://127.0.0.1:9"}}}
