@@ -1,7 +1,7 @@
 """What the controller costs: memory, CPU and API requests while it steers many operators, against one that steers one.
 
 Run ``python benchmarks/controller_footprint.py [MINUTES [WORLD...]] [--root FOLDER]``. A real API server on loopback
-(the program of `testbed.kubernetes.build`) holds worlds in turn: a small one (1 operator, 3 nodes), ``pi`` (20
+(the program of `testbed.kubernetes.tools`) holds worlds in turn: a small one (1 operator, 3 nodes), ``pi`` (20
 operators, 20 nodes) and a large one (50 operators on 100 nodes, 3,000 pods that take room). ``fleet`` has 1,000
 operators on 1,000 nodes. Only 700 of the nodes are in the latency map, as a ConfigMap holds no larger one; it is
 played when asked for. Nodes and pods are objects only; no kubelet runs them. Each operator has a driver outside the
@@ -48,7 +48,7 @@ from footprint.served_batches import Batches
 
 from gesscale.kubernetes.api import Connection, connect
 from gesscale.kubernetes.api.resources import CONFIG_MAPS, NODES, PODS, STREAM_AUTOSCALERS, Resource
-from testbed.kubernetes.build import build
+from testbed.kubernetes.tools import build
 
 CRDS = Resource(
     group="apiextensions.k8s.io",

@@ -12,8 +12,13 @@ from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.monitor.driver import DriverMetrics
 from gesscale.monitor.kafka import KafkaInput, KafkaOffsets
-from gesscale.monitor.kept_latencies import Bounds, KeptLatencies
-from gesscale.monitor.latencies import AgentLatencies, FileLatencies, PrometheusLatencies
+from gesscale.monitor.latencies import (
+    AgentLatencies,
+    Bounds,
+    FileLatencies,
+    KeptLatencies,
+    PrometheusLatencies,
+)
 from gesscale.monitor.prometheus import PrometheusMetrics
 from gesscale.monitor.source import PERIODS
 from gesscale.plan.change_budget import ChangeBudget

@@ -8,7 +8,7 @@ HOW = "pip install '.[{extra}]' in a checkout of gesscale, or '{wheel}[{extra}]'
 _PACKAGES = {
     "spark": ("pandas", "py4j", "pyspark"),
     "controller": (
-        "confluent_kafka", "kubernetes", "networkx", "numpy", "ping3", "prometheus_client",
+        "confluent_kafka", "kubernetes", "networkx", "numpy", "ping3", "prometheus_api_client", "prometheus_client",
         "pydantic", "rich", "scipy", "typer", "urllib3", "yaml",
     ),
     "arena": ("jinja2", "matplotlib", "pyarrow", "sklearn", "statsmodels"),

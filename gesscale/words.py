@@ -4,11 +4,13 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from itertools import islice
-
-from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
+from typing import TYPE_CHECKING
 
 from gesscale.common.text import glimpse, shortened
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
 
 _MOST_FAULTS = 20
 _LONGEST_KEY = 120
@@ -69,14 +71,14 @@ def first_of(faults: Iterable[str], count: int) -> Iterator[str]:
         yield f"{count - _MOST_FAULTS} more faults"
 
 
-def first_fault(error: ValidationError) -> str:
+def first_fault(error: "ValidationError") -> str:
     """Return the first thing that is wrong with a value: the field's path, what was expected, what came."""
     fault = error.errors(include_url=False, include_context=False)[0]
     place = place_of(fault["loc"])
     return f"{place}: {problem_of(fault)}" if place else problem_of(fault)
 
 
-def problem_of(fault: ErrorDetails, *, group: str = "a mapping") -> str:
+def problem_of(fault: "ErrorDetails", *, group: str = "a mapping") -> str:
     """Return what is wrong with a value: what was expected and, unless it is a whole group, what came.
 
     Parameters
@@ -93,6 +95,8 @@ def problem_of(fault: ErrorDetails, *, group: str = "a mapping") -> str:
     >>> problem_of({"type": "tuple_type", "loc": (), "msg": "Input should be a valid tuple", "input": "ds2"})
     "expected a list, got 'ds2'"
     """
+    from pydantic import BaseModel
+
     if fault["type"] == "missing":
         return "it is required"
     if fault["type"] == "too_short" and not fault.get("input", True):

@@ -80,17 +80,8 @@ __all__ = [
 ]
 
 _NAMES = {
-    "latency_map.choose.candidates": (
-        "Candidate",
-        "CandidateRejection",
-        "Needs",
-        "Unfit",
-        "screen",
-    ),
-    "latency_map.choose.choice": (
-        "Choice",
-        "least_nd_max_subset",
-    ),
+    "latency_map.choose.candidates": ("Candidate", "CandidateRejection", "Needs", "Unfit", "screen"),
+    "latency_map.choose.choice": ("Choice", "least_nd_max_subset"),
     "latency_map.choose.ranking": (
         "Distances",
         "RankedNode",
@@ -100,12 +91,7 @@ _NAMES = {
         "farthest",
         "nearest",
     ),
-    "latency_map.errors": (
-        "LatencyMapError",
-        "MissingDelayError",
-        "NoChoiceError",
-        "UnknownNodeError",
-    ),
+    "latency_map.errors": ("LatencyMapError", "MissingDelayError", "NoChoiceError", "UnknownNodeError"),
     "latency_map.formats.loading": (
         "Imported",
         "LoadedMap",
@@ -116,27 +102,11 @@ _NAMES = {
         "write_csv",
         "write_survey",
     ),
-    "latency_map.formats.raw": (
-        "NO_SIDE_FILES",
-        "SideFiles",
-        "read_side_files",
-    ),
-    "latency_map.kinds": (
-        "Asymmetry",
-        "DelayKind",
-        "DelayUnit",
-        "MapForm",
-        "Method",
-    ),
-    "latency_map.limits": (
-        "LARGEST",
-        "MapLimits",
-    ),
+    "latency_map.formats.raw": ("NO_SIDE_FILES", "SideFiles", "read_side_files"),
+    "latency_map.kinds": ("Asymmetry", "DelayKind", "DelayUnit", "MapForm", "Method"),
+    "latency_map.limits": ("LARGEST", "MapLimits"),
     "latency_map.matrix": ("LatencyMap",),
-    "latency_map.survey": (
-        "Spread",
-        "Survey",
-    ),
+    "latency_map.survey": ("Spread", "Survey"),
 }
 """Where each name is: the agent on a small node needs none of them, nor NumPy, on which they rest."""
 

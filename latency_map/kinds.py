@@ -68,3 +68,11 @@ class Method(StrEnum):
     EXACT = "exact"
     GREEDY = "greedy"
     AUTO = "auto"
+
+
+class ProbeMethod(StrEnum):
+    """How to measure a round trip."""
+
+    AUTO = "auto"
+    ICMP = "icmp"
+    TCP = "tcp"

@@ -243,51 +243,6 @@ class LatencyMap:
             raise MissingDelayError(self.missing(self.names[row] for row in rows))
         return largest
 
-    def distance_ms(self, node: str, members: Iterable[str]) -> float:
-        """Return how far a node is from a set: the largest round trip to a member other than itself.
-
-        Parameters
-        ----------
-        node
-            The node; it may be a member.
-        members
-            The set.
-
-        Returns
-        -------
-        float
-            Milliseconds; 0 where there is no other member.
-
-        Raises
-        ------
-        UnknownNodeError
-            A node is not in the map.
-        MissingDelayError
-            A delay to a member is missing.
-        """
-        return max(self._delays_to_others(node, members), default=0.0)
-
-    def mean_ms(self, node: str, members: Iterable[str]) -> float:
-        """Return the mean round trip to the members other than the node: the tie-break of `distance_ms`.
-
-        Parameters
-        ----------
-        node, members
-            As in `distance_ms`.
-
-        Returns
-        -------
-        float
-            Milliseconds; 0 where there is no other member. Does not depend on the order of the members.
-
-        Raises
-        ------
-        UnknownNodeError, MissingDelayError
-            As in `distance_ms`.
-        """
-        delays = self._delays_to_others(node, members)
-        return math.fsum(delays) / len(delays) if delays else 0.0
-
     def subset(self, names: Iterable[str]) -> Self:
         """Return the map of some of the nodes, in the order given.
 
@@ -309,15 +264,6 @@ class LatencyMap:
         chosen = tuple(names)
         rows = self.positions(chosen)
         return type(self)(names=chosen, rtt_ms=self.rtt_ms[np.ix_(rows, rows)])
-
-    def _delays_to_others(self, node: str, members: Iterable[str]) -> list[float]:
-        others = sorted(set(members) - {node})
-        (row,) = self.positions((node,))
-        delays: list[float] = self.rtt_ms[row, self.positions(others)].tolist()
-        gaps = [(node, other) for other, delay in zip(others, delays, strict=True) if math.isnan(delay)]
-        if gaps:
-            raise MissingDelayError(gaps)
-        return delays
 
 
 def _matrix(names: Sequence[str], values: ArrayLike) -> Delays:

@@ -106,7 +106,9 @@ class Survey:
         check_names(names)
         shape = (len(names), len(names))
         rtt_ms = read_only(self.rtt_ms, np.float64)
-        estimated = read_only(self.estimated if self.estimated.size else _nothing_marked(shape), np.bool_)
+        estimated = read_only(
+            self.estimated if self.estimated.size else np.zeros(shape, dtype=bool), np.bool_
+        )
         if rtt_ms.shape != shape or estimated.shape != shape:
             message = (
                 f"survey: expected matrices of {shape} for {len(names)} nodes, got {rtt_ms.shape} round trips"
@@ -169,10 +171,3 @@ class Survey:
         )
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays
-
-
-def _nothing_marked(shape: tuple[int, int]) -> Mask:
-    """Return marks that take no memory until they are read, as a copy of them would."""
-    marks: Mask = np.zeros(shape, dtype=np.bool_)
-    marks.setflags(write=False)
-    return marks

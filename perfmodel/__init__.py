@@ -8,8 +8,7 @@ or the auto-scaler.
 
 from perfmodel.auto import AutoLaw, law_named
 from perfmodel.curves import Points
-from perfmodel.errors import ModelError
-from perfmodel.evidence import Conditions, Reading
+from perfmodel.evidence import Conditions, ModelError, Reading
 from perfmodel.laws import GesscaleLaw, MicroBatchLaw
 from perfmodel.model import Estimate, Estimates, Estimator, FitErrors, Model, fit_errors
 from perfmodel.proportional import ProportionalLaw

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from perfmodel.errors import ModelError
-from perfmodel.evidence import Reading
+from perfmodel.evidence import ModelError, Reading
 from perfmodel.fitted import FittedModel
 from perfmodel.laws import GesscaleLaw, MicroBatchLaw
 from perfmodel.model import Estimator, fit_errors

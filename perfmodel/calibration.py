@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfmodel.curves import Curve, Matrix, Points, Triple, Vector
-from perfmodel.errors import ModelError
+from perfmodel.evidence import ModelError
 from perfmodel.least_squares import Loss, minimise
 
 ND_RESOLUTION_MS = 10.0

@@ -14,8 +14,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.errors import ModelError
-from perfmodel.evidence import Conditions, Reading
+from perfmodel.evidence import Conditions, ModelError, Reading
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

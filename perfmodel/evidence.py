@@ -6,7 +6,10 @@ for. *Capacity* is the number of replicas n or, on unequal nodes, the sum of the
 
 from dataclasses import dataclass
 
-from perfmodel.errors import ModelError
+
+class ModelError(ValueError):
+    """A reading, a condition or a set of readings that no performance model can be built on."""
+
 
 _SMALLEST, _LARGEST = 1e-30, 1e30
 """Beyond any figure of a cluster; quotients, squares and cubes of what is between are still numbers."""

@@ -15,8 +15,7 @@ from perfmodel.calibration import (
     calibrate,
 )
 from perfmodel.curves import Curve, Points, Vector
-from perfmodel.errors import ModelError
-from perfmodel.evidence import Conditions, Reading
+from perfmodel.evidence import Conditions, ModelError, Reading
 from perfmodel.interval import Outlook, bounds, outlook
 from perfmodel.model import Estimate, Estimates
 

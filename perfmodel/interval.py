@@ -1,14 +1,151 @@
 """How sure a prediction is: noise, what the fit leaves open, and how far it reaches beyond the evidence."""
 
+import math
 from dataclasses import dataclass
+from functools import lru_cache
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.calibration import Calibration
 from perfmodel.curves import Curve, Points, Vector
-from perfmodel.hull import beyond
-from perfmodel.student import upper_quantile
+
+_TERMS = tuple(map(float, range(1, 1000)))
+"""Numbers of terms; Python multiplies floats with floats faster than with whole numbers."""
+
+
+@lru_cache(maxsize=256)
+def upper_quantile(freedom: float, tail: float) -> float:
+    """Return the value above which a share of Student's distribution lies.
+
+    Parameters
+    ----------
+    freedom
+        Degrees of freedom, at least 1; they need not be whole.
+    tail
+        The share, above 0 and below a half.
+
+    Notes
+    -----
+    Newton's method on the distribution function, from the quantile of the normal distribution and its first
+    correction (Abramowitz and Stegun 26.7.5).
+
+    Examples
+    --------
+    >>> round(upper_quantile(2.0, 0.05), 6), round(upper_quantile(1000.0, 0.05), 6)
+    (2.919986, 1.646379)
+    """
+    normal = -NormalDist().inv_cdf(tail)
+    at = normal * (1 + (normal**2 + 1) / (4 * freedom))
+    scale = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2) - math.log(freedom * math.pi) / 2
+    for _ in range(50):
+        density = math.exp(scale - (freedom + 1) / 2 * math.log1p(at**2 / freedom))
+        step = (_tail_beyond(at, freedom) - tail) / density
+        at += step
+        if abs(step) <= 1e-13 * at:
+            break
+    return at
+
+
+def _tail_beyond(at: float, freedom: float) -> float:
+    """Return the share above a positive value: half the incomplete beta function I_x(freedom / 2, 1 / 2)."""
+    a, b, x = freedom / 2, 0.5, freedom / (freedom + at**2)
+    front = math.exp(
+        a * math.log(x) + b * math.log1p(-x) + math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    )
+    if x < (a + 1) / (a + b + 2):
+        return front * _continued_fraction(a, b, x) / a / 2
+    return (1 - front * _continued_fraction(b, a, 1 - x) / b) / 2
+
+
+def _continued_fraction(a: float, b: float, x: float) -> float:
+    """Evaluate the continued fraction of the incomplete beta function (Abramowitz and Stegun 26.5.8), by Lentz."""
+    both = a + b
+    upper, lower = 1.0, 1 / (1 - both * x / (a + 1))
+    found = lower
+    for m in _TERMS:
+        end = a + 2.0 * m
+        even = m * (b - m) * x / ((end - 1.0) * end)
+        lower, upper = 1.0 / (1.0 + even * lower), 1.0 + even / upper
+        found *= upper * lower
+        odd = -(a + m) * (both + m) * x / (end * (end + 1.0))
+        lower, upper = 1.0 / (1.0 + odd * lower), 1.0 + odd / upper
+        factor = upper * lower
+        found *= factor
+        if factor == 1.0:  # the neighbours of 1 are farther away than any further term counts
+            break
+    return found
+
+
+Array = NDArray[np.float64]
+_Corner = tuple[float, float]
+
+
+def beyond(corners: tuple[_Corner, ...], points: Array) -> Array:
+    """Return the way from the nearest point of a convex hull to each of some points.
+
+    Parameters
+    ----------
+    corners
+        What the hull is of, at least one; those that are inside it change nothing.
+    points
+        Shape ``(m, 2)``.
+
+    Returns
+    -------
+    ndarray
+        Shape ``(m, 2)``; zero for a point in the hull.
+
+    Examples
+    --------
+    >>> beyond(((0.0, 0.0), (2.0, 0.0)), np.array([[1.0, 1.5], [3.0, 0.0], [1.0, 0.0]])).tolist()
+    [[0.0, 1.5], [1.0, 0.0], [0.0, 0.0]]
+    """
+    begins, ways, squares = _sides(corners)
+    ways_x, ways_y = ways
+    seen_x, seen_y = points.T[..., np.newaxis] - begins[:, np.newaxis]  # from each corner, shape (m, sides)
+    along = np.minimum(np.maximum((seen_x * ways_x + seen_y * ways_y) / squares, 0.0), 1.0)
+    off_x, off_y = seen_x - along * ways_x, seen_y - along * ways_y  # from the nearest point of each side
+    nearest = np.argmin(off_x**2 + off_y**2, axis=1)
+    rows = range(len(points))
+    found = np.array([off_x[rows, nearest], off_y[rows, nearest]])
+    if len(squares) > 2:
+        left = ways_x * seen_y >= ways_y * seen_x  # the hull runs counterclockwise
+        found[:, left.all(axis=1)] = 0.0
+    return found.T
+
+
+@lru_cache(maxsize=4096)
+def _sides(corners: tuple[_Corner, ...]) -> tuple[Array, Array, Array]:
+    """Return where each side of the hull begins and where it leads, shape ``(2, sides)``, and its squared length."""
+    begins = np.array(_hull(corners)).T
+    ways = np.roll(begins, -1, axis=1) - begins
+    squares = (ways**2).sum(axis=0)
+    return begins, ways, np.where(squares > 0, squares, 1.0)
+
+
+def _hull(corners: tuple[_Corner, ...]) -> list[_Corner]:
+    """Return the outermost points counterclockwise (monotone chain)."""
+    ordered = sorted(set(corners))
+    if len(ordered) < 3:
+        return ordered
+    lower, upper = _chain(ordered), _chain(ordered[::-1])
+    return lower[:-1] + upper[:-1]
+
+
+def _chain(ordered: list[_Corner]) -> list[_Corner]:
+    chain: list[_Corner] = []
+    for x, y in ordered:
+        while len(chain) > 1 and _turn(chain[-2], chain[-1], (x, y)) <= 0:
+            chain.pop()
+        chain.append((x, y))
+    return chain
+
+
+def _turn(a: _Corner, b: _Corner, c: _Corner) -> float:
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+
 
 TAIL = 0.05
 """Probability below the low and above the high end: a 90 % interval."""

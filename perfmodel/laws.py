@@ -11,8 +11,7 @@ import numpy as np
 
 from perfmodel.curves import BatchTime, Curve, SustainableRate, Vector
 from perfmodel.drift import change_point
-from perfmodel.errors import ModelError
-from perfmodel.evidence import Reading
+from perfmodel.evidence import ModelError, Reading
 from perfmodel.fitted import FittedModel, fit_curve
 
 

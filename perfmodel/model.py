@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from perfmodel.curves import Points, Vector
-from perfmodel.errors import ModelError
-from perfmodel.evidence import Conditions, Reading
+from perfmodel.evidence import Conditions, ModelError, Reading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,9 +6,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gesscale.errors import ClusterError
+from gesscale.knowledge.memory import MemoryKnowledge
+from gesscale.loop import ControlLoop
 from gesscale.model.decision import Change, MapStatus, Outcome, OutcomeStatus
 from gesscale.model.observation import Batch, MissingReading, OperatorReading, WorkflowObservation
 from gesscale.model.workflow import BatchCap, Operator, Workflow
+from gesscale.options import PolicyOptions
+from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Knowledge, Latencies, Node
 from latency_map import DelayKind, DelayUnit, LatencyMap
 
@@ -176,3 +180,18 @@ def only_decision(out: str) -> dict[str, Any]:
     assert document["apiVersion"] == "gesscale.dev/v1"
     (decision,) = document["decisions"]
     return decision
+
+
+def control_loop(
+    cluster: FakeCluster, *observations: WorkflowObservation, flow: Workflow | None = None, **changes: Any
+) -> ControlLoop:
+    """Return a loop of policy gesscale that acts, over fakes and what is given."""
+    given = {
+        "latencies": FakeLatencies(),
+        "policy": policy_named("gesscale", flow or workflow(), PolicyOptions()),
+        "knowledge": MemoryKnowledge(),
+        "acts": True,
+        "rescale_timeout_s": 60.0,
+        **changes,
+    }
+    return ControlLoop(metrics=FakeMetrics(list(observations)), cluster=cluster, **given)

@@ -36,7 +36,7 @@ from faulty_ports import (
     LyingReports,
 )
 
-from gesscale.knowledge.keeping import KnowledgeLimits
+from gesscale.knowledge.memory import KnowledgeLimits
 from gesscale.knowledge.sqlite import SqliteKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.model.decision import Decision

@@ -12,11 +12,10 @@ from testbed.cluster.commands import run
 from testbed.cluster.namespaces import inside
 from testbed.cluster.processes import Mark, Role
 from testbed.cluster.state import state_directory
-from testbed.kubernetes.api import wait_until
-from testbed.kubernetes.build import POLICY_SOURCES, build, find_go, is_built
 from testbed.kubernetes.cluster import KubernetesTestBed
+from testbed.kubernetes.control_plane import wait_until
 from testbed.kubernetes.network import SERVICES
-from testbed.kubernetes.tools import SYSTEM
+from testbed.kubernetes.tools import POLICY_SOURCES, SYSTEM, build, find_go, is_built
 
 _PROGRAMS = ("iptables", "iptables-save", "iptables-restore", "ipset")
 _TRIAL = "ipset create trial hash:ip && iptables -A FORWARD -m set --match-set trial src -j REJECT"

@@ -14,10 +14,13 @@ import waiting
 import yaml
 
 from testbed.cluster.spark_command import SMALL_JVM
-from testbed.kubernetes.driver_account import FEW_RIGHTS_SETTINGS, driver_account
-from testbed.kubernetes.host_programs import host_programs
-from testbed.kubernetes.images import HOST
-from testbed.kubernetes.kubectl import create_namespace, define_autoscalers
+from testbed.kubernetes.images import HOST, host_programs
+from testbed.kubernetes.kubectl import (
+    FEW_RIGHTS_SETTINGS,
+    create_namespace,
+    define_autoscalers,
+    driver_account,
+)
 from testbed.pipeline.sink import committed_files
 
 PROGRAM = """

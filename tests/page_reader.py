@@ -72,14 +72,6 @@ def last_instant(driver: webdriver.Chrome) -> int:
     return int(driver.find_element(By.ID, "instant").get_attribute("max"))
 
 
-def show_again(driver: webdriver.Chrome) -> None:
-    """Bring a page to the front that froze in the background, by way of another tab."""
-    page = driver.current_window_handle
-    driver.switch_to.new_window("tab")
-    driver.close()
-    driver.switch_to.window(page)
-
-
 def cut_off(driver: webdriver.Chrome, is_off: bool) -> None:
     conditions = {"offline": is_off, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
     driver.execute_cdp_cmd("Network.emulateNetworkConditions", conditions)

@@ -1,7 +1,6 @@
 """A page that is served from a journal that the test writes, step by step."""
 
 import contextlib
-import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -20,7 +19,6 @@ from gesscale.service.journal import Journal, SeenStep
 
 EVIL = "<img src=x onerror=alert(1)>\"'&"
 PERIOD_S = 10.0
-RUN_HELD_S = 60.0  # bound of a wait, not an expectation
 
 
 def step_of(
@@ -91,8 +89,6 @@ class ServedJournal:
     def __init__(self, access: Access | None = None) -> None:
         self.journal, self.problems = Journal(), ()
         self.now_s, self.html = T0_S, page_html()
-        self.run_may_answer = threading.Event()
-        self.run_may_answer.set()
         self._access, self._port = access or Access(), 0
         self.start()
 
@@ -104,9 +100,6 @@ class ServedJournal:
             {
                 **pages_of(*told),
                 "/": lambda _parameters: ("text/html", self.html),
-                "/api/run": lambda parameters: (
-                    self.run_may_answer.wait(RUN_HELD_S) and pages_of(*told)["/api/run"](parameters)
-                ),
             },
             streams=streams_of(*told),
             headers=HEADERS,

@@ -14,14 +14,12 @@ from recorded_steps import decided
 from gesscale.batch_record import BatchRecord, HostWork
 from gesscale.common.metrics_text import exposition
 from gesscale.model.decision import MapStatus
-from gesscale.service.figures import OperatorFigures
-from gesscale.service.metrics import ApiFigures, ScalerMetrics, StepFigures
+from gesscale.service.metrics import ApiFigures, OperatorFigures, ScalerMetrics, StepFigures
 from gesscale.spark.metrics import operator_metrics
 from gesscale.spark.records import ExecutorSnapshot, QueryHistory, QuerySettings
-from latency_map.measure.gauges import AgentGauges
-from latency_map.measure.measurements import Measured
-from latency_map.measure.probe import Reply
-from latency_map.measure.summary import summarise
+from latency_map.measure.gauges import agent_metrics
+from latency_map.measure.probes import Reply, summarise
+from latency_map.measure.sweep import Measured
 from perfmodel import Estimate
 
 _HEAD = """\
@@ -91,8 +89,8 @@ def _driver() -> Iterator[Metric]:
 def _agent() -> Iterator[Metric]:
     replies = [Reply(rtt_ms=1.0), Reply(rtt_ms=2.0)]  # jitter is between two
     measured = {"peer": Measured(summary=summarise(replies), replied_at_s=1.0)}
-    gauges = AgentGauges("n", lambda: measured, lambda _at_s: 0.0, lambda: 1.0, lambda: 1, lambda: 1)
-    return gauges.collect()
+    page = exposition(agent_metrics("n", measured, now_s=1.0, clock_s=1.0, sent=1, rounds=1))
+    return text_string_to_metric_families(page.decode())
 
 
 if __name__ == "__main__":

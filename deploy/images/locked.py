@@ -2,7 +2,7 @@
 """Write the part of requirements.lock that one image needs, hashes included: one lock for tests and images.
 
     locked.py ../../pyproject.toml ../../requirements.lock controller > controller.txt
-    locked.py ../../pyproject.toml ../../requirements.lock --only numpy ping3 > agent.txt
+    locked.py ../../pyproject.toml ../../requirements.lock --only ping3 urllib3 > agent.txt
 
 Extras add to the project's own requirements; ``--only`` names packages instead. What these need in turn is read from
 the comments "# via" that uv writes into the lock. ``pip check`` in the image proves that nothing was left out.

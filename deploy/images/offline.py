@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 PACKAGES = {
-    "agent": ("--only", "numpy", "prometheus-client", "ping3", "urllib3"),
+    "agent": ("--only", "ping3", "urllib3"),
     "controller": ("controller",),
 }
 """What `locked.py` chooses for each image; the same words as in the Dockerfile."""

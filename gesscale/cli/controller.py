@@ -9,7 +9,7 @@ from pathlib import Path
 from gesscale.clock import on_stop_signals
 from gesscale.errors import InputError
 from latency_map import LatencyMapError
-from latency_map.measure.places import split_place
+from latency_map.measure.peers import split_place
 
 PROBES_PORT = 8080
 """Where probes, metrics and the page are served by default."""

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from gesscale.api_version import API_VERSION
-from gesscale.cli.options import operators_of
+from gesscale.cli.options import ContextOption, KubeconfigOption, NamespaceOption, operators_of
 from gesscale.cli.output import (
     Output,
     OutputOption,
@@ -54,15 +54,9 @@ def explain(
     kubernetes: Annotated[
         bool, typer.Option("--kubernetes", help="Read the status of StreamAutoscalers instead of a file.")
     ] = False,
-    namespace: Annotated[
-        str | None, typer.Option(help="With --kubernetes: of the StreamAutoscalers.", show_default=False)
-    ] = None,
-    kubeconfig: Annotated[
-        Path | None, typer.Option(help="With --kubernetes: the file of the cluster.", show_default=False)
-    ] = None,
-    context: Annotated[
-        str | None, typer.Option(help="With --kubernetes: a context of that file.", show_default=False)
-    ] = None,
+    namespace: NamespaceOption = None,
+    kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
 ) -> None:
     """Say why it did, or did not, scale: the last decisions, their numbers, and the candidates that lost.
 

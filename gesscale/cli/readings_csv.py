@@ -38,7 +38,7 @@ class _Row(BaseModel):
 
     replicas: _Count = Field(description="a whole number >= 1")
     nd_max_ms: float = Field(ge=0, le=_LARGEST, description="a round trip in ms, >= 0")
-    mst_rows_per_s: _Figure = Field(description="rows per second, > 0")
+    mst_rows_per_s: _Figure = Field(serialization_alias="rows_per_s", description="rows per second, > 0")
     batch_rows: Annotated[_Figure | None, _OrNothing] = Field(None, description="rows > 0, or nothing")
     tasks: Annotated[_Count | None, _OrNothing] = Field(None, description="a whole number >= 1, or nothing")
     weight: Annotated[_Figure | None, _OrNothing] = Field(None, description="a number > 0, or nothing")
@@ -74,13 +74,14 @@ class ReadingsFile:
             raise InputError(message)
         column, sign, value = parts["column"], parts["sign"], parts["value"]
         if column not in self.columns:
-            message = f"{self.path}: no column {column!r} for the condition {condition!r}, only {self._known}"
+            known = ", ".join(self.columns)
+            message = f"{self.path}: no column {column!r} for the condition {condition!r}, only {known}"
             raise InputError(message)
         return [row for row in rows if self._holds(row, column, sign, value)]
 
     def readings(self, rows: Sequence[CsvRow]) -> list[Reading]:
         """Turn rows into readings, all taken as saturated."""
-        return [_reading(row.read_as(_Row)) for row in rows]
+        return [Reading(**row.read_as(_Row).model_dump(by_alias=True)) for row in rows]
 
     def _holds(self, row: CsvRow, column: str, sign: str, value: str) -> bool:
         left, right = row.cells[column], row.cells.get(value, value)
@@ -94,10 +95,6 @@ class ReadingsFile:
             f"got {left!r} and {right!r}"
         )
         raise InputError(message)
-
-    @property
-    def _known(self) -> str:
-        return ", ".join(self.columns)
 
 
 def read_readings_file(path: Path) -> ReadingsFile:
@@ -120,17 +117,6 @@ def read_readings_file(path: Path) -> ReadingsFile:
         message = f"{path}: expected readings below the header, got none"
         raise InputError(message)
     return ReadingsFile(path=path, columns=table.columns, rows=rows)
-
-
-def _reading(row: _Row) -> Reading:
-    return Reading(
-        replicas=row.replicas,
-        nd_max_ms=row.nd_max_ms,
-        rows_per_s=row.mst_rows_per_s,
-        batch_rows=row.batch_rows,
-        tasks=row.tasks,
-        weight=row.weight,
-    )
 
 
 def _number(text: str) -> float | None:

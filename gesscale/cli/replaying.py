@@ -81,12 +81,8 @@ def _reads_alike(record: Path, used: Settings) -> bool:
         live = load_settings(record / SETTINGS, [naming(used.analyze.policy)], {}, trusted=False).monitor
     except SettingsError:
         return False
-    read = used.monitor
-    return (live.window_s, live.history_s, live.stale_after_s) == (
-        read.window_s,
-        read.history_s,
-        read.stale_after_s,
-    )
+    names = ("window_s", "history_s", "stale_after_s")
+    return all(getattr(live, name) == getattr(used.monitor, name) for name in names)
 
 
 def is_notable(answer: ReplayedDecision) -> bool:

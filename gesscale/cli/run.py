@@ -5,7 +5,14 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli.options import ConfigOption, PolicyOption, SetOption
+from gesscale.cli.options import (
+    ConfigOption,
+    ContextOption,
+    KubeconfigOption,
+    NamespaceOption,
+    PolicyOption,
+    SetOption,
+)
 from gesscale.cli.output import LogFormat, Output, OutputOption, logging_to_stderr
 from gesscale.errors import InputError
 
@@ -26,16 +33,9 @@ def run(
             "--kubernetes", help="Be the controller of a cluster: StreamAutoscalers instead of settings."
         ),
     ] = False,
-    kubeconfig: Annotated[
-        Path | None,
-        typer.Option(
-            help="With --kubernetes: the file of the cluster; else the pod's own account or KUBECONFIG."
-        ),
-    ] = None,
-    context: Annotated[str | None, typer.Option(help="With --kubernetes: a context of that file.")] = None,
-    namespace: Annotated[
-        str | None, typer.Option(help="With --kubernetes: steer the StreamAutoscalers of this one only.")
-    ] = None,
+    kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
+    namespace: NamespaceOption = None,
     listen: Annotated[
         str | None,
         typer.Option(
@@ -109,12 +109,11 @@ def run(
     if config is None:
         message = "run: expected --config FILE, or --kubernetes to be the controller of a cluster"
         raise InputError(message)
-    from gesscale.cli.stepping import Serving, go_on, settings_of
+    from gesscale.cli.stepping import go_on, settings_of
 
     settings = settings_of(config, set_, policy)
-    serving = None if listen is None else Serving.at(listen, token)
     with logging_to_stderr(log_format):
-        go_on(settings, steps, output, serving)
+        go_on(settings, steps, output, listen, token)
 
 
 @app.command(epilog="Example: gesscale once -c gesscale.yaml -o json")

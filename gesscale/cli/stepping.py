@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,29 +48,12 @@ def settings_of(config: Path, overrides: list[str] | None, policy: str | None) -
     return load_settings(config, [*(overrides or []), *named])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Serving:
-    """Where page, API and metrics of a loop are served, and the token that they ask for; empty for none."""
+def go_on(settings: Settings, steps: int, output: Output, listen: str | None, token: str) -> None:
+    """Step once per period until a signal or so many steps; JSON and YAML get a document of each step.
 
-    host: str
-    port: int
-    token: str
-
-    @classmethod
-    def at(cls, listen: str, token: str) -> "Serving":
-        """Return what ``--listen`` says.
-
-        Raises
-        ------
-        InputError
-            It is no place.
-        """
-        host, port = host_and_port(listen)
-        return cls(host=host, port=port, token=token)
-
-
-def go_on(settings: Settings, steps: int, output: Output, serving: Serving | None) -> None:
-    """Step once per period until a signal or so many steps; JSON and YAML get a document of each step."""
+    Page, API and metrics are served where ``listen`` is, for who knows the token, if there is one.
+    """
+    place = None if listen is None else host_and_port(listen)
     clock = SystemClock()
     loop = build_loop(settings, clock.now_s())
     clock.stop_on_signals()
@@ -79,7 +61,7 @@ def go_on(settings: Settings, steps: int, output: Output, serving: Serving | Non
     done = 0
     with ExitStack() as stack:
         stack.enter_context(closing(loop.knowledge))
-        served = None if serving is None else stack.enter_context(_serve(loop, settings, serving))
+        served = None if place is None else stack.enter_context(_serve(loop, settings, place, token))
 
         def report(decisions: tuple[Decision, ...]) -> None:
             nonlocal done
@@ -105,11 +87,13 @@ def go_on(settings: Settings, steps: int, output: Output, serving: Serving | Non
 
 
 @contextmanager
-def _serve(loop: ControlLoop, settings: Settings, serving: Serving) -> "Iterator[ServedLoop]":
+def _serve(
+    loop: ControlLoop, settings: Settings, place: tuple[str, int], token: str
+) -> "Iterator[ServedLoop]":
     """Serve a loop for as long as the context lasts; the page begins with the decisions of earlier processes."""
     from gesscale.service.local import ServedLoop
 
-    host, port, token = serving.host, serving.port, serving.token
+    host, port = place
     with SqliteHistory(settings.knowledge.file) as history:
         past = history.decisions(limit=_PAST_DECISIONS)
     with closing(

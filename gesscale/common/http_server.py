@@ -51,17 +51,13 @@ MOST_REQUEST_BYTES = 16 << 10
 _LOG = logging.getLogger("gesscale.common.http_server")
 
 
-class Unavailable(Exception):  # noqa: N818 - it is an answer, status 503, not an accident
-    """The page's answer is no; the message is the body."""
-
-
 class Refused(Exception):  # noqa: N818 - it is an answer, not an accident
     """Who asks may not have the page; the message is the body.
 
     Parameters
     ----------
     status
-        401 or 403.
+        401, 403 or the like.
     said
         Why, and what to do.
     headers
@@ -71,6 +67,13 @@ class Refused(Exception):  # noqa: N818 - it is an answer, not an accident
     def __init__(self, status: HTTPStatus, said: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(said)
         self.status, self.headers = status, headers or {}
+
+
+class Unavailable(Refused):
+    """The page's answer is no, status 503; the message is the body."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__(HTTPStatus.SERVICE_UNAVAILABLE, said)
 
 
 def json_body(value: object) -> tuple[str, bytes]:
@@ -224,7 +227,13 @@ class _PageHandler(BaseHTTPRequestHandler):
 
     def handle(self) -> None:
         """Read one request, up to its bound, and answer it."""
-        head = self._read_head()
+        head = b""
+        while len(head) < MOST_REQUEST_BYTES and (
+            line := self.rfile.readline(MOST_REQUEST_BYTES - len(head))
+        ):
+            head += line
+            if line in (b"\r\n", b"\n"):
+                break
         if len(head) >= MOST_REQUEST_BYTES:
             self.requestline = self.request_version = self.command = ""
             self.send_error(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
@@ -237,71 +246,55 @@ class _PageHandler(BaseHTTPRequestHandler):
         self.do_GET()
 
     def do_GET(self) -> None:
+        headers: Mapping[str, str] = {}
         try:
             parts = urlsplit(self.path)
             if self.site.guard is not None:
                 self.site.guard(parts.path, self.headers.get, self.client_address[0])
-        except ValueError as error:
-            self._send(HTTPStatus.BAD_REQUEST, "text/plain", f"{error}\n".encode())
-            return
+            if (stream := self.site.streams.get(parts.path)) is not None:
+                if not self.server.let_stream(self.request):
+                    raise Unavailable(f"{MOST_STREAMS} streams are open already; close one")
+                self._send_stream(stream)
+                return
+            status, kind, body = HTTPStatus.OK, *self._page(parts)
         except Refused as refusal:
-            self._send(refusal.status, "text/plain", f"{refusal}\n".encode(), refusal.headers)
-            return
-        stream = self.site.streams.get(parts.path)
-        if stream is None:
-            self._send(*self._page(parts))
-        elif self.server.let_stream(self.request):
-            self._send_stream(stream)
-        else:
-            said = f"{MOST_STREAMS} streams are open already; close one\n"
-            self._send(HTTPStatus.SERVICE_UNAVAILABLE, "text/plain", said.encode())
-
-    def _send(self, status: int, kind: str, body: bytes, headers: Mapping[str, str] | None = None) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        for name, value in {**self.site.headers, **(headers or {})}.items():
-            self.send_header(name, value)
-        self.end_headers()
+            status, kind, body, headers = (
+                refusal.status,
+                "text/plain",
+                f"{refusal}\n".encode(),
+                refusal.headers,
+            )
+        except ValueError as error:
+            status, kind, body = HTTPStatus.BAD_REQUEST, "text/plain", f"{error}\n".encode()
+        self._send_head(status, {"Content-Type": kind, "Content-Length": str(len(body)), **headers})
         if self.command != "HEAD":
             self.wfile.write(body)
 
+    def _page(self, parts: SplitResult) -> tuple[str, bytes]:
+        page = self.site.pages.get(parts.path)
+        if page is None:
+            known = ", ".join([*self.site.pages, *self.site.streams])
+            raise Refused(HTTPStatus.NOT_FOUND, f"no such page; there are {known}")
+        try:
+            return page(parse_qs(parts.query))
+        except (Refused, ValueError):
+            raise
+        except Exception as error:  # noqa: BLE001 - the client gets the error, the process goes on
+            said = f"{type(error).__name__}: {error}"
+            raise Refused(HTTPStatus.INTERNAL_SERVER_ERROR, said) from None
+
     def _send_stream(self, stream: Stream) -> None:
         """Send events until the client has gone, or has not taken one for as long as a connection may last."""
-        self.send_response(HTTPStatus.OK)
-        self.send_header("Content-Type", "text/event-stream")
-        for name, value in self.site.headers.items():
-            self.send_header(name, value)
-        self.end_headers()
+        self._send_head(HTTPStatus.OK, {"Content-Type": "text/event-stream"})
         if self.command != "HEAD":
             for event in stream():
                 self.wfile.write(event)
 
-    def _read_head(self) -> bytes:
-        """Return request line and headers with the empty line that ends them; less where the client stops."""
-        head = b""
-        while len(head) < MOST_REQUEST_BYTES and (
-            line := self.rfile.readline(MOST_REQUEST_BYTES - len(head))
-        ):
-            head += line
-            if line in (b"\r\n", b"\n"):
-                break
-        return head
-
-    def _page(self, parts: SplitResult) -> tuple[int, str, bytes]:
-        try:
-            page = self.site.pages.get(parts.path)
-            if page is not None:
-                return HTTPStatus.OK, *page(parse_qs(parts.query))
-            known = ", ".join([*self.site.pages, *self.site.streams])
-            status, said = HTTPStatus.NOT_FOUND, f"no such page; there are {known}"
-        except ValueError as error:
-            status, said = HTTPStatus.BAD_REQUEST, str(error)
-        except Unavailable as answer:
-            status, said = HTTPStatus.SERVICE_UNAVAILABLE, str(answer)
-        except Exception as error:  # noqa: BLE001 - the client gets the error, the process goes on
-            status, said = HTTPStatus.INTERNAL_SERVER_ERROR, f"{type(error).__name__}: {error}"
-        return status, "text/plain", f"{said}\n".encode()
+    def _send_head(self, status: HTTPStatus, headers: Mapping[str, str]) -> None:
+        self.send_response(status)
+        for name, value in {**self.site.headers, **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it so
         """Say nothing: a scrape is no event."""

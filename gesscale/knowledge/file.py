@@ -233,7 +233,10 @@ def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
         )
         raise KnowledgeError(message)
     if version < SCHEMA_VERSION:
-        message = f"{path}: its schema is version {version}, this gesscale reads {SCHEMA_VERSION}"
+        message = (
+            f"knowledge file {path}: its schema is version {version}, this gesscale reads {SCHEMA_VERSION} "
+            "(the loop sets such a file aside)"
+        )
         raise CorruptFileError(message)
     return True
 

@@ -1,23 +1,89 @@
-"""Knowledge that ends with the process, for simulations and tests."""
+"""What is kept of a decision and how much of it; and a store that ends with the process."""
 
 import math
 from collections import deque
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 from itertools import count, islice
 from typing import Any, TypeVar
 
-from gesscale.knowledge.keeping import (
-    KnowledgeLimits,
-    is_new_version,
-    operators_of,
-    order_of,
-    unknown_order,
-)
+from gesscale.errors import InputError, KnowledgeError
 from gesscale.model.decision import Decision, ModelSummary
 from gesscale.model.document import as_document, decision_document
 from gesscale.model.order import Order
 from gesscale.ports import Knowledge
 from perfmodel import Model, Reading
+
+PARAMETER_TOLERANCE = 0.01
+"""Relative change of a parameter that makes a new version of a model: below it a refit is only noise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnowledgeLimits:
+    """How many rows of each kind are kept per operator, the newest; the settings explain the defaults.
+
+    Saturated and other readings are counted apart: a long calm must not push out the few that tell the MST.
+    """
+
+    readings_per_operator: int = 200
+    models_per_operator: int = 100
+    decisions_per_operator: int = 10_000
+    orders_per_operator: int = 200
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            if getattr(self, item.name) < 1:
+                message = f"{item.name}: expected at least 1 row, got {getattr(self, item.name)}"
+                raise InputError(message)
+
+
+def order_of(decision: Decision) -> Order | None:
+    """Return the order that a decision gave; None where it did not act."""
+    if not decision.acted:
+        return None
+    plan = decision.plan
+    return Order(
+        placement=plan.placement, at_s=decision.at_s, before=len(plan.before), reason=plan.reason.value
+    )
+
+
+def unknown_order(operator: str, order: Order) -> KnowledgeError:
+    """Return the error of a store that is to settle an order that it does not hold."""
+    return KnowledgeError(f"no order of operator {operator!r} at {order.at_s} s is known")
+
+
+def operators_of(known: Knowledge) -> tuple[str, ...]:
+    """Return the operators with any knowledge, by name."""
+    return tuple(sorted(known.readings.keys() | known.orders.keys() | known.memos.keys()))
+
+
+def is_new_version(previous: Mapping[str, Any] | None, model: Mapping[str, Any]) -> bool:
+    """Say whether a model differs noticeably from the version kept last.
+
+    Parameters
+    ----------
+    previous, model
+        Documents of `gesscale.model.decision.ModelSummary`; None where there is no previous one.
+
+    Returns
+    -------
+    bool
+        True for another law, other fitted parameters, a change of ``calibrated`` or ``drift``, or a
+        parameter that moved by more than 1 %.
+    """
+    if previous is None or any(
+        previous[key] != model[key] for key in ("law", "fitted", "calibrated", "drift")
+    ):
+        return True
+    before, after = previous["parameters"], model["parameters"]
+    return before.keys() != after.keys() or any(_moved(before[name], after[name]) for name in after)
+
+
+def _moved(before: float | None, after: float | None) -> bool:
+    if before is None or after is None:
+        return before is not after
+    return abs(after - before) > PARAMETER_TOLERANCE * max(abs(before), abs(after))
+
 
 T = TypeVar("T")
 
@@ -42,7 +108,7 @@ class MemoryKnowledge:
         self._models: dict[str, deque[tuple[int, dict[str, Any]]]] = {}
         self._newest_model: dict[str, Model] = {}
         self._decisions: dict[str, deque[tuple[int, Decision]]] = {}
-        self._orders: dict[str, _Orders] = {}
+        self._orders: dict[str, tuple[Order, ...]] = {}
         self._memos: dict[str, tuple[float, str]] = {}
         self._numbers = count()
         if known is not None:
@@ -54,12 +120,14 @@ class MemoryKnowledge:
     def recall(self, now_s: float) -> Knowledge:
         """Return readings and orders that are not dated later than now."""
         readings = {name: kept.until(now_s) for name, kept in self._readings.items()}
-        orders = {name: orders.until(now_s) for name, orders in self._orders.items()}
+        orders = {
+            name: tuple(order for order in kept if order.at_s <= now_s) for name, kept in self._orders.items()
+        }
         return Knowledge(
             readings={name: items for name, items in readings.items() if items},
             orders={name: items for name, items in orders.items() if items},
             memos={name: text for name, (at_s, text) in self._memos.items() if at_s <= now_s},
-            order_unknown=frozenset(name for name, orders in self._orders.items() if orders.newest_s > now_s),
+            order_unknown=frozenset(name for name, kept in self._orders.items() if kept[0].at_s > now_s),
         )
 
     def remember(self, decision: Decision) -> None:
@@ -97,9 +165,8 @@ class MemoryKnowledge:
 
     def remember_order(self, operator: str, order: Order) -> None:
         """Keep an order, whoever gave it."""
-        if operator not in self._orders:
-            self._orders[operator] = _Orders(self._limits.orders_per_operator)
-        self._orders[operator].add(order)
+        kept = (order, *self._orders.get(operator, ()))
+        self._orders[operator] = kept[: self._limits.orders_per_operator]
 
     def settle(self, operator: str, order: Order) -> None:
         """Keep an order that has settled or was given up.
@@ -109,8 +176,10 @@ class MemoryKnowledge:
         KnowledgeError
             When no order of that operator and instant is known.
         """
-        if operator not in self._orders or not self._orders[operator].replace(order):
+        kept = self._orders.get(operator, ())
+        if all(known.at_s != order.at_s for known in kept):
             raise unknown_order(operator, order)
+        self._orders[operator] = tuple(order if known.at_s == order.at_s else known for known in kept)
 
     def decisions(self, operator: str | None = None, limit: int = 20) -> tuple[dict[str, Any], ...]:
         """Return the last decisions as documents, the newest first."""
@@ -135,45 +204,6 @@ def _tells(model: Model) -> tuple[object, ...]:
     return model.law, model.parameters, model.fitted, model.calibrated, model.drift
 
 
-class _Orders:
-    """An operator's orders, a bounded number; handing out all is cheap.
-
-    Attributes
-    ----------
-    newest_s
-        When the newest was given.
-    """
-
-    def __init__(self, most: int) -> None:
-        self.newest_s = -math.inf
-        self._most = most
-        self._kept: tuple[Order, ...] = ()  # newest first
-        self._latest_s = -math.inf
-
-    def add(self, order: Order) -> None:
-        """Keep an order as the newest."""
-        self._keep((order, *self._kept)[: self._most])
-
-    def replace(self, order: Order) -> bool:
-        """Put an order in the place of that of the same instant; return whether there was one."""
-        for index, known in enumerate(self._kept):
-            if known.at_s == order.at_s:
-                self._keep((*self._kept[:index], order, *self._kept[index + 1 :]))
-                return True
-        return False
-
-    def until(self, now_s: float) -> tuple[Order, ...]:
-        """Return the orders that are not dated later, newest first."""
-        if self._latest_s <= now_s:
-            return self._kept
-        return tuple(order for order in self._kept if order.at_s <= now_s)
-
-    def _keep(self, orders: tuple[Order, ...]) -> None:
-        self._kept = orders
-        self.newest_s = orders[0].at_s if orders else -math.inf
-        self._latest_s = max((order.at_s for order in orders), default=-math.inf)
-
-
 class _Readings:
     """An operator's readings, a bounded number of the saturated and of the others; handing out all is cheap."""
 
@@ -182,23 +212,18 @@ class _Readings:
         self._numbers = count()
         self._kept: dict[int, Reading] = {}  # oldest first
         self._numbers_of: dict[bool, deque[int]] = {True: deque(), False: deque()}
-        self._latest_s = -math.inf
 
     def add(self, reading: Reading) -> None:
         """Keep a reading as the newest."""
         number, numbers = next(self._numbers), self._numbers_of[reading.saturated]
         self._kept[number] = reading
         numbers.append(number)
-        self._latest_s = max(self._latest_s, reading.at_s)
         if len(numbers) > self._most:
             del self._kept[numbers.popleft()]
 
     def until(self, now_s: float) -> tuple[Reading, ...]:
         """Return the readings that are not dated later, newest first."""
-        newest_first = reversed(self._kept.values())
-        if self._latest_s <= now_s:
-            return tuple(newest_first)
-        return tuple(reading for reading in newest_first if reading.at_s <= now_s)
+        return tuple(reading for reading in reversed(self._kept.values()) if reading.at_s <= now_s)
 
 
 def _newest(kept: Mapping[str, Iterable[tuple[int, T]]], operator: str | None, limit: int) -> list[T]:

@@ -22,14 +22,14 @@ from gesscale.knowledge.file import (
     open_for_reading,
     open_for_writing,
 )
-from gesscale.knowledge.keeping import (
+from gesscale.knowledge.memory import (
     KnowledgeLimits,
+    MemoryKnowledge,
     is_new_version,
     operators_of,
     order_of,
     unknown_order,
 )
-from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.model.decision import Decision, ModelSummary
 from gesscale.model.document import codec, json_of
 from gesscale.model.order import Order

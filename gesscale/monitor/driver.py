@@ -7,10 +7,10 @@ from threading import Lock
 
 from gesscale.common.http_client import ANYWHERE, HttpClient
 from gesscale.model.observation import MissingReading, OperatorReading, WorkflowObservation
-from gesscale.monitor.by_node import WorkByNode
 from gesscale.monitor.fetch import check_url, metrics_page
 from gesscale.monitor.records import parse_document, to_batches
 from gesscale.monitor.source import WindowedReader
+from gesscale.monitor.window import WorkByNode
 
 _LOG = logging.getLogger(__name__)
 _MAX_BYTES = 4 << 20

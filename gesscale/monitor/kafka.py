@@ -14,7 +14,7 @@ from gesscale.extras import how_to_install
 from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.ports import MetricSource
 from latency_map import LatencyMapError
-from latency_map.measure.places import split_place
+from latency_map.measure.peers import split_place
 
 _LOG = logging.getLogger(__name__)
 _PORT = 9092

@@ -1,19 +1,239 @@
-"""Monitor, of the network: the latency map as a file, the agents or a Prometheus server has it now."""
+"""Monitor, of the network: the latency map as a file, the agents or a Prometheus server has it now.
 
+What every source shares: the last good map stays in force, and it ages. A map that cannot be renewed is *stale* from
+``latency_map.max_age`` on. Replicas are still added by it, since an overloaded operator is worse off waiting. None is
+removed by it. No evidence for the performance model is taken under it: the delays may be others by now.
+"""
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any, ClassVar
 
 from gesscale.common.http_client import ANYWHERE, HttpClient
-from gesscale.errors import MetricsUnavailableError
+from gesscale.errors import GesscaleError, MetricsUnavailableError
+from gesscale.model.decision import MapStatus
 from gesscale.monitor.fetch import check_url
-from gesscale.monitor.kept_latencies import Found, KeptLatencies, Readers, TextLatencies
 from gesscale.monitor.prometheus_query import ask
-from latency_map import read_map, read_survey
-from latency_map.measure.gather import gather_agents, gather_samples
-from latency_map.measure.gathering import GaugeSample
+from gesscale.ports import Latencies
+from gesscale.words import in_words
+from latency_map import (
+    Asymmetry,
+    DelayKind,
+    DelayUnit,
+    LatencyMap,
+    LatencyMapError,
+    MapLimits,
+    Survey,
+    read_map,
+    read_survey,
+)
+from latency_map.measure.gather import GaugeSample, gather_agents, gather_samples
 from latency_map.measure.gauges import MEASURED_TIMESTAMP_SECONDS, RTT_SECONDS
-from latency_map.measure.places import resolve_agents
+from latency_map.measure.peers import resolve_agents
+
+_LOG = logging.getLogger(__name__)
+_CLOCKS_AGREE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A survey, and what there is to say about it."""
+
+    survey: Survey
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """How large a map may be that is read.
+
+    Attributes
+    ----------
+    limits
+        Of a map from anywhere.
+    nodes
+        The only nodes that a map of agents' figures may have, all others are left out; None for any.
+    """
+
+    limits: MapLimits = field(default_factory=MapLimits)
+    nodes: frozenset[str] | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class KeptLatencies(ABC):
+    """Keeps the last good map, renews it when that is due, and judges its age; a `gesscale.ports.LatencySource`.
+
+    Attributes
+    ----------
+    max_age_s
+        Age from which a map is stale; None for never. One whose age is not known is not stale.
+    asymmetry
+        What to do where the two directions of a pair differ; see `latency_map.Survey.rule`.
+    refresh_s
+        Time after which a map is asked for again; 0 for every time.
+    check
+        Raises where a map cannot serve; the last good one then stays in force.
+    bounds
+        Returns how large a map may be now.
+    """
+
+    max_age_s: float | None = None
+    asymmetry: Asymmetry | None = None
+    refresh_s: float = 0.0
+    check: Callable[[LatencyMap], None] = lambda _: None
+    bounds: Callable[[], Bounds] = Bounds
+    _map: LatencyMap | None = field(default=None, init=False)
+    _measured_at_s: float | None = field(default=None, init=False)
+    _renewed_at_s: float | None = field(default=None, init=False)
+    _problem: str = field(default="", init=False)
+    _failures: int = field(default=0, init=False)
+    _said: str = field(default="", init=False)
+
+    @abstractmethod
+    def read(self, now_s: float) -> Found | None:
+        """Return what there is now; None where it is what was kept already. May raise."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The nodes of the map in force; empty before the first."""
+        return () if self._map is None else self._map.names
+
+    def current(self, now_s: float) -> Latencies:
+        """Return the newest map there is; see `gesscale.ports.LatencySource`."""
+        if self._renewed_at_s is None or not 0 <= now_s - self._renewed_at_s < self.refresh_s:
+            self._renew(now_s)
+        age_s = None if self._measured_at_s is None else now_s - self._measured_at_s
+        standing = MapStatus(
+            age_s=None if age_s is None else max(0.0, age_s), stale=self._stale(age_s), problem=self._problem
+        )
+        return Latencies(map=self._map, standing=standing)
+
+    def keep(self, found: Found) -> None:
+        """Put a survey in force.
+
+        Raises
+        ------
+        LatencyMapError
+            It amounts to no map.
+        GesscaleError
+            The map cannot serve.
+        """
+        latencies = self.to_map(found.survey)
+        self.check(latencies)
+        self._map = latencies
+        self._measured_at_s = found.survey.measured_at_s
+        self._problem, self._failures = found.remark, 0
+        for change in found.survey.changes:
+            _LOG.info("latency map: %s", change)
+        if found.remark and found.remark != self._said:
+            _LOG.warning("latency map: %s", found.remark)
+        self._said = found.remark
+
+    def to_map(self, survey: Survey) -> LatencyMap:
+        """Return the map that a survey amounts to.
+
+        Raises
+        ------
+        LatencyMapError
+            It amounts to none.
+        """
+        return survey.to_map(self.asymmetry)
+
+    def _renew(self, now_s: float) -> None:
+        try:
+            if (found := self.read(now_s)) is not None:
+                self.keep(found)
+                self._renewed_at_s = now_s
+        except (LatencyMapError, GesscaleError, OSError) as error:
+            self._fail(str(error))
+        except Exception as error:  # noqa: BLE001 - a source's nonsense must not stop the loop
+            _LOG.exception("latency map: reading it failed")
+            self._fail(f"reading it failed: {error!r}")
+
+    def _fail(self, why: str) -> None:
+        self._failures += 1
+        if why != self._said:
+            self._said = why
+            _LOG.warning(
+                "latency map: %s; %s",
+                why,
+                "none yet" if self._map is None else "the last good one stays in force",
+            )
+        times = f" (failed {self._failures} times in a row)" if self._failures > 1 else ""
+        self._problem = f"{why}{times}"
+
+    def _stale(self, age_s: float | None) -> str:
+        if age_s is None or self.max_age_s is None:
+            return ""
+        if age_s < -_CLOCKS_AGREE_S:
+            return (
+                f"the latency map is dated {in_words(-age_s)} in the future, so its age is not known; set the clock "
+                "of the machine that measured it, or of this one"
+            )
+        if age_s <= self.max_age_s:
+            return ""
+        return (
+            f"the latency map is {in_words(age_s)} old, over the {in_words(self.max_age_s)} of latency_map.max_age; "
+            "measure it again"
+        )
+
+
+Readers = tuple[Callable[..., Any], Callable[..., Any]]
+"""What reads a text as a survey and as a map; see `latency_map.read_survey` and `latency_map.read_map`."""
+
+
+@dataclass(slots=True, kw_only=True)
+class TextLatencies(KeptLatencies):
+    """A map in a text of any form, read again whenever the text has changed.
+
+    Attributes
+    ----------
+    GROUP
+        The group of settings that has ``unit`` and ``kind``, for messages.
+    unit, kind
+        What its delays mean, where the text does not say it.
+    """
+
+    GROUP: ClassVar[str]
+
+    unit: DelayUnit | None = None
+    kind: DelayKind | None = None
+    _readers: Readers | None = field(default=None, init=False)
+
+    @abstractmethod
+    def changed(self) -> Readers | None:
+        """Return what reads the text; None where the text has not changed. May raise."""
+
+    def read(self, now_s: float) -> Found | None:
+        """Return what the text holds, where it has changed."""
+        del now_s
+        if (readers := self.changed()) is None:
+            return None
+        self._readers = readers
+        try:
+            imported = readers[0](unit=self.unit, kind=self.kind, limits=self.bounds().limits)
+        except LatencyMapError as error:
+            # It names options of the command line; here they are settings.
+            message = str(error)
+            for name in ("unit", "kind"):
+                message = message.replace(f"--{name}", f"{self.GROUP}.{name}")
+            raise LatencyMapError(message) from error
+        return Found(survey=imported.survey, remark="; ".join(imported.warnings))
+
+    def to_map(self, survey: Survey) -> LatencyMap:
+        """Return the map of the text; an error names line and column where there are any."""
+        try:
+            return survey.to_map(self.asymmetry)
+        except LatencyMapError:
+            if self._readers is not None:
+                _, read_map = self._readers
+                read_map(self.unit, self.kind, self.asymmetry, limits=self.bounds().limits)
+            raise
+
 
 _NAMED = 3
 _MAX_ANSWER_BYTES = 5_000_000

@@ -8,11 +8,11 @@ from math import isfinite
 from gesscale.batch_record import PREFIX, BatchFigures, BatchRecord, HostWork, figures_of
 from gesscale.common.http_client import ANYWHERE, HttpClient
 from gesscale.model.observation import MissingReading, OperatorReading, WorkflowObservation
-from gesscale.monitor.by_node import WorkByNode
 from gesscale.monitor.fetch import check_url
 from gesscale.monitor.prometheus_query import Series, ask
 from gesscale.monitor.records import to_batches
 from gesscale.monitor.source import WindowedReader
+from gesscale.monitor.window import WorkByNode
 
 FIELD_OF_GAUGE = {figure.gauge: name for name, figure in figures_of(BatchFigures).items()}
 """The gauges of `gesscale.spark` after their prefix, and the batch record's field that each one carries."""

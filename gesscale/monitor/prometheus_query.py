@@ -1,9 +1,11 @@
-"""A question to a Prometheus server, by its HTTP API."""
+"""A query to a Prometheus server: the one place that knows its client, whose requests our own HTTP client bounds."""
 
+from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlencode
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, TypeAdapter, model_validator
+from requests import PreparedRequest, Response, Session
+from requests.adapters import BaseAdapter
 
 from gesscale.common.http_client import ANYWHERE, FetchError, HttpClient
 from gesscale.errors import MetricsUnavailableError
@@ -25,12 +27,7 @@ class Series(BaseModel):
         return element
 
 
-class _Data(BaseModel):
-    result: tuple[Series, ...]
-
-
-class _Answer(BaseModel):
-    data: _Data
+_ANSWER = TypeAdapter(tuple[Series, ...])
 
 
 def ask(
@@ -70,17 +67,52 @@ def ask(
     MetricsUnavailableError
         Without an answer of that form, or with a larger one.
     """
+    from prometheus_api_client.prometheus_connect import PrometheusConnect
+
     failed = f"asked the Prometheus server {url} for {what}, but got no samples"
-    page = f"{url.rstrip('/')}/api/v1/query?{urlencode({'query': query, 'time': now_s})}"
+    session = Session()
+    session.trust_env = False  # neither proxies nor passwords of the environment
+    bounded = _BoundedAdapter(timeout_s=timeout_s, max_bytes=max_bytes, max_parts=max_parts, client=client)
     try:
-        body = client.fetch(page, timeout_s=timeout_s, max_bytes=max_bytes)
+        with PrometheusConnect(url.rstrip("/"), session=session) as server:
+            session.mount(
+                server.url, bounded
+            )  # instead of the adapter without bounds that the client has mounted
+            return _ANSWER.validate_python(server.custom_query(query, params={"time": now_s}))
     except FetchError as error:
         raise MetricsUnavailableError(f"{failed}: {error}") from error
-    if body.count(b"{") + body.count(b"[") > max_parts:
-        message = f"{failed}: it answered more than {max_parts} JSON objects and lists"
-        raise MetricsUnavailableError(message)
-    try:
-        return _Answer.model_validate_json(body).data.result
-    except ValidationError:  # its own words repeat the answer
+    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
+        # Not in the error's own words: they repeat the answer.
         message = f"{failed}: its answer is no vector or matrix of numbers; is Prometheus there?"
-        raise MetricsUnavailableError(message) from None
+        raise MetricsUnavailableError(message) from error
+
+
+class _BoundedAdapter(BaseAdapter):
+    """Sends the requests of a session of ``requests`` through our own HTTP client."""
+
+    def __init__(self, *, timeout_s: float, max_bytes: int, max_parts: int, client: HttpClient) -> None:
+        super().__init__()
+        self._timeout_s, self._max_bytes, self._max_parts = timeout_s, max_bytes, max_parts
+        self._client = client
+
+    def send(
+        self,
+        request: PreparedRequest,
+        stream: bool = False,  # noqa: ARG002 - the rest is what the base class is called with
+        timeout: Any = None,  # noqa: ARG002
+        verify: bool | str = True,  # noqa: ARG002
+        cert: Any = None,  # noqa: ARG002
+        proxies: Mapping[str, str] | None = None,  # noqa: ARG002
+    ) -> Response:
+        response = Response()
+        response.request, response.url = request, request.url or ""
+        body = self._client.fetch(response.url, timeout_s=self._timeout_s, max_bytes=self._max_bytes)
+        if body.count(b"{") + body.count(b"[") > self._max_parts:
+            message = f"it answered more than {self._max_parts} JSON objects and lists"
+            raise FetchError(message)
+        response._content = body
+        response.status_code, response.encoding = 200, "utf-8"
+        return response
+
+    def close(self) -> None:
+        """Do nothing: no connection is kept."""

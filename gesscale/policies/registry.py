@@ -1,18 +1,15 @@
 """The policies by name, as people choose them: entry points of group gesscale.policies, and those of a file."""
 
-import ast
 import importlib
 import importlib.util
 import inspect
 import sys
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
-from textwrap import dedent
 from types import MappingProxyType, ModuleType
 from zlib import crc32
 
@@ -232,30 +229,10 @@ def _faults(card: PolicyCard, taken: Collection[str]) -> Iterator[str]:
         return
     if card.group in taken:
         yield f"setting {card.group!r} is declared twice: analyze has one of that name; name the policy otherwise"
-    for name in _declared_twice(card.settings):
-        yield f"setting {name!r} is declared twice in {card.settings.__name__}"
     try:
         card.settings()
     except ValidationError as error:
         yield f"expected a default for every setting of {card.settings.__name__}: {first_fault(error)}"
-
-
-def _declared_twice(settings: type[SettingsGroup]) -> Iterator[str]:
-    """Yield the settings that a class body names twice, and those with the same name in a settings file."""
-    try:
-        tree = ast.parse(dedent(inspect.getsource(settings)))
-    except (OSError, TypeError, SyntaxError):  # made at run time
-        tree = ast.Module(body=[], type_ignores=[])
-    written = Counter(
-        item.target.id
-        for node in tree.body
-        if isinstance(node, ast.ClassDef)
-        for item in node.body
-        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
-    )
-    yield from (name for name, times in written.items() if times > 1)
-    called = Counter(field.alias or name for name, field in settings.model_fields.items())
-    yield from (name for name, times in called.items() if times > 1)
 
 
 def _of_file(path: Path) -> ModuleType:

@@ -14,9 +14,8 @@ from gesscale.ports import ClusterState, Latencies
 from gesscale.service.access import HEADERS, PROBES, SCRAPED, Access
 from gesscale.service.api import pages_of, streams_of
 from gesscale.service.documents import ONLY_WORKFLOW
-from gesscale.service.figures import figures_of
 from gesscale.service.journal import Journal, SeenStep
-from gesscale.service.metrics import ScalerMetrics, StepFigures
+from gesscale.service.metrics import ScalerMetrics, StepFigures, figures_of
 from gesscale.settings import Settings
 from gesscale.words import in_words
 

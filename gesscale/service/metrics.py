@@ -8,7 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
 from prometheus_client import CollectorRegistry, Histogram
@@ -18,7 +18,99 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from gesscale.model.decision import Decision, MapStatus
-from gesscale.service.figures import OperatorFigures
+from gesscale.model.workflow import Operator
+from gesscale.ports import Knowledge
+from perfmodel import Estimate, ModelError, fit_errors
+
+_READINGS_COMPARED = 20
+"""The newest readings that the model is held against: enough to average noise, few enough for a Pi."""
+
+
+def _gauge(name: str, text: str) -> Any:
+    return field(default=None, metadata={"name": name, "text": text})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorFigures:
+    """What is known of an operator in numbers; None where it is not known.
+
+    Replicas are the live ones, and those that were ordered or are advised. The MST is predicted for the present
+    placement, rows/s. Each other figure is a gauge, which says what it is.
+    """
+
+    min_replicas: int
+    max_replicas: int
+    current_replicas: int | None = None
+    desired_replicas: int | None = None
+    mst: Estimate | None = None
+    input_rows_per_s: float | None = _gauge("input_rows_per_second", "Rows offered per second (IR).")
+    throughput_rows_per_s: float | None = _gauge(
+        "throughput_rows_per_second", "Rows processed per second (CT)."
+    )
+    backlog_rows: float | None = _gauge("backlog_rows", "Rows offered and not yet processed.")
+    nd_max_s: float | None = _gauge(
+        "nd_max_seconds", "Longest round trip within the placement, driver's node included."
+    )
+    saturated_share: float | None = _gauge(
+        "saturated_ratio", "Share of the window's batches in which it was saturated."
+    )
+    order_pending_s: float | None = _gauge("order_pending_seconds", "Age of the order that has not settled.")
+    model_error_share: float | None = _gauge(
+        "model_error_ratio", "Mean error of the model over the newest readings."
+    )
+
+
+def figures_of(
+    decision: Decision, operator: Operator, known: Knowledge, live: tuple[str, ...] | None, now_s: float
+) -> OperatorFigures:
+    """Gather the figures of an operator.
+
+    Parameters
+    ----------
+    decision
+        What the step concluded.
+    operator
+        Its limits.
+    known
+        Knowledge as recalled after the step.
+    live
+        The nodes that hold a replica now; None where this is not known.
+    now_s
+        Seconds since the epoch.
+    """
+    analysis, reading = decision.analysis, decision.analysis.reading
+    pending = known.pending(decision.operator)
+    return OperatorFigures(
+        min_replicas=operator.min_replicas,
+        max_replicas=operator.max_replicas,
+        current_replicas=None if live is None else len(live),
+        desired_replicas=len(desired_placement(decision, known)) or None,
+        input_rows_per_s=reading.input_rows_per_s if reading else None,
+        throughput_rows_per_s=reading.throughput_rows_per_s if reading else None,
+        backlog_rows=reading.backlog_rows if reading else None,
+        mst=analysis.mst,
+        nd_max_s=None if analysis.nd_max_ms is None else analysis.nd_max_ms / 1000,
+        saturated_share=reading.saturated_share if reading else None,
+        order_pending_s=None if pending is None else max(0.0, now_s - pending.at_s),
+        model_error_share=_model_error_share(decision, known),
+    )
+
+
+def desired_placement(decision: Decision, known: Knowledge) -> tuple[str, ...]:
+    """Return where the replicas are to be: as ordered while that settles, else as planned; empty where unknown."""
+    pending = known.pending(decision.operator)
+    return decision.plan.placement if pending is None else pending.placement
+
+
+def _model_error_share(decision: Decision, known: Knowledge) -> float | None:
+    if decision.analysis.model is None:
+        return None
+    newest = known.readings.get(decision.operator, ())[:_READINGS_COMPARED]
+    try:
+        return fit_errors(decision.analysis.model, newest).mean_pct / 100
+    except ModelError:
+        return None
+
 
 PREFIX = "gesscale_"
 _Key = TypeVar("_Key", bound=tuple[str, ...])
@@ -66,16 +158,6 @@ class StepFigures:
     latency_map: MapStatus = field(default_factory=MapStatus)
 
 
-# name after the prefix, what it says, the field of the operator's figures
-_OPERATOR_GAUGES = (
-    ("input_rows_per_second", "Rows offered per second (IR).", "input_rows_per_s"),
-    ("throughput_rows_per_second", "Rows processed per second (CT).", "throughput_rows_per_s"),
-    ("backlog_rows", "Rows offered and not yet processed.", "backlog_rows"),
-    ("nd_max_seconds", "Longest round trip within the placement, driver's node included.", "nd_max_s"),
-    ("saturated_ratio", "Share of the window's batches in which it was saturated.", "saturated_share"),
-    ("order_pending_seconds", "Age of the order that has not settled.", "order_pending_s"),
-    ("model_error_ratio", "Mean error of the model over the newest readings.", "model_error_share"),
-)
 _KINDS = ("current", "desired", "min", "max")
 _BOUNDS = ("low", "mid", "high")
 
@@ -199,9 +281,9 @@ def _operator_gauges(newest: Mapping[tuple[str, str], StepFigures]) -> Iterator[
         for key, step in newest.items()
         for operator, figures in step.operators.items()
     }
-    for name, text, attribute in _OPERATOR_GAUGES:
-        figures = {labels: getattr(each, attribute) for labels, each in seen.items()}
-        yield _gauges(name, text, _OPERATOR, figures)
+    for gauge in (each for each in fields(OperatorFigures) if each.metadata):
+        figures = {labels: getattr(each, gauge.name) for labels, each in seen.items()}
+        yield _gauges(gauge.metadata["name"], gauge.metadata["text"], _OPERATOR, figures)
     bounds = {
         (*labels, bound): getattr(each.mst, bound)
         for labels, each in seen.items()

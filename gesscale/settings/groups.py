@@ -19,7 +19,7 @@ from gesscale.fields import (
     WebAddress,
     parse_duration_s,
 )
-from gesscale.knowledge.keeping import KnowledgeLimits
+from gesscale.knowledge.memory import KnowledgeLimits
 from gesscale.settings.analyze import AnalyzeSettings
 from gesscale.settings.latency_map import LatencyMapSettings
 from gesscale.settings.operators import WorkflowSettings

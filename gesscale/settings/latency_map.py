@@ -8,7 +8,7 @@ from gesscale.conditions import Ascending, Condition, Needs
 from gesscale.fields import Duration, OptionalFilePath, SettingsGroup, WebAddress
 from latency_map import Asymmetry, DelayKind, DelayUnit, MapLimits
 from latency_map.limits import DEFAULT_NODES
-from latency_map.measure.places import split_place
+from latency_map.measure.peers import split_place
 from latency_map.names import MAX_NODES
 
 

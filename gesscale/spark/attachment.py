@@ -4,10 +4,10 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from gesscale.common.errors import InputError
 from gesscale.common.http_server import Page, PageServer, json_body
@@ -24,6 +24,8 @@ from gesscale.spark.sources import OffsetRows
 from gesscale.spark.triggers import trigger_of
 
 _LOG = logging.getLogger("gesscale.spark")
+_LOOPBACK = "127.0.0.1"
+Told = TypeVar("Told")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,25 +144,28 @@ def attach(
     """
     _refuse_connect(spark)
     settings = QuerySettings(
-        app=_app_name(spark),
+        app=_or_else(lambda: str(spark.sparkContext.appName), "unknown"),
         operator=operator,
         cap_rows=cap_rows,
         cap_rows_per_replica=cap_rows_per_replica,
         trigger_s=trigger_s,
         max_replicas=max_replicas,
         offset_rows=offset_rows,
-        locality_wait_s=_locality_wait_s(spark),
+        locality_wait_s=_or_else(lambda: _locality_wait_s(spark), None),
     )
 
     repartition = _state_repartition(spark, restart, state_checkpoint)
     watch = ExecutorWatch(lambda: live_executors(spark), time.time)
-    state = OperatorState(settings, watch, time.time, _jobs(spark))
+    state = OperatorState(settings, watch, time.time, _or_else(lambda: JobWatch(SparkJobs(spark)), None))
     restartable = RestartableQuery(spark, restart, state, repartition) if restart is not None else None
     order_follower = follow_orders(
         spark, state, watch, autoscaler=autoscaler, namespace=namespace, restart=restartable
     )
     endpoint = _serve(
-        host or _address(spark), port, _pages(state, watch, order_follower, restartable), operator
+        host or _or_else(lambda: _address(spark), _LOOPBACK),
+        port,
+        _pages(state, watch, order_follower, restartable),
+        operator,
     )
     watched = endpoint is not None or order_follower is not None or restartable is not None
     listener = _listen(spark, state) if watched else None
@@ -196,13 +201,6 @@ def _state_repartition(
         )
         raise InputError(message)
     return StateRepartition(spark, state_checkpoint, restart)
-
-
-def _jobs(spark: Any) -> JobWatch | None:
-    try:
-        return JobWatch(SparkJobs(spark))
-    except Exception:  # noqa: BLE001 - what is no session of a driver has no context
-        return None
 
 
 def _listen(spark: Any, state: OperatorState) -> Any:
@@ -280,35 +278,30 @@ def _told(executor: LiveExecutor, watch: ExecutorWatch) -> dict[str, Any]:
 
 def _first_replicas(spark: Any) -> int:
     """Return how many replicas the first start is for: as many as were asked for, else as live."""
-    try:
-        asked = spark.sparkContext.getConf().get("spark.executor.instances")
-        return max(1, int(asked) if asked else int(spark.sparkContext.defaultParallelism))
-    except Exception:  # noqa: BLE001 - what is no session of a driver has no context
-        return 1
+
+    def asked() -> int:
+        count = spark.sparkContext.getConf().get("spark.executor.instances")
+        return max(1, int(count or spark.sparkContext.defaultParallelism))
+
+    return _or_else(asked, 1)
 
 
-def _locality_wait_s(spark: Any) -> float | None:
-    try:
-        conf = spark._jsc.sc().conf()
-        wait = conf.get("spark.locality.wait", "3s")
-        return float(conf.getTimeAsMs("spark.locality.wait.process", wait)) / 1000
-    except Exception:  # noqa: BLE001 - what is no session of a driver has no context
-        return None
-
-
-def _app_name(spark: Any) -> str:
-    try:
-        return str(spark.sparkContext.appName)
-    except Exception:  # noqa: BLE001 - what is no session of a driver has no context
-        return "unknown"
+def _locality_wait_s(spark: Any) -> float:
+    conf = spark._jsc.sc().conf()
+    wait = conf.get("spark.locality.wait", "3s")
+    return float(conf.getTimeAsMs("spark.locality.wait.process", wait)) / 1000
 
 
 def _address(spark: Any) -> str:
-    loopback = "127.0.0.1"
+    conf = spark.sparkContext.getConf()
+    if str(conf.get("spark.master", "local")).partition("[")[0] == "local":
+        return _LOOPBACK
+    return str(conf.get("spark.driver.bindAddress") or conf.get("spark.driver.host") or _LOOPBACK)
+
+
+def _or_else(ask: Callable[[], Told], otherwise: Told) -> Told:
+    """Return what Spark tells, or something else: what is no session of a driver tells nothing."""
     try:
-        conf = spark.sparkContext.getConf()
-        if str(conf.get("spark.master", "local")).partition("[")[0] == "local":
-            return loopback
-        return str(conf.get("spark.driver.bindAddress") or conf.get("spark.driver.host") or loopback)
-    except Exception:  # noqa: BLE001 - what is no session of a driver has no context
-        return loopback
+        return ask()
+    except Exception:  # noqa: BLE001 - py4j raises what it likes; the query must not feel it
+        return otherwise

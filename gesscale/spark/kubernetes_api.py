@@ -153,7 +153,7 @@ def connect(*, timeout_s: float = 10.0) -> ApiServer:
             token_file=_ACCOUNT / "token",
             timeout_s=timeout_s,
         )
-    except (OSError, LookupError, TypeError, ValueError, AttributeError) as error:
+    except (OSError, LookupError, TypeError, ValueError, AttributeError, ModuleNotFoundError) as error:
         where = f"the ServiceAccount in {_ACCOUNT}" if host else "the kubeconfig"
         message = f"{where} cannot be used: {type(error).__name__} {error}"
         raise GesscaleError(message) from None

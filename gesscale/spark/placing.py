@@ -201,8 +201,6 @@ def read_base_template(where: str) -> dict[str, Any]:
     InputError
         Where it cannot be read here, or is no mapping.
     """
-    from gesscale.common.yaml_text import read_yaml
-
     if not where:
         return {}
     parts = urlsplit(where)
@@ -212,8 +210,10 @@ def read_base_template(where: str) -> dict[str, Any]:
         )
         raise InputError(message)
     try:
+        from gesscale.common.yaml_text import read_yaml
+
         found = read_yaml(Path(parts.path))
-    except (OSError, InputError) as error:
+    except (OSError, InputError, ModuleNotFoundError) as error:
         message = f"{TEMPLATE_SETTING}: expected a pod template in {where}, but: {error}"
         raise InputError(message) from None
     if not isinstance(found, dict):

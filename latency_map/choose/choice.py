@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from latency_map.choose.clique import CliqueSearch, bits
 from latency_map.choose.pool import Pool
 from latency_map.delays import Delays
-from latency_map.errors import LatencyMapError
 from latency_map.kinds import Method
 from latency_map.matrix import LatencyMap
 
@@ -57,11 +56,6 @@ class Choice:
     nd_max_ms: float
     gap_ms: float
     method: Method = Method.EXACT
-
-    def __post_init__(self) -> None:
-        if not self.nodes or not 0 <= self.gap_ms <= self.nd_max_ms:
-            message = f"expected nodes and 0 <= gap_ms <= nd_max_ms, got {self}"
-            raise LatencyMapError(message)
 
     @property
     def optimal(self) -> bool:

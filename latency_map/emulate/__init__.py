@@ -2,3 +2,9 @@
 
 `tc_plan` gives every node what to add to its outgoing packets, `render_script` writes it as a shell script.
 """
+
+DEVICE = "eth0"
+"""The network device of a host, where nobody says otherwise."""
+
+RATE_MBIT = 10_000
+"""Rate of each class by default: above that of any link between edge nodes, so that it shapes nothing."""

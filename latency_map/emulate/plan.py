@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gesscale.common.text import enumerate_some
-from latency_map.emulate.defaults import RATE_MBIT
+from latency_map.emulate import RATE_MBIT
 from latency_map.emulate.hosts import Host, check_hosts
 from latency_map.errors import LatencyMapError
 from latency_map.matrix import LatencyMap

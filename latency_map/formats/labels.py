@@ -30,11 +30,6 @@ _PAIRS = (
 _DELAY_STRING = re.compile(r"\s*([0-9.eE+-]{1,40})\s*([a-zµμ]{1,12})\s*", re.IGNORECASE)
 
 
-def heading(unit: DelayUnit, kind: DelayKind) -> str:
-    """Return the heading that states unit and kind, such as ``rtt_ms``."""
-    return f"{kind.value}_{unit.value}".replace("-", "_")
-
-
 def words_of(label: str) -> tuple[str, ...]:
     """Return the words of a label in lower case, "round trip" and "one way" as one; none where it is long."""
     if len(label) > _LONGEST:

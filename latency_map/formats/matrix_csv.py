@@ -6,11 +6,10 @@ import numpy as np
 
 from gesscale.common.text import shortened
 from latency_map.errors import LatencyMapError
-from latency_map.formats.labels import heading, stated_by
+from latency_map.formats.labels import stated_by
 from latency_map.formats.raw import RawDelays, SideFiles, check_file_names
 from latency_map.formats.sheet import Sheet, SheetRow
 from latency_map.formats.source import MapSource
-from latency_map.kinds import DelayKind, DelayUnit
 from latency_map.matrix import LatencyMap
 from latency_map.names import find_name_fault
 
@@ -116,7 +115,7 @@ def map_to_matrix(latencies: LatencyMap) -> str:
     str
         One line per node below a heading; the corner states unit and kind.
     """
-    rows = [[heading(DelayUnit.MS, DelayKind.RTT), *latencies.names]]
+    rows = [["rtt_ms", *latencies.names]]
     for name, delays in zip(latencies.names, latencies.rtt_ms.tolist(), strict=True):
         rows.append(
             [name, *("" if math.isnan(delay) else repr(delay).removesuffix(".0") for delay in delays)]

@@ -12,7 +12,7 @@ from latency_map.formats.sheet import Sheet
 from latency_map.formats.source import MapSource, read_source
 from latency_map.kinds import DelayKind, DelayUnit
 from latency_map.limits import DEFAULT_LIMITS, MapLimits
-from latency_map.names import MAX_NAME_LENGTH, MAX_NODES, find_name_fault
+from latency_map.names import find_name_fault
 
 Place = Callable[[int, int], str]
 """From row and column of the matrix, counted from 0, to words such as ``line 3, column 4``; "" if unknown."""
@@ -132,13 +132,7 @@ def check_file_names(source: str, names: Sequence[str], limits: MapLimits | None
 
 
 def _read_names(source: MapSource) -> tuple[str, ...]:
-    names: list[str] = []
-    for number, line in enumerate(source.lines(), 1):
-        name = line.strip()
-        if name:
-            _check_named(source, number, (name,), len(names))
-            names.append(name)
-    return tuple(names)
+    return tuple(name for line in source.lines() if (name := line.strip()))
 
 
 def _read_servers(source: MapSource) -> dict[str, str]:
@@ -158,16 +152,6 @@ def _read_servers(source: MapSource) -> dict[str, str]:
         number, name = row.cells[id_column], row.cells[name_column]
         if number in names:
             raise sheet.error(row, id_column, f"expected every id once, got {shortened(number)} again")
-        _check_named(source, row.line, (number, name), len(names))
         names[number] = name or number
     times = Counter(names.values())
     return {number: name if times[name] == 1 else f"{name} {number}" for number, name in names.items()}
-
-
-def _check_named(source: MapSource, line: int, names: tuple[str, ...], count: int) -> None:
-    if count == MAX_NODES:
-        raise error_at(source.name, f"line {line}", f"expected at most {MAX_NODES} names, got more")
-    long = next((name for name in names if len(name) > MAX_NAME_LENGTH), None)
-    if long is not None:
-        problem = f"expected a name of at most {MAX_NAME_LENGTH} characters, got {shortened(long)}"
-        raise error_at(source.name, f"line {line}", problem)

@@ -1,6 +1,6 @@
 """The forms of files, each in one row: who reads it, how a file of it begins, what it takes beside it.
 
-Forms that are rows of cells (`FORMS` says of these not how they begin) are told apart against each other.
+Rows of cells may be of several forms, which `_recognise_rows` tells apart; the others say how they begin.
 """
 
 import re

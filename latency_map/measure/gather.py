@@ -1,21 +1,36 @@
 """One survey from what many agents measured: from their own pages, or from a Prometheus server's samples."""
 
 import io
+import math
 import time
+from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TextIO, cast
 
+import numpy as np
+
 from gesscale.common.http_client import ANYWHERE, FetchError
-from gesscale.common.text import enumerate_some
+from gesscale.common.text import enumerate_some, shortened
 from gesscale.common.threads import in_thread
-from latency_map.errors import LatencyMapError
+from latency_map.delays import MAX_RTT_MS, Delays
+from latency_map.errors import LatencyMapError, error_at
+from latency_map.grid import Grid
 from latency_map.limits import DEFAULT_LIMITS, MapLimits
-from latency_map.measure.gathering import Gathering, GaugeSample
-from latency_map.measure.gauges import PREFIX
-from latency_map.survey import Survey
+from latency_map.measure.gauges import (
+    JITTER_SECONDS,
+    LOSS_RATIO,
+    MEASURED_TIMESTAMP_SECONDS,
+    PREFIX,
+    RTT_P95_SECONDS,
+    RTT_SECONDS,
+    SOURCE,
+    TARGET,
+)
+from latency_map.names import MAX_NODES, find_name_fault
+from latency_map.survey import Spread, Survey
 
 _MOST_AT_ONCE = 64
 _BYTES_AT_ONCE = 48_000_000
@@ -24,6 +39,218 @@ _PREFIX = PREFIX.encode()
 _GRACE_S = 0.5
 _MOST_S = 120.0
 """For all agents together; a step of the controller that lasts for 300 s counts as stuck."""
+_FIGURES = (RTT_SECONDS, RTT_P95_SECONDS, JITTER_SECONDS, LOSS_RATIO, MEASURED_TIMESTAMP_SECONDS)
+_PLACES = {name: place for place, name in enumerate(_FIGURES)}
+_WHEN = _PLACES[MEASURED_TIMESTAMP_SECONDS]
+_NOT_OF_AGENTS = frozenset(("__name__", SOURCE, TARGET))
+_NOTHING = array("d", [math.nan] * len(_FIGURES))
+_NOT_DATED = -1.0
+_ROOM = MAX_NODES + 2
+_MS = 1000.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GaugeSample:
+    """One figure as Prometheus has it.
+
+    Attributes
+    ----------
+    name
+        Of the metric, such as ``gesscale_latency_rtt_seconds``.
+    labels
+        ``source`` and ``target`` are names of nodes; others tell one agent from another.
+    value
+        In the base unit that the name says.
+    """
+
+    name: str
+    labels: Mapping[str, str]
+    value: float
+
+
+class Gathering:
+    """Figures of pairs, the newest claim of each.
+
+    Parameters
+    ----------
+    limits
+        How many nodes there may be.
+    nodes
+        The only nodes that there may be, all others are left out; None for any.
+    """
+
+    def __init__(self, limits: MapLimits, nodes: Collection[str] | None = None) -> None:
+        self._grid = Grid("agents", limits, dict.fromkeys(_FIGURES, np.float64(np.nan)))
+        self._limits, self._nodes = limits, nodes
+        self._left_out, self._first_left_out = 0, ""
+
+    @property
+    def left_out(self) -> str:
+        """What was left out so far, for people; empty where nothing was."""
+        if not self._left_out:
+            return ""
+        first = shortened(self._first_left_out)
+        return f"figures of nodes that the cluster does not have, left out: {self._left_out} (the first of {first})"
+
+    def take(self, samples: Iterable[GaugeSample]) -> int:
+        """Take what one agent or one Prometheus server says: all of it or, where that raises, nothing.
+
+        Parameters
+        ----------
+        samples
+            Figures of any agents in any order. Other metrics, and figures that cannot be, are left out. Where
+            two agents claim the same source, the newer figures of each pair count.
+
+        Returns
+        -------
+        int
+            How many of them are figures of agents.
+
+        Raises
+        ------
+        LatencyMapError
+            There are too many nodes or figures.
+        """
+        claims, count = _Claims(self._limits), 0
+        for sample in samples:
+            if not sample.name.startswith(PREFIX):
+                continue
+            count += 1
+            names = [sample.labels[end] for end in (SOURCE, TARGET) if end in sample.labels]
+            if self._may_be(names):
+                claims.add(names, sample)
+        numbers = [self._grid.number(name) for name in claims.nodes]
+        for a, b, figures in claims.all():
+            self._keep_newer(numbers[a], numbers[b], figures)
+        return count
+
+    def survey(self, now_s: float | None) -> Survey:
+        """Return the survey, once all was taken.
+
+        Parameters
+        ----------
+        now_s
+            Seconds since the epoch: what a clock that is ahead says was measured then. None to trust all clocks.
+
+        Returns
+        -------
+        Survey
+            Every node that is a source or a target, in the order of names, both directions as they were measured.
+            It was measured when the oldest of its round trips was, so no figure in it is older than it says.
+            Agents drop what they could not measure again: a lost node makes a survey old for a while, not for
+            good.
+
+        Raises
+        ------
+        LatencyMapError
+            There is no round trip among the figures.
+        """
+        names = tuple(sorted(self._grid.numbers))
+        order = [self._grid.numbers[name] for name in names]
+        when, rtt_ms, p95_ms, jitter_ms, loss_ratio = (
+            self._grid.finish(name, order)
+            for name in (MEASURED_TIMESTAMP_SECONDS, RTT_SECONDS, RTT_P95_SECONDS, JITTER_SECONDS, LOSS_RATIO)
+        )
+        if not names or (len(names) > 1 and not _rows_known(rtt_ms)):
+            message = (
+                f"agents: expected round trips ({RTT_SECONDS}), got none from {len(names)} nodes; wait for the end"
+                " of their first round, and see whether their peers answer"
+            )
+            raise LatencyMapError(message)
+        sources = _rows_known(when)
+        measured_at_s = _oldest_s(when, rtt_ms, now_s)
+        del when
+        rtt_ms *= _MS
+        p95_ms *= _MS
+        jitter_ms *= _MS
+        rtt_ms += 0.0  # -0.0 becomes 0.0
+        np.fill_diagonal(rtt_ms, 0.0)
+        for matrix in (rtt_ms, p95_ms, jitter_ms, loss_ratio):
+            matrix.setflags(write=False)
+        return Survey(
+            names=names,
+            rtt_ms=rtt_ms,
+            measured_at_s=measured_at_s,
+            origin=f"measured by agents on {sources} of {len(names)} nodes",
+            spread=Spread(p95_ms=p95_ms, jitter_ms=jitter_ms, loss_ratio=loss_ratio),
+        )
+
+    def _may_be(self, names: Sequence[str]) -> bool:
+        if any(name not in self._grid.numbers and find_name_fault([name]) for name in names):
+            return False
+        other = next((name for name in names if self._nodes is not None and name not in self._nodes), None)
+        if other is not None:
+            self._left_out += 1
+            self._first_left_out = self._first_left_out or other
+        return other is None
+
+    def _keep_newer(self, row: int, column: int, figures: "array[float]") -> None:
+        if math.isnan(figures[_WHEN]):
+            figures[_WHEN] = _NOT_DATED
+        known = self._grid.layers[MEASURED_TIMESTAMP_SECONDS][row, column]
+        if not figures[_WHEN] <= known:  # also where no agent claimed the pair
+            for name, figure in zip(_FIGURES, figures, strict=True):
+                self._grid.layers[name][row, column] = figure
+
+
+class _Claims:
+    """Figures of pairs by the agent that claims them; about 200 bytes for each pair."""
+
+    def __init__(self, limits: MapLimits) -> None:
+        self.nodes: dict[str, int] = {}
+        self._limits = limits
+        self._agents: dict[tuple[tuple[str, str], ...], int] = {}
+        self._slots: dict[int, int] = {}
+        self._figures = array("d")
+
+    def add(self, names: Sequence[str], sample: GaugeSample) -> None:
+        ends = [self.nodes.setdefault(name, len(self.nodes)) for name in names]
+        if len(self.nodes) > self._limits.nodes:
+            raise error_at("agents", "", self._limits.too_many_nodes())
+        if len(ends) < 2 or ends[0] == ends[1] or sample.name not in _PLACES or not _can_be(sample):
+            return
+        agent = tuple(sorted(item for item in sample.labels.items() if item[0] not in _NOT_OF_AGENTS))
+        number = self._agents.setdefault(agent, len(self._agents))
+        if number == self._limits.claiming_agents:
+            raise error_at("agents", "", self._limits.too_long("agents in one answer", number))
+        claim = (number * _ROOM + ends[0]) * _ROOM + ends[1]
+        slot = self._slots.get(claim)
+        if slot is None:
+            slot = self._slots[claim] = len(self._figures)
+            self._figures.extend(_NOTHING)
+            if len(self._slots) > self._limits.claims:
+                raise error_at(
+                    "agents", "", self._limits.too_long("pairs in one answer", self._limits.claims)
+                )
+        self._figures[slot + _PLACES[sample.name]] = sample.value
+
+    def all(self) -> Iterator[tuple[int, int, "array[float]"]]:
+        """Yield the numbers of both ends and the figures of each claim, in the order in which they came."""
+        for claim, slot in self._slots.items():
+            row, column = divmod(claim % _ROOM**2, _ROOM)
+            yield row, column, self._figures[slot : slot + len(_FIGURES)]
+
+
+def _can_be(sample: GaugeSample) -> bool:
+    limits = {LOSS_RATIO: 1.0, MEASURED_TIMESTAMP_SECONDS: math.inf}
+    return 0 <= sample.value <= limits.get(sample.name, MAX_RTT_MS / _MS) and math.isfinite(sample.value)
+
+
+def _rows_known(matrix: Delays) -> int:
+    """Return how many rows have a cell that is known."""
+    return sum(not np.isnan(row).all() for row in matrix)
+
+
+def _oldest_s(when: Delays, rtt_ms: Delays, now_s: float | None) -> float | None:
+    """Return when the oldest round trip was measured; None where none is dated."""
+    oldest_s = [
+        float(times[dated].min())
+        for times, row in zip(when, rtt_ms, strict=True)
+        if (dated := (times >= 0) & ~np.isnan(row)).any()
+    ]
+    if not oldest_s:
+        return None
+    return min(oldest_s) if now_s is None else min(*oldest_s, now_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

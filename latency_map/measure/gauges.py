@@ -3,14 +3,10 @@
 Seconds and ratios, as Prometheus has them; the labels are names of nodes.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-from prometheus_client.metrics_core import Metric
-from prometheus_client.registry import Collector
-
-from latency_map.measure.measurements import Measured
+from gesscale.common.metrics_text import Family, Sample
+from latency_map.measure.sweep import Measured
 
 PREFIX = "gesscale_latency_"
 
@@ -37,61 +33,44 @@ _GAUGES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class AgentGauges(Collector):
-    """Collects what one agent measured.
+def agent_metrics(
+    node: str, measured: Mapping[str, Measured], *, now_s: float, clock_s: float, sent: int, rounds: int
+) -> Iterator[Family]:
+    """Yield what one agent measured.
 
-    Attributes
+    Parameters
     ----------
     node
         The node that it is on.
     measured
         The pairs as they stand now, by peer.
-    age_s
-        How long ago an instant of their clock was.
-    now_s
-        Seconds since the epoch.
+    now_s, clock_s
+        Now: seconds since the epoch, and on the clock of the probes.
     sent, rounds
         How many probes and rounds there were so far.
     """
+    figures = {peer: _figures(each, now_s - clock_s) for peer, each in measured.items()}
+    for name, text in _GAUGES.items():
+        samples = [
+            Sample({SOURCE: node, TARGET: peer}, told[name])
+            for peer, told in figures.items()
+            if told[name] is not None
+        ]
+        yield Family(name, text, samples)
+    yield Family(SENT_TOTAL, "Probes sent.", [Sample({SOURCE: node}, sent)])
+    yield Family(ROUNDS_TOTAL, "Rounds of probing that ended.", [Sample({SOURCE: node}, rounds)])
 
-    node: str
-    measured: Callable[[], Mapping[str, Measured]]
-    age_s: Callable[[float], float]
-    now_s: Callable[[], float]
-    sent: Callable[[], int]
-    rounds: Callable[[], int]
 
-    def collect(self) -> Iterator[Metric]:
-        """Yield the metric families."""
-        families = {
-            name: GaugeMetricFamily(name, text, labels=(SOURCE, TARGET)) for name, text in _GAUGES.items()
-        }
-        for peer, measured in self.measured().items():
-            for name, value in self._figures(measured).items():
-                if value is not None:
-                    families[name].add_metric([self.node, peer], value)
-        yield from families.values()
-        for name, text, total in (
-            (SENT_TOTAL, "Probes sent.", self.sent()),
-            (ROUNDS_TOTAL, "Rounds of probing that ended.", self.rounds()),
-        ):
-            counter = CounterMetricFamily(name.removesuffix("_total"), text, labels=(SOURCE,))
-            counter.add_metric([self.node], total)
-            yield counter
-
-    def _figures(self, measured: Measured) -> dict[str, float | None]:
-        summary, replied_at_s = measured.summary, measured.replied_at_s
-        return {
-            RTT_SECONDS: _seconds(summary.median_ms),
-            RTT_P95_SECONDS: _seconds(summary.p95_ms),
-            JITTER_SECONDS: _seconds(summary.jitter_ms),
-            LOSS_RATIO: summary.loss_ratio,
-            PROBES: summary.probes,
-            MEASURED_TIMESTAMP_SECONDS: (
-                None if replied_at_s is None else self.now_s() - self.age_s(replied_at_s)
-            ),
-        }
+def _figures(measured: Measured, epoch_s: float) -> dict[str, float | None]:
+    summary, replied_at_s = measured.summary, measured.replied_at_s
+    return {
+        RTT_SECONDS: _seconds(summary.median_ms),
+        RTT_P95_SECONDS: _seconds(summary.p95_ms),
+        JITTER_SECONDS: _seconds(summary.jitter_ms),
+        LOSS_RATIO: summary.loss_ratio,
+        PROBES: summary.probes,
+        MEASURED_TIMESTAMP_SECONDS: None if replied_at_s is None else epoch_s + replied_at_s,
+    }
 
 
 def _seconds(value_ms: float | None) -> float | None:

@@ -5,13 +5,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from latency_map.errors import LatencyMapError
-from latency_map.measure.method import ProbeMethod
-from latency_map.measure.neighbours import rounds_to_cover
-from latency_map.measure.peers import parse_peers
-from latency_map.measure.places import AGENT_PORT, split_place
+from latency_map.kinds import ProbeMethod
+from latency_map.measure.peers import AGENT_PORT, parse_peers, split_place
+from latency_map.measure.sweep import rounds_to_cover
 from latency_map.names import find_name_fault
 
 Value = TypeVar("Value")
@@ -82,14 +81,18 @@ class AgentOptions:
         return self.window_s if self.window_s is not None else WINDOW_TURNS * self.turn_s(nodes)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Option:
+class _Option(NamedTuple):
     flag: str
-    variable: str
+    field: str
     read: Callable[[str], object]
     default: str | None
     text: str
-    field: str = ""
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that it may come from."""
+        name = "PROBE_PORT" if self.flag == "--port" else self.flag.removeprefix("--")
+        return "GESSCALE_" + name.upper().replace("-", "_")
 
 
 def _number(low: float, high: float, what: str) -> Callable[[str], float]:
@@ -148,65 +151,42 @@ def _method(text: str) -> ProbeMethod:
 
 
 _OPTIONS = (
+    _Option("--node", "node", _name, None, "name of the node it is on"),
     _Option(
-        flag="--node", variable="GESSCALE_NODE", read=_name, default=None, text="name of the node it is on"
+        "--listen", "listen", _refusing(split_place), f"0.0.0.0:{AGENT_PORT}",
+        "where its figures are served: HOST:PORT, an IPv6 address in brackets",
+    ),
+    _Option("--peers", "peers", _refusing(parse_peers), "", "whom it probes: name=address, by commas"),
+    _Option(
+        "--peers-file", "peers_file", Path, None, "a file of lines name=address, read again before every round"
     ),
     _Option(
-        flag="--listen", variable="GESSCALE_LISTEN", read=_refusing(split_place), default=f"0.0.0.0:{AGENT_PORT}",
-        text="where its figures are served: HOST:PORT, an IPv6 address in brackets",
+        "--peers-dns", "peers_dns", str, "",
+        "a name that stands for the addresses of all agents, such as a headless service: NAME or NAME:PORT",
     ),
     _Option(
-        flag="--peers", variable="GESSCALE_PEERS", read=_refusing(parse_peers), default="",
-        text="whom it probes: name=address, by commas",
+        "--neighbours", "neighbours", _whole(1, 5000), "10", "how many others it probes in a round; each in its turn"
+    ),
+    _Option("--count", "count", _whole(1, 100), "5", "probes that each of them gets in a round"),
+    _Option(
+        "--rate", "rate_per_s", _number(0.01, 50, "probes a second"), "5",
+        "most probes a second; each is 84 bytes each way, by ICMP over IPv4",
+    ),
+    _Option("--round", "round_s", _seconds, "30", "seconds from the beginning of a round to that of the next"),
+    _Option("--timeout", "timeout_s", _number(0.01, 5, "seconds"), "2", "seconds to wait for a reply"),
+    _Option(
+        "--window", "window_s", _seconds, None,
+        f"seconds that figures are kept; as long as every pair takes for {WINDOW_TURNS} turns by default",
+    ),
+    _Option("--method", "method", _method, "auto", "icmp, tcp, or auto: icmp where it is allowed"),
+    _Option(
+        "--port", "probe_port", _whole(1, 65535), None, "port for tcp, open or closed; that of --listen by default"
     ),
     _Option(
-        flag="--peers-file", variable="GESSCALE_PEERS_FILE", read=Path, default=None,
-        text="a file of lines name=address, read again before every round",
+        "--seed", "seed", _whole(0, 2**32), "0",
+        "of the order in which peers take turns; the same for all agents",
     ),
-    _Option(
-        flag="--peers-dns", variable="GESSCALE_PEERS_DNS", read=str, default="",
-        text="a name that stands for the addresses of all agents, such as a headless service: NAME or NAME:PORT",
-    ),
-    _Option(
-        flag="--neighbours", variable="GESSCALE_NEIGHBOURS", read=_whole(1, 5000), default="10",
-        text="how many others it probes in a round; each in its turn",
-    ),
-    _Option(
-        flag="--count", variable="GESSCALE_COUNT", read=_whole(1, 100), default="5",
-        text="probes that each of them gets in a round",
-    ),
-    _Option(
-        flag="--rate", field="rate_per_s", variable="GESSCALE_RATE", read=_number(0.01, 50, "probes a second"),
-        default="5", text="most probes a second; each is 84 bytes each way, by ICMP over IPv4",
-    ),
-    _Option(
-        flag="--round", field="round_s", variable="GESSCALE_ROUND", read=_seconds, default="30",
-        text="seconds from the beginning of a round to that of the next",
-    ),
-    _Option(
-        flag="--timeout", field="timeout_s", variable="GESSCALE_TIMEOUT", read=_number(0.01, 5, "seconds"),
-        default="2", text="seconds to wait for a reply",
-    ),
-    _Option(
-        flag="--window", field="window_s", variable="GESSCALE_WINDOW", read=_seconds, default=None,
-        text=f"seconds that figures are kept; as long as every pair takes for {WINDOW_TURNS} turns by default",
-    ),
-    _Option(
-        flag="--method", variable="GESSCALE_METHOD", read=_method, default=ProbeMethod.AUTO.value,
-        text="icmp, tcp, or auto: icmp where it is allowed",
-    ),
-    _Option(
-        flag="--port", field="probe_port", variable="GESSCALE_PROBE_PORT", read=_whole(1, 65535), default=None,
-        text="port for tcp, open or closed; that of --listen by default",
-    ),
-    _Option(
-        flag="--seed", variable="GESSCALE_SEED", read=_whole(0, 2**32), default="0",
-        text="of the order in which peers take turns; the same for all agents",
-    ),
-    _Option(
-        flag="--for", field="run_s", variable="GESSCALE_FOR", read=_seconds, default=None,
-        text="seconds after which to end; never by default",
-    ),
+    _Option("--for", "run_s", _seconds, None, "seconds after which to end; never by default"),
 )  # fmt: skip
 
 FLAGS = tuple(option.flag for option in _OPTIONS)
@@ -244,7 +224,7 @@ def read_options(
             type=option.read,
             default=environment.get(option.variable) or option.default,
             metavar=option.flag.removeprefix("--").upper(),
-            dest=option.field or option.flag.removeprefix("--").replace("-", "_"),
+            dest=option.field,
             help=f"{option.text}{suffix}; {option.variable}".replace("%", "%%"),
         )
     given = vars(parser.parse_args(arguments))

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from latency_map.errors import LatencyMapError
-from latency_map.measure.probe import RttSample, UnknownHost, Unreachable
-from latency_map.measure.summary import PairSummary, summarise
+from latency_map.measure.probes import PairSummary, RttSample, UnknownHost, Unreachable, summarise
 from latency_map.survey import Spread, Survey
 
 

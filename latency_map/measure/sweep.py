@@ -1,18 +1,56 @@
-"""Probing several nodes at once, within one budget, so that a dead one holds up no other."""
+"""Probing several nodes at once, within one budget and in turns, and what is remembered of it."""
 
-from collections.abc import Mapping
+import hashlib
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import partial
 from itertools import count as count_up
 
 from gesscale.common.threads import in_thread
-from latency_map.measure.method import Probe
-from latency_map.measure.pacing import Pacer
-from latency_map.measure.probe import RttSample, Timeout, UnknownHost, resolve
+from latency_map.measure.probes import (
+    PairSummary,
+    Probe,
+    Reply,
+    RttSample,
+    Timeout,
+    UnknownHost,
+    resolve,
+    summarise,
+)
 
 _GRACE_S = 0.5
 _SEQUENCE_NUMBERS = 1 << 16
+
+
+class Pacer:
+    """Lets probes start at most so often.
+
+    Parameters
+    ----------
+    rate_per_s
+        Probes a second, above 0.
+    clock
+        Seconds on a clock that never goes back.
+    sleep
+        Waits so many seconds; returns True where waiting has become pointless, as `threading.Event.wait` does
+        once the event is set.
+    """
+
+    def __init__(
+        self, rate_per_s: float, *, clock: Callable[[], float], sleep: Callable[[float], bool]
+    ) -> None:
+        self._interval_s, self._clock, self._sleep = 1 / rate_per_s, clock, sleep
+        self._due_s = 0.0
+
+    def wait(self) -> float | None:
+        """Wait for the next start; return the time then, None where it is time to end instead."""
+        now_s = self._clock()
+        starts_s = max(now_s, self._due_s)
+        self._due_s = starts_s + self._interval_s
+        return None if self._sleep(starts_s - now_s) else self._clock()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +106,7 @@ class Sweeper:
 
         Returns
         -------
-        dict of str to tuple of Sounding
+        dict of str to tuple of SentProbe
             What came for each node, in the order of sending; fewer where the pacer ended it.
         """
         numeric = resolve_all(addresses, timeout_s=self._timeout_s)
@@ -122,3 +160,124 @@ def _resolved(address: str) -> str | UnknownHost:
         return resolve(address)
     except (OSError, ValueError) as error:
         return UnknownHost(reason=f"{address!r} does not resolve: {error}")
+
+
+def neighbours(node: str, names: Iterable[str], *, each: int, turn: int, seed: int = 0) -> tuple[str, ...]:
+    """Choose the nodes that a node probes in a round.
+
+    All nodes are set on a ring, in an order that their names and the seed alone decide. With n nodes and k each,
+    the round of number t probes the k nodes that are ``t k + 1`` to ``t k + k`` places ahead, counted without
+    the node itself. So
+
+    - every round has n k probed pairs, each node probes k others and is probed by k others;
+    - over any ``ceil((n - 1) / k)`` rounds on end every node probes every other one;
+    - with k at least n - 1 every round probes all.
+
+    Parameters
+    ----------
+    node
+        Who probes.
+    names
+        All nodes, in any order; the node itself may be missing.
+    each
+        k, at least 1.
+    turn
+        t, the number of the round.
+    seed
+        Of the order.
+
+    Returns
+    -------
+    tuple of str
+        The nodes to probe, nearest on the ring first.
+    """
+    ring = sorted({*names, node}, key=lambda name: (_place(name, seed), name))
+    here, others = ring.index(node), len(ring) - 1
+    if each >= others:
+        steps = range(1, others + 1)
+        return tuple(ring[(here + step) % len(ring)] for step in steps)
+    ahead = (1 + (turn * each + place) % others for place in range(each))
+    return tuple(ring[(here + step) % len(ring)] for step in ahead)
+
+
+def rounds_to_cover(nodes: int, each: int) -> int:
+    """Return after how many rounds every node has probed every other one: ``ceil((n - 1) / k)``, at least 1."""
+    return max(1, -(-(nodes - 1) // each))
+
+
+def _place(name: str, seed: int) -> bytes:
+    return hashlib.sha256(f"{seed}/{name}".encode()).digest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """One pair as it stands.
+
+    Attributes
+    ----------
+    summary
+        What the probes within the window say together; at least one was sent.
+    replied_at_s
+        When the last probe that was answered was sent, on the clock of the probes; None where none was.
+    """
+
+    summary: PairSummary
+    replied_at_s: float | None
+
+
+class Measurements:
+    """Keeps probes by peer; many threads may read while one writes.
+
+    Parameters
+    ----------
+    kept
+        How many probes of each peer at most.
+    """
+
+    def __init__(self, *, kept: int) -> None:
+        self._kept = kept
+        self._window_s = 0.0
+        self._lock = threading.Lock()
+        self._soundings: dict[str, deque[SentProbe]] = {}
+
+    def keep(self, peers: Iterable[str], *, window_s: float) -> None:
+        """Forget all peers but these, and from now on what is older than the window."""
+        wanted = set(peers)
+        with self._lock:
+            self._window_s = window_s
+            self._soundings = {peer: old for peer, old in self._soundings.items() if peer in wanted}
+
+    def add(self, soundings: Mapping[str, Iterable[SentProbe]]) -> None:
+        """Remember what came, in the order of sending."""
+        with self._lock:
+            for peer, some in soundings.items():
+                self._soundings.setdefault(peer, deque(maxlen=self._kept)).extend(some)
+
+    def measured(self, now_s: float) -> dict[str, Measured]:
+        """Return every pair with a probe within the window that ends now.
+
+        Parameters
+        ----------
+        now_s
+            On the clock of the probes.
+
+        Returns
+        -------
+        dict of str to Measured
+            By peer, in the order of names.
+        """
+        with self._lock:
+            recent = {
+                peer: [one for one in some if now_s - one.sent_at_s <= self._window_s]
+                for peer, some in sorted(self._soundings.items())
+            }
+        return {
+            peer: Measured(
+                summary=summarise([one.sample for one in some]),
+                replied_at_s=max(
+                    (one.sent_at_s for one in some if isinstance(one.sample, Reply)), default=None
+                ),
+            )
+            for peer, some in recent.items()
+            if some
+        }

@@ -2,20 +2,20 @@
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from latency_map.clusters import clusters, reading_order
 from latency_map.delays import Delays
-from latency_map.pictures.canvas import MEMBER_COLOUR, blank_figure, counted, in_ms, label_of, wrapped
-from latency_map.survey import Mask, Survey
+from latency_map.pictures.figure import MEMBER_COLOUR, blank_figure, counted, in_ms, label_of, wrapped
+from latency_map.survey import Survey
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colorbar import Colorbar
+    from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
-    from matplotlib.image import AxesImage
 
 VALUES_UP_TO = 16
 """Most nodes of a map whose cells have their figures written in them."""
@@ -27,28 +27,6 @@ _SHADES_RATIO = 1000.0
 _LIGHT_FROM = 0.55
 _PT_PER_IN = 72.0
 _LABEL_PT = 7.5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sheet:
-    side_in: float
-    cell_pt: float
-    every: int
-    font_pt: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Scale:
-    low_ms: float
-    high_ms: float
-    logarithmic: bool
-    below: bool
-
-    def share(self, delay_ms: float) -> float:
-        """Return where a delay is from the lowest colour, 0, to the highest, 1."""
-        if self.logarithmic:
-            return math.log(max(delay_ms, self.low_ms) / self.low_ms) / math.log(self.high_ms / self.low_ms)
-        return (delay_ms - self.low_ms) / (self.high_ms - self.low_ms)
 
 
 def draw_heat_map(survey: Survey, *, title: str, members: Collection[str] = ()) -> "Figure":
@@ -74,78 +52,70 @@ def draw_heat_map(survey: Survey, *, title: str, members: Collection[str] = ()) 
     LatencyMapError
         Matplotlib is not installed.
     """
-    order = reading_order(survey)
-    position = {name: row for row, name in enumerate(survey.names)}
-    rows = [position[name] for name in order]
+    order, found = reading_order(survey), clusters(survey)
+    rows = [survey.names.index(name) for name in order]
     rtt_ms = survey.rtt_ms[np.ix_(rows, rows)].copy()
-    diagonal = rtt_ms.diagonal()
-    np.fill_diagonal(rtt_ms, np.nan_to_num(diagonal))
-    found = clusters(survey)
-    sheet = _sheet(len(order))
-    figure = blank_figure(sheet.side_in + 2.6, sheet.side_in + 1.6)
+    np.fill_diagonal(rtt_ms, np.nan_to_num(rtt_ms.diagonal()))
+    side_in = min(max((0.42 if len(order) <= VALUES_UP_TO else 0.24) * len(order), 3.2), 11.0)
+    figure = blank_figure(side_in + 2.6, side_in + 1.6)
     figure.set_layout_engine("constrained")
     ax = figure.add_subplot()
-    scale = _scale(rtt_ms)
-    image = _paint(ax, rtt_ms, scale)
-    _name_axes(ax, order, sheet, members)
+    norm, cut_off = _norm(rtt_ms)
+    ax.patch.set(facecolor="#dddddd", hatch="////", edgecolor="#999999")  # seen where a cell is missing
+    cells = np.ma.masked_invalid(np.maximum(rtt_ms, norm.vmin or 0.0))
+    image = ax.imshow(cells, cmap="viridis", norm=norm, interpolation="nearest")
+    _name_axes(ax, order, side_in * _PT_PER_IN / len(order), members)
     _frame_clusters(ax, order, found)
     if len(order) <= VALUES_UP_TO:
-        _write_values(ax, rtt_ms, scale, survey.estimated[np.ix_(rows, rows)])
-    missing = int(np.isnan(rtt_ms).sum())
-    _colour_bar(figure, ax, image, scale)
+        estimated = survey.estimated[np.ix_(rows, rows)]
+        for (row, column), delay_ms in np.ndenumerate(rtt_ms):
+            if not math.isnan(delay_ms) and (row != column or delay_ms):
+                text = f"{'~' if estimated[row, column] else ''}{in_ms(float(delay_ms))}"
+                colour = "black" if norm(max(delay_ms, norm.vmin or 0.0)) > _LIGHT_FROM else "white"
+                ax.text(column, row, text, ha="center", va="center", fontsize=8, color=colour)
+    is_log = bool(norm.vmin)
+    bar = figure.colorbar(image, ax=ax, extend="min" if cut_off else "neither", shrink=0.85)
+    bar.set_label("round trip, ms" + (" (logarithmic)" if is_log else ""))
+    if is_log:
+        _mark_decades(bar)
     facts = [counted(len(order), "node"), counted(len(found), "cluster")]
-    if missing:
-        cells = len(order) * (len(order) - 1)
-        facts.append(f"{missing} of {cells} round trips missing (hatched)")
-    width = round((sheet.side_in + 1.6) * _PT_PER_IN / 6.2)
+    if missing := int(np.isnan(rtt_ms).sum()):
+        facts.append(f"{missing} of {len(order) * (len(order) - 1)} round trips missing (hatched)")
+    width = round((side_in + 1.6) * _PT_PER_IN / 6.2)
     ax.set_title(f"{wrapped(title, width)}\n{wrapped(', '.join(facts), width)}", fontsize=11)
     return figure
 
 
-def _sheet(nodes: int) -> _Sheet:
-    side_in = min(max(0.42 * nodes if nodes <= VALUES_UP_TO else 0.24 * nodes, 3.2), 11.0)
-    cell_pt = side_in * _PT_PER_IN / nodes
-    return _Sheet(
-        side_in=side_in,
-        cell_pt=cell_pt,
-        every=math.ceil(_LABEL_PT / cell_pt),
-        font_pt=min(9.0, max(6.0, 0.8 * cell_pt)),
-    )
+def _norm(rtt_ms: Delays) -> "tuple[Normalize, bool]":
+    """Return how colours follow delays, and whether some are below the lowest colour."""
+    from matplotlib.colors import LogNorm, Normalize
 
-
-def _scale(rtt_ms: Delays) -> _Scale:
     between_ms = rtt_ms[~np.eye(len(rtt_ms), dtype=bool) & ~np.isnan(rtt_ms)]
     positive_ms = between_ms[between_ms > 0]
     if not len(positive_ms):
-        return _Scale(low_ms=0.0, high_ms=1.0, logarithmic=False, below=False)
-    low_ms, high_ms = float(positive_ms.min()), float(positive_ms.max())
+        return Normalize(0.0, 1.0), False
+    high_ms = float(positive_ms.max())
     p5_ms, p95_ms = np.percentile(positive_ms, [5, 95])
     if p95_ms < WIDE_RANGE_RATIO * p5_ms:
-        return _Scale(low_ms=0.0, high_ms=high_ms, logarithmic=False, below=False)
-    low_ms = max(low_ms, high_ms / _SHADES_RATIO)
-    return _Scale(low_ms=low_ms, high_ms=high_ms, logarithmic=True, below=bool((between_ms < low_ms).any()))
+        return Normalize(0.0, high_ms), False
+    low_ms = max(float(positive_ms.min()), high_ms / _SHADES_RATIO)
+    return LogNorm(low_ms, high_ms), bool((between_ms < low_ms).any())
 
 
-def _paint(ax: "Axes", rtt_ms: Delays, scale: _Scale) -> "AxesImage":
-    from matplotlib.colors import LogNorm, Normalize
-
-    ax.patch.set(facecolor="#dddddd", hatch="////", edgecolor="#999999")  # seen where a cell is missing
-    norm = (LogNorm if scale.logarithmic else Normalize)(vmin=scale.low_ms, vmax=scale.high_ms)
-    cells = np.ma.masked_invalid(np.maximum(rtt_ms, scale.low_ms))
-    return ax.imshow(cells, cmap="viridis", norm=norm, interpolation="nearest")
-
-
-def _name_axes(ax: "Axes", order: tuple[str, ...], sheet: _Sheet, members: Collection[str]) -> None:
+def _name_axes(ax: "Axes", order: tuple[str, ...], cell_pt: float, members: Collection[str]) -> None:
+    """Write the names of members, and of as many others as there is room for."""
+    every = math.ceil(_LABEL_PT / cell_pt)
     stand_out = [index for index, name in enumerate(order) if name in members]
-    others = range(0, len(order), sheet.every)
-    clear = [index for index in others if all(abs(index - other) >= sheet.every for other in stand_out)]
+    others = range(0, len(order), every)
+    clear = [index for index in others if all(abs(index - other) >= every for other in stand_out)]
     shown = sorted({*stand_out, *clear})
     written = label_of(order)
     labels = [written[order[index]] for index in shown]
-    ax.set_xticks(shown, labels, rotation=90, fontsize=sheet.font_pt)
-    ax.set_yticks(shown, labels, fontsize=sheet.font_pt)
+    font_pt = min(9.0, max(6.0, 0.8 * cell_pt))
+    ax.set_xticks(shown, labels, rotation=90, fontsize=font_pt)
+    ax.set_yticks(shown, labels, fontsize=font_pt)
     ax.tick_params(length=2)
-    ax.set_xlabel("to" if sheet.every == 1 else f"to (a name for every {sheet.every} nodes)")
+    ax.set_xlabel("to" if every == 1 else f"to (a name for every {every} nodes)")
     ax.set_ylabel("from")
     for axis in (ax.xaxis, ax.yaxis):
         for label, index in zip(axis.get_ticklabels(), shown, strict=True):
@@ -156,34 +126,16 @@ def _name_axes(ax: "Axes", order: tuple[str, ...], sheet: _Sheet, members: Colle
 def _frame_clusters(ax: "Axes", order: tuple[str, ...], found: tuple[tuple[str, ...], ...]) -> None:
     from matplotlib.patches import Rectangle
 
-    if len(found) == 1:
-        return
-    position = {name: index for index, name in enumerate(order)}
-    for cluster in found:
-        places = [position[name] for name in cluster]
-        corner = (min(places) - 0.5, min(places) - 0.5)
-        frame = Rectangle(
-            corner, len(places), len(places), fill=False, edgecolor="white", linewidth=2, clip_on=False
-        )
-        ax.add_patch(frame)
+    for cluster in found if len(found) > 1 else ():
+        first, size = min(map(order.index, cluster)) - 0.5, len(cluster)
+        frame: dict[str, Any] = {"fill": False, "edgecolor": "white", "linewidth": 2, "clip_on": False}
+        ax.add_patch(Rectangle((first, first), size, size, **frame))
 
 
-def _write_values(ax: "Axes", rtt_ms: Delays, scale: _Scale, estimated: Mask) -> None:
-    for (row, column), delay_ms in np.ndenumerate(rtt_ms):
-        if math.isnan(delay_ms) or (row == column and delay_ms == 0):
-            continue
-        text = f"{'~' if estimated[row, column] else ''}{in_ms(float(delay_ms))}"
-        colour = "black" if scale.share(float(delay_ms)) > _LIGHT_FROM else "white"
-        ax.text(column, row, text, ha="center", va="center", fontsize=8, color=colour)
-
-
-def _colour_bar(figure: "Figure", ax: "Axes", image: "AxesImage", scale: _Scale) -> None:
+def _mark_decades(bar: "Colorbar") -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-    bar = figure.colorbar(image, ax=ax, extend="min" if scale.below else "neither", shrink=0.85)
-    bar.set_label("round trip, ms" + (" (logarithmic)" if scale.logarithmic else ""))
-    if scale.logarithmic:
-        bar.locator = LogLocator(subs=(1, 2, 5))
-        bar.formatter = FuncFormatter(lambda value, _: f"{value:g}")
-        bar.minorlocator = NullLocator()
-        bar.update_ticks()
+    bar.locator = LogLocator(subs=(1, 2, 5))
+    bar.formatter = FuncFormatter(lambda value, _: f"{value:g}")
+    bar.minorlocator = NullLocator()
+    bar.update_ticks()

@@ -5,6 +5,7 @@ While one operator is a bottleneck nothing shrinks; where none is, every operato
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -85,12 +86,9 @@ def scale_up_factor(undone_share: float) -> float:
 class DhalionPolicy(SizingPolicy):
     """Bottlenecks up by what they leave undone or, where there are none, the others down by a fixed share."""
 
-    sizing: DhalionSettings = field(default_factory=DhalionSettings)
+    name: ClassVar[str] = "dhalion"
 
-    @property
-    def name(self) -> str:
-        """The registered name."""
-        return "dhalion"
+    sizing: DhalionSettings = field(default_factory=DhalionSettings)
 
     def proposals(
         self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge

@@ -8,7 +8,7 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from statistics import fmean
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, FiniteFloat, PositiveFloat
 
@@ -311,12 +311,9 @@ class _Network:
 class DrsPolicy(SizingPolicy):
     """More replicas where rows take longer than they may, fewer where they take less; all operators at once."""
 
-    sizing: DrsSettings = field(default_factory=DrsSettings)
+    name: ClassVar[str] = "drs"
 
-    @property
-    def name(self) -> str:
-        """The registered name."""
-        return "drs"
+    sizing: DrsSettings = field(default_factory=DrsSettings)
 
     def proposals(
         self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge

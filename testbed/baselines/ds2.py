@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from statistics import median_high
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -96,12 +96,9 @@ class Ds2Memo(Memo):
 class Ds2Policy(SizingPolicy):
     """As many replicas as the rate that is to come needs at the true rate of one; all operators or none."""
 
-    sizing: Ds2Settings = field(default_factory=Ds2Settings)
+    name: ClassVar[str] = "ds2"
 
-    @property
-    def name(self) -> str:
-        """The registered name."""
-        return "ds2"
+    sizing: Ds2Settings = field(default_factory=Ds2Settings)
 
     def proposals(
         self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge

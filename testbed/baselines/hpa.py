@@ -8,7 +8,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -190,12 +190,9 @@ class HpaPolicy(SizingPolicy):
 class HpaCpuPolicy(HpaPolicy):
     """CPU utilisation near its target (6.7.3)."""
 
-    sizing: HpaCpuSettings = field(default_factory=HpaCpuSettings)
+    name: ClassVar[str] = "hpa-cpu"
 
-    @property
-    def name(self) -> str:
-        """The registered name."""
-        return "hpa-cpu"
+    sizing: HpaCpuSettings = field(default_factory=HpaCpuSettings)
 
     def loads(self, readings: Mapping[str, OperatorReading]) -> Mapping[str, Load]:
         """Compare each operator's CPU utilisation with the target."""
@@ -209,12 +206,9 @@ class HpaCpuPolicy(HpaPolicy):
 class HpaVargaPolicy(HpaPolicy):
     """Utilisation near its target and, at a bottleneck, a lag that does not grow (6.7.4, equations 4.4 and 4.5)."""
 
-    sizing: HpaVargaSettings = field(default_factory=HpaVargaSettings)
+    name: ClassVar[str] = "hpa-varga"
 
-    @property
-    def name(self) -> str:
-        """The registered name."""
-        return "hpa-varga"
+    sizing: HpaVargaSettings = field(default_factory=HpaVargaSettings)
 
     def loads(self, readings: Mapping[str, OperatorReading]) -> Mapping[str, Load]:
         """Compare each operator's utilisation with its target, and a bottleneck's relative lag change with its own."""

@@ -138,10 +138,7 @@ def _probe(topology: Topology, node: EdgeNode, others: Sequence[EdgeNode], count
     reply_s = 2.0 + 2 * max(topology.rtt_ms(node.name, other.name) for other in others) / 1000
     mark = Mark(cluster=str(state_directory(topology.name)), role=Role.PROBE, node=node.name)
     addresses = [other.address for other in others]
-    command = (
-        *(sys.executable, "-m", "latency_map.measure.probe", *addresses),
-        *("--count", str(count), "--timeout", f"{reply_s:.1f}", "--interval", "0.02"),
-    )
+    command = (sys.executable, "-m", "testbed.cluster.echoes", str(count), f"{reply_s:.1f}", *addresses)
     return run(
         inside(topology.name, node.name, command),
         failure=f"cannot measure from node {node.name!r} (look at: testbed status {topology.name})",

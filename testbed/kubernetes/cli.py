@@ -1,11 +1,15 @@
-"""``testbed kubernetes``: its commands and their options."""
+"""``testbed kubernetes``: the commands of a Kubernetes on this machine."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gesscale.cli.output import Output, OutputOption
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
+from gesscale.errors import ClusterError
+
+if TYPE_CHECKING:
+    from testbed.kubernetes.cluster import KubernetesTestBed
 
 app = typer.Typer(
     name="kubernetes",
@@ -22,9 +26,11 @@ ClusterName = Annotated[
 @app.command(epilog="Example: testbed kubernetes build")
 def build() -> None:
     """Build Kubernetes from its sources, once; some minutes, and 4 GB of Go's caches on disk."""
-    from testbed.kubernetes.upkeep import build_once
+    from testbed.kubernetes import tools
 
-    build_once()
+    if not tools.is_built():
+        stderr_console.print("building Kubernetes from its sources: some minutes, once")
+    stderr_console.print(f"Kubernetes {tools.VERSION}: {tools.build()}")
 
 
 @app.command(epilog="Example: testbed kubernetes up kube3")
@@ -33,9 +39,10 @@ def up(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Bring a Kubernetes up; does nothing where it is up and well."""
-    from testbed.kubernetes.upkeep import bring_up
+    from testbed.cluster.topology import read_topology
+    from testbed.kubernetes.cluster import up as bring_up
 
-    bring_up(topology=topology, output=output)
+    _show(bring_up(read_topology(topology), source=topology), output)
 
 
 @app.command(epilog="Example: testbed kubernetes demo")
@@ -45,22 +52,91 @@ def demo(
     ] = Path("reports/kubernetes"),
 ) -> None:
     """Scale a day of taxi rides on three kubelets of this machine; about eight minutes. Exits 1 at a broken promise."""
-    from testbed.kubernetes.upkeep import play_demo
+    import shutil
 
-    play_demo(folder=folder)
+    from gesscale.cli.ending import end_as_ctrl_c_does
+    from testbed.demo.on_kubernetes import play
+    from testbed.live.scenario import KUBE3
+
+    _require_rights()
+    end_as_ctrl_c_does()
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    if not play(KUBE3, folder, stderr_console):
+        raise typer.Exit(1)
 
 
 @app.command(epilog="Example: testbed kubernetes status")
 def status(name: ClusterName = None, output: OutputOption = Output.TABLE) -> None:
     """Show the nodes of a Kubernetes; exits 3 where one is not ready."""
-    from testbed.kubernetes.upkeep import show_status
+    from testbed.cluster import state
+    from testbed.kubernetes.cluster import KubernetesTestBed
 
-    show_status(name=name, output=output)
+    _require_rights()
+    _, topology = state.load(state.only_cluster(name))
+    _show(KubernetesTestBed(topology=topology), output)
 
 
 @app.command(epilog="Example: testbed kubernetes down")
 def down(name: ClusterName = None, output: OutputOption = Output.TABLE) -> None:
     """Take a Kubernetes down, and whatever a crash left of it; nothing to do is no error."""
-    from testbed.kubernetes.upkeep import take_down
+    from testbed.cluster import state
+    from testbed.kubernetes.cluster import down as take_down
 
-    take_down(name=name, output=output)
+    _require_rights()
+    there = name is not None or state.cluster_names()
+    swept = {each: take_down(each) for each in ((state.only_cluster(name),) if there else ())}
+    rows = [(each, got.processes, got.network_parts, got.control_groups) for each, got in swept.items()]
+    columns = ("cluster", "processes", "namespaces and devices", "control groups")
+    emit(swept, output, [table("removed", columns, rows)])
+
+
+def _require_rights() -> None:
+    from testbed.kubernetes.tools import lacking_rights
+
+    lacking = lacking_rights()
+    if lacking:
+        message = f"no Kubernetes can be used here: it {lacking}"
+        raise ClusterError(message)
+
+
+def _show(cluster: "KubernetesTestBed", output: Output) -> None:
+    from gesscale.cli.explain_resource import say_how_to_look
+    from testbed.kubernetes.control_plane import ready_nodes
+
+    topology = cluster.topology
+    try:
+        ready = ready_nodes(cluster.api)
+    except OSError as error:
+        message = (
+            f"the API server of cluster {topology.name!r} does not answer: {error}; look at "
+            f"{cluster.files.log('kube-apiserver')}, or: testbed kubernetes down {topology.name}"
+        )
+        raise ClusterError(message) from error
+    nodes = [
+        {
+            "name": name,
+            "address": cluster.address(name),
+            "ready": ready.get(name, False),
+            "rtt_to_control_plane_ms": topology.rtt_ms(name, topology.driver_node),
+        }
+        for name in cluster.node_names
+    ]
+    document = {
+        "cluster": topology.name,
+        "api_url": cluster.api_url,
+        "kubeconfig": str(cluster.kubeconfig),
+        "kubectl": str(cluster.kubectl),
+        "control_plane_node": topology.driver_node,
+        "nodes": nodes,
+    }
+    title = f"{topology.name}: {cluster.api_url}, control plane on {topology.driver_node}"
+    columns = ("node", "address", "ready", "to control plane ms")
+    emit(document, output, [table(title, columns, [tuple(node.values()) for node in nodes])])
+    stderr_console.print(
+        f"use it: export KUBECONFIG={cluster.kubeconfig} PATH={cluster.kubectl.parent}:$PATH"
+    )
+    stderr_console.print("where the controller runs in it (kubectl apply -k deploy/k3s):")
+    say_how_to_look()
+    if not all(node["ready"] for node in nodes):
+        raise typer.Exit(3)

@@ -15,22 +15,49 @@ from testbed.cluster.namespaces import DEVICE, inside, namespace
 from testbed.cluster.private import make_private, require_private
 from testbed.cluster.topology import Topology
 from testbed.kubernetes import control_groups
-from testbed.kubernetes.api import Api, ready_nodes, wait_until
-from testbed.kubernetes.build import build
 from testbed.kubernetes.control_plane import (
+    ADMIN,
     API_SERVER,
     START_TIMEOUT_S,
+    Api,
+    Files,
+    ready_nodes,
     start_api_server,
     start_control_plane,
     wait_for_accounts,
+    wait_until,
 )
-from testbed.kubernetes.credentials import ADMIN, Files
 from testbed.kubernetes.images import bundled_images, write_archive
 from testbed.kubernetes.kubectl import run_kubectl
 from testbed.kubernetes.network import PodNetwork, network_commands
 from testbed.kubernetes.nodes import kill_kubelet, load_images, start_kubelet, start_node
-from testbed.kubernetes.sweeping import KubernetesSwept, down
-from testbed.kubernetes.tools import Tools, find_tools, obstacle
+from testbed.kubernetes.tools import Tools, build, find_tools, obstacle
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubernetesSwept:
+    """What was found of a cluster and removed."""
+
+    processes: int
+    network_parts: int
+    control_groups: int
+
+
+def down(name: str) -> KubernetesSwept:
+    """Take a Kubernetes and its namespaces down, also what is left of one that crashed; nothing is no error.
+
+    Raises
+    ------
+    ClusterError
+        Where something cannot be removed.
+    """
+    swept = lifecycle.down(name)
+    return KubernetesSwept(
+        processes=swept.processes,
+        network_parts=swept.network_parts,
+        control_groups=control_groups.remove(name),
+    )
+
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm"}
 

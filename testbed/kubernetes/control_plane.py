@@ -1,18 +1,213 @@
-"""The control plane in the namespace of the driver node: etcd, API server, controllers, scheduler, names."""
+"""The control plane in the namespace of the driver node, who may talk to it, and the few questions it is asked."""
 
+import json
+import secrets
+import ssl
+import time
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from gesscale.common.http_client import ANYWHERE, FetchError
+from gesscale.errors import ClusterError
 from testbed.cluster import processes
+from testbed.cluster.commands import run
 from testbed.cluster.namespaces import inside
 from testbed.cluster.processes import Mark, Role
 from testbed.cluster.state import state_directory
 from testbed.cluster.topology import Topology
-from testbed.kubernetes.api import Api, wait_until
-from testbed.kubernetes.credentials import ADMIN, Files, write_kubeconfig, write_signing_key, write_tokens
 from testbed.kubernetes.network import SERVICES, PodNetwork
+
+ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Files:
+    """Where a cluster keeps its files.
+
+    Attributes
+    ----------
+    directory
+        ``kubernetes`` in the state directory of the cluster; only its owner may enter.
+    """
+
+    directory: Path
+
+    @property
+    def tokens(self) -> Path:
+        """The tokens that the API server knows."""
+        return self.directory / "tokens.csv"
+
+    @property
+    def signing_key(self) -> Path:
+        """The private key of service account tokens."""
+        return self.directory / "service_accounts.key"
+
+    @property
+    def public_key(self) -> Path:
+        """The public half of `signing_key`."""
+        return self.directory / "service_accounts.pub"
+
+    @property
+    def certificates(self) -> Path:
+        """Where the API server makes its certificate."""
+        return self.directory / "certificates"
+
+    @property
+    def authority(self) -> Path:
+        """The certificates by which clients know the API server."""
+        return self.certificates / "apiserver.crt"
+
+    @property
+    def audit_policy(self) -> Path:
+        """Which requests the API server records."""
+        return self.directory / "audit.yaml"
+
+    @property
+    def audit_log(self) -> Path:
+        """The requests that it recorded, one JSON object a line."""
+        return self.directory / "audit.log"
+
+    def kubeconfig(self, user: str) -> Path:
+        """Return the kubeconfig of a user."""
+        return self.directory / f"{user}.kubeconfig"
+
+    def log(self, part: str) -> Path:
+        """Return the log of a part of the control plane."""
+        return self.directory / "logs" / f"{part}.log"
+
+    def node(self, name: str) -> Path:
+        """Return the directory of a node."""
+        return self.directory / "nodes" / name
+
+
+def write_tokens(files: Files, kubelets: tuple[str, ...]) -> dict[str, str]:
+    """Make tokens for the administrator and for each node; return them by user."""
+    tokens = {user: secrets.token_hex(16) for user in (ADMIN, *kubelets)}
+    lines = [f"{tokens[ADMIN]},admin,admin,system:masters"]
+    lines += [f"{tokens[node]},system:node:{node},{node},system:nodes" for node in kubelets]
+    files.tokens.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return tokens
+
+
+def write_signing_key(files: Files) -> None:
+    """Make the key pair of service account tokens."""
+    run(("openssl", "genrsa", "-out", str(files.signing_key), "2048"))
+    run(("openssl", "rsa", "-in", str(files.signing_key), "-pubout", "-out", str(files.public_key)))
+
+
+def write_kubeconfig(files: Files, user: str, *, url: str, token: str) -> Path:
+    """Write the kubeconfig of a user; whole at once, as kubelets wait for theirs."""
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [
+            {"name": "testbed", "cluster": {"server": url, "certificate-authority": str(files.authority)}}
+        ],
+        "users": [{"name": user, "user": {"token": token}}],
+        "contexts": [{"name": "testbed", "context": {"cluster": "testbed", "user": user}}],
+        "current-context": "testbed",
+    }
+    path = files.kubeconfig(user)
+    scratch = path.with_suffix(".new")
+    scratch.write_text(yaml.safe_dump(document), encoding="utf-8")
+    return scratch.replace(path)
+
+
+_ANSWER_TIMEOUT_S = 5.0
+_LARGEST_ANSWER = 16 << 20
+_PAUSE_S = 0.1
+_MESSAGE_CHARACTERS = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Api:
+    """An API server, asked as one user.
+
+    Attributes
+    ----------
+    authority
+        The certificates by which it is known.
+    """
+
+    url: str
+    authority: Path
+    token: str
+
+    def get(self, path: str) -> str:
+        """Return the answer to a GET.
+
+        Raises
+        ------
+        OSError
+            Where there is none, or it is a refusal.
+        """
+        context = ssl.create_default_context(cafile=str(self.authority))
+        request = urllib.request.Request(  # noqa: S310 - always https, of our own making
+            f"{self.url}{path}", headers={"Authorization": f"Bearer {self.token}"}
+        )
+        with urllib.request.urlopen(request, timeout=_ANSWER_TIMEOUT_S, context=context) as answer:  # noqa: S310
+            return str(answer.read(_LARGEST_ANSWER).decode())
+
+    def document(self, path: str) -> dict[str, Any]:
+        """Return the JSON answer to a GET."""
+        answer = json.loads(self.get(path))
+        if not isinstance(answer, dict):
+            message = f"expected an object from {self.url}{path}, got {type(answer).__name__}"
+            raise OSError(message)
+        return answer
+
+
+def wait_until(done: Callable[[], bool], *, what: str, timeout_s: float, look_at: Path) -> None:
+    """Ask until the answer is yes; an API server that does not answer counts as no.
+
+    Parameters
+    ----------
+    what
+        What is waited for, as a statement.
+    look_at
+        The log whose end the error shows.
+
+    Raises
+    ------
+    ClusterError
+        Where it is not so in time.
+    """
+    deadline = time.monotonic() + timeout_s
+    last = ""
+    while time.monotonic() < deadline:
+        try:
+            if done():
+                return
+            last = "not yet"
+        except (OSError, ValueError) as error:
+            last = str(error)
+        time.sleep(_PAUSE_S)
+    message = f"{what}: not so within {timeout_s:g} s ({last}); {look_at} ends: {_end_of(look_at)}"
+    raise ClusterError(message)
+
+
+def ready_nodes(api: Api) -> dict[str, bool]:
+    """Return the registered nodes, and whether each is ready."""
+    return {
+        item["metadata"]["name"]: any(
+            condition["type"] == "Ready" and condition["status"] == "True"
+            for condition in item["status"].get("conditions", ())
+        )
+        for item in api.document("/api/v1/nodes")["items"]
+    }
+
+
+def _end_of(log: Path) -> str:
+    try:
+        return log.read_text(encoding="utf-8", errors="replace")[-_MESSAGE_CHARACTERS:].strip() or "(empty)"
+    except OSError:
+        return "(no such log)"
+
 
 API_PORT = 443
 API_SERVER = "kube-apiserver"
@@ -44,7 +239,7 @@ def start_control_plane(topology: Topology, kubelets: tuple[str, ...], *, progra
     kubelets
         The nodes that will register.
     program
-        What `testbed.kubernetes.build` made.
+        What `testbed.kubernetes.tools` made.
 
     Raises
     ------

@@ -1,15 +1,18 @@
-"""Container images without a registry: archives in Docker's format, made of busybox and a few files."""
+"""The small images of the test bed, and programs of this machine mounted into them."""
 
 import hashlib
 import io
 import json
+import os
+import sys
 import tarfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from testbed.cluster.commands import run
-from testbed.kubernetes.host_programs import ENTRY, ENTRY_SCRIPT, root_links
+from testbed.cluster.relay_link import cache_directory
 
 PAUSE = "localhost/pause:1"
 BUSYBOX = "localhost/busybox:1"
@@ -122,3 +125,110 @@ def _add(archive: tarfile.TarFile, path: str, content: bytes, mode: int = 0o644)
     entry = tarfile.TarInfo(path)
     entry.size, entry.mode = len(content), mode
     archive.addfile(entry, io.BytesIO(content))
+
+
+PROJECT = Path(__file__).parents[2]
+ENTRY = "/entry"
+ENTRY_SCRIPT = """\
+#!/bin/sh
+# Starts what a pod asks for: a Spark executor or driver as Spark's own image would, or any command. The class path of
+# an executor begins as Spark's launcher has it, so that the archive of the test bed's executors fits.
+set -e
+spark=${SPARK_HOME:?set SPARK_HOME}
+java=${JAVA_HOME:+$JAVA_HOME/bin/}java
+case "$1" in
+executor)
+  first=$spark/conf:$(echo "$spark"/jars/slf4j-api-*.jar)
+  set -- "$java"
+  for number in $(env | sed -n 's/^SPARK_JAVA_OPT_\\([0-9]*\\)=.*/\\1/p' | sort -n); do
+    eval "set -- \\"\\$@\\" \\"\\$SPARK_JAVA_OPT_$number\\""
+  done
+  exec "$@" "-Xms$SPARK_EXECUTOR_MEMORY" "-Xmx$SPARK_EXECUTOR_MEMORY" \\
+    -cp "$first:$spark/jars/*:${SPARK_EXTRA_CLASSPATH:+$SPARK_EXTRA_CLASSPATH:}$PWD" \\
+    org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend \\
+    --driver-url "$SPARK_DRIVER_URL" --executor-id "$SPARK_EXECUTOR_ID" --cores "$SPARK_EXECUTOR_CORES" \\
+    --app-id "$SPARK_APPLICATION_ID" --hostname "$SPARK_EXECUTOR_POD_IP" \\
+    --resourceProfileId "$SPARK_RESOURCE_PROFILE_ID" --podName "$SPARK_EXECUTOR_POD_NAME"
+  ;;
+driver)
+  shift
+  exec "$spark/bin/spark-submit" --conf "spark.driver.bindAddress=$SPARK_DRIVER_BIND_ADDRESS" \\
+    --conf "spark.executorEnv.SPARK_DRIVER_POD_IP=$SPARK_DRIVER_BIND_ADDRESS" --deploy-mode client "$@"
+  ;;
+*)
+  exec "$@"
+  ;;
+esac
+"""
+
+_MERGED = ("bin", "sbin", "lib", "lib64")
+_SETTINGS = ("/etc/alternatives", "/etc/ssl", "/etc/ld.so.cache")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostPrograms:
+    """What a pod spec needs to run programs of this machine in the image `images.HOST`.
+
+    Attributes
+    ----------
+    volumes
+        For ``spec.volumes``.
+    mounts
+        For ``volumeMounts`` of a container.
+    environment
+        For ``env`` of a container: where Python, Java and Spark are.
+    """
+
+    volumes: tuple[dict[str, Any], ...]
+    mounts: tuple[dict[str, Any], ...]
+    environment: tuple[dict[str, str], ...]
+
+
+def host_programs() -> HostPrograms:
+    """Return volumes, mounts and environment for the system's programs, Java, this Python and this project."""
+    paths = mounted_paths()
+    names = [f"host-{number}" for number in range(len(paths))]
+    return HostPrograms(
+        volumes=tuple(
+            {"name": name, "hostPath": {"path": str(path)}} for name, path in zip(names, paths, strict=True)
+        ),
+        mounts=tuple(
+            {"name": name, "mountPath": str(path), "readOnly": True}
+            for name, path in zip(names, paths, strict=True)
+        ),
+        environment=tuple({"name": name, "value": value} for name, value in _environment().items()),
+    )
+
+
+def mounted_paths() -> tuple[Path, ...]:
+    """Return the folders and files of this machine that pods see, none inside another."""
+    wanted = [Path("/usr"), *(Path("/") / name for name in _MERGED), *map(Path, _SETTINGS)]
+    wanted += [*Path("/etc").glob("java*"), Path(sys.base_prefix), Path(sys.prefix), PROJECT]
+    wanted.append(cache_directory())  # it holds the archive of the executors' classes
+    present = [path for path in wanted if path.exists() and not path.is_symlink()]
+    return tuple(path for path in dict.fromkeys(present) if not _covered(path, present))
+
+
+def root_links() -> dict[str, str]:
+    """Return the links at this machine's root, as ``bin -> usr/bin``: the image needs the same."""
+    return {name: str((Path("/") / name).readlink()) for name in _MERGED if (Path("/") / name).is_symlink()}
+
+
+def _covered(path: Path, others: list[Path]) -> bool:
+    return any(other != path and path.is_relative_to(other) for other in others)
+
+
+def _environment() -> dict[str, str]:
+    from importlib.util import find_spec
+
+    found = find_spec("pyspark")
+    spark = str(Path(found.origin).parent) if found and found.origin else ""
+    named = {
+        "PATH": f"{Path(sys.prefix) / 'bin'}:/usr/local/bin:/usr/bin:/bin",
+        "PYTHONPATH": str(PROJECT),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_HOME": spark,
+        "JAVA_HOME": os.environ.get("JAVA_HOME", ""),
+    }
+    return {name: value for name, value in named.items() if value}

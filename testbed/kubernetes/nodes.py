@@ -21,8 +21,7 @@ from testbed.cluster.processes import Mark, Process, Role
 from testbed.cluster.state import state_directory
 from testbed.cluster.topology import Topology
 from testbed.kubernetes import control_groups
-from testbed.kubernetes.api import wait_until
-from testbed.kubernetes.credentials import Files
+from testbed.kubernetes.control_plane import Files, wait_until
 from testbed.kubernetes.images import PAUSE
 from testbed.kubernetes.network import NAMES_SERVICE, TUNNEL_MTU, PodNetwork
 from testbed.kubernetes.tools import Tools

@@ -22,10 +22,13 @@ from testbed.cluster.commands import run
 from testbed.cluster.spark_archive import java_options
 from testbed.cluster.spark_command import SMALL_JVM, spark_home
 from testbed.kubernetes.cluster import KubernetesTestBed
-from testbed.kubernetes.driver_account import FEW_RIGHTS_SETTINGS, driver_account
-from testbed.kubernetes.host_programs import host_programs
-from testbed.kubernetes.images import HOST
-from testbed.kubernetes.kubectl import create_namespace, define_autoscalers
+from testbed.kubernetes.images import HOST, host_programs
+from testbed.kubernetes.kubectl import (
+    FEW_RIGHTS_SETTINGS,
+    create_namespace,
+    define_autoscalers,
+    driver_account,
+)
 from testbed.live.scenario import Scenario, TaxiOperator
 
 SPACE = "streams"

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gesscale.knowledge.keeping import KnowledgeLimits
-from gesscale.knowledge.memory import MemoryKnowledge
+from gesscale.knowledge.memory import KnowledgeLimits, MemoryKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.ports import Policy
 from testbed.scoring.sample import Sample

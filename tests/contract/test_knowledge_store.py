@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from gesscale.errors import KnowledgeError
-from gesscale.knowledge.keeping import KnowledgeLimits
-from gesscale.knowledge.memory import MemoryKnowledge
+from gesscale.knowledge.memory import KnowledgeLimits, MemoryKnowledge
 from gesscale.knowledge.sqlite import SqliteKnowledge
 from gesscale.model.decision import (
     Analysis,
@@ -22,7 +21,7 @@ from gesscale.model.decision import (
 )
 from gesscale.model.document import decision_document
 from gesscale.model.order import Order
-from gesscale.ports import Knowledge, KnowledgeStore
+from gesscale.ports import Knowledge
 from perfmodel import Conditions, Estimate, Reading
 
 Store = MemoryKnowledge | SqliteKnowledge
@@ -110,10 +109,6 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
             yield opened
 
 
-def test_it_is_a_knowledge_store(store: KnowledgeStore) -> None:
-    assert store.recall(0) == Knowledge()
-
-
 def test_evidence_comes_back_whole_newest_first_and_by_operator(store: Store) -> None:
     store.remember(decision(1, evidence=(reading(1),)))
     store.remember(decision(2, evidence=(reading(2), reading(2.5))))
@@ -122,12 +117,6 @@ def test_evidence_comes_back_whole_newest_first_and_by_operator(store: Store) ->
         "nearest": (reading(2.5), reading(2), reading(1)),
         "clean": (reading(3),),
     }
-
-
-def test_a_reading_without_optional_numbers_comes_back_without_them(store: Store) -> None:
-    bare = Reading(replicas=1, nd_max_ms=0, rows_per_s=1000)
-    store.remember(decision(1, evidence=(bare,)))
-    assert store.recall(1).readings["nearest"] == (bare,)
 
 
 def test_what_is_dated_later_than_now_is_not_recalled(store: Store) -> None:
@@ -150,16 +139,6 @@ def test_an_operator_whose_newest_order_is_dated_later_is_told(store: Store) -> 
     assert store.recall(4).order_unknown == set()
 
 
-def test_the_oldest_evidence_of_an_operator_is_forgotten(store: Store) -> None:
-    store.remember(decision(0, "clean", evidence=(reading(0),)))
-    for at_s in range(1, 6):
-        store.remember(decision(at_s, evidence=(reading(at_s),)))
-    readings = store.recall(9).readings
-    # Limit 3 per operator: 5, 4, 3 stay of five; the other operator keeps its one.
-    assert [item.at_s for item in readings["nearest"]] == [5, 4, 3]
-    assert [item.at_s for item in readings["clean"]] == [0]
-
-
 def test_a_change_is_pending_until_it_is_settled(store: Store) -> None:
     store.remember(decision(1, added=("edge2",)))
     pending = store.recall(2).pending("nearest")
@@ -169,11 +148,6 @@ def test_a_change_is_pending_until_it_is_settled(store: Store) -> None:
     known = store.recall(3)
     assert known.pending("nearest") is None
     assert known.latest("nearest") == settled
-
-
-def test_only_a_decision_that_acted_is_a_change(store: Store) -> None:
-    store.remember(decision(1))
-    assert store.recall(1).orders == {}
 
 
 def test_changes_are_bounded_newest_first(store: Store) -> None:
@@ -211,13 +185,6 @@ def test_a_store_begins_with_what_it_is_given_as_it_was() -> None:
     assert store.recall(9).pending("nearest") is None
 
 
-def test_what_a_store_begins_with_is_bounded_too() -> None:
-    given = Knowledge(readings={"nearest": tuple(reading(at_s) for at_s in (5, 4, 3, 2, 1))})
-    # Limit 3: the newest of five.
-    kept = MemoryKnowledge(LIMITS, known=given).recall(9).readings["nearest"]
-    assert [item.at_s for item in kept] == [5, 4, 3]
-
-
 def test_decisions_keep_reasons_numbers_and_losing_candidates(store: Store) -> None:
     made = decision(1, evidence=(reading(1),), model=Calibrated(1900), added=("edge2",))
     store.remember(made)
@@ -234,14 +201,6 @@ def test_decisions_are_newest_first_limited_and_by_operator(store: Store) -> Non
     assert [item["at_s"] for item in store.decisions(limit=2)] == [4, 3]
     assert [item["at_s"] for item in store.decisions("clean")] == [3, 1]
     assert store.decisions("unknown") == ()
-
-
-def test_decisions_are_bounded_per_operator(store: Store) -> None:
-    store.remember(decision(0, "clean"))
-    for at_s in range(1, 7):
-        store.remember(decision(at_s))
-    # Limit 4 per operator: of 1..6 the last four, and the other operator's one.
-    assert [item["at_s"] for item in store.decisions()] == [6, 5, 4, 3, 0]
 
 
 def test_newest_means_remembered_last_even_when_the_clock_stepped_back(store: Store) -> None:

@@ -11,8 +11,7 @@ from edge import NODES, RTT_MS
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
-from gesscale.monitor.kept_latencies import KeptLatencies
-from gesscale.monitor.latencies import AgentLatencies, FileLatencies, PrometheusLatencies
+from gesscale.monitor.latencies import AgentLatencies, FileLatencies, KeptLatencies, PrometheusLatencies
 from gesscale.ports import LatencySource
 from latency_map import Survey, write_survey
 

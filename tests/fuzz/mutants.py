@@ -5,6 +5,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
+from copy import deepcopy
 from functools import cache
 from typing import Any
 
@@ -90,7 +91,7 @@ def _changed_tree(draw: st.DrawFn, tree: Any) -> Any:
             elif change == "near" and type(parent[key]) in (int, float):
                 parent[key] += draw(st.integers(-2, 2))
             else:
-                parent[key] = draw(st.sampled_from(_VALUES))
+                parent[key] = deepcopy(draw(st.sampled_from(_VALUES)))
     return tree
 
 

@@ -118,15 +118,6 @@ def test_no_node_of_a_choice_could_be_spared(question):
             assert held < question.size
 
 
-@given(questions(), st.permutations(NAMES))
-def test_renaming_the_nodes_changes_no_figure(question, names):
-    renamed = question.renamed(names[: len(question.latencies)])
-    choice, other = question.answer(), renamed.answer()
-    assert (choice is None) == (other is None)
-    if choice:
-        assert (choice.nd_max_ms, choice.gap_ms) == (other.nd_max_ms, other.gap_ms)
-
-
 @given(questions())
 def test_renaming_the_nodes_in_the_order_of_their_names_renames_the_choice_and_nothing_else(question):
     names = [f"m{index}" for index in range(10, 10 + len(question.latencies))]

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from thoroughness import examples
 
 from latency_map import LatencyMap, LatencyMapError
-from latency_map.emulate.hosts import Host
-from latency_map.emulate.hosts_file import parse_hosts
+from latency_map.emulate.hosts import Host, parse_hosts
 from latency_map.emulate.plan import MAX_EMULATED_RTT_MS, tc_plan
 from latency_map.emulate.script import ScriptAction, render_script
 from latency_map.emulate.tc import apply_commands

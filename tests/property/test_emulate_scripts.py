@@ -12,8 +12,7 @@ from thoroughness import examples
 from gesscale.cli.latency_map.hosts import read_hosts
 from gesscale.errors import InputError
 from latency_map import LatencyMap, LatencyMapError
-from latency_map.emulate.hosts import number_hosts
-from latency_map.emulate.hosts_file import parse_hosts
+from latency_map.emulate.hosts import number_hosts, parse_hosts
 from latency_map.emulate.plan import tc_plan
 from latency_map.emulate.script import ScriptAction, render_script
 from latency_map.emulate.tc import apply_commands, undo_commands
@@ -215,3 +214,10 @@ def test_what_no_argument_can_hold_is_refused_by_the_script(letter, field):
     for action in ScriptAction:
         with pytest.raises(InputError, match="a word that a command can be given"):
             render_script(plan.nodes[0], action)
+
+
+@pytest.mark.parametrize("action", ScriptAction)
+def test_a_script_that_arrives_cut_runs_nothing(dash, action):
+    script = render_script(plan_of(parse_hosts(yaml.safe_dump(PLAIN), "hosts")).nodes[0], action)
+    dash.expect()
+    assert dash.run(script[: len(script) * 6 // 10]).calls == []

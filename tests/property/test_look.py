@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from latency_map import Survey
 from latency_map.clusters import clusters, reading_order
 from latency_map.difference import compare
-from latency_map.pictures.scene import set_scene
+from latency_map.pictures.node_link import lay_out
 from latency_map.summary import summarise
 
 delays = st.one_of(st.integers(0, 4).map(float), st.floats(0, 1e9), st.just(math.nan))
@@ -66,9 +66,9 @@ def test_a_difference_turned_round_names_the_same_pairs(one, other):
 @settings(deadline=None, max_examples=25)
 @given(surveys(max_size=6))
 def test_every_survey_can_be_laid_out(survey):
-    scene = set_scene(survey)
-    places = scene.layout.places_pt
+    layout = lay_out(survey)
+    places = layout.places_pt
     assert np.isfinite(places).all()
-    apart = np.abs(places[:, None] - places) - (scene.boxes_pt[:, None] + scene.boxes_pt) / 2
+    apart = np.abs(places[:, None] - places) - (layout.boxes_pt[:, None] + layout.boxes_pt) / 2
     others = ~np.eye(len(survey), dtype=bool)
     assert (apart.max(axis=2)[others] > 0).all()

@@ -190,7 +190,7 @@ def test_a_delay_that_is_none_is_refused(topology: Topology) -> None:
 
 
 def test_the_outside_reaches_every_node_without_delay(topology: Topology) -> None:
-    from latency_map.measure.probe import Reply, ping_rtt_ms
+    from latency_map.measure.probes import Reply, ping_rtt_ms
 
     lifecycle.up(topology, source="test")
     for node in topology.nodes:

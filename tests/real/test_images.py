@@ -33,7 +33,9 @@ def test_the_controllers_image_runs_gesscale_as_nobody():
 
 
 def test_the_controllers_image_reads_every_source_that_a_resource_may_name():
-    wanted = "import kubernetes, confluent_kafka, ping3, gesscale.kubernetes.controller"
+    wanted = (
+        "import kubernetes, confluent_kafka, ping3, prometheus_api_client, gesscale.kubernetes.controller"
+    )
     in_image("controller", "python", "-c", wanted)
 
 

@@ -100,9 +100,9 @@ def state(plan: EmulationPlan) -> dict[str, list[str]]:
 
 def least_ms(name: str, *addresses: str) -> dict[str, float]:
     """Measure the least round trip to each address: delays are in every echo, a busy machine is in some."""
-    command = (sys.executable, "-m", "latency_map.measure.probe", *addresses, "--count", str(ECHOES))
+    command = (sys.executable, "-m", "testbed.cluster.echoes", str(ECHOES), "2", *addresses)
     answers = defaultdict(list)
-    for line in inside(name, *command, "--interval", "0.02").splitlines():
+    for line in inside(name, *command).splitlines():
         echo = json.loads(line)
         answers[echo["address"]].append(echo["rtt_ms"])
     return {address: min(came) for address, came in answers.items()}

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from gesscale.extras import how_to_install
-from testbed.kubernetes.build import HELM_SOURCES, build, find_go, is_built
+from testbed.kubernetes.tools import HELM_SOURCES, build, find_go, is_built
 
 pytestmark = pytest.mark.real
 
@@ -27,7 +27,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 IMPORTS = {
     "": "gesscale.spark, gesscale.cli.start",
     "spark": "pyspark.sql, pyarrow, pandas, gesscale.spark",
-    "controller": "kubernetes, ping3, confluent_kafka, gesscale.kubernetes.controller",
+    "controller": "kubernetes, prometheus_api_client, ping3, confluent_kafka, gesscale.kubernetes.controller",
     "arena": "jinja2, pyarrow, matplotlib, statsmodels.tsa.arima.model, sklearn.gaussian_process",
     "testbed": "pyspark.sql, sklearn",
     "all": "pyspark.sql, sklearn",

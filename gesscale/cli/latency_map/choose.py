@@ -78,10 +78,16 @@ def choose(
 ) -> None:
     """Choose the nodes with the least NDmax; exit code 3 where no such set is possible."""
     from gesscale.cli.latency_map.reading import load_map, split_names
-    from gesscale.cli.latency_map.screening import NodesAsked, screen_candidates
+    from gesscale.cli.latency_map.screening import screen_candidates
     from latency_map import NoChoiceError, least_nd_max_subset
 
-    asked = NodesAsked(
+    latencies = load_map(file, unit, kind, asymmetry)
+    fixed, in_use = split_names(keep), split_names(running)
+    latencies.positions([*fixed, *in_use])
+    _check_kept({*fixed, *in_use}, split_names(exclude), size)
+    offer = screen_candidates(
+        latencies,
+        [*fixed, *in_use],
         candidates=candidates,
         exclude=exclude,
         apart=apart or (),
@@ -91,11 +97,6 @@ def choose(
         cpu=cpu,
         memory=memory,
     )
-    latencies = load_map(file, unit, kind, asymmetry)
-    fixed, in_use = split_names(keep), split_names(running)
-    latencies.positions([*fixed, *in_use])
-    _check_kept({*fixed, *in_use}, split_names(exclude), size)
-    offer = screen_candidates(latencies, asked, [*fixed, *in_use])
     wanted, weights = _wanted(size, capacity, offer)
 
     def least(keep: "Sequence[str]", candidates: "Sequence[str]") -> "Choice":
@@ -147,10 +148,14 @@ def nearest(
 ) -> None:
     """Rank the nodes to add: least largest round trip to a member, then least mean, then name."""
     from gesscale.cli.latency_map.reading import load_map, some_names
-    from gesscale.cli.latency_map.screening import NodesAsked, screen_candidates
+    from gesscale.cli.latency_map.screening import screen_candidates
     from latency_map import nearest as rank_nearest
 
-    asked = NodesAsked(
+    latencies = load_map(file, unit, kind, asymmetry)
+    placement = some_names("--members", members)
+    offer = screen_candidates(
+        latencies,
+        placement,
         candidates=candidates,
         exclude=exclude,
         apart=apart or (),
@@ -160,9 +165,6 @@ def nearest(
         cpu=cpu,
         memory=memory,
     )
-    latencies = load_map(file, unit, kind, asymmetry)
-    placement = some_names("--members", members)
-    offer = screen_candidates(latencies, asked, placement)
     ranking = rank_nearest(latencies, placement, offer.names)
     _emit_ranking(ranking.ranked, offer.rejections, "nearest first", output)
 
@@ -226,7 +228,7 @@ def _wanted(
     if capacity is None or size is not None:
         message = "choose: expected either --size or --capacity"
         raise InputError(message)
-    if offer.weights is None:
+    if not offer.weights:
         message = "--capacity: expected --nodes with it, which says what each node holds"
         raise InputError(message)
     return capacity, offer.weights

@@ -8,8 +8,7 @@ from gesscale.cli.latency_map.nodes_file import MAX_BYTES, parse_listing
 from gesscale.common.yaml_text import read_text
 from gesscale.errors import InputError
 from gesscale.kubernetes.placement.nodes import read_node
-from latency_map.emulate.hosts import Host
-from latency_map.emulate.hosts_file import parse_hosts
+from latency_map.emulate.hosts import Host, parse_hosts
 
 
 def read_hosts(file: Path, device: str, *, pod_networks: bool = False) -> tuple[Host, ...]:

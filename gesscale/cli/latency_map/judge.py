@@ -28,7 +28,6 @@ MATRIX_SHOWN_UP_TO = 12
 CHANGES_SHOWN = 20
 PANEL = "Judge it"
 _NAMES_OF_A_CLUSTER = 8
-_MINUTE_S, _HOUR_S, _DAY_S = 60.0, 3600.0, 86400.0
 
 app = typer.Typer()
 
@@ -209,7 +208,9 @@ def diff(
     difference = compare(old, new, tolerance)
     nodes = split_names(members)
     for file, survey in ((before, old), (after, new)):
-        _check_members(file, survey, nodes)
+        if unknown := [node for node in nodes if node not in survey.names]:
+            message = f"--members: expected nodes of both maps, {file} has no {unknown[0]!r}; leave it out"
+            raise InputError(message)
     effect = effect_on(old, new, nodes) if nodes else None
     document = {"equal": difference.equal, "difference": difference, "effect": effect}
     emit(document, output, _difference_tables(f"{before.name} → {after.name}", difference, effect))
@@ -255,12 +256,12 @@ def _draw(
 ) -> None:
     if heat_map is None and picture is None:
         return
-    from latency_map.pictures import canvas, draw_heat_map, draw_node_link
+    from latency_map.pictures import check_target, draw_heat_map, draw_node_link, save
 
     for target, draw in ((heat_map, draw_heat_map), (picture, draw_node_link)):
         if target is not None:
-            canvas.check_target(target)
-            canvas.save(draw(survey, title=title, members=nodes), target)
+            check_target(target)
+            save(draw(survey, title=title, members=nodes), target)
             stderr_console.print(f"{target} written")
 
 
@@ -268,10 +269,7 @@ def _facts(summary: "Summary") -> list[list[object]]:
     missing = f"{summary.missing_pairs} of {summary.pairs} pairs" if summary.pairs else "0 pairs"
     if summary.one_way_pairs:
         missing += f", {summary.one_way_pairs} known one way only"
-    listed = (
-        [["clusters", len(summary.clusters)]] if len(summary.clusters) == 1 else _listed(summary.clusters)
-    )
-    return [
+    rows: list[list[object]] = [
         ["nodes", summary.nodes],
         ["median, ms", summary.median_ms],
         ["95th percentile, ms", summary.p95_ms],
@@ -280,16 +278,15 @@ def _facts(summary: "Summary") -> list[list[object]]:
         ["directions differ", _share(summary.asymmetric_ratio)],
         ["estimated", _share(summary.estimated_ratio)],
         ["age", _age(summary.age_s)],
-        *listed,
+        ["clusters", len(summary.clusters)],
     ]
-
-
-def _listed(clusters: tuple[tuple[str, ...], ...]) -> list[list[object]]:
-    several = [cluster for cluster in clusters if len(cluster) > 1]
-    alone = [cluster[0] for cluster in clusters if len(cluster) == 1]
-    rows: list[list[object]] = [["clusters", len(clusters)]]
-    rows += [[f"  of {len(cluster)} nodes", _some(cluster)] for cluster in several]
-    return [*rows, ["  of one node", _some(tuple(alone))]] if alone else rows
+    if len(summary.clusters) > 1:
+        rows += [
+            [f"  of {len(cluster)} nodes", _some(cluster)] for cluster in summary.clusters if len(cluster) > 1
+        ]
+        alone = tuple(cluster[0] for cluster in summary.clusters if len(cluster) == 1)
+        rows += [["  of one node", _some(alone)]] if alone else []
+    return rows
 
 
 def _some(names: tuple[str, ...]) -> str:
@@ -313,14 +310,11 @@ def _share(ratio: float | None) -> str | None:
 
 
 def _age(age_s: float | None) -> str:
+    from gesscale.words import in_words
+
     if age_s is None:
         return "not known"
-    if age_s < 0:
-        return f"{-age_s:.0f} s in the future: a clock is wrong"
-    for length_s, name in ((_DAY_S, "days"), (_HOUR_S, "h"), (_MINUTE_S, "min")):
-        if age_s >= 2 * length_s:
-            return f"{age_s / length_s:.1f} {name}"
-    return f"{age_s:.0f} s"
+    return in_words(age_s) if age_s >= 0 else f"{in_words(-age_s)} in the future: a clock is wrong"
 
 
 def _round_trips(survey: "Survey", latencies: "LatencyMap", missing: int) -> "Table":
@@ -348,13 +342,6 @@ def _row(latencies: "LatencyMap", row: int) -> list[object]:
     return [latencies.names[row], latencies.names[closest], nearest_ms, farthest_ms, missing]
 
 
-def _check_members(file: Path, survey: "Survey", nodes: list[str]) -> None:
-    unknown = [node for node in nodes if node not in survey.names]
-    if unknown:
-        message = f"--members: expected nodes of both maps, {file} has no {unknown[0]!r}; leave it out"
-        raise InputError(message)
-
-
 def _difference_tables(title: str, difference: "Difference", effect: "Effect | None") -> "list[Table]":
     facts: list[list[object]] = [
         ["equal within the tolerance", "yes" if difference.equal else "no"],
@@ -372,15 +359,13 @@ def _difference_tables(title: str, difference: "Difference", effect: "Effect | N
             ["NDmax of the members, ms", f"{_nd_max(effect.before)} → {_nd_max(effect.after)}"],
             ["nearest other node", f"{effect.nearest_before or '–'} → {effect.nearest_after or '–'}"],
         ]
-    tables = [_facts_table(title, facts)]
-    for changes, name in (
-        (difference.changed, "changed"),
-        (difference.lost, "no longer known"),
-        (difference.found, "newly known"),
-    ):
-        if changes:
-            tables.append(_changes_table(name, changes))
-    return tables
+    named = {
+        "changed": difference.changed,
+        "no longer known": difference.lost,
+        "newly known": difference.found,
+    }
+    tables = [_changes_table(name, changes) for name, changes in named.items() if changes]
+    return [_facts_table(title, facts), *tables]
 
 
 def _nd_max(placement: "PlacementSummary") -> str:
@@ -389,16 +374,13 @@ def _nd_max(placement: "PlacementSummary") -> str:
 
 def _changes_table(name: str, changes: "tuple[DelayChange, ...]") -> "Table":
     rows = [
-        [
-            change.a,
-            change.b,
-            change.before_ms,
-            change.after_ms,
-            None
-            if change.before_ms is None or change.after_ms is None
-            else change.after_ms - change.before_ms,
-        ]
-        for change in changes[:CHANGES_SHOWN]
+        [each.a, each.b, each.before_ms, each.after_ms, _change_ms(each)] for each in changes[:CHANGES_SHOWN]
     ]
     of_all = f", {CHANGES_SHOWN} of {len(changes)}" if len(changes) > CHANGES_SHOWN else ""
     return table(f"{name}{of_all}, round trips in ms", ["from", "to", "A", "B", "B - A"], rows)
+
+
+def _change_ms(change: "DelayChange") -> float | None:
+    if change.before_ms is None or change.after_ms is None:
+        return None
+    return change.after_ms - change.before_ms

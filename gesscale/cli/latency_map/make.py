@@ -10,8 +10,7 @@ import typer
 from gesscale.cli.latency_map.options import Kind, MapTarget, Unit
 from gesscale.cli.output import Output, OutputOption, complain, emit, stderr_console, table
 from gesscale.errors import InputError
-from latency_map.kinds import MapForm
-from latency_map.measure.method import ProbeMethod
+from latency_map.kinds import MapForm, ProbeMethod
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -112,10 +111,9 @@ def measure(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Measure one row of a map: round trips from this machine to others. Exit code 1: no node answered."""
-    from latency_map.measure.method import probe_by
-    from latency_map.measure.pacing import Pace, Pacer
+    from latency_map.measure.probes import probe_by
     from latency_map.measure.row import report_target, row_to_survey
-    from latency_map.measure.sweep import Sweeper
+    from latency_map.measure.sweep import Pacer, Sweeper
 
     addresses = _targets(target or [], targets, source)
     lasts_s = len(addresses) * count / rate
@@ -124,7 +122,7 @@ def measure(
     )
     way = _allowed_method(method)
     measured_at_s = time.time()
-    pacer = Pacer(Pace(rate_per_s=rate), clock=time.monotonic, sleep=_sleep)
+    pacer = Pacer(rate, clock=time.monotonic, sleep=_sleep)
     sweeper = Sweeper(
         probe_by(way, port=port, timeout_s=timeout), pacer, timeout_s=timeout, first_sequence=os.getpid()
     )
@@ -276,7 +274,7 @@ def _targets(listed: list[str], file: Path | None, source: str) -> dict[str, str
 
 def _allowed_method(method: ProbeMethod) -> ProbeMethod:
     from latency_map import LatencyMapError
-    from latency_map.measure.method import allowed_method
+    from latency_map.measure.probes import allowed_method
 
     try:
         return allowed_method(method, say=stderr_console.print)
@@ -294,16 +292,9 @@ def _sleep(seconds: float) -> bool:
 
 def _row_tables(source: str, reports: "Mapping[str, TargetReport]") -> "list[Table]":
     columns = ("node", "address", "median", "p95", "jitter", "loss", "replies")
+    figures = ("median_ms", "p95_ms", "jitter_ms", "loss_ratio", "replies")
     rows = [
-        (
-            node,
-            report.address,
-            report.summary.median_ms,
-            report.summary.p95_ms,
-            report.summary.jitter_ms,
-            report.summary.loss_ratio,
-            report.summary.replies,
-        )
+        (node, report.address, *(getattr(report.summary, name) for name in figures))
         for node, report in reports.items()
     ]
     tables = [table(f"from {source}, round trips in ms, loss as a share", columns, rows)]
@@ -334,7 +325,7 @@ def _failures(report: "TargetReport") -> str:
 
 def _agent_urls(listed: str, file: Path | None, name: str) -> list[str]:
     from gesscale.cli.latency_map.reading import split_names
-    from latency_map.measure.places import agent_url, resolve_agents
+    from latency_map.measure.peers import agent_url, resolve_agents
 
     options = {"--agents": listed, "--agents-file": file, "--agents-dns": name}
     given = [option for option, value in options.items() if value]

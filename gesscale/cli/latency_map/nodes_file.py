@@ -122,8 +122,6 @@ def _read(file: Path) -> object:
     except OSError as error:
         message = f"{file}: {error.strerror or error}; name an existing file"
         raise InputError(message) from None
-    except InputError as error:
-        raise InputError(str(error)) from None
 
 
 def parse_listing(text: str, source: str) -> Any:

@@ -10,16 +10,13 @@ import typer
 from gesscale.cli.latency_map.options import Kind, MapFile, Symmetry, Unit
 from gesscale.cli.output import Output, emit, stderr_console, table
 from gesscale.errors import InputError
+from latency_map.emulate import DEVICE, RATE_MBIT
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from latency_map import LatencyMap
     from latency_map.emulate.plan import EmulationPlan, NodePlan
-
-DEVICE = "eth0"
-RATE_MBIT = 10_000
-"""Above that of any link between edge nodes, so that it shapes nothing."""
 
 app = typer.Typer()
 

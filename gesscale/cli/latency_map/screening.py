@@ -15,19 +15,8 @@ from gesscale.kubernetes.placement.nodes import parse_quantity
 from latency_map import LatencyMap
 from latency_map.choose.candidates import Candidate, CandidateRejection, Needs, same_label, screen
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodesAsked:
-    """The options that say which nodes are offered; as the commands have them."""
-
-    candidates: str | None
-    exclude: str
-    apart: Sequence[str]
-    nodes: Path | None
-    pods: Path | None
-    arch: str | None
-    cpu: str
-    memory: str
+Known = dict[str, Candidate]
+"""What a file says of nodes, by name; empty where there is no file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,52 +32,66 @@ class CandidateSet:
     apart
         Groups of nodes; at most one node of each may be in.
     weights
-        What each node holds; None where no file says it.
+        What each node holds; empty where no file says it.
     """
 
     names: tuple[str, ...]
     rejections: tuple[CandidateRejection, ...]
     apart: tuple[tuple[str, ...], ...]
-    weights: dict[str, float] | None
+    weights: dict[str, float]
 
 
-def screen_candidates(latencies: LatencyMap, asked: NodesAsked, keep: Sequence[str]) -> CandidateSet:
-    """Find the nodes that can be chosen in addition to those kept, and say on stderr what was taken for granted.
+def screen_candidates(
+    latencies: LatencyMap,
+    keep: Sequence[str],
+    *,
+    candidates: str | None,
+    exclude: str,
+    apart: Sequence[str],
+    nodes: Path | None,
+    pods: Path | None,
+    arch: str | None,
+    cpu: str,
+    memory: str,
+) -> CandidateSet:
+    """Find the nodes that can be chosen in addition to those kept; the options are those of the commands.
 
-    Parameters
-    ----------
-    latencies
-        The delays.
-    asked
-        The options.
-    keep
-        Nodes that are in the set already; named as candidates all the same, they are judged like others.
-
-    Returns
-    -------
-    CandidateSet
-        What is left to choose from.
-
-    Raises
-    ------
-    InputError
-        An option or a file is wrong.
-    UnknownNodeError
-        A node that is named is neither in the map nor in the file of nodes.
+    It says on stderr what was taken for granted.
     """
-    needs = _needs(asked)
-    known = None if asked.nodes is None else {node.name: node for node in read_nodes(asked.nodes, asked.pods)}
-    exclude = split_names(asked.exclude)
-    _check_named(latencies, known, asked, exclude)
-    nodes = _offered(latencies, known, asked, keep)
-    apart = tuple(group for each in asked.apart for group in _groups(each, latencies, known))
-    _say(latencies, known, asked, keep, apart)
-    usable, rejections = screen(nodes, latencies, keep=keep, exclude=exclude, needs=needs, apart=apart)
+    needy = {"--pods": pods, "--arch": arch, "--cpu": cpu, "--memory": memory}
+    if nodes is None and (lone := [option for option, value in needy.items() if value]):
+        message = f"{', '.join(lone)}: expected --nodes with it, which says what nodes there are"
+        raise InputError(message)
+    needs = Needs(arch=arch, cpus=_quantity("--cpu", cpu), memory_bytes=_quantity("--memory", memory))
+    known: Known = {} if nodes is None else {node.name: node for node in read_nodes(nodes, pods)}
+    named = [] if candidates is None else some_names("--candidates", candidates)
+    excluded = split_names(exclude)
+    latencies.positions(name for name in (*named, *excluded) if name not in known)
+    if nodes is not None and (absent := [name for name in named if name not in known]):
+        message = f"--candidates: expected nodes of {nodes}, got {enumerate_some(absent)}"
+        raise InputError(message)
+    offered = named or [name for name in known or latencies.names if name not in keep]
+    groups = tuple(group for each in apart for group in _groups(each, latencies, known))
+    for group in groups:
+        if len(together := sorted({*group} & {*keep})) > 1:
+            stderr_console.print(
+                f"note: {', '.join(together)} are to be apart, but they are kept and stay together"
+            )
+    if known and (unknown := [name for name in latencies.names if name not in known]):
+        stderr_console.print(f"note: {nodes} does not have these nodes of the map: {enumerate_some(unknown)}")
+    usable, rejections = screen(
+        [known.get(name) or Candidate(name=name) for name in dict.fromkeys(offered)],
+        latencies,
+        keep=keep,
+        exclude=excluded,
+        needs=needs,
+        apart=groups,
+    )
     return CandidateSet(
         names=tuple(node.name for node in usable),
         rejections=rejections,
-        apart=apart,
-        weights=None if known is None else {name: node.weight for name, node in known.items()},
+        apart=groups,
+        weights={name: node.weight for name, node in known.items()},
     )
 
 
@@ -96,19 +99,6 @@ def rejections_table(rejections: Sequence[CandidateRejection]) -> list[Table]:
     """Return a table of the nodes that are out; none where there are none."""
     rows = [[item.node, item.reason.value, item.detail] for item in rejections]
     return [table("cannot be chosen", ["node", "reason", "detail"], rows)] if rows else []
-
-
-def _needs(asked: NodesAsked) -> Needs:
-    needy = {"--pods": asked.pods, "--arch": asked.arch, "--cpu": asked.cpu, "--memory": asked.memory}
-    lone = [option for option, value in needy.items() if value]
-    if lone and asked.nodes is None:
-        message = f"{', '.join(lone)}: expected --nodes with it, which says what nodes there are"
-        raise InputError(message)
-    return Needs(
-        arch=asked.arch,
-        cpus=_quantity("--cpu", asked.cpu),
-        memory_bytes=_quantity("--memory", asked.memory),
-    )
 
 
 def _quantity(option: str, text: str) -> float:
@@ -119,57 +109,15 @@ def _quantity(option: str, text: str) -> float:
         raise InputError(message) from None
 
 
-def _check_named(
-    latencies: LatencyMap, known: dict[str, Candidate] | None, asked: NodesAsked, exclude: Sequence[str]
-) -> None:
-    named = [] if asked.candidates is None else some_names("--candidates", asked.candidates)
-    latencies.positions(name for name in (*named, *exclude) if name not in (known or {}))
-    if known is not None and (absent := [name for name in named if name not in known]):
-        message = f"--candidates: expected nodes of {asked.nodes}, got {enumerate_some(absent)}"
-        raise InputError(message)
-
-
-def _offered(
-    latencies: LatencyMap, known: dict[str, Candidate] | None, asked: NodesAsked, keep: Sequence[str]
-) -> list[Candidate]:
-    names = split_names(asked.candidates or "") or [
-        name for name in known or latencies.names if name not in keep
-    ]
-    return [Candidate(name=name) if known is None else known[name] for name in dict.fromkeys(names)]
-
-
-def _groups(
-    text: str, latencies: LatencyMap, known: dict[str, Candidate] | None
-) -> tuple[tuple[str, ...], ...]:
+def _groups(text: str, latencies: LatencyMap, known: Known) -> tuple[tuple[str, ...], ...]:
     if "," in text:
         group = tuple(split_names(text))
-        latencies.positions(name for name in group if name not in (known or {}))
+        latencies.positions(name for name in group if name not in known)
         return (group,)
-    groups = same_label((known or {}).values(), text)
+    groups = same_label(known.values(), text)
     if not groups:
         message = (
             f"--apart: expected names of nodes by commas, or a label of the nodes in --nodes, got {text!r}"
         )
         raise InputError(message)
     return groups
-
-
-def _say(
-    latencies: LatencyMap,
-    known: dict[str, Candidate] | None,
-    asked: NodesAsked,
-    keep: Sequence[str],
-    apart: Sequence[Sequence[str]],
-) -> None:
-    """Say on stderr what a reader of the result would not expect."""
-    for group in apart:
-        if len(together := sorted({*group} & {*keep})) > 1:
-            stderr_console.print(
-                f"note: {', '.join(together)} are to be apart, but they are kept and stay together"
-            )
-    if known is None:
-        return
-    if unknown := [name for name in latencies.names if name not in known]:
-        stderr_console.print(
-            f"note: {asked.nodes} does not have these nodes of the map: {enumerate_some(unknown)}"
-        )

@@ -11,7 +11,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -26,9 +25,7 @@ from gesscale.kubernetes.api.answers import (
     read_whole,
 )
 from gesscale.kubernetes.api.faults import (
-    THE_CONTROLLER,
     ApiError,
-    Asker,
     Call,
     broken_answer,
     faults_raised,
@@ -77,9 +74,8 @@ class Connection:
         namespace: str,
         user_agent: str,
         timeout_s: float = 10.0,
-        asker: Asker = THE_CONTROLLER,
     ) -> None:
-        self.namespace, self.timeout_s, self._asker = namespace, timeout_s, asker
+        self.namespace, self.timeout_s = namespace, timeout_s
         configuration.retries = False  # who asks knows best whether and when to ask again
         configuration.keep_alive = (
             True  # a peer that vanished is noticed by the kernel, also in a silent watch
@@ -277,7 +273,7 @@ class Connection:
     ) -> HTTPResponse:
         """Return an answer of status 2xx, its body unread."""
         try:
-            response = self._request(replace(call, asker=self._asker), query, timeout_s, body, content_type)
+            response = self._request(call, query, timeout_s, body, content_type)
         except ApiError as fault:
             self._count(call, fault.word, str(fault) if fault.lacks_right else "")
             raise

@@ -15,7 +15,6 @@ from kubernetes.config import (
 from gesscale.common.yaml_text import read_yaml
 from gesscale.errors import ClusterError, InputError
 from gesscale.kubernetes.api.connection import Connection
-from gesscale.kubernetes.api.faults import THE_CONTROLLER, Asker
 
 USER_AGENT = f"gesscale/{version('gesscale')}"
 _POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -28,7 +27,6 @@ def connect(
     *,
     namespace: str | None = None,
     timeout_s: float = 10.0,
-    asker: Asker = THE_CONTROLLER,
 ) -> Connection:
     """Find the API server; nothing is asked of it yet.
 
@@ -41,8 +39,6 @@ def connect(
         Of the kubeconfig; by default its current one.
     namespace
         Our own; by default the pod's, or that of the context, or ``default``.
-    asker
-        Who we are in messages about missing rights: `THE_CONTROLLER` or `THE_DRIVER`.
 
     Returns
     -------
@@ -66,7 +62,6 @@ def connect(
         namespace=namespace or found,
         user_agent=USER_AGENT,
         timeout_s=timeout_s,
-        asker=asker,
     )
 
 

@@ -19,26 +19,12 @@ RETRY_AFTER_MAX_S = 120.0
 """A server that asks for more patience than this is asked again all the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asker:
-    """Who sends requests, and where its rights are written, for messages."""
-
-    name: str
-    manifest: str
-
-
-THE_CONTROLLER = Asker("the controller", "deploy/k3s/controller/rbac.yaml")
-THE_DRIVER = Asker("the Spark driver", "the driver's Role in deploy/k3s/example")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """One request, as roles and people name it.
 
     Attributes
     ----------
-    asker
-        Who sends it.
     verb
         As in a role: get, list, watch, create, update, patch or delete.
     namespace
@@ -50,7 +36,6 @@ class Call:
     namespace: str | None = None
     name: str = ""
     subresource: str = ""
-    asker: Asker = THE_CONTROLLER
 
     @property
     def target(self) -> str:
@@ -190,8 +175,8 @@ def _sentence(call: Call, status: int, said: str) -> str:
     if status == 403:
         place = f" in namespace {call.namespace}" if call.namespace else ""
         return (
-            f"{call.asker.name} may not {call.verb} {call.target}{place}: give its role that verb;"
-            f" {call.asker.manifest} has it. The API server says: {said}"
+            f"the controller may not {call.verb} {call.target}{place}: give its role that verb;"
+            f" deploy/k3s/controller/rbac.yaml has it. The API server says: {said}"
         )
     what = _WORDS.get(status, "the API server answered")
     remedy = _REMEDIES.get(status, "")

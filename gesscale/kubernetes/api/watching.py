@@ -15,11 +15,12 @@ too and hands out a broken line as None. Asked not to build them, it raises KeyE
 """
 
 import json
+import logging
 import random
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
@@ -30,9 +31,8 @@ from gesscale.kubernetes.api.faults import ApiError, Call, broken_answer, from_a
 from gesscale.kubernetes.api.resources import Resource
 
 T = TypeVar("T")
+_LOG = logging.getLogger(__name__)
 
-UNREADABLE_MAX = 100
-"""Objects whose faults are kept."""
 _STEADY_S = 5.0
 """A watch that lasted as long, or brought a line, was a good one."""
 
@@ -47,25 +47,16 @@ class View(Generic[T]):
         What was kept of each, by ``namespace/name``, or by name for kinds without namespaces.
     listed
         False until all of them were listed once; before that an empty view says nothing.
-    contact_s
-        When the API server was last heard, seconds since the epoch; None where never.
     stale_since_s
         Since when changes may have been missed; None while none can have been.
     problem
         Why; empty while none can have been.
-    unreadable
-        Why an object's newest state could not be read, by its key; its former state, if any, is kept.
-    revision
-        Grows with every change.
     """
 
     objects: Mapping[str, T]
     listed: bool = False
-    contact_s: float | None = None
     stale_since_s: float | None = None
     problem: str = ""
-    unreadable: Mapping[str, str] = field(default_factory=dict)
-    revision: int = 0
 
     @property
     def fresh(self) -> bool:
@@ -136,12 +127,11 @@ class Cache(Generic[T]):
         self._sleep = timing.sleep or self._stopping.wait
         self._lock = threading.Lock()
         self._objects: dict[str, T] = {}
-        self._unreadable: dict[str, str] = {}
         self._version: str | None = None
         self._lines: Lines | None = None
         self._thread: threading.Thread | None = None
         self._view: View[T] = View(objects=MappingProxyType({}), problem="nothing was listed yet")
-        self._begun_s = timing.now_s()
+        self._heard_s = timing.now_s()
 
     def snapshot(self) -> View[T]:
         """Return what is known now; it does not change any more."""
@@ -193,28 +183,22 @@ class Cache(Generic[T]):
         if self._stopping.is_set():
             return 0.0
         with self._lock:
-            before = self._view
-            since_s = before.stale_since_s
-            if since_s is None:
-                since_s = self._begun_s if before.contact_s is None else before.contact_s
-            self._show(stale_since_s=since_s, problem=problem)
+            since_s = self._view.stale_since_s
+            self._show(stale_since_s=self._heard_s if since_s is None else since_s, problem=problem)
         self._on_change()
         return self._backoff.after_fault_s(retry_after_s)
 
     def _list(self) -> None:
         objects: dict[str, T] = {}
-        unreadable: dict[str, str] = {}
         version = ""
         for page in self._source.pages(self.resource, namespace=self._namespace):
             items, version = page.get("items") or (), page.get("metadata", {}).get("resourceVersion", "")
             for item in items:
-                self._take(item, objects, unreadable)
+                self._take(item, objects)
             if self._stopping.is_set():
                 return
-        for key in unreadable.keys() & self._objects.keys():
-            objects[key] = self._objects[key]
         with self._lock:
-            self._objects, self._unreadable, self._version = objects, unreadable, str(version)
+            self._objects, self._version = objects, str(version)
             self._show(changed=True, heard=True)
         self._on_change()
 
@@ -260,17 +244,16 @@ class Cache(Generic[T]):
             raise _said_by(self._call, item)
         with self._lock:
             if kind == "DELETED":
-                key = _key(item)
-                self._objects.pop(key, None)
-                self._unreadable.pop(key, None)
+                self._objects.pop(_key(item), None)
             elif kind in {"ADDED", "MODIFIED"}:
-                self._take(item, self._objects, self._unreadable)
+                self._take(item, self._objects)
             self._version = version
             self._show(changed=kind != "BOOKMARK", heard=True)
         if kind != "BOOKMARK":
             self._on_change()
 
-    def _take(self, item: Mapping[str, Any], objects: dict[str, T], unreadable: dict[str, str]) -> None:
+    def _take(self, item: Mapping[str, Any], objects: dict[str, T]) -> None:
+        """Keep what is needed of an object; of one that cannot be read its former state stays."""
         try:
             key = _key(item)
         except (KeyError, TypeError):
@@ -278,10 +261,8 @@ class Cache(Generic[T]):
         try:
             kept = self._keep(item)
         except Exception as error:  # noqa: BLE001  # one object that cannot be read must not hide the others
-            if len(unreadable) < UNREADABLE_MAX:
-                unreadable[key] = " ".join(str(error).split())[:300] or type(error).__name__
-            return
-        unreadable.pop(key, None)
+            _LOG.warning("%s %s: %s", self.resource.plural, key, " ".join(str(error).split())[:300])
+            kept = self._objects.get(key)
         if kept is None:
             objects.pop(key, None)
         else:
@@ -297,14 +278,13 @@ class Cache(Generic[T]):
     ) -> None:
         """Put a new view in the place of the old one; the lock is held."""
         before = self._view
+        if heard:
+            self._heard_s = self._timing.now_s()
         self._view = View(
             objects=MappingProxyType(dict(self._objects)) if changed else before.objects,
-            unreadable=MappingProxyType(dict(self._unreadable)) if changed else before.unreadable,
             listed=before.listed or changed,
-            contact_s=self._timing.now_s() if heard else before.contact_s,
             stale_since_s=stale_since_s,
             problem=problem,
-            revision=before.revision + changed,
         )
 
 

@@ -14,8 +14,14 @@ from gesscale.errors import ClusterError
 from gesscale.kubernetes.api import ApiError, Connection
 from gesscale.kubernetes.api.resources import CONFIG_MAPS
 from gesscale.kubernetes.resource.spec_groups import ConfigMapSpec, LatencyMapSpec
-from gesscale.monitor.kept_latencies import Bounds, KeptLatencies, Readers, TextLatencies
-from gesscale.monitor.latencies import AgentLatencies, PrometheusLatencies
+from gesscale.monitor.latencies import (
+    AgentLatencies,
+    Bounds,
+    KeptLatencies,
+    PrometheusLatencies,
+    Readers,
+    TextLatencies,
+)
 from gesscale.ports import Latencies, LatencySource
 from latency_map import LatencyMapError, MapLimits, parse_map, parse_survey
 from latency_map.names import MAX_NODES
@@ -51,38 +57,6 @@ class ConfigMapLatencies(TextLatencies):
             return None
         self._text = text
         return partial(parse_survey, text, source=self.name), partial(parse_map, text, source=self.name)
-
-
-def open_latency_map(
-    spec: LatencyMapSpec,
-    *,
-    namespace: str,
-    connection: Connection,
-    timeout_s: float,
-    client: HttpClient,
-    nodes: Callable[[], Iterable[str]],
-) -> KeptLatencies:
-    """Open the source that a workflow's resources name; nothing is asked of it yet.
-
-    Parameters
-    ----------
-    spec
-        Where the map is read.
-    namespace
-        Of the resources, and so of a ConfigMap.
-    connection
-        The API server.
-    timeout_s
-        Bound on the answer of each agent.
-    client
-        By which agents and servers are asked.
-    nodes
-        Returns the nodes of the cluster by name, which bound what is read.
-    """
-    source = _source(spec, namespace, connection, timeout_s, client)
-    source.max_age_s, source.asymmetry, source.refresh_s = spec.max_age_s, spec.asymmetry, spec.refresh_s
-    source.bounds = lambda: bounds_of(nodes())
-    return source
 
 
 class SharedLatencies:
@@ -142,19 +116,26 @@ class LatencyMaps:
         """Return the source that resources of a namespace name: the one that others have opened, while they use it."""
         key = (namespace, spec.model_dump_json(), timeout_s)
         with self._lock:
-            source = self._open.get(key)
-            if source is None:
-                source = self._open[key] = SharedLatencies(
-                    open_latency_map(
-                        spec,
-                        namespace=namespace,
-                        connection=self._connection,
-                        timeout_s=timeout_s,
-                        client=self._client(namespace),
-                        nodes=self._nodes,
-                    )
-                )
-            return source
+            shared = self._open.get(key)
+            if shared is None:
+                source = self._source(spec, namespace, timeout_s)
+                source.max_age_s, source.asymmetry = spec.max_age_s, spec.asymmetry
+                source.refresh_s, source.bounds = spec.refresh_s, lambda: bounds_of(self._nodes())
+                shared = self._open[key] = SharedLatencies(source)
+            return shared
+
+    def _source(self, spec: LatencyMapSpec, namespace: str, timeout_s: float) -> KeptLatencies:
+        client, kept = self._client(namespace), spec.config_map
+        if spec.source == "Prometheus":
+            return PrometheusLatencies(url=spec.prometheus_url or "", timeout_s=timeout_s, client=client)
+        if spec.source == "Agents" or kept is None:
+            return AgentLatencies(service=spec.agents_dns, timeout_s=timeout_s, client=client)
+        return ConfigMapLatencies(
+            name=f"ConfigMap {namespace}/{kept.name}, {kept.key}",
+            unit=kept.unit,
+            kind=kept.kind,
+            fetch=lambda: _text(self._connection, namespace, kept),
+        )
 
 
 def bounds_of(nodes: Iterable[str]) -> Bounds:
@@ -174,26 +155,6 @@ def bounds_of(nodes: Iterable[str]) -> Bounds:
     names = frozenset(nodes)
     limits = MapLimits(nodes=min(MAX_NODES, max(_FEWEST_NODES, 2 * len(names))), setting=_SETTING)
     return Bounds(limits=limits, nodes=names)
-
-
-def _source(
-    spec: LatencyMapSpec,
-    namespace: str,
-    connection: Connection,
-    timeout_s: float,
-    client: HttpClient,
-) -> KeptLatencies:
-    if spec.source == "Prometheus":
-        return PrometheusLatencies(url=spec.prometheus_url or "", timeout_s=timeout_s, client=client)
-    kept = spec.config_map
-    if spec.source == "Agents" or kept is None:
-        return AgentLatencies(service=spec.agents_dns, timeout_s=timeout_s, client=client)
-    return ConfigMapLatencies(
-        name=f"ConfigMap {namespace}/{kept.name}, {kept.key}",
-        unit=kept.unit,
-        kind=kept.kind,
-        fetch=lambda: _text(connection, namespace, kept),
-    )
 
 
 def _text(connection: Connection, namespace: str, kept: ConfigMapSpec) -> str:

@@ -93,7 +93,7 @@ class WorkflowScheduler:
         self._context, self._documents, self._reporter = context, documents, reporter
         self._metrics, self._begin = metrics, begin
         self._now_s, self._steady_s = now_s, steady_s
-        self._scheduler: dict[Key, _ScheduledWorkflow] = {}
+        self._workflows: dict[Key, _ScheduledWorkflow] = {}
         self._leaving: list[tuple[Key, _ScheduledWorkflow]] = []
 
     def statuses(self) -> tuple[StepStatus, ...]:
@@ -106,7 +106,7 @@ class WorkflowScheduler:
                 last_s=scheduled.last_s,
                 running_since_s=None if scheduled.idle else scheduled.begun_s,
             )
-            for key, scheduled in list(self._scheduler.items())
+            for key, scheduled in list(self._workflows.items())
         )
 
     def advance(self, workflows: Mapping[Key, ManagedWorkflow], term: int) -> None:
@@ -119,25 +119,24 @@ class WorkflowScheduler:
         term
             Of our leadership.
         """
-        for key in [key for key, scheduled in self._scheduler.items() if scheduled.term != term]:
-            self._leave(key, self._scheduler.pop(key))  # led by somebody else in between
+        for key in [key for key, scheduled in self._workflows.items() if scheduled.term != term]:
+            self._leaving.append((key, self._workflows.pop(key)))  # led by somebody else in between
         self._close_idle()
-        for key in self._scheduler.keys() - workflows.keys():
-            scheduled = self._scheduler[key]
+        for key in self._workflows.keys() - workflows.keys():
+            scheduled = self._workflows[key]
             if scheduled.idle:
-                self._close(self._scheduler.pop(key))
+                self._close(self._workflows.pop(key))
                 self._metrics.forget(*key)
         now_s = self._steady_s()
         still_running = {key for key, _ in self._leaving}
-        for key in workflows.keys() - still_running - self._scheduler.keys():
-            self._scheduler[key] = _ScheduledWorkflow(workflows[key], term, since_s=now_s, due_s=now_s)
+        for key in workflows.keys() - still_running - self._workflows.keys():
+            self._workflows[key] = _ScheduledWorkflow(workflows[key], term, since_s=now_s, due_s=now_s)
         self._start_due({key: workflows[key] for key in workflows.keys() - still_running}, now_s)
 
     def leave_all(self) -> None:
         """Let go of every workflow, without waiting: steps that are going on can order nothing any more."""
-        for key, scheduled in self._scheduler.items():
-            self._leave(key, scheduled)
-        self._scheduler = {}
+        self._leaving += self._workflows.items()
+        self._workflows = {}
         self._close_idle()
 
     def wait(self, timeout_s: float) -> None:
@@ -150,12 +149,12 @@ class WorkflowScheduler:
 
     def _start_due(self, workflows: Mapping[Key, ManagedWorkflow], now_s: float) -> None:
         """Start what is due, the quickest first, as far as its namespace has threads left."""
-        every = (*self._scheduler.items(), *self._leaving)
+        every = (*self._workflows.items(), *self._leaving)
         at_once: Counter[str] = Counter()
         for (namespace, _), scheduled in every:
             at_once[namespace] += 0 if scheduled.idle else len(scheduled.workflow.resources)
-        for key in sorted(workflows, key=lambda key: self._scheduler[key].took_s):
-            scheduled, namespace = self._scheduler[key], key[0]
+        for key in sorted(workflows, key=lambda key: self._workflows[key].took_s):
+            scheduled, namespace = self._workflows[key], key[0]
             due = scheduled.idle and self._is_due(scheduled, workflows[key], now_s)
             if due and at_once[namespace] < OPERATORS_AT_ONCE:
                 at_once[namespace] += len(scheduled.workflow.resources)
@@ -177,9 +176,6 @@ class WorkflowScheduler:
     def _start(self, key: Key, scheduled: _ScheduledWorkflow, now_s: float) -> None:
         scheduled.begun_s, scheduled.due_s = now_s, now_s + scheduled.workflow.monitor.period_s
         scheduled.running = self._begin(partial(self._step, key, scheduled))
-
-    def _leave(self, key: Key, scheduled: _ScheduledWorkflow) -> None:
-        self._leaving.append((key, scheduled))
 
     def _close_idle(self) -> None:
         still_running = []
@@ -206,17 +202,14 @@ class WorkflowScheduler:
             )
             self._reporter.report_step_of(workflow, step, scheduled.term)
         except GesscaleError as error:
-            self._failed(key, str(error))
+            _LOG.warning("workflow %s: %s", "/".join(key), error)
+            self._metrics.step_failed(*key)
         except Exception:  # noqa: BLE001  # one workflow's fault must not end the others'
             _LOG.exception("workflow %s: a step failed", "/".join(key))
             self._metrics.step_failed(*key)
         finally:
             scheduled.last_s = self._steady_s()
             scheduled.took_s = scheduled.last_s - scheduled.begun_s
-
-    def _failed(self, key: Key, why: str) -> None:
-        _LOG.warning("workflow %s: %s", "/".join(key), why)
-        self._metrics.step_failed(*key)
 
     def _controller_of(self, scheduled: _ScheduledWorkflow) -> WorkflowController:
         now_s = self._now_s()

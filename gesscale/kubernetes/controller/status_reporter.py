@@ -17,8 +17,7 @@ from gesscale.kubernetes.reporting import ObservedStep, StepReport, node_pool_of
 from gesscale.kubernetes.resource.status import DriverStatus
 from gesscale.kubernetes.resource.translate import Key, ManagedWorkflow, ResourceFault
 from gesscale.model.decision import Decision
-from gesscale.service.figures import figures_of
-from gesscale.service.metrics import ScalerMetrics, StepFigures
+from gesscale.service.metrics import ScalerMetrics, StepFigures, figures_of
 from gesscale.wire import group_of
 
 

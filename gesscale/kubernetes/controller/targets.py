@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from threading import Lock
 
-from gesscale.common.http_client import ByteBudget, FetchError, HttpClient, Resolve, resolve_host
+from gesscale.common.http_client import Address, ByteBudget, FetchError, HttpClient, Resolve, resolve_host
 from gesscale.errors import InputError
 from gesscale.kubernetes.placement.watches import ClusterView
 from latency_map import LatencyMapError
-from latency_map.addresses import Address
-from latency_map.measure.places import split_place
+from latency_map.measure.peers import split_place
 
 ANSWERS_BYTES = 32 << 20
 """What all answers of one namespace may take at the same time."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gesscale.assembly import open_monitor
-from gesscale.knowledge.keeping import KnowledgeLimits
-from gesscale.knowledge.memory import MemoryKnowledge
+from gesscale.knowledge.memory import KnowledgeLimits, MemoryKnowledge
 from gesscale.kubernetes.controller.latencies import LatencyMaps, SharedLatencies
 from gesscale.kubernetes.controller.targets import Targets
 from gesscale.kubernetes.orders import OrderKnowledge, OrderWriter

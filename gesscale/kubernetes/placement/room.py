@@ -144,15 +144,12 @@ def shared_room(
     dict of str to int
         By node. The largest requests are tried first, so any so many executors that fit alone fit together.
     """
-    taken: dict[str, Room] = dict(reserved)
-    for pod in pods:
-        if pod.node and not pod.over:
-            taken[pod.node] = taken.get(pod.node, Room()) + pod.takes
+    taken, nothing = room_taken(pods), Room()
     largest_first = sorted(takes, key=lambda each: (each.cpu_m, each.memory_bytes), reverse=True)
     found: dict[str, int] = {}
     for node in nodes:
         whole = node.room or Room()
-        left, count = whole.without(taken.get(node.name, Room())), 0
+        left, count = whole.without(taken.get(node.name, nothing) + reserved.get(node.name, nothing)), 0
         for each in largest_first:
             if not each.lack(left, whole):
                 left, count = left.without(each), count + 1

@@ -35,7 +35,7 @@ from gesscale.model.decision import Decision, MapStatus, OutcomeStatus, Verdict
 from gesscale.model.order import Order
 from gesscale.plan.placement import usable
 from gesscale.ports import ClusterState, Knowledge
-from gesscale.service.figures import desired_placement
+from gesscale.service.metrics import desired_placement
 from gesscale.wire import entries_of, group_of
 from perfmodel import Estimate, Model
 

@@ -5,9 +5,7 @@ from typing import Any
 
 import yaml
 from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 
-from gesscale.fields import model_within
 from gesscale.kubernetes.resource.autoscaler import (
     GROUP,
     KIND,
@@ -17,118 +15,61 @@ from gesscale.kubernetes.resource.autoscaler import (
     VERSION,
     StreamAutoscaler,
 )
-from gesscale.kubernetes.resource.parts import NEVER, ResourcePart, format_span
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.status import StreamAutoscalerStatus
 
-_DROPPED = {"title", "default", "additionalProperties", "$defs"}
+_DROPPED = {"title", "$defs", "additionalProperties", "propertyNames", "anyOf", "$ref"}
+_ORDER = {key: place for place, key in enumerate(("description", "type", "format", "default"))}
+_NULL = {"type": "null"}
 
 
 def structural_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the schema of a part and all it contains.
+    """Return the schema of a part and all it contains, as ``openAPIV3Schema`` holds it.
 
-    Parameters
-    ----------
-    model
-        A part, such as the spec.
-
-    Returns
-    -------
-    dict
-        As ``openAPIV3Schema`` holds it.
+    Pydantic writes JSON Schema; Kubernetes takes the part of OpenAPI that it can prune, default and price: no
+    references, no null, no closed objects.
     """
-    written = model.model_json_schema(by_alias=True)
-    return _Walk(written.get("$defs", {})).part(model, written)
+    written = model.model_json_schema(by_alias=True, mode="serialization")
+    return _structural(written, written.get("$defs", {}))
 
 
-class _Walk:
-    """Walks models and the JSON Schema that pydantic wrote of them side by side."""
-
-    def __init__(self, definitions: Mapping[str, Any]) -> None:
-        self._definitions = definitions
-
-    def part(self, model: type[BaseModel], written: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the schema of one model."""
-        schema: dict[str, Any] = {"type": "object", "description": written["description"]}
-        required = [name for name in written.get("required", ()) if name in written.get("properties", {})]
-        if required:
-            schema["required"] = required
-        schema["properties"] = {
-            field.alias or name: self._field(field, written["properties"][field.alias or name])
-            for name, field in model.model_fields.items()
-        }
-        if issubclass(model, ResourcePart) and model.RULES:
-            schema["x-kubernetes-validations"] = [
-                {"rule": rule.cel, "message": rule.message} for rule in model.RULES
-            ]
-        return schema
-
-    def _field(self, field: FieldInfo, written: Mapping[str, Any]) -> dict[str, Any]:
-        schema = self._value(field.annotation, written)
-        schema["description"] = field.description or ""
-        if (default := _default(field, schema)) is not None:
-            schema["default"] = default
-        return dict(sorted(schema.items(), key=lambda item: _ORDER.get(item[0], len(_ORDER))))
-
-    def _value(self, annotation: Any, written: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the schema of a value whose type is, holds or may be a model."""
-        merged = {**self._resolved(written), **{key: item for key, item in written.items() if key != "$ref"}}
-        options = merged.get("anyOf", ())
-        if any(option.get("type") == "null" for option in options):
-            (only,) = (option for option in options if option.get("type") != "null")
-            return self._value(annotation, {**only, **{k: v for k, v in merged.items() if k != "anyOf"}})
-        inner = model_within(annotation)
-        if merged.get("type") == "array":
-            schema = {key: item for key, item in merged.items() if key not in _DROPPED | {"items"}}
-            return {**schema, "items": self._value(annotation, merged["items"])}
-        if inner is not None:
-            return self.part(inner, self._resolved(written))
-        schema = {key: item for key, item in merged.items() if key not in _DROPPED}
-        if schema.get("x-kubernetes-preserve-unknown-fields"):
-            return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-        if isinstance(members := merged.get("additionalProperties"), Mapping):
-            schema["additionalProperties"] = self._value(None, members)
-        schema.pop("propertyNames", None)  # not known to structural schemas
-        return _openapi_limits(schema)
-
-    def _resolved(self, written: Mapping[str, Any]) -> Mapping[str, Any]:
-        reference = written.get("$ref")
-        return self._definitions[reference.rpartition("/")[2]] if reference else written
-
-
-_ORDER = {key: place for place, key in enumerate(("description", "type", "format", "default"))}
-
-
-def _openapi_limits(schema: dict[str, Any]) -> dict[str, Any]:
-    """Write exclusive limits as OpenAPI 3.0 does: a flag next to the limit."""
+def _structural(written: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    if "$ref" in written:
+        written = {**definitions[written["$ref"].rpartition("/")[2]], **written}
+    options = written.get("anyOf", ())
+    if _NULL in options:
+        (only,) = (option for option in options if option != _NULL)
+        said = {key: item for key, item in written.items() if key != "anyOf"}
+        return _structural({**only, **said}, definitions)
+    schema = {key: item for key, item in written.items() if key not in _DROPPED}
+    if options:  # a whole number or text: Kubernetes knows no other choice
+        schema["anyOf"] = options
+    if schema.get("default", "") in ((), [], "", None):
+        schema.pop("default", None)
     for exclusive, limit in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        if exclusive in schema:
-            schema[limit] = schema[exclusive]
-            schema[exclusive] = True
+        if exclusive in schema:  # a flag next to the limit
+            schema |= {limit: schema[exclusive], exclusive: True}
+    if "items" in schema:
+        schema["items"] = _structural(schema["items"], definitions)
+    if isinstance(members := written.get("additionalProperties"), Mapping):
+        schema["additionalProperties"] = _structural(members, definitions)
+    if "properties" in schema:
+        required = schema.get("required", ())
+        schema["properties"] = {
+            name: _member(member, definitions, required=name in required)
+            for name, member in schema["properties"].items()
+        }
+    return dict(sorted(schema.items(), key=lambda item: _ORDER.get(item[0], len(_ORDER))))
+
+
+def _member(written: Mapping[str, Any], definitions: Mapping[str, Any], *, required: bool) -> dict[str, Any]:
+    """Write out the default of a group: the API server tries it against the rules before it fills in what is within."""
+    schema = _structural(written, definitions)
+    members = schema.get("properties", {})
+    within = {name: member["default"] for name, member in members.items() if "default" in member}
+    if within and not required and "anyOf" not in written:
+        schema["default"] = within
     return schema
-
-
-def _default(field: FieldInfo, schema: Mapping[str, Any]) -> Any:
-    """Return the default as a resource says it; None where it says nothing."""
-    if schema.get("type") == "object":
-        # Written out: the API server tries a default against the rules before it fills in what is within.
-        members = schema.get("properties", {})
-        nested = {name: member["default"] for name, member in members.items() if "default" in member}
-        return nested if field.default_factory is not None and nested else None
-    value = field.default
-    if field.is_required() or value in ((), ""):
-        return None
-    if _is_span(schema):
-        return format_span(value) if value is not None else NEVER if _takes_never(schema) else None
-    return getattr(value, "value", value)
-
-
-def _is_span(schema: Mapping[str, Any]) -> bool:
-    return "ms)" in schema.get("pattern", "")
-
-
-def _takes_never(schema: Mapping[str, Any]) -> bool:
-    return NEVER in schema.get("pattern", "")
 
 
 _HEAD = """\

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import (
@@ -14,12 +13,15 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
     PlainSerializer,
     StringConstraints,
     WithJsonSchema,
     model_validator,
 )
 from pydantic.alias_generators import to_camel, to_pascal
+from pydantic_core import CoreSchema, core_schema
 
 from gesscale.conditions import Condition, Needs
 from gesscale.fields import (
@@ -187,6 +189,18 @@ class ResourcePart(BaseModel):
     )
     RULES: ClassVar[tuple[ValidationRule, ...]] = ()
 
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Add what the API server is to check."""
+        written = handler.resolve_ref_schema(handler(schema))
+        if cls.RULES:
+            written["x-kubernetes-validations"] = [
+                {"rule": rule.cel, "message": rule.message} for rule in cls.RULES
+            ]
+        return written
+
     @model_validator(mode="after")
     def _keep_rules(self) -> Self:
         for rule in self.RULES:
@@ -303,64 +317,55 @@ def in_camel_case(text: str) -> str:
     return re.sub(r"\b[a-z]+(?:_[a-z]+)+\b", lambda match: to_camel(match[0].removesuffix("_s")), text)
 
 
-def _span_or_never(value: object) -> float | None:
-    return None if value in (NEVER, None) else parse_span_s(value)
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """How a resource writes a duration of some seconds; None for `NEVER`, where that may be said."""
 
+    least_s: float = SHORTEST_S
+    most_s: float = LONGEST_S
+    never: bool = False
 
-def _span_schema(
-    least_s: float = SHORTEST_S, most_s: float = LONGEST_S, *, never: bool = False
-) -> WithJsonSchema:
-    least, most = format_span(least_s), format_span(most_s)
-    rule = f"duration(self) >= duration('{least}') && duration(self) <= duration('{most}')"
-    if never:
-        rule = f"self == '{NEVER}' || ({rule})"
-    return WithJsonSchema(
-        {
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        written = core_schema.plain_serializer_function_ser_schema(self._write)
+        return core_schema.no_info_before_validator_function(
+            self._read, handler(source), serialization=written
+        )
+
+    def __get_pydantic_json_schema__(self, _schema: CoreSchema, _handler: Any) -> dict[str, Any]:
+        least, most = format_span(self.least_s), format_span(self.most_s)
+        rule = f"duration(self) >= duration('{least}') && duration(self) <= duration('{most}')"
+        message = f"expected a positive duration, {least} to {most}"
+        return {
             "type": "string",
-            "pattern": f"^({NEVER}|{SPAN_PATTERN})$" if never else f"^{SPAN_PATTERN}$",
+            "pattern": f"^({NEVER}|{SPAN_PATTERN})$" if self.never else f"^{SPAN_PATTERN}$",
             "maxLength": 36,
             "x-kubernetes-validations": [
-                {"rule": rule, "message": f"expected a positive duration, {least} to {most}"}
+                {"rule": f"self == '{NEVER}' || ({rule})" if self.never else rule, "message": message}
             ],
         }
-    )
+
+    def _read(self, value: object) -> float | None:
+        if self.never and value in (NEVER, None):
+            return None
+        return parse_span_s(value, least_s=self.least_s, most_s=self.most_s)
+
+    def _write(self, value: float | None) -> str:
+        return NEVER if value is None else format_span(value)
 
 
-_AS_SPAN = PlainSerializer(format_span, return_type=str)
-
-Span = Annotated[float, BeforeValidator(parse_span_s), _AS_SPAN, _span_schema()]
+Span = Annotated[float, _Written()]
 """A duration in seconds; text such as ``5m`` in the resource."""
 
-PeriodSpan = Annotated[
-    float,
-    BeforeValidator(partial(parse_span_s, least_s=LEAST_PERIOD_S)),
-    _AS_SPAN,
-    _span_schema(LEAST_PERIOD_S),
-]
+PeriodSpan = Annotated[float, _Written(least_s=LEAST_PERIOD_S)]
 """The same between two steps."""
 
-HistorySpan = Annotated[
-    float,
-    BeforeValidator(partial(parse_span_s, most_s=MOST_HISTORY_S)),
-    _AS_SPAN,
-    _span_schema(most_s=MOST_HISTORY_S),
-]
+HistorySpan = Annotated[float, _Written(most_s=MOST_HISTORY_S)]
 """The same for what is read in each step."""
 
-TimeoutSpan = Annotated[
-    float,
-    BeforeValidator(partial(parse_span_s, most_s=MOST_TIMEOUT_S)),
-    _AS_SPAN,
-    _span_schema(most_s=MOST_TIMEOUT_S),
-]
+TimeoutSpan = Annotated[float, _Written(most_s=MOST_TIMEOUT_S)]
 """The same for a request."""
 
-SpanOrNever = Annotated[
-    float | None,
-    BeforeValidator(_span_or_never),
-    PlainSerializer(lambda value: NEVER if value is None else format_span(value), return_type=str),
-    _span_schema(never=True),
-]
+SpanOrNever = Annotated[float | None, _Written(never=True)]
 """A duration in seconds, None for the word ``Never``."""
 
 _INSTANT_SCHEMA = WithJsonSchema(

@@ -31,7 +31,7 @@ from gesscale.settings.groups import MonitorSettings
 from gesscale.settings.latency_map import RENEWED_IN_TIME, LatencyMapSettings
 from gesscale.words import error_in_words
 from latency_map import Asymmetry, DelayKind, DelayUnit
-from latency_map.measure.places import split_place
+from latency_map.measure.peers import split_place
 
 AGENTS_DNS = "latency-agents.gesscale:9109"
 """The headless service of deploy/k3s/latency-agent."""

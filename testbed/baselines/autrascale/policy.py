@@ -7,6 +7,7 @@ stabilisation time decides on the next one.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import median
+from typing import ClassVar
 
 from gesscale.model.decision import Reason
 from gesscale.model.observation import OperatorReading, WorkflowObservation
@@ -30,12 +31,9 @@ _STEPS = {"throughput": throughput.take, "backlog": backlog.take}
 class AutrascalePolicy(SizingPolicy):
     """One vector of replicas for a workflow, found by trial; Gaussian processes learn from the trials of each rate."""
 
-    sizing: AutrascaleSettings = field(default_factory=AutrascaleSettings)
+    name: ClassVar[str] = "autrascale"
 
-    @property
-    def name(self) -> str:
-        """The registered name."""
-        return "autrascale"
+    sizing: AutrascaleSettings = field(default_factory=AutrascaleSettings)
 
     def proposals(
         self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge

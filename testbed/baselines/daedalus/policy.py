@@ -6,6 +6,7 @@ Every operator is a job of its own, and its target load is its own input. What i
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from gesscale.model.decision import Reason
 from gesscale.model.observation import OperatorReading, WorkflowObservation
@@ -24,12 +25,9 @@ from testbed.baselines.shared.sizing import ON_NODES, SizeProposal, SizingPolicy
 class DaedalusPolicy(SizingPolicy):
     """Algorithm 1 over what the memo has learned."""
 
-    sizing: DaedalusSettings = field(default_factory=DaedalusSettings)
+    name: ClassVar[str] = "daedalus"
 
-    @property
-    def name(self) -> str:
-        """The registered name."""
-        return "daedalus"
+    sizing: DaedalusSettings = field(default_factory=DaedalusSettings)
 
     def proposals(
         self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge

@@ -14,7 +14,7 @@ from gesscale.model.workflow import Operator
 from gesscale.words import in_words
 from testbed.baselines.rules.model import Guard, Metric, Rule, ScalingAction, Trigger
 from testbed.baselines.rules.readings import MetricSample, MetricSamples
-from testbed.baselines.rules.settings import Semantics
+from testbed.baselines.rules.settings import RulesSettings
 from testbed.baselines.shared.sizing import ceiling, floor
 
 _TOLERANCE = 0.1
@@ -135,7 +135,7 @@ def ranked(rules: Iterable[Rule], operator: str) -> tuple[Rule, ...]:
 
 
 def trigger_state(
-    trigger: Trigger, samples: Sequence[MetricSample], now_s: float, semantics: Semantics
+    trigger: Trigger, samples: Sequence[MetricSample], now_s: float, semantics: RulesSettings
 ) -> State:
     """Say whether a condition has held for its time.
 
@@ -170,7 +170,7 @@ def condition(
     rule: Rule,
     samples: Mapping[Metric, MetricSamples],
     now_s: float,
-    semantics: Semantics,
+    semantics: RulesSettings,
     labels: Mapping[Metric, str] | None = None,
 ) -> RuleCondition:
     """Judge all triggers of a rule.
@@ -211,7 +211,7 @@ def judge(
     rules: Sequence[Rule],
     conditions: Mapping[str, RuleCondition],
     standing: RuleContext,
-    semantics: Semantics,
+    semantics: RulesSettings,
 ) -> Ruling:
     """Say what rules come to for an operator.
 
@@ -236,7 +236,7 @@ def judge(
     return Ruling(findings=findings, acting=_largest(findings, standing.replicas), held=held)
 
 
-def resized(rule: Rule, replicas: int, standing: RuleContext, semantics: Semantics) -> int | None:
+def resized(rule: Rule, replicas: int, standing: RuleContext, semantics: RulesSettings) -> int | None:
     """Return how many replicas a rule makes of some; None where a bound forbids it."""
     wanted, operator, initial = rule.by.resized(replicas, rule.action), standing.operator, standing.initial
     if rule.action is ScalingAction.OUT:
@@ -253,7 +253,9 @@ def resized(rule: Rule, replicas: int, standing: RuleContext, semantics: Semanti
     return bound if semantics.bounds == "clamp" and goes_on else None
 
 
-def _window(for_s: float, samples: Sequence[MetricSample], semantics: Semantics) -> Sequence[MetricSample]:
+def _window(
+    for_s: float, samples: Sequence[MetricSample], semantics: RulesSettings
+) -> Sequence[MetricSample]:
     begins_s = samples[-1].at_s - for_s + _TICK_S
     newest = len(samples) - 1
     first = next((index for index, sample in enumerate(samples) if sample.at_s > begins_s), newest)
@@ -262,7 +264,7 @@ def _window(for_s: float, samples: Sequence[MetricSample], semantics: Semantics)
     return samples[first:]
 
 
-def _find(rule: Rule, judged: RuleCondition, standing: RuleContext, semantics: Semantics) -> RuleFinding:
+def _find(rule: Rule, judged: RuleCondition, standing: RuleContext, semantics: RulesSettings) -> RuleFinding:
     said = f"{rule.name}: {judged.words}"
     if judged.state is State.INSUFFICIENT_DATA:
         return RuleFinding(rule=rule, phase=Phase.INSUFFICIENT_DATA, words=said)

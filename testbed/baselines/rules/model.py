@@ -7,9 +7,9 @@ College London, 2014), section 4.2.
 import math
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import Field, model_validator
 
 from gesscale.fields import MOST_ROWS, Duration, SettingsGroup
 from gesscale.wire import MOST_REPLICAS
@@ -22,7 +22,7 @@ NAME_AT_MOST = 120
 
 
 class Metric(StrEnum):
-    """What a rule may look at; `testbed.baselines.rules.reports` reads it from an operator."""
+    """What a rule may look at; `testbed.baselines.rules.readings` reads it from an operator."""
 
     CPU = "cpu"
     BUSY = "busy"
@@ -73,29 +73,7 @@ class ScalingAction(StrEnum):
     IN = "scale-in"
 
 
-def _in_full(value: object) -> object:
-    return (
-        {"out": ScalingAction.OUT, "in": ScalingAction.IN}.get(value, value)
-        if isinstance(value, str)
-        else value
-    )
-
-
-ActionWord = Annotated[
-    ScalingAction,
-    BeforeValidator(_in_full),
-    WithJsonSchema({"type": "string", "enum": ["scale-out", "scale-in", "out", "in"]}),
-]
-"""An action; ``out`` and ``in`` are short for it."""
-
-
-class Element(SettingsGroup):
-    """A part of a rule; code may build it by the names of its fields."""
-
-    model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
-
-
-class Factor(Element):
+class Factor(SettingsGroup):
     """By how much an operator grows or shrinks; exactly one of four kinds."""
 
     absolute: int | None = Field(
@@ -165,7 +143,7 @@ class Factor(Element):
         return f"{'+' if out else '−'}{size}"
 
 
-class Trigger(Element):
+class Trigger(SettingsGroup):
     """A condition on one metric that must have held for a time."""
 
     metric: Metric = Field(description="The metric that the condition reads.")
@@ -212,14 +190,14 @@ class Trigger(Element):
         return low > self.threshold if self.above is not None else high < self.threshold
 
 
-class Guard(Element):
+class Guard(SettingsGroup):
     """What keeps a rule from acting: a recent action of a kind."""
 
-    since: ActionWord = Field(description="The kind of action, by whatever rule.")
+    since: ScalingAction = Field(description="The kind of action, by whatever rule.")
     within_s: Duration = Field(description="After such an action, the rule waits for this long.")
 
 
-class Rule(Element):
+class Rule(SettingsGroup):
     """One rule: an operator, an action, when it is taken, and within which limits."""
 
     name: str = Field(
@@ -235,7 +213,7 @@ class Rule(Element):
         description="With `*`: the readings of all operators count together, and all are scaled. Default: each "
         "operator is judged by its own readings.",
     )
-    action: ActionWord = Field(description="Whether replicas are added or removed.")
+    action: ScalingAction = Field(description="Whether replicas are added or removed.")
     by: Factor = Field(description="How many.")
     max: int | None = Field(
         None,
@@ -280,7 +258,7 @@ class Rule(Element):
         return self.operator in {ALL, operator}
 
 
-class RuleSet(Element):
+class RuleSet(SettingsGroup):
     """Rules that hold side by side; none at all change nothing."""
 
     name: str = Field("", max_length=NAME_AT_MOST, description="For people. Default: none.")

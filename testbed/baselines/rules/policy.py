@@ -37,7 +37,6 @@ from testbed.baselines.rules.readings import MetricSamples, appended, is_reporte
 from testbed.baselines.rules.settings import (
     DEFAULT_RULES,
     RulesSettings,
-    Semantics,
     check_operators,
     read_rules,
 )
@@ -110,13 +109,10 @@ class RulesPolicy(SizingPolicy):
         How they are read.
     """
 
-    rules: tuple[Rule, ...] = ()
-    semantics: Semantics = field(default_factory=Semantics)
+    name: ClassVar[str] = "rules"
 
-    @property
-    def name(self) -> str:
-        """The registered name."""
-        return "rules"
+    rules: tuple[Rule, ...] = ()
+    semantics: RulesSettings = field(default_factory=RulesSettings)
 
     @property
     def sizing(self) -> SizingSettings:

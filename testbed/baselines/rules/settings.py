@@ -50,8 +50,8 @@ DEFAULT_RULES = RuleSet.model_validate(
 """Fast up, slow down. Below 40 % one of two replicas can do the work of both at 80 %, so it is not added again."""
 
 
-class Semantics(SettingsGroup):
-    """How rules are evaluated (Rouaux 2014, sections 4.2 and 4.3.5)."""
+class RulesSettings(SettingsGroup):
+    """The rules of SEEP, and how they are evaluated (Rouaux 2014, sections 4.2 and 4.3.5)."""
 
     mode: Literal["rearm", "edge"] = Field(
         "rearm",
@@ -75,10 +75,6 @@ class Semantics(SettingsGroup):
         description="After this long without a reading, nothing is known, and all times begin again. Default: "
         "three periods of 60 s.",
     )
-
-
-class RulesSettings(Semantics):
-    """The rules of SEEP, and how they are read."""
 
     rules: tuple[Rule, ...] = Field(
         (), description="The rules. Default: those of docs/reference/policies/rules.md, on lag and CPU."

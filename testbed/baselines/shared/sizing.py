@@ -78,26 +78,6 @@ def floor(value: float) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GrowthLimits:
-    """What limits a proposal, in addition to the limits of its operator.
-
-    Attributes
-    ----------
-    over_provision
-        Factor on every proposal, at least 1.
-    max_step_up, max_step_down
-        Replicas of an operator that one change adds or removes at most; None: any number.
-    total
-        Replicas of all operators together; None: any number.
-    """
-
-    over_provision: float = 1.0
-    max_step_up: int | None = None
-    max_step_down: int | None = None
-    total: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """How many replicas an operator may have.
 
@@ -117,7 +97,7 @@ def targets(
     proposals: Mapping[str, int],
     present: Mapping[str, int],
     operators: Mapping[str, Operator],
-    growth: GrowthLimits,
+    growth: SizingSettings,
 ) -> Mapping[str, Target]:
     """Return what each operator may have of what is proposed for it.
 
@@ -136,25 +116,28 @@ def targets(
     -------
     Mapping of str to Target
         Of each proposal: times `over_provision` and rounded up, at most so many more or fewer than now, within
-        ``min_replicas`` and ``max_replicas``, and sharing `total` where all together exceed it.
+        ``min_replicas`` and ``max_replicas``, and sharing `total_replicas` where all together exceed it.
     """
     found = {
         name: _alone(proposal, present[name], operators[name], growth) for name, proposal in proposals.items()
     }
-    if growth.total is None:
+    if growth.total_replicas is None:
         return found
     others = sum(count for name, count in present.items() if name not in proposals)
     asked = {name: target.replicas for name, target in found.items()}
-    if sum(asked.values()) + others <= growth.total:
+    if sum(asked.values()) + others <= growth.total_replicas:
         return found
     least = {name: operators[name].min_replicas for name in asked}
-    shares = share_out(asked, max(0, growth.total - others), least)
+    shares = share_out(asked, max(0, growth.total_replicas - others), least)
     return {
         name: target
         if shares[name] == target.replicas
         else Target(
             replicas=shares[name],
-            limits=(*target.limits, f"of {target.replicas} its share of {growth.total} replicas in all"),
+            limits=(
+                *target.limits,
+                f"of {target.replicas} its share of {growth.total_replicas} replicas in all",
+            ),
         )
         for name, target in found.items()
     }
@@ -196,7 +179,7 @@ def share_out(proposals: Mapping[str, int], total: int, least: Mapping[str, int]
     return {name: least[name] + shares[name] for name in proposals}
 
 
-def _alone(proposal: int, now: int, operator: Operator, growth: GrowthLimits) -> Target:
+def _alone(proposal: int, now: int, operator: Operator, growth: SizingSettings) -> Target:
     replicas = ceiling(max(0, proposal) * growth.over_provision)
     limits: list[str] = []
     if growth.max_step_up is not None and replicas > now + growth.max_step_up:
@@ -283,7 +266,7 @@ class SizingPolicy(ChoosingPolicy):
                 for name, proposal in proposals.items()
                 if proposal.replicas is not None
             }
-            allowed = targets(asked, present, self.workflow.operators, self._growth())
+            allowed = targets(asked, present, self.workflow.operators, self.sizing)
             analyses |= {
                 name: self._analysis(reading, proposals[name], allowed.get(name), pause, knowledge)
                 for name, reading in readings.items()
@@ -347,15 +330,6 @@ class SizingPolicy(ChoosingPolicy):
             wanted,
             verdict=Verdict.MORE if more else Verdict.FEWER,
             reason=Reason.OVERLOADED if more else Reason.UNDERUSED,
-        )
-
-    def _growth(self) -> GrowthLimits:
-        sizing = self.sizing
-        return GrowthLimits(
-            over_provision=sizing.over_provision,
-            max_step_up=sizing.max_step_up,
-            max_step_down=sizing.max_step_down,
-            total=sizing.total_replicas,
         )
 
     def _stays(self, reading: OperatorReading, knowledge: Knowledge, reason: Reason, detail: str) -> Analysis:

@@ -19,11 +19,9 @@ from controlled_world import World, define
 from gesscale.kubernetes.api import Connection, connect
 from testbed.cluster import state
 from testbed.cluster.topology import Topology, read_topology
-from testbed.kubernetes.build import build
-from testbed.kubernetes.cluster import KubernetesTestBed, kubernetes_up
+from testbed.kubernetes.cluster import KubernetesTestBed, down, kubernetes_up
 from testbed.kubernetes.kubectl import create_namespace, run_kubectl
-from testbed.kubernetes.sweeping import down
-from testbed.kubernetes.tools import obstacle
+from testbed.kubernetes.tools import build, obstacle
 
 FOREIGN = "GESSCALE_TEST_KUBECONFIG"
 BUNDLED = "kube3"

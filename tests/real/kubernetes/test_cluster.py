@@ -9,8 +9,7 @@ from waiting import until
 
 from gesscale.errors import ClusterError
 from testbed.kubernetes.cluster import KubernetesTestBed
-from testbed.kubernetes.host_programs import host_programs
-from testbed.kubernetes.images import BUSYBOX, HOST
+from testbed.kubernetes.images import BUSYBOX, HOST, host_programs
 
 pytestmark = pytest.mark.real
 

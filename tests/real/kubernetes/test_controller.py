@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 from accounts import controller_as, controller_rights, controller_roles
-from controlled_world import PERIOD_S, World, controller, kubeconfig_of
+from controlled_world import PERIOD_S, QUICK, World, controller, kubeconfig_of
 from waiting import until
 
 from gesscale.kubernetes.controller.controller import Controller
@@ -41,7 +41,7 @@ def test_operators_are_scaled_advised_rehearsed_and_left_alone_as_people_say(wor
     world.add("pauses", pause={"reason": "maintenance"})
     world.add("named", offered=100, override={"nodes": [near, far], "until": YEARS_AHEAD})
     world.add("expires", offered=100, override={"nodes": [far], "until": YEARS_AHEAD})
-    world.add("torn", workflow="both", policy={"headroomThresholdPct": 20})
+    world.add("torn", workflow="both", policy={**QUICK, "headroomThresholdPct": 20})
     world.add("whole", workflow="both")
     world.add("misspelt", policy={"name": "daedalus", "settings": {"cooldwn": "3m"}})
     with controller(world) as process:

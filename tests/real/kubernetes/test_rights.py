@@ -23,9 +23,8 @@ from ordered_application import until as until_seen
 from gesscale.kubernetes.api import ApiError
 from gesscale.kubernetes.api.events import REFRESH_S, Events, Incident, Regarding
 from gesscale.kubernetes.api.resources import CONFIG_MAPS, STREAM_AUTOSCALERS
-from testbed.kubernetes.driver_account import FEW_RIGHTS_SETTINGS, driver_account
 from testbed.kubernetes.images import HOST
-from testbed.kubernetes.kubectl import create_namespace
+from testbed.kubernetes.kubectl import FEW_RIGHTS_SETTINGS, create_namespace, driver_account
 
 MAP = Right(group="", target="configmaps", names=("map",), verbs=("get",))
 (_, ROLE, _) = json.loads(driver_account("taxi", "driver"))["items"]

@@ -24,8 +24,8 @@ import pytest
 from real.kubernetes.test_executors import Application, until
 
 from testbed.cluster.spark_command import SMALL_JVM
-from testbed.kubernetes.driver_account import FEW_RIGHTS_SETTINGS
 from testbed.kubernetes.images import HOST
+from testbed.kubernetes.kubectl import FEW_RIGHTS_SETTINGS
 
 BINARY = "GESSCALE_TEST_SPARK_OPERATOR"
 CONTAINERS = {"driver": "spark-kubernetes-driver", "executor": "spark-kubernetes-executor"}

@@ -1,13 +1,10 @@
 """The page in Debian's Chromium: live and recorded, with what may go wrong."""
 
 import json
-import time
-from pathlib import Path
 
 import pytest
-from browser import NEEDS_CHROMIUM, see
+from browser import NEEDS_CHROMIUM
 from page_reader import (
-    DESKTOP,
     PHONE,
     SETTLE_S,
     TITLES,
@@ -18,7 +15,6 @@ from page_reader import (
     look,
     press,
     said,
-    show_again,
     until,
     until_step,
 )
@@ -54,19 +50,6 @@ def test_the_page_survives_a_restart_of_the_scaler(chromium, world):
     until(chromium, "#time output", ":10")
 
 
-def test_a_page_that_slept_has_every_step_that_it_missed(chromium, world):
-    look(chromium, f"{world.url}/#/operator")
-    until_step(chromium, 2)
-    chromium.execute_cdp_cmd("Page.setWebLifecycleState", {"state": "frozen"})  # as on a laptop that is shut
-    for missed in range(1, 8):
-        world.add(step_of({"op": decided(T0_S + 10 * missed)}))
-    chromium.execute_cdp_cmd("Page.setWebLifecycleState", {"state": "active"})
-    show_again(chromium)
-    until(chromium, "#time output", ":01:10")
-    until_step(chromium, 2 + 7)
-    assert last_instant(chromium) == 2 + 7  # from 0: three steps before, seven meanwhile
-
-
 def test_a_page_without_network_has_every_step_that_it_missed(chromium, world):
     look(chromium, f"{world.url}/#/operator")
     until(chromium, ".connection", "live")
@@ -88,17 +71,6 @@ def test_a_page_without_network_has_every_step_that_it_missed(chromium, world):
     assert last_instant(chromium) == 2 + 5
 
 
-def test_a_run_that_answers_late_is_not_taken_for_one_without_workflows(chromium, world):
-    world.run_may_answer.clear()
-    see(chromium, DESKTOP, "light")
-    chromium.get(f"{world.url}/#/nodes")
-    until(chromium, "main", "The run is being fetched")
-    time.sleep(1)  # long enough for the first event, which needs no run, to be drawn
-    assert not chromium.find_elements(By.CSS_SELECTOR, "main h1")
-    world.run_may_answer.set()
-    until(chromium, "main h1", "Nodes")
-
-
 def test_a_page_of_another_version_says_so_and_is_loaded_again_by_a_click(chromium, world):
     world.html = page_html().replace(build_number().encode(), b"0123456789ab")
     look(chromium, f"{world.url}/")
@@ -109,15 +81,6 @@ def test_a_page_of_another_version_says_so_and_is_loaded_again_by_a_click(chromi
         lambda driver: not driver.find_elements(By.CSS_SELECTOR, "header .problem")
     )
     until(chromium, ".connection", "live")
-
-
-def test_a_file_that_is_cut_off_says_so(chromium, recorded, tmp_path):
-    whole = Path(recorded.removeprefix("file://")).read_text("utf-8")
-    file = tmp_path / "half.html"
-    file.write_text(whole[: whole.index('id="recorded"') + 5000], "utf-8")
-    see(chromium, DESKTOP, "light")
-    chromium.get(file.as_uri())
-    until(chromium, "main", "this file is cut off")
 
 
 def test_what_is_looked_at_stands_in_the_address_and_the_back_button_works(chromium, world):

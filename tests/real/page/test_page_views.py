@@ -1,12 +1,9 @@
 """What each view of the page says, in Debian's Chromium, small and wide."""
 
-from dataclasses import replace
-from importlib.resources import files
-
 import pytest
 from browser import NEEDS_CHROMIUM, contrast, pairs_of_colours
 from edge import operator, workflow
-from page_reader import DESKTOP, PHONE, TITLES, choose, click, focused, look, press, said, until, until_step
+from page_reader import DESKTOP, PHONE, TITLES, choose, click, focused, look, press, said, until
 from page_world import growing, served, step_of
 from recorded_steps import T0_S, decided
 from selenium import webdriver
@@ -19,8 +16,6 @@ WIDTHS = (
     "return [...document.querySelectorAll(arguments[0])].map(each => [each.clientWidth, each.scrollWidth])"
 )
 TEXTS_OF = "return [...document.querySelectorAll(arguments[0])].map(each => each.innerText)"
-LINES = "return [...document.querySelectorAll(arguments[0])].map(each => each.getClientRects().length)"
-FOLDER = files("gesscale.service") / "page"
 TEXTS = "h1, h2, h3, p, a, b, dt, dd, th, td, caption, label, li, summary, text, span, button, select, output"
 
 pytestmark = [pytest.mark.real, NEEDS_CHROMIUM]
@@ -75,51 +70,6 @@ def test_why_not_is_answered_for_a_node_and_for_a_moment_without_a_change(chromi
     assert "far\t200\t✕ can take none" in said(chromium, ".aside table")
 
 
-def test_replicas_that_are_not_enough_are_not_called_enough(chromium, world):
-    world.add(step_of({"op": decided(T0_S + 10, reason=Reason.RECONFIGURING, verdict=Verdict.UNKNOWN)}))
-    look(chromium, f"{world.url}/#/decisions?open={T0_S + 10}&node=far")
-    until(chromium, ".aside .why", "no change")
-    until(chromium, ".aside [aria-live]", "NDmax 200 ms, MST 700 rows/s; now 640")  # fetched last
-    text = said(chromium, ".aside [aria-live]")
-    assert "The change before has not settled yet" in text
-    assert "enough" not in text
-
-
-def test_small_charts_have_two_figures_on_their_axis(chromium, recorded):
-    look(chromium, f"{recorded}#/operator", PHONE)
-    until(chromium, ".charts", "Backlog")
-    until_step(chromium, 2)
-    figures = chromium.execute_script(
-        "return [...document.querySelectorAll('.chart:not(.marks)')].map("
-        "chart => [...chart.querySelectorAll('.tick[text-anchor=end]')].map(tick => tick.textContent))"
-    )
-    assert len(figures) == 4  # rates, replicas, NDmax, backlog
-    assert all(len(each) >= 2 for each in figures)
-    # An axis up to 4.9 ms: steps of 5 would leave the 0 alone.
-    assert ticks_up_to(chromium, 4.9) == [0, 2, 4]
-
-
-def ticks_up_to(driver: webdriver.Chrome, most: float) -> list[float]:
-    script = (FOLDER / "chart.js").read_text().partition("export function ticksUpTo")[2].partition("\n}\n")[0]
-    return driver.execute_script(f"return (function {script}}})(arguments[0], 2)", most)
-
-
-def test_on_a_telephone_lists_are_stacked_and_no_name_breaks_at_a_hyphen(chromium):
-    name = "op-of-a-long-name-70-3"
-    with served() as world:
-        made = replace(
-            growing(T0_S), plan=replace(growing(T0_S).plan, placement=("hub", "edge-node-17", "near"))
-        )
-        world.add(step_of({name: made, "x" * 200: growing(T0_S), "third": decided(T0_S)}))
-        for view in ("workflow", "health", "decisions"):
-            look(chromium, f"{world.url}/#/{view}", PHONE)
-            until(chromium, "main", name if view == "workflow" else "")
-            # Operators without streams between them stand one below the other.
-            assert all(seen >= whole for seen, whole in chromium.execute_script(WIDTHS, ".stack, .graph"))
-            lines = chromium.execute_script(LINES, "main .unbroken")
-            assert set(lines) == {1}
-
-
 @pytest.mark.parametrize("width", [PHONE, DESKTOP])
 def test_a_workflow_with_a_branch_is_seen_whole(chromium, width):
     branches = (operator("left", upstream=("source",)), operator("right", upstream=("source",)))
@@ -158,19 +108,6 @@ def test_a_fleet_of_two_hundred_workflows_is_searched_and_shows_the_worst_first(
         assert chromium.execute_script("return document.documentElement.scrollWidth") <= width
 
 
-@pytest.mark.parametrize("width", [PHONE, DESKTOP])
-def test_a_workflow_of_a_thousand_operators_is_searched_and_shows_the_worst_first(chromium, width):
-    names = [f"op-{number:03d}" for number in range(1000)]
-    of = workflow(*(operator(name) for name in names))
-    with served() as world:
-        world.add(step_of({**{name: decided(T0_S) for name in names}, "op-707": growing(T0_S)}, of=of))
-        look(chromium, f"{world.url}/", width)
-        until(chromium, ".counts", "999 waiting")
-        assert worst(chromium)[0] == "op-707"
-        until(chromium, "main .note", "1,000 operators")  # in place of a graph
-        search_by_keyboard(chromium, "op-142", width)
-
-
 def worst(driver: webdriver.Chrome) -> list[str]:
     """Return the first two operators of the list, which may be drawn again at any time: in one look."""
     return driver.execute_script(TEXTS_OF, "[aria-label='Operators, worst first'] tbody th")[:2]
@@ -189,12 +126,6 @@ def search_by_keyboard(driver: webdriver.Chrome, name: str, width: int) -> None:
     press(driver, By.PARTIAL_LINK_TEXT, name, Keys.ENTER)
     until(driver, "main h1", name)
     assert driver.execute_script("return document.documentElement.scrollWidth") <= width
-
-
-def test_nothing_yet_says_what_to_do(chromium):
-    with served() as world:
-        look(chromium, f"{world.url}/")
-        until(chromium, "main .empty", "No step has been taken")
 
 
 def test_a_right_that_is_missing_comes_with_what_to_do(chromium, world):

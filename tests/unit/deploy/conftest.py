@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from testbed.kubernetes.build import build, is_built
+from testbed.kubernetes.tools import build, is_built
 
 ROOT = Path(__file__).parents[3]
 K3S = ROOT / "deploy" / "k3s"

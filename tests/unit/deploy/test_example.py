@@ -7,7 +7,7 @@ import yaml
 
 from gesscale.kubernetes.resource.translate import gather
 from gesscale.spark.pod_template import PodPlacement, executor_template
-from testbed.kubernetes.driver_account import driver_account
+from testbed.kubernetes.kubectl import driver_account
 
 OPERATORS = ("clean", "nearest")
 
@@ -45,24 +45,6 @@ def test_the_resources_make_one_workflow_that_the_controller_takes(objects):
     assert not found.faults
     (workflow,) = found.workflows.values()
     assert sorted(workflow.resources) == list(OPERATORS)
-
-
-def test_each_operator_reads_what_the_one_before_it_writes(objects, look):
-    _, _, clean = driver(objects, look, "clean")
-    _, _, nearest = driver(objects, look, "nearest")
-    producer = look.find(objects, "Job", "producer")["spec"]["template"]["spec"]["containers"][0]["args"]
-    assert f"--topic={clean['topic']}" in producer
-    assert clean["output-topic"] == nearest["topic"]
-    assert look.find(objects, "StreamAutoscaler", "nearest")["spec"]["upstream"] == ["clean"]
-
-
-@pytest.mark.parametrize("name", OPERATORS)
-def test_the_resource_tells_the_truth_about_the_query(objects, look, name):
-    spec = look.find(objects, "StreamAutoscaler", name)["spec"]
-    _, _, options = driver(objects, look, name)
-    assert options["operator"] == options["autoscaler"] == name
-    assert spec["batchCap"] == {"rows": int(options["cap-rows"])}
-    assert spec["kafka"]["topic"] == options["topic"]
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -113,14 +95,6 @@ def test_a_driver_may_read_its_own_resource_and_start_executors_and_no_more(look
         assert each["metadata"].pop("namespace") == "taxi"
     assert written[2]["subjects"][0].pop("namespace") == "taxi"
     assert written == yaml.safe_load(driver_account(name, name))["items"]
-
-
-def test_executors_run_the_image_of_their_driver_without_a_token(objects, look, settings, template):
-    _, container, _ = driver(objects, look, "nearest")
-    assert settings["spark.kubernetes.container.image"] == container["image"]
-    assert settings["spark.kubernetes.container.image.pullPolicy"] == "IfNotPresent"
-    assert settings["spark.kubernetes.namespace"] == "taxi"
-    assert template["spec"]["automountServiceAccountToken"] is False
 
 
 def test_executors_keep_the_restricted_standard_wherever_they_are_placed(template):

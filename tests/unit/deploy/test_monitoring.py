@@ -9,8 +9,7 @@ import yaml
 
 from gesscale.loop import PHASES
 from gesscale.model.decision import MapStatus
-from gesscale.service.figures import OperatorFigures
-from gesscale.service.metrics import ApiFigures, ScalerMetrics, StepFigures
+from gesscale.service.metrics import ApiFigures, OperatorFigures, ScalerMetrics, StepFigures
 from perfmodel import Estimate
 
 METRIC = re.compile(r"\bgesscale_[a-z_]+")

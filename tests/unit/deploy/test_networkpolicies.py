@@ -9,7 +9,7 @@ from policy_ways import ALLOWED, CONTROLLER, DENIED, OPTED_IN, PODS, POLICIES, W
 
 from gesscale.kubernetes.resource.spec import DriverSpec
 from gesscale.kubernetes.resource.spec_groups import AGENTS_DNS
-from latency_map.measure.places import split_place
+from latency_map.measure.peers import split_place
 
 INSTALLED = (".", "overlays/raspberry-pi", "overlays/single-node")
 NAMED = {"http": 8080, "metrics": 9109, "kafka": 9092}

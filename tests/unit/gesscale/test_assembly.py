@@ -1,7 +1,5 @@
 """What the settings become: which adapters, with which figures, and what is refused before anything runs."""
 
-from pathlib import Path
-
 import pytest
 from edge import NODES, FakeCluster, delays
 
@@ -14,13 +12,13 @@ from gesscale.assembly import (
     open_latencies,
     open_metrics,
 )
-from gesscale.errors import InputError, SettingsError
+from gesscale.errors import SettingsError
 from gesscale.monitor import DriverMetrics, PrometheusMetrics
 from gesscale.monitor.kafka import KafkaInput, KafkaOffsets
 from gesscale.monitor.latencies import AgentLatencies, PrometheusLatencies
 from gesscale.ports import Node
 from gesscale.settings import Settings
-from latency_map import Asymmetry, DelayKind, DelayUnit, LatencyMap, write_csv
+from latency_map import Asymmetry, write_csv
 
 OPERATOR = {"driver_node": "hub", "metrics_url": "http://127.0.0.1:9108"}
 
@@ -44,10 +42,6 @@ def settings(tmp_path):
     return of
 
 
-def test_the_latency_map_is_the_one_that_is_named(settings):
-    assert open_latencies(settings()).current(0.0).map.delay_ms("hub", "mid") == 50.0
-
-
 @pytest.mark.parametrize(
     ("changed", "setting", "node"),
     [
@@ -62,22 +56,6 @@ def test_a_node_that_the_map_lacks_is_refused_by_name(settings, changed, setting
     message = str(raised.value)
     assert message.startswith(f"{setting}: expected a node of the latency map ")
     assert f"(hub, near, mid, far, edge), got {node!r}" in message
-
-
-def test_of_a_large_map_only_some_nodes_are_listed(settings, tmp_path):
-    names = [f"n{index:02d}" for index in range(13)]
-    alike = [[0.0 if a == b else 5.0 for b in names] for a in names]
-    write_csv(
-        LatencyMap.from_delays(names, alike, unit=DelayUnit.MS, kind=DelayKind.RTT), tmp_path / "map.csv"
-    )
-    with pytest.raises(SettingsError, match=r"n10, n11, \.\.\.\), got 'hub'"):
-        open_latencies(settings())
-
-
-def test_a_map_that_cannot_be_read_names_the_setting(settings):
-    absent = {"file": Path("absent.csv"), "unit": "ms", "kind": "rtt"}
-    with pytest.raises(InputError, match=r"^latency_map\.file: absent\.csv: "):
-        open_latencies(settings(latency_map=absent))
 
 
 AGED = {"max_age": "2h", "refresh": "1m", "asymmetry": "mean"}
@@ -116,11 +94,6 @@ def test_a_file_that_is_replaced_by_one_without_a_named_node_does_not_count(sett
     assert "workflow.operators.op.driver_node: expected a node of the latency map" in taken.standing.problem
 
 
-def test_without_a_cluster_and_before_the_first_map_no_node_is_advised_on(settings):
-    given = settings(latency_map={"source": "agents", "agents": ["http://127.0.0.1:1"]})
-    assert open_cluster(given, open_latencies(given)).state().nodes == {}
-
-
 def test_without_a_cluster_the_nodes_of_the_map_are_advised_on(settings):
     advised = open_cluster(settings(), open_latencies(settings()))
     assert isinstance(advised, AdvisedCluster)
@@ -154,20 +127,11 @@ def test_a_knowledge_file_that_cannot_be_made_is_refused(settings, tmp_path, fil
         check_environment(settings(knowledge={"file": tmp_path / file}))
 
 
-def test_settings_that_fit_their_surroundings_pass_and_leave_nothing_behind(settings, tmp_path):
-    check_environment(settings())
-    assert [path.name for path in tmp_path.iterdir()] == ["map.csv"]
-
-
 def test_hosts_are_named_by_the_settings_else_by_the_cluster(settings):
     nodes = {"hub": Node(name="hub", address="10.0.0.1"), "near": Node(name="near")}
     cluster = FakeCluster({}, nodes=nodes)
     assert host_names(settings(), cluster) == {"10.0.0.1": "hub"}
     assert host_names(settings(monitor={"hosts": {"10.0.0.9": "far"}}), cluster) == {"10.0.0.9": "far"}
-
-
-def test_a_cluster_that_is_down_names_no_hosts(settings):
-    assert host_names(settings(), FakeCluster({}, failure="down")) == {}
 
 
 def test_metrics_come_from_the_drivers_over_the_periods_of_the_settings(settings):
@@ -207,9 +171,3 @@ def test_the_loop_acts_only_where_it_is_asked_to_and_not_held_back(settings, mod
     assert loop.cluster is cluster
     assert (loop.policy.name, loop.rescale_timeout_s) == ("thr-nlaware", 7.0)
     assert loop.excluded_nodes == {"far"}
-
-
-def test_a_refused_loop_begins_no_knowledge_file(settings, tmp_path):
-    with pytest.raises(SettingsError):
-        build_loop(settings(operator={"driver_node": "hubb"}), 0.0)
-    assert not (tmp_path / "knowledge.sqlite").exists()

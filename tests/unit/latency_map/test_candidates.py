@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from latency_map import DelayKind, DelayUnit, LatencyMap, UnknownNodeError
+from latency_map import DelayKind, DelayUnit, LatencyMap
 from latency_map.choose.candidates import Candidate, CandidateRejection, Needs, Unfit, same_label, screen
 
 GIB = 2.0**30
@@ -82,21 +82,9 @@ def test_a_node_that_meets_what_is_asked_can_be_chosen(lan, fields, options):
     assert screen([candidate], lan, **options) == ((candidate,), ())
 
 
-def test_of_several_reasons_the_first_is_given(lan):
-    hopeless = Candidate(name="z", ready=False, schedulable=False)
-    options = {"needs": Needs(cpus=1)}
-    assert screen([hopeless], lan, **options)[1][0].reason is Unfit.NOT_READY
-    assert screen([hopeless], lan, exclude=["z"], **options)[1][0].reason is Unfit.EXCLUDED
-
-
 def test_a_node_that_is_kept_is_not_barred_by_itself(lan):
     (usable, _) = screen([Candidate(name="a"), Candidate(name="b")], lan, keep=["a"], apart=["ab"])
     assert [node.name for node in usable] == ["a"]
-
-
-def test_a_kept_node_that_the_map_does_not_have_is_refused(lan):
-    with pytest.raises(UnknownNodeError):
-        screen([], lan, keep=["z"])
 
 
 def test_nodes_of_one_label_are_a_group_and_nodes_without_it_are_in_none():
@@ -104,16 +92,3 @@ def test_nodes_of_one_label_are_a_group_and_nodes_without_it_are_in_none():
     nodes = [Candidate(name=name, labels={"zone": zone}) for name, zone in zones.items()]
     assert same_label([*nodes, Candidate(name="d")], "zone") == (("a", "b"), ("c",))
     assert same_label(nodes, "rack") == ()
-
-
-def test_reasons_are_words_as_kubernetes_has_them():
-    assert {reason.value for reason in Unfit} == {
-        "Excluded",
-        "NotInPool",
-        "NotReady",
-        "Cordoned",
-        "WrongArchitecture",
-        "NoRoom",
-        "DelayUnknown",
-        "AntiAffinity",
-    }

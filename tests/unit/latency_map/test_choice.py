@@ -71,21 +71,13 @@ def test_kept_nodes_are_in_the_set_and_count_towards_its_size(trap):
     assert least_nd_max_subset(trap, 2, keep=["a", "e"]) == Choice(nodes=("a", "e"), nd_max_ms=20, gap_ms=0)
 
 
-def test_kept_nodes_need_not_be_candidates(trap):
-    assert least_nd_max_subset(trap, 2, keep=["a"], candidates=["d", "e"]).nodes == ("a", "d")
-
-
 def test_excluded_nodes_are_never_chosen(trap):
     # without c, pairs other than a-b and d-e: {a, b} 1
     assert least_nd_max_subset(trap, 2, exclude=["b"]).nodes == ("c", "d")
     assert "c" not in least_nd_max_subset(trap, 3, exclude=["c"]).nodes
 
 
-def test_one_node_has_no_delay_and_the_first_name_is_taken(trap):
-    assert least_nd_max_subset(trap, 1) == Choice(nodes=("a",), nd_max_ms=0.0, gap_ms=0.0)
-
-
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize(("size", "kept"), [(2, 0), (4, 0), (4, 1), (5, 2), (9, 0)])
 def test_exact_is_what_trying_all_subsets_finds_first_in_name_order(seed, size, kept):
     latencies = random_map(9, seed, levels=6, missing=0.05 * (seed % 3))
@@ -115,21 +107,6 @@ def test_a_search_that_is_stopped_says_how_far_from_the_best_it_may_be():
     assert stopped.nd_max_ms <= greedy_nd_max_subset(latencies, 12).nd_max_ms
 
 
-def test_without_any_search_greedy_and_its_gap_are_the_answer():
-    latencies = random_map(40, seed=3)
-    unsearched = least_nd_max_subset(latencies, 12, method=Method.GREEDY, max_steps=0)
-    assert unsearched == greedy_nd_max_subset(latencies, 12)
-    assert not unsearched.optimal
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_the_gap_of_greedy_covers_the_best_set(seed):
-    latencies = random_map(9, seed)
-    greedy = greedy_nd_max_subset(latencies, 4)
-    least, _ = by_trying_all(latencies, 4)
-    assert 0 <= greedy.nd_max_ms - least <= greedy.gap_ms
-
-
 @pytest.mark.parametrize(
     ("count", "asked", "taken"),
     [
@@ -141,11 +118,6 @@ def test_the_gap_of_greedy_covers_the_best_set(seed):
 )
 def test_more_than_sixty_candidates_are_chosen_from_greedily_unless_told(count, asked, taken):
     assert least_nd_max_subset(random_map(count, seed=1), 3, method=asked).method is taken
-
-
-def test_nodes_that_are_kept_are_not_counted_as_candidates():
-    latencies = random_map(61, seed=1)
-    assert least_nd_max_subset(latencies, 3, keep=latencies.names[:1]).method is Method.EXACT
 
 
 @pytest.mark.parametrize("size", [4, 8])
@@ -160,14 +132,6 @@ def test_short_searches_improve_greedy_and_narrow_its_gap(size):
 def test_greedy_adds_the_nearest_to_those_kept(trap):
     # from a: b (1), then c, d and e are all 20 from b: c by name
     assert greedy_nd_max_subset(trap, 3, keep=["a"]).nodes == ("a", "b", "c")
-
-
-def test_a_choice_steers_round_missing_delays():
-    # greedy from a goes to b, which knows no other node
-    latencies = make_map("abcd", {("a", "b"): 1, ("a", "c"): 3, ("a", "d"): 4, ("c", "d"): 2})
-    with pytest.raises(NoChoiceError):
-        greedy_nd_max_subset(latencies, 3, keep=["a"])
-    assert least_nd_max_subset(latencies, 3, keep=["a"]).nodes == ("a", "c", "d")
 
 
 def test_no_set_where_too_few_know_each_other():
@@ -217,7 +181,3 @@ def test_of_nodes_that_must_be_apart_at_most_one_is_chosen(trap):
 def test_nodes_that_are_kept_stay_together_but_nothing_joins_them_that_must_be_apart(trap):
     choice = least_nd_max_subset(trap, 3, keep=["c", "d"], apart=[["c", "d", "e"]])
     assert choice.nodes == ("a", "c", "d")
-
-
-def test_names_of_a_group_that_are_not_offered_do_not_matter(trap):
-    assert least_nd_max_subset(trap, 3, apart=[["c", "elsewhere"]]).nodes == ("c", "d", "e")

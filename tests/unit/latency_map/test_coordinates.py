@@ -32,12 +32,6 @@ def test_nodes_in_a_plane_with_access_delays_are_placed_at_any_scale(scale):
     assert np.quantile(relative_errors(found.rtt_ms(), rtt_ms), 0.9) < 0.02
 
 
-def test_estimates_are_symmetric_with_a_zero_diagonal():
-    estimates = embed(places(12)).rtt_ms()
-    assert np.array_equal(estimates, estimates.T)
-    assert not estimates.diagonal().any()
-
-
 def test_pairs_that_nobody_measured_are_estimated_from_the_rest():
     rtt_ms = places(40)
     gaps = np.triu(np.random.default_rng(5).random(rtt_ms.shape) < 0.4, 1)
@@ -52,21 +46,6 @@ def test_one_direction_is_enough_and_zero_says_nothing(hole):
     rtt_ms = places(20)
     one_way = np.where(np.tri(20, dtype=bool), hole, rtt_ms)
     assert np.allclose(embed(one_way).rtt_ms(), embed(rtt_ms).rtt_ms())
-
-
-def test_a_node_that_only_zeros_join_is_placed_where_they_join_it():
-    rtt_ms = places(10)
-    rtt_ms[0, 1:] = rtt_ms[1:, 0] = NAN
-    rtt_ms[0, 5] = 0.0
-    estimates = embed(rtt_ms).rtt_ms()
-    assert not np.isnan(estimates).any()
-    assert estimates[0].argsort()[1] == 5  # the nearest to it
-
-
-def test_directions_that_differ_are_averaged():
-    rtt_ms = places(20)
-    lopsided = np.where(np.tri(20, dtype=bool), 0.8 * rtt_ms, 1.2 * rtt_ms)
-    assert np.allclose(embed(lopsided).rtt_ms(), embed((lopsided + lopsided.T) / 2).rtt_ms())
 
 
 def test_islands_have_no_place_relative_to_each_other():
@@ -94,11 +73,6 @@ def test_too_few_pairs_are_placed_and_their_error_is_not_known(rtt_ms):
     assert math.isnan(error.median_ratio)
 
 
-def test_the_same_seed_gives_the_same_coordinates():
-    rtt_ms = places(15)
-    assert np.array_equal(embed(rtt_ms, seed=4).rtt_ms(), embed(rtt_ms, seed=4).rtt_ms())
-
-
 def test_the_error_is_measured_on_a_tenth_of_the_pairs():
     error = held_out_error(places(30))
     assert error.pairs == 44  # 10 % of 30 * 29 / 2 = 435, rounded to even
@@ -108,11 +82,6 @@ def test_the_error_is_measured_on_a_tenth_of_the_pairs():
 def test_the_error_tells_noise_from_places():
     rtt_ms = np.triu(np.random.default_rng(1).uniform(1, 100, (30, 30)), 1)
     assert held_out_error(rtt_ms + rtt_ms.T).median_ratio > 0.2
-
-
-def test_no_pair_is_held_out_that_leaves_a_node_with_fewer_than_two():
-    # of four nodes each knows three others: one pair can go, and then only the pair of the other two
-    assert held_out_error(places(4), share=1.0).pairs == 2
 
 
 def test_beyond_a_number_of_pairs_a_sample_is_fitted(monkeypatch):

@@ -4,7 +4,6 @@ import json
 import os
 
 import pytest
-import yaml
 from typer.testing import CliRunner
 
 from gesscale.cli.latency_map import app
@@ -34,9 +33,8 @@ def test_a_table_shows_what_each_node_adds(plan):
     assert "--output sh --node NODE" in result.stderr
 
 
-@pytest.mark.parametrize(("form", "read"), [("json", json.loads), ("yaml", yaml.safe_load)])
-def test_documents_hold_delays_and_commands_of_every_node(plan, form, read):
-    document = read(plan("--subnet", "10.9.0.0/24", "--device", "ens3", "--output", form).stdout)
+def test_documents_hold_delays_and_commands_of_every_node(plan):
+    document = json.loads(plan("--subnet", "10.9.0.0/24", "--device", "ens3", "--output", "json").stdout)
     assert [node["node"] for node in document["nodes"]] == ["a", "b", "c"]
     first = document["nodes"][0]
     assert first["delays"][1] == {
@@ -68,10 +66,6 @@ def test_the_script_of_one_node_goes_to_stdout(plan):
     assert back.startswith("#!/bin/sh\n# Takes away the delays")
 
 
-def test_undo_shows_what_takes_the_delays_away(plan):
-    assert "tc qdisc del dev eth0 root handle 6e5: htb" in plan("--subnet", "10.9.0.0/24", "--undo").stdout
-
-
 def test_own_round_trips_are_taken_off_and_pairs_that_cannot_be_met_named(plan, tmp_path):
     measured = tmp_path / "own.csv"
     measured.write_text("from,to,rtt_ms\na,b,11\na,c,5\nb,c,0\n")
@@ -86,15 +80,6 @@ def test_own_round_trips_are_taken_off_and_pairs_that_cannot_be_met_named(plan, 
     assert "a - b cannot be met: 10 ms are asked, the network itself has 11 ms" in result.stderr
 
 
-def test_what_is_left_out_is_said(plan, tmp_path):
-    hosts = tmp_path / "hosts.yaml"
-    hosts.write_text("a: 10.9.0.1\nb: 10.9.0.2\nc: 10.9.0.3\nd: 10.9.0.4\n")
-    result = plan("--addresses", str(hosts), "--skip-missing", "--output", "json", text=MATRIX)
-    assert json.loads(result.stdout)["skipped"] == [["b", "c"]]
-    assert "b - c has no round trip in the map" in result.stderr
-    assert "d is left alone" in result.stderr
-
-
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -102,7 +87,6 @@ def test_what_is_left_out_is_said(plan, tmp_path):
         (("--subnet", "10.9.0.0/24", "--output", "sh"), "expected one node"),
         (("--subnet", "10.9.0.0/24", "--node", "z"), "got 'z'"),
         (("--subnet", "10.9.0.0/24", "--for", "soon"), "a time such as 90s, 30m or 2h, got 'soon'"),
-        (("--subnet", "10.9.0.0/24", "--for", "0m"), "a time such as"),
         (("--subnet", "nowhere"), "expected a network such as"),
     ],
 )
@@ -110,15 +94,3 @@ def test_wrong_input_is_an_input_error(plan, options, says):
     result = plan(*options)
     assert isinstance(result.exception, InputError)
     assert says in str(result.exception)
-
-
-def test_a_map_with_gaps_is_refused(plan):
-    result = plan("--subnet", "10.9.0.0/24", text=MATRIX)
-    assert isinstance(result.exception, InputError)
-    assert "b - c" in str(result.exception)
-
-
-def test_a_file_of_hosts_that_is_no_text_is_refused(plan, tmp_path):
-    hosts = tmp_path / "hosts"
-    hosts.write_bytes(b"\xff\xfe\x00")
-    assert isinstance(plan("--addresses", str(hosts)).exception, InputError)

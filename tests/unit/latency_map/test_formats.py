@@ -6,7 +6,6 @@ from latency_map import (
     DelayUnit,
     LatencyMap,
     LatencyMapError,
-    MapForm,
     parse_map,
     read_map,
     write_csv,
@@ -46,38 +45,6 @@ def test_every_spelling_of_one_map_is_read_alike(text):
     assert parse(text).latencies == TRIANGLE
 
 
-def test_a_blank_cell_is_a_missing_delay():
-    assert parse(MATRIX.replace("9", "")).latencies.missing() == (("a", "c"),)
-    assert parse(EDGES.replace("9", "")).latencies.missing() == (("a", "c"),)
-
-
-def test_a_pair_that_is_not_listed_is_missing():
-    assert parse("a,b,2\nb,c,5\n").latencies.missing() == (("a", "c"),)
-
-
-def test_what_a_file_is_taken_for_is_said_with_the_reason():
-    assert parse(MATRIX).form is MapForm.MATRIX
-    assert "same names" in parse(MATRIX).reason
-    assert parse(EDGES).form is MapForm.EDGES
-    assert "heading begins with from,to" in parse(EDGES).reason
-    assert parse("x,y,2").form is MapForm.EDGES
-    # a matrix of two nodes has three columns too
-    assert parse(",a,b\na,0,2\nb,2,0\n").form is MapForm.MATRIX
-    # and one of a single node two
-    assert parse(",a\na,0\n").latencies.names == ("a",)
-
-
-def test_unit_and_kind_apply_to_files():
-    one_way_seconds = parse(MATRIX.replace("rtt_ms", ""), unit=DelayUnit.S, kind=DelayKind.ONE_WAY).latencies
-    assert one_way_seconds.delay_ms("a", "b") == 4000.0  # 2 s there, 2 s back
-
-
-def test_the_asymmetry_rule_applies_to_files():
-    text = "a,b,4\nb,a,3\n"
-    assert parse(text, asymmetry=Asymmetry.MAX).latencies.delay_ms("a", "b") == 4.0
-    assert parse(text, asymmetry=Asymmetry.MEAN).latencies.delay_ms("a", "b") == 3.5
-
-
 @pytest.mark.parametrize(
     ("text", "line", "column"),
     [
@@ -92,28 +59,6 @@ def test_the_asymmetry_rule_applies_to_files():
 def test_what_is_no_map_is_refused_with_its_place(text, line, column):
     with pytest.raises(LatencyMapError, match=f"^map.csv, line {line}, column {column}: . to .: "):
         parse(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "unit", "kind"),
-    [(MATRIX, DelayUnit.S, DelayKind.RTT), (EDGES, DelayUnit.MS, DelayKind.ONE_WAY)],
-)
-def test_a_heading_that_contradicts_the_stated_unit_or_kind_is_refused(text, unit, kind):
-    with pytest.raises(LatencyMapError, match="the heading says 'rtt_ms'"):
-        parse(text, unit=unit, kind=kind)
-
-
-def test_long_cells_are_cut_in_messages():
-    with pytest.raises(LatencyMapError, match=r"got 'x{37}\.\.\.'$"):
-        parse(MATRIX.replace("9", "x" * 5000))
-
-
-def test_files_are_read_by_path(tmp_path):
-    matrix, edges = tmp_path / "matrix.csv", tmp_path / "edges.csv"
-    matrix.write_text(MATRIX)
-    edges.write_text(EDGES)
-    assert read_map(str(matrix), DelayUnit.MS, DelayKind.RTT).latencies == TRIANGLE
-    assert read_map(edges, DelayUnit.MS, DelayKind.RTT).latencies == TRIANGLE
 
 
 def test_unreadable_files_are_named(tmp_path):

@@ -113,10 +113,6 @@ def test_pings_of_wondernetwork_are_summed_up_by_their_median_and_joined_with_se
     )
 
 
-def test_pings_without_servers_keep_their_ids():
-    assert read("wondernetwork_pings.csv").survey.names == ("17", "4", "59", "203")
-
-
 def test_gml_of_shadow_has_latencies_with_units():
     imported = read("shadow.gml", kind=ONE_WAY)
     assert (imported.form, imported.unit) == (MapForm.GML, MS)

@@ -30,12 +30,6 @@ def test_compressed_files_are_read_like_others_whatever_their_name(tmp_path, nam
     assert read_map(packed).latencies == read_map(plain).latencies
 
 
-def test_a_file_compressed_in_parts_is_read_whole(tmp_path):
-    packed = tmp_path / "map.gz"
-    packed.write_bytes(gzip.compress(MATRIX[:9].encode()) + gzip.compress(MATRIX[9:].encode()))
-    assert read_map(packed).latencies == parse_map(MATRIX).latencies
-
-
 def test_a_stream_is_read_that_gives_its_bytes_one_by_one():
     taken, given = os.pipe()
 

@@ -13,10 +13,8 @@ from latency_map import (
     SideFiles,
     parse_survey,
 )
-from latency_map.delays import read_only
 from latency_map.grid import Grid
-from latency_map.measure.gather import gather_samples
-from latency_map.measure.gathering import Gathering, GaugeSample
+from latency_map.measure.gather import Gathering, GaugeSample, gather_samples
 
 TEXTS = {
     MapForm.MATRIX: "rtt_ms,a,b,c\na,0,1,1\nb,1,0,1\nc,1,1,0\n",
@@ -83,17 +81,6 @@ def test_a_grid_keeps_what_it_holds_as_it_grows():
     order = np.random.default_rng(1).permutation(200).tolist()
     np.testing.assert_array_equal(grid.finish("delay", order), expected[np.ix_(order, order)])
     assert list(grid.layers) == ["line"]
-
-
-def test_an_array_that_nobody_writes_to_is_shared_and_any_other_copied():
-    given = np.array([[1.0, -0.0]])
-    copied = read_only(given, np.float64)
-    given[0, 0] = 5.0
-    assert copied.tolist() == [[1.0, 0.0]]
-    assert not np.signbit(copied).any()
-    assert read_only(copied, np.float64) is copied
-    given.setflags(write=False)
-    assert read_only(given, np.float64) is not given  # holds -0.0
 
 
 def test_a_page_that_fails_half_way_leaves_nothing():

@@ -46,31 +46,10 @@ def test_delays_of_any_unit_and_kind_become_round_trips_in_ms(unit, kind, rtt_ms
     assert pair.delay_ms("a", "b") == pytest.approx(rtt_ms, rel=1e-12)
 
 
-def test_an_asymmetric_pair_is_refused_by_default_and_named():
-    with pytest.raises(LatencyMapError, match=r"from a to b: expected 3 as in the other direction, got 4"):
-        build([[0, 4], [3, 0]], "ab")
-
-
 def test_asymmetry_rules_take_the_larger_or_the_mean():
     values = [[0, 4], [3, 0]]
     assert build(values, "ab", asymmetry=Asymmetry.MAX).delay_ms("a", "b") == 4.0
     assert build(values, "ab", asymmetry=Asymmetry.MEAN).delay_ms("a", "b") == 3.5
-
-
-def test_the_mean_of_one_way_delays_gives_their_sum_as_round_trip():
-    # 4 ms there and 3 ms back are a round trip of 7 ms
-    both = build([[0, 4], [3, 0]], "ab", kind=DelayKind.ONE_WAY, asymmetry=Asymmetry.MEAN)
-    assert both.delay_ms("a", "b") == 7.0
-
-
-def test_a_missing_direction_is_taken_from_the_other():
-    half = build([[0, 4], [NAN, 0]], "ab")
-    assert half.delay_ms("b", "a") == 4.0
-    assert half.missing() == ()
-
-
-def test_a_blank_diagonal_is_zero():
-    assert build([[NAN, 4], [4, NAN]], "ab").delay_ms("a", "a") == 0.0
 
 
 @pytest.mark.parametrize(
@@ -92,13 +71,6 @@ def test_a_blank_diagonal_is_zero():
 def test_what_is_no_map_is_refused_with_what_was_expected(names, values, message):
     with pytest.raises(LatencyMapError, match=message):
         build(values, names)
-
-
-def test_the_largest_delay_is_a_round_trip_whatever_the_unit():
-    # 1e9 ms are 1e6 s, and 5e5 s one way
-    with pytest.raises(LatencyMapError, match="at most 500000 s"):
-        build([[0, 6e5], [6e5, 0]], "ab", unit=DelayUnit.S, kind=DelayKind.ONE_WAY)
-    assert build([[0, 5e5], [5e5, 0]], "ab", unit=DelayUnit.S, kind=DelayKind.ONE_WAY).nd_max_ms("ab") == 1e9
 
 
 @pytest.mark.parametrize("matrix", [[[0, NAN], [4, 0]], [[0, 4], [4, NAN]]])
@@ -123,35 +95,11 @@ def test_nd_max_is_the_largest_pair(triangle):
     assert triangle.nd_max_ms([]) == 0.0
 
 
-def test_a_node_named_twice_counts_once(triangle):
-    assert triangle.nd_max_ms(["b", "a", "b"]) == 2.0
-
-
 def test_nd_max_needs_every_pair(gappy):
     assert gappy.nd_max_ms(["a", "b"]) == 2.0
     with pytest.raises(MissingDelayError, match="a - c") as caught:
         gappy.nd_max_ms(["a", "b", "c"])
     assert caught.value.pairs == (("a", "c"),)
-
-
-def test_distance_to_a_set_is_the_largest_delay_to_another_member(triangle):
-    assert triangle.distance_ms("c", ["a", "b"]) == 9.0
-    assert triangle.mean_ms("c", ["a", "b"]) == 7.0  # (9 + 5) / 2
-    assert triangle.distance_ms("b", ["b", "a"]) == 2.0
-    assert triangle.mean_ms("b", ["b", "a"]) == 2.0
-    assert triangle.distance_ms("a", []) == triangle.mean_ms("a", ["a"]) == 0.0
-
-
-def test_distance_needs_every_delay(gappy):
-    assert gappy.distance_ms("a", ["b"]) == 2.0
-    with pytest.raises(MissingDelayError):
-        gappy.distance_ms("a", ["b", "c"])
-
-
-def test_missing_delays_are_none_and_listed(gappy):
-    assert gappy.delay_ms("a", "c") is None
-    assert gappy.missing() == (("a", "c"),)
-    assert gappy.missing(["b", "c"]) == ()
 
 
 def test_unknown_nodes_are_named_with_what_there_is(triangle):

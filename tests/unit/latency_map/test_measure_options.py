@@ -1,10 +1,9 @@
 import re
-from pathlib import Path
 
 import pytest
 
-from latency_map.measure.method import ProbeMethod
 from latency_map.measure.options import FLAGS, VARIABLES, read_options
+from latency_map.measure.probes import ProbeMethod
 
 LEAST = ["--node", "edge1", "--peers", "edge2=10.0.0.2"]
 
@@ -64,13 +63,6 @@ def test_wrong_options_end_with_exit_code_2_and_a_line(arguments, message, capsy
     assert message in capsys.readouterr().err
 
 
-def test_a_wrong_variable_is_as_wrong_as_a_wrong_option(capsys):
-    with pytest.raises(SystemExit) as caught:
-        read_options(LEAST, {"GESSCALE_RATE": "fast"})
-    assert caught.value.code == 2
-    assert "--rate" in capsys.readouterr().err
-
-
 def test_help_names_every_option_and_its_variable(capsys):
     with pytest.raises(SystemExit) as caught:
         read_options(["--help"], {})
@@ -101,7 +93,3 @@ def test_figures_are_kept_for_three_turns_of_every_pair(nodes, options, turn_s):
     assert parsed.turn_s(nodes) == turn_s
     assert parsed.kept_s(nodes) == 3 * turn_s
     assert read_options([*LEAST, *options, "--window", "77"], {}).kept_s(nodes) == 77
-
-
-def test_a_file_of_peers_is_a_path():
-    assert read_options(["--node", "a", "--peers-file", "/etc/peers"], {}).peers_file == Path("/etc/peers")

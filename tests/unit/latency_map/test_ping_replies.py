@@ -29,10 +29,6 @@ def test_every_reply_is_read_by_target():
     assert ping_replies(OUTPUT) == {"10.0.0.2": [20.3, 21.0], "10.0.0.3": [0.078], "fd00::4": []}
 
 
-def test_nothing_is_read_from_nothing():
-    assert ping_replies("") == {}
-
-
 def test_a_target_of_ipv6_is_told_from_its_address_in_brackets():
     text = "PING ::1(::1) 56 data bytes\n64 bytes from ::1: icmp_seq=1 ttl=64 time=0.191 ms\n"
     survey = parse_survey(text, side_files=SideFiles(probed_from="here")).survey

@@ -1,8 +1,6 @@
 """``gesscale latency-map show`` and ``diff``: as a user sees them."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -58,12 +56,6 @@ def test_the_table_begins_with_what_matters(faulty):
         assert line in text
 
 
-def test_a_placement_with_a_missing_delay_is_said(faulty):
-    assert "unknown: no delay for a - d" in run("show", faulty, "--members", "a,d").stdout
-    placement = as_json(run("show", faulty, "--members", "a,d", "--output", "json"))["placement"]
-    assert placement["nd_max_ms"] is None
-
-
 def test_clusters_are_listed_by_name(tmp_path):
     file = tmp_path / "sites.json"
     # four sites of ten nodes, 3 ms inside, 50 ms between
@@ -94,31 +86,6 @@ def test_what_cannot_be_shown_is_an_input_error(faulty, options):
     assert isinstance(run("show", faulty, *options).exception, InputError)
 
 
-def test_without_matplotlib_a_table_can_be_had_and_a_picture_is_asked_for_in_one_line(faulty, tmp_path):
-    # in a process where nothing has imported it yet
-    script = """
-import sys
-sys.modules["matplotlib"] = None  # what an import then meets is an ImportError
-from gesscale.cli.app import main
-asked = sys.argv[1:]
-sys.argv[1:] = asked[:-2]
-try:
-    main()
-except SystemExit as ended:
-    assert not ended.code
-sys.argv[1:] = asked
-main()
-"""
-    words = ("latency-map", "show", str(faulty), "--heat-map", str(tmp_path / "heat.png"))
-    refused = subprocess.run(
-        [sys.executable, "-c", script, *words], capture_output=True, text=True, check=False, timeout=60
-    )
-    assert refused.returncode == 2, refused.stderr
-    assert "3 of 6 pairs" in refused.stdout
-    assert "expected matplotlib, it is not installed; the extra plots of gesscale brings it" in refused.stderr
-    assert "Traceback" not in refused.stderr
-
-
 def test_equal_maps_end_with_0_and_others_with_3(faulty, tmp_path):
     other = tmp_path / "other.json"
     rtt_ms = FAULTY.rtt_ms.copy()
@@ -147,3 +114,14 @@ def test_members_must_be_in_both_maps(faulty, tmp_path):
     result = run("diff", faulty, tmp_path / "star.json", "--members", "a")
     assert isinstance(result.exception, InputError)
     assert "star.json has no 'a'" in str(result.exception)
+
+
+@pytest.mark.parametrize("missing", ["--unit", "--kind"])
+def test_unit_and_kind_are_never_guessed(tmp_path, missing):
+    given = {"--unit": "ms", "--kind": "rtt"}
+    del given[missing]
+    file = tmp_path / "map.csv"
+    file.write_text(",a,b\na,0,1\nb,1,0\n")
+    result = run("show", file, *(part for option in given.items() for part in option))
+    assert isinstance(result.exception, InputError)
+    assert missing in str(result.exception)

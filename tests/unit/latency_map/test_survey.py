@@ -37,12 +37,6 @@ def spread(loss):
     return Spread(p95_ms=matrix, jitter_ms=matrix, loss_ratio=np.full((2, 2), loss))
 
 
-def test_surveys_are_equal_by_value():
-    again = Survey(names=("a", "b"), rtt_ms=np.array([[0.0, 2.0], [3.0, 0.0]]))
-    assert again == LEANING
-    assert replace(LEANING, spread=spread(0.1)) == replace(LEANING, spread=spread(0.1))
-
-
 @pytest.mark.parametrize(
     "change",
     [

@@ -27,15 +27,3 @@ def test_the_safer_law_is_taken_where_both_predict_alike():
     # Linear scaling without delay: both laws are exact.
     model = AutoLaw().fit(readings(lambda n, _: 2000 * n, delays_ms=(0, 1)))
     assert model.law == "microbatch"
-
-
-def test_too_few_conditions_to_compare_is_said():
-    model = AutoLaw().fit(readings(lambda n, nd: 2000 * n - nd)[:3])
-    assert model.law == "microbatch"
-    assert "too few distinct saturated readings to compare" in model.warnings[0]
-
-
-def test_without_batch_rows_there_is_no_choice():
-    model = AutoLaw().fit(readings(lambda n, nd: 2000 * n - nd, batch_rows=None))
-    assert model.law == "gesscale"
-    assert "no reading carries batch rows" in model.warnings[0]

@@ -1,6 +1,6 @@
 import numpy as np
 
-from perfmodel.hull import beyond
+from perfmodel.interval import beyond
 
 SQUARE = ((0.0, 0.0), (2.0, 0.0), (2.0, 2.0), (0.0, 2.0), (1.0, 1.0), (1.0, 0.0))
 
@@ -21,7 +21,3 @@ def test_points_in_a_row_have_a_hull_without_an_inside():
     row = ((0.0, 0.0), (1.0, 1.0), (2.0, 2.0))
     # (2, 0) is nearest to (1, 1), (3, 3) to the end.
     assert away(row, (2.0, 0.0), (3.0, 3.0), (1.5, 1.5)) == [[1, -1], [1, 1], [0, 0]]
-
-
-def test_one_point_is_its_own_hull():
-    assert away(((1.0, 2.0),), (1.0, 2.0), (0.0, 5.0)) == [[0, 0], [-1, 3]]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from perfmodel import AutoLaw, Conditions, GesscaleLaw, MicroBatchLaw, ModelError, Reading, law_named
+from perfmodel import AutoLaw, Conditions, GesscaleLaw, MicroBatchLaw, ModelError, Reading
 
 
 def mst(*points):
@@ -99,13 +99,6 @@ def test_weights_replace_replicas():
         assert GesscaleLaw().fit(readings).predict(at_three).mid == pytest.approx(6000, rel=1e-3)
 
 
-def test_beta_above_one_is_said_and_bound():
-    # 2,000 and 5,000 rows/s would need beta = ln 2.5 / ln 2 = 1.32.
-    model = GesscaleLaw().fit(mst((1, 0, 2000), (2, 0, 5000)))
-    assert model.parameters["beta"] == pytest.approx(1.2)
-    assert any("above 1" in warning for warning in model.warnings)
-
-
 @pytest.mark.parametrize(
     ("law", "readings", "what"),
     [
@@ -118,28 +111,3 @@ def test_beta_above_one_is_said_and_bound():
 def test_no_usable_reading_is_an_error_that_says_what_to_do(law, readings, what):
     with pytest.raises(ModelError, match=what):
         law.fit(readings)
-
-
-def test_mixed_batch_sizes_and_waves_are_said():
-    readings = [
-        Reading(replicas=n, nd_max_ms=0, rows_per_s=1900 * n, batch_rows=rows, tasks=12)
-        for n, rows in ((1, 3000), (2, 12000))
-    ]
-    warnings = " ".join(GesscaleLaw().fit(readings).warnings)
-    assert "6 to 12 tasks per replica" in warnings
-    assert "batches of 3000 to 12000 rows" in warnings
-
-
-def test_batches_in_proportion_to_the_replicas_are_not_a_mixture():
-    readings = [Reading(replicas=n, nd_max_ms=0, rows_per_s=390 * n, batch_rows=1200 * n) for n in (1, 2, 5)]
-    assert not [said for said in GesscaleLaw().fit(readings).warnings if "batches" in said]
-
-
-def test_law_names():
-    assert [law_named(name).name for name in ("gesscale", "microbatch", "auto")] == [
-        "gesscale",
-        "microbatch",
-        "auto",
-    ]
-    with pytest.raises(ModelError, match="one of gesscale, microbatch, auto, proportional, got 'linear'"):
-        law_named("linear")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from perfmodel import Conditions, ModelError, Reading, law_named
+from perfmodel import Conditions, Reading, law_named
 
 
 def fit(*rows, **law):
@@ -19,23 +19,7 @@ def test_alpha_is_what_a_node_contributes_and_delays_change_nothing():
     assert near.low < 300 < near.high
 
 
-def test_weights_stand_for_replicas():
-    model = fit((1, 0, 100, 0))
-    assert model.predict(Conditions(replicas=2, nd_max_ms=0, weight=1.5)).mid == pytest.approx(150)
-
-
 def test_one_reading_calibrates_it_and_it_says_what_it_leaves_out():
     model = fit((2, 100, 190, 0))
     assert (model.calibrated, model.fitted, model.readings_used) == (True, {"alpha"}, 1)
     assert "delays" in model.warnings[0]
-
-
-def test_old_readings_are_left_out():
-    model = fit((1, 0, 50, 0), (1, 0, 100, 1000), max_age_s=500)
-    assert model.readings_used == 1
-    assert model.parameters["alpha"] == pytest.approx(100)
-
-
-def test_unsaturated_readings_teach_it_nothing():
-    with pytest.raises(ModelError, match="saturated"):
-        law_named("proportional").fit([Reading(replicas=1, nd_max_ms=0, rows_per_s=9, saturated=False)])

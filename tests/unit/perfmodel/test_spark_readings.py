@@ -39,15 +39,6 @@ def test_equation_1_describes_spark_within_about_5_percent(spark):
     assert model.fitted == {"alpha", "beta", "gamma"}
 
 
-@pytest.mark.parametrize(("law", "error_pct"), [(GesscaleLaw(), 16.2), (MicroBatchLaw(), 0.3)])
-def test_held_out_delay_of_150_ms(spark, law, error_pct):
-    rest, held_out = split(spark("map"), lambda r: r.nd_max_ms == 150)
-    # n = 2 and n = 4 at 150 ms; the third such point ran on an overloaded host.
-    errors = fit_errors(law.fit(rest), held_out)
-    assert errors.count == 2
-    assert errors.mean_pct == pytest.approx(error_pct, abs=0.15)
-
-
 def test_stateful_query_is_out_of_reach_of_equation_1(spark):
     readings = spark("groupby")
     assert fit_errors(MicroBatchLaw().fit(readings), readings).mean_pct < 4.5
@@ -77,11 +68,3 @@ def test_auto_takes_the_micro_batch_law_on_spark_and_says_so(spark, query):
     model = AutoLaw().fit(spark(query))
     assert model.law == "microbatch"
     assert "chosen by held-out error" in model.warnings[0]
-
-
-def test_no_reading_of_a_clean_sweep_is_called_a_contradiction(spark):
-    for query in ("map", "groupby"):
-        for law in LAWS:
-            model = law.fit(spark(query))
-            assert model.calibrated
-            assert not model.drift

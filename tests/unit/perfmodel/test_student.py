@@ -1,7 +1,7 @@
 import pytest
 import scipy
 
-from perfmodel.student import upper_quantile
+from perfmodel.interval import upper_quantile
 
 
 @pytest.mark.parametrize("freedom", [1.0, 2.0, 2.0001, 3.7, 11.0, 63.0, 402.0, 1e5])

@@ -7,13 +7,11 @@ from importlib.resources import files
 from types import ModuleType
 
 import pytest
-from edge import delays
 from settings_keys import settings_keys
 from typer.main import get_command
 
 from gesscale.cli import app as root
 from gesscale.cli.app import app
-from latency_map import write_csv
 
 
 def commands(found, words=("gesscale",)):
@@ -96,14 +94,3 @@ def test_a_wrong_command_line_is_told_in_one_line(gesscale, words, said):
     assert (code, out) == (2, "")
     assert err.startswith(said)
     assert len(err.splitlines()) == 1
-
-
-@pytest.mark.parametrize("command", ["nearest", "farthest"])
-def test_a_ranking_needs_members(gesscale, tmp_path, command):
-    file = tmp_path / "map.csv"
-    write_csv(delays(), file)
-    code, out, err = gesscale(
-        "latency-map", command, file, "--unit", "ms", "--kind", "rtt", "--members", " ,"
-    )
-    assert (code, out) == (2, "")
-    assert "--members" in err

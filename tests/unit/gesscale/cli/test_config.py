@@ -1,11 +1,9 @@
+"""``gesscale config`` and ``gesscale crd``: what they print, and what ``validate`` finds."""
+
 import json
-from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
-
-from gesscale.cli.config import app
-from gesscale.errors import SettingsError
+import yaml
 
 SOUND = """
 workflow:
@@ -16,50 +14,34 @@ latency_map: {file: edge8.csv, unit: ms, kind: rtt}
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path):
     path = tmp_path / "gesscale.yaml"
     path.write_text(SOUND, "utf-8")
     (tmp_path / "edge8.csv").write_text(",edge1,edge2\nedge1,0,20\nedge2,20,0\n", "utf-8")
     return path
 
 
-def test_a_sound_file_is_said_to_be_valid_on_stderr(file: Path) -> None:
-    result = CliRunner().invoke(app, ["validate", str(file)])
-    assert result.exit_code == 0
-    assert result.stdout == ""
-    assert "valid; operators: nearest" in result.stderr
+def test_a_sound_file_is_said_to_be_valid_on_stderr(gesscale, file):
+    code, out, err = gesscale("config", "validate", file)
+    assert (code, out) == (0, "")
+    assert "valid; operators: nearest" in err
 
 
-def test_a_wrong_option_is_found_too(file: Path) -> None:
-    result = CliRunner().invoke(app, ["validate", str(file), "--set", "monitor.period=5x"])
-    assert isinstance(result.exception, SettingsError)
-    assert "option: monitor.period: expected a positive duration" in str(result.exception)
-
-
-def test_a_wrong_variable_is_found_too(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_variables_and_the_latency_map_are_checked_too(gesscale, file, monkeypatch):
+    code, _, err = gesscale("config", "validate", file, "--set", "monitor.period=5x")
+    assert (code, "option: monitor.period: " in err) == (2, True)
     monkeypatch.setenv("GESSCALE_MONITOR__PERIOD", "5x")
-    result = CliRunner().invoke(app, ["validate", str(file)])
-    assert isinstance(result.exception, SettingsError)
-    assert "environment: monitor.period: expected a positive duration" in str(result.exception)
+    code, _, err = gesscale("config", "validate", file)
+    assert (code, "environment: monitor.period: " in err) == (2, True)
+    monkeypatch.delenv("GESSCALE_MONITOR__PERIOD")
+    file.with_name("edge8.csv").write_text(",edge9,edge2\nedge9,0,20\nedge2,20,0\n", "utf-8")
+    code, _, err = gesscale("config", "validate", file)
+    assert (code, "expected a node of the latency map" in err) == (2, True)
 
 
-def test_the_latency_map_is_looked_at_too(file: Path) -> None:
-    map_file = file.with_name("edge8.csv")
-    map_file.write_text(map_file.read_text("utf-8").replace("edge1", "edge9"), "utf-8")
-    result = CliRunner().invoke(app, ["validate", str(file)])
-    assert isinstance(result.exception, SettingsError)
-    assert f"expected a node of the latency map {map_file} (edge9, edge2), got 'edge1'" in str(
-        result.exception
-    )
-
-
-def test_the_schema_is_json_on_stdout() -> None:
-    result = CliRunner().invoke(app, ["schema"])
-    assert result.exit_code == 0
-    assert "workflow" in json.loads(result.stdout)["properties"]
-
-
-def test_the_page_of_settings_is_markdown_on_stdout() -> None:
-    result = CliRunner().invoke(app, ["docs"])
-    assert result.exit_code == 0
-    assert result.stdout.startswith("# Settings")
+def test_schema_definition_and_pages_go_to_stdout(gesscale):
+    assert "workflow" in json.loads(gesscale("config", "schema")[1])["properties"]
+    assert gesscale("config", "docs")[1].startswith("# Settings")
+    definition = yaml.safe_load(gesscale("crd", "show")[1])
+    assert definition["metadata"]["name"] == "streamautoscalers.gesscale.dev"
+    assert gesscale("crd", "docs")[1].startswith("# StreamAutoscaler\n")

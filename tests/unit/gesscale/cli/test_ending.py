@@ -120,11 +120,3 @@ def test_a_full_disk_is_one_line():
             (*COMMAND, "config", "docs"), stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
     assert (ended.returncode, ended.stderr) == (1, "error: standard output: No space left on device\n")
-
-
-def test_without_a_stdout_nothing_is_written_and_nothing_fails():
-    without = (*COMMAND, "config", "docs")
-    ended = subprocess.run(
-        ("sh", "-c", 'exec "$@" >&-', "sh", *without), stderr=subprocess.PIPE, text=True, check=False
-    )
-    assert (ended.returncode, ended.stderr) == (0, "")

@@ -149,27 +149,6 @@ def test_yaml_says_the_same_as_json(path: Path) -> None:
     assert yaml.safe_load(as_yaml) == json.loads(as_json)
 
 
-@pytest.mark.usefixtures("path")
-def test_the_settings_may_name_the_file(tmp_path: Path) -> None:
-    config = tmp_path / "gesscale.yaml"
-    config.write_text(
-        "workflow: {operators: {nearest: {driver_node: edge1, metrics_url: 'http://edge1:4041'}}}\n"
-        "latency_map: {file: edge8.csv, unit: ms, kind: rtt}\n"
-        "knowledge: {file: k.sqlite}\n",
-        "utf-8",
-    )
-    result = run("--config", config, "--output", "json")
-    assert len(json.loads(result.stdout)["decisions"]) == 4
-
-
-def test_empty_knowledge_is_said(tmp_path: Path) -> None:
-    path = tmp_path / "empty.sqlite"
-    SqliteKnowledge(path, now_s=0).close()
-    result = run("--knowledge", path)
-    assert (result.exit_code, result.stdout) == (0, "")
-    assert "holds no decisions yet" in result.stderr
-
-
 def test_an_operator_without_decisions_is_refused_with_those_there_are(path: Path) -> None:
     result = run("unknown", "--knowledge", path, "--output", "json")
     assert isinstance(result.exception, InputError)

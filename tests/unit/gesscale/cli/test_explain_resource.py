@@ -83,9 +83,3 @@ def test_a_resource_that_is_not_there_and_an_api_that_refuses_are_said(api, kube
     assert str(missing) == "namespace streams has no StreamAutoscaler 'nobody'"
     api.says(refusal(403, "Forbidden", "no"))
     assert isinstance(run(kubeconfig, "op").exception, ClusterError)
-
-
-def test_a_file_and_a_cluster_at_once_are_refused(kubeconfig: Path) -> None:
-    refused = run(kubeconfig, "--knowledge", "k.sqlite").exception
-    assert isinstance(refused, InputError)
-    assert "expected --kubernetes without --knowledge" in str(refused)

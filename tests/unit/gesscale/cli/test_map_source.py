@@ -59,29 +59,11 @@ def test_without_any_agent_an_overload_is_not_to_be_helped_and_exits_3(gesscale,
     assert decision["plan"]["placement"] == ["hub", "near"]
 
 
-def test_a_calm_operator_without_a_map_is_no_failure(gesscale, site):
-    site.serve()
-    site.write_settings(latency_map={"source": "agents", "agents": [site.server.url_for("/nobody")]})
-    code, out, _ = gesscale("recommend", "-c", site.config, "--output", "json")
-    assert (code, decision_of(out)["reason"]) == (0, "LatencyMapMissing")
-
-
 @pytest.mark.usefixtures("agents")
 def test_agents_are_not_asked_when_settings_are_checked(gesscale, site):
     site.server.clear()
     code, _, err = gesscale("config", "validate", site.config)
     assert (code, site.server.log) == (0, []), err
-
-
-def test_a_prometheus_server_that_does_not_answer_is_said(gesscale, site):
-    site.serve_overload()
-    site.write_settings(
-        latency_map={"source": "prometheus", "prometheus_url": site.server.url_for("/nobody")}
-    )
-    code, out, _ = gesscale("recommend", "-c", site.config, "--output", "json")
-    decision = decision_of(out)
-    assert (code, decision["reason"]) == (3, "LatencyMapMissing")
-    assert "asked the Prometheus server" in decision["latency_map"]["problem"]
 
 
 @pytest.mark.parametrize(("hours", "reason"), [(23, "Underused"), (26, "LatencyMapStale")])

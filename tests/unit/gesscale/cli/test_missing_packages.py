@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 
-import pytest
 from edge import delays
 
 from gesscale.extras import how_to_install
@@ -38,7 +37,6 @@ NEEDS = {
     "testbed nexmark": "spark",
     "testbed league --results live": "spark",
     "testbed chaos --results chaos": "spark",
-    "arena course results --policy static": "arena",
     "latency-map show map.csv --unit ms --kind rtt --picture map.png": "arena",
     "latency-map measure --source a --target b=127.0.0.1 --method icmp": "controller",
     "recommend -c settings.yaml --policy daedalus": "arena",
@@ -50,24 +48,16 @@ latency_map: {file: map.csv, unit: ms, kind: rtt}
 """
 
 
-@pytest.fixture(scope="module")
-def said(tmp_path_factory):
-    """Run all of them in one process, and give what each said by its words."""
-    folder = tmp_path_factory.mktemp("without")
-    write_csv(delays(), folder / "map.csv")
-    (folder / "settings.yaml").write_text(SETTINGS)
+def test_a_command_without_its_package_says_how_to_install_it(tmp_path):
+    write_csv(delays(), tmp_path / "map.csv")
+    (tmp_path / "settings.yaml").write_text(SETTINGS)
     done = subprocess.run(
         [sys.executable, "-c", EACH, json.dumps(WITHOUT), json.dumps([*NEEDS])],
-        cwd=folder, capture_output=True, text=True, timeout=300, check=False,
+        cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    return dict(zip(NEEDS, json.loads(done.stdout), strict=True))
-
-
-@pytest.mark.parametrize("words", NEEDS)
-def test_a_command_without_its_package_says_how_to_install_it(said, words):
-    code, complaint = said[words]
-    assert code == 2, complaint
-    (line,) = (line for line in complaint.splitlines() if line.startswith("error: "))
-    # the map's pictures know nothing of gesscale, so they only name the extra
-    assert how_to_install(NEEDS[words]) in line or f"the extra {NEEDS[words]} of gesscale" in line
+    for (words, extra), (code, complaint) in zip(NEEDS.items(), json.loads(done.stdout), strict=True):
+        assert code == 2, (words, complaint)
+        (line,) = (line for line in complaint.splitlines() if line.startswith("error: "))
+        # the map's pictures know nothing of gesscale, so they only name the extra
+        assert how_to_install(extra) in line or f"the extra {extra} of gesscale" in line, words

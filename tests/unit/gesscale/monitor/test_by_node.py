@@ -1,15 +1,13 @@
 """What single replicas did in a window."""
 
-import math
 from dataclasses import replace
 
 import pytest
 
 from gesscale.batch_record import HostWork
 from gesscale.model.observation import Batch, NodeReading, OperatorReading
-from gesscale.monitor.by_node import WorkByNode
 from gesscale.monitor.screen import screen
-from gesscale.monitor.window import summarise
+from gesscale.monitor.window import WorkByNode, summarise
 
 
 def batch(ended_at_s: float, nodes: tuple[str, ...] = ("a", "b"), **changes: object) -> Batch:
@@ -31,11 +29,6 @@ def test_rows_and_busy_time_of_a_window_are_added_up_by_node() -> None:
         "b": NodeReading(throughput_rows_per_s=10.0, cpu_share=0.1),
         "d": NodeReading(throughput_rows_per_s=0.0, cpu_share=0.0),
     }
-
-
-def test_nobody_is_busier_than_always() -> None:
-    tell = WorkByNode({2.0: {"a": HostWork(rows=1, busy_s=2.5)}})
-    assert tell([batch(2.0)], ("a",), 2.0)["a"].cpu_share == 1.0
 
 
 def held(**partitions: int | None) -> dict[str, HostWork]:
@@ -101,14 +94,6 @@ def test_replicas_add_up_to_the_throughput_of_their_operator() -> None:
     assert reading(batches).by_node == {}
 
 
-def test_a_batch_that_is_dropped_does_not_count() -> None:
-    batches = [batch(float(at_s)) for at_s in range(2, 22, 2)]
-    tell = WorkByNode({each.ended_at_s: work(a=70, b=30) for each in batches})
-    wrong = [*batches[:-2], batch(18.0, rows=-1), batches[-1]]
-    # Of the 10 s of five batches 8 s are left, for one was not seen for 0.5 s less than it took: 20 - 1.5 - 16.
-    assert reading(wrong, by_node=tell).by_node["a"].throughput_rows_per_s == pytest.approx(4 * 70 / 7.5)
-
-
 # What is handed on
 
 
@@ -118,14 +103,3 @@ def test_output_is_told_where_every_batch_tells() -> None:
     assert reading([*batches[:-1], batch(20.0)]).output_rows_per_s is None
     assert reading([batch(6.0), *batches[3:]]).output_rows_per_s is not None, "outside the window"
     assert reading([batch(float(at_s)) for at_s in range(2, 22, 2)]).output_rows_per_s is None
-
-
-def test_an_idle_operator_hands_nothing_on_if_it_tells_at_all() -> None:
-    assert reading([batch(4.0, output_rows=9)], last_progress_at_s=20.0).output_rows_per_s == 0.0
-    assert reading([batch(4.0)], last_progress_at_s=20.0).output_rows_per_s is None
-
-
-@pytest.mark.parametrize("nonsense", [-1, math.nan, math.inf])
-def test_nonsense_counts_as_untold(nonsense: float) -> None:
-    batches = [batch(18.0, output_rows=1), batch(20.0, output_rows=nonsense)]
-    assert reading(batches).output_rows_per_s is None

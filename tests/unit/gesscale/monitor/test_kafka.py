@@ -7,10 +7,9 @@ from contextlib import closing
 import pytest
 from edge import FakeMetrics, observe, reading
 
-from gesscale.common.http_client import FetchError
+from gesscale.common.http_client import Address, FetchError
 from gesscale.errors import MetricsUnavailableError
 from gesscale.monitor.kafka import KafkaInput, KafkaOffsets
-from latency_map.addresses import Address
 
 
 def test_a_closed_port_is_said_with_broker_and_topic() -> None:
@@ -58,10 +57,6 @@ def test_without_a_broker_the_drivers_figure_stays_and_the_next_rate_spans_the_g
     assert rates(1000, None, 1800) == [7.0, 7.0, 40.0]
 
 
-def test_a_topic_that_was_made_anew_has_no_rate_yet() -> None:
-    assert rates(1000, 10, 110) == [7.0, 7.0, 10.0]
-
-
 def test_a_broker_that_may_not_be_asked_is_not_connected_to() -> None:
     def refuse(host: str, port: int) -> list[Address]:
         message = f"{host}:{port} is not allowed"
@@ -74,12 +69,6 @@ def test_a_broker_that_may_not_be_asked_is_not_connected_to() -> None:
             KafkaOffsets(f"127.0.0.1:{port}", "rides", refuse).end_offset_rows(0.4)
         with pytest.raises(TimeoutError):
             listener.accept()
-
-
-@pytest.mark.parametrize("bootstrap", ["", "a b:9092", "kafka:x", "a:9092,,b:9092"])
-def test_brokers_that_are_none_are_said(bootstrap: str) -> None:
-    with pytest.raises(MetricsUnavailableError, match="the Kafka broker"):
-        KafkaOffsets(bootstrap, "rides").end_offset_rows(0.4)
 
 
 def test_brokers_are_asked_side_by_side() -> None:

@@ -1,6 +1,5 @@
 """Where the latency map comes from: a file that changes, agents and a Prometheus server that fail, and their age."""
 
-import json
 import logging
 
 import pytest
@@ -9,8 +8,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from gesscale.errors import SettingsError
-from gesscale.monitor.kept_latencies import Bounds
-from gesscale.monitor.latencies import AgentLatencies, FileLatencies, PrometheusLatencies
+from gesscale.monitor.latencies import AgentLatencies, Bounds, FileLatencies
 from gesscale.settings.latency_map import LatencyMapSettings
 from latency_map import Asymmetry, DelayKind, DelayUnit, Survey, write_csv, write_survey
 
@@ -34,13 +32,6 @@ def file(tmp_path):
 # The file
 
 
-def test_a_file_gives_its_map_and_the_age_it_states(file):
-    given = FileLatencies(file=file).current(NOW_S)
-    assert given.map == delays()
-    assert (given.standing.age_s, given.standing.stale, given.standing.problem) == (HOUR_S, "", "")
-    assert given.standing.sentence == "measured 60 min ago"
-
-
 def test_a_file_that_states_no_time_has_no_age_and_is_never_stale(tmp_path):
     write_csv(delays(), tmp_path / "map.csv")
     source = FileLatencies(file=tmp_path / "map.csv", unit=DelayUnit.MS, kind=DelayKind.RTT, max_age_s=1.0)
@@ -51,53 +42,6 @@ def test_a_file_that_states_no_time_has_no_age_and_is_never_stale(tmp_path):
 def test_a_file_that_did_not_change_is_not_read_again(file):
     source = FileLatencies(file=file)
     assert source.current(NOW_S).map is source.current(NOW_S + 10).map
-
-
-BREAKS = {
-    "garbage": lambda path: path.write_text("{", "utf-8"),
-    "empty": lambda path: path.write_text("", "utf-8"),
-    "gone": lambda path: path.unlink(),
-    "a directory": lambda path: (path.unlink(), path.mkdir()),
-}
-
-
-@pytest.mark.parametrize("how", BREAKS)
-def test_a_broken_new_file_leaves_the_last_good_map_in_force_and_says_so(file, how, caplog):
-    source = FileLatencies(file=file)
-    source.current(NOW_S)
-    BREAKS[how](file)
-    given = source.current(NOW_S + 60)
-    assert given.map == delays()
-    assert given.standing.age_s == HOUR_S + 60
-    assert str(file) in given.standing.problem
-    assert source.current(NOW_S + 120).standing.problem
-    assert "the last good one stays in force" in caplog.text
-
-
-def test_a_file_that_is_whole_again_ends_the_problem(file):
-    source = FileLatencies(file=file)
-    source.current(NOW_S)
-    whole = file.read_text("utf-8")
-    for broken in BREAKS.values():
-        if file.is_file():
-            broken(file)
-        source.current(NOW_S)
-        if file.is_dir():
-            file.rmdir()
-        file.write_text(whole, "utf-8")
-        assert source.current(NOW_S).standing.problem == ""
-
-
-def test_failures_in_a_row_are_counted_until_the_map_is_had_again(file):
-    source, whole = FileLatencies(file=file), file.read_text("utf-8")
-    counted = []
-    for there in (False, False, False, True, False):
-        if there:
-            file.write_text(whole, "utf-8")
-        else:
-            file.unlink(missing_ok=True)
-        counted.append(source.current(NOW_S).standing.problem.partition("(failed ")[2])
-    assert counted == ["", "2 times in a row)", "3 times in a row)", "", ""]
 
 
 def test_a_failure_that_stays_is_logged_once_and_again_when_it_comes_back(file, caplog):
@@ -221,14 +165,6 @@ def agents(server, **changes):
     return AgentLatencies(**{"urls": urls, "timeout_s": 2.0, **changes})
 
 
-def test_agents_give_a_map_of_the_larger_directions_as_old_as_its_oldest_round_trip(httpserver: HTTPServer):
-    serve(httpserver, PAGES)
-    given = agents(httpserver).current(NOW_S)
-    assert given.map.names == ("hub", "mid", "near")
-    assert given.map.delay_ms("hub", "near") == pytest.approx(12.0)
-    assert (given.standing.age_s, given.standing.problem) == (100, "")
-
-
 def test_agents_that_are_silent_are_named(httpserver: HTTPServer):
     serve(httpserver, {**PAGES, "near": 500})
     given = agents(httpserver).current(NOW_S)
@@ -249,23 +185,6 @@ def test_a_name_that_stands_for_nothing_is_a_problem():
     assert "'agents..gesscale'" in given.standing.problem
 
 
-NONSENSE = {
-    "no figures": "up 1\n",
-    "html": "<!DOCTYPE html><html>It works!</html>",
-    "negative": page("hub", near=-1.0),
-    "not a number": page("hub", near="NaN"),
-    "empty": "",
-}
-
-
-@pytest.mark.parametrize("text", NONSENSE.values(), ids=NONSENSE)
-def test_nonsense_is_no_map_and_said(httpserver: HTTPServer, text):
-    serve(httpserver, dict.fromkeys(PAGES, text))
-    given = agents(httpserver).current(NOW_S)
-    assert given.map is None
-    assert given.standing.problem.startswith("agents: expected ")
-
-
 def test_agents_are_asked_again_only_after_a_while_but_at_once_after_a_failure(httpserver: HTTPServer):
     serve(httpserver, dict.fromkeys(PAGES, 500))
     source = agents(httpserver, refresh_s=300.0)
@@ -281,51 +200,6 @@ def test_agents_are_asked_again_only_after_a_while_but_at_once_after_a_failure(h
 
 
 # Prometheus
-
-
-def answer(series):
-    return Response(
-        json.dumps({"status": "success", "data": {"resultType": "vector", "result": series}}),
-        content_type="application/json",
-    )
-
-
-def vector(source, target, rtt_s, at_s):
-    labels = {"source": source, "target": target, "instance": f"{source}:9109", "job": "latency"}
-    return [
-        {"metric": {"__name__": f"gesscale_latency_{gauge}", **labels}, "value": [NOW_S, str(value)]}
-        for gauge, value in (("rtt_seconds", rtt_s), ("measured_timestamp_seconds", at_s))
-    ]
-
-
-def test_prometheus_gives_the_same_map(httpserver: HTTPServer):
-    series = [
-        *vector("hub", "near", 0.010, NOW_S),
-        *vector("near", "hub", 0.012, NOW_S - 100),
-        *vector("hub", "mid", 0.050, NOW_S),
-        *vector("mid", "near", 0.045, NOW_S),
-    ]
-    httpserver.expect_request("/api/v1/query").respond_with_response(answer(series))
-    given = PrometheusLatencies(url=httpserver.url_for(""), timeout_s=2.0).current(NOW_S)
-    assert given.map.delay_ms("hub", "near") == pytest.approx(12.0)
-    assert given.map.delay_ms("mid", "near") == pytest.approx(45.0)
-    assert given.standing.age_s == 100
-
-
-@pytest.mark.parametrize(
-    ("response", "said"),
-    [
-        (Response("broken", status=500), "got no samples"),
-        (Response("<html>"), "got no samples"),
-        (answer([]), "holds no sample of gesscale_latency_rtt_seconds; are the agents among its"),
-        (answer([{"metric": {}}]), "got no samples"),
-    ],
-)
-def test_a_prometheus_server_that_tells_nothing_is_said(httpserver: HTTPServer, response, said):
-    httpserver.expect_request("/api/v1/query").respond_with_response(response)
-    given = PrometheusLatencies(url=httpserver.url_for(""), timeout_s=2.0).current(NOW_S)
-    assert given.map is None
-    assert said in given.standing.problem
 
 
 # Any source

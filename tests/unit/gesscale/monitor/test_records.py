@@ -44,20 +44,6 @@ def test_a_record_becomes_a_batch_on_named_nodes() -> None:
     assert work == {}, "an old record"
 
 
-def test_null_and_nan_say_that_a_source_does_not_tell() -> None:
-    nan = float("nan")
-    figures = {
-        "offered_rows_total": None,
-        "backlog_rows": nan,
-        "output_rows": nan,
-        "cap_rows": nan,
-        "state_rows": nan,
-    }
-    (batch,) = to_batches([{**RECORD, **figures}], {}).batches
-    assert (batch.offered_rows_total, batch.backlog_rows) == (None, None)
-    assert (batch.output_rows, batch.cap_rows, batch.state_rows) == (None, None, None)
-
-
 def test_a_record_tells_what_was_handed_on_and_what_each_replica_did() -> None:
     by_host = {"10.77.0.3": {"rows": 20, "busy_s": 0.3}, "10.77.0.2": {"rows": 60, "busy_s": 0.6, "later": 1}}
     parsed = to_batches(
@@ -69,12 +55,6 @@ def test_a_record_tells_what_was_handed_on_and_what_each_replica_did() -> None:
     assert parsed.work == {
         990.0: {"near": HostWork(rows=60.0, busy_s=0.6), "10.77.0.3": HostWork(rows=20.0, busy_s=0.3)}
     }
-
-
-def test_two_addresses_of_one_node_count_together() -> None:
-    by_host = {"a": {"rows": 1, "busy_s": 0.25}, "b": {"rows": 2, "busy_s": 0.5}}
-    parsed = to_batches([{**RECORD, "by_host": by_host}], {"a": "near", "b": "near"})
-    assert parsed.work == {1000.0: {"near": HostWork(rows=3.0, busy_s=0.75)}}
 
 
 @pytest.mark.parametrize(

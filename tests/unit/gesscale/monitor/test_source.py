@@ -1,7 +1,6 @@
 """Operators are read in parallel, each on its own, within one deadline."""
 
 import gc
-import logging
 import threading
 import weakref
 
@@ -52,21 +51,6 @@ def test_a_defect_is_logged_whole_and_stops_one_operator_only(caplog: pytest.Log
     assert seen.missing_readings["good"].detail == "fine"
     assert "ZeroDivisionError" in seen.missing_readings["bad"].detail
     assert "Traceback" in caplog.text
-
-
-def test_complaints_are_logged_beside_the_reading(caplog: pytest.LogCaptureFixture) -> None:
-    batches = [Batch(batch_id=0, ended_at_s=990.0, rows=-1, seconds=1.0, nodes=("a",)), BATCH]
-    with caplog.at_level(logging.WARNING):
-        seen = WindowedReader(**PERIODS).read("op", batches, now_s=1000.0, last_progress_at_s=None)
-    assert isinstance(seen, OperatorReading)
-    assert "operator op: 1 faults, the latest: batch 0 is dropped: rows is -1" in caplog.text
-
-
-def test_batches_older_than_the_history_are_left_out() -> None:
-    old = Batch(batch_id=0, ended_at_s=939.0, rows=1, seconds=1.0, nodes=("a",))
-    seen = WindowedReader(**PERIODS).read("op", [old, BATCH], now_s=1000.0, last_progress_at_s=None)
-    assert isinstance(seen, OperatorReading)
-    assert seen.batches == (BATCH,)
 
 
 def test_a_query_that_has_idled_for_longer_than_the_history_reads_as_idle_not_as_missing() -> None:

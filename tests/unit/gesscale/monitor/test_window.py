@@ -167,24 +167,6 @@ def test_sources_that_do_not_tell_leave_the_input_rate_unknown() -> None:
     assert reading(steady(offered_per_batch=None)).input_rows_per_s is None
 
 
-def test_a_single_batch_has_a_throughput_but_no_input_rate() -> None:
-    # 100 rows in one trigger interval of 2 s.
-    seen = reading(steady(1))
-    assert seen.throughput_rows_per_s == pytest.approx(50.0)
-    assert seen.input_rows_per_s is None
-    assert seen.warm_batches == ()
-
-
-def test_the_placement_is_that_of_the_newest_batch() -> None:
-    batches = steady()
-    moved = replace(batches[-1], nodes=("c", "b"))
-    assert reading([*batches[:-1], moved]).placement == ("b", "c")
-
-
-def test_a_long_batch_is_not_stale_while_the_limit_is_not_reached() -> None:
-    assert isinstance(observe(steady(last_end_s=971.0), window_s=30.0), OperatorReading)
-
-
 @pytest.mark.parametrize("heard_s", [None, 960.0, float("nan")])
 def test_old_figures_are_stale_and_say_how_old(heard_s: float | None) -> None:
     missing_readings = observe(steady(last_end_s=960.0), last_progress_at_s=heard_s)
@@ -198,24 +180,6 @@ def test_a_query_that_idled_before_the_window_is_stale_not_idle() -> None:
     assert isinstance(missing_readings, MissingReading)
     assert missing_readings.stale
     assert "it idled 15 s ago" in missing_readings.detail
-
-
-def test_no_batch_at_all_is_unseen() -> None:
-    missing_readings = observe([], last_progress_at_s=NOW_S)
-    assert missing_readings == MissingReading(operator="op", detail="no batch has ended yet")
-
-
-def test_nothing_but_nonsense_is_unseen_with_the_first_fault() -> None:
-    missing_readings = observe([replace(batch, rows=-1) for batch in steady()])
-    assert isinstance(missing_readings, MissingReading)
-    assert not missing_readings.stale
-    assert "rows is -1" in missing_readings.detail
-
-
-def test_a_batch_without_replicas_is_unseen() -> None:
-    missing_readings = observe(steady(nodes=()))
-    assert isinstance(missing_readings, MissingReading)
-    assert "names no host" in missing_readings.detail
 
 
 def test_a_batch_that_holds_its_slots_is_no_evidence() -> None:
@@ -234,3 +198,18 @@ def test_a_newest_batch_that_cannot_be_believed_leaves_a_doubt() -> None:
     )
     # One that came before the newest leaves none: the newest figures are right.
     assert reading([*good[:-2], replace(good[-2], rows=-1), good[-1]]).doubt == ""
+
+
+@pytest.mark.parametrize(
+    ("batches", "said"),
+    [
+        ([], "no batch"),
+        ([replace(each, rows=-1) for each in steady()], "rows is -1"),
+        (steady(nodes=()), "host"),
+    ],
+)
+def test_without_a_usable_batch_an_operator_is_unseen(batches: list[Batch], said: str) -> None:
+    seen = observe(batches, last_progress_at_s=NOW_S)
+    assert isinstance(seen, MissingReading)
+    assert not seen.stale
+    assert said in seen.detail

@@ -12,11 +12,9 @@ from gesscale.model.decision import MapStatus, Reason
 from gesscale.model.observation import MissingReading
 from gesscale.model.workflow import BatchCap, Operator, Workflow
 from gesscale.options import PolicyOptions
-from gesscale.plan.placement import nd_max_ms, nearest_first
 from gesscale.policies.registry import policy_named
 from gesscale.ports import ClusterState, Latencies, Node
 from latency_map import LatencyMap
-from latency_map.matrix import MOST_FOUND
 
 
 @dataclass
@@ -97,23 +95,3 @@ def test_a_large_map_that_is_replaced_in_each_step_is_followed():
         # The nearest of the map of this step: of 2,000 random delays no two are equal.
         assert row[int(added[1:])] == np.sort(row)[1]
         assert decision.plan.nd_max_ms == np.sort(row)[1]
-
-
-def test_what_is_found_on_a_map_is_not_taken_for_another():
-    names = ("a", "b", "c")
-    one = LatencyMap(names=names, rtt_ms=np.array([[0, 1, 2], [1, 0, 9], [2, 9, 0.0]]))
-    other = LatencyMap(names=names, rtt_ms=np.array([[0, 2, 1], [2, 0, 8], [1, 8, 0.0]]))
-    for _ in range(2):
-        assert nearest_first(one, ("b", "c"), "a") == ("b", "c")
-        assert nearest_first(other, ("b", "c"), "a") == ("c", "b")
-        assert (nd_max_ms(one, ("b", "c"), "a"), nd_max_ms(other, ("b", "c"), "a")) == (9.0, 8.0)
-
-
-def test_a_map_keeps_a_bounded_number_of_answers():
-    only = random_map(3, 1)
-    asked = [
-        only.once(("square", number), lambda number=number: number**2) for number in range(MOST_FOUND + 5)
-    ]
-    assert asked[-1] == (MOST_FOUND + 4) ** 2
-    # Full after MOST_FOUND, then empty, then five more.
-    assert len(only._found) == 5

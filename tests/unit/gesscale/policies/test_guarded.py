@@ -1,9 +1,7 @@
 """A policy that fails changes nothing, and it is said."""
 
-from edge import FakeCluster, FakeLatencies, FakeMetrics, known, observe, reading, workflow
+from edge import FakeCluster, control_loop, known, observe, reading, workflow
 
-from gesscale.knowledge.memory import MemoryKnowledge
-from gesscale.loop import ControlLoop
 from gesscale.model.decision import OutcomeStatus, Reason
 from gesscale.options import PolicyOptions
 from gesscale.policies import GuardedPolicy, policy_named
@@ -33,14 +31,10 @@ def divide():
 
 
 def step(policy, cluster=None, directives=None):
-    loop = ControlLoop(
-        metrics=FakeMetrics([OVERLOADED]),
-        latencies=FakeLatencies(),
+    loop = control_loop(
+        cluster or FakeCluster({"op": ("hub", "near")}),
+        OVERLOADED,
         policy=GuardedPolicy(policy),
-        cluster=cluster or FakeCluster({"op": ("hub", "near")}),
-        knowledge=MemoryKnowledge(),
-        acts=True,
-        rescale_timeout_s=60.0,
         directives=directives or {},
     )
     (decision,) = loop.step(1000.0)

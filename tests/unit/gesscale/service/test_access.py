@@ -6,7 +6,7 @@ import pytest
 
 from gesscale.common.http_server import Refused
 from gesscale.errors import InputError
-from gesscale.service.access import Access, is_loopback, read_token
+from gesscale.service.access import Access, read_token
 
 TOKEN = "0123456789abcdef"  # noqa: S105 - of these tests
 
@@ -84,16 +84,3 @@ def test_a_file_that_holds_no_token_is_refused(tmp_path, text):
     file.chmod(0o600)
     with pytest.raises(InputError, match="expected one line of 16 to 4096"):
         read_token(file)
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"--token-file: .*token: No such file"):
-        read_token(tmp_path / "token")
-
-
-@pytest.mark.parametrize(
-    ("host", "own"),
-    [("127.0.0.1", True), ("::1", True), ("localhost", True), ("192.0.2.1", False), ("edge1", False)],
-)
-def test_what_is_this_machine(host, own):
-    assert is_loopback(host) is own

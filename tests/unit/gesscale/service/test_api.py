@@ -73,16 +73,6 @@ def test_every_answer_forbids_what_the_page_does_not_need(world):
         assert headers["X-Content-Type-Options"] == "nosniff"
 
 
-def test_the_stream_tells_each_step_as_it_comes(world):
-    with urlopen(f"{world.url}/api/events", timeout=SETTLE_S) as stream:
-        assert stream.headers["Content-Type"] == "text/event-stream"
-        assert read_event(stream)[0] == "alive"
-        world.add(step_of({"op": decided(T0_S + 10)}))
-        name, step = read_event(stream)
-        assert (name, step["workflow"]) == ("step", "workflow")
-        assert [each["at_s"] for each in step["points"]] == [T0_S + 10]
-
-
 def read_event(stream):
     name = stream.readline().decode().removeprefix("event: ").strip()
     data = json.loads(stream.readline().decode().removeprefix("data: "))

@@ -7,7 +7,7 @@ from edge import known, operator
 from recorded_steps import LIVE, T0_S, decided, ordered
 
 from gesscale.model.decision import Reason, Verdict
-from gesscale.service.figures import figures_of
+from gesscale.service.metrics import figures_of
 from perfmodel import Reading, law_named
 
 

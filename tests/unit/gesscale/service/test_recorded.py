@@ -35,12 +35,6 @@ def test_a_day_has_its_decisions_nodes_and_what_changes_cost(record):
     assert sum(age_s is not None for age_s in ages_s) > 20
 
 
-def test_a_record_of_an_old_version_that_says_less_is_shown_as_far_as_it_goes():
-    document, _ = read_record(RECORDS / "demo-1")
-    assert {point["state"] for point in document["points"]["workflow"]} == {"unknown"}
-    assert [point["add"] for point in document["points"]["workflow"]][:2] == [["edge2"], ["edge3"]]
-
-
 def test_a_record_that_is_cut_off_in_the_middle_is_shown_up_to_there(record):
     file = record / "decisions.jsonl"
     lines = file.read_text().splitlines(keepends=True)
@@ -68,12 +62,3 @@ def test_no_text_of_a_record_can_end_the_element_that_holds_it(record):
     held = re.search(r'<script type="application/json" id="recorded">(.*?)</script>', html, re.DOTALL)
     assert json.loads(held[1])["points"]["workflow"][0]["detail"] == evil
     assert html.count("<script") == 2
-
-
-def test_the_file_is_the_one_that_is_named(gesscale, record, tmp_path):
-    code, _, said = gesscale("page", record)
-    assert (code, (record / "page.html").is_file()) == (0, True)
-    assert f"open {record / 'page.html'} in a browser" in said
-    code, _, said = gesscale("page", record, "--to", tmp_path / "none" / "page.html")
-    assert code == 2
-    assert "expected a file that can be written" in said

@@ -12,7 +12,7 @@ from gesscale.common.text import glimpse
 from gesscale.errors import SettingsError
 from gesscale.fields import SettingsGroup, model_within
 from gesscale.model.workflow import BatchCap, Operator
-from gesscale.settings import Settings, load_settings, settings_page
+from gesscale.settings import Settings, settings_page
 from gesscale.settings.doubts import doubts
 
 
@@ -29,14 +29,6 @@ def test_option_wins_over_environment_over_file_over_default(load: Load) -> None
     monitor = load(overrides=("monitor.period=30s",), environ=environ, **given).monitor
     assert (monitor.period_s, monitor.window_s, monitor.timeout_s) == (30, 20, 10)
     assert monitor.history_s == 300
-
-
-def test_settings_need_no_file() -> None:
-    options = (
-        "workflow.operators.nearest={driver_node: edge1, metrics_url: 'http://edge1:4041'}",
-        "latency_map={file: edge8.csv, unit: us, kind: one-way}",
-    )
-    assert load_settings(None, options, {}).latency_map.unit == "us"
 
 
 def test_a_variable_with_one_underscore_too_few_is_refused(load: Load) -> None:

@@ -1,5 +1,144 @@
-from gesscale.spark.executors import ExecutorWatch, hosts_of
+import pytest
+
+from gesscale.batch_record import HostWork
+from gesscale.spark.executors import ExecutorWatch, Job, JobWatch, TasksDone, hosts_of, work_by_host
 from gesscale.spark.reconcile import LiveExecutor
+
+RUN = "0f4e"
+
+
+class Spark:
+    """An account of jobs that a test writes; the n-th job has the stages n and n + 100."""
+
+    def __init__(self):
+        self.jobs = []
+        self.stages = {}
+        self.looked_at = []
+        self.pauses_s = []
+        self.late = []
+        self.watch = JobWatch(self, self.pause)
+
+    def run(self, batch, run=RUN, *, ended=True, description=None, **tasks):
+        number = len(self.jobs)
+        said = f"q\nid = 77\nrunId = {run}\nbatch = {batch}" if description is None else description
+        self.jobs.append(Job(description=said, is_running=not ended, stages=(number, number + 100)))
+        self.stages[number] = tasks
+        return number
+
+    def end(self, number):
+        job = self.jobs[number]
+        self.jobs[number] = Job(description=job.description, is_running=False, stages=job.stages)
+
+    def pause(self, seconds):
+        self.pauses_s.append(seconds)
+        for happens in self.late:
+            happens()
+        self.late.clear()
+
+    def begun(self):
+        return len(self.jobs)
+
+    def job(self, number):
+        self.looked_at.append(number)
+        return self.jobs[number]
+
+    def tasks_done(self, stage):
+        return self.stages.get(stage, {})
+
+
+def test_the_jobs_of_a_batch_add_up():
+    spark = Spark()
+    spark.run(4, a=TasksDone(10, 1.0), b=TasksDone(20, 2.0))
+    spark.run(4, a=TasksDone(1, 0.5))
+    spark.stages[101] = {"b": TasksDone(0, 0.25)}  # the second stage of the second job
+    assert spark.watch.done_in(RUN, 4) == {"a": (11, 1.5, 0), "b": (20, 2.25, 0)}
+    assert spark.pauses_s == []
+
+
+def test_other_batches_other_queries_and_other_jobs_do_not_count():
+    spark = Spark()
+    spark.run(3, a=TasksDone(1, 1.0))
+    spark.run(4, "9a9a", a=TasksDone(2, 1.0))
+    spark.run(0, description="broadcast exchange (runId 0f4e)", a=TasksDone(4, 1.0))
+    spark.run(0, description="", a=TasksDone(4, 1.0))
+    spark.run(4, a=TasksDone(8, 1.0))
+    spark.run(5, a=TasksDone(16, 1.0))
+    assert spark.watch.done_in(RUN, 4) == {"a": (8, 1.0, 0)}
+    assert spark.watch.done_in(RUN, 5) == {"a": (16, 1.0, 0)}, "it ended before it was asked for"
+    assert spark.watch.done_in("9a9a", 4) == {"a": (2, 1.0, 0)}
+
+
+def test_an_account_that_is_late_is_waited_for():
+    spark = Spark()
+    first = spark.run(0, ended=False, a=TasksDone(1, 1.0))
+    spark.late.append(lambda: spark.end(first))
+    assert spark.watch.done_in(RUN, 0) == {"a": (1, 1.0, 0)}
+    assert spark.pauses_s == [0.05]
+
+
+def test_an_account_that_does_not_come_is_not_waited_for_for_ever():
+    spark = Spark()
+    assert spark.watch.done_in(RUN, 0) is None
+    assert sum(spark.pauses_s) == pytest.approx(0.25)
+    spark.run(1, ended=False)  # the next batch's goes on; no one waits for it
+    spark.run(0, a=TasksDone(1, 1.0))
+    spark.pauses_s.clear()
+    assert spark.watch.done_in(RUN, 0) == {"a": (1, 1.0, 0)}
+    assert spark.pauses_s == []
+
+
+def test_of_a_long_session_only_the_newest_jobs_are_looked_at_and_little_is_kept():
+    spark = Spark()
+    for batch in range(1000):
+        spark.run(batch, a=TasksDone(1, 1.0))
+    assert spark.watch.done_in(RUN, 999) == {"a": (1, 1.0, 0)}
+    assert len(spark.looked_at) == 64
+    for batch in range(1000, 1200):
+        spark.run(batch, a=TasksDone(1, 1.0))
+        spark.watch.done_in("another", batch)
+    assert len(spark.watch._done) <= 64
+
+
+# By host
+
+
+def executor(identity, host, *, node=None, slots=1):
+    return LiveExecutor(id=identity, host=host, node=node, slots=slots)
+
+
+def test_rows_are_shared_out_as_the_records_were_read():
+    known = [executor("1", "10.0.0.2"), executor("2", "10.1.0.9", node="edge1"), executor("3", "10.0.0.4")]
+    done = {"1": TasksDone(300, 1.5), "2": TasksDone(100, 0.75)}
+    # 200 rows that were read twice, 400 records: three quarters of them on the first executor.
+    assert work_by_host(done, [*known, *known], 200) == {
+        "10.0.0.2": HostWork(rows=150.0, busy_s=1.5),
+        "edge1": HostWork(rows=50.0, busy_s=0.75),
+        "10.0.0.4": HostWork(rows=0.0, busy_s=0.0),
+    }
+
+
+def test_time_is_that_of_the_mean_slot_and_executors_of_a_host_count_together():
+    known = [executor("1", "h", slots=2), executor("2", "h", slots=2)]
+    done = {"1": TasksDone(10, 4.0), "2": TasksDone(30, 2.0)}
+    assert work_by_host(done, known, 40) == {"h": HostWork(rows=40.0, busy_s=1.5)}
+
+
+def test_a_source_that_does_not_count_its_records_tells_nothing_and_an_empty_batch_no_rows():
+    known = [executor("1", "h")]
+    assert work_by_host({"1": TasksDone(0, 1.0)}, known, 40) is None
+    assert work_by_host({}, known, 40) is None
+    assert work_by_host({"1": TasksDone(40, 1.0)}, [], 40) is None
+    assert work_by_host({"1": TasksDone(0, 1.0)}, known, 0) == {"h": HostWork(rows=0.0, busy_s=1.0)}
+
+
+def test_partitions_of_state_are_counted_by_host_where_the_query_keeps_any():
+    known = [executor("1", "a"), executor("2", "a"), executor("3", "b"), executor("4", "c")]
+    # Two stages with state: the first executor ran 2 + 1 of their tasks, the second 1, the third 4, the fourth none.
+    done = {"1": TasksDone(10, 1.0, 3), "2": TasksDone(0, 1.0, 1), "3": TasksDone(10, 1.0, 4)}
+    held = {host: work.state_partitions for host, work in work_by_host(done, known, 20).items()}
+    assert held == {"a": 4, "b": 4, "c": 0}
+    without = work_by_host({"1": TasksDone(10, 1.0)}, known, 10)
+    assert {work.state_partitions for work in without.values()} == {None}
 
 
 def live(identity, *, node=None, worked=False, warm=True):
@@ -13,12 +152,6 @@ def test_hosts_are_nodes_where_executors_tell_them():
 def test_who_was_told_to_go_is_a_member_and_no_replica():
     watch = ExecutorWatch(lambda: [live("1", node="a"), live("2", node="b")], lambda: 10.0)
     watch.expect_to_leave(frozenset({"2"}))
-    seen = watch.now(fresh_s=0)
-    assert (seen.hosts, [each.id for each in seen.members]) == (("a",), ["1", "2"])
-
-
-def test_who_warms_up_is_a_member_and_no_replica_yet():
-    watch = ExecutorWatch(lambda: [live("1", node="a"), live("2", node="b", warm=False)], lambda: 10.0)
     seen = watch.now(fresh_s=0)
     assert (seen.hosts, [each.id for each in seen.members]) == (("a",), ["1", "2"])
 

@@ -48,12 +48,6 @@ def test_outside_kubernetes_nothing_is_changed_and_it_is_said(caplog):
     assert "nothing was changed" in caplog.text
 
 
-def test_the_master_may_come_from_the_environment(monkeypatch, caplog):
-    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--master local[3] pyspark-shell")
-    place(Builder(), autoscaler="taxi")
-    assert "the master is local[3]" in caplog.text
-
-
 def test_a_driver_that_comes_back_takes_its_last_placement(httpserver, server):
     httpserver.expect_request(PATH).respond_with_json(
         {"metadata": {"uid": "u"}, "spec": {"minReplicas": 1}, "status": {"order": ORDER}}
@@ -143,17 +137,6 @@ def test_without_a_controller_the_job_starts_after_a_while(httpserver, server):
     httpserver.expect_request(PATH).respond_with_json({"spec": {"mode": "Act", "minReplicas": 2}})
     builder = place(Builder(master="k8s://x"), "taxi", "streams", server=server, first_order_within_s=0.2)
     assert builder["spark.executor.instances"] == "2"
-
-
-def test_no_template_is_an_empty_one():
-    assert read_base_template("") == {}
-
-
-def test_settings_are_found_among_the_arguments_of_spark_submit():
-    assert submit_settings("--conf 'spark.a=b c' --jars x --master=k8s://y program.py --conf") == {
-        "spark.a": "b c",
-        "spark.master": "k8s://y",
-    }
 
 
 def test_a_properties_file_is_read_and_yields_to_what_is_said_directly(tmp_path):

@@ -115,12 +115,6 @@ def test_an_offset_function_that_fails_costs_its_figures_only(caplog):
     assert "ZeroDivisionError" in caplog.text
 
 
-def test_a_source_without_a_latest_offset_is_said(caplog):
-    bench = Bench()
-    bench.batch(latest="None")
-    assert "rows offered and backlog are unknown (null)" in caplog.text
-
-
 def test_the_trigger_of_the_query_is_said_and_holds(caplog):
     bench = Bench(trigger_s=5.0)
     bench.state.begin("r1", "q1", parse_trigger("ProcessingTimeTrigger(2000)"))
@@ -213,29 +207,6 @@ def test_what_replicas_did_is_told_with_the_batch_and_leaves_no_series_when_it_i
     assert bench.gauge("batch_replica_rows", host="a") is None
 
 
-def test_a_replica_that_left_during_the_batch_is_told_too():
-    bench = Bench()
-    bench.state.executors()
-    bench.hosts, bench.now_s = ["a"], 101.0
-    bench.done = {0: {"0": TasksDone(75, 0.25), "1": TasksDone(25, 0.125)}}
-    bench.batch()
-    assert bench.state.document(after=-1)["batches"][0]["by_host"].keys() == {"a", "b"}
-
-
-def test_a_trigger_that_ran_no_batch_is_not_asked_about():
-    bench = Bench()
-    bench.state.progress("r1", "q1", {"timestamp": "1970-01-01T00:01:39.000Z", "durationMs": {}})
-    assert bench.asked == []
-
-
-def test_a_query_without_state_has_no_series_of_its_partitions():
-    bench = Bench()
-    bench.done = {0: {"0": TasksDone(100, 0.25)}}
-    bench.batch()
-    assert bench.gauge("batch_replica_rows", host="a") == 100
-    assert bench.gauge("batch_replica_state_partitions", host="a") is None
-
-
 def test_jobs_that_cannot_be_asked_are_said_once_and_not_asked_again(caplog):
     bench = Bench()
     bench.done = None
@@ -245,9 +216,3 @@ def test_jobs_that_cannot_be_asked_are_said_once_and_not_asked_again(caplog):
     assert bench.state.errors == 1
     assert "what single replicas do is unknown (RuntimeError: no JVM)" in caplog.text
     assert len(bench.state.document(after=-1)["batches"]) == 3
-
-
-def test_output_that_is_not_told_is_not_a_number():
-    bench = Bench()
-    bench.batch()
-    assert math.isnan(bench.gauge("batch_output_rows"))

@@ -105,12 +105,6 @@ def test_everything_else_of_the_users_template_is_kept_and_it_is_not_changed():
     assert [each["name"] for each in spark["env"]] == ["A", "SPARK_EXECUTOR_ATTRIBUTE_NODE"]
 
 
-def test_without_a_named_container_the_first_one_is_sparks():
-    base = {"spec": {"containers": [{"name": "x"}, {"name": "y"}]}}
-    pod = executor_template(base, PodPlacement(nodes=("a",)), autoscaler="taxi")
-    assert ["env" in each for each in pod["spec"]["containers"]] == [True, False]
-
-
 def test_before_the_first_order_the_pool_chooses():
     pool = {
         "matchLabels": {"tier": "edge", "arch": "arm64"},
@@ -127,11 +121,6 @@ def test_before_the_first_order_the_pool_chooses():
         }
     ]
     assert pod["metadata"]["annotations"] == {}
-
-
-def test_an_empty_pool_is_every_node():
-    pod = executor_template({}, PodPlacement(pool={}), autoscaler="taxi")
-    assert pod["spec"]["affinity"]["nodeAffinity"] == {}
 
 
 @pytest.mark.parametrize(

@@ -23,11 +23,6 @@ def test_a_missing_node_is_asked_for_and_nobody_goes():
     assert not actions.is_settled
 
 
-def test_exactly_the_executor_of_the_node_that_left_goes():
-    actions = reconcile("1-2", ["a", "c"], [live("1", "a"), live("2", "b"), live("3", "c")])
-    assert actions == Actions(total=2, decommission=("2",), surplus=("2",))
-
-
 def test_add_first_then_remove():
     before = [live("1", "a"), live("2", "b")]
     # b has left, c has come: while c's executor is on its way, b's counts too: 2 ordered + 1 that still runs
@@ -92,8 +87,3 @@ def test_more_pods_than_are_missing_are_withdrawn():
     # one that runs there and has not registered yet counts as well
     pods = [pod("3", "c", order="1-2", waits=False), pod("4", None, order="1-2")]
     assert reconcile("1-2", ["a", "b", "c"], executors, pods=pods).withdraw == ("p4",)
-
-
-def test_the_pod_of_an_executor_that_lives_is_never_withdrawn():
-    pods = [pod("1", "b", order="0-9")]  # the API server lags: it has registered already
-    assert reconcile("1-2", ["a"], [live("1", "b")], pods=pods).withdraw == ()

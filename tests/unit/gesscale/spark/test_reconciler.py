@@ -69,12 +69,6 @@ class Bench:
         self.members = [each for each in self.members if each.node != node]
 
 
-def test_nothing_is_done_without_an_order():
-    bench = Bench("a")
-    assert bench.step() == []
-    assert bench.reconciler.document()["order"] is None
-
-
 def test_scaling_up_writes_the_template_before_it_asks():
     bench = Bench("a")
     bench.say("1-1", "a", "b")
@@ -121,14 +115,6 @@ def test_executors_go_at_a_border_or_when_none_comes_for_a_minute():
     bench.step()
     assert ("go", "2") not in bench.step(after_s=59)
     assert ("go", "2") in bench.step(after_s=2)
-
-
-def test_a_border_of_before_the_wish_does_not_count():
-    bench = Bench("a", "b")
-    bench.between = False
-    bench.reconciler.batch_ended()
-    bench.say("1-1", "a")
-    assert ("go", "2") not in bench.step()
 
 
 def test_a_pod_that_waits_by_an_older_order_is_withdrawn():
@@ -205,14 +191,6 @@ def test_a_restart_makes_do_with_who_came_within_two_minutes():
     bench.join("b", "1-1")
     assert ("stop", "1-1") not in bench.step(after_s=119)
     assert bench.step(after_s=2)[-2:] == [("stop", "1-1"), ("start", 2)]
-
-
-def test_a_restart_that_would_change_nothing_is_left_out(caplog):
-    bench = restartable("a")
-    bench.say("1-1", "a", "full", strategy="Restart")
-    bench.step()
-    assert bench.step(after_s=121) == [("total", 2)]
-    assert "no executor came to full" in caplog.text
 
 
 @pytest.mark.parametrize("worked", [True, False])

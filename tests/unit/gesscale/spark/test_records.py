@@ -39,26 +39,6 @@ def test_offered_and_backlog_come_from_the_latest_offset():
     assert (batch.seconds, batch.ended_at_s - batch.started_at_s) == (1.5, 1.5)
 
 
-def test_a_topic_that_held_rows_before_the_query_counts_from_where_it_began():
-    history = QueryHistory(query="q")
-    first = add(history, report(end='{"t": {"0": 600, "1": 500}}', latest='{"t": {"0": 700, "1": 600}}'))
-    # it began at 1100 - 100 = 1000; the latest offset is 1300
-    assert (first.offered_rows_total, first.backlog_rows) == (300.0, 200.0)
-    second = add(
-        history, report(1, rows=50, end='{"t": {"0": 650, "1": 500}}', latest='{"t": {"0": 900, "1": 600}}')
-    )
-    assert (second.offered_rows_total, second.backlog_rows, second.processed_rows_total) == (
-        500.0,
-        350.0,
-        150,
-    )
-
-
-def test_a_source_without_a_latest_offset_leaves_the_rest_of_the_batch():
-    batch = add(QueryHistory(query="q"), report(latest="None"))
-    assert (batch.offered_rows_total, batch.backlog_rows, batch.rows) == (None, None, 100)
-
-
 @pytest.mark.parametrize(
     ("sink", "observed", "rows"),
     [
@@ -74,10 +54,6 @@ def test_a_source_without_a_latest_offset_leaves_the_rest_of_the_batch():
 def test_the_sink_tells_what_was_handed_on_or_else_the_query(sink, observed, rows):
     progress = report() | {"sink": sink, "observedMetrics": observed}
     assert add(QueryHistory(query="q"), progress).output_rows == rows
-
-
-def test_a_report_of_an_older_spark_tells_no_output():
-    assert add(QueryHistory(query="q"), report()).output_rows is None
 
 
 def test_the_state_is_the_sum_of_the_operators_that_keep_one():
@@ -104,19 +80,6 @@ def test_a_state_of_which_a_part_is_not_told_is_unknown(operators, state):
     assert (batch.state_rows, batch.state_bytes) == state
 
 
-def test_a_report_without_state_operators_tells_no_state():
-    batch = add(QueryHistory(query="q"), report())
-    assert (batch.state_rows, batch.state_bytes) == (None, None)
-
-
-def test_monitor_reads_the_state_as_the_driver_serves_it():
-    history = QueryHistory(query="q")
-    add(history, json.loads(STATEFUL.read_text("utf-8")))
-    served = json.dumps(document(history, settings(), now_s=10.0)).encode()
-    (batch,) = to_batches(parse_document(served, "nearest").batches, {}).batches
-    assert (batch.state_rows, batch.state_bytes) == (148, 37128)
-
-
 def test_a_trigger_that_ran_no_batch_is_no_record():
     history = QueryHistory(query="q")
     assert add(history, report(rows=0, ran=False)) is None
@@ -128,11 +91,6 @@ def test_the_cap_is_that_of_the_replicas_it_was_planned_with():
     assert (batch.cap_rows, batch.replicas) == (2000, 3)
     assert batch.hosts_at_start == TWO.hosts
     assert batch.hosts == THREE.hosts
-
-
-def test_unknown_executors_are_said_as_unknown():
-    batch = add(QueryHistory(query="q"), report(), settings(cap_rows_per_replica=1000), None, None)
-    assert (batch.cap_rows, batch.replicas, batch.hosts) == (None, None, ())
 
 
 def test_only_the_newest_batches_are_kept():

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gesscale.spark.sources import Position, Sources
+from gesscale.spark.sources import Position, Sources, kind_of, sum_of_numbers
 
 RECORDED = json.loads((Path(__file__).parents[3] / "data" / "progress" / "sources.json").read_text("utf-8"))
 
@@ -15,40 +15,23 @@ def positions(batches, sources=None):
     return [sources.position(batch["sources"], batch["numInputRows"]) for batch in batches]
 
 
-def told(name):
-    return [None if each is None else (each.offered, each.backlog) for each in positions(RECORDED[name])]
-
-
-def test_seconds_of_the_rate_source_count_as_rows():
-    # 50 rows/s; it began at second 0, and each batch took one second, all there was
-    assert told("rate") == [(50, 0), (100, 0), (150, 0), (200, 0)]
-
-
-def test_seconds_in_which_the_rate_source_ramps_up_count_fewer_rows():
-    # 50 rows/s after 4 s: 10, 20, 30, 40 rows in the first seconds
-    assert told("rate that ramps up") == [(10, 0), (30, 0), (60, 0), (100, 0)]
-
-
-def test_kafka_counts_rows_by_partition():
-    # 100 rows were there, and batches of 30 took them
-    assert told("Kafka") == [(100, 70), (100, 40), (100, 10), (100, 0)]
-
-
-def test_a_socket_counts_from_minus_one():
-    # batches of 50, 110, 115, 125 rows took all that had come
-    assert told("socket") == [(50, 0), (160, 0), (275, 0), (400, 0)]
-
-
-def test_a_python_source_is_believed_once_a_batch_read_what_its_offsets_count():
-    # 100 rows are offered, batches take 7: before the second one there is nothing to compare with
-    assert told("Python with admission control") == [None, (100, 86), (100, 79), (100, 72)]
-    # a source without admission control takes all it has
-    assert told("Python without admission control") == [None, (8, 0), (12, 0), (16, 0)]
-
-
-def test_several_sources_add_up():
-    # the rate source: 100 rows by the first batch, 50 in the second, then none; the Python source offers 100
-    assert told("rate and Python") == [None, (250, 86), (250, 79), (250, 72)]
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("rate", [(50, 0), (100, 0), (150, 0), (200, 0)]),  # 50 rows/s from second 0, a second each
+        ("rate that ramps up", [(10, 0), (30, 0), (60, 0), (100, 0)]),  # 10, 20, 30, 40 rows
+        ("Kafka", [(100, 70), (100, 40), (100, 10), (100, 0)]),  # batches of 30 of 100
+        ("socket", [(50, 0), (160, 0), (275, 0), (400, 0)]),  # batches of 50, 110, 115, 125 took all
+        # before the second batch there is nothing to compare with
+        ("Python with admission control", [None, (100, 86), (100, 79), (100, 72)]),
+        ("Python without admission control", [None, (8, 0), (12, 0), (16, 0)]),
+        # the rate source: 100 rows by the first batch, 50 in the second, then none; the Python source offers 100
+        ("rate and Python", [None, (250, 86), (250, 79), (250, 72)]),
+    ],
+)
+def test_rows_offered_and_waiting_follow_from_recorded_offsets(name, told):
+    found = positions(RECORDED[name])
+    assert [None if each is None else (each.offered, each.backlog) for each in found] == told
 
 
 @pytest.mark.parametrize(
@@ -143,11 +126,40 @@ def test_what_the_user_says_of_offsets_holds():
     assert positions(given, sources) == [Position(600, 400)]
 
 
-def test_a_function_that_tells_nothing_is_said():
-    sources = Sources(lambda _offset: None)
-    assert positions([batch({"pages": 1}, {"pages": 3}, {"pages": 7}, 200)], sources) == [None]
-    assert "offset_rows tells no rows" in sources.problems[0]
+@pytest.mark.parametrize(
+    ("offset", "rows"),
+    [
+        ({"rides": {"0": 123, "1": 77}}, 200.0),
+        ({"a": {"0": 1}, "b": {"0": 2, "1": 3}}, 6.0),
+        ({"rows": 0}, 0.0),
+        ([{"n": 1}, 2], 3.0),
+        ({"done": True, "rows": 4}, 4.0),  # a truth value is no count
+        ({"file": "a"}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_numbers_of_an_offset_add_up(offset, rows):
+    assert sum_of_numbers(offset) == rows
 
 
-def test_no_source_tells_nothing():
-    assert Sources().position([], 0) is None
+@pytest.mark.parametrize(
+    ("offset", "description", "name"),
+    [
+        (12, "RateStreamV2[rowsPerSecond=5, rampUpTimeSeconds=0, numPartitions=default", "rate"),
+        ({"offset": 10, "timestamp": 1000}, "RatePerMicroBatchStream[rowsPerBatch=10", "rate-micro-batch"),
+        ({"logOffset": 2}, "FileStreamSource[file:/rides]", "files"),
+        (49, "TextSocketV2[host: h, port: 1]", "socket"),
+        ({"rides": {"0": 5}}, "KafkaV2[Subscribe[rides]]", "Kafka"),
+        ({"rows": 5}, PYTHON, "Python, rows"),
+        ({"index": 5}, PYTHON, "Python"),
+        ({"p0": {"index": 5}}, PYTHON, "Python"),  # by partition, but no topic's
+    ],
+)
+def test_kinds_are_told_apart(offset, description, name):
+    assert kind_of(offset, description).name == name
+
+
+@pytest.mark.parametrize("offset", [12, {"index": 5}, {"rows": True}, {}, "text", ["a"], {"t": {"0": "5"}}])
+def test_what_is_not_known_is_no_kind(offset):
+    assert kind_of(offset, "SomebodysStream[1]") is None

@@ -90,14 +90,6 @@ def test_a_last_batch_that_takes_too_long_is_stopped_and_the_state_left_as_it_is
     assert "60 s" in caplog.text
 
 
-def test_what_spark_refuses_is_logged_and_the_query_goes_on(caplog):
-    session = NewSession()
-    session.failure = RuntimeError("LAST_BATCH_FAILED")
-    repartition = StateRepartition(session, "/checkpoint", starts())
-    assert not repartition.repartition(4, 3, within_s=WITHIN_S)
-    assert "LAST_BATCH_FAILED" in caplog.text
-
-
 def test_a_start_without_once_and_an_old_spark_are_refused():
     with pytest.raises(InputError, match="without `once`"):
         StateRepartition(NewSession(), "/checkpoint", lambda *_: None)

@@ -3,11 +3,10 @@
 import math
 from dataclasses import replace
 
-import pytest
 from edge import known, observe, workflow
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from trials import CHAIN, World, alone, op, policy, seen, word_count
+from trials import CHAIN, World, alone, op, policy, seen
 
 from gesscale.model.decision import Reason, Verdict
 from gesscale.model.observation import MissingReading
@@ -17,15 +16,6 @@ NAN = math.nan
 
 
 # What is remembered
-
-
-def test_a_memo_of_other_operators_begins_anew():
-    world = word_count().run(8)
-    old = world.memos["a"]
-    shorter = alone(350.0, replicas=3)
-    shorter.at_s, shorter.memos = world.at_s, {"op": old}
-    shorter.run(1)
-    assert shorter.memo.operators == ("op",)
 
 
 def test_an_order_that_was_not_carried_out_is_given_again_and_then_given_up():
@@ -70,25 +60,6 @@ def test_one_operator_that_is_not_seen_keeps_all_as_they_are():
     assert {item.verdict for name, item in found.items() if name != "d"} == {Verdict.SAME}
     assert found["a"].reason is Reason.METRICS_MISSING
     assert "there are no figures of d" in found["a"].detail
-
-
-@pytest.mark.parametrize(
-    "missing",
-    [{"backlog_rows": None}, {"backlog_rows": NAN}, {"trigger_s": None}, {"warm_batches": (), "batches": ()}],
-)
-def test_what_is_not_told_is_done_without(missing):
-    world = alone(350.0)
-    analyze = world.policy.analyze
-
-    class Blind:
-        workflow = world.policy.workflow
-
-        def analyze(self, observation, knowledge):
-            poorer = {name: replace(item, **missing) for name, item in observation.readings.items()}
-            return analyze(replace(observation, readings=poorer), knowledge)
-
-    world.policy = Blind()
-    assert world.run(30).tried[:2] == [(1,), (4,)]
 
 
 FIGURES = st.sampled_from([0.0, 1.0, 50.0, 400.0, 1e9, -1.0, NAN, math.inf]) | st.none()

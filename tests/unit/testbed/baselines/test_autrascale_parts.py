@@ -16,10 +16,9 @@ from testbed.baselines.autrascale.search import (
     benefit,
     expected_improvement,
     most_promising,
-    shared_deviation,
     transferred,
 )
-from testbed.baselines.shared.signals import batch_s, longest_path_s, passage_s, waiting_s
+from testbed.baselines.shared.signals import batch_s, longest_path_s
 
 WORD_COUNT, YAHOO = (3, 4, 12, 10), (4, 2, 1, 1, 34)
 
@@ -78,11 +77,6 @@ def test_a_process_passes_through_its_samples_and_is_unsure_elsewhere():
     mean, deviation = process(space.scaled([*points, (20, 6, 38, 15)]))
     assert mean[:-1] == pytest.approx(scores, abs=0.01)
     assert deviation[-1] > 2 * deviation[:-1].max()
-
-
-def test_deviations_are_shared_by_the_number_of_samples():
-    # a = 1, 3 new samples, 12 old: beta = 3 / 15 = .2; .1^.2 * .05^.8 = .057435
-    assert float(shared_deviation(np.array(0.1), np.array(0.05), 0.2)) == pytest.approx(0.057435, abs=1e-6)
 
 
 def test_another_rate_is_learnt_from_what_its_samples_leave_unexplained():
@@ -160,12 +154,6 @@ def test_latencies_add_up_along_the_longest_path():
     assert longest_path_s(flow, {"a": 1.0, "b": 5.0, "c": 2.0, "d": 10.0}) == 16.0
 
 
-def test_a_row_waits_for_half_of_an_interval_and_then_for_its_batch():
-    assert passage_s(4.0, 10.0) == 9.0
-    assert passage_s(12.0, 10.0) == 18.0  # a batch that takes longer than its interval is the interval
-    assert passage_s(4.0, None) == 6.0
-
-
 def test_batches_that_eat_a_backlog_count_as_those_without():
     # 20 rows/s in intervals of 2 s are 40 rows; batches of 100 take 4 s, so 40 rows take 1.6.
     warm = batches(("hub",), at_s=1000.0, rows=100, seconds=4.0)
@@ -173,10 +161,3 @@ def test_batches_that_eat_a_backlog_count_as_those_without():
     assert batch_s(reading(throughput=25.0, offered=50.0, warm_batches=warm)) == 4.0
     untold = replace(reading(throughput=25.0, warm_batches=warm), input_rows_per_s=None)
     assert batch_s(untold) == 4.0
-
-
-def test_rows_wait_as_long_as_it_takes_to_offer_them():
-    assert waiting_s(reading(offered=200.0, backlog=1000.0)) == 5.0
-    assert waiting_s(reading(offered=0.0, throughput=100.0, backlog=1000.0)) == 10.0
-    assert waiting_s(reading(offered=0.0, throughput=0.0, backlog=1000.0)) == 0.0
-    assert waiting_s(replace(reading(), backlog_rows=None)) is None

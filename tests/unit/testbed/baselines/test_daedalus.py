@@ -161,15 +161,6 @@ def test_after_a_change_workers_begin_anew_and_what_was_seen_stays():
     assert set(memo_of(step(seen(4, 300.0, at_s=10_210.0), knowing(after))).lines) == set(NODES[:4])
 
 
-def test_downtimes_are_learned_by_direction_once_for_each_change():
-    out = memo_of(step(seen(4, 300.0, at_s=10_240.0), knowing(remembers(), change(10_000.0, 4, 60.0))))
-    assert out.downtimes == Downtimes(out_s=36.0, in_s=15.0)  # 30 + 0.3 x (50 - 30)
-    again = step(seen(4, 300.0, at_s=10_300.0), knowing(out, change(10_000.0, 4, 60.0)))
-    assert memo_of(again).downtimes == out.downtimes
-    inward = memo_of(step(seen(2, 300.0, at_s=10_240.0), knowing(remembers(), change(10_000.0, 2, 35.0))))
-    assert inward.downtimes == Downtimes(out_s=30.0, in_s=18.0)  # 15 + 0.3 x (25 - 15)
-
-
 def test_the_last_recovery_is_told_beside_its_prediction():
     before = remembers(
         predicted_s=120.0,
@@ -212,13 +203,6 @@ def test_a_memo_stays_below_32_kib_with_fifty_workers_and_a_full_history():
     assert len(memo.model_dump_json()) < 32 * 1024
 
 
-def test_soon_after_a_change_what_is_enough_stays():
-    memory = knowing(remembers(placement=NODES[:5]), change(10_000.0, 5, 10.0))
-    found = step(seen(5, 300.0, at_s=10_300.0), memory)
-    assert found.verdict is Verdict.SAME
-    assert "enough until the next look, 300 s after the last change" in found.detail
-
-
 # What is missing
 
 
@@ -227,12 +211,6 @@ def test_without_offered_rows_nothing_can_be_said():
         found = step(seen(3, 300.0, at_s=10_060.0, input_rows_per_s=nothing), knowing(remembers()))
         assert (found.verdict, found.reason) == (Verdict.SAME, Reason.METRICS_MISSING)
         assert found.memo is None
-
-
-@pytest.mark.parametrize("backlog", [None, math.nan])
-def test_without_a_backlog_nothing_is_removed(backlog):
-    found = step(seen(3, 300.0, at_s=10_060.0, backlog_rows=backlog), knowing(remembers()))
-    assert (found.verdict, found.desired_replicas) == (Verdict.SAME, 3)
 
 
 def test_an_idle_operator_that_is_known_shrinks_to_one():
@@ -246,5 +224,5 @@ def test_an_idle_operator_that_is_known_shrinks_to_one():
 
 def test_without_statsmodels_the_policy_says_what_to_install(monkeypatch):
     monkeypatch.setattr(registry, "find_spec", lambda _: None)
-    with pytest.raises(SettingsError, match=r"needs statsmodels: pip install '\.\[daedalus\]'"):
+    with pytest.raises(SettingsError, match="needs statsmodels"):
         policy()

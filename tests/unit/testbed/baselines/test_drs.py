@@ -73,11 +73,6 @@ def test_a_missed_latency_gets_the_fewest_replicas_that_promise_it():
     )
 
 
-def test_a_latency_that_is_met_changes_nothing():
-    assert sizes(ONE, seen(), latency=2.0) == {"op": 2}
-    assert sizes(ONE, seen(), latency=2.2) == {"op": 2}
-
-
 def test_fewer_replicas_follow_where_they_would_do():
     # 8 replicas, busy for an eighth: mu = 100, a = 1, a row takes 1.25 s. 0.9 x 3.0 - 1.0 = 1.7 s, two take 4/3.
     found = analyses(ONE, seen(replicas=8, busy=0.125))["op"]
@@ -130,12 +125,6 @@ def test_one_operator_that_is_not_seen_keeps_all_as_they_are():
     found = analyses(CHAIN, seen("a", 8, busy=0.1), missing_readings=(gone,))["a"]
     assert (found.verdict, found.reason) == (Verdict.SAME, Reason.METRICS_MISSING)
     assert found.detail == "there are no figures of b, and all operators are sized together"
-
-
-def test_none_is_given_up_while_rows_wait():
-    found = analyses(ONE, seen(replicas=8, busy=0.125, backlog=1e5))["op"]
-    assert found.verdict is Verdict.SAME
-    assert "none is given up while rows wait" in found.detail
 
 
 # What it remembers

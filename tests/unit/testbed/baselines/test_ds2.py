@@ -44,13 +44,6 @@ def test_a_chain_is_sized_from_its_true_rates():
     assert sizes(CHAIN, *chain()) == {"source": 10, "map": 7, "sink": 2}
 
 
-def test_over_provisioning_is_a_fifth_unless_told_otherwise():
-    # 10 x 1.2 = 12; 7 x 1.2 = 8.4; 2 x 1.2 = 2.4.
-    assert sizes(CHAIN, *chain(), settings=Ds2Settings()) == {"source": 12, "map": 9, "sink": 3}
-    # An operator that needs 1 gets 2: 1 x 1.2 = 1.2.
-    assert sizes(CHAIN, *chain(1.0), settings=Ds2Settings()) == {"source": 2, "map": 2, "sink": 2}
-
-
 def test_a_join_gets_what_both_sides_hand_on():
     # 30 k / 20 k = 1.5; 10 k / 10 k = 1; 10 k / 25 k = 0.4; (30 k + 0.2 x 10 k) / 5 k = 6.4; 32 k / 3 / 100 k = 0.11.
     assert sizes(JOIN, *join(**TOLD)) == {"auctions": 2, "persons": 1, "filter": 1, "join": 7, "sink": 1}
@@ -101,16 +94,6 @@ def test_a_backlog_is_not_looked_at_unless_there_is_a_time_for_it():
     assert sizes(CHAIN, *readings, settings=draining) == {"source": 6, "map": 4, "sink": 2}
 
 
-def test_an_operator_within_the_workflow_drains_what_waits_before_it():
-    pair = workflow(op("a"), op("b", "a"))
-    readings = (
-        seen("a", 1, 100.0, offered=100.0, output_rows_per_s=100.0),
-        seen("b", 1, 100.0, backlog=24e3),
-    )
-    draining = Ds2Settings(over_provision=1.0, drain_horizon=120)
-    assert sizes(pair, *readings, settings=draining) == {"a": 1, "b": 3}  # 100 + 24,000 / 120 = 300
-
-
 def test_an_operator_before_which_rows_pile_up_is_sized_for_what_is_offered_to_it():
     # Upstream is idle by now, and 5,000 rows of it wait in the topic, more than 2 x 2 s x 400 rows/s bring.
     pair = workflow(op("a"), op("b", "a"))
@@ -132,19 +115,6 @@ def test_without_the_figures_of_one_operator_nothing_changes_at_any():
     assert {item.verdict for item in found.values()} == {Verdict.SAME, Verdict.UNKNOWN}
     assert {item.reason for item in found.values()} == {Reason.METRICS_MISSING}
     assert found["source"].detail == "there are no figures of sink, and all operators are sized together"
-
-
-def test_an_operator_that_processes_nothing_keeps_its_replicas():
-    # Nothing comes and nothing is known: no replica fewer, and none more by over-provision (5 x 1.2 = 6).
-    idle = (
-        seen("source", 5, 0.0, busy=0.0, offered=0.0),
-        seen("map", 5, 0.0, busy=0.0),
-        seen("sink", 5, 0.0, busy=0.0),
-    )
-    found = analyses(CHAIN, *idle, settings=Ds2Settings())
-    assert {item.verdict for item in found.values()} == {Verdict.SAME}
-    assert {item.desired_replicas for item in found.values()} == {None}
-    assert "its true rate is not known" in found["map"].detail
 
 
 @given(

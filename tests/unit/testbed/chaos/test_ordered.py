@@ -31,18 +31,12 @@ def planned(seen: WorkflowObservation, cluster: ClusterState, known: Knowledge, 
     return policy.plan(policy.analyze(seen, known), cluster, known)["op"]
 
 
-def test_it_orders_what_is_wanted() -> None:
-    plan = planned(READ, ClusterState(placements={"op": ("a",)}), Knowledge(), "b", "c")
-    assert (plan.before, plan.placement) == (("a",), ("b", "c"))
-
-
-def test_it_changes_nothing_without_figures_or_driver() -> None:
-    assert planned(UNREAD, ClusterState(placements={"op": ("a",)}), Knowledge(), "b").change is None
-    assert planned(READ, ClusterState(), Knowledge(), "b").reason is Reason.CLUSTER_UNAVAILABLE
-
-
-def test_by_a_stale_map_it_adds_and_removes_nothing() -> None:
+def test_it_orders_what_is_wanted_and_removes_nothing_on_doubt() -> None:
     here = ClusterState(placements={"op": ("a",)})
+    plan = planned(READ, here, Knowledge(), "b", "c")
+    assert (plan.before, plan.placement) == (("a",), ("b", "c"))
+    assert planned(UNREAD, here, Knowledge(), "b").change is None
+    assert planned(READ, ClusterState(), Knowledge(), "b").reason is Reason.CLUSTER_UNAVAILABLE
     assert planned(READ, here, STALE, "b").reason is Reason.LATENCY_MAP_STALE
     assert planned(READ, here, STALE, "a", "b").placement == ("a", "b")
 

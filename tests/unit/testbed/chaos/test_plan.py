@@ -14,6 +14,9 @@ NODES = [f"edge{number}" for number in range(1, 9)]
 def test_a_longer_run_of_a_seed_begins_with_the_same_changes() -> None:
     assert draw_plan(7, 40, NODES, 4)[:15] == draw_plan(7, 15, NODES, 4)
     assert draw_plan(7, 15, NODES, 4) != draw_plan(8, 15, NODES, 4)
+    change = replace(draw_plan(1, 1, NODES, 4)[0], choice=0.5)
+    assert change.victim(["b", "a"]) == "b"  # sorted: a, b; half of the way through two is the second
+    assert change.victim([]) is None
 
 
 def test_only_faults_that_are_named_strike() -> None:
@@ -35,9 +38,3 @@ def test_each_change_changes_something_within_the_bounds_and_each_block_has_ever
     for first in range(0, len(plan), len(LOCAL_FAULTS)):
         block = plan[first : first + len(LOCAL_FAULTS)]
         assert {change.fault for change in block} == set(LOCAL_FAULTS)
-
-
-def test_a_victim_is_chosen_among_those_there_are() -> None:
-    change = replace(draw_plan(1, 1, NODES, 4)[0], choice=0.5)
-    assert change.victim(["b", "a"]) == "b"  # sorted: a, b; half of the way through two is the second
-    assert change.victim([]) is None

@@ -50,32 +50,24 @@ def test_a_symbolic_link_is_not_followed(
     state_root: Path, elsewhere: Path, three: Topology, use: Callable[[Topology], object]
 ) -> None:
     state_root.symlink_to(elsewhere)
-    with pytest.raises(ClusterError) as raised:
+    with pytest.raises(ClusterError, match=f"{state_root} .*symbolic link.*rm {state_root}"):
         use(three)
-    message = str(raised.value)
-    assert (
-        f"expected {state_root} to be a directory of your own with mode 0700, it is a symbolic link"
-        in message
-    )
-    assert message.endswith(f"; run: rm {state_root}, or set GESSCALE_TESTBED_STATE to another directory")
-    assert "\n" not in message
     assert contents(elsewhere) == ["three", "three/precious"]
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o750, 0o701, 0o500])
-@pytest.mark.parametrize("use", USES.values(), ids=USES)
-def test_a_directory_that_others_may_enter_is_not_used(
-    state_root: Path, three: Topology, use: Callable[[Topology], object], mode: int
+def test_a_file_or_a_directory_that_others_may_enter_is_not_used(
+    state_root: Path, three: Topology, mode: int
 ) -> None:
     state_root.mkdir()
     state_root.chmod(mode)
-    with pytest.raises(ClusterError, match=rf"it has mode {mode:04o}; if all in it is yours, run: chmod 700"):
-        use(three)
-
-
-def test_a_file_is_not_used(state_root: Path) -> None:
+    for use in USES.values():
+        with pytest.raises(ClusterError, match=f"mode {mode:04o}.*chmod 700"):
+            use(three)
+    state_root.chmod(0o700)
+    state_root.rmdir()
     state_root.write_text("")
-    with pytest.raises(ClusterError, match="it is no directory; move it away"):
+    with pytest.raises(ClusterError, match="no directory"):
         state.private_root()
 
 
@@ -91,33 +83,6 @@ def test_a_link_in_the_place_of_a_cluster_is_not_followed(
     assert contents(elsewhere) == ["three", "three/precious"]
 
 
-def test_to_forget_a_link_takes_the_link_alone(state_root: Path, elsewhere: Path) -> None:
-    state.private_root()
-    (state_root / "three").symlink_to(elsewhere / "three")
-    state.forget("three")
-    assert not state_root.exists()
-    assert contents(elsewhere) == ["three", "three/precious"]
-
-
-def test_to_forget_a_cluster_deletes_no_target_of_links_in_it(
-    state_root: Path, elsewhere: Path, three: Topology
-) -> None:
-    state.save(RECORD, three)
-    (state_root / "three" / "out").symlink_to(elsewhere)
-    state.forget("three")
-    assert not state_root.exists()
-    assert contents(elsewhere) == ["three", "three/precious"]
-
-
-def test_what_is_made_is_private_whatever_the_umask(state_root: Path, three: Topology) -> None:
-    before = os.umask(0)
-    try:
-        state.save(RECORD, three)
-    finally:
-        os.umask(before)
-    assert [path.stat().st_mode & 0o777 for path in (state_root, state_root / "three")] == [0o700] * 2
-
-
 def test_a_descriptor_is_of_the_very_directory_that_was_looked_at(tmp_path: Path) -> None:
     mine = private.make_private(tmp_path / "mine")
     descriptor = private.open_private(mine)
@@ -127,3 +92,17 @@ def test_a_descriptor_is_of_the_very_directory_that_was_looked_at(tmp_path: Path
         os.close(descriptor)
     with pytest.raises(FileNotFoundError):
         private.open_private(tmp_path / "none")
+
+
+def test_to_forget_takes_links_and_leaves_what_they_lead_to(
+    state_root: Path, elsewhere: Path, three: Topology
+) -> None:
+    state.private_root()
+    (state_root / "three").symlink_to(elsewhere / "three")
+    state.forget("three")
+    assert not state_root.exists()
+    state.save(RECORD, three)
+    (state_root / "three" / "out").symlink_to(elsewhere)
+    state.forget("three")
+    assert not state_root.exists()
+    assert contents(elsewhere) == ["three", "three/precious"]

@@ -34,8 +34,5 @@ def test_a_driver_that_is_not_ready_or_fails_is_an_error(
     httpserver.expect_request("/api/v1/applications").respond_with_data(body, status=status)
     with pytest.raises(ClusterError, match=r"127\.0\.0\.1|localhost"):
         application_id(httpserver.url_for(""))
-
-
-def test_a_driver_that_is_absent_is_an_error() -> None:
     with pytest.raises(ClusterError, match="refused"):
         application_id("http://127.0.0.1:9")

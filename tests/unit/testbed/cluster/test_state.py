@@ -14,21 +14,17 @@ RECORD = ClusterRecord(source="three.yaml", delays="relay-c", complete=True)
 def test_what_is_saved_is_loaded_whatever_becomes_of_the_source(
     state_root: Path, three: Topology, topology_file: Path
 ) -> None:
-    state.save(RECORD, three)
+    before = os.umask(0)
+    try:
+        state.save(RECORD, three)
+    finally:
+        os.umask(before)
     topology_file.unlink()
     assert state.load("three") == (RECORD, three)
     assert state_root.stat().st_mode & 0o077 == 0
-
-
-def test_a_forgotten_cluster_leaves_nothing(state_root: Path, three: Topology) -> None:
-    state.save(RECORD, three)
     state.forget("three")
     assert not state_root.exists()
-
-
-def test_a_cluster_that_is_not_up_is_said(state_root: Path) -> None:
-    assert not state_root.exists()
-    with pytest.raises(ClusterError, match="cluster 'three' is not up; run: testbed up three"):
+    with pytest.raises(ClusterError, match="not up"):
         state.load("three")
 
 
@@ -41,6 +37,8 @@ def test_a_corrupt_record_is_said(state_root: Path, three: Topology, content: st
 
 
 def test_the_only_cluster_needs_no_name(state_root: Path) -> None:
+    with pytest.raises(InputError, match="no cluster is up"):
+        state.only_cluster(None)
     state.private_root()
     (state_root / "one").mkdir()
     assert state.only_cluster(None) == "one"
@@ -50,24 +48,11 @@ def test_the_only_cluster_needs_no_name(state_root: Path) -> None:
     assert state.only_cluster("two") == "two"
 
 
-def test_without_a_cluster_a_name_is_needed(state_root: Path) -> None:
-    assert not state_root.exists()
-    with pytest.raises(InputError, match="no cluster is up"):
-        state.only_cluster(None)
-
-
 def test_the_lock_is_held_once_and_given_back(state_root: Path) -> None:
     with state.locked(), pytest.raises(ClusterError, match="another testbed command"), state.locked(0.0):
         pass
     with state.locked(0.0):
         assert list(state_root.iterdir()) == []
-
-
-def test_a_state_directory_that_cannot_be_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv(state.STATE_ROOT, str(tmp_path / "file" / "below"))
-    with pytest.raises(ClusterError, match="cannot use"), state.locked():
-        pass
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")

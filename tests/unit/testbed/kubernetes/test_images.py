@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from gesscale.errors import ClusterError
-from testbed.kubernetes.host_programs import mounted_paths
-from testbed.kubernetes.images import HOST, Image, bundled_images, write_archive
+from testbed.kubernetes.images import HOST, Image, bundled_images, mounted_paths, write_archive
 
 
 def two_images() -> tuple[Image, Image]:

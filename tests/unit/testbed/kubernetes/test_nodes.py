@@ -6,7 +6,7 @@ import pytest
 from gesscale.errors import ClusterError, InputError
 from testbed.cluster.topology import Topology
 from testbed.kubernetes.cluster import KubernetesTestBed
-from testbed.kubernetes.credentials import Files
+from testbed.kubernetes.control_plane import Files
 from testbed.kubernetes.nodes import (
     containerd_settings,
     start_node,
@@ -37,9 +37,3 @@ def test_only_nodes_with_pods_can_be_cut_off(three: Topology, tmp_path: Path) ->
     cluster = KubernetesTestBed(topology=three, state_root=tmp_path)
     with pytest.raises(InputError, match=r"expected a node that holds pods \(a, b\), got 'hub'"):
         cluster.cut_off("hub")
-
-
-def test_a_cluster_that_is_not_up_says_how_to_bring_it_up(three: Topology, tmp_path: Path) -> None:
-    cluster = KubernetesTestBed(topology=three, state_root=tmp_path)
-    with pytest.raises(ClusterError, match="testbed kubernetes up"):
-        _ = cluster.api_url

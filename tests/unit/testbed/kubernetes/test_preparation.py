@@ -8,33 +8,32 @@ import pytest
 import yaml
 
 from gesscale.errors import ClusterError
-from testbed.kubernetes import build, tools
-from testbed.kubernetes.api import wait_until
-from testbed.kubernetes.credentials import Files, write_kubeconfig, write_tokens
+from testbed.kubernetes import tools
+from testbed.kubernetes.control_plane import Files, write_kubeconfig
 
 
 @pytest.fixture
 def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a copy of the program's sources that builds look at instead; the cache is empty."""
     copy = tmp_path / "sources"
-    shutil.copytree(build.SOURCES, copy)
-    monkeypatch.setattr(build, "SOURCES", copy)
-    monkeypatch.setattr(build, "CACHE", tmp_path / "cache")
+    shutil.copytree(tools.SOURCES, copy)
+    monkeypatch.setattr(tools, "SOURCES", copy)
+    monkeypatch.setattr(tools, "CACHE", tmp_path / "cache")
     return copy
 
 
 def test_the_program_is_built_anew_when_a_source_changes_and_only_then(sources: Path) -> None:
-    before = build.program_path()
-    assert build.program_path() == before
+    before = tools.program_path()
+    assert tools.program_path() == before
     (sources / "main.go").write_text((sources / "main.go").read_text() + "\n")
-    assert build.program_path() != before
+    assert tools.program_path() != before
 
 
 @pytest.mark.usefixtures("sources")
 def test_without_go_the_build_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "find_go", lambda: None)
+    monkeypatch.setattr(tools, "find_go", lambda: None)
     with pytest.raises(ClusterError, match=r"needs Go 1\.26"):
-        build.build()
+        tools.build()
 
 
 @pytest.mark.usefixtures("sources")
@@ -44,10 +43,10 @@ def test_a_compiler_that_fails_is_quoted_and_leaves_no_program(
     compiler = tmp_path / "go"
     compiler.write_text("#!/bin/sh\necho main.go: no such thing\nexit 1\n")
     compiler.chmod(0o755)
-    monkeypatch.setattr(build, "find_go", lambda: str(compiler))
+    monkeypatch.setattr(tools, "find_go", lambda: str(compiler))
     with pytest.raises(ClusterError, match=r"main\.go: no such thing"):
-        build.build()
-    assert not build.is_built()
+        tools.build()
+    assert not tools.is_built()
 
 
 def test_all_missing_tools_are_named_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,15 +58,6 @@ def test_all_missing_tools_are_named_at_once(tmp_path: Path, monkeypatch: pytest
         tools.find_tools()
 
 
-def test_a_kubelet_has_the_rights_of_its_node_only(tmp_path: Path) -> None:
-    files = Files(directory=tmp_path)
-    tokens = write_tokens(files, ("a", "b"))
-    rows = {line.split(",")[0]: line.split(",")[1:] for line in files.tokens.read_text().splitlines()}
-    assert rows[tokens["a"]] == ["system:node:a", "a", "system:nodes"]
-    assert rows[tokens["admin"]][-1] == "system:masters"
-    assert len(rows) == 3
-
-
 def test_a_kubeconfig_names_server_authority_and_token(tmp_path: Path) -> None:
     path = write_kubeconfig(Files(directory=tmp_path), "admin", url="https://10.0.0.1:443", token="t0")  # noqa: S106 - made up
     document = yaml.safe_load(path.read_text())
@@ -76,17 +66,6 @@ def test_a_kubeconfig_names_server_authority_and_token(tmp_path: Path) -> None:
         "certificate-authority": str(tmp_path / "certificates" / "apiserver.crt"),
     }
     assert document["users"][0]["user"] == {"token": "t0"}
-
-
-def test_waiting_in_vain_tells_the_last_fault_and_the_end_of_the_log(tmp_path: Path) -> None:
-    log = tmp_path / "part.log"
-    log.write_text("started\nport is taken\n")
-
-    def refused() -> bool:
-        raise ConnectionRefusedError("no listener")
-
-    with pytest.raises(ClusterError, match=r"(?s)the part is up: .*no listener.*port is taken"):
-        wait_until(refused, what="the part is up", timeout_s=0.2, look_at=log)
 
 
 def test_policies_that_cannot_be_enforced_say_which_programs_are_missing(

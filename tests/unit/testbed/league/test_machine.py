@@ -25,8 +25,4 @@ def test_shares_are_of_the_time_between(tmp_path):
         "machine_stolen_pct": 0.0,
         "loop_waited_pct": 25.0,
     }
-
-
-def test_without_time_between_there_are_no_shares():
-    now = MachineTimes.now()
-    assert now.since(now)["machine_busy_pct"] is None
+    assert after.since(after)["machine_busy_pct"] is None

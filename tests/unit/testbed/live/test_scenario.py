@@ -24,6 +24,8 @@ def test_the_settings_describe_the_workflow_that_runs(tmp_path: Path) -> None:
     workflow = settings.workflow.build()
     assert workflow.upstream("nearest") == ("clean",)
     assert workflow.upstream("clean") == ()
+    for before, after in pairwise(SCENARIO.operators):
+        assert before.writes == after.reads
     # 1200 rows a batch whatever the replicas: Kafka's connector knows a fixed cap only
     assert [workflow.operators[name].batch_rows(3) for name in ("clean", "nearest")] == [1200, 1200]
     operators = settings.workflow.operators
@@ -51,16 +53,6 @@ def test_kept_settings_serve_another_run(tmp_path: Path) -> None:
     kept.write_text(kept.read_text().replace("clean", "filter"))
     with pytest.raises(InputError, match="the operators clean, nearest, got filter, nearest"):
         prepare_settings(SCENARIO, TOPOLOGY, tmp_path, kept)
-
-
-def test_each_operator_reads_what_the_one_before_it_writes(tmp_path: Path) -> None:
-    for before, after in pairwise(SCENARIO.operators):
-        assert before.writes == after.reads
-        assert after.upstream == (before.name,)
-    given = [SCENARIO.stream_options(operator, tmp_path) for operator in SCENARIO.operators]
-    assert [options.get("output-topic") for options in given] == ["valid", None]
-    assert [options.get("to") for options in given] == [None, tmp_path / "sink"]
-    assert len({options["checkpoint"] for options in given}) == len(given)
 
 
 def test_an_operator_alone_has_a_cap_that_grows_and_a_policy_cools_down_within_the_day(

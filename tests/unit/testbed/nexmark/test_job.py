@@ -47,15 +47,9 @@ def test_drivers_and_producers_are_told_options_that_they_know(feed):
     assert words_of("q5", feed).keys() <= known_to("stream")
     sent = {*job("q5", FEED).event_options, "kafka", "topic", "partitions"}
     assert {f"--{name}" for name in sent} <= known_to("produce")
-
-
-def test_only_where_its_events_come_from_is_another_one_through_kafka():
     plain, fed = words_of("q8"), words_of("q8", FEED)
-    assert dict(fed.items() - plain.items()) == {
-        "--kafka": "10.77.0.1:9092",
-        "--topic": "nexmark",
-        "--cap-rows": "750",
-    }
+    kafka = {"--kafka": "10.77.0.1:9092", "--topic": "nexmark", "--cap-rows": "750"}
+    assert dict(fed.items() - plain.items()) == kafka  # only where its events come from is another one
     assert plain.keys() - fed.keys() == {"--cap-rows-per-replica"}
 
 
@@ -67,19 +61,12 @@ def test_the_loop_knows_the_fixed_cap_and_hears_of_the_load_from_the_driver(tmp_
         assert settings.workflow.operators["q5"].kafka is None
 
 
-def test_events_are_those_that_are_due_and_their_own_time_passes_as_the_days_does():
-    made = job("q5")
-    assert (made.events, made.rows_total) == (70, 70)  # 10 s of 2, and 10 s of 5
-    assert made.events_per_s == pytest.approx(70 / 30, abs=0.05)
-
-
-def test_a_query_that_reads_the_events_twice_has_twice_the_rows_and_half_the_work_on_each():
-    assert job("q8").rows_total == 140
-    assert [words_of(name)["--service-ms-per-row"] for name in ("q5", "q8")] == ["8.0", "4.0"]
-
-
 def test_rows_are_due_when_the_source_offers_them():
     made, given = job("q8"), words_of("q8")
+    # 10 s of 2, and 10 s of 5; q8 reads each event twice, with half of the work each time
+    assert (made.events, made.rows_total) == (70, 140)
+    assert made.events_per_s == pytest.approx(70 / 30, abs=0.05)
+    assert [words_of(name)["--service-ms-per-row"] for name in ("q5", "q8")] == ["8.0", "4.0"]
     options = NexmarkOptions.parse(
         NAME,
         {

@@ -6,7 +6,6 @@ from pyspark.sql.streaming.datasource import ReadMaxRows
 
 from gesscale.errors import InputError
 from testbed.nexmark.events import events
-from testbed.nexmark.queries import query_named
 from testbed.nexmark.source import NAME, NexmarkBatch, NexmarkOptions, NexmarkReader
 from testbed.nexmark.stream import is_through
 
@@ -20,9 +19,6 @@ def test_without_rates_all_events_are_due_and_a_batch_ends_at_the_cap():
     assert reader.reportLatestOffset() == {"rows": 120}
     assert reader.latestOffset({"rows": 100}, ReadMaxRows(50)) == {"rows": 120}
     assert reader.latestOffset({"rows": 0}, ReadMaxRows(50)) == {"rows": 50}
-
-
-def test_nothing_is_due_before_the_beginning_and_all_after_the_last_step():
     assert NexmarkReader(options(rates="1,2", start_at="9999999999")).offered_rows() == 0
     assert NexmarkReader(options(rates="1,2", start_at="0")).offered_rows() == 120
 
@@ -51,11 +47,6 @@ def test_stream_and_batch_serve_the_same_events():
 def test_wrong_options_are_refused(wrong, message):
     with pytest.raises(InputError, match=message):
         options(**wrong)
-
-
-def test_an_unknown_query_is_refused_with_those_that_are():
-    with pytest.raises(InputError, match="one of q1, q2, q3, q5, q8, q11, got 'q4'"):
-        query_named("q4")
 
 
 def test_a_stream_is_through_once_a_batch_without_rows_follows_the_last_event():

@@ -13,27 +13,11 @@ from testbed.pipeline.operator import (
 )
 
 
-def test_a_hot_spot_is_nearest_to_itself():
-    longitude, latitude = np.array([(lon, lat) for _, lon, lat in HOT_SPOTS]).T
-    nearest, distance_deg = nearest_hot_spot(longitude, latitude)
-    assert list(nearest) == [0, 1, 2]
-    assert list(distance_deg) == [0.0, 0.0, 0.0]
-
-
-def test_the_distance_is_euclidean_in_degrees():
+def test_name_and_distance_are_appended():
     _, lon, lat = HOT_SPOTS[0]
     # 0.003 west and 0.004 north of Times Square: 3-4-5
     nearest, distance_deg = nearest_hot_spot(np.array([lon - 0.003]), np.array([lat + 0.004]))
-    assert nearest[0] == 0
-    assert distance_deg[0] == pytest.approx(0.005)
-
-
-def test_no_rows_are_no_error():
-    nearest, distance_deg = nearest_hot_spot(np.empty(0), np.empty(0))
-    assert (nearest.size, distance_deg.size) == (0, 0)
-
-
-def test_name_and_distance_are_appended():
+    assert (nearest[0], distance_deg[0]) == (0, pytest.approx(0.005))
     _, lon, lat = HOT_SPOTS[2]
     frame = pd.DataFrame({"ride": [4], "pickup_longitude": [lon], "pickup_latitude": [lat]})
     (result,) = append_nearest(0.0)(iter([frame]))
@@ -69,12 +53,9 @@ def test_the_emulated_time_is_the_least(weight, spent_s, pause_s):
     assert capacity.pause_s(1000, spent_s) == pytest.approx(pause_s)
 
 
-def test_the_weight_comes_from_the_node():
-    assert node_capacity(0.001, {"GESSCALE_NODE_WEIGHT": "0.4"}).weight == 0.4
-    assert node_capacity(0.001, {}).weight == 1.0
-
-
 @pytest.mark.parametrize("text", ["heavy", "0", "-1", "nan", "inf"])
 def test_a_weight_that_is_none_is_refused(text):
+    assert node_capacity(0.001, {"GESSCALE_NODE_WEIGHT": "0.4"}).weight == 0.4
+    assert node_capacity(0.001, {}).weight == 1.0
     with pytest.raises(InputError, match="GESSCALE_NODE_WEIGHT"):
         node_capacity(0.001, {"GESSCALE_NODE_WEIGHT": text})

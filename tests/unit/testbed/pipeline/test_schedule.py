@@ -12,20 +12,6 @@ def schedule(pickup_s=(0.0, 10.0, 10.0, 40.0), **changes):
     return ReplaySchedule(pickup_s=np.array(pickup_s, dtype=float), **fields)
 
 
-def test_rows_are_due_when_the_day_passes_ten_times_as_fast():
-    # 10 s after the first pickup is 1 s of the replay, 40 s is 4 s
-    assert list(schedule().due_at_s(np.array([0, 1, 3]))) == [1000.0, 1001.0, 1004.0]
-    assert schedule().rows_total == 12
-
-
-@pytest.mark.parametrize(
-    ("now_s", "rows"),
-    [(999.9, 0), (1000.0, 3), (1000.5, 3), (1001.0, 9), (1003.9, 9), (1004.0, 12), (2000.0, 12)],
-)
-def test_offered_rows_are_those_that_are_due(now_s, rows):
-    assert schedule().offered_rows(now_s) == rows
-
-
 @given(
     st.lists(st.integers(0, 1000), min_size=1, max_size=50),
     st.integers(1, 4),

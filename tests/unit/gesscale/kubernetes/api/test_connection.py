@@ -1,18 +1,10 @@
 """Requests to the API server: what is sent, what is counted, and what a fault says."""
 
-import socket
-import ssl
-import subprocess
-import threading
-from contextlib import closing, suppress
-
 import pytest
-from kubernetes.client import Configuration
 from scripted_api import SETTLE_S, as_json, as_text, connection_to, refusal
 
 from gesscale.errors import ClusterError
-from gesscale.kubernetes.api import ApiError, Connection
-from gesscale.kubernetes.api.faults import THE_DRIVER
+from gesscale.kubernetes.api import ApiError
 from gesscale.kubernetes.api.resources import CONFIG_MAPS, NODES, PODS, STREAM_AUTOSCALERS
 
 POD = {"metadata": {"name": "driver", "namespace": "streams", "resourceVersion": "7"}}
@@ -166,18 +158,6 @@ def test_a_config_map_that_nobody_granted_is_no_missing_right_of_the_controller(
     assert connection.missing_rights == ()
 
 
-def test_a_missing_right_of_a_driver_is_not_said_to_be_the_controllers(server):
-    server.says(refusal(403, "Forbidden", "no"))
-    driver = Connection(
-        Configuration(host=server.url), namespace="streams", user_agent="gesscale/test", asker=THE_DRIVER
-    )
-    with pytest.raises(
-        ApiError, match=r"^the Spark driver may not get pods in namespace streams: .*driver's Role"
-    ):
-        driver.get(PODS, "x", namespace="streams")
-    driver.close()
-
-
 @pytest.mark.parametrize(
     ("header", "patience_s"),
     [("7", 7.0), ("100000", 120.0), ("-3", None), ("soon", None), ("٣", None), (None, None)],
@@ -229,41 +209,6 @@ def test_an_answer_that_drips_is_given_up(server):
         connection.get(NODES, "pi1")
     assert caught.value.reason == "Timeout"
     connection.close()
-
-
-def test_a_server_that_is_not_there_is_said():
-    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        port = listener.getsockname()[1]
-    connection = connection_to(f"http://127.0.0.1:{port}")
-    with pytest.raises(ApiError, match="is the API server up") as caught:
-        connection.get(NODES, "pi1")
-    assert (caught.value.reason, caught.value.transient) == ("Unreachable", True)
-    connection.close()
-
-
-def test_a_certificate_of_a_stranger_is_refused(tmp_path):
-    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
-    subject = ("-subj", "/CN=stranger", "-days", "1", "-nodes", "-newkey", "rsa:2048")
-    command = ("openssl", "req", "-x509", *subject, "-keyout", str(key), "-out", str(certificate))
-    subprocess.run(command, check=True, capture_output=True)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
-    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
-
-        def shake() -> None:
-            peer, _ = listener.accept()
-            with closing(peer), suppress(OSError):
-                context.wrap_socket(peer, server_side=True)
-
-        thread = threading.Thread(target=shake, daemon=True)
-        thread.start()
-        configuration = Configuration(host=f"https://127.0.0.1:{listener.getsockname()[1]}")
-        opened = Connection(configuration, namespace="x", user_agent="gesscale/test", timeout_s=SETTLE_S)
-        with pytest.raises(ApiError, match="certificate is not accepted") as caught:
-            opened.get(NODES, "pi1")
-        thread.join(SETTLE_S)
-    assert caught.value.reason == "TLS"
-    opened.close()
 
 
 def test_a_watch_yields_lines_however_they_are_cut(server, connection):

@@ -40,11 +40,6 @@ def test_a_file_says_where_the_server_is_and_which_namespace_is_ours(file):
     assert (connection.url, connection.namespace) == ("https://10.77.0.1:6443", "streams")
 
 
-def test_the_variable_names_the_file(file, monkeypatch):
-    monkeypatch.setenv("KUBECONFIG", f"/does/not/exist:{file}")
-    assert connect().namespace == "streams"
-
-
 @pytest.mark.parametrize(
     ("text", "context", "says"),
     [

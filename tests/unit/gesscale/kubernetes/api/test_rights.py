@@ -7,7 +7,7 @@ from accounts import CONTROLLER_RBAC as RBAC
 from accounts import ROOT, controller_roles, rights_of
 
 from gesscale.kubernetes.controller.latencies import map_command
-from testbed.kubernetes.driver_account import driver_account
+from testbed.kubernetes.kubectl import driver_account
 
 DRIVER = {
     ("gesscale.dev", "streamautoscalers", ("taxi",)): ["get", "watch"],

@@ -84,8 +84,6 @@ def test_a_list_and_its_changes_make_the_view(server, through):
     )
     steps = through(1)
     assert steps.views[0].objects == {"streams/a": {"x": "9"}, "streams/c": {"x": "3"}}
-    # the list once, three changes: a bookmark changes nothing
-    assert steps.views[0].revision == 4
     assert watches(server) == ["10", "20"]  # it goes on from the bookmark, and does not list again
     assert len(server.asked_for("list")) == 1
 
@@ -136,7 +134,6 @@ def test_staleness_counts_from_the_last_word_of_the_server(server, through):
     steps = through(3)
     # listed at 1000 s; the watches after it are refused, at 1000, 1000.5 and 1001.5 s
     assert [view.stale_since_s for view in steps.views] == [1000.0, 1000.0, 1000.0]
-    assert steps.views[-1].contact_s == 1000.0
 
 
 def test_a_server_that_comes_back_makes_the_view_fresh_and_the_waits_short(server, through):
@@ -168,7 +165,7 @@ def test_a_list_that_breaks_off_between_pages_leaves_the_former_objects(server, 
     assert set(through(2).views[-1].objects) == {"streams/a"}
 
 
-def test_an_object_that_cannot_be_read_hides_no_other_and_keeps_its_former_state(server, through):
+def test_an_object_that_cannot_be_read_hides_no_other_and_keeps_its_former_state(server, through, caplog):
     def keep(item):
         if item["metadata"]["labels"].get("x") == "bad":
             raise ValueError("expected a number,\n got 'bad'")
@@ -183,7 +180,7 @@ def test_an_object_that_cannot_be_read_hides_no_other_and_keeps_its_former_state
     steps = through(1, keep=keep)
     view = steps.views[0]
     assert view.objects == {"streams/a": {"x": "1"}, "streams/c": {"x": "3"}}
-    assert view.unreadable == dict.fromkeys(("streams/a", "streams/b"), "expected a number, got 'bad'")
+    assert caplog.text.count("expected a number, got 'bad'") == 2
 
 
 def test_a_thread_lists_watches_and_ends_at_once_when_told(server, connection):

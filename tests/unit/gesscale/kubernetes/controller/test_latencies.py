@@ -4,9 +4,9 @@ import pytest
 from scripted_api import SETTLE_S, as_json, connection_to, refusal, scripted_api
 
 from gesscale.common.http_client import ANYWHERE
-from gesscale.kubernetes.controller.latencies import ConfigMapLatencies, bounds_of, open_latency_map
+from gesscale.kubernetes.controller.latencies import LatencyMaps, bounds_of
 from gesscale.kubernetes.resource.spec_groups import LatencyMapSpec
-from gesscale.monitor.latencies import AgentLatencies, PrometheusLatencies
+from gesscale.monitor.latencies import AgentLatencies
 
 NEAR = "node,a,b\na,0,5\nb,5,0\n"
 FAR = "node,a,b\na,0,50\nb,50,0\n"
@@ -21,14 +21,8 @@ def api():
 
 
 def opened(api, **spec):
-    return open_latency_map(
-        LatencyMapSpec.model_validate(spec or SPEC),
-        namespace="streams",
-        connection=connection_to(api.url),
-        timeout_s=SETTLE_S,
-        client=ANYWHERE,
-        nodes=lambda: NODES,
-    )
+    maps = LatencyMaps(connection_to(api.url), lambda _namespace: ANYWHERE, lambda: NODES)
+    return maps.open(LatencyMapSpec.model_validate(spec or SPEC), "streams", SETTLE_S)
 
 
 def config_map(text, key="latency.csv"):
@@ -38,7 +32,6 @@ def config_map(text, key="latency.csv"):
 def test_a_config_map_is_read_when_that_is_due_and_the_last_good_map_stays(api):
     api.says(config_map(NEAR), config_map(FAR), refusal(403, "Forbidden", "no"))
     source = opened(api)
-    assert isinstance(source, ConfigMapLatencies)
     assert source.current(1000.0).map.nd_max_ms(["a", "b"]) == 5.0
     assert source.current(1059.0).map.nd_max_ms(["a", "b"]) == 5.0
     assert len(api.asked) == 1
@@ -69,15 +62,6 @@ def test_who_owns_a_map_that_the_controller_may_not_read_is_told_the_commands_th
         "kubectl -n streams create role read-map --verb=get --resource=configmaps --resource-name=map && "
         f"kubectl -n streams create rolebinding read-map --role=read-map {subject}"
     )
-
-
-def test_agents_and_prometheus_are_other_sources(api):
-    agents = opened(api, source="Agents", agentsDns="agents.here:9109", maxAge="2h")
-    assert isinstance(agents, AgentLatencies)
-    assert (agents.service, agents.max_age_s) == ("agents.here:9109", 7200.0)
-    prometheus = opened(api, source="Prometheus", prometheusUrl="http://p:9090")
-    assert isinstance(prometheus, PrometheusLatencies)
-    assert api.asked == []
 
 
 def map_of(count):

@@ -207,22 +207,6 @@ def test_a_clock_that_goes_back_neither_repeats_an_order_nor_forgets_what_was_le
     scene.scheduler.leave_all()
 
 
-def test_another_leadership_resumes_from_the_statuses(scene):
-    scene.advance()
-    scene.term = 2
-    scene.advance(1.0)
-    assert len(orders_in(scene.api.patches)) == 1
-    assert scene.scheduler._scheduler["streams", "op"].term == 2
-
-
-def test_room_that_was_promised_to_a_vanished_workflow_is_free_again(scene):
-    scene.advance()
-    assert set(scene.reservations.of_others(("x", "y"))) == {"b"}
-    scene.api.delete("op")
-    scene.advance(1.0)
-    assert scene.reservations.of_others(("x", "y")) == {}
-
-
 class Gate:
     """Holds a step where it looks at the cluster."""
 

@@ -51,9 +51,3 @@ def test_a_driver_outside_the_cluster_has_executors_by_the_resources_name():
     foreign = replace(pod("e2", "c"), labels={"spark-role": "executor", "gesscale.dev/autoscaler": "other"})
     found = find_application(resource(driver=spec), index_of(pod("e1", "b"), foreign))
     assert (found.driver, found.place.node, found.placement) == (None, "cloud", ("b",))
-
-
-def test_its_executors_are_no_other_operators():
-    own, other = pod("e1", "a"), pod("x", "a", of="other")
-    found = find_application(resource(), index_of(driver("a"), own, other))
-    assert found.executors == (own,)

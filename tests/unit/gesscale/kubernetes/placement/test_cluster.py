@@ -53,11 +53,6 @@ def test_an_operator_without_a_driver_does_not_run_and_gets_no_order():
         scene.apply(add=("c",))
 
 
-def test_an_ordered_executor_that_is_not_there_yet_is_coming():
-    state = Scene(pod("e1", "b"), standing=("b", "c")).cluster.state()
-    assert state.coming == {"op": ("c",)}
-
-
 def test_only_an_operator_that_nobody_has_placed_waits_for_its_first_nodes():
     assert Scene().cluster.state().unplaced == {"op"}
     assert Scene(pod("e1")).cluster.state().unplaced == {"op"}
@@ -156,13 +151,6 @@ def test_limits_hold_even_where_a_plan_forgets_them():
     with pytest.raises(ClusterError, match=r"got 0 \(none\)"):
         scene.apply(remove=("a", "b", "c"))
     assert scene.ordered == ()
-
-
-def test_a_limit_that_was_lowered_below_what_runs_does_not_hinder_the_way_back():
-    scene = Scene(pod("e1", "a"), pod("e2", "b"), pod("e3", "c"), maxReplicas=1)
-    scene.cluster.state()
-    scene.apply(remove=("c",))
-    assert scene.ordered == ("a", "b")
 
 
 def test_a_node_that_was_filled_since_the_plan_is_not_ordered():

@@ -91,15 +91,6 @@ def test_a_calm_operator_that_may_be_scaled():
     }
 
 
-def test_a_query_that_holds_its_slots_is_not_scaled_in_any_mode():
-    calm = decision()
-    seen = replace(calm.analysis.reading, fixed_slots=True)
-    judged = found(replace(calm, analysis=replace(calm.analysis, reading=seen)), mode="Act")
-    assert judged["FixedSlots"] == (True, "RealTimeMode")
-    assert judged["ScalingActive"] == (False, "RealTimeMode")
-    assert judged["Ready"] == (True, "WithinTarget")
-
-
 @pytest.mark.parametrize("reason", [Reason.METRICS_MISSING, Reason.METRICS_STALE])
 def test_without_metrics_nothing_is_ready_and_each_says_why(reason):
     judged = found(decision(reason, verdict=Verdict.UNKNOWN, seen=False), mode="Act")
@@ -146,11 +137,6 @@ def test_what_keeps_a_change_from_being_made(reason, planned, ready):
 def test_what_is_wanted_and_not_to_be_had_limits(verdict, reason):
     made = decision(Reason.OVERLOADED, verdict=verdict, planned=reason)
     assert found(made)["ScalingLimited"] == (True, reason.value)
-
-
-@pytest.mark.parametrize(("mode", "reason"), [("Recommend", "RecommendOnly"), ("DryRun", "DryRunOnly")])
-def test_only_act_is_active(mode, reason):
-    assert found(decision(), mode=mode)["ScalingActive"] == (False, reason)
 
 
 def test_a_pause_holds_until_its_end():

@@ -79,12 +79,6 @@ def test_nothing_is_removed_while_it_lags():
     assert choose(situation(5, backlog_rows=2000.0), RULES).workers == 5
 
 
-def test_where_none_passes_it_is_the_most_there_may_be():
-    choice = choose(situation(3, rate=500.0, backlog_rows=1e9), RULES)
-    assert (choice.workers, choice.why.split("; ")[0]) == (8, "no number passes")
-    assert choose(situation(3, rate=5000.0), RULES).workers == 8
-
-
 def test_soon_after_a_change_what_lasts_a_minute_stays():
     recent = situation(5, since_rescale_s=300.0)
     assert choose(recent, RULES).workers == 5

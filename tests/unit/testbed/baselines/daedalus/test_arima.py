@@ -25,11 +25,6 @@ def test_what_cannot_be_fitted_is_no_error(series):
     assert model is None or np.isfinite(forecast(model, np.array(series), 5)).all()
 
 
-def test_no_forecast_is_below_nought():
-    falling = np.maximum(0.0, 100.0 - 2.0 * np.arange(48) + np.random.default_rng(2).normal(0, 0.1, 48))
-    assert forecast(fitted(falling), falling, 60).min() == 0
-
-
 def test_a_slope_is_carried_on_but_not_its_change():
     # The change of the slope remembers nine tenths of itself: ARIMA(1,2,0), which would bend ever further.
     bend = [0.0]

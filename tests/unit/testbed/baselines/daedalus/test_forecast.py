@@ -76,19 +76,3 @@ def test_bad_loops_count_on_end_and_the_fifteenth_fits_anew(monkeypatch):
     assert fits == []
     last = updated(forecaster(85, 85, bad_loops=14), past)
     assert (fits, last.bad_loops, last.tried_bins) == ([30], 0, 30)
-
-
-def test_a_model_is_looked_for_first_and_whenever_the_history_has_doubled(monkeypatch):
-    fits = []
-    monkeypatch.setattr(forecasts, "fitted", lambda series: fits.append(len(series)) or MODEL)
-    state = Forecaster()
-    for bins in range(1, 200):
-        state = state.updated(history(*range(100, 100 + bins), until_s=30.0 * bins), 30.0 * bins, RULES)
-    assert fits == [20, 40, 80, 160]
-
-
-def test_forecasts_reach_from_an_old_history_to_the_horizon():
-    past = history(*range(100, 130))
-    late = updated(forecaster(128, 129), past, now_s=3090.0)
-    assert len(late.rows_per_s) == 33  # 90 s of the past and 900 s to come
-    assert len(updated(forecaster(128, 129), past, now_s=9e9).rows_per_s) == 60

@@ -32,14 +32,6 @@ def test_the_specification_s_vector():
     assert job_capacity({"a": found}, {"a": worker(*SPEC[-1])}, 1) == pytest.approx(21_000)
 
 
-@pytest.mark.parametrize("samples", [SPEC[:1], ((0.50, 5000.0), (0.52, 6000.0), (0.51, 5500.0))])
-def test_few_samples_or_a_steady_cpu_make_no_line(samples):
-    # The variance of 0.50, 0.51, 0.52 is 7e-5, far below 1e-3.
-    assert line(*samples).slope is None
-    # So throughput over CPU counts: 2000 / 0.5.
-    assert job_capacity({"a": line(*samples)}, {"a": worker(0.5, 2000.0)}, 1) == pytest.approx(4000)
-
-
 def test_a_line_promises_no_less_than_is_done_and_no_more_than_half_above_the_ratio():
     falling = line((0.2, 9000.0), (0.8, 3000.0))
     assert job_capacity({"a": falling}, {"a": worker(0.8, 3000.0)}, 1) == pytest.approx(3000)
@@ -65,10 +57,3 @@ def test_only_workers_of_the_placement_that_did_something_tell():
         "gone": worker(0.5, 10.0),
     }
     assert set(workers(reading(("hub", "near", "mid"), by_node=by_node))) == {"hub"}
-
-
-def test_without_figures_of_each_all_count_as_their_mean():
-    found = workers(reading(("hub", "near"), throughput=100.0, cpu_share=0.4))
-    assert found == {"hub": worker(0.4, 50.0), "near": worker(0.4, 50.0)}
-    unmeasured = workers(reading(("hub",), throughput=100.0, cpu_share=None, busy_share=0.7))
-    assert unmeasured == {"hub": worker(0.7, 100.0)}

@@ -47,13 +47,6 @@ def test_a_time_of_which_nothing_was_told_has_the_mean_rate():
     assert later.rows_per_s[3:] == pytest.approx((30,) * 6 + (70,))
 
 
-def test_a_query_that_counts_anew_leaves_no_gap_and_no_spike():
-    first = extend(None, steady(990, 1080, 50.0))
-    again = extend(first, steady(1140, 1200, 80.0))
-    # 1080 to 1140 s are unknown: on the line from 50 to 80, at a third and two thirds of it.
-    assert again.rows_per_s == pytest.approx((50, 50, 50, 60, 70, 80, 80))
-
-
 def test_while_it_idles_nothing_comes():
     first = extend(None, steady(990, 1080, 50.0))
     idle = idled(first, 1170.0)

@@ -8,7 +8,7 @@ from gesscale.model.workflow import Operator
 from testbed.baselines.rules.evaluation import RuleContext, condition, judge, ranked
 from testbed.baselines.rules.model import Metric, Rule, ScalingAction, distinct
 from testbed.baselines.rules.readings import MetricReport, MetricSamples, appended, pruned
-from testbed.baselines.rules.settings import Semantics
+from testbed.baselines.rules.settings import RulesSettings
 
 PERIOD_S = 5.0
 
@@ -40,15 +40,10 @@ def run(
     *,
     seconds: float,
     name: str = "op",
-    shared: bool = True,
     **read: object,
 ) -> Run:
-    """Let rules scale one operator.
-
-    With ``shared`` every replica takes from one queue; else what waited when replicas were added stays with the first
-    one, and the others have an even share of what comes.
-    """
-    semantics = Semantics.model_validate(read)
+    """Let rules scale one operator, whose replicas take from one queue."""
+    semantics = RulesSettings.model_validate(read)
     mine = ranked(distinct(rules), name)
     longest_s = max((trigger.for_s for rule in mine for trigger in rule.when), default=0.0)
     standing = {"operator": Operator(name=name, driver_node="n0", max_replicas=100), "initial": 1}
@@ -59,7 +54,7 @@ def run(
     for step in range(int(seconds / PERIOD_S) + 1):
         now_s = step * PERIOD_S
         if step:
-            queue = _after(queue, load(now_s - PERIOD_S), service_rows_per_s, replicas, shared=shared)
+            queue = _after(queue, load(now_s - PERIOD_S), service_rows_per_s, replicas)
         found.queue[now_s] = float(queue)
         samples = appended(samples, [MetricReport(now_s, float(queue), PERIOD_S)], semantics.max_gap_s)
         samples = pruned(samples, longest_s, 100)
@@ -78,8 +73,6 @@ def run(
     return found
 
 
-def _after(queue: Fraction, rate: float, service: float, replicas: int, *, shared: bool) -> Fraction:
+def _after(queue: Fraction, rate: float, service: float, replicas: int) -> Fraction:
     growth = Fraction(rate) - Fraction(service) * replicas
-    if not shared:
-        growth = Fraction(rate) / replicas - Fraction(service)
     return max(Fraction(0), queue + int(PERIOD_S) * growth)

@@ -1,6 +1,5 @@
 """``gesscale rules``: files of rules are checked, and faults end in one line and exit code 2."""
 
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -64,9 +63,3 @@ def test_a_fault_ends_in_one_line_and_exit_code_2(rules, file):
     file.write_text(SOUND.replace("queue-length", "queue"), "utf-8")
     code, out, err = rules("check", file)
     assert (code, out, err.count("\n")) == (2, "", 1)
-
-
-def test_the_schema_is_json_on_stdout(rules):
-    code, out, _ = rules("schema")
-    assert code == 0
-    assert json.loads(out)["properties"].keys() == {"name", "rules"}

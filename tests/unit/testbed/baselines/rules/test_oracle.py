@@ -13,20 +13,22 @@ MODES = pytest.mark.parametrize("mode", ["rearm", "edge"])
 
 def rule(name: str, side: str, rows: int, for_s: float, **more: object) -> Rule:
     trigger = {"metric": "queue-length", side: rows, "unit": "tuples", "for": for_s}
-    return Rule.model_validate({"name": name, "operator": "op", "action": "out", "when": [trigger], **more})
+    return Rule.model_validate(
+        {"name": name, "operator": "op", "action": "scale-out", "when": [trigger], **more}
+    )
 
 
 def backlog_rule(*, by: int, most: int, name: str = "op") -> Rule:
-    unless = [{"since": "out", "within": "5m"}]
+    unless = [{"since": "scale-out", "within": "5m"}]
     return rule("backlog", "above", 300, 30, operator=name, by={"absolute": by}, max=most, unless=unless)
 
 
 def peak_rules(hysteresis_s: float | None = None) -> list[Rule]:
-    unless = [] if hysteresis_s is None else [{"since": "out", "within": hysteresis_s}]
+    unless = [] if hysteresis_s is None else [{"since": "scale-out", "within": hysteresis_s}]
     by = {"absolute": 2}
     return [
         rule("out", "above", 100, 5, by=by, max=3),
-        rule("in", "below", 1, 5, action="in", by=by, min=1, unless=unless),
+        rule("in", "below", 1, 5, action="scale-in", by=by, min=1, unless=unless),
     ]
 
 
@@ -45,14 +47,6 @@ def test_5_2_3_two_replicas_more_drain_the_backlog(mode):
     assert found.changes == [(90, 1, 3)]
     assert max(found.queue.values()) == 450
     assert found.empty_at_s() == 180
-
-
-@MODES
-def test_5_2_3_takes_longer_where_the_backlog_stays_with_the_first_replica(mode):
-    # It keeps a third of the input: 450 rows at 5 - 10/3 rows/s are 270 s more.
-    found = run([backlog_rule(by=2, most=3)], constant(10), 5, seconds=600, shared=False, mode=mode)
-    assert found.changes == [(90, 1, 3)]
-    assert found.empty_at_s() == 360
 
 
 @MODES
@@ -87,15 +81,6 @@ def test_5_2_6_the_size_follows_the_peaks(mode):
     assert max(found.queue.values()) == 150
 
 
-@MODES
-def test_5_2_6_goes_back_later_where_the_backlog_stays_with_the_first_replica(mode):
-    # 150 at 15 s; 20/3 - 10 rows/s until 20 s: 133.3; then 10/3 - 10: 0 at 40 s.
-    found = run(
-        peak_rules(), peaks(10, 20, 20, 60), 10, seconds=50, allow_single_sample=True, shared=False, mode=mode
-    )
-    assert found.changes == [(15, 1, 3), (40, 3, 1)]
-
-
 def test_5_2_6_with_a_guard_of_60_s_goes_back_late_into_the_next_peak():
     # Guards open 60 s after 15 s: 75 s, where a peak begun at 60 s leaves 50 rows by 80 s; the next one adds to them.
     found = run(peak_rules(60), peaks(10, 20, 20, 60), 10, seconds=200, allow_single_sample=True)
@@ -116,13 +101,6 @@ def test_an_edge_that_meets_a_closed_guard_is_lost_word_for_word(guard_s):
         peak_rules(guard_s), peaks(10, 20, 20, 60), 10, seconds=900, allow_single_sample=True, mode="edge"
     )
     assert found.changes == [(15, 1, 3)]
-
-
-@MODES
-def test_two_reports_that_agree_come_a_period_later(mode):
-    # As 5.2.6, but the reports at 15 s and 20 s (200 rows, no longer drained) must both exceed 100.
-    found = run(peak_rules(), peaks(10, 20, 20, 60), 10, seconds=60, mode=mode)
-    assert found.changes[0] == (20, 1, 3)
 
 
 def test_rearmed_rules_go_on_step_by_step_and_edges_act_once():

@@ -49,18 +49,6 @@ def test_a_batch_reaches_back_to_the_one_before_if_none_is_missing():
     assert reach_s == [10.0, math.inf, 12.0]
 
 
-def test_the_other_metrics_are_told_by_the_step():
-    item = reading(at_s=1000.0, throughput=40.0, offered=60.0, saturated=0.25, cpu_share=0.9, busy_share=0.8)
-    values = {metric: reported(metric, item) for metric in Metric if metric not in BATCH_METRICS}
-    assert values == {
-        Metric.CPU: [(1000.0, 90.0)],
-        Metric.BUSY: [(1000.0, 80.0)],
-        Metric.SATURATED: [(1000.0, 25.0)],
-        Metric.INPUT_RATE: [(1000.0, 60.0)],
-        Metric.THROUGHPUT: [(1000.0, 40.0)],
-    }
-
-
 @pytest.mark.parametrize(
     ("backlog", "offered", "queue", "lag"),
     [

@@ -1,7 +1,5 @@
 """Readings over time: what they cover, gaps, and that their number is bounded."""
 
-from itertools import pairwise
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,15 +43,3 @@ def test_merged_samples_hide_no_value_and_lose_no_time(values, most):
     assert max(item.high for item in kept) == max(item.high for item in samples)
     assert sum(item.covers_s for item in kept) == sum(item.covers_s for item in samples)
     assert set(at_s(kept)) <= set(at_s(samples))
-
-
-def test_old_samples_are_merged_rather_than_new_ones():
-    samples = ()
-    for second in range(4000):  # as they come: one more in every step
-        samples = pruned(appended(samples, reports(second, reach_s=1.0), 60), 3600, 100)
-    ages_s = [samples[-1].at_s - sample.at_s for sample in samples]
-    assert len(samples) == 100
-    assert ages_s[0] >= 3600
-    assert ages_s[-8:] == [7, 6, 5, 4, 3, 2, 1, 0]
-    # A hundred samples from a second to an hour: each is at most a ninth older than the next.
-    assert all(older <= 1.12 * younger + 2 for older, younger in pairwise(ages_s))

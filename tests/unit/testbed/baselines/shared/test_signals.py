@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from gesscale.model.observation import Batch
 from testbed.baselines.shared.signals import (
-    cpu_share,
     input_fill,
     lag_increase_rows_per_s,
     lag_slope_rows_per_s,
@@ -71,17 +70,6 @@ def test_taken_for_a_counter_a_lag_that_falls_grows(backlogs, rate):
     assert lag_increase_rows_per_s(growing(backlogs[0]), 60.0) is None
 
 
-def test_only_the_window_counts_up_to_the_newest_batch():
-    # The last three batches ended within the last 25 s.
-    assert lag_slope_rows_per_s(growing(900, 800, 0, 100, 200), 25.0) == pytest.approx(10.0)
-
-
-def test_a_backlog_belongs_to_the_beginning_of_its_batch():
-    # Begun at 995 and 1000 s, though they ended at 1000 and 1010 s.
-    readings = seen(batch(0, 0), batch(1, 100, seconds=10.0))
-    assert lag_slope_rows_per_s(readings, 60.0) == pytest.approx(20.0)
-
-
 def test_after_a_change_only_what_followed_it_counts():
     before = [batch(index, 1000 * index) for index in range(3)]
     after = [batch(index, 2000 - 50 * (index - 3), nodes=("far", "hub")) for index in range(3, 6)]
@@ -104,19 +92,6 @@ def test_a_straight_line_is_found_again(slope, start, count, epoch_s):
 
 
 # Shares
-
-
-@pytest.mark.parametrize(
-    ("cpu", "busy", "expected"),
-    [
-        (0.3, 0.8, (0.3, "CPU")),
-        (0.0, 0.8, (0.0, "CPU")),
-        (None, 0.8, (0.8, "share of time in batches")),
-        (NAN, 0.8, (0.8, "share of time in batches")),
-    ],
-)
-def test_time_in_batches_stands_for_an_unmeasured_cpu(cpu, busy, expected):
-    assert cpu_share(reading(cpu_share=cpu, busy_share=busy)) == expected
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pytest
-from edge import NODES, known, observe, operator, reading, workflow
+from edge import NODES, known, observe, reading, workflow
 
 from gesscale.model.decision import Change, Reason, Verdict
 from gesscale.model.order import Order
@@ -36,9 +36,6 @@ class Wishing(SizingPolicy):
             )
             for name in readings
         }
-
-
-CHAIN = workflow(operator("a"), operator("b", upstream=("a",)))
 
 
 def wishing(flow=None, *, aware=True, seed=0, given=None, **asked):
@@ -91,15 +88,6 @@ def test_a_wish_for_what_is_there_changes_nothing_and_says_why(proposal):
     )
 
 
-def test_a_wish_at_a_limit_says_so():
-    top = analysis(wishing(op=9), placement=NODES)
-    assert (top.verdict, top.reason) == (Verdict.SAME, Reason.AT_MAX_REPLICAS)
-    assert top.detail == "as asked: 5 wanted (max_replicas is 5)"
-    flow = workflow(operator(min_replicas=2))
-    low = analysis(wishing(flow, op=1))
-    assert (low.verdict, low.reason) == (Verdict.SAME, Reason.AT_MIN_REPLICAS)
-
-
 # Pauses
 
 
@@ -113,12 +101,6 @@ def test_nothing_changes_during_the_cool_down(since_s, verdict):
         assert found.reason is Reason.COOLING_DOWN
         assert found.detail == "as asked: 4 wanted; nothing changes within 300 s of the last change"
         assert (found.desired_replicas, found.memo) == (4, "{}")
-
-
-def test_a_change_of_any_operator_starts_the_cool_down():
-    readings = observe(reading(name="a"), reading(name="b"))
-    found = wishing(CHAIN, a=3, b=3).analyze(readings, changed(900.0, "a"))
-    assert {each.reason for each in found.values()} == {Reason.COOLING_DOWN}
 
 
 def test_who_does_not_sample_while_cooling_is_not_asked_and_keeps_its_memo():

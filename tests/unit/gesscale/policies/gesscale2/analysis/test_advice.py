@@ -77,12 +77,6 @@ def test_who_has_too_few_or_too_many_changes_in_any_case() -> None:
     assert wanted(soon_over, 2) == [2]
 
 
-def test_where_there_is_room_for_fewer_than_the_fewest_all_of_it_is_taken() -> None:
-    cramped = outlook([15.0] * 10, least=3, most=2)
-    assert wanted(cramped, 1) == [2]
-    assert wanted(cramped, 2) == [2]
-
-
 def cheapest(asked: Outlook, replicas: int) -> float:
     """Return the least cost of all plans that hold so many in the first minute, played in steps of a second."""
     minutes = len(asked.steps_s)

@@ -108,23 +108,6 @@ def test_a_stop_costs_late_minutes_so_that_it_may_not_be_worth_it() -> None:
     assert cheap[1].total < min(cheap[2].total, cheap[3].total)
 
 
-def test_where_the_load_is_beyond_all_replicas_more_of_them_are_still_better() -> None:
-    # 40 rows/s: one replica leaves 30 of them waiting and three 10. The backlog at the end has to be worked off.
-    instants_s = np.arange(11) * 60.0
-    beyond = outlook(offered=40 * instants_s[None, :], due=40 * (instants_s - 40.0)[None, :])
-    one, two, three = bills_of(beyond, 1, 2, 3)
-    assert one.total > two.total > three.total
-
-
-def test_better_nodes_are_worth_a_change_where_the_gain_lasts() -> None:
-    # One replica carries 10 rows/s on its node and 20 on a better one, and 15 come: it is late, or two are held.
-    asked = outlook(rows_per_s=np.array([20.0, 30.0, 40.0]))
-    ((stays, moves),) = bills([Game(asked, [Candidate(1, changed=False), Candidate(1, changed=True)])])
-    # Ten minutes of one replica and one change.
-    assert moves.total == pytest.approx(11)
-    assert stays.total > moves.total
-
-
 def test_a_new_replica_does_not_count_until_it_has_started() -> None:
     # The first 30 s of the minute are served at 10 rows/s, which leaves 150 rows to wait for 15 s more: none is late.
     slow = outlook(
@@ -174,18 +157,6 @@ def test_a_change_that_stops_the_job_has_to_pay_for_longer(
         buckets_ahead(ChangeCost(stop_s=stop_s, start_s=8.0, settle_s=0.0, replica_minutes=1.0), bucket_s)
         == buckets
     )
-
-
-def test_until_a_change_has_settled_no_other_is_made() -> None:
-    # One replica on 10 rows/s of 15 for the first of ten minutes leaves 300 rows. Where the second replica may come
-    # after a minute none is late; where the first step's change binds for five minutes, 5 rows/s more wait all the time
-    # and are late after 40 s of load, 600 rows, have gathered.
-    quick = outlook(replicas=2, present_rows_per_s=20.0)
-    bound = replace(quick, change=replace(quick.change, settle_s=300.0))
-    (free,), (held,) = bills_of(quick, 1), bills_of(bound, 1)
-    assert free.late_minutes == 0
-    # 600 rows are reached after 120 s; 3 of the 5 minutes are late, and then the backlog of 1,500 rows drains.
-    assert held.late_minutes >= 3
 
 
 @given(

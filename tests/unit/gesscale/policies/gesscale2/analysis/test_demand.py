@@ -1,20 +1,15 @@
 """The load that is expected: its history, and the courses that it may take."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from edge import reading
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gesscale.model.observation import Batch
 from gesscale.policies.gesscale2.analysis.demand import (
     BUCKETS_KEPT,
     Forecast,
     LoadHistory,
     Point,
-    offered_points,
 )
 from gesscale.policies.gesscale2.analysis.scenarios import JUMP_CHANCE, WALKS, scenarios
 
@@ -39,17 +34,6 @@ def test_an_even_load_goes_on() -> None:
     assert history.forecast(60.0).spread == pytest.approx(5.2, abs=0.1)
 
 
-def test_more_steps_a_bucket_teach_no_more() -> None:
-    # Steps of 20 s and buckets of 60 s: each of the 58 forecasts whose bucket has passed counts a third, faded in the
-    # same time: 10 * sqrt(6 / (6 + 15.9)) again, the first one counts whole.
-    history, points = LoadHistory(), [Point(10.0 * index, 1000.0 * index) for index in range(121)]
-    for index in range(2, 121, 2):
-        history = history.learned(points[max(0, index - 6) : index + 1], 60.0)
-    assert history.rates(60.0) == pytest.approx([100.0] * 20)
-    assert history.forecast(60.0).spread == pytest.approx(5.2, abs=0.1)
-    assert len(history.pending) == 3
-
-
 def test_a_jump_within_the_bucket_is_taken_for_the_new_level() -> None:
     # Five of six tenths at 100, the newest at 200: the mean of the bucket is 117, but nearly all of the rest goes on.
     points = [Point(10.0 * index, 1000.0 * index) for index in range(6)]
@@ -72,43 +56,6 @@ def test_the_history_is_bounded_and_periods_that_were_missed_are_filled() -> Non
     # Nothing for five minutes, in which 30,000 rows came: eight buckets of 100 rows/s.
     later = history.learned([Point(470.0, 47000.0), Point(480.0, 48000.0)], 60.0)
     assert later.rates(60.0) == pytest.approx([100.0] * 8)
-
-
-def test_a_counter_that_begins_again_takes_no_rows_away() -> None:
-    history = counted([100.0] * 3)
-    # The query began again at 0 rows with the batch at 190 s: 10 s are not known, then 40 s of 100 rows/s came.
-    later = history.learned([Point(190.0, 0.0), Point(210.0, 2000.0), Point(230.0, 4000.0)], 60.0)
-    assert later.points[-1] == Point(230.0, 18000.0 + 4000.0)
-    assert later.newest == pytest.approx(100)
-
-
-def test_old_figures_teach_nothing() -> None:
-    history = counted([100.0] * 3)
-    assert history.learned([Point(170.0, 17000.0), Point(180.0, 18000.0)], 60.0) is history
-    assert history.learned([], 60.0) is history
-
-
-def test_points_begin_again_with_the_query() -> None:
-    def batch(number: int, ended_at_s: float, offered: float | None) -> Batch:
-        return Batch(
-            batch_id=number,
-            ended_at_s=ended_at_s,
-            seconds=2.0,
-            rows=1,
-            nodes=("hub",),
-            offered_rows_total=offered,
-        )
-
-    batches = (
-        batch(7, 10.0, 500.0),
-        batch(8, 20.0, 600.0),
-        batch(9, 30.0, 40.0),
-        batch(10, 40.0, None),
-    )
-    assert offered_points(reading(batches=batches)) == [Point(28.0, 40.0)]
-    # A query that idles runs no batch: what was offered then is all that is offered now.
-    idle = reading(batches=batches, at_s=200.0, throughput=0.0, offered=0.0)
-    assert offered_points(replace(idle, batches=batches)) == [Point(28.0, 40.0), Point(200.0, 40.0)]
 
 
 @given(

@@ -1,7 +1,5 @@
 """What a batch takes by rows, replicas and delay, as batches tell."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from true_law import TRUE
@@ -34,13 +32,6 @@ def capacity(
     return float(law.rows_per_s(*(np.array([each]) for each in placement), cap_rows, 10.0)[0])
 
 
-def test_no_batch_no_law() -> None:
-    assert LawEvidence().law() is None
-    assert (
-        LawEvidence().learned([sample(0, 1, 0.0)]).law() is None
-    )  # a batch without rows tells nothing of rows
-
-
 def test_a_single_full_batch_tells_what_one_replica_does() -> None:
     # 2,400 rows take 0.5 + 0.005 * 2400 = 12.5 s, so 192 rows/s: the same batch again, whatever the shares are.
     law = LawEvidence().learned([sample(2400, 1, 0.0)]).law()
@@ -62,14 +53,6 @@ def test_the_law_finds_capacity_where_it_has_not_been() -> None:
     assert capacity(law, 8, 0.2, 100.0) == pytest.approx(10)
     # Without a cap what fits into the 10 s counts: (10 - 0.5 - 1) / (0.005 / 8) / 10 = 1360 rows/s.
     assert capacity(law, 8, 0.2, None) == pytest.approx(1360, rel=0.05)
-
-
-def test_a_law_never_has_negative_parameters() -> None:
-    odd = [replace(sample(rows, 1, 0.0), seconds=3.0 - rows / 1000) for rows in range(100, 2000, 100)]
-    law = LawEvidence().learned(odd).law()
-    assert law is not None
-    assert min(law.fixed_s, law.row_s, law.shared_row_s, law.driver_trips, law.pair_trips) >= 0
-    assert law.row_s + law.even_row_s > 0
 
 
 def test_the_law_learns_whether_a_batch_waits_for_its_slowest_replica() -> None:

@@ -1,6 +1,6 @@
 """Build ``warm_up.jar`` from its source: the same bytes each time, with a JDK 17.
 
-    python -m gesscale.spark.warm_up.build
+    python tests/warm_up_jar.py
 
 The jar is in the tree, so nobody needs a compiler to use it; a test builds it again and compares.
 """

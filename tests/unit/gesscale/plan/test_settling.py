@@ -66,27 +66,12 @@ def test_with_none_left_as_many_come_on_the_nearest_nodes_that_can_take_one():
     assert "mid, near cannot take one" in plan.detail
 
 
-def test_without_an_order_they_come_back_where_the_newest_batch_ran():
-    assert restored((), seen=("mid", "near")).placement == ("mid", "near")
-    assert restored((), seen=("near",), nodes={**NODES, **DOWN}).placement == ("hub",)
-
-
 def test_while_one_is_left_or_coming_the_others_wait_for_their_nodes():
     assert restored(("hub",), order=("hub", "near"), nodes={**NODES, **DOWN}) is STAYS
     assert (
         restored((), order=("near",), nodes={**NODES, **DOWN}, state={"coming": {"op": ("near",)}}) is STAYS
     )
     assert restored(("hub",), seen=("hub", "near")) is STAYS  # nobody ordered the other one
-
-
-def test_an_operator_of_which_nothing_is_known_is_left_alone():
-    assert restored(()) is STAYS
-    assert restored((), seen=("near",), state={"unplaced": frozenset({"op"})}) is STAYS
-
-
-def test_an_order_that_a_later_one_has_replaced_brings_nothing_back():
-    # The clock was set back: an order that is dated later is in force, which one is not known.
-    assert restored(("hub",), order=("hub", "near"), order_unknown=frozenset({"op"})) is STAYS
 
 
 def test_what_somebody_orders_by_hand_is_newer_than_the_order_and_brings_nothing_back():

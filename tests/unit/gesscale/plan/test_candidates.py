@@ -3,15 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from edge import FakeCluster, FakeLatencies, FakeMetrics, delays, observe, reading, workflow
+from edge import FakeCluster, FakeMetrics, control_loop, delays, observe, reading
 
-from gesscale.errors import ClusterError
-from gesscale.knowledge.memory import MemoryKnowledge
-from gesscale.loop import ControlLoop
 from gesscale.model.decision import Change, Reason
-from gesscale.options import PolicyOptions
 from gesscale.plan.placement import additions, unfit, usable
-from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Node
 
 ON_ANY_LIST = (
@@ -34,11 +29,6 @@ def test_each_hindrance_of_a_node_is_a_rejection_with_its_reason(reason):
     assert [(item.node, item.reason, item.detail) for item in ranked.rejections] == [
         ("near", reason, "so it is")
     ]
-
-
-def test_a_node_with_a_replica_is_neither_candidate_nor_loser():
-    state = ClusterState(nodes={name: Node(name=name, problem="down") for name in ("hub", "near")})
-    assert [item.node for item in usable(state, ("hub",)).rejections] == ["near"]
 
 
 def test_a_node_may_be_unfit_for_one_operator_alone():
@@ -66,30 +56,8 @@ def test_the_loop_keeps_an_operator_off_the_nodes_that_are_unfit_for_it():
     assert (everywhere.plan.change, pooled.plan.change) == (Change(add=("near",)), Change(add=("mid",)))
 
 
-@pytest.mark.parametrize("reason", sorted(set(Reason) - set(UNFIT)))
-def test_no_other_reason_keeps_a_node_from_taking_a_replica(reason):
-    with pytest.raises(ClusterError, match=r"^node near: expected a reason of NotReady, Cordoned, "):
-        Node(name="near", problem="so it is", reason=reason)
-
-
-def test_the_latency_map_has_the_same_words():
-    from latency_map.choose.candidates import Unfit
-
-    ours = {reason.name: reason.value for reason in (*UNFIT, Reason.DELAY_UNKNOWN)}
-    assert {name: Unfit[name].value for name in ours} == ours
-
-
 def loop(cluster, seen, *excluded):
-    return ControlLoop(
-        metrics=FakeMetrics([observe(seen)]),
-        latencies=FakeLatencies(),
-        policy=policy_named("gesscale", workflow(), PolicyOptions()),
-        cluster=cluster,
-        knowledge=MemoryKnowledge(),
-        acts=True,
-        rescale_timeout_s=60.0,
-        excluded_nodes=frozenset(excluded),
-    )
+    return control_loop(cluster, observe(seen), excluded_nodes=frozenset(excluded))
 
 
 def test_an_excluded_node_takes_no_replica():

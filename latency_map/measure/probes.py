@@ -1,0 +1,321 @@
+"""Round trips to one address, by ICMP echo or TCP, and what several of them say together. Imports nothing heavy.
+
+A reply to an echo is matched by identifier and sequence number. ping3 derives the identifier from process and thread;
+whoever probes numbers its echoes on from its process id. So a late reply is not taken for the next one, and another
+prober's reply not for ours.
+"""
+
+import math
+import socket
+import struct
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean
+from typing import TypeAlias
+
+from latency_map.errors import LatencyMapError
+from latency_map.kinds import ProbeMethod
+
+FIRST_RETRY_S = 1.0
+"""After so long the kernel asks for a connection again (RFC 6298), and an answer does not tell to which try."""
+
+_ALLOWED_WAIT_S = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """An answer came after ``rtt_ms``."""
+
+    rtt_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeout:
+    """No answer came within ``timeout_s``: lost, filtered or late."""
+
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownHost:
+    """The address is no IP address and no name that resolves to one."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreachable:
+    """The echo could not be sent, or came back as undeliverable."""
+
+    reason: str
+
+
+RttSample: TypeAlias = Reply | Timeout | UnknownHost | Unreachable
+
+Probe: TypeAlias = Callable[[str, int], RttSample]
+"""Measures one round trip: address and sequence number in, what came out. Called from many threads."""
+
+
+def ping_rtt_ms(address: str, *, timeout_s: float, sequence: int = 0) -> RttSample:
+    """Measure one round trip.
+
+    Parameters
+    ----------
+    address
+        An IP address, or a name, which is resolved before the clock starts.
+    timeout_s
+        How long to wait for the reply, positive.
+    sequence
+        ICMP sequence number, 0 to 65535; use another one for every echo of a process.
+
+    Returns
+    -------
+    RttSample
+        The round trip, or why there is none.
+
+    Raises
+    ------
+    PermissionError
+        This process may not send ICMP echoes at all.
+    """
+    import ping3
+
+    try:
+        numeric = resolve(address)
+    except (OSError, ValueError) as error:
+        return UnknownHost(reason=f"{address!r} does not resolve: {error}")
+    try:
+        answer = ping3.ping(numeric, timeout=timeout_s, unit="ms", seq=sequence)
+    except PermissionError as error:
+        message = (
+            f"expected to be allowed to send ICMP echoes to {address}, got: {error}; run as root, grant"
+            " CAP_NET_RAW, or widen the sysctl net.ipv4.ping_group_range"
+        )
+        raise PermissionError(message) from None
+    except (OSError, struct.error) as error:
+        return Unreachable(reason=str(error))
+    return interpret(answer, timeout_s=timeout_s)
+
+
+def resolve(address: str) -> str:
+    """Return the IP address, version 4 or 6, that a name stands for.
+
+    Parameters
+    ----------
+    address
+        A name, or an IP address, which stands for itself.
+
+    Returns
+    -------
+    str
+        The first address that the system gives.
+
+    Raises
+    ------
+    OSError, ValueError
+        There is none.
+    """
+    return str(socket.getaddrinfo(address, None, type=socket.SOCK_DGRAM)[0][4][0])
+
+
+def interpret(answer: float | bool | None, *, timeout_s: float) -> RttSample:
+    """Tell apart what ping3 answers for an address that resolves.
+
+    Parameters
+    ----------
+    answer
+        Milliseconds; None where nothing came in time; False where the network refused to deliver. A reply
+        after 0 ms equals False and is a reply.
+    timeout_s
+        How long was waited.
+
+    Returns
+    -------
+    RttSample
+        What it means.
+    """
+    if answer is None:
+        return Timeout(timeout_s=timeout_s)
+    if answer is False:
+        return Unreachable(reason="the network answered that the address cannot be reached")
+    if not math.isfinite(answer) or answer < 0:
+        return Unreachable(
+            reason=f"expected a round trip of at least 0 ms, got {answer} ms: the clock was set back"
+        )
+    return Reply(rtt_ms=float(answer))
+
+
+def tcp_rtt_ms(address: str, *, port: int, timeout_s: float) -> RttSample:
+    """Measure one round trip: SYN to SYN/ACK, or to RST, as a closed port answers too.
+
+    Parameters
+    ----------
+    address
+        An IP address, version 4 or 6, or a name, which is resolved before the clock starts.
+    port
+        Any that no firewall drops; nothing is sent through the connection, it is closed at once.
+    timeout_s
+        How long to wait, positive; 1 s at most counts, since later answers may be those to a second try.
+
+    Returns
+    -------
+    RttSample
+        The round trip, or why there is none.
+    """
+    try:
+        numeric = resolve(address)
+        family, kind, protocol, _, place = socket.getaddrinfo(numeric, port, type=socket.SOCK_STREAM)[0]
+    except (OSError, ValueError) as error:
+        return UnknownHost(reason=f"{address!r} does not resolve: {error}")
+    wait_s = min(timeout_s, FIRST_RETRY_S)
+    with socket.socket(family, kind, protocol) as connection:
+        connection.settimeout(wait_s)
+        started_s = time.perf_counter()
+        try:
+            connection.connect(place)
+        except ConnectionRefusedError:
+            pass
+        except TimeoutError:
+            return Timeout(timeout_s=wait_s)
+        except OSError as error:
+            return Unreachable(reason=str(error))
+        took_s = time.perf_counter() - started_s
+    return Reply(rtt_ms=took_s * 1000) if took_s < wait_s else Timeout(timeout_s=wait_s)
+
+
+def allowed_method(method: ProbeMethod, *, say: Callable[[str], None]) -> ProbeMethod:
+    """Find out what this process may do; tries with an echo to itself.
+
+    Parameters
+    ----------
+    method
+        What is wished.
+    say
+        Takes the one line that tells of TCP instead of ICMP.
+
+    Returns
+    -------
+    ProbeMethod
+        ICMP or TCP.
+
+    Raises
+    ------
+    LatencyMapError
+        ICMP is demanded and not possible.
+    """
+    if method is ProbeMethod.TCP:
+        return method
+    try:
+        ping_rtt_ms("127.0.0.1", timeout_s=_ALLOWED_WAIT_S)
+    except (PermissionError, ImportError) as error:
+        hint = "; pip install ping3 (the extra controller has it)" if isinstance(error, ImportError) else ""
+        if method is ProbeMethod.ICMP:
+            message = f"{error}{hint}"
+            raise LatencyMapError(message) from None
+        say(f"round trips are measured by TCP instead of ICMP: {error}{hint}")
+        return ProbeMethod.TCP
+    return ProbeMethod.ICMP
+
+
+def probe_by(method: ProbeMethod, *, port: int, timeout_s: float) -> Probe:
+    """Return the function that measures one round trip.
+
+    Parameters
+    ----------
+    method
+        ICMP or TCP.
+    port
+        Of TCP.
+    timeout_s
+        How long to wait for each reply.
+
+    Returns
+    -------
+    callable
+        It never raises: where one address may not be asked, that is an answer too.
+    """
+
+    def by_tcp(address: str, _sequence: int) -> RttSample:
+        return tcp_rtt_ms(address, port=port, timeout_s=timeout_s)
+
+    def by_icmp(address: str, sequence: int) -> RttSample:
+        try:
+            return ping_rtt_ms(address, timeout_s=timeout_s, sequence=sequence)
+        except PermissionError as error:
+            return Unreachable(reason=str(error))
+
+    return by_tcp if method is ProbeMethod.TCP else by_icmp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairSummary:
+    """Probes of one pair; lost ones are counted and enter no figure of time.
+
+    Attributes
+    ----------
+    median_ms, p95_ms
+        Of the round trips; None where there was no reply. The 95th percentile is interpolated between
+        replies.
+    jitter_ms
+        Mean absolute difference of one reply to the next that came; None with fewer than two.
+    replies, timeouts, unknown_host, unreachable
+        How often each answer came.
+    """
+
+    median_ms: float | None
+    p95_ms: float | None
+    jitter_ms: float | None
+    replies: int
+    timeouts: int
+    unknown_host: int
+    unreachable: int
+
+    @property
+    def probes(self) -> int:
+        """How many there were."""
+        return self.replies + self.timeouts + self.unknown_host + self.unreachable
+
+    @property
+    def loss_ratio(self) -> float | None:
+        """Share of the probes without a reply, for whatever reason; None where there was no probe."""
+        return (self.probes - self.replies) / self.probes if self.probes else None
+
+
+def summarise(samples: Sequence[RttSample]) -> PairSummary:
+    """Sum up the probes of one pair.
+
+    Parameters
+    ----------
+    samples
+        What came, in the order in which the probes were sent.
+
+    Returns
+    -------
+    PairSummary
+        What they say together.
+    """
+    rtts_ms = [sample.rtt_ms for sample in samples if isinstance(sample, Reply)]
+    steps_ms = [abs(later - earlier) for earlier, later in pairwise(rtts_ms)]
+    return PairSummary(
+        median_ms=_quantile(rtts_ms, 0.5) if rtts_ms else None,
+        p95_ms=_quantile(rtts_ms, 0.95) if rtts_ms else None,
+        jitter_ms=fmean(steps_ms) if steps_ms else None,
+        replies=len(rtts_ms),
+        timeouts=_count(samples, Timeout),
+        unknown_host=_count(samples, UnknownHost),
+        unreachable=_count(samples, Unreachable),
+    )
+
+
+def _quantile(values: Sequence[float], share: float) -> float:
+    """Interpolate between the two values around a share of them; NumPy would double an agent's memory."""
+    ordered, place = sorted(values), share * (len(values) - 1)
+    below = int(place)
+    above = min(below + 1, len(values) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+
+
+def _count(samples: Sequence[RttSample], kind: type[RttSample]) -> int:
+    return sum(isinstance(sample, kind) for sample in samples)
