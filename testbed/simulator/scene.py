@@ -4,13 +4,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Annotated, Self
 
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass as validated_dataclass
 
 from gesscale.errors import InputError
+from gesscale.fields import Duration, SettingsGroup, parse_duration_s
 from gesscale.model.workflow import Workflow
 from latency_map import LatencyMap
-from testbed.simulator.figures import Positive
+from testbed.simulator.figures import Positive, Share
 from testbed.workloads.workload import Workload
 
 
@@ -31,30 +34,55 @@ class SimulatedNode:
     reported_weight: Positive | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeFailure:
+def _moment_s(value: object) -> float:
+    """Read a duration that may be 0."""
+    nought = isinstance(value, int | float) and not isinstance(value, bool) and value == 0
+    return 0.0 if nought or value == "0s" else parse_duration_s(value)
+
+
+Moment = Annotated[float, BeforeValidator(_moment_s)]
+"""Seconds, at least 0, written as a duration."""
+
+
+class Section(SettingsGroup):
+    """A group of an experiment; read from and written to documents by the names of the file."""
+
+    model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True, validate_by_alias=True)
+
+
+class Fault(Section):
+    """What goes wrong for a while."""
+
+    from_s: Moment = Field(description="When it begins.")
+    until_s: Duration = Field(description="When it is over.")
+
+    @model_validator(mode="after")
+    def _check_times(self) -> Self:
+        if self.from_s >= self.until_s:
+            message = f"expected from < until, got {self.from_s:g} s and {self.until_s:g} s"
+            raise ValueError(message)
+        return self
+
+
+class NodeFailure(Fault):
     """A node that is gone for a while, with all that runs on it."""
 
-    node: str
-    from_s: float
-    until_s: float
+    node: str = Field(description="Which.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkSlowdown:
-    """A pair of nodes whose round trip is longer for a while than the latency map says.
+class LinkSlowdown(Fault):
+    """A pair of nodes whose round trip is longer for a while than the latency map says."""
 
-    Attributes
-    ----------
-    added_ms
-        On top of the map's round trip, ms.
-    """
+    one: str = Field(description="A node.")
+    other: str = Field(description="Another.")
+    added_ms: float = Field(gt=0, description="On top of the map's round trip, ms.")
 
-    one: str
-    other: str
-    from_s: float
-    until_s: float
-    added_ms: float
+    @model_validator(mode="after")
+    def _check_nodes(self) -> Self:
+        if self.one == self.other:
+            message = f"expected two nodes, got {self.one!r} twice"
+            raise ValueError(message)
+        return self
 
 
 class CpuAccount(StrEnum):
@@ -65,31 +93,16 @@ class CpuAccount(StrEnum):
     NOT_MEASURED = "not-measured"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricTraits:
-    """How well Monitor sees.
+class MetricTraits(Section):
+    """How well Monitor sees."""
 
-    Attributes
-    ----------
-    window_s, stale_after_s, history_s
-        As in the settings of group ``monitor``.
-    delay_s
-        Age of the newest figures that can be had, seconds.
-    gap_share
-        Share of the periods in which an operator cannot be read, 0..1.
-    jitter_s
-        The step is taken up to this much too late, seconds.
-    cpu
-        What is reported as CPU use.
-    """
-
-    window_s: float = 60.0
-    stale_after_s: float = 180.0
-    history_s: float = 180.0
-    delay_s: float = 0.0
-    gap_share: float = 0.0
-    jitter_s: float = 0.0
-    cpu: CpuAccount = CpuAccount.WORK
+    cpu: CpuAccount = Field(CpuAccount.WORK, description="What is reported as CPU use.")
+    window_s: Duration = Field(60.0, description="Time over which an operator is judged.")
+    history_s: Duration = Field(180.0, description="How far back batches are read.")
+    stale_after_s: Duration = Field(180.0, description="Age beyond which figures are not acted on.")
+    delay_s: Moment = Field(0.0, description="Age of the newest figures that can be had.")
+    gap_share: Share = Field(0.0, description="Share of the periods without any figures, 0..1.")
+    jitter_s: Moment = Field(0.0, description="A step is taken up to this much too late.")
 
     @property
     def reach_s(self) -> float:

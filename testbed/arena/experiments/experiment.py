@@ -15,17 +15,15 @@ from gesscale.words import place_of
 from testbed.arena.case import Case
 from testbed.arena.experiments.sections import (
     FaultsSection,
-    MetricsSection,
-    Moment,
     NodesSection,
     OperatorSection,
     ReferenceSection,
     RulesSection,
-    Section,
     VariantsSection,
     distinct,
 )
 from testbed.arena.names import Engine
+from testbed.simulator.scene import MetricTraits, Moment, Section
 
 BUNDLED = Path(__file__).parent
 MAX_SEEDS = 100_000
@@ -68,7 +66,7 @@ class Experiment(Section):
         {"operator": OperatorSection()}, min_length=1, description="What is scaled; operators by name."
     )
     rules: RulesSection = Field(RulesSection(), description="Thresholds of the policies.")
-    metrics: MetricsSection = Field(MetricsSection(), description="How well Monitor sees.")
+    metrics: MetricTraits = Field(MetricTraits(), description="How well Monitor sees.")
     faults: FaultsSection = Field(FaultsSection(), description="What goes wrong on the way.")
     peak_share: float = Field(
         0.8,

@@ -8,25 +8,12 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, field_validator, model_validator
 
-from gesscale.fields import Duration, SettingsGroup, parse_duration_s
+from gesscale.fields import Duration
 from gesscale.settings.analyze import AnalyzeSettings
 from latency_map import DelayKind, DelayUnit
 from latency_map.names import MAX_NODES
 from testbed.arena.case import METRICS
-from testbed.simulator.scene import CpuAccount
-
-Share = Annotated[float, Field(ge=0, le=1)]
-
-
-def _moment_s(value: object) -> float:
-    """Read a duration that may be 0."""
-    nought = isinstance(value, int | float) and not isinstance(value, bool) and value == 0
-    return 0.0 if nought or value == "0s" else parse_duration_s(value)
-
-
-Moment = Annotated[float, BeforeValidator(_moment_s)]
-"""Seconds, at least 0, written as a duration."""
-
+from testbed.simulator.scene import LinkSlowdown, NodeFailure, Section
 
 NEEDED = "needed"
 """Stands for as many replicas as the first minutes of the load need."""
@@ -38,12 +25,6 @@ def _check_initial(replicas: object) -> object:
         message = f"expected a whole number of replicas from 1, or {NEEDED}"
         raise ValueError(message)
     return replicas
-
-
-class Section(SettingsGroup):
-    """A group of an experiment; read from and written to documents by the names of the file."""
-
-    model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True, validate_by_alias=True)
 
 
 class MapKind(StrEnum):
@@ -185,54 +166,11 @@ class OperatorSection(Section):
         return self.initial_replicas if isinstance(self.initial_replicas, int) else self.min_replicas
 
 
-class MetricsSection(Section):
-    """How well Monitor sees."""
-
-    cpu: CpuAccount = Field(CpuAccount.WORK, description="What is reported as CPU use.")
-    window_s: Duration = Field(60.0, description="Time over which an operator is judged.")
-    history_s: Duration = Field(180.0, description="How far back batches are read.")
-    stale_after_s: Duration = Field(180.0, description="Age beyond which figures are not acted on.")
-    delay_s: Moment = Field(0.0, description="Age of the newest figures that can be had.")
-    gap_share: Share = Field(0.0, description="Share of the periods without any figures, 0..1.")
-    jitter_s: Moment = Field(0.0, description="A step is taken up to this much too late.")
-
-
-class FailureSection(Section):
-    """A node that is gone for a while."""
-
-    node: str = Field(description="Which.")
-    from_s: Moment = Field(description="When it fails.")
-    until_s: Duration = Field(description="When it is back.")
-
-    @model_validator(mode="after")
-    def _check_times(self) -> Self:
-        _check_order(self.from_s, self.until_s)
-        return self
-
-
-class SlowdownSection(Section):
-    """A link that is slower for a while than the latency map says."""
-
-    one: str = Field(description="A node.")
-    other: str = Field(description="Another.")
-    from_s: Moment = Field(description="When it begins.")
-    until_s: Duration = Field(description="When it ends.")
-    added_ms: float = Field(gt=0, description="On top of the map's round trip, ms.")
-
-    @model_validator(mode="after")
-    def _check_times(self) -> Self:
-        if self.one == self.other:
-            message = f"expected two nodes, got {self.one!r} twice"
-            raise ValueError(message)
-        _check_order(self.from_s, self.until_s)
-        return self
-
-
 class FaultsSection(Section):
     """What goes wrong on the way."""
 
-    failures: tuple[FailureSection, ...] = Field((), description="Nodes that fail.")
-    slowdowns: tuple[SlowdownSection, ...] = Field((), description="Links that slow down.")
+    failures: tuple[NodeFailure, ...] = Field((), description="Nodes that fail.")
+    slowdowns: tuple[LinkSlowdown, ...] = Field((), description="Links that slow down.")
 
 
 class RulesSection(AnalyzeSettings):
@@ -282,12 +220,6 @@ class ReferenceSection(Section):
     def of(self, workload: str) -> Figures:
         """Return the figures of a workload, by policy and metric."""
         return self.by_workload.get(workload, self.figures)
-
-
-def _check_order(from_s: float, until_s: float) -> None:
-    if from_s >= until_s:
-        message = f"expected from < until, got {from_s:g} s and {until_s:g} s"
-        raise ValueError(message)
 
 
 MAX_VARIANTS = 1000

@@ -20,7 +20,7 @@ from testbed.simulator.flink.physics import FlinkPhysics
 from testbed.simulator.flink.physics import read_physics as read_flink_physics
 from testbed.simulator.flink.plant import FlinkPlant
 from testbed.simulator.plant import Plant
-from testbed.simulator.scene import CpuAccount, LinkSlowdown, MetricTraits, NodeFailure, Scene, SimulatedNode
+from testbed.simulator.scene import CpuAccount, MetricTraits, Scene, SimulatedNode
 from testbed.simulator.spark.constants import SparkPhysics
 from testbed.simulator.spark.constants import read_physics as read_spark_physics
 from testbed.simulator.spark.plant import SparkPlant
@@ -225,8 +225,8 @@ def world_of(experiment: Experiment, case: Case) -> World:
         },
         selectivity={name: section.selectivity for name, section in varied.operators.items()},
         metrics=_BLIND if ideal else _traits(varied, physics),
-        failures=tuple(NodeFailure(**dict(fault)) for fault in varied.faults.failures),
-        slowdowns=tuple(LinkSlowdown(**dict(fault)) for fault in varied.faults.slowdowns),
+        failures=varied.faults.failures,
+        slowdowns=varied.faults.slowdowns,
         period_s=varied.sample_s if ideal else varied.period_s,
         least_period_s=varied.least_period_s,
         sample_s=varied.sample_s,
@@ -301,7 +301,7 @@ def _traits(experiment: Experiment, physics: Mapping[str, Physics]) -> MetricTra
     if experiment.engine is Engine.FLINK:
         restart_s = max(change_effect(item).takes_s for item in physics.values())
         history_s = max(history_s, restart_s + _PERIODS_AFTER_A_RESTART * experiment.period_s)
-    return MetricTraits(**{**dict(experiment.metrics), "history_s": history_s})
+    return experiment.metrics.model_copy(update={"history_s": history_s})
 
 
 def _workloads(case: Case, workflow: Workflow, experiment: Experiment) -> dict[str, Workload]:

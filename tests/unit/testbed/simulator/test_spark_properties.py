@@ -25,12 +25,16 @@ moves = st.lists(
 )
 faults = st.lists(
     st.tuples(st.sampled_from(NODES), st.floats(0, INPUT_S), st.floats(1, 300)), max_size=5
-).map(lambda drawn: tuple(NodeFailure(node=n, from_s=at_s, until_s=at_s + for_s) for n, at_s, for_s in drawn))
+).map(
+    lambda drawn: tuple(
+        NodeFailure(node=n, from_s=round(at_s, 3), until_s=at_s + for_s) for n, at_s, for_s in drawn
+    )
+)
 links = st.lists(
     st.tuples(st.sampled_from(NODES[:2]), st.sampled_from(NODES[2:]), st.floats(0, INPUT_S)), max_size=3
 ).map(
     lambda drawn: tuple(
-        LinkSlowdown(one=one, other=other, from_s=at_s, until_s=at_s + 200, added_ms=400)
+        LinkSlowdown(one=one, other=other, from_s=round(at_s, 3), until_s=at_s + 200, added_ms=400)
         for one, other, at_s in drawn
     )
 )

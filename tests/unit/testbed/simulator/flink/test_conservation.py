@@ -43,7 +43,7 @@ failures = st.lists(
     st.builds(
         lambda node, from_s, for_s: NodeFailure(node=node, from_s=from_s, until_s=from_s + for_s),
         st.sampled_from(NODES),
-        st.floats(0.0, DURATION_S),
+        st.floats(0.0, DURATION_S).map(lambda at_s: round(at_s, 3)),
         st.floats(1.0, 600.0),
     ),
     max_size=3,
