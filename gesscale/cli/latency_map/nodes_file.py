@@ -1,5 +1,6 @@
-"""Files that say what nodes there are: a list in YAML or JSON, or what ``kubectl get nodes -o json`` writes."""
+"""Files that say what nodes there are, and where: lists of ours, or what ``kubectl get nodes -o json`` writes."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -8,12 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from gesscale.cli.output import stderr_console
 from gesscale.common.yaml_text import parse_yaml, read_text
 from gesscale.errors import InputError
-from gesscale.kubernetes.placement.nodes import ApiPart, NodeObject, NodeRecord, Quantity, Room
+from gesscale.kubernetes.placement.nodes import ApiPart, NodeObject, NodeRecord, Quantity, Room, read_node
 from gesscale.kubernetes.placement.nodes import record_of as node_record
 from gesscale.kubernetes.placement.pods import PodObject
 from gesscale.kubernetes.placement.pods import record_of as pod_record
 from gesscale.words import first_fault
 from latency_map.choose.candidates import Candidate
+from latency_map.emulate.hosts import Host, parse_hosts
 from latency_map.formats.json_text import parse_json
 
 MAX_BYTES = 64 << 20
@@ -108,6 +110,30 @@ def read_nodes(file: Path, pods: Path | None) -> tuple[Candidate, ...]:
     return tuple(nodes)
 
 
+def read_hosts(file: Path, device: str, *, pod_networks: bool = False) -> tuple[Host, ...]:
+    """Read a file of hosts, or what ``kubectl get nodes -o json`` prints.
+
+    Parameters
+    ----------
+    pod_networks
+        Take the pod network of each Kubernetes node too: needed where pods' packets are not wrapped into
+        packets between nodes, as with flannel's host-gw.
+
+    Raises
+    ------
+    InputError
+        It cannot be read, or is none.
+    """
+    try:
+        text = read_text(file, max_bytes=MAX_BYTES)
+    except OSError as error:
+        message = f"{file}: expected a file of hosts: {error.strerror}"
+        raise InputError(message) from None
+    if (nodes := _kubectl_items(text)) is None:
+        return parse_hosts(text, str(file), device=device)
+    return tuple(_to_host(each, str(file), device, pod_networks=pod_networks) for each in nodes)
+
+
 def _valid(form: type[T], document: object, file: Path, expected: str) -> T:
     try:
         return TypeAdapter(form).validate_python(document)
@@ -118,20 +144,14 @@ def _valid(form: type[T], document: object, file: Path, expected: str) -> T:
 
 def _read(file: Path) -> object:
     try:
-        return parse_listing(read_text(file, max_bytes=MAX_BYTES), str(file))
+        return _parse_listing(read_text(file, max_bytes=MAX_BYTES), str(file))
     except OSError as error:
         message = f"{file}: {error.strerror or error}; name an existing file"
         raise InputError(message) from None
 
 
-def parse_listing(text: str, source: str) -> Any:
-    """Read JSON, as kubectl prints it, or else YAML.
-
-    Raises
-    ------
-    LatencyMapError
-        It is neither.
-    """
+def _parse_listing(text: str, source: str) -> Any:
+    """Read JSON, as kubectl prints it, or else YAML."""
     return parse_json(text, source) if text.lstrip().startswith("{") else parse_yaml(text, source)
 
 
@@ -161,3 +181,29 @@ def _candidate(node: NodeRecord, taken: Room) -> Candidate:
         labels={**zone, **node.labels},
         remark=node.unready or node.closed,
     )
+
+
+def _kubectl_items(text: str) -> list[Any] | None:
+    """Return the items of a list that kubectl has printed; None where the text is none."""
+    if "items" not in text:
+        return None
+    try:
+        content = _parse_listing(text, "")
+    except InputError:
+        return None
+    items = content.get("items") if isinstance(content, dict) else None
+    return items if isinstance(items, list) else None
+
+
+def _to_host(item: Mapping[str, Any], source: str, device: str, *, pod_networks: bool) -> Host:
+    """Return a node of ``kubectl get nodes -o json`` as a machine in a network, at its internal address."""
+    try:
+        node = read_node(item)
+    except InputError as error:
+        message = f"{source}: expected what kubectl get nodes -o json prints: {error}"
+        raise InputError(message) from None
+    if not node.address:
+        message = f"{source}: expected an address of type InternalIP for node {node.name!r}, got none"
+        raise InputError(message)
+    networks = node.pod_networks if pod_networks else ()
+    return Host(name=node.name, address=node.address, device=device, networks=networks)

@@ -5,8 +5,7 @@ import json
 import pytest
 import yaml
 
-from gesscale.cli.latency_map.hosts import read_hosts
-from gesscale.cli.latency_map.nodes_file import read_nodes
+from gesscale.cli.latency_map.nodes_file import read_hosts, read_nodes
 from gesscale.errors import GesscaleError, InputError
 from latency_map.choose.candidates import Candidate
 from latency_map.emulate.hosts import Host
