@@ -137,7 +137,7 @@ def test_pods_take_room_as_the_scheduler_counts_it(written, pods, free_cpus, fre
         ("- {name: a, free_cpus: lots}\n", "0.free_cpus.*expected a quantity such as 3800m"),
         ("- {name: a}\n- {name: a}\n", "expected every node once, got a twice"),
         ("- {name: a\n", "expected YAML, got: "),
-        ('{"items": [{"spec": {}}]}', "items.0.metadata: it is required"),
+        ('{"items": [{"spec": {}}]}', "a Node as the API describes it.*metadata.name"),
         ('{"items": ', "expected JSON, got: "),
     ],
 )
