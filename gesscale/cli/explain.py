@@ -63,7 +63,19 @@ def explain(
     Exit 2: there is no such operator.
     """
     if kubernetes:
-        _explain_resources(operator, knowledge or config, namespace, kubeconfig, context, output)
+        from gesscale.cli.explain_resource import explained, read_resources, say_how_to_look
+
+        if knowledge or config:
+            message = (
+                "expected --kubernetes without --knowledge and --config: it reads the status of resources"
+            )
+            raise InputError(message)
+        found = read_resources(operator, namespace=namespace, kubeconfig=kubeconfig, context=context)
+        if not found:
+            stderr_console.print("there is no StreamAutoscaler")
+        tables = [each for resource in found for each in explained(resource)]
+        emit({"apiVersion": API_VERSION, "streamautoscalers": found}, output, tables)
+        say_how_to_look()
         return
     from gesscale.knowledge.sqlite import SqliteHistory
 
@@ -98,27 +110,6 @@ def _check_operator(operator: str, config: Path | None, decided: set[str]) -> No
     if known and operator not in known:
         message = f"expected an operator, got {operator!r}; {suggestion(operator, known)}"
         raise InputError(message)
-
-
-def _explain_resources(
-    name: str | None,
-    file: Path | None,
-    namespace: str | None,
-    kubeconfig: Path | None,
-    context: str | None,
-    output: Output,
-) -> None:
-    if file is not None:
-        message = "expected --kubernetes without --knowledge and --config: it reads the status of resources"
-        raise InputError(message)
-    from gesscale.cli.explain_resource import explained, read_resources, say_how_to_look
-
-    found = read_resources(name, namespace=namespace, kubeconfig=kubeconfig, context=context)
-    if not found:
-        stderr_console.print("there is no StreamAutoscaler")
-    tables = [each for resource in found for each in explained(resource)]
-    emit({"apiVersion": API_VERSION, "streamautoscalers": found}, output, tables)
-    say_how_to_look()
 
 
 def _knowledge_file(knowledge: Path | None, config: Path | None) -> Path:

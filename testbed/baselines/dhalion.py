@@ -29,18 +29,6 @@ from testbed.baselines.shared.sizing import (
 class DhalionSettings(LagSettings):
     """Dhalion on back-pressure time (Kanis 2023, section 6.7.1)."""
 
-    scale_down_factor: float = Field(
-        0.8,
-        gt=0,
-        lt=1,
-        description="Factor on the replicas of an operator without lag. Default: Kanis 4.2; table 6.1 calls it 1.2.",
-    )
-    input_fill_close_to_zero_share: float = Field(
-        0.2,
-        ge=0,
-        le=1,
-        description="An operator has no lag while its input is filled to less than this, 0..1. Default: table 6.1.",
-    )
     lag_close_to_zero_s: Duration = Field(
         1.0,
         description="A source has no lag while no more rows wait than are offered in this time. Default: too few "
@@ -53,12 +41,13 @@ class DhalionSettings(LagSettings):
         description="A source also has no lag while no more rows than these wait, however few are offered. "
         "Default: none; table 6.1 has 10,000.",
     )
-    single: bool = Field(
-        False,
-        description="Whether only the bottleneck farthest upstream gets replicas in one step. Default: all do, as in "
-        "the thesis's code; its text has one.",
-    )
 
+
+# On the replicas of an operator without lag: Kanis 4.2; table 6.1 calls it 1.2.
+_SCALE_DOWN_FACTOR = 0.8
+
+# An operator has no lag while its input is filled to less than this share: table 6.1.
+_INPUT_FILL_NEAR_ZERO = 0.2
 
 MOST_UNDONE_SHARE = 0.9
 """Cap on the share of the load that counts as left undone, so that no factor is above 10 (the thesis's code)."""
@@ -101,14 +90,13 @@ class DhalionPolicy(SizingPolicy):
         found = [name for name in self.workflow.topological_order if name in either]
         if not found:
             return {name: self._healthy(reading, readings) for name, reading in readings.items()}
-        grown = found[:1] if self.sizing.single else found
         others = SizeProposal(
             replicas=None,
             detail=f"nothing shrinks while {', '.join(found)} cannot keep up",
             reason=Reason.NOT_ROOT_OF_OVERLOAD,
         )
         return {
-            name: self._grown(reading, readings) if name in grown else others
+            name: self._grown(reading, readings) if name in found else others
             for name, reading in readings.items()
         }
 
@@ -151,10 +139,9 @@ class DhalionPolicy(SizingPolicy):
         waits, detail = lag
         if waits:
             return SizeProposal(replicas=None, detail=detail, reason=Reason.DRAINING_BACKLOG)
-        factor = self.sizing.scale_down_factor
         return SizeProposal(
-            replicas=max(1, floor(reading.replicas * factor)),
-            detail=f"{detail}, so {factor:g} times as many as {reading.replicas}",
+            replicas=max(1, floor(reading.replicas * _SCALE_DOWN_FACTOR)),
+            detail=f"{detail}, so {_SCALE_DOWN_FACTOR:g} times as many as {reading.replicas}",
         )
 
     def _lag(self, reading: OperatorReading) -> tuple[bool, str] | None:
@@ -164,8 +151,10 @@ class DhalionPolicy(SizingPolicy):
             fill = input_fill(reading)
             if fill is None:
                 return None
-            least = settings.input_fill_close_to_zero_share
-            return fill >= least, f"input filled to {100 * fill:.0f} % (below {100 * least:.0f} % is no lag)"
+            detail = (
+                f"input filled to {100 * fill:.0f} % (below {100 * _INPUT_FILL_NEAR_ZERO:.0f} % is no lag)"
+            )
+            return fill >= _INPUT_FILL_NEAR_ZERO, detail
         if reading.backlog_rows is None:
             return None
         offered = (

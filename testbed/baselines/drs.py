@@ -75,11 +75,6 @@ class DrsSettings(SizingSettings):
         "For single rows the model has no wait before nine tenths of the load, and rows here come in "
         "batches.",
     )
-    correction: bool = Field(
-        True,
-        description="Whether the predicted time is multiplied by the measured time over its prediction. Default: "
-        "yes, as in the authors' module; without it a prediction for rows meets every target.",
-    )
     windows: int = Field(
         5,
         ge=1,
@@ -441,7 +436,7 @@ class DrsPolicy(SizingPolicy):
         settings, measured_s = self.sizing, fmean(run.measured_s)
         most_s = in_time_s if settings.latency_s is None else settings.latency_s
         least_s = settings.release_below_share * most_s
-        factor = fmean(run.corrections) if run.corrections and settings.correction else 1.0
+        factor = fmean(run.corrections) if run.corrections else 1.0
         room = None if settings.total_replicas is None else settings.total_replicas - network.others
         detail = f"rows take {measured_s:.1f} s, {most_s:.1f} s are allowed"
         if measured_s > most_s or network.falls_behind:

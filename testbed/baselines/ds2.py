@@ -75,11 +75,6 @@ class Ds2Settings(SizingSettings):
         description="The policy acts on the median of so many decisions since the last change. Default: the "
         "newest alone.",
     )
-    warm_up_s: Duration | None = Field(
-        None,
-        description="For this long after a change of any operator, nothing is decided. Default: none, the "
-        "cooldown is longer.",
-    )
 
 
 _MOST_REPLICAS = 10**6
@@ -111,7 +106,7 @@ class Ds2Policy(SizingPolicy):
         }
         pushed_down = required_rates(self.workflow, readings, offered)
         changed_at_s = self._changed_at_s(knowledge)
-        doubt = self._blocking_reason(readings, pushed_down, observation, changed_at_s)
+        doubt = self._blocking_reason(readings, pushed_down, observation)
         if doubt is not None:
             return dict.fromkeys(readings, doubt)
         proposals = {}
@@ -184,7 +179,6 @@ class Ds2Policy(SizingPolicy):
         readings: Mapping[str, OperatorReading],
         to_come: Mapping[str, float],
         observation: WorkflowObservation,
-        changed_at_s: float,
     ) -> SizeProposal | None:
         """Return why nothing can be proposed for any operator; None where all are known."""
         if (proposal := held_up(self.workflow, readings, observation)) is not None:
@@ -193,11 +187,7 @@ class Ds2Policy(SizingPolicy):
             if not self._is_whole(readings[name]) or name not in to_come:
                 detail = f"the input, throughput or useful time of {name} is not known, and {TOGETHER}"
                 return SizeProposal(replicas=None, detail=detail, reason=Reason.METRICS_MISSING)
-        warm_up_s = self.sizing.warm_up_s
-        if warm_up_s is None or observation.at_s - changed_at_s >= warm_up_s:
-            return None
-        detail = f"figures of the first {warm_up_s:g} s after a change do not count"
-        return SizeProposal(replicas=None, detail=detail, reason=Reason.COOLING_DOWN)
+        return None
 
     def _is_whole(self, reading: OperatorReading) -> bool:
         share, _ = self._useful(reading)

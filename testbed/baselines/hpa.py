@@ -39,13 +39,6 @@ class HpaSettings(SizingSettings):
         description="The highest proposal within this time counts, so that replicas go late. Default: Kanis, "
         "tables 6.3 and 6.4, as Kubernetes.",
     )
-    tolerance_share: float = Field(
-        0.0,
-        ge=0,
-        lt=1,
-        description="Nothing changes while the figure is this near its target, as a share of it. Default: none, "
-        "as in the thesis; Kubernetes has 0.1.",
-    )
 
 
 class HpaCpuSettings(HpaSettings):
@@ -74,17 +67,6 @@ class HpaVargaSettings(HpaSettings, LagSettings):
         description="What utilisation is: the share of time in batches, or CPU use, which leaves out waiting for "
         "other replicas and the network. Default: time in batches, which ends at 1 and so shows every "
         "overload.",
-    )
-    lag_change_target: float = Field(
-        1.0,
-        ge=0.001,
-        le=1000,
-        description="Target of the relative lag change; below 1 the lag must shrink. Default: table 6.4.",
-    )
-    lag_growth_first: bool = Field(
-        True,
-        description="Whether the policy looks for a bottleneck only while the lag grows. Default: as Kanis 6.7.4 "
-        "says; the thesis's code asks that of sources alone.",
     )
     held_back_counts: bool = Field(
         False,
@@ -162,8 +144,7 @@ class HpaPolicy(SizingPolicy):
                 replicas=None, detail=f"{load.detail} is no figure", reason=Reason.METRICS_MISSING
             )
         present, settings = reading.replicas, self.sizing
-        near = abs(load.ratio - 1) <= settings.tolerance_share
-        asked = present if near else max(1, ceiling(present * load.ratio))
+        asked = max(1, ceiling(present * load.ratio))
         memo = self._noted(reading, asked, at_s, knowledge)
         detail, kept = f"{load.detail} asks for {asked} of {present}", memo.model_dump_json()
         if asked >= present or memo.most == asked:
@@ -229,9 +210,7 @@ class HpaVargaPolicy(HpaPolicy):
         return _load(share, what, settings.utilisation_target_share)
 
     def _to_answer_for_the_lag(self, found: Bottlenecks) -> tuple[str, ...]:
-        """Return who holds others back; where no operator does, before whom rows pile up."""
-        if not self.sizing.lag_growth_first:
-            return (*found.pressing, *found.overrun)
+        """Return who holds others back; where no operator does, before whom rows pile up; none while no lag grows."""
         grows = any(lag_grows(reading, self.sizing) for reading in found.readings.values())
         return (found.pressing or found.overrun) if grows else ()
 
@@ -249,9 +228,9 @@ class HpaVargaPolicy(HpaPolicy):
         return [own, sources]
 
     def _lag_change(self, waiting: list[OperatorReading]) -> Load:
-        target, growth = self.sizing.lag_change_target, lag_growth(waiting, self.sizing)
+        growth = lag_growth(waiting, self.sizing)
         change = 0.0 if growth is None else 1 + growth
-        return Load(ratio=change / target, detail=f"relative lag change {change:.2f} (target {target:g})")
+        return Load(ratio=change, detail=f"relative lag change {change:.2f} (target 1)")
 
 
 def _load(share: float, what: str, target: float) -> Load:

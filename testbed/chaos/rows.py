@@ -25,6 +25,7 @@ from testbed.live.scenario import TopicInput
 from testbed.nexmark.day import TOPIC, NexmarkJob
 from testbed.nexmark.events import AUCTIONS, BEGINS_S, BID, EPOCH, PERSONS, events
 from testbed.nexmark.queries import query_named
+from testbed.pipeline.replay import write_steady_rides
 from testbed.pipeline.sink import SinkCount, committed_files, count_keys
 from testbed.workloads.workload import Workload
 
@@ -263,7 +264,7 @@ def driver_of(setting: ChaosSetting, folder: Path, topic: KafkaFeed | None) -> D
     rows: Exactness
     if setting.query == RIDES:
         checkpoint = folder / f"checkpoint-{operator.name}"
-        rides = setting.write_rides(folder / "rides")
+        rides = write_steady_rides(folder / "rides", setting.events, apart_s=1 / setting.rows_per_s)
         job = TaxiJob(scenario=setting.scenario, rides=rides, start_at_s=start_at_s)
         rows = NumberedRows(checkpoint=checkpoint, sink=GrowingSink(sink, ("ride",)))
     else:

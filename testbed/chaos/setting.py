@@ -2,12 +2,8 @@
 
 import json
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import yaml
 
 from gesscale.errors import InputError
@@ -25,8 +21,6 @@ PARTITIONS = 4
 """Of the topic; event n is in partition n modulo this, so that offsets tell which events were read."""
 NEXMARK_MS_PER_ROW = 2.0
 """Emulated work of a node of weight 1 on an event of Nexmark, where the query makes its events itself."""
-
-_ROW_GROUP = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,23 +125,6 @@ class ChaosSetting:
     def events(self) -> int:
         """How many rows a run of the query is offered."""
         return self.rows_per_s * self.part_s
-
-    def write_rides(self, folder: Path) -> Path:
-        """Write rides at the rate of this setting, numbered from 0; return their folder."""
-        rides = self.events
-        gap, begins = timedelta(seconds=1) / self.rows_per_s, datetime(2015, 1, 6, 4)
-        micros = np.arange(rides) * round(gap / timedelta(microseconds=1))
-        table = pa.table(
-            {
-                "ride": pa.array(np.arange(rides)),
-                "pickup_time": pa.array(np.datetime64(begins) + micros.astype("timedelta64[us]")),
-                "pickup_longitude": pa.array(np.full(rides, -73.98)),
-                "pickup_latitude": pa.array(np.full(rides, 40.75)),
-            }
-        )
-        folder.mkdir(parents=True, exist_ok=True)
-        pq.write_table(table, folder / "part-0.parquet", row_group_size=_ROW_GROUP)
-        return folder
 
     def write_loop(self, topology: Topology, metrics_url: str, folder: Path) -> None:
         """Write the settings of the loop as a user would."""

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from testbed.pipeline.admission import AdmissionOptions, AdmissionReader, RowRan
 from testbed.pipeline.operator import RIDE_SCHEMA
 from testbed.pipeline.schedule import ReplaySchedule
 
+_ROW_GROUP = 10_000
 COLUMNS = ("ride", "pickup_time", "pickup_longitude", "pickup_latitude")
 
 
@@ -119,6 +121,24 @@ def open_rides(folder: str) -> RideStore:
             groups.append(_RowGroup(path, index, first_ride, rides))
             first_ride += rides
     return RideStore(tuple(groups))
+
+
+def write_steady_rides(folder: Path, rides: int, *, apart_s: float) -> Path:
+    """Write cleaned rides that are so many seconds apart, all from one place; return their folder."""
+    micros = np.arange(rides) * round(apart_s * 1e6)
+    table = pa.table(
+        {
+            "ride": pa.array(np.arange(rides)),
+            "pickup_time": pa.array(
+                np.datetime64(datetime(2015, 1, 6, 4)) + micros.astype("timedelta64[us]")
+            ),
+            "pickup_longitude": pa.array(np.full(rides, -73.98)),
+            "pickup_latitude": pa.array(np.full(rides, 40.75)),
+        }
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    pq.write_table(table, folder / "part-0.parquet", row_group_size=_ROW_GROUP)
+    return folder
 
 
 class ReplayOptions(AdmissionOptions):

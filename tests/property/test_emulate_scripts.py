@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from stub_shell import CANARY, OURS, StubShell, shells
 from thoroughness import examples
 
-from gesscale.cli.latency_map.hosts import read_hosts
+from gesscale.cli.latency_map.nodes_file import read_hosts
 from gesscale.errors import InputError
 from latency_map import LatencyMap, LatencyMapError
 from latency_map.emulate.hosts import number_hosts, parse_hosts

@@ -1,7 +1,13 @@
-"""All tests against Kubernetes run on one worker, so that one cluster serves them all."""
+"""What real tests share: three emulated nodes, and one worker for all tests against Kubernetes."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
+
+from testbed.cluster import privilege, state
 
 
 class _ByModuleOrCluster(LoadScopeScheduling):
@@ -12,3 +18,22 @@ class _ByModuleOrCluster(LoadScopeScheduling):
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling | None:
     by_module = config.getoption("dist") == "loadscope"
     return _ByModuleOrCluster(config, log) if by_module else None
+
+
+@pytest.fixture
+def three_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], str]:
+    """Write topologies of nodes home, near and far, by name and subnet; needs network namespaces. None is up yet."""
+    if not (privilege.is_privileged() and os.access(privilege.TUN, os.R_OK | os.W_OK)):
+        pytest.skip("needs root and /dev/net/tun to make network namespaces")
+    monkeypatch.setenv(state.STATE_ROOT, str(tmp_path / "state"))
+
+    def write(name: str, subnet: int) -> str:
+        (tmp_path / f"{name}.csv").write_text(",home,near,far\nhome,0,8,60\nnear,8,0,55\nfar,60,55,0\n")
+        file = tmp_path / f"{name}.yaml"
+        file.write_text(
+            f"name: {name}\nlatency: {{file: {name}.csv, unit: ms, kind: rtt}}\n"
+            f"driver_node: home\nsubnet: 10.77.{subnet}.0/24\n"
+        )
+        return str(file)
+
+    return write

@@ -1,7 +1,7 @@
 """A short run of chaos on emulated nodes: each fault once, every row counted, nothing left behind."""
 
 import io
-import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,38 +11,31 @@ from testbed.chaos.plan import LOCAL_FAULTS, Fault
 from testbed.chaos.playing import play_chaos
 from testbed.chaos.results import Results
 from testbed.chaos.setting import ChaosSetting
-from testbed.cluster import privilege, state
 from testbed.live.nodes import Stage
 
-pytestmark = [
-    pytest.mark.real,
-    pytest.mark.skipif(
-        not (privilege.is_privileged() and os.access(privilege.TUN, os.R_OK | os.W_OK)),
-        reason="needs root and /dev/net/tun to make network namespaces",
-    ),
-]
+pytestmark = pytest.mark.real
 
 
 @pytest.fixture
-def nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv(state.STATE_ROOT, str(tmp_path / "state"))
-    (tmp_path / "map.csv").write_text(",home,near,far\nhome,0,8,60\nnear,8,0,55\nfar,60,55,0\n")
-    (tmp_path / "nodes.yaml").write_text(
-        "name: chaos\nlatency: {file: map.csv, unit: ms, kind: rtt}\n"
-        "driver_node: home\nsubnet: 10.77.216.0/24\n"
-    )
-    return str(tmp_path / "nodes.yaml")
+def nodes(three_nodes: Callable[[str, int], str]) -> str:
+    return three_nodes("chaos", 216)
 
 
-def test_no_fault_loses_a_row(nodes: str, tmp_path: Path) -> None:
-    setting = ChaosSetting(seed=1, topology=nodes, most_replicas=2, rows_per_s=50)
+KILLS = (Fault.EXECUTOR_KILLED, Fault.DRIVER_KILLED, Fault.CONTROLLER_KILLED, Fault.NODE_CUT_OFF)
+
+
+@pytest.mark.parametrize(
+    "faults", [KILLS, pytest.param(LOCAL_FAULTS, marks=pytest.mark.long)], ids=["kills", "all"]
+)
+def test_no_fault_loses_a_row(nodes: str, tmp_path: Path, faults: tuple[Fault, ...]) -> None:
+    setting = ChaosSetting(seed=1, topology=nodes, most_replicas=2, rows_per_s=50, faults=faults)
     said = io.StringIO()
-    verdict = play_chaos(setting, len(LOCAL_FAULTS), tmp_path / "results", Stage(Console(file=said)))
+    verdict = play_chaos(setting, len(faults), tmp_path / "results", Stage(Console(file=said)))
     assert verdict.kept, said.getvalue()
     assert verdict.rows > 0
-    assert {record.fault for record in Results(folder=tmp_path / "results").records()} == set(LOCAL_FAULTS)
+    assert {record.fault for record in Results(folder=tmp_path / "results").records()} == set(faults)
     said.truncate(0)
-    again = play_chaos(setting, len(LOCAL_FAULTS), tmp_path / "results", Stage(Console(file=said)))
+    again = play_chaos(setting, len(faults), tmp_path / "results", Stage(Console(file=said)))
     assert again == verdict
     assert "bringing up" not in said.getvalue()  # what is done is not played again
 
@@ -55,6 +48,6 @@ def test_no_window_is_lost_when_the_broker_of_a_query_with_state_is_killed(
         seed=1, topology=nodes, most_replicas=2, rows_per_s=50, query="q5", kafka=True, faults=faults
     )
     said = io.StringIO()
-    verdict = play_chaos(setting, 4, tmp_path / "results", Stage(Console(file=said)))
+    verdict = play_chaos(setting, 2, tmp_path / "results", Stage(Console(file=said)))
     assert verdict.kept, said.getvalue()
     assert verdict.rows > 0

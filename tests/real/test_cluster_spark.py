@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from testbed.cluster import lifecycle, privilege, state
 from testbed.cluster.adapter import LocalCluster
 from testbed.cluster.processes import Role
 from testbed.cluster.spark import LocalSpark, application_id, executors, open_spark
-from testbed.cluster.topology import read_topology
+from testbed.cluster.topology import Topology, read_topology
 
 pytestmark = [
     pytest.mark.real,
@@ -38,18 +39,34 @@ query.awaitTermination()
 """
 
 
+@contextmanager
+def nodes_up(folder: Path, name: str, subnet: int) -> Iterator[LocalCluster]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv(state.STATE_ROOT, str(folder / "state"))
+        (folder / "map.csv").write_text(",a,b,c\na,0,3,20\nb,3,0,20\nc,20,20,0\n")
+        (folder / "topology.yaml").write_text(
+            f"name: {name}\nlatency: {{file: map.csv, unit: ms, kind: rtt}}\n"
+            f"driver_node: a\nsubnet: 10.77.{subnet}.0/24\nnode_classes: {{b: nuc}}\n"
+        )
+        topology = read_topology(str(folder / "topology.yaml"))
+        lifecycle.up(topology, source="test")
+        yield LocalCluster(topology=topology, register_timeout_s=SETTLE_S, leave_timeout_s=SETTLE_S)
+        lifecycle.down(name)
+
+
 @pytest.fixture
-def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalCluster]:
-    monkeypatch.setenv(state.STATE_ROOT, str(tmp_path / "state"))
-    (tmp_path / "map.csv").write_text(",a,b,c\na,0,3,20\nb,3,0,20\nc,20,20,0\n")
-    (tmp_path / "topology.yaml").write_text(
-        "name: realspark\nlatency: {file: map.csv, unit: ms, kind: rtt}\n"
-        "driver_node: a\nsubnet: 10.77.212.0/24\nnode_classes: {b: nuc}\n"
-    )
-    topology = read_topology(str(tmp_path / "topology.yaml"))
-    lifecycle.up(topology, source="test")
-    yield LocalCluster(topology=topology, register_timeout_s=SETTLE_S, leave_timeout_s=SETTLE_S)
-    lifecycle.down("realspark")
+def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
+    with nodes_up(tmp_path, "realspark", 212) as made:
+        yield made
+
+
+@pytest.fixture(scope="class")
+def with_driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Topology]:
+    """One driver for the whole contract."""
+    folder = tmp_path_factory.mktemp("contract")
+    with nodes_up(folder, "contract", 222) as made:
+        started(made, folder)
+        yield made.topology
 
 
 def environment_of(spark: LocalSpark, node: str) -> str:
@@ -93,8 +110,8 @@ class Local(Site):
 
 class TestLocal(ClusterContract):
     @pytest.fixture
-    def site(self, cluster: LocalCluster, tmp_path: Path) -> Local:
-        started(cluster, tmp_path)
+    def site(self, with_driver: Topology) -> Local:
+        cluster = LocalCluster(topology=with_driver, register_timeout_s=SETTLE_S, leave_timeout_s=SETTLE_S)
         site = Local(cluster=cluster, nodes=("a", "b", "c"), operator="nearest")
         site.apply("a")
         site.settle()

@@ -1,36 +1,30 @@
 """The loop over a real Spark query on emulated nodes: an overload, a killed replica, a killed driver."""
 
+import io
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import closing
-from datetime import datetime, timedelta
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 
 from gesscale.assembly import build_loop
 from gesscale.loop import ControlLoop
 from gesscale.model.decision import Decision, OutcomeStatus, Reason
-from testbed.cluster import lifecycle, privilege, state
 from testbed.cluster.processes import Role
 from testbed.cluster.spark import LocalSpark
-from testbed.cluster.topology import Topology, read_topology
+from testbed.cluster.topology import read_topology
 from testbed.demo.taxi import TaxiJob
+from testbed.live.nodes import Stage, edge_nodes
 from testbed.live.running import running_operators
 from testbed.live.scenario import Scenario, TaxiOperator, prepare_settings
+from testbed.pipeline.replay import write_steady_rides
 from testbed.pipeline.sink import verify_sink
 
-pytestmark = [
-    pytest.mark.real,
-    pytest.mark.skipif(
-        not (privilege.is_privileged() and os.access(privilege.TUN, os.R_OK | os.W_OK)),
-        reason="needs root and /dev/net/tun to make network namespaces",
-    ),
-]
+pytestmark = pytest.mark.real
 
 # One replica works 2.5 ms on a row, at most 400 rows/s. 500 rows/s for 60 s overload it by a quarter, and two
 # replicas drain what has piled up. The day of 86,400 s passes in 86.4 s, the rides fill its first 60,000 s.
@@ -38,37 +32,6 @@ pytestmark = [
 ROWS_PER_S, LOAD_S, SPEED = 500, 60, 1000.0
 ROWS = ROWS_PER_S * LOAD_S
 PERIOD_S = 6.0
-
-
-@pytest.fixture
-def topology(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Topology]:
-    monkeypatch.setenv(state.STATE_ROOT, str(tmp_path / "state"))
-    (tmp_path / "map.csv").write_text(",home,near,far\nhome,0,8,60\nnear,8,0,55\nfar,60,55,0\n")
-    (tmp_path / "topology.yaml").write_text(
-        "name: realloop\nlatency: {file: map.csv, unit: ms, kind: rtt}\n"
-        "driver_node: home\nsubnet: 10.77.213.0/24\n"
-    )
-    made = read_topology(str(tmp_path / "topology.yaml"))
-    lifecycle.up(made, source=str(tmp_path / "topology.yaml"))
-    yield made
-    lifecycle.down("realloop")
-
-
-@pytest.fixture
-def rides(tmp_path: Path) -> Path:
-    begins = datetime(2015, 1, 6, 4)
-    gap = timedelta(seconds=SPEED / ROWS_PER_S)
-    table = pa.table(
-        {
-            "ride": pa.array(range(ROWS), pa.int64()),
-            "pickup_time": pa.array([begins + gap * number for number in range(ROWS)], pa.timestamp("us")),
-            "pickup_longitude": pa.array([-73.98] * ROWS),
-            "pickup_latitude": pa.array([40.75] * ROWS),
-        }
-    )
-    (tmp_path / "rides").mkdir()
-    pq.write_table(table, tmp_path / "rides" / "part-0.parquet")
-    return tmp_path / "rides"
 
 
 def step_until(loop: ControlLoop, reached, *, steps: int = 40) -> Decision:
@@ -84,19 +47,27 @@ def executor_on(spark: LocalSpark, node: str) -> int:
     return next(each.pid for each in spark.running(Role.EXECUTOR) if each.mark.node == node)
 
 
-def test_overload_loss_and_death(topology: Topology, rides: Path, tmp_path: Path) -> None:
+def test_overload_loss_and_death(three_nodes: Callable[[str, int], str], tmp_path: Path) -> None:
+    source = three_nodes("realloop", 213)
+    topology = read_topology(source)
     scenario = Scenario(
-        topology=str(tmp_path / "topology.yaml"),
+        topology=source,
         day_s=86400 / SPEED,
         copies=1,
         operators=(TaxiOperator(service_ms_per_row=2.5, metrics_port=9118),),
         period_s=PERIOD_S,
         max_replicas=2,
     )
+    rides = write_steady_rides(tmp_path / "rides", ROWS, apart_s=SPEED / ROWS_PER_S)
     job = TaxiJob(scenario=scenario, rides=rides, start_at_s=time.time() + 2)
-    loop = build_loop(prepare_settings(scenario, topology, tmp_path), time.time())
-    with running_operators(scenario, topology, job, tmp_path) as (spark,), closing(loop.knowledge):
-        overload_loss_and_death(spark, loop, tmp_path)
+    settings = prepare_settings(scenario, topology, tmp_path)
+    with (
+        edge_nodes(topology, source, Stage(Console(file=io.StringIO()))),
+        running_operators(scenario, topology, job, tmp_path) as (spark,),
+    ):
+        loop = build_loop(settings, time.time())
+        with closing(loop.knowledge):
+            overload_loss_and_death(spark, loop, tmp_path)
 
 
 def overload_loss_and_death(spark: LocalSpark, loop: ControlLoop, folder: Path) -> None:

@@ -2,23 +2,17 @@
 
 import io
 import json
-import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from testbed.cluster import lifecycle, privilege, state
+from testbed.cluster import lifecycle
 from testbed.nexmark.day import NexmarkDay, play
 from testbed.nexmark.queries import query_named
 
-pytestmark = [
-    pytest.mark.real,
-    pytest.mark.skipif(
-        not (privilege.is_privileged() and os.access(privilege.TUN, os.R_OK | os.W_OK)),
-        reason="needs root and /dev/net/tun to make network namespaces",
-    ),
-]
+pytestmark = pytest.mark.real
 
 POLICY = """
 from testbed.chaos.controller import OrderedPlacement
@@ -28,25 +22,16 @@ def both(workflow, settings):
 """
 
 
-@pytest.fixture
-def nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv(state.STATE_ROOT, str(tmp_path / "state"))
-    (tmp_path / "map.csv").write_text(",home,near,far\nhome,0,8,60\nnear,8,0,55\nfar,60,55,0\n")
-    (tmp_path / "nodes.yaml").write_text(
-        "name: kafkaday\nlatency: {file: map.csv, unit: ms, kind: rtt}\n"
-        "driver_node: home\nsubnet: 10.77.221.0/24\n"
-    )
-    return str(tmp_path / "nodes.yaml")
-
-
-def test_each_event_once_while_a_replica_is_added(nodes: str, tmp_path: Path) -> None:
+def test_each_event_once_while_a_replica_is_added(
+    three_nodes: Callable[[str, int], str], tmp_path: Path
+) -> None:
     (tmp_path / "both.py").write_text(POLICY)
     folder = tmp_path / "report"
     folder.mkdir()
     day = NexmarkDay(
         query=query_named("q1"),
         policy=f"{tmp_path}/both.py:both",
-        topology=nodes,
+        topology=three_nodes("kafkaday", 221),
         day_s=60.0,
         most_rows_per_s=60.0,  # one replica does 125
         kafka=True,

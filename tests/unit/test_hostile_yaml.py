@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gesscale.cli.latency_map.hosts import read_hosts
-from gesscale.cli.latency_map.nodes_file import read_nodes
+from gesscale.cli.latency_map.nodes_file import read_hosts, read_nodes
 from gesscale.common.text import glimpse
 from gesscale.errors import GesscaleError
 from gesscale.kubernetes.api.credentials import connect

@@ -96,7 +96,7 @@ def plan(
 
     Half of each round trip is added on either side; packets to other addresses are not touched.
     """
-    from gesscale.cli.latency_map.hosts import read_hosts
+    from gesscale.cli.latency_map.nodes_file import read_hosts
     from gesscale.cli.latency_map.reading import load_map
     from latency_map.emulate.hosts import number_hosts
     from latency_map.emulate.plan import tc_plan

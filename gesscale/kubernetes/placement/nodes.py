@@ -8,12 +8,11 @@ from functools import lru_cache
 from sys import intern
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import BeforeValidator
 
 from gesscale.common.text import glimpse
 from gesscale.errors import InputError
-from gesscale.words import first_fault
+from gesscale.wire import entries_of, group_of, text_of
 
 _QUANTITY = re.compile(r"(\d+\.?\d*|\.\d+)(?:([eE][+-]?\d{1,2})|([KMGTPE]i)|([numkMGTPE]))?", re.ASCII)
 _BINARY = {f"{letter}i": Decimal(1024) ** power for power, letter in enumerate("KMGTPE", start=1)}
@@ -59,7 +58,7 @@ def _parse(text: str) -> Decimal | None:
 
 
 Quantity = Annotated[Decimal, BeforeValidator(parse_quantity)]
-Quantities = dict[str, Quantity]
+Quantities = Mapping[str, Decimal]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,13 +156,8 @@ _UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 _WEIGHT_MAX = 1000.0
 
 
-class ApiPart(BaseModel):
-    """A part of an object of the API, as its JSON; what is not read is left out, and null is absent."""
-
-    model_config = ConfigDict(alias_generator=to_camel, frozen=True)
-
-
-class Taint(ApiPart):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taint:
     """What keeps pods off a node that do not tolerate it."""
 
     key: str
@@ -174,49 +168,6 @@ class Taint(ApiPart):
     def text(self) -> str:
         """As kubectl writes it, such as ``gpu=yes:NoSchedule``."""
         return f"{self.key}{'=' if self.value else ''}{self.value}:{self.effect}"
-
-
-class _Metadata(ApiPart):
-    name: str
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
-
-
-class _NodeSpec(ApiPart):
-    unschedulable: bool = False
-    taints: tuple[Taint, ...] | None = None
-    pod_networks: tuple[str, ...] | None = Field(None, alias="podCIDRs")
-
-
-class _Condition(ApiPart):
-    type: str
-    status: str
-    reason: str = ""
-    message: str = ""
-
-
-class _Address(ApiPart):
-    type: str
-    address: str
-
-
-class _System(ApiPart):
-    architecture: str = ""
-
-
-class _NodeStatus(ApiPart):
-    allocatable: Quantities | None = None
-    conditions: tuple[_Condition, ...] | None = None
-    addresses: tuple[_Address, ...] | None = None
-    node_info: _System = _System()
-
-
-class NodeObject(ApiPart):
-    """A Node as the API sends it."""
-
-    metadata: _Metadata
-    spec: _NodeSpec = _NodeSpec()
-    status: _NodeStatus = _NodeStatus()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,7 +227,7 @@ class NodeRecord:
 
 
 def read_node(item: Mapping[str, Any]) -> NodeRecord:
-    """Read a Node.
+    """Read a Node, whose members are of their types, as the API server has seen to that.
 
     Parameters
     ----------
@@ -288,42 +239,81 @@ def read_node(item: Mapping[str, Any]) -> NodeRecord:
     InputError
         It is none; the message names the field.
     """
-    try:
-        return record_of(NodeObject.model_validate(item))
-    except ValidationError as error:
-        raise InputError(f"expected a Node as the API describes it: {first_fault(error)}") from None
-
-
-def record_of(node: NodeObject) -> NodeRecord:
-    """Keep of a checked Node what is needed."""
-    metadata, spec, status = node.metadata, node.spec, node.status
-    labels = {intern(key): intern(value) for key, value in (metadata.labels or {}).items()}
-    weight, remark = _weight({**labels, **(metadata.annotations or {})}.get(WEIGHT))
+    metadata, spec, status = (group_of(item, part) for part in ("metadata", "spec", "status"))
+    labels = texts_of(metadata, "labels")
+    weight, remark = _weight({**labels, **texts_of(metadata, "annotations")}.get(WEIGHT))
+    addresses = members_of(status, "addresses")
+    taints = (
+        Taint(key=text_of(each, "key"), value=text_of(each, "value"), effect=text_of(each, "effect"))
+        for each in members_of(spec, "taints")
+    )
     return NodeRecord(
-        name=metadata.name,
-        addresses=tuple(each.address for each in status.addresses or () if each.type == "InternalIP"),
-        pod_networks=spec.pod_networks or (),
+        name=name_of(item, "a Node"),
+        addresses=tuple(text_of(each, "address") for each in addresses if each.get("type") == "InternalIP"),
+        pod_networks=tuple(each for each in entries_of(spec, "podCIDRs") if isinstance(each, str)),
         labels=labels,
-        architecture=status.node_info.architecture or labels.get(ARCHITECTURE, ""),
-        room=None if status.allocatable is None else room_of(status.allocatable),
-        unready=_unready(status.conditions or ()),
-        cordoned=spec.unschedulable,
+        architecture=text_of(group_of(status, "nodeInfo"), "architecture", labels.get(ARCHITECTURE, "")),
+        room=room_of(amounts_of(status, "allocatable", "a Node")) if status.get("allocatable") else None,
+        unready=_unready(members_of(status, "conditions")),
+        cordoned=spec.get("unschedulable") is True,
         taints=tuple(
-            each
-            for each in spec.taints or ()
-            if each.effect in CLOSING_EFFECTS and each.key != _UNSCHEDULABLE
+            each for each in taints if each.effect in CLOSING_EFFECTS and each.key != _UNSCHEDULABLE
         ),
         weight=weight,
         remark=remark,
     )
 
 
-def _unready(conditions: Iterable[_Condition]) -> str:
+def name_of(item: object, kind: str) -> str:
+    """Return the name of an object.
+
+    Raises
+    ------
+    InputError
+        It has none.
+    """
+    if name := text_of(group_of(item, "metadata"), "name"):
+        return name
+    message = f"expected {kind} as the API describes it, with metadata.name, got {glimpse(item)}"
+    raise InputError(message)
+
+
+def texts_of(group: Mapping[str, Any], name: str) -> dict[str, str]:
+    """Return a mapping of texts, such as labels; each is kept once."""
+    texts = group_of(group, name).items()
+    return {
+        intern(key): intern(value) for key, value in texts if isinstance(key, str) and isinstance(value, str)
+    }
+
+
+def members_of(group: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    """Return the objects of a list."""
+    return [each for each in entries_of(group, name) if isinstance(each, Mapping)]
+
+
+def amounts_of(group: Mapping[str, Any], name: str, kind: str) -> Quantities:
+    """Return the amounts of CPUs, memory and pods in a group.
+
+    Raises
+    ------
+    InputError
+        One is no quantity.
+    """
+    amounts = group_of(group, name)
+    try:
+        return {what: parse_quantity(amounts[what]) for what in ("cpu", "memory", "pods") if what in amounts}
+    except ValueError as error:
+        message = f"expected {kind} as the API describes it: {name}: {error}"
+        raise InputError(message) from None
+
+
+def _unready(conditions: Iterable[Mapping[str, Any]]) -> str:
     """Return why the node is not ready; nothing where it is."""
     for condition in conditions:
-        if condition.type == "Ready":
-            said = f"{condition.reason} {condition.message}".strip()
-            return "" if condition.status == "True" else f"Ready is {condition.status}: {said or 'no reason'}"
+        if condition.get("type") == "Ready":
+            status = text_of(condition, "status")
+            said = f"{text_of(condition, 'reason')} {text_of(condition, 'message')}".strip()
+            return "" if status == "True" else f"Ready is {status}: {said or 'no reason'}"
     return "it has no Ready condition"
 
 

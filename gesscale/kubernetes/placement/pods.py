@@ -3,97 +3,39 @@
 Of a pod of 10 kB about half a kilobyte is kept: a cluster has thousands, and a Pi must hold them all.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import chain
 from sys import intern
 from typing import Any
 
-from pydantic import Field, ValidationError
-
-from gesscale.errors import InputError
-from gesscale.kubernetes.placement.nodes import ONE_POD, ApiPart, Quantities, Room, room_of
-from gesscale.words import first_fault
+from gesscale.kubernetes.placement.nodes import (
+    ONE_POD,
+    Quantities,
+    Room,
+    amounts_of,
+    members_of,
+    room_of,
+    texts_of,
+)
+from gesscale.wire import group_of, text_of
 
 ORDER = "gesscale.dev/order"
 """Annotation of an executor: the order that it was started by."""
 OVER = frozenset({"Succeeded", "Failed"})
 _PROBLEM_CHARS = 300
+_POD = "a Pod"
 
 
-class _Resources(ApiPart):
-    requests: Quantities | None = None
-
-
-class _Container(ApiPart):
-    name: str = ""
-    resources: _Resources | None = None
-    restart_policy: str = ""
-
-
-class Toleration(ApiPart):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toleration:
     """A taint, or a kind of taints, that a pod does not mind."""
 
     key: str = ""
     operator: str = "Equal"
     value: str = ""
     effect: str = ""
-
-
-class _PodSpec(ApiPart):
-    node_name: str = ""
-    containers: tuple[_Container, ...] = ()
-    init_containers: tuple[_Container, ...] | None = None
-    overhead: Quantities | None = None
-    resources: _Resources | None = None
-    tolerations: tuple[Toleration, ...] | None = None
-
-
-class _State(ApiPart):
-    reason: str = ""
-    message: str = ""
-
-
-class _States(ApiPart):
-    waiting: _State | None = None
-
-
-class _ContainerStatus(ApiPart):
-    name: str = ""
-    resources: _Resources | None = None
-    allocated_resources: Quantities | None = None
-    state: _States | None = None
-
-
-class _PodCondition(ApiPart):
-    type: str
-    status: str
-    reason: str = ""
-    message: str = ""
-
-
-class _PodStatus(ApiPart):
-    phase: str = ""
-    ip: str = Field("", alias="podIP")
-    conditions: tuple[_PodCondition, ...] | None = None
-    container_statuses: tuple[_ContainerStatus, ...] | None = None
-    init_container_statuses: tuple[_ContainerStatus, ...] | None = None
-
-
-class _PodMetadata(ApiPart):
-    name: str = ""
-    namespace: str = ""
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
-    deletion_timestamp: str | None = None
-
-
-class PodObject(ApiPart):
-    """A Pod as the API sends it."""
-
-    metadata: _PodMetadata = _PodMetadata()
-    spec: _PodSpec
-    status: _PodStatus = _PodStatus()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,25 +83,6 @@ class PodRecord:
         return self.phase in OVER
 
 
-def read_pod(item: Mapping[str, Any]) -> PodRecord:
-    """Read a Pod.
-
-    Parameters
-    ----------
-    item
-        As the API, or an item of ``kubectl get pods -A -o json``.
-
-    Raises
-    ------
-    InputError
-        It is none; the message names the field.
-    """
-    try:
-        return record_of(PodObject.model_validate(item))
-    except ValidationError as error:
-        raise InputError(f"expected a Pod as the API describes it: {first_fault(error)}") from None
-
-
 _SHARED: dict[object, Any] = {}
 _SHARED_MAX = 10_000
 
@@ -171,66 +94,96 @@ def _shared(value: Any) -> Any:
     return _SHARED.setdefault(value, value)
 
 
-def record_of(pod: PodObject) -> PodRecord:
-    """Keep of a checked Pod what is needed."""
-    metadata, status = pod.metadata, pod.status
-    ready = any(each.type == "Ready" and each.status == "True" for each in status.conditions or ())
+def read_pod(item: Mapping[str, Any]) -> PodRecord:
+    """Read a Pod, whose members are of their types, as the API server has seen to that.
+
+    Parameters
+    ----------
+    item
+        As the API, or an item of ``kubectl get pods -A -o json``.
+
+    Raises
+    ------
+    InputError
+        It is none; the message names the field.
+    """
+    metadata, spec, status = (group_of(item, part) for part in ("metadata", "spec", "status"))
+    conditions, phase = members_of(status, "conditions"), text_of(status, "phase")
+    ready = any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
+    tolerations = tuple(
+        Toleration(
+            key=text_of(each, "key"),
+            operator=text_of(each, "operator", "Equal"),
+            value=text_of(each, "value"),
+            effect=text_of(each, "effect"),
+        )
+        for each in members_of(spec, "tolerations")
+    )
     return PodRecord(
-        namespace=intern(metadata.namespace),
-        name=metadata.name,
-        node=intern(pod.spec.node_name),
-        phase=intern(status.phase),
-        ip=status.ip,
-        labels={intern(key): intern(value) for key, value in (metadata.labels or {}).items()},
-        takes=_shared(room_of(_requests(pod), pods=1)),
+        namespace=intern(text_of(metadata, "namespace")),
+        name=text_of(metadata, "name"),
+        node=intern(text_of(spec, "nodeName")),
+        phase=intern(phase),
+        ip=text_of(status, "podIP"),
+        labels=texts_of(metadata, "labels"),
+        takes=_shared(room_of(_requests(spec, status), pods=1)),
         ready=ready,
-        leaving=metadata.deletion_timestamp is not None,
-        order=intern((metadata.annotations or {}).get(ORDER, "")),
-        tolerations=_shared(pod.spec.tolerations or ()),
-        problem="" if ready or status.phase in OVER else _problem(status)[:_PROBLEM_CHARS],
+        leaving=metadata.get("deletionTimestamp") is not None,
+        order=intern(text_of(group_of(metadata, "annotations"), ORDER)),
+        tolerations=_shared(tolerations),
+        problem="" if ready or phase in OVER else _problem(status, conditions)[:_PROBLEM_CHARS],
     )
 
 
-def _problem(status: _PodStatus) -> str:
-    for condition in status.conditions or ():
-        if condition.type == "PodScheduled" and condition.status == "False":
-            return f"{condition.reason}: {condition.message}"
-    for each in (*(status.init_container_statuses or ()), *(status.container_statuses or ())):
-        if each.state is not None and each.state.waiting is not None and each.state.waiting.reason:
-            return f"{each.state.waiting.reason} {each.state.waiting.message}".strip()
+def _problem(status: Mapping[str, Any], conditions: Iterable[Mapping[str, Any]]) -> str:
+    for condition in conditions:
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return f"{text_of(condition, 'reason')}: {text_of(condition, 'message')}"
+    for each in _containers(status, "initContainerStatuses", "containerStatuses"):
+        waiting = group_of(group_of(each, "state"), "waiting")
+        if reason := text_of(waiting, "reason"):
+            return f"{reason} {text_of(waiting, 'message')}".strip()
     return ""
 
 
-def _requests(pod: PodObject) -> Quantities:
+def _requests(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Quantities:
     """Return what the scheduler counts for a pod: init containers run one by one, sidecars stay.
 
     Requests of the whole pod go before those of its containers; while a container is resized in place, the larger
     of what it asks for and what it has counts.
     """
-    spec = pod.spec
-    whole = (spec.resources.requests if spec.resources else None) or {}
-    overhead = spec.overhead or {}
-    counted: Callable[[_Container, str], Decimal] = lambda part, what: _asked(part, what, pod.status)  # noqa: E731  # named for the two sums below
-    amounts = {}
+    whole, overhead = _asked(spec), amounts_of(spec, "overhead", _POD)
+    running = {
+        text_of(each, "name"): each
+        for each in _containers(status, "initContainerStatuses", "containerStatuses")
+    }
+    inits = [(each, _counted(each, running)) for each in members_of(spec, "initContainers")]
+    others = [_counted(each, running) for each in members_of(spec, "containers")]
+    nothing, amounts = Decimal(), {}
     for what in ("cpu", "memory"):
-        own = whole[what] if what in whole else _peak(spec, what, counted)
-        amounts[what] = own + overhead.get(what, Decimal())
+        sidecars = peak = nothing
+        for part, counted in inits:
+            own = counted.get(what, nothing)
+            peak = max(peak, sidecars + own)
+            sidecars += own if part.get("restartPolicy") == "Always" else 0
+        peak = max(peak, sidecars + sum(counted.get(what, nothing) for counted in others))
+        amounts[what] = whole.get(what, peak) + overhead.get(what, nothing)
     return amounts
 
 
-def _peak(spec: _PodSpec, what: str, counted: Callable[[_Container, str], Decimal]) -> Decimal:
-    sidecars = peak = Decimal()
-    for part in spec.init_containers or ():
-        own = counted(part, what)
-        peak = max(peak, sidecars + own)
-        sidecars += own if part.restart_policy == "Always" else 0
-    return max(peak, sidecars + sum(counted(part, what) for part in spec.containers))
+def _counted(part: Mapping[str, Any], running: Mapping[str, Mapping[str, Any]]) -> Quantities:
+    """Return what counts of a container: what it asks for, or what it has where that is more."""
+    asked, state = _asked(part), running.get(text_of(part, "name"), {})
+    has = (_asked(state), amounts_of(state, "allocatedResources", _POD))
+    nothing = Decimal()
+    return {
+        what: max(each.get(what, nothing) for each in (asked, *has)) for what in {*asked, *has[0], *has[1]}
+    }
 
 
-def _asked(part: _Container, what: str, status: _PodStatus) -> Decimal:
-    asked = ((part.resources.requests if part.resources else None) or {}).get(what, Decimal())
-    for each in (*(status.container_statuses or ()), *(status.init_container_statuses or ())):
-        if each.name and each.name == part.name:
-            has = (each.resources.requests if each.resources else None) or {}
-            return max(asked, has.get(what, asked), (each.allocated_resources or {}).get(what, asked))
-    return asked
+def _asked(part: Mapping[str, Any]) -> Quantities:
+    return amounts_of(group_of(part, "resources"), "requests", _POD)
+
+
+def _containers(status: Mapping[str, Any], *lists: str) -> Iterator[Mapping[str, Any]]:
+    return chain.from_iterable(members_of(status, each) for each in lists)

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from gesscale.fields import MOST_ROWS, Duration
+from gesscale.fields import MOST_ROWS
 from gesscale.model.observation import OperatorReading
 from gesscale.model.workflow import Workflow
 from testbed.baselines.shared.signals import is_source, lag_increase_rows_per_s, lag_slope_rows_per_s
@@ -20,9 +20,6 @@ from testbed.baselines.shared.sizing import SizingSettings
 class LagSettings(SizingSettings):
     """When the lag counts as growing (Kanis 2023, sections 6.7.1 and 6.7.4)."""
 
-    lag_window_s: Duration = Field(
-        60.0, description="Time over which the growth of the lag is measured. Default: table 6.4."
-    )
     lag_growth_share: float = Field(
         0.01,
         ge=0,
@@ -44,6 +41,10 @@ class LagSettings(SizingSettings):
         "growth. Default: the slope. The thesis's Dhalion uses Prometheus' `rate()`, which is for "
         "counters.",
     )
+
+
+# Time over which the growth of the lag is measured: table 6.4.
+_LAG_WINDOW_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,4 +165,4 @@ def lag_growth(readings: Iterable[OperatorReading], settings: LagSettings) -> fl
 
 def _growth_rows_per_s(reading: OperatorReading, settings: LagSettings) -> float | None:
     measure = lag_slope_rows_per_s if settings.lag_growth_by == "slope" else lag_increase_rows_per_s
-    return measure(reading, settings.lag_window_s)
+    return measure(reading, _LAG_WINDOW_S)

@@ -42,12 +42,6 @@ class SizingSettings(SettingsGroup):
     max_step_up: int = Field(
         15, ge=1, le=MOST_REPLICAS, description="Replicas that one change adds at most. Default: Kanis 6.6.4."
     )
-    max_step_down: int | None = Field(
-        None,
-        ge=1,
-        le=MOST_REPLICAS,
-        description="Replicas that one change removes at most. Default: any number (Kanis 6.6.4).",
-    )
     total_replicas: int | None = Field(
         None,
         ge=1,
@@ -182,12 +176,9 @@ def share_out(proposals: Mapping[str, int], total: int, least: Mapping[str, int]
 def _alone(proposal: int, now: int, operator: Operator, growth: SizingSettings) -> Target:
     replicas = ceiling(max(0, proposal) * growth.over_provision)
     limits: list[str] = []
-    if growth.max_step_up is not None and replicas > now + growth.max_step_up:
+    if replicas > now + growth.max_step_up:
         replicas = now + growth.max_step_up
         limits.append(f"at most {growth.max_step_up} more at once")
-    if growth.max_step_down is not None and replicas < now - growth.max_step_down:
-        replicas = now - growth.max_step_down
-        limits.append(f"at most {growth.max_step_down} fewer at once")
     if replicas > operator.max_replicas:
         replicas = operator.max_replicas
         limits.append(f"max_replicas is {operator.max_replicas}")

@@ -5,8 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from fuzz.target import ROOT, TESTS, Form, Target, files, from_file
-from gesscale.cli.latency_map.hosts import read_hosts
-from gesscale.cli.latency_map.nodes_file import read_nodes
+from gesscale.cli.latency_map.nodes_file import read_hosts, read_nodes
 from gesscale.settings import Settings, load_settings
 from gesscale.spark.placing import read_base_template
 from gesscale.spark.pod_template import PodPlacement, executor_template

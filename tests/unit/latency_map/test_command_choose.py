@@ -130,13 +130,6 @@ def test_running_nodes_that_break_a_rule_stay_and_that_is_said(run):
     assert "a, b are to be apart, but they are kept and stay together" in result.stderr
 
 
-def test_nodes_of_the_map_that_the_file_does_not_have_are_not_offered(run, tmp_path):
-    (tmp_path / "two.yaml").write_text("[{name: a}, {name: c}]")
-    result = run("choose", "--size", "2", "--nodes", "two.yaml", "--output", "json")
-    assert as_json(result)["nodes"] == ["a", "c"]
-    assert "does not have these nodes of the map: b, d" in result.stderr
-
-
 def test_a_choice_that_is_not_possible_ends_with_exit_code_3_and_says_which_nodes_are_out(gesscale, tmp_path):
     (tmp_path / "map.csv").write_text(MATRIX)
     (tmp_path / "nodes.yaml").write_text(NODES)

@@ -40,12 +40,6 @@ def test_check_of_a_faulty_map_ends_with_exit_code_3(run):
     assert not report["usable"]
 
 
-def test_check_of_a_sound_map_ends_with_exit_code_0(run):
-    result = run("check", text=SOUND)
-    assert result.exit_code == 0
-    assert "3 nodes, 3 pairs: usable for decisions as it is" in result.stdout
-
-
 def test_two_directions_that_differ_are_no_error_where_it_is_said_which_to_take(run):
     text = SOUND.replace("b,3", "b,2")
     assert run("check", text=text).exit_code == 3

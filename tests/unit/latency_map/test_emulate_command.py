@@ -25,14 +25,6 @@ def plan(tmp_path):
     return invoke
 
 
-def test_a_table_shows_what_each_node_adds(plan):
-    result = plan("--subnet", "10.9.0.0/24")
-    assert result.exit_code == 0
-    assert "b (10.9.0.2, eth0) delays what it sends" in result.stdout
-    assert "10.9.0.3/32" in result.stdout
-    assert "--output sh --node NODE" in result.stderr
-
-
 def test_documents_hold_delays_and_commands_of_every_node(plan):
     document = json.loads(plan("--subnet", "10.9.0.0/24", "--device", "ens3", "--output", "json").stdout)
     assert [node["node"] for node in document["nodes"]] == ["a", "b", "c"]

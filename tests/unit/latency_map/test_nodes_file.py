@@ -5,8 +5,7 @@ import json
 import pytest
 import yaml
 
-from gesscale.cli.latency_map.hosts import read_hosts
-from gesscale.cli.latency_map.nodes_file import read_nodes
+from gesscale.cli.latency_map.nodes_file import read_hosts, read_nodes
 from gesscale.errors import GesscaleError, InputError
 from latency_map.choose.candidates import Candidate
 from latency_map.emulate.hosts import Host
@@ -138,7 +137,7 @@ def test_pods_take_room_as_the_scheduler_counts_it(written, pods, free_cpus, fre
         ("- {name: a, free_cpus: lots}\n", "0.free_cpus.*expected a quantity such as 3800m"),
         ("- {name: a}\n- {name: a}\n", "expected every node once, got a twice"),
         ("- {name: a\n", "expected YAML, got: "),
-        ('{"items": [{"spec": {}}]}', "items.0.metadata: it is required"),
+        ('{"items": [{"spec": {}}]}', "a Node as the API describes it.*metadata.name"),
         ('{"items": ', "expected JSON, got: "),
     ],
 )

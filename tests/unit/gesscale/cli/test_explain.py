@@ -8,7 +8,7 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from gesscale.cli.explain import explain
-from gesscale.errors import InputError, KnowledgeError
+from gesscale.errors import InputError
 from gesscale.knowledge.sqlite import SqliteKnowledge
 from gesscale.model.decision import (
     Analysis,
@@ -163,18 +163,3 @@ def test_a_missing_file_is_an_error_and_stays_missing(tmp_path: Path) -> None:
     result = run("--knowledge", tmp_path)
     assert isinstance(result.exception, InputError)
     assert "expected the file that `gesscale run` writes, got a directory" in str(result.exception)
-
-
-def test_a_corrupt_file_is_an_error_and_stays_as_it_is(tmp_path: Path) -> None:
-    path = tmp_path / "k.sqlite"
-    path.write_bytes(b"not a database" * 100)
-    result = run("--knowledge", path)
-    assert isinstance(result.exception, KnowledgeError)
-    assert path.read_bytes() == b"not a database" * 100
-
-
-def test_which_file_must_be_said_once(path: Path) -> None:
-    for arguments in ((), ("--knowledge", path, "--config", path)):
-        result = run(*arguments)
-        assert isinstance(result.exception, InputError)
-        assert "expected one of --knowledge FILE, --config FILE and --kubernetes" in str(result.exception)

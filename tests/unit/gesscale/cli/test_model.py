@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
 from gesscale.cli import model
 from gesscale.cli.ending import run
@@ -65,16 +64,6 @@ def test_fit_reports_errors_of_used_and_held_out_rows(gesscale_model):
     assert document["holdout"]["error_mean_pct"] == pytest.approx(0.3, abs=0.1)
 
 
-def test_several_hold_outs_hold_out_more(gesscale_model):
-    # Two points at 150 ms; of the two with n = 4 one is at 150 ms as well: three together.
-    code, out, _ = gesscale_model(
-        "fit", SPARK, *UNDISTURBED_MAP, "--holdout", "nd_max_ms=150", "--holdout", "replicas=4", "-o", "yaml"
-    )
-    document = yaml.safe_load(out)
-    assert code == 0
-    assert (document["readings"], document["holdout"]["readings"]) == (6, 3)
-
-
 def test_table_shows_parameters_and_notes_go_to_stderr(gesscale_model):
     code, out, err = gesscale_model("fit", SPARK, "--law", "auto", *UNDISTURBED_MAP)
     assert code == 0
@@ -120,15 +109,6 @@ def test_bad_input_is_one_message_and_exit_2(gesscale_model, csv_file, lines, wo
     assert said in err
     assert str(path) in err or "condition such as" in said
     assert "Traceback" not in err
-
-
-def test_file_that_is_absent_or_no_text_is_exit_2(gesscale_model, tmp_path):
-    code, _, err = gesscale_model("fit", tmp_path / "absent.csv")
-    assert (code, "No such file" in err) == (2, True)
-    binary = tmp_path / "binary.csv"
-    binary.write_bytes(b"\xff\xfe\x00\x80")
-    code, _, err = gesscale_model("fit", binary)
-    assert (code, "line 1: expected UTF-8, got the byte 0xff" in err) == (2, True)
 
 
 def test_readings_of_one_unknown_cap_tell_what_is_sustained_at_that_cap(gesscale_model, csv_file):

@@ -93,13 +93,6 @@ def test_a_driver_that_tells_nothing_usable_is_a_decision_and_nothing_is_touched
     assert site.cluster.orders == []
 
 
-def test_a_cluster_that_cannot_be_read_is_a_decision(gesscale, site):
-    site.cluster.failure = "the control plane does not answer"
-    site.serve_overload()
-    code, out, _ = gesscale("once", "-c", site.config, *ACTING, "--output", "json")
-    assert (code, only_decision(out)["reason"]) == (0, "ClusterUnavailable")
-
-
 WRONG_SETTINGS = {
     "workflow.operators.op.driver_node=hubb": "workflow.operators.op.driver_node: expected a node of the",
     "monitor.hosts={10.0.0.1: neer}": "monitor.hosts.10.0.0.1: expected a node of the latency map",

@@ -85,14 +85,12 @@ def test_the_correction_tells_what_the_model_does_not():
     # A batch takes 1.8 s, 4/3 are predicted; 2.5 - 1 = 1.5 s are allowed. 1.35 x 0.697 = 0.94 with three.
     late = seen(batch_s=1.8)
     assert sizes(ONE, late, latency=2.5) == {"op": 3}
-    assert sizes(ONE, late, latency=2.5, correction=False) == {"op": 2}
 
 
 def test_with_rows_for_customers_only_the_correction_makes_sense_of_it():
     # 1/100 + 1/300 = 0.0133 s are predicted, and 2.8 s measured: 210 times as much. 210 x 0.01045 = 2.19 with three.
     late = seen(batch_s=1.8)
     assert sizes(ONE, late, latency=2.5, customer="row") == {"op": 3}
-    assert sizes(ONE, late, latency=2.5, customer="row", correction=False) == {"op": 2}
 
 
 def test_observed_rates_understate_a_replica():

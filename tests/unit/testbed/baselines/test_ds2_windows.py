@@ -22,15 +22,6 @@ def test_nothing_changes_while_any_operator_cools_down():
     assert again["source"].verdict is Verdict.MORE
 
 
-def test_figures_of_the_warm_up_do_not_count():
-    settings = Ds2Settings(cooldown=1, warm_up=60)
-    warm = analyses(CHAIN, *chain(), settings=settings, knowledge=changed(at_s=940.0))
-    assert warm["source"].verdict is Verdict.MORE
-    cold = analyses(CHAIN, *chain(), settings=settings, knowledge=changed(at_s=941.0))
-    assert {item.desired_replicas for item in cold.values()} == {None}
-    assert cold["map"].detail == "figures of the first 60 s after a change do not count"
-
-
 THREE = Ds2Settings(over_provision=1.0, activation_windows=3)
 ALONE = workflow(op("op"))
 

@@ -67,13 +67,6 @@ def test_fewer_replicas_are_no_fewer_than_were_asked_for_within_the_window(at_s,
         assert found.reason is Reason.COOLING_DOWN
 
 
-def test_the_tolerance_is_none_unless_told():
-    assert on_cpu(10, 0.71, memo=LONG_AGO).desired_replicas == 11
-    assert on_cpu(10, 0.76, memo=LONG_AGO, tolerance_share=0.1).desired_replicas == 10
-    assert on_cpu(10, 0.64, memo=LONG_AGO, tolerance_share=0.1).desired_replicas == 10
-    assert on_cpu(10, 0.78, memo=LONG_AGO, tolerance_share=0.1).desired_replicas == 12
-
-
 @given(
     replicas=st.integers(1, 40),
     cpu=st.floats(0, 1),

@@ -88,9 +88,3 @@ PRESSED = (
     lagging(6, 0.0, name="c", start=0.0, saturated_share=0.0, **CALM),
 )
 """b holds a back, but no lag grows."""
-
-
-def test_back_pressure_without_growth_finds_a_bottleneck_only_if_told():
-    assert varga(CHAIN, *PRESSED) == {"a": 3, "b": 3, "c": 3}
-    # As in the thesis's code: lag change 1 of b's 6 replicas.
-    assert varga(CHAIN, *PRESSED, lag_growth_first=False) == {"a": 3, "b": 6, "c": 3}

@@ -44,12 +44,6 @@ def test_the_relay_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert [path.name for path in program.parent.iterdir()] == [program.name]
 
 
-def test_a_failing_compiler_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    with pytest.raises(relay_link.ClusterError, match="cannot compile the relay with /bin/false"):
-        relay_link.compiled_relay("/bin/false")
-
-
 def test_a_relay_that_is_not_there_does_not_answer(state_root: Path) -> None:
     assert state_root.name == "state"
     before = set(threading.enumerate())

@@ -101,17 +101,14 @@ def test_a_nodes_weight_is_1_unless_it_says_otherwise(where, weight, remark):
 @pytest.mark.parametrize(
     ("item", "says"),
     [
-        ({}, "metadata: it is required"),
-        ({"metadata": {}}, "metadata.name: it is required"),
-        (
-            node(status={"allocatable": {"cpu": "much"}}),
-            "status.allocatable.cpu: .*such as 3800m.*got 'much'",
-        ),
-        ([], "got \\[\\]"),
+        ({}, "metadata.name"),
+        ({"metadata": {}}, "metadata.name"),
+        (node(status={"allocatable": {"cpu": "much"}}), "allocatable: .*got 'much'"),
+        ([], "metadata.name"),
     ],
 )
 def test_what_is_no_node_is_said_with_its_field(item, says):
-    with pytest.raises(InputError, match=f"expected a Node as the API describes it: .*{says}"):
+    with pytest.raises(InputError, match=f"expected a Node as the API describes it.*{says}"):
         read_node(item)
 
 

@@ -43,7 +43,6 @@ def test_growth_is_capped_and_shrinking_is_not():
     # The thesis's example: back pressure of 95 % on 8 replicas asks for 80.
     assert alone(80, present=8, max_step_up=15) == Target(replicas=23, limits=("at most 15 more at once",))
     assert alone(1, present=80, max_step_up=15) == Target(replicas=1)
-    assert alone(1, present=80, max_step_down=15) == Target(replicas=65, limits=("at most 15 fewer at once",))
 
 
 def test_the_limits_of_the_operator_come_last():
