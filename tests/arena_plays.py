@@ -21,10 +21,6 @@ def small_experiment(**changes: Any) -> Experiment:
     return experiment_of({**settings, **changes}, "small")
 
 
-if os.environ.get("ARENA_PLAYS_CANNOT_BE_IMPORTED"):
-    raise ImportError("as asked")
-
-
 def play(experiment: Experiment, case: Case, *, with_series: bool = False) -> CaseResult:
     """Cost 100 + seed, half of it for gesscale; every kind of value there is."""
     del experiment
@@ -54,12 +50,3 @@ def play_wrong_input(experiment: Experiment, case: Case, *, with_series: bool = 
     """Find the experiment wrong."""
     del experiment, with_series
     raise InputError(f"{case.workload}: no such load")
-
-
-def play_environment(experiment: Experiment, case: Case, *, with_series: bool = False) -> CaseResult:
-    """Tell what a worker's process is like."""
-    del experiment, with_series
-    return CaseResult(
-        case=case,
-        metrics={"threads": int(os.environ.get("OMP_NUM_THREADS", "0")), "pid": os.getpid()},
-    )

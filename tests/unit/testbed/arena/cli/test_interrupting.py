@@ -37,7 +37,7 @@ def in_a_session_of_its_own(*words):
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize(("jobs", "number"), [(1, signal.SIGINT), (2, signal.SIGINT), (2, signal.SIGTERM)])
+@pytest.mark.parametrize(("jobs", "number"), [(2, signal.SIGINT), (1, signal.SIGTERM)])
 def test_an_interrupted_run_keeps_what_is_done_and_says_how_to_go_on(tmp_path, load, jobs, number):
     folder = tmp_path / "results"
     words = ("arena", "run", "--policies", "static,gesscale", "--workload", load, "--seeds", 2000)
