@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 
@@ -170,6 +171,13 @@ def _saturation_readings(record: Record) -> list[Reading]:
 
 
 SETTLE_S = 25.0
+
+
+def make_folder(reports: Path) -> Path:
+    """Make the folder of a report, named by the time."""
+    folder = reports / datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S")
+    folder.mkdir(parents=True)
+    return folder
 
 
 def write_report(
