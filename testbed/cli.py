@@ -5,9 +5,10 @@ import typer
 from gesscale.cli.ending import RootGroup, run
 from testbed.chaos.command import chaos
 from testbed.cluster import cli as cluster
-from testbed.demo.commands import nexmark, workflow
+from testbed.demo.commands import workflow
 from testbed.kubernetes import cli as kubernetes
 from testbed.league.command import league
+from testbed.nexmark.command import nexmark
 
 app = typer.Typer(
     name="testbed",

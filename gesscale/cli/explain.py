@@ -40,12 +40,9 @@ def explain(
             autocompletion=operators_of,
         ),
     ] = None,
-    knowledge: Annotated[
-        Path | None, typer.Option("--knowledge", help="The knowledge file.", show_default=False)
-    ] = None,
+    knowledge: Annotated[Path | None, typer.Option(help="The knowledge file.")] = None,
     config: Annotated[
-        Path | None,
-        typer.Option("--config", "-c", help="Settings that name the knowledge file.", show_default=False),
+        Path | None, typer.Option("--config", "-c", help="Settings that name the knowledge file.")
     ] = None,
     limit: Annotated[
         int, typer.Option("--limit", "-n", min=1, max=1_000_000, help="So many of the last decisions.")

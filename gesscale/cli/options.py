@@ -68,16 +68,11 @@ KubeconfigOption = Annotated[
     typer.Option(
         "--kubeconfig",
         help="With --kubernetes: the file of the cluster; else the pod's own account or KUBECONFIG.",
-        show_default=False,
     ),
 ]
 ContextOption = Annotated[
-    str | None,
-    typer.Option("--context", help="With --kubernetes: a context of that file.", show_default=False),
+    str | None, typer.Option("--context", help="With --kubernetes: a context of that file.")
 ]
 NamespaceOption = Annotated[
-    str | None,
-    typer.Option(
-        "--namespace", help="With --kubernetes: the StreamAutoscalers of this one only.", show_default=False
-    ),
+    str | None, typer.Option("--namespace", help="With --kubernetes: the StreamAutoscalers of this one only.")
 ]

@@ -21,8 +21,7 @@ def replay(
     *,
     policy: PolicyOption = None,
     config: Annotated[
-        Path | None,
-        typer.Option("--config", "-c", help="Settings to use, not the record's own.", show_default=False),
+        Path | None, typer.Option("--config", "-c", help="Settings to use, not the record's own.")
     ] = None,
     set_: SetOption = None,
     everything: Annotated[
@@ -55,10 +54,7 @@ def page(
     record: Record,
     *,
     target: Annotated[
-        Path | None,
-        typer.Option(
-            "--to", metavar="FILE.html", help="Default: page.html in the folder.", show_default=False
-        ),
+        Path | None, typer.Option("--to", metavar="FILE.html", help="Default: page.html in the folder.")
     ] = None,
 ) -> None:
     """Write a recorded run as one HTML file that a browser opens, with a slider over its time."""

@@ -41,14 +41,12 @@ def run(
         typer.Option(
             help="HOST:PORT, or a port of this machine only, where the page, /api, /metrics and /healthz are served. "
             "Default: nowhere; with --kubernetes 0.0.0.0:8080, whose page is for kubectl port-forward only.",
-            show_default=False,
         ),
     ] = None,
     token_file: Annotated[
         Path | None,
         typer.Option(
-            help="A file with a token that page, API and metrics then ask for; only its owner may read it.",
-            show_default=False,
+            help="A file with a token that page, API and metrics then ask for; only its owner may read it."
         ),
     ] = None,
     log_format: Annotated[LogFormat, typer.Option(help="Form of a line of the log.")] = LogFormat.TEXT,
@@ -65,7 +63,6 @@ def run(
             min=1,
             help="With --kubernetes: so many operators of all workflows may be in change at once, the others wait. "
             "Without it: plan.max_changing_operators.",
-            show_default=False,
         ),
     ] = None,
     output: OutputOption = Output.TABLE,

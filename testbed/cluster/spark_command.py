@@ -10,8 +10,9 @@ from gesscale.errors import ClusterError, InputError
 from gesscale.extras import how_to_install
 from gesscale.spark.warm_up import JAR, JARS_SETTING, warm_up_settings
 from testbed.cluster.commands import run
-from testbed.pipeline.session import WORKERS_IMPORT
 
+WORKERS_IMPORT = ("testbed.pipeline.operator", "testbed.pipeline.replay", "testbed.nexmark.source")
+"""What the Python workers of the test bed's programs need, in addition to pandas and PyArrow."""
 EXECUTOR_CLASS = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 EXECUTOR_MEMORY_MB = 512
 DRIVER_MEMORY_MB = 768

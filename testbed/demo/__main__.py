@@ -11,7 +11,8 @@ from rich.console import Console
 from gesscale.cli.ending import end_as_ctrl_c_does
 from gesscale.cli.ending import run as run_cli
 from testbed.cluster import privilege
-from testbed.demo.playing import make_folder, play
+from testbed.demo.playing import play
+from testbed.live.report import make_folder
 from testbed.live.scenario import DEMO
 
 app = typer.Typer(pretty_exceptions_enable=False)

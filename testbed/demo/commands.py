@@ -1,4 +1,4 @@
-"""``testbed workflow`` and ``nexmark``: queries on the local cluster, scaled for one compressed day."""
+"""``make demo`` and ``testbed workflow``: days of taxi rides on the local cluster."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +40,8 @@ def workflow(
 
     spark_home()  # without PySpark it ends here
     from testbed.cluster import privilege
-    from testbed.demo.playing import make_folder, play
+    from testbed.demo.playing import play
+    from testbed.live.report import make_folder
     from testbed.live.scenario import WORKFLOW
 
     privilege.enter()
@@ -52,42 +53,4 @@ def workflow(
         f"once more with these settings: testbed workflow --config {folder}/gesscale.yaml", highlight=False
     )
     if not kept:
-        raise typer.Exit(3)
-
-
-def nexmark(
-    query: Annotated[str, typer.Argument(help="q1, q2, q3, q5, q8 or q11.")] = "q5",
-    policy: Annotated[str, typer.Option(help="The policy that scales.")] = "gesscale2",
-    topology: Annotated[str, typer.Option(help="A topology file, or a bundled one's name.")] = "edge8",
-    seconds: Annotated[float, typer.Option(min=60, help="Seconds that the day lasts.")] = 240.0,
-    most_rows_per_s: Annotated[float, typer.Option(min=30, help="Events per second at noon.")] = 150.0,
-    kafka: Annotated[bool, typer.Option("--kafka", help="The events come through a topic of Kafka.")] = False,
-    reports: Annotated[Path, typer.Option(help="Where the report folder goes.")] = Path("reports"),
-) -> None:
-    """Scale a query of Nexmark, with state, through a day, and compare its result with a batch, row for row.
-
-    Exits 3 unless every row is there once.
-    """
-    from testbed.cluster.spark_command import spark_home
-
-    spark_home()  # without PySpark it ends here
-    from testbed.cluster import privilege
-    from testbed.demo.playing import make_folder
-    from testbed.nexmark.day import NexmarkDay, play
-    from testbed.nexmark.queries import query_named
-    from testbed.pipeline.kafka_jars import require_kafka
-
-    day = NexmarkDay(
-        query=query_named(query),
-        policy=policy,
-        topology=topology,
-        day_s=seconds,
-        most_rows_per_s=most_rows_per_s,
-        kafka=kafka,
-    )
-    if kafka:
-        require_kafka()
-    privilege.enter()
-    end_as_ctrl_c_does()
-    if not play(day, make_folder(reports), console):
         raise typer.Exit(3)

@@ -33,6 +33,12 @@ from testbed.live.scenario import Scenario
 from testbed.pipeline.rides import bundled_demand
 from testbed.pipeline.sink import verify_sink
 
+FIRST_BATCH_S = 300.0
+QUIET_S = 120.0
+"""When the day is over the load is none, and a replica is given up at the latest then."""
+_LOOK_EVERY_S = 1.0
+_TIMEOUT_S, _MOST_BYTES = 10.0, 16 << 20
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
@@ -40,12 +46,9 @@ class Arrival:
 
     Attributes
     ----------
-    bound_s
-        Until its pod was bound to the node; whole seconds, as Kubernetes reports them.
-    registered_s
-        Until the driver had it.
-    first_task_s
-        Until its first task had begun; None where it had none.
+    bound_s: until its pod was bound to the node; whole seconds, as Kubernetes reports them
+    registered_s: until the driver had it
+    first_task_s: until its first task had begun; None where it had none
     """
 
     order: str
@@ -61,14 +64,10 @@ class Witness:
 
     Attributes
     ----------
-    stage
-        What is watched.
-    say
-        Prints a line for each thing that is new.
-    record
-        The batches that the driver has reported; it begins with the first.
-    placement
-        Nodes of the executors that live now; None before the driver reported.
+    stage: what is watched
+    say: prints a line for each thing that is new
+    record: the batches that the driver has reported; it begins with the first
+    placement: nodes of the executors that live now; None before the driver reported
     """
 
     stage: KubernetesStage
@@ -189,10 +188,6 @@ class Witness:
         self.executors[each["id"]] = {**each, "order": known.get("order") or each.get("order")}
 
 
-_TIMEOUT_S = 10.0
-_MOST_BYTES = 16 << 20
-
-
 def read_decisions(url: str) -> list[dict[str, Any]]:
     """Read all decisions that a scaler still keeps.
 
@@ -255,12 +250,6 @@ def _asked(url: str, what: str, **parameters: object) -> Any:
     except (FetchError, ValueError) as error:
         message = f"asked the controller's page {address}, but {error}; see controller.log"
         raise ClusterError(message) from error
-
-
-FIRST_BATCH_S = 300.0
-QUIET_S = 120.0
-"""When the day is over the load is none, and a replica is given up at the latest then."""
-_LOOK_EVERY_S = 1.0
 
 
 def play(scenario: Scenario, folder: Path, console: Console) -> bool:

@@ -1,6 +1,5 @@
 """A demo on emulated nodes from beginning to end: rides, drivers, loop, report. Nothing of it stays behind."""
 
-from datetime import datetime
 from pathlib import Path
 
 from rich.console import Console
@@ -12,13 +11,6 @@ from testbed.live.nodes import Stage, checked_pairs, edge_nodes
 from testbed.live.report import check_both_directions, check_nodes, check_rows, draws_nodes, write_report
 from testbed.live.scenario import Scenario, prepare_settings
 from testbed.pipeline.rides import bundled_demand
-
-
-def make_folder(reports: Path) -> Path:
-    """Make the folder of a report, named by the time."""
-    folder = reports / datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S")
-    folder.mkdir(parents=True)
-    return folder
 
 
 def play(scenario: Scenario, folder: Path, console: Console, config: Path | None = None) -> bool:

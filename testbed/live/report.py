@@ -3,19 +3,18 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from gesscale.analyze.capacity import fit
 from gesscale.api_version import API_VERSION
 from gesscale.cli.output import table
 from gesscale.model.decision import Decision, Reason
 from gesscale.model.document import as_document
 from latency_map import LatencyMap
-from perfmodel import Reading, fit_errors, law_named
 from testbed.live.figure import draw
 from testbed.live.record import Day, Record, Rescale, write_records
 
@@ -140,36 +139,14 @@ def check_rows(day: Day) -> tuple[PromiseCheck, ...]:
     )
 
 
-LAWS = ("gesscale", "microbatch")
-
-
-def law_errors(record: Record) -> dict[str, float | None]:
-    """Return the mean error of each law on the run's saturation readings, per cent.
-
-    Parameters
-    ----------
-    record
-        A finished run.
-
-    Returns
-    -------
-    dict of str to (float or None)
-        By law; None where there is nothing to fit.
-    """
-    readings = tuple(_saturation_readings(record))
-    errors: dict[str, float | None] = {}
-    for law in LAWS:
-        model = fit(readings, law_named(law), readings[-1].at_s) if readings else None
-        errors[law] = None if model is None else fit_errors(model, readings).mean_pct
-    return errors
-
-
-def _saturation_readings(record: Record) -> list[Reading]:
-    evidence = (proof for decision in record.decisions for proof in decision.analysis.evidence)
-    return [proof for proof in evidence if proof.saturated]
-
-
 SETTLE_S = 25.0
+
+
+def make_folder(reports: Path) -> Path:
+    """Make the folder of a report, named by the time."""
+    folder = reports / datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S")
+    folder.mkdir(parents=True)
+    return folder
 
 
 def write_report(
@@ -234,8 +211,8 @@ def operator_figures(record: Record) -> dict[str, object]:
     -------
     dict
         Rows, changes, replicas (the mean over time), the nodes used, the longest times between two finished batches, s,
-        in the whole run and around changes, the most rows that waited, the times to the first batches and tasks on new
-        nodes, s, and the mean errors of the laws, per cent.
+        in the whole run and around changes, the most rows that waited, and the times to the first batches and tasks on
+        new nodes, s.
     """
     batches = record.ordered
     spans = [(after.ended_at_s - before.ended_at_s, len(after.nodes)) for before, after in pairwise(batches)]
@@ -255,7 +232,6 @@ def operator_figures(record: Record) -> dict[str, object]:
         "first_batch_s": [first_s for each in record.rescales for first_s in record.first_batches_s(each)],
         "first_task_s": [first_s for rescale in record.rescales for first_s in rescale.first_task_s],
         "backlog_rows_most": max((batch.backlog_rows or 0.0 for batch in batches), default=0.0),
-        "model_errors": law_errors(record),
     }
 
 

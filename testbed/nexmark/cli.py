@@ -61,9 +61,7 @@ def stream(
         "rates": rates, "service_s_per_row": service_ms_per_row / 1000, "cap_rows": cap_rows,
         "cap_rows_per_replica": cap_rows_per_replica,
     }  # fmt: skip
-    source = NexmarkOptions.parse(
-        NAME, {name: str(value) for name, value in given.items() if value is not None}
-    )
+    source = NexmarkOptions.parse(NAME, given)
     run_stream(
         NexmarkStream(
             query=query_named(query),
@@ -116,7 +114,7 @@ def produce(
         "events": events, "events_per_s": events_per_s, "seed": seed, "step_s": step_s, "rates": rates,
         "start_at": time.time() if start_at is None else start_at,
     }  # fmt: skip
-    options = NexmarkOptions.parse(NAME, {name: str(value) for name, value in given.items()})
+    options = NexmarkOptions.parse(NAME, given)
     require_broker(kafka)
     sent = produce_events(options, EventTopic(bootstrap=kafka, name=topic), partitions=partitions)
     typer.echo(json.dumps({"events": sent}))

@@ -148,7 +148,7 @@ class AdmissionOptions(BaseModel):
         return self
 
     @classmethod
-    def parse(cls, source: str, options: dict[str, str]) -> Self:
+    def parse(cls, source: str, options: Mapping[str, object]) -> Self:
         """Check the options of a ``spark.readStream``.
 
         Parameters
@@ -156,7 +156,7 @@ class AdmissionOptions(BaseModel):
         source
             The format's name.
         options
-            As Spark hands them over.
+            As Spark hands them over; those that are None are left out.
 
         Raises
         ------
@@ -164,7 +164,7 @@ class AdmissionOptions(BaseModel):
             Where one is missing or no value of its kind.
         """
         try:
-            return cls.model_validate(options)
+            return cls.model_validate({name: value for name, value in options.items() if value is not None})
         except ValidationError as error:
             message = f"{source}: {first_fault(error)}"
             raise InputError(message) from None

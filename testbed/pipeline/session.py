@@ -12,11 +12,10 @@ from typing import Any
 from gesscale.common.text import command_line
 from gesscale.errors import GesscaleError
 from gesscale.spark import attach, place, warm_new_executors
+from testbed.cluster.spark_command import WORKERS_IMPORT
 
 _LOG = logging.getLogger(__name__)
 _POLL_S = 0.25
-WORKERS_IMPORT = ("testbed.pipeline.operator", "testbed.pipeline.replay", "testbed.nexmark.source")
-"""What the Python workers of the test bed's programs need, in addition to pandas and PyArrow."""
 _QUIET = "--conf spark.ui.showConsoleProgress=false"  # a shell's default is true
 _DEFAULTS = {
     "spark.ui.enabled": "false",

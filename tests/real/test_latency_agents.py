@@ -1,7 +1,6 @@
 """Agents on a real cluster of network namespaces: what they gather is what is emulated."""
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -12,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gesscale.common.http_client import ANYWHERE, FetchError
+from gesscale.common.http_client import ANYWHERE
 from latency_map import LatencyMapError
 from latency_map.measure.gather import GatheredMap, gather_agents
 from testbed.cluster import commands, lifecycle, namespaces, privilege, state
@@ -220,16 +219,3 @@ def test_agents_find_each_other_by_name(topology: Topology, tmp_path: Path) -> N
             agent = stack.enter_context(subprocess.Popen(namespaces.inside(NAME, node.name, command)))
             stack.callback(agent.kill)
         eventually(topology, as_emulated)
-
-
-def test_an_agent_ends_at_a_signal(topology: Topology) -> None:
-    with agents(topology, on=("n1",)) as running:
-        deadline_s = time.monotonic() + SETTLE_S
-        while True:
-            try:
-                assert ANYWHERE.fetch(f"{urls(topology)['n1']}/healthz", timeout_s=2, max_bytes=99) == b"ok\n"
-                break
-            except FetchError:
-                assert time.monotonic() < deadline_s
-        running["n1"].send_signal(signal.SIGTERM)
-        assert running["n1"].wait(timeout=SETTLE_S) == 0

@@ -28,8 +28,6 @@ if sys.argv[1] == "spark":
     listener = attachment._listener
     listener._state._watch = executors.ExecutorWatch(poisoned, time.time)
 rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
-if sys.argv[1] == "two":
-    rows = rows.union(spark.readStream.format("rate").option("rowsPerSecond", 5).load())
 query = rows.writeStream.queryName("q").format("noop").trigger(processingTime="500 milliseconds").start()
 deadline = time.monotonic() + 240
 while time.monotonic() < deadline and len(query.recentProgress) < 6:
@@ -80,10 +78,3 @@ def test_a_query_survives_an_offset_function_that_fails():
     assert {batch["by_host"]["localhost"]["rows"] for batch in accounted} == {10.0}
     for batch in accounted:  # two slots, each at most as long as the batch
         assert 0 < batch["by_host"]["localhost"]["busy_s"] <= batch["seconds"]
-
-
-def test_sources_without_a_latest_offset_are_said():
-    document, said = trial("two")
-    assert "rows offered and backlog are unknown" in said
-    assert document["listener_errors"] == 0
-    assert {batch["backlog_rows"] for batch in document["batches"]} == {None}

@@ -225,21 +225,6 @@ def test_a_python_source_offers_what_it_reports(sources):
         )
 
 
-def test_a_python_source_that_counts_rows_is_believed_from_the_first_batch(sources):
-    for batch in sources[0]["Python, rows"]["batches"]:
-        assert (batch["offered_rows_total"], batch["backlog_rows"]) == (
-            100,
-            100 - batch["processed_rows_total"],
-        )
-
-
-def test_a_python_source_without_admission_control_gives_all_it_has(sources):
-    batches = sources[0]["Python, no cap"]["batches"]
-    assert batches[0]["offered_rows_total"] is None
-    for batch in batches[1:]:
-        assert (batch["offered_rows_total"], batch["backlog_rows"]) == (batch["processed_rows_total"], 0)
-
-
 def test_two_sources_add_up(sources):
     for batch in sources[0]["two"]["batches"][1:]:
         # the rate source holds nothing back, and the Python source has taken 7 rows in each batch

@@ -23,7 +23,6 @@ def _bound_maps(
     max_nodes: Annotated[
         int | None,
         typer.Option(
-            "--max-nodes",
             min=1,
             help="Most nodes of a map that is read, up to 5000; memory grows with their square. Stands before the "
             "command.",

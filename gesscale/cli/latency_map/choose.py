@@ -42,21 +42,19 @@ Members = Annotated[
 def choose(
     file: MapFile,
     *,
-    size: Annotated[int | None, typer.Option("--size", help="How many nodes, those kept included.")] = None,
+    size: Annotated[int | None, typer.Option(help="How many nodes, those kept included.")] = None,
     capacity: Annotated[
         float | None,
         typer.Option(
-            "--capacity",
             help="Instead of --size: what the nodes must hold together, by their weights in --nodes"
             " (of kubectl: free CPUs).",
         ),
     ] = None,
     unit: Unit = None,
     kind: Kind = None,
-    keep: Annotated[str, typer.Option("--keep", help="Nodes that must be in, by commas.")] = "",
+    keep: Annotated[str, typer.Option(help="Nodes that must be in, by commas.")] = "",
     running: Annotated[
-        str,
-        typer.Option("--running", help="Nodes in use, by commas: kept, and what moving would save is said."),
+        str, typer.Option(help="Nodes in use, by commas: kept, and what moving would save is said.")
     ] = "",
     exclude: Exclude = "",
     candidates: Offered = None,
@@ -69,8 +67,7 @@ def choose(
     method: Annotated[
         Method,
         typer.Option(
-            "--method",
-            help="Exact, greedy with a certified gap, or auto: exact up to 60 candidates, then greedy.",
+            help="Exact, greedy with a certified gap, or auto: exact up to 60 candidates, then greedy."
         ),
     ] = Method.AUTO,
     asymmetry: Symmetry = None,

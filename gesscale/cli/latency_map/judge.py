@@ -66,7 +66,7 @@ def repair_map(
     unit: Unit = None,
     kind: Kind = None,
     target: MapTarget = None,
-    drop: Annotated[str, typer.Option("--drop", help="Nodes to leave out, by commas.")] = "",
+    drop: Annotated[str, typer.Option(help="Nodes to leave out, by commas.")] = "",
     zero_diagonal: Annotated[
         bool, typer.Option("--zero-diagonal", help="Set every node 0 ms from itself.")
     ] = False,
@@ -74,15 +74,15 @@ def repair_map(
         bool, typer.Option("--drop-zeros", help="Take 0 ms between two nodes as missing.")
     ] = False,
     symmetrise: Annotated[
-        Symmetrise | None, typer.Option("--symmetrise", help="Make the two directions of a pair one.")
+        Symmetrise | None, typer.Option(help="Make the two directions of a pair one.")
     ] = None,
     fill: Annotated[
-        Fill, typer.Option("--fill", help="Estimate pairs without a measurement; they are marked.")
+        Fill, typer.Option(help="Estimate pairs without a measurement; they are marked.")
     ] = Fill.NONE,
     drop_incomplete: Annotated[
         bool, typer.Option("--drop-incomplete", help="Leave out nodes until no pair is missing.")
     ] = False,
-    seed: Annotated[int, typer.Option("--seed", help="Of the coordinates.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Of the coordinates.", min=0)] = 0,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Repair a map and say what was changed: the steps are taken in the order of the options here."""
@@ -136,16 +136,14 @@ def show(
     unit: Unit = None,
     kind: Kind = None,
     heat_map: Annotated[
-        Path | None, typer.Option("--heat-map", metavar="FILE", help="Draw a heat map: a .png or .svg file.")
+        Path | None, typer.Option(metavar="FILE", help="Draw a heat map: a .png or .svg file.")
     ] = None,
     picture: Annotated[
-        Path | None,
-        typer.Option("--picture", metavar="FILE", help="Draw nodes and links: a .png or .svg file."),
+        Path | None, typer.Option(metavar="FILE", help="Draw nodes and links: a .png or .svg file.")
     ] = None,
     members: Members = "",
     asymmetry: Annotated[
-        Asymmetry,
-        typer.Option("--asymmetry", help="What the figures take where two directions differ; refuse is max."),
+        Asymmetry, typer.Option(help="What the figures take where two directions differ; refuse is max.")
     ] = Asymmetry.MAX,
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -187,10 +185,10 @@ def diff(
     unit: Unit = None,
     kind: Kind = None,
     tolerance_ms: Annotated[
-        float, typer.Option("--tolerance-ms", help="Round trips no farther apart than this are equal.")
+        float, typer.Option(help="Round trips no farther apart than this are equal.")
     ] = 0.0,
     tolerance_ratio: Annotated[
-        float, typer.Option("--tolerance-ratio", help="Nor those no farther apart than this share of A's.")
+        float, typer.Option(help="Nor those no farther apart than this share of A's.")
     ] = 0.0,
     members: Members = "",
     output: OutputOption = Output.TABLE,

@@ -48,12 +48,9 @@ def import_map(
     unit: Unit = None,
     kind: Kind = None,
     names: Annotated[
-        Path | None,
-        typer.Option("--names", help="Names of nodes, one per line, for a matrix or list without names."),
+        Path | None, typer.Option(help="Names of nodes, one per line, for a matrix or list without names.")
     ] = None,
-    servers: Annotated[
-        Path | None, typer.Option("--servers", help="CSV with id and name, for pings between ids.")
-    ] = None,
+    servers: Annotated[Path | None, typer.Option(help="CSV with id and name, for pings between ids.")] = None,
     probed_from: Annotated[
         str | None, typer.Option("--source", help="The node that ping or fping ran on.")
     ] = None,
@@ -89,12 +86,12 @@ def import_map(
 )
 def measure(
     *,
-    source: Annotated[str, typer.Option("--source", help="Name of the node that this machine is.")],
+    source: Annotated[str, typer.Option(help="Name of the node that this machine is.")],
     target: Annotated[
-        list[str] | None, typer.Option("--target", help="A node to probe: name=address; repeatable.")
+        list[str] | None, typer.Option(help="A node to probe: name=address; repeatable.")
     ] = None,
     targets: Annotated[
-        Path | None, typer.Option("--targets", metavar="FILE", help="A file of lines name=address.")
+        Path | None, typer.Option(metavar="FILE", help="A file of lines name=address.")
     ] = None,
     count: Annotated[int, typer.Option(min=1, max=1000, help="Probes for each node.")] = 10,
     rate: Annotated[
@@ -168,15 +165,12 @@ def agent(context: typer.Context) -> None:
 )
 def gather(
     *,
-    agents: Annotated[str, typer.Option("--agents", help="Addresses of agents, by commas.")] = "",
+    agents: Annotated[str, typer.Option(help="Addresses of agents, by commas.")] = "",
     agents_file: Annotated[
-        Path | None, typer.Option("--agents-file", metavar="FILE", help="A file with an address a line.")
+        Path | None, typer.Option(metavar="FILE", help="A file with an address a line.")
     ] = None,
     agents_dns: Annotated[
-        str,
-        typer.Option(
-            "--agents-dns", metavar="HOST:PORT", help="A name that stands for all agents: a headless service."
-        ),
+        str, typer.Option(metavar="HOST:PORT", help="A name that stands for all agents: a headless service.")
     ] = "",
     fill: Annotated[
         bool, typer.Option("--fill", help="Estimate pairs without a measurement by network coordinates.")

@@ -43,25 +43,22 @@ def plan(
     addresses: Annotated[
         Path | None,
         typer.Option(
-            "--addresses",
             metavar="HOSTS",
             help="Where the nodes are: CSV or YAML, name and address; or the output of kubectl get nodes -o json.",
         ),
     ] = None,
     subnet: Annotated[
-        str | None, typer.Option("--subnet", help="Or a network whose addresses they have in their order.")
+        str | None, typer.Option(help="Or a network whose addresses they have in their order.")
     ] = None,
     device: Annotated[
-        str, typer.Option("--device", help="The nodes' network device, where the hosts do not say it.")
+        str, typer.Option(help="The nodes' network device, where the hosts do not say it.")
     ] = DEVICE,
     measured: Annotated[
         Path | None,
-        typer.Option(
-            "--measured", metavar="MAP", help="The real network's own round trips, which are taken off."
-        ),
+        typer.Option(metavar="MAP", help="The real network's own round trips, which are taken off."),
     ] = None,
     rate_mbit: Annotated[
-        int, typer.Option("--rate-mbit", help="Limit to each other node, Mbit/s; above your links.")
+        int, typer.Option(help="Limit to each other node, Mbit/s; above your links.")
     ] = RATE_MBIT,
     skip_missing: Annotated[
         bool,
@@ -81,11 +78,10 @@ def plan(
             "--pod-networks", help="Of kubectl's nodes, delay pods' own addresses too: for flannel's host-gw."
         ),
     ] = False,
-    node: Annotated[str | None, typer.Option("--node", help="Of this node only.")] = None,
+    node: Annotated[str | None, typer.Option(help="Of this node only.")] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Write what takes the delays away.")] = False,
     directory: Annotated[
-        Path | None,
-        typer.Option("--directory", help="Write apply-NODE.sh and undo-NODE.sh of every node there."),
+        Path | None, typer.Option(help="Write apply-NODE.sh and undo-NODE.sh of every node there.")
     ] = None,
     output: Annotated[
         PlanForm,

@@ -57,6 +57,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     with HTTPServer() as driver:
         driver.expect_request("/batches").respond_with_handler(lambda _request: batches())
         shutil.copytree(ROOT / "examples", tmp_path / "examples")
+        shutil.copytree(ROOT / "testbed" / "topologies", tmp_path / "testbed" / "topologies")
         shutil.copy(ROOT / "examples" / "own_load" / "morning.csv", tmp_path / "mine.csv")
         (tmp_path / "delays.csv").write_text(DELAYS, "utf-8")
         (tmp_path / "gesscale.yaml").write_text(SETTINGS.format(url=driver.url_for("").rstrip("/")), "utf-8")

@@ -97,16 +97,6 @@ def test_a_port_in_use_is_one_line_and_exit_code_1():
     assert "Address already in use; end what listens there or choose another place with --listen" in said
 
 
-def test_an_agent_alone_behind_a_name_knows_itself(port):
-    with running(command(
-        *("--node", "a", "--listen", f"127.0.0.1:{port}", "--peers-dns", "localhost", "--round", "0.2"),
-        *("--method", "tcp"),
-    )):  # fmt: skip
-        # it is alone behind this name, and knows itself
-        page = await_page(port, "/metrics", 'rounds_total{source="a"} 2')
-        assert "target" not in page
-
-
 def test_the_agent_loads_nothing_heavy():
     heavy = (
         "{'scipy', 'networkx', 'pandas', 'pyspark', 'matplotlib', 'pydantic', 'yaml', 'rich', 'typer'}"

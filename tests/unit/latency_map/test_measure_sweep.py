@@ -124,15 +124,6 @@ def test_a_pair_is_summed_up_over_what_is_kept(board):
     assert measured["b"].replied_at_s is None
 
 
-def test_figures_older_than_the_window_drop_out(board):
-    assert board.measured(now_s=11).keys() == {"a", "b"}  # b is exactly ten seconds old
-    later = board.measured(now_s=12)
-    assert later.keys() == {"a"}
-    assert later["a"].summary.probes == 2
-    assert board.measured(now_s=15)["a"].summary.median_ms is None  # only the lost one is left
-    assert board.measured(now_s=19) == {}
-
-
 def test_a_peer_that_has_gone_is_forgotten(board):
     board.keep(["b"], window_s=10)
     assert board.measured(now_s=9).keys() == {"b"}

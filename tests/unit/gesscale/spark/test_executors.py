@@ -1,5 +1,3 @@
-import pytest
-
 from gesscale.batch_record import HostWork
 from gesscale.spark.executors import ExecutorWatch, Job, JobWatch, TasksDone, hosts_of, work_by_host
 from gesscale.spark.reconcile import LiveExecutor
@@ -76,17 +74,6 @@ def test_an_account_that_is_late_is_waited_for():
     assert spark.pauses_s == [0.05]
 
 
-def test_an_account_that_does_not_come_is_not_waited_for_for_ever():
-    spark = Spark()
-    assert spark.watch.done_in(RUN, 0) is None
-    assert sum(spark.pauses_s) == pytest.approx(0.25)
-    spark.run(1, ended=False)  # the next batch's goes on; no one waits for it
-    spark.run(0, a=TasksDone(1, 1.0))
-    spark.pauses_s.clear()
-    assert spark.watch.done_in(RUN, 0) == {"a": (1, 1.0, 0)}
-    assert spark.pauses_s == []
-
-
 def test_of_a_long_session_only_the_newest_jobs_are_looked_at_and_little_is_kept():
     spark = Spark()
     for batch in range(1000):
@@ -147,13 +134,6 @@ def live(identity, *, node=None, worked=False, warm=True):
 
 def test_hosts_are_nodes_where_executors_tell_them():
     assert hosts_of([live("1", node="edge2"), live("2")]) == ("10.1.0.9", "edge2")
-
-
-def test_who_was_told_to_go_is_a_member_and_no_replica():
-    watch = ExecutorWatch(lambda: [live("1", node="a"), live("2", node="b")], lambda: 10.0)
-    watch.expect_to_leave(frozenset({"2"}))
-    seen = watch.now(fresh_s=0)
-    assert (seen.hosts, [each.id for each in seen.members]) == (("a",), ["1", "2"])
 
 
 def test_the_first_task_is_dated_when_it_is_first_seen_and_forgotten_with_its_executor():

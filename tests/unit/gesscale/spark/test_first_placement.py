@@ -6,8 +6,7 @@ import pytest
 from gesscale.errors import InputError
 from gesscale.spark import place
 from gesscale.spark.kubernetes_api import ApiServer
-from gesscale.spark.placing import first_placement, read_base_template, submit_settings
-from gesscale.spark.pod_template import PodPlacement
+from gesscale.spark.placing import read_base_template, submit_settings
 
 PATH = "/apis/gesscale.dev/v1alpha1/namespaces/streams/streamautoscalers/taxi"
 ORDER = {"id": "7-3", "term": 7, "placement": ["a", "b"], "at": "2026-11-21T20:58:08Z"}
@@ -82,14 +81,6 @@ def test_without_the_resource_the_users_number_starts_anywhere(httpserver, serve
     assert builder["spark.executor.instances"] == "3"
     assert template(builder)["spec"]["affinity"]["nodeAffinity"] == {}
     assert "start on any node" in caplog.text
-
-
-def test_before_the_first_order_the_pool_and_the_fewest_replicas():
-    spec = {"nodePool": {"matchLabels": {"tier": "edge"}}, "minReplicas": 2}
-    first = first_placement({"metadata": {"uid": "u"}, "spec": spec})
-    assert first.placement == PodPlacement(pool={"matchLabels": {"tier": "edge"}})
-    assert first.executors == 2
-    assert first_placement({"spec": {}}).executors == 1
 
 
 @pytest.mark.parametrize(

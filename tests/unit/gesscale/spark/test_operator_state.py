@@ -157,16 +157,6 @@ def test_the_newest_active_query_is_served_and_old_ones_are_forgotten():
     assert len(bench.state.histories()) == 8
 
 
-def test_executors_are_asked_again_only_when_the_answer_is_old():
-    bench = Bench()
-    assert bench.state.executors().hosts == ("a", "b")
-    bench.hosts = ["a"]
-    bench.now_s += 0.1
-    assert bench.state.executors().hosts == ("a", "b")
-    bench.now_s += 0.2
-    assert bench.state.executors().hosts == ("a",)
-
-
 def test_a_batch_is_attributed_to_the_executors_it_was_planned_with():
     bench = Bench(cap_rows_per_replica=50)
     bench.now_s = 99.0

@@ -3,87 +3,66 @@ import pytest
 from gesscale.spark.reconcile import Actions, ExecutorPod, LiveExecutor, reconcile
 
 
-def live(identity, node, order="1-1", *, warm=True):
-    return LiveExecutor(id=identity, host="10.0.0.1", node=node, order=order, is_warm=warm)
+def live(identity, node, *, warm=True):
+    return LiveExecutor(id=identity, host="10.0.0.1", node=node, order="1-1", is_warm=warm)
 
 
 def pod(executor, node, order="1-1", *, waits=True):
     return ExecutorPod(name=f"p{executor}", executor=executor, node=node, order=order, waits=waits)
 
 
-def test_nothing_is_done_where_all_is_as_ordered():
-    actions = reconcile("1-1", ["a", "b"], [live("1", "a"), live("2", "b")])
-    assert actions == Actions(total=2)
-    assert actions.is_settled
+A, B, C = live("1", "a"), live("2", "b"), live("3", "c")
 
 
-def test_a_missing_node_is_asked_for_and_nobody_goes():
-    actions = reconcile("1-2", ["a", "b"], [live("1", "a")])
-    assert actions == Actions(total=2, missing=("b",))
-    assert not actions.is_settled
-
-
-def test_add_first_then_remove():
-    before = [live("1", "a"), live("2", "b")]
-    # b has left, c has come: while c's executor is on its way, b's counts too: 2 ordered + 1 that still runs
-    assert reconcile("1-2", ["a", "c"], before) == Actions(total=3, missing=("c",), surplus=("2",))
-    after = [*before, live("3", "c")]
-    assert reconcile("1-2", ["a", "c"], after).decommission == ("2",)
-
-
-def test_the_old_one_stays_until_the_new_one_is_warm():
-    executors = [live("1", "a"), live("2", "b"), live("3", "c", warm=False)]
-    assert reconcile("1-2", ["a", "c"], executors) == Actions(total=2, surplus=("2",))
-
-
-def test_who_was_told_to_go_is_told_once_and_no_longer_holds_its_node():
-    executors = [live("1", "a"), live("2", "b")]
-    assert reconcile("1-2", ["a"], executors, leaving={"2"}) == Actions(total=1)
-    # its node comes back into the placement: another executor must come when it is gone
-    assert reconcile("1-3", ["a", "b"], executors, leaving={"2"}) == Actions(total=3, missing=("b",))
-
-
-def test_nobody_goes_before_the_border():
-    executors = [live("1", "a"), live("2", "b")]
-    assert reconcile("1-2", ["a"], executors, may_remove=False) == Actions(total=1, surplus=("2",))
-
-
-def test_of_two_on_one_node_the_younger_goes():
-    # ids are numbers: 9 is older than 10
-    assert reconcile("1-1", ["a"], [live("10", "a"), live("9", "a")]).decommission == ("10",)
-
-
-def test_an_executor_that_does_not_tell_its_node_goes_last():
-    assert reconcile("1-1", ["a"], [live("1", None)]) == Actions(total=2, missing=("a",), surplus=("1",))
-    assert reconcile("1-1", ["a"], [live("1", None), live("2", "a")]).decommission == ("1",)
+@pytest.mark.parametrize(
+    ("nodes", "executors", "given", "actions"),
+    [
+        ("ab", [A, B], {}, Actions(total=2)),  # as ordered
+        ("ab", [A], {}, Actions(total=2, missing=("b",))),
+        # b has left, c has come: while c's executor is on its way, b's counts too: 2 ordered + 1 that still runs
+        ("ac", [A, B], {}, Actions(total=3, missing=("c",), surplus=("2",))),
+        ("ac", [A, B, C], {}, Actions(total=2, decommission=("2",), surplus=("2",))),
+        # the old one stays until the new one is warm
+        ("ac", [A, B, live("3", "c", warm=False)], {}, Actions(total=2, surplus=("2",))),
+        # who was told to go is told once, and no longer holds its node: when that comes back, another one must come
+        ("a", [A, B], {"leaving": {"2"}}, Actions(total=1)),
+        ("ab", [A, B], {"leaving": {"2"}}, Actions(total=3, missing=("b",))),
+        # not at a batch boundary
+        ("a", [A, B], {"may_remove": False}, Actions(total=1, surplus=("2",))),
+        # of two on one node the younger goes; ids are numbers: 9 is older than 10
+        ("a", [live("10", "a"), live("9", "a")], {}, Actions(total=1, decommission=("10",), surplus=("10",))),
+        # an executor that does not tell its node goes last
+        ("a", [live("1", None)], {}, Actions(total=2, missing=("a",), surplus=("1",))),
+        ("a", [live("1", None), live("2", "a")], {}, Actions(total=1, decommission=("1",), surplus=("1",))),
+        # all nodes change: no executor goes before another has come
+        ("c", [A, B], {}, Actions(total=3, missing=("c",), surplus=("1", "2"))),
+    ],
+)
+def test_the_steps_to_an_order_follow_from_what_is_there(nodes, executors, given, actions):
+    found = reconcile("1-2", list(nodes), executors, **given)
+    assert found == actions
+    assert found.is_settled is not bool(actions.missing or actions.surplus)
 
 
 def test_an_operator_never_goes_below_one():
     with pytest.raises(ValueError, match="never goes below one"):
-        reconcile("1-1", [], [live("1", "a")])
-    # all nodes change: no executor goes before another has come
-    assert reconcile("1-2", ["c"], [live("1", "a"), live("2", "b")]).decommission == ()
+        reconcile("1-1", [], [A])
 
 
-def test_a_pod_that_waits_by_an_older_order_is_withdrawn():
-    executors = [live("1", "a")]
-    pods = [pod("1", "a", waits=False), pod("2", None, order="1-1")]
-    assert reconcile("1-2", ["a"], executors, pods=pods).withdraw == ("p2",)
-    assert reconcile("1-2", ["a", "c"], executors, pods=pods).withdraw == ("p2",)
-    assert reconcile("1-1", ["a", "b"], executors, pods=pods).withdraw == ()  # its own order: it may come
-
-
-def test_a_pod_that_starts_on_a_node_of_the_placement_may_come_whatever_its_order():
-    pods = [pod("2", "b", order="1-1")]
-    assert reconcile("1-2", ["a", "b"], [live("1", "a")], pods=pods).withdraw == ()
-    assert reconcile("1-2", ["a", "c"], [live("1", "a")], pods=pods).withdraw == ("p2",)
-
-
-def test_more_pods_than_are_missing_are_withdrawn():
-    # c is missing; one pod is bound to it, so the one that waits without a node is too many
-    executors = [live("1", "a"), live("2", "b")]
-    pods = [pod("3", "c", order="1-2"), pod("4", None, order="1-2")]
-    assert reconcile("1-2", ["a", "b", "c"], executors, pods=pods).withdraw == ("p4",)
-    # one that runs there and has not registered yet counts as well
-    pods = [pod("3", "c", order="1-2", waits=False), pod("4", None, order="1-2")]
-    assert reconcile("1-2", ["a", "b", "c"], executors, pods=pods).withdraw == ("p4",)
+@pytest.mark.parametrize(
+    ("order", "nodes", "pods", "withdrawn"),
+    [
+        # a pod that waits by an older order is withdrawn; by its own it may come
+        ("1-2", "a", [pod("1", "a", waits=False), pod("2", None)], ("p2",)),
+        ("1-2", "ac", [pod("1", "a", waits=False), pod("2", None)], ("p2",)),
+        ("1-1", "ab", [pod("1", "a", waits=False), pod("2", None)], ()),
+        # one that starts on a node of the placement may come whatever its order
+        ("1-2", "ab", [pod("2", "b")], ()),
+        ("1-2", "ac", [pod("2", "b")], ("p2",)),
+        # one that is bound to c, or runs there and has not registered yet, makes the one without a node too many
+        ("1-2", "ac", [pod("3", "c", "1-2"), pod("4", None, "1-2")], ("p4",)),
+        ("1-2", "ac", [pod("3", "c", "1-2", waits=False), pod("4", None, "1-2")], ("p4",)),
+    ],
+)
+def test_pods_that_wait_in_vain_are_withdrawn(order, nodes, pods, withdrawn):
+    assert reconcile(order, list(nodes), [A], pods=pods).withdraw == withdrawn

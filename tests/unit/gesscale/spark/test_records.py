@@ -115,11 +115,6 @@ def test_monitor_understands_what_is_served():
     assert batches[0].is_full
 
 
-def test_before_the_first_query_there_are_no_batches():
-    served = document(None, settings(), now_s=10.0)
-    assert (served["query"], served["active"], served["batches"]) == (None, False, [])
-
-
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -116,14 +116,3 @@ def test_a_query_that_cannot_be_started_again_ends_the_run():
         bench.restartable.restart("7-3", lambda: 1 // 0)
     assert bench.ends()
     assert isinstance(bench.raised, ZeroDivisionError)
-
-
-def test_a_query_that_has_ended_or_not_begun_is_not_restarted():
-    bench = Bench()
-    bench.restartable.restart("7-3", lambda: 2)
-    assert bench.queries == []
-    bench.restartable._begin(1)
-    bench.queries[0].stop()
-    bench.restartable.restart("7-3", lambda: 2)
-    assert len(bench.queries) == 1
-    assert bench.restartable.document() == []

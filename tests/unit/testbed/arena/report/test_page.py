@@ -136,7 +136,7 @@ def test_a_library_that_is_missing_is_said_with_what_to_do(
     experiment, results, tmp_path, monkeypatch, library
 ):
     monkeypatch.setitem(sys.modules, library, None)  # what an import then meets is an ImportError
-    with pytest.raises(GesscaleError, match=rf"{library}.*pip install '\.\[report\]'"):
+    with pytest.raises(GesscaleError, match=rf"{library}.*pip install '\.\[arena\]'"):
         write_report(experiment, results, tmp_path / "report.html")
 
 
