@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.workloads.workload import Entry, Workload, WorkloadRequest
+from testbed.workloads.workload import Workload, WorkloadRequest
 
 _DURATION_S = 21_600
 _T_S = np.arange(_DURATION_S)
@@ -77,26 +77,4 @@ def _wave(from_s: float, until_s: float, height: float, rise_s: float, fall_s: f
     return wave
 
 
-ENTRIES = (
-    Entry(
-        name="daedalus-sine",
-        what="5,000 to 60,000/s, two periods, mean 32,500",
-        length="6 h in steps of 1 s",
-        source="Daedalus (ICPE 2024), section 4; begins in the middle, upward",
-        build=_sine,
-    ),
-    Entry(
-        name="daedalus-ysb",
-        what="three waves: peak 549,999/s, mean 211,334, at most 398/s more or less in a second",
-        length="6 h in steps of 1 s",
-        source="Daedalus (ICPE 2024), section 4: made after the figures of its ad-click trace, not the trace itself",
-        build=_ysb,
-    ),
-    Entry(
-        name="daedalus-traffic",
-        what="a day with two sharp spikes: peak 99,989/s, mean 30,014, at most 1,101/s more or less in a second",
-        length="6 h in steps of 1 s",
-        source="Daedalus (ICPE 2024), section 4: made after the figures of its traffic trace, not the trace itself",
-        build=_traffic,
-    ),
-)
+BUILDERS = {"daedalus-sine": _sine, "daedalus-ysb": _ysb, "daedalus-traffic": _traffic}

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gesscale.errors import InputError
-from testbed.workloads.workload import Entry, Workload, WorkloadRequest
+from testbed.workloads.workload import Workload, WorkloadRequest
 
 _MINUTES = 140
 _MOST = 2_500_000.0
@@ -83,34 +83,7 @@ def _build_spikes(request: WorkloadRequest) -> Workload:
     return Workload.of_rates(request.text, 60.0, spiked)
 
 
-def _entry(pattern: str, what: str, *, length: str = "140 min in steps of 1 min") -> Entry:
-    return Entry(
-        name=f"kanis-{pattern}",
-        what=what,
-        length=length,
-        source="Kanis 2023, section 5.4.3",
-        is_random=pattern != "convergence",
-        build=partial(_build, pattern),
-    )
-
-
-ENTRIES = (
-    _entry("cosine", "0.2 to 2.2 M/s, period 60 min from the top, noise ±0.1 M"),
-    _entry("random", "a walk from 1.25 M/s by ±0.5 M a minute, within 0 to 2.5 M"),
-    _entry("increasing", "a walk upward from 0, by 15,152/s a minute on average"),
-    _entry("decreasing", "a walk downward from 2.5 M/s, by 14,881/s a minute on average"),
-    _entry(
-        "convergence",
-        "nothing, 2 M/s from minute 10, 1 M/s from minute 50",
-        length="90 min in steps of 1 min",
-    ),
-    Entry(
-        name="kanis-spikes",
-        what="a pattern with spikes of 0.5 to 2 M/s up and down, each a minute, each kind every 20 min on average",
-        length="that of the pattern",
-        source="Kanis 2023, section 5.4.3: built there, not used; law and figures of its framework",
-        is_random=True,
-        parameter=f"the pattern: {', '.join(f'`{name}`' for name in PATTERNS)}; without: `cosine`",
-        build=_build_spikes,
-    ),
-)
+BUILDERS = {
+    **{f"kanis-{pattern}": partial(_build, pattern) for pattern in PATTERNS},
+    "kanis-spikes": _build_spikes,
+}

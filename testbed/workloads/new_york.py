@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gesscale.errors import InputError
-from testbed.workloads.workload import Entry, Workload, WorkloadRequest
+from testbed.workloads.workload import Workload, WorkloadRequest
 
 SPEED = 10.0
 """Seconds of New York in a second of the load (the paper, V-A)."""
@@ -147,21 +147,4 @@ def _begins(request: WorkloadRequest, otherwise: date) -> date:
         raise InputError(message) from None
 
 
-ENTRIES = (
-    Entry(
-        name="nyc",
-        what="two real taxi days, ten times as fast, each record three times",
-        length="288 min in steps of 10 s",
-        source="New York half-hourly series of the Numenta Anomaly Benchmark (MIT licence)",
-        parameter="the first day, 2014-07-01 to 2015-01-31; `any`: drawn from the seed; without: 2014-10-01",
-        build=_build,
-    ),
-    Entry(
-        name="nyc-day",
-        what="one real taxi day from 04:00 on, ten times as fast, each record three times",
-        length="144 min in steps of 10 s",
-        source="New York half-hourly series of the Numenta Anomaly Benchmark (MIT licence)",
-        parameter="the day, 2014-07-01 to 2015-01-30; `any`: drawn from the seed; without: 2015-01-06, as the demo's",
-        build=_build_day,
-    ),
-)
+BUILDERS = {"nyc": _build, "nyc-day": _build_day}

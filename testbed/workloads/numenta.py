@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gesscale.errors import InputError
-from testbed.workloads.workload import Entry, Workload, WorkloadRequest
+from testbed.workloads.workload import Workload, WorkloadRequest
 
 _READING_MIN = 5
 _ANY = "any"
@@ -27,10 +27,6 @@ class Series:
     ----------
     name
         As a load; without ``nab-`` the key of its rows in the data.
-    what
-        What was counted, in a phrase.
-    file
-        Where it is in the repository github.com/numenta/NAB.
     bin_min
         Readings are averaged over so many minutes; a bin is a minute of the load, so this is the speed, too.
     days
@@ -41,8 +37,6 @@ class Series:
     """
 
     name: str
-    what: str
-    file: str
     bin_min: int
     days: int
     first: date
@@ -54,26 +48,11 @@ class Series:
         """Bins of the window, which are minutes of the load."""
         return self.days * 24 * 60 // self.bin_min
 
-    def entry(self) -> Entry:
-        """Return it as a load of the catalogue."""
-        days = "a day" if self.days == 1 else f"{self.days} days"
-        return Entry(
-            name=self.name,
-            what=f"{self.what}: {days}, {self.bin_min} times as fast",
-            length=f"{self.window_bins} min in steps of 1 min",
-            source=f"Numenta Anomaly Benchmark (MIT licence), `data/{self.file}`",
-            parameter=f"the first day, {self.first} to {self.last}; `{_ANY}`: drawn from the seed; "
-            f"without: {self.default}",
-            build=partial(_build, self),
-        )
 
-
-def _tweets(company: str, symbol: str, *, bin_min: int, days: int, last: str) -> Series:
+def _tweets(symbol: str, *, bin_min: int, days: int, last: str) -> Series:
     """Return the tweets that mention a company; they all begin in the evening of 2015-02-26."""
     return Series(
-        name=f"nab-tweets-{symbol.lower()}",
-        what=f"tweets that mention {company}",
-        file=f"realTweets/Twitter_volume_{symbol}.csv",
+        name=f"nab-tweets-{symbol}",
         bin_min=bin_min,
         days=days,
         first=date(2015, 2, 27),
@@ -83,16 +62,14 @@ def _tweets(company: str, symbol: str, *, bin_min: int, days: int, last: str) ->
 
 
 SERIES = (
-    _tweets("Amazon", "AMZN", bin_min=10, days=2, last="2015-04-20"),
-    _tweets("Facebook", "FB", bin_min=10, days=2, last="2015-04-20"),
-    _tweets("Coca-Cola", "KO", bin_min=10, days=2, last="2015-04-20"),
-    _tweets("Salesforce", "CRM", bin_min=30, days=6, last="2015-04-17"),
-    _tweets("Pfizer", "PFE", bin_min=120, days=20, last="2015-04-02"),
-    _tweets("CVS", "CVS", bin_min=120, days=20, last="2015-04-02"),
+    _tweets("amzn", bin_min=10, days=2, last="2015-04-20"),
+    _tweets("fb", bin_min=10, days=2, last="2015-04-20"),
+    _tweets("ko", bin_min=10, days=2, last="2015-04-20"),
+    _tweets("crm", bin_min=30, days=6, last="2015-04-17"),
+    _tweets("pfe", bin_min=120, days=20, last="2015-04-02"),
+    _tweets("cvs", bin_min=120, days=20, last="2015-04-02"),
     Series(
         name="nab-network-257a54",
-        what="network input of a cloud machine",
-        file="realAWSCloudwatch/ec2_network_in_257a54.csv",
         bin_min=10,
         days=2,
         first=date(2014, 4, 16),
@@ -101,8 +78,6 @@ SERIES = (
     ),
     Series(
         name="nab-network-5abac7",
-        what="network input of a cloud machine, next to nothing between bursts",
-        file="realAWSCloudwatch/ec2_network_in_5abac7.csv",
         bin_min=10,
         days=2,
         first=date(2014, 3, 2),
@@ -111,8 +86,6 @@ SERIES = (
     ),
     Series(
         name="nab-network-a2eb1cd9",
-        what="network input of a cloud machine",
-        file="realAWSCloudwatch/iio_us-east-1_i-a2eb1cd9_NetworkIn.csv",
         bin_min=5,
         days=1,
         first=date(2013, 10, 10),
@@ -121,8 +94,6 @@ SERIES = (
     ),
     Series(
         name="nab-occupancy-t4013",
-        what="occupancy of a road lane",
-        file="realTraffic/occupancy_t4013.csv",
         bin_min=10,
         days=2,
         first=date(2015, 9, 11),
@@ -213,4 +184,4 @@ def _day(series: Series, request: WorkloadRequest) -> date:
     return day
 
 
-ENTRIES = tuple(series.entry() for series in SERIES)
+BUILDERS = {series.name: partial(_build, series) for series in SERIES}

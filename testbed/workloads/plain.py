@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from testbed.workloads.workload import Entry, Workload, WorkloadRequest
+from testbed.workloads.workload import Workload, WorkloadRequest
 
-_SOURCE = "of this project"
 _PEAK = 1000.0
 _SPIKES_STEP_S = 10.0
 _STAIRS = (200, 400, 600, 800, 1000, 800, 600, 400, 200)
@@ -36,38 +35,4 @@ def _spikes(request: WorkloadRequest) -> Workload:
     return Workload.of_rates(request.text, _SPIKES_STEP_S, rates.ravel())
 
 
-ENTRIES = (
-    Entry(
-        name="constant",
-        what="1,000 rows/s",
-        length="120 min, or as asked, in steps of 1 min",
-        source=_SOURCE,
-        parameter="minutes in all, 1 to 1440, rounded to whole ones",
-        build=_constant,
-    ),
-    Entry(
-        name="steps",
-        what="a staircase: 200, 400, 600, 800, 1,000 rows/s and down again",
-        length="180 min: nine steps of 20 min",
-        source=_SOURCE,
-        parameter="minutes of a step, 1 to 1440",
-        build=_steps,
-    ),
-    Entry(
-        name="sine",
-        what="four periods from 100 rows/s to 1,000 and back, from the lowest point",
-        length="240 min: four periods of 60 min, 240 steps each",
-        source=_SOURCE,
-        parameter="minutes of a period, 1 to 1440",
-        build=_sine,
-    ),
-    Entry(
-        name="spikes",
-        what="300 rows/s, and in each of eight cycles a spike to 1,000 at a random time, for 1/30 to 1/6 of the cycle",
-        length="240 min: eight cycles of 30 min, in steps of 10 s",
-        source=_SOURCE,
-        is_random=True,
-        parameter="minutes of a cycle, 1 to 1440",
-        build=_spikes,
-    ),
-)
+BUILDERS = {"constant": _constant, "steps": _steps, "sine": _sine, "spikes": _spikes}

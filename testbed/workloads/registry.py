@@ -1,28 +1,28 @@
 """Loads by name, such as ``nyc``, ``nyc:2014-10-01``, ``kanis-cosine`` or ``my.csv``."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
 from gesscale.errors import InputError
 from testbed.workloads import daedalus, kanis, new_york, numenta, plain, seep
+from testbed.workloads.catalogue import Entry, entries
 from testbed.workloads.user_csv import workload_from_csv
-from testbed.workloads.workload import Entry, Workload, WorkloadRequest
+from testbed.workloads.workload import Workload, WorkloadRequest
 
 _SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
 
 
-def entries() -> tuple[Entry, ...]:
-    """Return all named loads, those of a source side by side."""
-    return (
-        *new_york.ENTRIES,
-        *numenta.ENTRIES,
-        *kanis.ENTRIES,
-        *daedalus.ENTRIES,
-        *seep.ENTRIES,
-        *plain.ENTRIES,
-    )
+BUILDERS: Mapping[str, Callable[[WorkloadRequest], Workload]] = {
+    **new_york.BUILDERS,
+    **numenta.BUILDERS,
+    **kanis.BUILDERS,
+    **daedalus.BUILDERS,
+    **seep.BUILDERS,
+    **plain.BUILDERS,
+}
+"""Each raises `InputError` at a parameter that it does not know."""
 
 
 def workload_names() -> Mapping[str, str]:
@@ -59,7 +59,7 @@ def workload_named(text: str, *, seed: int) -> Workload:
     if colon and not entry.parameter:
         message = f"workload {text!r}: expected nothing after {name}, got {colon + parameter!r}"
         raise InputError(message)
-    return entry.build(WorkloadRequest(text=text, parameter=parameter if colon else None, seed=seed))
+    return BUILDERS[name](WorkloadRequest(text=text, parameter=parameter if colon else None, seed=seed))
 
 
 def _line(entry: Entry) -> str:

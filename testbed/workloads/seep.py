@@ -7,7 +7,7 @@ Where the thesis is silent: a load begins with a peak and lasts ten minutes; sho
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.workloads.workload import Entry, Workload, WorkloadRequest
+from testbed.workloads.workload import Workload, WorkloadRequest
 
 _SECONDS = 600
 _BASE, _PEAK = 10.0, 20.0  # tuples/s
@@ -48,35 +48,9 @@ def with_peaks(begins_s: NDArray[np.float64], lengths_s: NDArray[np.float64]) ->
     return _BASE + (_PEAK - _BASE) * share
 
 
-ENTRIES = (
-    Entry(
-        name="seep-constant",
-        what="10 tuples/s",
-        length="10 min in steps of 1 s",
-        source="Rouaux 2014, sections 5.2.2 to 5.2.4",
-        build=_constant,
-    ),
-    Entry(
-        name="seep-short-peaks",
-        what="10 tuples/s, each minute a peak of 20 for 2 to 8 s",
-        length="10 min in steps of 1 s",
-        source="Rouaux 2014, section 5.2.5; length of the peaks ours",
-        is_random=True,
-        build=_short_peaks,
-    ),
-    Entry(
-        name="seep-peaks",
-        what="20 tuples/s for 20 s, then 10 for 40 s, again and again",
-        length="10 min in steps of 1 s",
-        source="Rouaux 2014, sections 5.2.6 and 5.2.7",
-        build=_peaks,
-    ),
-    Entry(
-        name="seep-random-peaks",
-        what="20 tuples/s for 10 to 30 s, then 10 for 20 to 60 s",
-        length="10 min in steps of 1 s",
-        source="Rouaux 2014, section 5.2: its source with random peaks; ranges ours",
-        is_random=True,
-        build=_random_peaks,
-    ),
-)
+BUILDERS = {
+    "seep-constant": _constant,
+    "seep-short-peaks": _short_peaks,
+    "seep-peaks": _peaks,
+    "seep-random-peaks": _random_peaks,
+}

@@ -2,7 +2,7 @@
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from zlib import crc32
@@ -175,34 +175,3 @@ class WorkloadRequest:
             )
             raise InputError(message)
         return minutes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """A load of the catalogue.
-
-    Attributes
-    ----------
-    name
-        What stands before the colon.
-    what
-        Its shape, in a phrase.
-    length
-        How long it is and in what steps.
-    source
-        Where it is from: data set and licence, or paper and section.
-    is_random
-        Whether the seed decides something of it.
-    parameter
-        What may stand after the colon; empty where nothing may.
-    build
-        Makes the load. Raises `InputError` at a parameter that it does not know.
-    """
-
-    name: str
-    what: str
-    length: str
-    source: str
-    is_random: bool = False
-    parameter: str = ""
-    build: Callable[[WorkloadRequest], Workload]

@@ -13,7 +13,6 @@ import typer
 from gesscale.cli.options import beginning, installed_policies
 from gesscale.errors import InputError
 from testbed.arena.names import ORACLES
-from testbed.workloads.names import NAMES
 
 ResultsFolderArgument = Annotated[
     Path, typer.Argument(metavar="RESULTS", help="A folder that `gesscale arena run --results` wrote.")
@@ -54,7 +53,9 @@ def complete_policies(incomplete: str) -> list[str]:
 
 def complete_workload(incomplete: str) -> list[str]:
     """Complete the name of a workload."""
-    return beginning(incomplete, NAMES)
+    from testbed.workloads.catalogue import entries
+
+    return beginning(incomplete, [entry.name for entry in entries()])
 
 
 def complete_experiment(incomplete: str) -> list[str]:

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from gesscale.errors import InputError
+from testbed.workloads.catalogue import entries
 from testbed.workloads.numenta import SERIES, bins
 from testbed.workloads.registry import workload_named
 
@@ -49,6 +50,9 @@ def test_first_and_last_day_are_those_that_a_whole_window_follows(series):
     assert len(whole) == (series.last - series.first).days + 1
     for day in (series.first, series.default, series.last):
         assert len(rows_by_minute(f"{series.name}:{day}")) == series.window_bins
+    (entry,) = [entry for entry in entries() if entry.name == series.name]
+    assert f"the first day, {series.first} to {series.last}; " in entry.parameter
+    assert entry.parameter.endswith(f"without: {series.default}")
     first = whole[0] * per_day
     expected = bins(series)[first : first + series.window_bins] * series.bin_min / 5
     assert rows_by_minute(f"{series.name}:{series.first}") == pytest.approx(expected.tolist())
