@@ -1,12 +1,18 @@
-"""Where ``gesscale`` begins: the rest is imported under a guard, as it may be missing, and Ctrl-C may come."""
+"""Where commands begin: the rest is imported under a guard, as a package may be missing, and Ctrl-C may come."""
 
 import sys
+from importlib import import_module
 
 
 def main() -> None:
     """Run ``gesscale``."""
+    start("gesscale.cli.app")
+
+
+def start(module: str) -> None:
+    """Run the function ``main`` of a module; what keeps it from being imported is said in one line."""
     try:
-        from gesscale.cli.app import main as run
+        run = import_module(module).main
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         sys.exit(130)
