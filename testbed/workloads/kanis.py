@@ -5,6 +5,7 @@ its published framework, delftdata/espa-autoscaling, the laws of the increments.
 the cosine's minimum is 200,000, and no walk exceeds the 2.5 M that the generator could make.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -83,7 +84,7 @@ def _build_spikes(request: WorkloadRequest) -> Workload:
     return Workload.of_rates(request.text, 60.0, spiked)
 
 
-BUILDERS = {
+BUILDERS: dict[str, Callable[[WorkloadRequest], Workload]] = {
     **{f"kanis-{pattern}": partial(_build, pattern) for pattern in PATTERNS},
     "kanis-spikes": _build_spikes,
 }
