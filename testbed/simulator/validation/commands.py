@@ -1,7 +1,7 @@
 """``gesscale arena validate`` and ``refit``: the simulator against measurements."""
 
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,32 +14,12 @@ from gesscale.errors import InputError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from testbed.simulator.validation.batches import BatchErrors, Errors
-    from testbed.simulator.validation.comparison import FigureSpread, RunComparison, TimelineErrors
+    from testbed.simulator.validation.batches import BatchErrors
+    from testbed.simulator.validation.comparison import RunComparison, TimelineErrors
     from testbed.simulator.validation.recorded_run import RecordedRun
 
 _PHYSICS = {"map": "map", "groupby": "group-by"}
 """The bundled constants of each query that a file of readings may name."""
-
-_TOTALS = {
-    "processed_rows": "rows processed",
-    "batch_time_s": "batch time, mean, s",
-    "backlog_rows": "backlog, mean, rows",
-    "backlog_peak_rows": "backlog, most, rows",
-    "serving_s": "order to served, mean, s",
-}
-_DISTANCES = {
-    "throughput_pct": "throughput per 10 s, %",
-    "throughput_minute_pct": "throughput per minute, %",
-    "batch_time_pct": "batch time per second, %",
-    "batch_time_minute_pct": "batch time per minute, %",
-    "backlog_pct": "backlog, % of its peak",
-    "row_delay_s": "end of a row, s",
-}
-_ERRORS = ("T mean", "worst", "bias", "R mean", "worst", "bias")
-_APART = "Recorded runs from each other: mean absolute difference at the same instants"
-_OF = "errors in % of batch time T and throughput R"
-
 
 RunsOption = Annotated[
     list[Path] | None,
@@ -81,7 +61,7 @@ def validate(
         "runs": compared,
         "betweenRuns": between,
     }
-    emit(document, output, [*_readings_tables(measured, held_out), *_run_tables(compared, between, seeds)])
+    emit(document, output, _tables(measured, held_out, compared, between, seeds))
 
 
 def refit(
@@ -163,90 +143,41 @@ def _compare_runs(
     return compared, recorded
 
 
-def _readings_tables(
-    errors: Mapping[str, Mapping[str, "BatchErrors"]], held_out: Mapping[str, Mapping[str, "BatchErrors"]]
+def _tables(
+    measured: Mapping[str, Mapping[str, object]],
+    held_out: Mapping[str, Mapping[str, object]],
+    compared: Mapping[str, "RunComparison"],
+    between: Mapping[str, "TimelineErrors"],
+    seeds: int,
 ) -> list["Table"]:
-    """Return what readings say; nothing without any."""
-    if not errors:
-        return []
-    return [
-        _errors_table(f"Readings against the bundled constants: {_OF}", ("query", "of"), errors),
-        _errors_table(
-            f"Readings predicted by constants fitted without them: {_OF}",
-            ("query", "without"),
-            held_out,
-        ),
-    ]
+    """Return a table for each part of the comparison that there is."""
+    again = f"Runs acted again, {seeds} seeds: "
+    parts: dict[str, Mapping[str, Mapping[str, object]]] = {
+        "Readings against the bundled constants: errors, %": measured,
+        "Readings predicted by constants fitted without them: errors, %": held_out,
+        "Warm batches, each by its own rows and nodes: errors, %": {
+            name: each.warm_batches for name, each in compared.items()
+        },
+        f"{again}the whole run": {name: each.totals for name, each in compared.items()},
+        f"{again}mean absolute difference at the same instants": {
+            name: each.distances for name, each in compared.items()
+        },
+        "Recorded runs from each other": {pair: asdict(each) for pair, each in between.items()},
+    }
+    return [_table(title, part) for title, part in parts.items() if part]
 
 
-def _run_tables(
-    compared: Mapping[str, "RunComparison"], between: Mapping[str, "TimelineErrors"], seeds: int
-) -> list["Table"]:
-    """Return what recorded runs say; nothing without any."""
-    if not compared:
-        return []
-    warm = {name: each.warm_batches for name, each in compared.items()}
-    title = f"Runs acted again, {seeds} seeds: "
-    totals = [
-        (name, _TOTALS[key], total.recorded, *_cells(total.simulated), _rounded(total.error_pct))
-        for name, each in compared.items()
-        for key, total in each.totals.items()
-    ]
-    apart = [
-        (pair, _DISTANCES[key], figure)
-        for pair, each in between.items()
-        for key, figure in asdict(each).items()
-    ]
-    distances = [
-        (name, _DISTANCES[key], *_cells(distance.from_record), *_cells(distance.between_seeds))
-        for name, each in compared.items()
-        for key, distance in each.distances.items()
-    ]
-    return [
-        _errors_table(f"Warm batches, each by its own rows and nodes: {_OF}", ("run", "of"), warm),
-        table(
-            f"{title}the whole run",
-            ("run", "of", "recorded", "simulated", "range", "error, %"),
-            totals,
-        ),
-        table(
-            f"{title}mean absolute difference at the same instants",
-            ("run", "of", "from record", "range", "by chance", "range"),
-            distances,
-        ),
-        *([table(_APART, ("runs", "of", "apart"), apart)] if apart else []),
-    ]
+def _table(title: str, part: Mapping[str, Mapping[str, object]]) -> "Table":
+    rows = {(name, of): dict(_figures(found)) for name, each in part.items() for of, found in each.items()}
+    columns = dict.fromkeys(column for row in rows.values() for column in row)
+    cells = [(*key, *(row.get(column) for column in columns)) for key, row in rows.items()]
+    return table(title, ("", "of", *columns), cells)
 
 
-def _errors_table(
-    title: str, heads: tuple[str, str], errors: Mapping[str, Mapping[str, "BatchErrors"]]
-) -> "Table":
-    rows = [
-        (
-            name,
-            label,
-            each.compared,
-            *(figure for of in (each.batch_time, each.throughput) for figure in _figures(of)),
-        )
-        for name, parts in errors.items()
-        for label, each in parts.items()
-    ]
-    return table(title, (*heads, "count", *_ERRORS), rows)
-
-
-def _figures(errors: "Errors") -> tuple[float, ...]:
-    return tuple(round(figure, 1) for figure in (errors.mean_pct, errors.worst_pct, errors.bias_pct))
-
-
-def _cells(spread: "FigureSpread | None") -> tuple[float | None, str | None]:
-    if spread is None:
-        return None, None
-    return spread.median, f"{_short(spread.least)}–{_short(spread.greatest)}"
-
-
-def _rounded(figure: float | None) -> float | None:
-    return None if figure is None else round(figure, 2)
-
-
-def _short(value: float) -> str:
-    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+def _figures(found: object, name: str = "") -> Iterator[tuple[str, object]]:
+    """Yield each figure of a value with its name, as ``batch time mean pct``."""
+    if not is_dataclass(found):
+        yield name or "apart", found
+        return
+    for field in fields(found):
+        yield from _figures(getattr(found, field.name), f"{name} {field.name}".strip().replace("_", " "))
