@@ -5,11 +5,11 @@ from pathlib import Path
 from rich.console import Console
 
 from gesscale.service.recorded import write_page
-from testbed.cluster.topology import read_topology
 from testbed.demo.taxi import play_day, prepare_rides
-from testbed.live.nodes import Stage, checked_pairs, edge_nodes
+from testbed.live.nodes import Stage, checked_pairs
 from testbed.live.report import check_both_directions, check_nodes, check_rows, draws_nodes, write_report
-from testbed.live.scenario import Scenario, prepare_settings
+from testbed.live.running import Setup
+from testbed.live.scenario import Scenario
 from testbed.pipeline.rides import bundled_demand
 
 
@@ -37,19 +37,18 @@ def play(scenario: Scenario, folder: Path, console: Console, config: Path | None
     GesscaleError
         When something cannot be started; nothing stays behind.
     """
-    stage = Stage(console)
-    topology = read_topology(scenario.topology)
-    settings = prepare_settings(scenario, topology, folder, config)
-    with edge_nodes(topology, scenario.topology, stage):
-        pairs = checked_pairs(topology, stage)
-        rides = prepare_rides(bundled_demand(), scenario.share, scenario.copies, stage.say)
-        day = play_day(scenario, settings, topology, rides, folder, stage)
+    setup = Setup.prepare(scenario, folder, Stage(console), config)
+    topology = setup.topology
+    with setup.nodes():
+        pairs = checked_pairs(topology, setup.stage)
+        rides = prepare_rides(bundled_demand(), scenario.share, scenario.copies, setup.stage.say)
+        day = play_day(setup, rides)
     checks = []
     for record in day.records.values() if scenario.scaling_promised else ():
         checks.append(check_both_directions(record.rescales))
         if not draws_nodes(record.acted):
             checks.append(check_nodes(record.acted, topology.map, topology.driver_node))
-    policy = settings.analyze.policy
+    policy = setup.settings.analyze.policy
     more = {
         "policy": policy,
         "cleaning": rides.cleaning,

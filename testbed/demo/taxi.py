@@ -11,13 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gesscale.common.text import command_line
-from gesscale.settings import Settings
 from testbed.cluster.commands import run
-from testbed.cluster.topology import Topology
 from testbed.live.kafka import KafkaFeed, kafka_feed
-from testbed.live.nodes import Stage
 from testbed.live.record import Day
-from testbed.live.running import module_command, scale_day
+from testbed.live.running import Setup, module_command, scale_day
 from testbed.live.scenario import Scenario, TaxiOperator
 from testbed.pipeline.kafka_topic import broken_rows, verify_topic
 from testbed.pipeline.replay import open_rides
@@ -165,53 +162,20 @@ class TaxiJob:
 
 
 @contextmanager
-def taxi_job(
-    scenario: Scenario, topology: Topology, rides: Path, folder: Path, say: Callable[[str], None]
-) -> Iterator[TaxiJob]:
-    """Have what gives a scenario's operators their rides, a broker included where they read topics.
-
-    Parameters
-    ----------
-    scenario, topology
-        What is played, and where; the nodes are up.
-    rides
-        Folder of cleaned rides.
-    folder
-        Where logs go.
-    say
-        Prints what happens.
-    """
+def taxi_job(setup: Setup, rides: Path) -> Iterator[TaxiJob]:
+    """Have what gives a scenario's operators their rides, a broker included where they read topics."""
+    scenario, topology = setup.scenario, setup.topology
     if scenario.kafka is None:
         yield TaxiJob(scenario=scenario, rides=rides, start_at_s=time.time() + scenario.head_start_s)
         return
-    say(f"starting a Kafka broker on {topology.driver_node}")
+    setup.stage.say(f"starting a Kafka broker on {topology.driver_node}")
     topics = [operator.reads for operator in scenario.operators]
-    with kafka_feed(topology, scenario.kafka, topics, folder) as feed:
+    with kafka_feed(topology, scenario.kafka, topics, setup.folder) as feed:
         yield TaxiJob(scenario=scenario, rides=rides, feed=feed)
 
 
-def play_day(
-    scenario: Scenario,
-    settings: Settings,
-    topology: Topology,
-    rides: PreparedRides,
-    folder: Path,
-    stage: Stage,
-) -> Day:
+def play_day(setup: Setup, rides: PreparedRides) -> Day:
     """Let a day of rides pass through all operators; the nodes are up.
-
-    Parameters
-    ----------
-    scenario, settings
-        What is played, and how it is scaled.
-    topology
-        The nodes.
-    rides
-        What is served.
-    folder
-        Where everything goes.
-    stage
-        Prints what happens.
 
     Returns
     -------
@@ -223,13 +187,11 @@ def play_day(
     GesscaleError
         When something cannot be started, or ends before its time.
     """
-    broken = broken_rows(rides.rows, scenario.broken_share)
+    broken = broken_rows(rides.rows, setup.scenario.broken_share)
     valid = rides.rows - broken
-    with taxi_job(scenario, topology, rides.folder, folder, stage.say) as job:
-        records = scale_day(
-            scenario, settings, topology, job, folder, stage, rows=valid, begins_at_hour=rides.begins_at_hour
-        )
-        stage.say("counting the rows that came out")
+    with taxi_job(setup, rides.folder) as job:
+        records = scale_day(setup, job, rows=valid, begins_at_hour=rides.begins_at_hour)
+        setup.stage.say("counting the rows that came out")
         handed_on = job.handed_on(valid)
-    sink = verify_sink(folder / "sink", valid)
+    sink = verify_sink(setup.folder / "sink", valid)
     return Day(records=records, produced=rides.rows, broken=broken, handed_on=handed_on, sink=sink)

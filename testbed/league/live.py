@@ -10,12 +10,12 @@ from testbed.arena.case import Case, CaseResult, case_name
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.worlds.scenes import world_of
 from testbed.cluster.state import state_directory
-from testbed.cluster.topology import Topology
 from testbed.league.scoring import result_of_run
-from testbed.league.setting import Day, LeagueQuery
+from testbed.league.setting import LeagueQuery
 from testbed.live.nodes import Stage
 from testbed.live.record import write_records
-from testbed.live.scenario import Scenario, prepare_settings
+from testbed.live.running import Setup
+from testbed.live.scenario import Scenario
 
 _USER, _NICE, _SYSTEM, _IDLE, _IOWAIT, _IRQ, _SOFTIRQ, _STOLEN = range(8)
 
@@ -99,21 +99,14 @@ class LivePlay:
 
     Attributes
     ----------
-    query
-        What runs.
-    scenario
-        What is played, but for the policy and the load, which are the case's.
-    topology
-        The nodes.
-    runs
-        Where the record of each run goes, in a folder of its own.
-    stage
-        Prints what happens.
+    query: what runs
+    scenario: what is played, but for the policy and the load, which are the case's
+    runs: where the record of each run goes, in a folder of its own
+    stage: prints what happens
     """
 
     query: LeagueQuery
     scenario: Scenario
-    topology: Topology
     runs: Path
     stage: Stage
 
@@ -132,20 +125,12 @@ class LivePlay:
         folder = self.runs / case_name((case.workload, case.policy, case.seed))
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        settings = prepare_settings(scenario, self.topology, folder)
-        day = Day(
-            scenario=scenario,
-            settings=settings,
-            topology=self.topology,
-            load=load,
-            folder=folder,
-            stage=self.stage,
-        )
+        setup = Setup.prepare(scenario, folder, self.stage)
         before = MachineTimes.now()
         try:
-            run = self.query.play(day)
+            run = self.query.play(setup, load)
         finally:
-            shutil.rmtree(state_directory(self.topology.name) / "scratch", ignore_errors=True)
+            shutil.rmtree(state_directory(setup.topology.name) / "scratch", ignore_errors=True)
         busy = MachineTimes.now().since(before)
         (operator,) = scenario.operators
         write_records({operator.name: run.record}, folder)

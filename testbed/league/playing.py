@@ -80,7 +80,6 @@ def play_league(
         LivePlay(
             query=league_query(setting.query),
             scenario=setting.scenario,
-            topology=topology,
             runs=results / RUNS,
             stage=stage,
         ),

@@ -10,14 +10,11 @@ import numpy as np
 
 from gesscale.errors import InputError
 from gesscale.policies import policy_names
-from gesscale.settings import Settings
 from testbed.arena.experiments.experiment import Experiment, experiment_of
 from testbed.arena.names import KNOW_THE_LOAD
-from testbed.cluster.topology import Topology
 from testbed.demo.taxi import play_day, prepare_rides
 from testbed.league.scoring import LiveRun
-from testbed.live.nodes import Stage
-from testbed.live.running import scale_day
+from testbed.live.running import Setup, scale_day
 from testbed.live.scenario import DEMO, Scenario
 from testbed.nexmark.day import NexmarkJob, scenario_of
 from testbed.nexmark.queries import query_named
@@ -28,30 +25,6 @@ from testbed.workloads.workload import Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Day:
-    """A day that is to be played.
-
-    Attributes
-    ----------
-    scenario, settings, topology
-        What is played, how it is scaled, and on which nodes; they are up.
-    load
-        Rows due per second.
-    folder
-        Where everything of it goes.
-    stage
-        Prints what happens.
-    """
-
-    scenario: Scenario
-    settings: Settings
-    topology: Topology
-    load: Workload
-    folder: Path
-    stage: Stage
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LeagueQuery:
     """A query that a league can run.
 
@@ -59,20 +32,20 @@ class LeagueQuery:
     ----------
     scenario: its operator, and what two cores can carry of it; the league sets times and the policy
     physics: the simulator's constants of it on the local cluster
-    play: plays a day; raises GesscaleError where the cluster cannot
+    play: plays a day of a load; raises GesscaleError where the cluster cannot
     """
 
     scenario: Scenario
     physics: str
-    play: Callable[[Day], LiveRun]
+    play: Callable[[Setup, Workload], LiveRun]
 
 
-def _play_rides(day: Day) -> LiveRun:
+def _play_rides(setup: Setup, load: Workload) -> LiveRun:
     """Make rides of the load, replay them, and count them in the sink."""
-    demand = demand_of(day.load, day.scenario.copies)
-    scenario = replace(day.scenario, rides_s=rides_s(demand))
-    rides = prepare_rides(demand, 1.0, scenario.copies, day.stage.say)
-    played = play_day(scenario, day.settings, day.topology, rides, day.folder, day.stage)
+    demand = demand_of(load, setup.scenario.copies)
+    scenario = replace(setup.scenario, rides_s=rides_s(demand))
+    rides = prepare_rides(demand, 1.0, scenario.copies, setup.stage.say)
+    played = play_day(replace(setup, scenario=scenario), rides)
     (record,) = played.records.values()
     return LiveRun(
         record=record,
@@ -87,21 +60,18 @@ def _play_rides(day: Day) -> LiveRun:
     )
 
 
-def _play_nexmark(day: Day) -> LiveRun:
+def _play_nexmark(setup: Setup, load: Workload) -> LiveRun:
     """Make events as the load says, and compare what comes out with a batch over those that were processed."""
-    (operator,) = day.scenario.operators
+    (operator,) = setup.scenario.operators
     job = NexmarkJob(
         query=query_named(operator.name),
-        scenario=day.scenario,
-        load=day.load,
-        start_at_s=time.time() + day.scenario.head_start_s,
+        scenario=setup.scenario,
+        load=load,
+        start_at_s=time.time() + setup.scenario.head_start_s,
     )
-    records = scale_day(
-        day.scenario, day.settings, day.topology, job, day.folder, day.stage, rows=job.rows_total
-    )
-    (record,) = records.values()
-    day.stage.say("comparing with the batch")
-    found = job.verified(day.folder, record.processed_rows)
+    (record,) = scale_day(setup, job, rows=job.rows_total).values()
+    setup.stage.say("comparing with the batch")
+    found = job.verified(setup.folder, record.processed_rows)
     return LiveRun(record=record, schedule=job, rows_doubled=found["unexpected"], rows_lost=found["missing"])
 
 

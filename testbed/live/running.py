@@ -4,8 +4,9 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
 from gesscale.assembly import build_loop
 from gesscale.errors import ClusterError, MetricsUnavailableError
@@ -16,10 +17,10 @@ from gesscale.settings import Settings
 from testbed.cluster import privilege
 from testbed.cluster.processes import Role
 from testbed.cluster.spark import LocalSpark, open_spark
-from testbed.cluster.topology import Topology
-from testbed.live.nodes import DayClock, Stage
+from testbed.cluster.topology import Topology, read_topology
+from testbed.live.nodes import DayClock, Stage, edge_nodes
 from testbed.live.record import Record
-from testbed.live.scenario import Scenario, TaxiOperator
+from testbed.live.scenario import Scenario, TaxiOperator, prepare_settings
 
 DRIVER_S = 240.0
 METRICS_S = 240.0
@@ -41,31 +42,45 @@ class Job(Protocol):
         ...
 
 
-def scale_day(
-    scenario: Scenario,
-    settings: Settings,
-    topology: Topology,
-    job: Job,
-    folder: Path,
-    stage: Stage,
-    *,
-    rows: int,
-    begins_at_hour: float = 0.0,
-) -> Mapping[str, Record]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What a day is played with.
+
+    Attributes
+    ----------
+    scenario, settings: what is played, and how it is scaled
+    topology: the nodes
+    folder: where everything goes
+    stage: prints what happens
+    """
+
+    scenario: Scenario
+    settings: Settings
+    topology: Topology
+    folder: Path
+    stage: Stage
+
+    @classmethod
+    def prepare(cls, scenario: Scenario, folder: Path, stage: Stage, config: Path | None = None) -> Self:
+        """Read the topology of a scenario, and write the settings of its loop; see `prepare_settings`."""
+        topology = read_topology(scenario.topology)
+        settings = prepare_settings(scenario, topology, folder, config)
+        return cls(scenario=scenario, settings=settings, topology=topology, folder=folder, stage=stage)
+
+    def nodes(self) -> AbstractContextManager[None]:
+        """Have the nodes for as long as the context lasts."""
+        return edge_nodes(self.topology, self.scenario.topology, self.stage)
+
+
+def scale_day(setup: Setup, job: Job, *, rows: int, begins_at_hour: float = 0.0) -> Mapping[str, Record]:
     """Run a job's drivers and the loop until the last operator has processed all rows, or time is up.
 
     Parameters
     ----------
-    scenario, settings
-        What is played, and how it is scaled.
-    topology
-        The nodes; they are up.
+    setup
+        What is played; the nodes are up.
     job
         What is run.
-    folder
-        Where everything goes.
-    stage
-        Prints what happens.
     rows
         That the last operator is to process.
     begins_at_hour
@@ -81,12 +96,13 @@ def scale_day(
     GesscaleError
         When something cannot be started, or ends before its time.
     """
+    scenario, settings, stage = setup.scenario, setup.settings, setup.stage
     names = [operator.name for operator in scenario.operators]
     with ExitStack() as stack:
         stage.say(
-            f"starting on {topology.driver_node} the driver, and one replica, of {' and of '.join(names)}"
+            f"starting on {setup.topology.driver_node} the driver, and one replica, of {' and of '.join(names)}"
         )
-        sparks = stack.enter_context(running_operators(scenario, topology, job, folder))
+        sparks = stack.enter_context(running_operators(setup, job))
         loop = build_loop(settings, time.time())
         stack.enter_context(closing(loop.knowledge))
         served = stack.enter_context(closing(ServedLoop(loop, settings, host="127.0.0.1", port=0)))
@@ -133,32 +149,22 @@ def decision_line(decision: Decision, elapsed_s: float, hour: float) -> str:
 
 
 @contextmanager
-def running_operators(
-    scenario: Scenario, topology: Topology, job: Job, folder: Path
-) -> Iterator[tuple[LocalSpark, ...]]:
+def running_operators(setup: Setup, job: Job) -> Iterator[tuple[LocalSpark, ...]]:
     """Have a Spark application for each operator, with one replica on the node of its driver; logs are kept.
 
     Nothing of it runs on when the context ends, however it ends: the nodes can hold another run then.
-
-    Parameters
-    ----------
-    scenario, topology
-        What is played, and on which nodes.
-    job
-        Their programs.
-    folder
-        Where sink, checkpoints and logs go.
 
     Raises
     ------
     ClusterError
         When a driver ends, or its metrics cannot be read in time.
     """
-    sparks = tuple(open_spark(topology, operator.name) for operator in scenario.operators)
+    topology, operators = setup.topology, setup.scenario.operators
+    sparks = tuple(open_spark(topology, operator.name) for operator in operators)
     try:
-        for spark, operator in zip(sparks, scenario.operators, strict=True):
-            spark.start_driver(job.program(operator, folder))
-        for spark, operator in zip(sparks, scenario.operators, strict=True):
+        for spark, operator in zip(sparks, operators, strict=True):
+            spark.start_driver(job.program(operator, setup.folder))
+        for spark, operator in zip(sparks, operators, strict=True):
             await_query(spark, operator.metrics_url(topology))
         yield sparks
     finally:
@@ -166,7 +172,7 @@ def running_operators(
             spark.stop_driver()
             log = spark.log(Role.DRIVER, topology.driver_node)
             if log.exists():
-                shutil.copy(log, folder / f"driver-{spark.operator}.log")
+                shutil.copy(log, setup.folder / f"driver-{spark.operator}.log")
 
 
 def await_query(spark: LocalSpark, metrics_url: str) -> None:

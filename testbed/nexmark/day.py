@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from gesscale.errors import ClusterError, InputError
-from testbed.cluster.topology import read_topology
 from testbed.live.kafka import KafkaFeed, kafka_feed
-from testbed.live.nodes import Stage, edge_nodes
+from testbed.live.nodes import Stage
 from testbed.live.record import write_records
-from testbed.live.running import module_command, scale_day
-from testbed.live.scenario import Scenario, TaxiOperator, TopicInput, prepare_settings
+from testbed.live.running import Setup, module_command, scale_day
+from testbed.live.scenario import Scenario, TaxiOperator, TopicInput
 from testbed.nexmark.queries import Query
 from testbed.workloads.workload import Workload
 
@@ -268,19 +267,19 @@ def play(day: NexmarkDay, folder: Path, console: Console) -> bool:
     GesscaleError
         When something cannot be started, or ends before its time; nothing stays behind.
     """
-    stage, scenario, name = Stage(console), day.scenario, day.query.name
-    topology = read_topology(day.topology)
-    settings = prepare_settings(scenario, topology, folder)
+    scenario, name = day.scenario, day.query.name
+    setup = Setup.prepare(scenario, folder, Stage(console))
+    stage = setup.stage
     with ExitStack() as stack:
-        stack.enter_context(edge_nodes(topology, day.topology, stage))
+        stack.enter_context(setup.nodes())
         feed = None
         if scenario.kafka is not None:
-            stage.say(f"starting a Kafka broker on {topology.driver_node}")
-            feed = stack.enter_context(kafka_feed(topology, scenario.kafka, [TOPIC], folder))
+            stage.say(f"starting a Kafka broker on {setup.topology.driver_node}")
+            feed = stack.enter_context(kafka_feed(setup.topology, scenario.kafka, [TOPIC], folder))
         start_at_s = time.time() + scenario.head_start_s
         job = NexmarkJob(query=day.query, scenario=scenario, load=day.load, start_at_s=start_at_s, feed=feed)
         job.send()
-        records = scale_day(scenario, settings, topology, job, folder, stage, rows=job.rows_total)
+        records = scale_day(setup, job, rows=job.rows_total)
     write_records(records, folder)
     record = records[name]
     if record.processed_rows < job.rows_total:

@@ -5,37 +5,18 @@ import os
 import subprocess
 import sys
 import time
-from datetime import datetime, timedelta
 from urllib.request import urlopen
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from testbed.free_port import free_port
 from testbed.pipeline.kafka_broker import running_broker
 from testbed.pipeline.kafka_topic import verify_topic
+from testbed.pipeline.replay import write_steady_rides
 
 pytestmark = pytest.mark.real
 
 RIDES, COPIES, CAP_ROWS, PARTITIONS = 1500, 2, 300, 4
-
-
-@pytest.fixture
-def rides(tmp_path):
-    begins = datetime(2015, 1, 6, 4)
-    pickup_times = [begins + timedelta(seconds=number) for number in range(RIDES)]
-    table = pa.table(
-        {
-            "ride": pa.array(range(RIDES), pa.int64()),
-            "pickup_time": pa.array(pickup_times, pa.timestamp("us")),
-            "pickup_longitude": pa.array([-73.98] * RIDES),
-            "pickup_latitude": pa.array([40.75] * RIDES),
-        }
-    )
-    (tmp_path / "rides").mkdir()
-    pq.write_table(table, tmp_path / "rides" / "part-0.parquet")
-    return tmp_path / "rides"
 
 
 def served(port):
@@ -46,8 +27,8 @@ def served(port):
         return None
 
 
-def test_each_row_goes_from_topic_to_topic(rides, tmp_path):
-    rows = RIDES * COPIES
+def test_each_row_goes_from_topic_to_topic(tmp_path):
+    rides, rows = write_steady_rides(tmp_path / "rides", RIDES, apart_s=1.0), RIDES * COPIES
     with running_broker(tmp_path / "broker", partitions=PARTITIONS) as broker:
         produce = [
             sys.executable, "-m", "testbed.pipeline", "produce", "--rides", str(rides),

@@ -34,7 +34,6 @@ def test_a_run_is_scored_and_kept(three_nodes: Callable[[str, int], str], tmp_pa
         by = LivePlay(
             query=league_query(setting.query),
             scenario=setting.scenario,
-            topology=topology,
             runs=tmp_path / "runs",
             stage=stage,
         )

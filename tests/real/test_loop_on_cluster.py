@@ -16,11 +16,10 @@ from gesscale.loop import ControlLoop
 from gesscale.model.decision import Decision, OutcomeStatus, Reason
 from testbed.cluster.processes import Role
 from testbed.cluster.spark import LocalSpark
-from testbed.cluster.topology import read_topology
 from testbed.demo.taxi import TaxiJob
-from testbed.live.nodes import Stage, edge_nodes
-from testbed.live.running import running_operators
-from testbed.live.scenario import Scenario, TaxiOperator, prepare_settings
+from testbed.live.nodes import Stage
+from testbed.live.running import Setup, running_operators
+from testbed.live.scenario import Scenario, TaxiOperator
 from testbed.pipeline.replay import write_steady_rides
 from testbed.pipeline.sink import verify_sink
 
@@ -48,10 +47,8 @@ def executor_on(spark: LocalSpark, node: str) -> int:
 
 
 def test_overload_loss_and_death(three_nodes: Callable[[str, int], str], tmp_path: Path) -> None:
-    source = three_nodes("realloop", 213)
-    topology = read_topology(source)
     scenario = Scenario(
-        topology=source,
+        topology=three_nodes("realloop", 213),
         day_s=86400 / SPEED,
         copies=1,
         operators=(TaxiOperator(service_ms_per_row=2.5, metrics_port=9118),),
@@ -60,12 +57,12 @@ def test_overload_loss_and_death(three_nodes: Callable[[str, int], str], tmp_pat
     )
     rides = write_steady_rides(tmp_path / "rides", ROWS, apart_s=SPEED / ROWS_PER_S)
     job = TaxiJob(scenario=scenario, rides=rides, start_at_s=time.time() + 2)
-    settings = prepare_settings(scenario, topology, tmp_path)
+    setup = Setup.prepare(scenario, tmp_path, Stage(Console(file=io.StringIO())))
     with (
-        edge_nodes(topology, source, Stage(Console(file=io.StringIO()))),
-        running_operators(scenario, topology, job, tmp_path) as (spark,),
+        setup.nodes(),
+        running_operators(setup, job) as (spark,),
     ):
-        loop = build_loop(settings, time.time())
+        loop = build_loop(setup.settings, time.time())
         with closing(loop.knowledge):
             overload_loss_and_death(spark, loop, tmp_path)
 

@@ -13,9 +13,10 @@ from testbed.cluster import lifecycle
 from testbed.cluster.topology import read_topology
 from testbed.demo.playing import play_day
 from testbed.demo.taxi import PreparedRides
-from testbed.live.nodes import Stage, edge_nodes
+from testbed.live.nodes import Stage
 from testbed.live.report import check_rows
-from testbed.live.scenario import CLEAN, NEAREST, WORKFLOW, TopicInput, prepare_settings
+from testbed.live.running import Setup
+from testbed.live.scenario import CLEAN, NEAREST, WORKFLOW, TopicInput
 from testbed.pipeline.replay import write_steady_rides
 
 pytestmark = pytest.mark.real
@@ -44,18 +45,17 @@ def test_each_row_once_through_both_while_one_is_scaled(
         period_s=3.0,
         max_replicas=2,
     )
-    topology = read_topology(scenario.topology)
     cleaned = write_steady_rides(tmp_path / "rides", ROWS, apart_s=scenario.speed / ROWS_PER_S)
     rides = PreparedRides(folder=cleaned, rows=ROWS, begins_at_hour=4.0, cleaning={})
     folder = tmp_path / "report"
     folder.mkdir()
     given = tmp_path / "given.yaml"
-    given.write_text(scenario.settings(topology).replace("recovery_target: 9s", "recovery_target: 2s"))
-    settings = prepare_settings(scenario, topology, folder, given)
-    assert settings.analyze.recovery_target_s == 2.0
-    stage = Stage(Console(file=io.StringIO()))
-    with edge_nodes(topology, scenario.topology, stage):
-        day = play_day(scenario, settings, topology, rides, folder, stage)
+    own = scenario.settings(read_topology(scenario.topology))
+    given.write_text(own.replace("recovery_target: 9s", "recovery_target: 2s"))
+    setup = Setup.prepare(scenario, folder, Stage(Console(file=io.StringIO())), given)
+    assert setup.settings.analyze.recovery_target_s == 2.0
+    with setup.nodes():
+        day = play_day(setup, rides)
         # nothing but what the cluster itself runs is left
         assert {process.mark.role.value for process in lifecycle.status("twoops").running} <= {"relay"}
 

@@ -1,12 +1,13 @@
-"""Files of rules: read, or refused in one line that names the place."""
+"""Files of rules: read, or refused in one line that names the place; the default rules are those of the guide."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from gesscale.common.errors import InputError
 from testbed.baselines.rules.model import RuleSet
-from testbed.baselines.rules.settings import parse_rules, read_rules
+from testbed.baselines.rules.settings import DEFAULT_RULES, parse_rules, read_rules
 
 SOUND = """
 name: demo
@@ -60,3 +61,14 @@ def test_the_schema_has_every_member_as_it_is_written():
     parts = schema["$defs"]
     assert set(parts["Rule"]["required"]) == {"operator", "action", "by", "when"}
     assert {"metric", "above", "below", "unit", "for"} == set(parts["Trigger"]["properties"])
+
+
+GUIDE = (Path(__file__).parents[5] / "docs/reference/policies/rules.md").read_text("utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", GUIDE, re.DOTALL)
+
+
+def test_the_default_rules_are_those():
+    assert parse_rules(blocks("yaml")[1]).rules == DEFAULT_RULES
