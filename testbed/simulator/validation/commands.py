@@ -158,7 +158,7 @@ def _tables(
         "Warm batches, each by its own rows and nodes: errors, %": {
             name: each.warm_batches for name, each in compared.items()
         },
-        f"{again}the whole run": {name: each.totals for name, each in compared.items()},
+        f"{again}the whole run, error in %": {name: each.totals for name, each in compared.items()},
         f"{again}mean absolute difference at the same instants": {
             name: each.distances for name, each in compared.items()
         },
@@ -175,9 +175,11 @@ def _table(title: str, part: Mapping[str, Mapping[str, object]]) -> "Table":
 
 
 def _figures(found: object, name: str = "") -> Iterator[tuple[str, object]]:
-    """Yield each figure of a value with its name, as ``batch time mean pct``."""
+    """Yield each figure of a value with its name, as ``batch time mean``; percentages are told by the title."""
     if not is_dataclass(found):
-        yield name or "apart", found
+        yield name or "apart", float(f"{found:.4g}") if isinstance(found, float) else found
         return
     for field in fields(found):
-        yield from _figures(getattr(found, field.name), f"{name} {field.name}".strip().replace("_", " "))
+        yield from _figures(
+            getattr(found, field.name), f"{name} {field.name.removesuffix('_pct')}".strip().replace("_", " ")
+        )
