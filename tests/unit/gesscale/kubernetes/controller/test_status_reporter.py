@@ -20,9 +20,8 @@ class Heard:
     def __init__(self):
         self.reasons = []
 
-    def publish(self, regarding, reason, note, **_):
-        del note
-        self.reasons.append((regarding.name, reason))
+    def publish(self, autoscaler, event):
+        self.reasons.append((autoscaler["metadata"]["name"], event.reason))
 
 
 class Scene:
