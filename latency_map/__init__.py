@@ -9,17 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from latency_map.choose.candidates import Candidate, CandidateRejection, Needs, Unfit, screen
     from latency_map.choose.choice import Choice, least_nd_max_subset
-    from latency_map.choose.ranking import (
-        Distances,
-        RankedNode,
-        Ranking,
-        UnreachableNode,
-        by_distance,
-        farthest,
-        nearest,
-    )
+    from latency_map.choose.ranking import Distances, UnreachableNode, by_distance
     from latency_map.errors import LatencyMapError, MissingDelayError, NoChoiceError, UnknownNodeError
     from latency_map.formats.loading import (
         Imported,
@@ -41,8 +32,6 @@ __all__ = [
     "LARGEST",
     "NO_SIDE_FILES",
     "Asymmetry",
-    "Candidate",
-    "CandidateRejection",
     "Choice",
     "DelayKind",
     "DelayUnit",
@@ -55,69 +44,36 @@ __all__ = [
     "MapLimits",
     "Method",
     "MissingDelayError",
-    "Needs",
     "NoChoiceError",
-    "RankedNode",
-    "Ranking",
     "SideFiles",
     "Spread",
     "Survey",
-    "Unfit",
     "UnknownNodeError",
     "UnreachableNode",
     "by_distance",
-    "farthest",
     "least_nd_max_subset",
-    "nearest",
     "parse_map",
     "parse_survey",
     "read_map",
     "read_side_files",
     "read_survey",
-    "screen",
     "write_csv",
     "write_survey",
 ]
 
-_NAMES = {
-    "latency_map.choose.candidates": ("Candidate", "CandidateRejection", "Needs", "Unfit", "screen"),
-    "latency_map.choose.choice": ("Choice", "least_nd_max_subset"),
-    "latency_map.choose.ranking": (
-        "Distances",
-        "RankedNode",
-        "Ranking",
-        "UnreachableNode",
-        "by_distance",
-        "farthest",
-        "nearest",
-    ),
-    "latency_map.errors": ("LatencyMapError", "MissingDelayError", "NoChoiceError", "UnknownNodeError"),
-    "latency_map.formats.loading": (
-        "Imported",
-        "LoadedMap",
-        "parse_map",
-        "parse_survey",
-        "read_map",
-        "read_survey",
-        "write_csv",
-        "write_survey",
-    ),
-    "latency_map.formats.raw": ("NO_SIDE_FILES", "SideFiles", "read_side_files"),
-    "latency_map.kinds": ("Asymmetry", "DelayKind", "DelayUnit", "MapForm", "Method"),
-    "latency_map.limits": ("LARGEST", "MapLimits"),
-    "latency_map.matrix": ("LatencyMap",),
-    "latency_map.survey": ("Spread", "Survey"),
-}
-"""Where each name is: the agent on a small node needs none of them, nor NumPy, on which they rest."""
-
-_MODULES = {name: module for module, names in _NAMES.items() for name in names}
+_MODULES = (
+    *("errors", "kinds", "limits", "matrix", "survey"),
+    *("choose.choice", "choose.ranking", "formats.raw", "formats.loading"),
+)
+"""Where the names are, the lightest first: the agent on a small node needs none of them, nor NumPy."""
 
 
 def __getattr__(name: str) -> object:
     """Import what is asked for."""
-    if name not in _MODULES:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
-    found = getattr(import_module(_MODULES[name]), name)
-    globals()[name] = found
-    return found
+    for module in _MODULES if name in __all__ else ():
+        found: object = getattr(import_module(f"latency_map.{module}"), name, None)
+        if found is not None:
+            globals()[name] = found
+            return found
+    message = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(message)

@@ -29,22 +29,11 @@ _MIN_NODES = 3
 _ISLANDS_APART = 10.0
 
 
-def symmetric_rtt_ms(survey: Survey | LatencyMap, asymmetry: Asymmetry = Asymmetry.MAX) -> Delays:
-    """Return the round trips of a survey as if it were sound, to look at it, faults and all.
-
-    Parameters
-    ----------
-    survey
-        Any survey: a node may even be apart from itself, which is left out here.
-    asymmetry
-        What to take where two directions differ; `Asymmetry.REFUSE` takes the larger.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape ``(n, n)``, ms: symmetric, zero diagonal, NaN where neither direction is known.
-    """
-    return round_trips_ms(survey.rtt_ms, unit=DelayUnit.MS, kind=DelayKind.RTT, asymmetry=asymmetry)
+def symmetric_map(survey: Survey | LatencyMap) -> LatencyMap:
+    """Return a survey as if it were sound, to look at it: the larger direction counts, a node is 0 from itself."""
+    rtt_ms = round_trips_ms(survey.rtt_ms, unit=DelayUnit.MS, kind=DelayKind.RTT, asymmetry=Asymmetry.MAX)
+    rtt_ms.setflags(write=False)
+    return LatencyMap(names=survey.names, rtt_ms=rtt_ms)
 
 
 def clusters(survey: Survey | LatencyMap) -> tuple[tuple[str, ...], ...]:
@@ -94,9 +83,8 @@ def reading_order(survey: Survey | LatencyMap) -> tuple[str, ...]:
 
 
 def _by_name(survey: Survey | LatencyMap) -> tuple[tuple[str, ...], Delays]:
-    order = sorted(range(len(survey.names)), key=survey.names.__getitem__)
-    rtt_ms = symmetric_rtt_ms(survey)[np.ix_(order, order)]
-    return tuple(survey.names[row] for row in order), _completed(rtt_ms)
+    names = tuple(sorted(survey.names))
+    return names, _completed(symmetric_map(survey).subset(names).rtt_ms)
 
 
 def _completed(rtt_ms: Delays) -> Delays:

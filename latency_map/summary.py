@@ -1,18 +1,16 @@
 """A survey in a few figures, faults and all, and what a placement on it amounts to."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
-from latency_map.clusters import clusters
-from latency_map.kinds import Asymmetry
 from latency_map.matrix import LatencyMap
 from latency_map.survey import Survey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PairFigures:
+class Summary:
     """The pairs of a survey in a few figures. A pair is two nodes, whatever the direction.
 
     Attributes
@@ -22,7 +20,7 @@ class PairFigures:
     missing_pairs, one_way_pairs
         Pairs known in neither direction, and pairs known in one of them.
     median_ms, p95_ms, max_ms
-        Round trips of the pairs; None where none is known.
+        Round trips of the pairs, of two directions the larger; None where none is known.
     asymmetric_ratio
         Share of the pairs known both ways whose two directions differ; None where there is none.
     estimated_ratio
@@ -38,22 +36,6 @@ class PairFigures:
     max_ms: float | None
     asymmetric_ratio: float | None
     estimated_ratio: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summary(PairFigures):
-    """A survey in a few figures.
-
-    Attributes
-    ----------
-    age_s
-        Seconds since it was measured; None where that is not known.
-    clusters
-        As `latency_map.clusters.clusters` finds them.
-    """
-
-    age_s: float | None
-    clusters: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,52 +60,16 @@ class PlacementSummary:
     missing: tuple[tuple[str, str], ...] = ()
 
 
-def summarise(survey: Survey, *, now_s: float, asymmetry: Asymmetry = Asymmetry.MAX) -> Summary:
-    """Sum up a survey.
-
-    Parameters
-    ----------
-    survey
-        Any survey.
-    now_s
-        The time, in seconds since the epoch, to compute its age.
-    asymmetry
-        Which round trip a pair has whose directions differ.
-
-    Returns
-    -------
-    Summary
-        Its figures.
-    """
-    return Summary(
-        **asdict(count_pairs(survey, asymmetry)),
-        age_s=None if survey.measured_at_s is None else now_s - survey.measured_at_s,
-        clusters=clusters(survey),
-    )
-
-
-def count_pairs(survey: Survey, asymmetry: Asymmetry = Asymmetry.MAX) -> PairFigures:
-    """Sum up the pairs of a survey.
-
-    Parameters
-    ----------
-    survey, asymmetry
-        As in `summarise`.
-
-    Returns
-    -------
-    PairFigures
-        Its figures.
-    """
+def summarise(survey: Survey) -> Summary:
+    """Sum up a survey, faults and all."""
     pairs = np.triu_indices(len(survey), 1)
     there, back = survey.rtt_ms[pairs], survey.rtt_ms.T[pairs]
     both, either = ~np.isnan(there) & ~np.isnan(back), ~np.isnan(there) | ~np.isnan(back)
-    larger = np.fmax(there, back)
-    taken = np.where(both, (there + back) / 2, larger) if asymmetry is Asymmetry.MEAN else larger
     estimated = survey.estimated[pairs] | survey.estimated.T[pairs]
     count, both_ways = int(np.count_nonzero(either)), int(np.count_nonzero(both))
-    figures = np.percentile(taken[either], [50, 95, 100]).tolist() if count else [None] * 3
-    return PairFigures(
+    known_ms = np.fmax(there, back)[either]
+    figures = np.percentile(known_ms, [50, 95, 100]).tolist() if count else [None] * 3
+    return Summary(
         nodes=len(survey),
         pairs=len(there),
         missing_pairs=len(there) - count,

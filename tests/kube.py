@@ -1,6 +1,7 @@
 """A Kubernetes in memory for unit tests: resources with versions, a watch that lags, nodes and pods as records."""
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,13 +10,17 @@ from gesscale.common.http_client import HttpClient
 from gesscale.kubernetes.api import ApiError, Call, View
 from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
 from gesscale.kubernetes.controller.latencies import LatencyMaps
+from gesscale.kubernetes.controller.targets import Targets
+from gesscale.kubernetes.controller.workflow_controller import ControllerContext
 from gesscale.kubernetes.orders import Documents, OrderWriter
 from gesscale.kubernetes.placement.applications import APPLICATION_LABEL, ClusterIndex
 from gesscale.kubernetes.placement.nodes import NodeRecord, Room
 from gesscale.kubernetes.placement.pods import PodRecord
+from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.placement.watches import ClusterView
 from gesscale.kubernetes.reporting.report import merged
 from gesscale.kubernetes.resource.translate import ManagedWorkflow, gather
+from gesscale.service.journal import Journal
 
 MIB = 1 << 20
 SPACE = "streams"
@@ -211,3 +216,22 @@ def by_hand(*nodes: str, **spec: Any) -> dict[str, Any]:
         "override": {"nodes": list(nodes), "until": "2040-01-01T00:00:00Z"},
         **spec,
     }
+
+
+class Silent:
+    """Events that nobody reads."""
+
+    def publish(self, *_: object, **__: object) -> None:
+        pass
+
+
+def context_of(look: Callable[[], ClusterView], order_writer: OrderWriter, **more: Any) -> ControllerContext:
+    """Return what the workflows of a controller share, without latency maps and with no one to connect to."""
+    given = {
+        "journal": Journal(),
+        "latency_maps": no_maps(),
+        "reservations": Reservations(),
+        "targets": Targets((), FakeCluster().look),
+        "timed": lambda _: nullcontext(),
+    }
+    return ControllerContext(look=look, order_writer=order_writer, **{**given, **more})

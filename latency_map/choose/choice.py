@@ -7,10 +7,9 @@ NDmax itself. The many subsets with the same NDmax are never compared. And a sea
 a certified bound: every delay answered "no" is too small.
 
 Adding the nearest node again and again gives the first upper bound, and the answer where no search ends.
-With weights the clique is one that weighs enough; nodes that must be apart are no neighbours at any delay.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,13 +64,10 @@ class Choice:
 
 def least_nd_max_subset(
     latencies: LatencyMap,
-    size: float,
+    size: int,
     *,
-    weights: Mapping[str, float] | None = None,
     keep: Iterable[str] = (),
-    exclude: Iterable[str] = (),
     candidates: Iterable[str] | None = None,
-    apart: Iterable[Iterable[str]] = (),
     method: Method = Method.AUTO,
     max_steps: int | None = None,
 ) -> Choice:
@@ -82,17 +78,11 @@ def least_nd_max_subset(
     latencies
         The delays.
     size
-        How many nodes, those kept included; with weights, what they must hold together.
-    weights
-        What each node holds, at least 0 and counted in thousandths; by default each node counts as one.
+        How many nodes, those kept included.
     keep
         Nodes that must be in the set, such as the driver's and those that run already.
-    exclude
-        Nodes that must not.
     candidates
         The nodes to choose from, in addition to those kept; the whole map by default.
-    apart
-        Groups of nodes; the set has at most one node of each. Nodes that are kept stay even so.
     method
         Exact: search until it is certain. Greedy: short searches only, which narrow the gap and may improve
         the nodes. Auto: exact up to 60 candidates, greedy beyond.
@@ -102,22 +92,19 @@ def least_nd_max_subset(
     Returns
     -------
     Choice
-        Exact, and of equal sets the first in the order of the nodes (heaviest first, then by name), unless
-        the search stopped early: then greedy or better, with its gap. No node could be spared but those kept.
+        Exact, and of equal sets the first in the order of the names, unless the search stopped early: then greedy
+        or better, with its gap.
 
     Raises
     ------
     NoChoiceError
-        There are too few nodes that know their delays to each other and may be together.
+        There are too few nodes that know their delays to each other.
     LatencyMapError
-        The size is not above 0 or below the number of nodes kept, a weight is wrong or absent, or a node is
-        both kept and excluded.
+        The size is not above 0, or below the number of nodes kept.
     UnknownNodeError
         A node is not in the map.
     """
-    pool = Pool.of(
-        latencies, size, weights=weights, keep=keep, exclude=exclude, candidates=candidates, apart=apart
-    )
+    pool = Pool.of(latencies, size, keep=keep, candidates=candidates)
     if method is Method.AUTO:
         method = Method.EXACT if len(pool.others) <= EXACT_UP_TO else Method.GREEDY
     bisection = _Bisection(pool, _grow(pool), _MAX_STEPS[method] if max_steps is None else max_steps)
@@ -193,59 +180,29 @@ def _delays_between(delays_ms: Delays, low_ms: float, high_ms: float) -> Delays:
 
 
 def _grow(pool: Pool) -> tuple[int, ...]:
-    """Add the nearest node again and again, from several starts.
+    """Add the nearest node again and again: to the nodes kept, or to each of the nodes with the closest neighbours.
 
-    Starts from the nodes kept, or from each of the nodes with the closest neighbours.
-
-    Parameters
-    ----------
-    pool
-        What is chosen from.
-
-    Returns
-    -------
-    tuple of int
-        The rows of the best set, sorted, without a node that it could do without; empty where every start
-        ends without enough nodes.
+    Returns the rows of the best set; none where every start ends without enough nodes.
     """
     central = np.argsort(pool.reach_ms, kind="stable")[:STARTS]
     starts = np.array([pool.kept]) if pool.kept else central[:, np.newaxis]
-    grown = [_spared(pool, np.flatnonzero(chosen)) for chosen in _grown(pool, starts)]
+    grown = [tuple(np.flatnonzero(chosen).tolist()) for chosen in _grown(pool, starts)]
     return min(grown, key=pool.nd_max_ms, default=())
 
 
 def _grown(pool: Pool, starts: NDArray[np.intp]) -> NDArray[np.bool_]:
     """Grow all sets at a time, each a row of flags; those that end without enough nodes are left out."""
-    weights = np.array(pool.weights)
-    lines = np.arange(len(starts))
-    chosen = np.zeros((len(starts), len(weights)), dtype=bool)
+    growing = np.arange(len(starts))
+    chosen = np.zeros((len(starts), len(pool.names)), dtype=bool)
     np.put_along_axis(chosen, starts, values=True, axis=1)
     distance_ms = pool.delays_ms[starts].max(axis=1)
     distance_ms[chosen] = np.inf
-    held = weights[starts].sum(axis=1)
-    while (growing := lines[held < pool.wanted]).size:
+    for _ in range(pool.size - starts.shape[1]):
         nearest = distance_ms[growing].argmin(axis=1)
         reached = np.isfinite(distance_ms[growing, nearest])
-        held[growing[~reached]] = pool.wanted
         chosen[growing[~reached]] = False
         growing, nearest = growing[reached], nearest[reached]
         chosen[growing, nearest] = True
-        held[growing] += weights[nearest]
         distance_ms[growing] = np.maximum(distance_ms[growing], pool.delays_ms[nearest])
         distance_ms[growing, nearest] = np.inf
-    return chosen[chosen.any(axis=1)]
-
-
-def _spared(pool: Pool, rows: Sequence[int] | NDArray[np.intp]) -> tuple[int, ...]:
-    """Drop the nodes that are not needed, the farthest from the others first; nodes that are kept stay."""
-    members = [int(row) for row in rows]
-    spare = pool.weight(members) - pool.wanted
-    if spare < min(pool.weights):
-        return tuple(members)
-    distance_ms = pool.delays_ms[np.ix_(members, members)].max(axis=1)
-    for place in np.argsort(-distance_ms, kind="stable"):
-        row = int(rows[place])
-        if row not in pool.kept and pool.weights[row] <= spare:
-            members.remove(row)
-            spare -= pool.weights[row]
-    return tuple(members)
+    return chosen[growing]

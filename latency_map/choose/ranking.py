@@ -16,15 +16,6 @@ from latency_map.matrix import LatencyMap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RankedNode:
-    """A node and its distance to the members, round trip."""
-
-    node: str
-    distance_ms: float
-    mean_ms: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class UnreachableNode:
     """A node that cannot be ranked, and the members to which its delay is missing."""
 
@@ -33,16 +24,8 @@ class UnreachableNode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ranking:
-    """Nodes in the order of preference, and those that cannot be ranked."""
-
-    ranked: tuple[RankedNode, ...]
-    unreachable: tuple[UnreachableNode, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Distances:
-    """Nodes in the order of preference with their distances to the members; a ranking of many nodes as arrays.
+    """Nodes in the order of preference with their distances to the members.
 
     Attributes
     ----------
@@ -69,61 +52,10 @@ class Distances:
         return _means_ms(self.delays_ms, self.is_member)
 
 
-def nearest(latencies: LatencyMap, members: Iterable[str], candidates: Iterable[str]) -> Ranking:
-    """Rank the candidates to add, the nearest first.
-
-    Parameters
-    ----------
-    latencies
-        The delays.
-    members
-        The placement, the driver's node included where it counts.
-    candidates
-        The nodes to choose from. One that is a member already (the driver's node may take a replica) is
-        ranked by its delays to the others.
-
-    Returns
-    -------
-    Ranking
-        By the largest round trip to a member, then the mean, then the name.
-
-    Raises
-    ------
-    UnknownNodeError
-        A node is not in the map.
-    """
-    return _ranking(by_distance(latencies, members, candidates))
-
-
-def farthest(latencies: LatencyMap, members: Iterable[str], removable: Iterable[str]) -> Ranking:
-    """Rank the nodes to remove, the farthest first.
-
-    Parameters
-    ----------
-    latencies
-        The delays.
-    members
-        The placement, the driver's node included where it counts.
-    removable
-        The nodes to choose from; each is ranked by its delays to the other members.
-
-    Returns
-    -------
-    Ranking
-        By the largest round trip to another member, greatest first, then the greatest mean, then the name.
-
-    Raises
-    ------
-    UnknownNodeError
-        A node is not in the map.
-    """
-    return _ranking(by_distance(latencies, members, removable, farthest_first=True))
-
-
 def by_distance(
     latencies: LatencyMap, members: Iterable[str], nodes: Iterable[str], *, farthest_first: bool = False
 ) -> Distances:
-    """Rank nodes as `nearest` or `farthest` does, as arrays: quicker where there are many.
+    """Rank nodes to add, the nearest first, or to remove, the farthest first.
 
     Parameters
     ----------
@@ -132,7 +64,8 @@ def by_distance(
     members
         The placement, the driver's node included where it counts.
     nodes
-        What to rank.
+        What to rank; one that is a member already (the driver's node may take a replica) is ranked by its delays to
+        the other members.
     farthest_first
         Whether the greatest distance, then the greatest mean comes first.
 
@@ -181,13 +114,3 @@ def _means_ms(delays_ms: Delays, is_member: NDArray[np.bool_]) -> list[float]:
         math.fsum(row) / count if count else 0.0
         for row, count in zip(delays_ms.tolist(), others.tolist(), strict=True)
     ]
-
-
-def _ranking(found: Distances) -> Ranking:
-    ranked = tuple(
-        RankedNode(node=node, distance_ms=distance_ms, mean_ms=mean_ms)
-        for node, distance_ms, mean_ms in zip(
-            found.names, found.distance_ms.tolist(), found.means_ms(), strict=True
-        )
-    )
-    return Ranking(ranked=ranked, unreachable=found.unreachable)

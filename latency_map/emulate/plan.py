@@ -95,21 +95,6 @@ class EmulationPlan:
     skipped: tuple[tuple[str, str], ...] = ()
     unused: tuple[str, ...] = ()
 
-    def node(self, name: str) -> NodePlan:
-        """Return what one node adds.
-
-        Raises
-        ------
-        LatencyMapError
-            The plan has no such node.
-        """
-        for node in self.nodes:
-            if node.host.name == name:
-                return node
-        names = enumerate_some(node.host.name for node in self.nodes)
-        message = f"expected one of the {len(self.nodes)} nodes of the plan ({names}), got {name!r}"
-        raise LatencyMapError(message)
-
 
 def half_us(rtt_ms: float) -> int:
     """Return half a round trip, microseconds."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 import numpy as np
 
-from latency_map.clusters import clusters, symmetric_rtt_ms
+from latency_map.clusters import clusters, symmetric_map
 from latency_map.delays import Delays
 from latency_map.matrix import LatencyMap
 from latency_map.pictures.figure import (
@@ -83,7 +83,7 @@ class NodeLinkLayout:
 def lay_out(survey: Survey) -> NodeLinkLayout:
     """Find places for nodes and clusters: the same for the same nodes and delays, whatever their order."""
     names = tuple(sorted(survey.names))
-    latencies = LatencyMap(names=survey.names, rtt_ms=symmetric_rtt_ms(survey)).subset(names)
+    latencies = symmetric_map(survey).subset(names)
     rtt_ms = latencies.rtt_ms
     groups = tuple(tuple(latencies.positions(cluster)) for cluster in clusters(survey))
     if len(names) <= NAMES_UP_TO:

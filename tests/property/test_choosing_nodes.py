@@ -1,9 +1,9 @@
-"""What holds of every choice of nodes, with weights, nodes that are kept and nodes that must be apart."""
+"""What holds of every choice of nodes, some of them kept."""
 
 import math
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, combinations
+from itertools import combinations
 
 import numpy as np
 from hypothesis import given
@@ -20,33 +20,24 @@ round_trips = st.one_of(st.integers(0, 4).map(float), st.floats(0, 1e6), st.just
 @dataclass(frozen=True)
 class Question:
     latencies: LatencyMap
-    size: float
-    weights: dict[str, float] | None
+    size: int
     keep: tuple[str, ...]
-    apart: tuple[tuple[str, ...], ...]
 
     def answer(self, choose=least_nd_max_subset, **options):
         """The choice; None where there is none."""
-        asked = {"weights": self.weights, "keep": self.keep, "apart": self.apart, **options}
         try:
-            return choose(self.latencies, self.size, **asked)
+            return choose(self.latencies, self.size, **{"keep": self.keep, **options})
         except NoChoiceError:
             return None
 
     def allows(self, nodes):
         """Whether a set answers the question."""
-        held = sum(1 if self.weights is None else self.weights[node] for node in nodes)
-        apart = all(
-            {a, b} <= {*self.keep} or not any({a, b} <= {*group} for group in self.apart)
-            for a, b in combinations(nodes, 2)
-        )
         complete = not self.latencies.missing(nodes)
-        return {*self.keep} <= {*nodes} and held >= self.size and apart and complete
+        return {*self.keep} <= {*nodes} and len(nodes) == self.size and complete
 
     def least(self):
         """NDmax of the best of all sets; None where there is none."""
-        names = self.latencies.names
-        sets = chain.from_iterable(combinations(names, size) for size in range(1, len(names) + 1))
+        sets = combinations(self.latencies.names, self.size)
         return min((self.latencies.nd_max_ms(nodes) for nodes in sets if self.allows(nodes)), default=None)
 
     def renamed(self, names):
@@ -55,9 +46,7 @@ class Question:
         return Question(
             latencies=LatencyMap(names=tuple(names), rtt_ms=self.latencies.rtt_ms),
             size=self.size,
-            weights=self.weights and {name[node]: weight for node, weight in self.weights.items()},
             keep=tuple(name[node] for node in self.keep),
-            apart=tuple(tuple(name[node] for node in group) for group in self.apart),
         )
 
 
@@ -70,18 +59,10 @@ def questions(draw):
     matrix[np.triu_indices(count, 1)] = draw(st.lists(round_trips, min_size=pairs, max_size=pairs))
     some = st.lists(st.sampled_from(names), unique=True, max_size=2)
     keep = tuple(draw(some))
-    weights = None
-    if draw(st.booleans()):
-        held = draw(st.lists(st.integers(0, 12), min_size=count, max_size=count))
-        weights = {name: weight / 4 for name, weight in zip(names, held, strict=True)}
-    size = draw(st.integers(max(1, len(keep)), count)) if weights is None else draw(st.integers(1, 24)) / 4
-    groups = draw(st.lists(st.lists(st.sampled_from(names), unique=True, min_size=2, max_size=3), max_size=2))
     return Question(
         latencies=LatencyMap(names=names, rtt_ms=matrix + matrix.T),
-        size=size,
-        weights=weights,
+        size=draw(st.integers(max(1, len(keep)), count)),
         keep=keep,
-        apart=tuple(map(tuple, groups)),
     )
 
 
@@ -110,15 +91,6 @@ def test_the_certified_gap_is_true_wherever_the_search_stops(question, max_steps
 
 
 @given(questions())
-def test_no_node_of_a_choice_could_be_spared(question):
-    for choice in filter(None, (question.answer(), question.answer(greedy_nd_max_subset))):
-        for node in {*choice.nodes} - {*question.keep}:
-            held = sum(1 if question.weights is None else question.weights[one] for one in choice.nodes)
-            held -= 1 if question.weights is None else question.weights[node]
-            assert held < question.size
-
-
-@given(questions())
 def test_renaming_the_nodes_in_the_order_of_their_names_renames_the_choice_and_nothing_else(question):
     names = [f"m{index}" for index in range(10, 10 + len(question.latencies))]
     name = dict(zip(question.latencies.names, names, strict=True))
@@ -134,9 +106,7 @@ def test_the_order_of_the_nodes_in_the_map_changes_nothing(question, data):
     shuffled = Question(
         latencies=question.latencies.subset(names),
         size=question.size,
-        weights=question.weights,
         keep=question.keep,
-        apart=question.apart,
     )
     for choose in (least_nd_max_subset, greedy_nd_max_subset):
         assert shuffled.answer(choose) == question.answer(choose)
@@ -153,9 +123,7 @@ def test_a_node_more_to_choose_from_never_makes_the_choice_worse(question):
 
 
 @given(questions())
-def test_a_rule_more_never_makes_the_choice_better(question):
-    bare = Question(
-        latencies=question.latencies, size=question.size, weights=question.weights, keep=(), apart=()
-    )
+def test_nodes_that_are_kept_never_make_the_choice_better(question):
+    bare = Question(latencies=question.latencies, size=question.size, keep=())
     ruled, free = question.answer(), bare.answer()
     assert ruled is None or free.nd_max_ms <= ruled.nd_max_ms

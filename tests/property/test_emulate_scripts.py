@@ -1,15 +1,16 @@
 """Whatever is in hosts, a script runs the commands of its plan and nothing else; tried under real shells."""
 
+import csv
+import io
 import json
 
 import pytest
-import yaml
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 from stub_shell import CANARY, OURS, StubShell, shells
 from thoroughness import examples
 
-from gesscale.cli.latency_map.nodes_file import read_hosts
+from gesscale.cli.latency_map.plan import read_hosts
 from gesscale.errors import InputError
 from latency_map import LatencyMap, LatencyMapError
 from latency_map.emulate.hosts import number_hosts, parse_hosts
@@ -85,7 +86,11 @@ def entries(draw):
 
 
 def by_file(hosts, _folder):
-    return parse_hosts(yaml.safe_dump(hosts, allow_unicode=True), "hosts")
+    text = io.StringIO()
+    table = csv.DictWriter(text, PLAIN[0].keys())
+    table.writeheader()
+    table.writerows({**host, "networks": " ".join(host["networks"])} for host in hosts)
+    return parse_hosts(text.getvalue(), "hosts")
 
 
 def by_kubectl(hosts, folder):
@@ -202,14 +207,14 @@ def damaged(plan, values):
 @settings(max_examples=examples(25, few=12), phases=PHASES)
 @given(DAMAGED, st.integers(0, 2))
 def test_quotes_alone_hold_what_passed_every_check(shell, values, number):
-    plan = damaged(plan_of(parse_hosts(yaml.safe_dump(PLAIN), "hosts")), values)
+    plan = damaged(plan_of(by_file(PLAIN, None)), values)
     check_scripts(shell, plan, number)
 
 
 @pytest.mark.parametrize("letter", ["\0", "\ud800"], ids=["nul", "half a pair"])
 @pytest.mark.parametrize("field", ["name", "device", "address"])
 def test_what_no_argument_can_hold_is_refused_by_the_script(letter, field):
-    plan = plan_of(parse_hosts(yaml.safe_dump(PLAIN), "hosts"))
+    plan = plan_of(by_file(PLAIN, None))
     object.__setattr__(plan.nodes[0].host, field, f"a{letter}b")
     for action in ScriptAction:
         with pytest.raises(InputError, match="a word that a command can be given"):
@@ -218,6 +223,6 @@ def test_what_no_argument_can_hold_is_refused_by_the_script(letter, field):
 
 @pytest.mark.parametrize("action", ScriptAction)
 def test_a_script_that_arrives_cut_runs_nothing(dash, action):
-    script = render_script(plan_of(parse_hosts(yaml.safe_dump(PLAIN), "hosts")).nodes[0], action)
+    script = render_script(plan_of(by_file(PLAIN, None)).nodes[0], action)
     dash.expect()
     assert dash.run(script[: len(script) * 6 // 10]).calls == []

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from latency_map import (
     LatencyMap,
+    by_distance,
     least_nd_max_subset,
-    nearest,
 )
 
 node_names = st.text(min_size=1, max_size=6).filter(lambda text: text == text.strip() and text.isprintable())
@@ -30,7 +30,7 @@ complete_maps = latency_maps(min_size=3, delays=st.one_of(st.integers(0, 4).map(
 @given(complete_maps)
 def test_the_first_of_the_nearest_gives_the_least_nd_max_of_one_addition(latencies):
     members, others = latencies.names[:2], latencies.names[2:]
-    first = nearest(latencies, members, others).ranked[0].node
+    first = by_distance(latencies, members, others).names[0]
     least = min(latencies.nd_max_ms([*members, node]) for node in others)
     assert latencies.nd_max_ms([*members, first]) == least
 

@@ -1,32 +1,35 @@
 """What no sequence of events brings the controller to order."""
 
-from contextlib import nullcontext
 from dataclasses import replace
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from kube import EPOCH_S, FakeApi, FakeCluster, by_hand, no_maps, node, order, pod, refused
+from kube import (
+    EPOCH_S,
+    FakeApi,
+    FakeCluster,
+    Silent,
+    by_hand,
+    context_of,
+    node,
+    order,
+    pod,
+    refused,
+)
 
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api import ApiError
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
-from gesscale.kubernetes.controller.targets import Targets
-from gesscale.kubernetes.controller.workflow_controller import ControllerContext, WorkflowController
+from gesscale.kubernetes.controller.workflow_controller import WorkflowController
 from gesscale.kubernetes.orders import Documents, OrderWriter
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
 from gesscale.kubernetes.placement.reservations import Reservations
-from gesscale.service.journal import Journal
 from gesscale.service.metrics import ScalerMetrics
 
 NAMES = ("a", "b", "c", "d", "e", "f")
 POOL = ("a", "b", "c", "d")
 LOW, HIGH = 1, 3
-
-
-class Silent:
-    def publish(self, *_, **__):
-        pass
 
 
 class Orders(RuleBasedStateMachine):
@@ -52,15 +55,7 @@ class Orders(RuleBasedStateMachine):
         now_s = lambda: self.now_s  # noqa: E731  # a clock
         self.reporter = StatusReporter(documents, Silent(), ScalerMetrics("1"), lambda: self.term, now_s)
         self.order_writer = OrderWriter(documents, lambda: self.term)
-        context = ControllerContext(
-            journal=Journal(),
-            latency_maps=no_maps(),
-            look=self.world.look,
-            order_writer=self.order_writer,
-            reservations=self.reservations,
-            targets=Targets((), self.world.look),
-            timed=lambda _: nullcontext(),
-        )
+        context = context_of(self.world.look, self.order_writer, reservations=self.reservations)
         status = self.api.seen["streams/op"]["status"]
         self.steering = WorkflowController(self.api.workflow(), context, term, {"op": status}, self.now_s)
 

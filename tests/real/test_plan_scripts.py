@@ -72,7 +72,7 @@ def plan(rtt_ms: float, hosts: tuple[Host, ...] = ()) -> EmulationPlan:
 def run(
     planned: EmulationPlan, action: ScriptAction = ScriptAction.APPLY, undo_after_s: int | None = None
 ) -> subprocess.CompletedProcess[str]:
-    script = render_script(planned.node("a"), action, undo_after_s=undo_after_s)
+    script = render_script(planned.nodes[0], action, undo_after_s=undo_after_s)
     command = ("ip", "netns", "exec", namespace("a"), "sh", "-s")
     return subprocess.run(command, input=script, capture_output=True, text=True, timeout=120, check=False)
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from gesscale.cli.latency_map.nodes_file import read_hosts, read_nodes
 from gesscale.common.text import glimpse
 from gesscale.errors import GesscaleError
 from gesscale.kubernetes.api.credentials import connect
@@ -47,8 +46,6 @@ READERS = {
     "variable": lambda file: load_settings(None, (), {"GESSCALE_MONITOR__PERIOD": file.read_text()}),
     "option": lambda file: load_settings(None, (f"monitor.period={file.read_text()}",), {}),
     "rules": read_rules,
-    "nodes": lambda file: read_nodes(file, None),
-    "hosts": lambda file: read_hosts(file, "eth0"),
     "figures": lambda file: read_figures(file, file.parent),
     "experiment": read_experiment,
     "topology": lambda file: read_topology(str(file)),

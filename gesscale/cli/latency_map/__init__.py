@@ -1,10 +1,10 @@
-"""``gesscale latency-map``: import, measure, check, repair, show, compare, choose nodes, plan delays."""
+"""``gesscale latency-map``: import, measure, check, repair, show, choose nodes, plan delays."""
 
 from typing import Annotated
 
 import typer
 
-from gesscale.cli.latency_map import choose, judge, make, plan
+from gesscale.cli.latency_map import check_repair, choose, import_map, measure, plan, show
 from gesscale.cli.latency_map.options import max_nodes_asked
 
 app = typer.Typer(
@@ -13,7 +13,7 @@ app = typer.Typer(
     "Unit and kind of delays are never guessed.",
     no_args_is_help=True,
 )
-for group in (make, judge, choose, plan):
+for group in (import_map, measure, check_repair, show, choose, plan):
     app.add_typer(group.app)
 
 

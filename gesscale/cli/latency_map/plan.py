@@ -1,14 +1,13 @@
 """``latency-map plan``: the tc commands that give real nodes the round trips of a map."""
 
 import re
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gesscale.cli.latency_map.options import Kind, MapFile, Symmetry, Unit
-from gesscale.cli.output import Output, emit, stderr_console, table
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
 from gesscale.errors import InputError
 from latency_map.emulate import DEVICE, RATE_MBIT
 
@@ -16,18 +15,13 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from latency_map import LatencyMap
+    from latency_map.emulate.hosts import Host
     from latency_map.emulate.plan import EmulationPlan, NodePlan
 
+MAX_BYTES = 64 << 20
+"""Most bytes of a file: some thousand nodes, as kubectl prints them."""
+
 app = typer.Typer()
-
-
-class PlanForm(StrEnum):
-    """How a plan is written."""
-
-    TABLE = "table"
-    JSON = "json"
-    YAML = "yaml"
-    SH = "sh"
 
 
 @app.command(
@@ -44,7 +38,7 @@ def plan(
         Path | None,
         typer.Option(
             metavar="HOSTS",
-            help="Where the nodes are: CSV or YAML, name and address; or the output of kubectl get nodes -o json.",
+            help="Where the nodes are: CSV with name and address, or the output of kubectl get nodes -o json.",
         ),
     ] = None,
     subnet: Annotated[
@@ -78,25 +72,19 @@ def plan(
             "--pod-networks", help="Of kubectl's nodes, delay pods' own addresses too: for flannel's host-gw."
         ),
     ] = False,
-    node: Annotated[str | None, typer.Option(help="Of this node only.")] = None,
-    undo: Annotated[bool, typer.Option("--undo", help="Write what takes the delays away.")] = False,
     directory: Annotated[
-        Path | None, typer.Option(help="Write apply-NODE.sh and undo-NODE.sh of every node there.")
+        Path | None,
+        typer.Option(help="Write apply-NODE.sh and undo-NODE.sh of every node there."),
     ] = None,
-    output: Annotated[
-        PlanForm,
-        typer.Option("--output", "-o", help="How the result is written; sh is the script of one node."),
-    ] = PlanForm.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Write the tc commands with which each node delays its packets to every other as the map says.
 
     Half of each round trip is added on either side; packets to other addresses are not touched.
     """
-    from gesscale.cli.latency_map.nodes_file import read_hosts
     from gesscale.cli.latency_map.reading import load_map
     from latency_map.emulate.hosts import number_hosts
     from latency_map.emulate.plan import tc_plan
-    from latency_map.emulate.script import ScriptAction, render_script
 
     undo_after_s = None if keep_for is None else _parse_time_s(keep_for)
     latencies = load_map(file, unit, kind, asymmetry)
@@ -109,25 +97,59 @@ def plan(
         hosts = number_hosts(latencies.names, subnet or "", device=device)
     own = None if measured is None else _load_measured(measured)
     planned = tc_plan(latencies, hosts, own=own, rate_mbit=rate_mbit, skip_missing=skip_missing)
-    chosen = planned.nodes if node is None else (planned.node(node),)
     _print_left_out(planned)
     if directory is not None:
-        _write_scripts(chosen, directory, undo_after_s)
-    if output is PlanForm.SH:
-        if len(chosen) > 1:
-            message = (
-                "--output sh: expected one node, as every node has a script of its own; name it with --node"
-            )
-            raise InputError(message + ", or write all of them with --directory")
-        action = ScriptAction.UNDO if undo else ScriptAction.APPLY
-        typer.echo(render_script(chosen[0], action, undo_after_s=undo_after_s), nl=False)
-    elif directory is None or output is not PlanForm.TABLE:
-        if output is PlanForm.TABLE:
-            stderr_console.print(
-                "the commands: --output sh --node NODE, or --directory DIR for the scripts of all nodes"
-            )
-        tables = [_undo_table(chosen)] if undo else [_node_table(each) for each in chosen]
-        emit(_document(planned, chosen), Output(output.value), tables)
+        _write_scripts(planned.nodes, directory, undo_after_s)
+        return
+    if output is Output.TABLE:
+        stderr_console.print("the commands as scripts: --directory DIR")
+    emit(_document(planned), output, [_node_table(each) for each in planned.nodes])
+
+
+def read_hosts(file: Path, device: str, *, pod_networks: bool = False) -> "tuple[Host, ...]":
+    """Read a file of hosts, or what ``kubectl get nodes -o json`` prints, of which pod networks are taken if asked.
+
+    Raises
+    ------
+    LatencyMapError
+        It is none.
+    InputError
+        It cannot be read, or is not what kubectl prints.
+    """
+    from gesscale.common.yaml_text import read_text
+    from latency_map.emulate.hosts import parse_hosts
+    from latency_map.formats.json_text import parse_json
+
+    try:
+        text = read_text(file, max_bytes=MAX_BYTES)
+    except OSError as error:
+        message = f"{file}: expected a file of hosts: {error.strerror}"
+        raise InputError(message) from None
+    if not text.lstrip().startswith("{"):
+        return parse_hosts(text, str(file), device=device)
+    content = parse_json(text, str(file))
+    items = content.get("items") if isinstance(content, dict) else None
+    if not isinstance(items, list):
+        message = f"{file}: expected what kubectl get nodes -o json prints, got JSON without items"
+        raise InputError(message)
+    return tuple(_to_host(item, str(file), device, pod_networks=pod_networks) for item in items)
+
+
+def _to_host(item: Any, source: str, device: str, *, pod_networks: bool) -> "Host":
+    """Return a node of Kubernetes as a machine in a network, at its internal address."""
+    from gesscale.kubernetes.placement.nodes import read_node
+    from latency_map.emulate.hosts import Host
+
+    try:
+        node = read_node(item)
+    except InputError as error:
+        message = f"{source}: expected what kubectl get nodes -o json prints: {error}"
+        raise InputError(message) from None
+    if not node.address:
+        message = f"{source}: expected an address of type InternalIP for node {node.name!r}, got none"
+        raise InputError(message)
+    networks = node.pod_networks if pod_networks else ()
+    return Host(name=node.name, address=node.address, device=device, networks=networks)
 
 
 def _parse_time_s(text: str) -> int:
@@ -199,15 +221,7 @@ def _node_table(node: "NodePlan") -> "Table":
     return table(f"{host.name} ({host.address}, {host.device}) delays what it sends", columns, rows)
 
 
-def _undo_table(nodes: "tuple[NodePlan, ...]") -> "Table":
-    from gesscale.common.text import command_line
-    from latency_map.emulate.tc import undo_commands
-
-    rows = [(node.host.name, command_line(command)) for node in nodes for command in undo_commands(node)]
-    return table("what takes the delays away", ("node", "command"), rows)
-
-
-def _document(planned: "EmulationPlan", nodes: "tuple[NodePlan, ...]") -> dict[str, object]:
+def _document(planned: "EmulationPlan") -> dict[str, object]:
     from gesscale.common.text import command_line
     from latency_map.emulate.tc import apply_commands, undo_commands
 
@@ -230,7 +244,7 @@ def _document(planned: "EmulationPlan", nodes: "tuple[NodePlan, ...]") -> dict[s
                 "apply": [command_line(command) for command in apply_commands(node)],
                 "undo": [command_line(command) for command in undo_commands(node)],
             }
-            for node in nodes
+            for node in planned.nodes
         ],
         "too_fast": planned.too_fast,
         "skipped": planned.skipped,

@@ -17,11 +17,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
+from typing import Any
 from uuid import uuid4
 
 from gesscale.kubernetes.api.connection import Connection, Object
 from gesscale.kubernetes.api.faults import ApiError
-from gesscale.kubernetes.api.resources import EVENTS, Resource
+from gesscale.kubernetes.api.resources import EVENTS, STREAM_AUTOSCALERS
+from gesscale.wire import group_of, text_of
 
 CONTROLLER = "gesscale.dev/controller"
 NOTE_CHARS = 1024
@@ -61,26 +63,26 @@ class Incident(StrEnum):
     INVALID_SPEC = "InvalidSpec"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Regarding:
-    """The object that an event is about."""
+@dataclass(frozen=True, slots=True)
+class EventDraft:
+    """An event worth writing.
 
-    resource: Resource
-    namespace: str
-    name: str
-    uid: str = ""
+    Attributes
+    ----------
+    kind
+        Whether people should look.
+    reason
+        What happened, in a word.
+    message
+        The same in a sentence; cut at 1024 characters.
+    same
+        What makes two of them the same, where the message has figures that change each time; None for the message.
+    """
 
-    @classmethod
-    def of(cls, resource: Resource, item: Mapping[str, object]) -> "Regarding":
-        """Return the reference to an object of the API."""
-        metadata = item.get("metadata")
-        known = metadata if isinstance(metadata, Mapping) else {}
-        return cls(
-            resource=resource,
-            namespace=str(known.get("namespace", "")),
-            name=str(known.get("name", "")),
-            uid=str(known.get("uid", "")),
-        )
+    kind: EventType
+    reason: Incident
+    message: str
+    same: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -109,30 +111,11 @@ class Events:
         self._lock = threading.Lock()
         self._problem = ""
 
-    def publish(
-        self,
-        regarding: Regarding,
-        reason: Incident,
-        note: str,
-        *,
-        kind: EventType = EventType.NORMAL,
-        action: str = "Scale",
-        same: str | None = None,
-    ) -> None:
-        """Say that something happened to an object.
-
-        Parameters
-        ----------
-        note
-            One sentence; cut at 1024 characters.
-        action
-            What was being done, in one word.
-        same
-            What makes two events the same besides object, type and reason; by default the note. Give it where
-            the note has figures that change each time.
-        """
+    def publish(self, autoscaler: Mapping[str, Any], event: EventDraft) -> None:
+        """Say that something happened to a StreamAutoscaler, an object of the API."""
         now_s = self._now_s()
-        key = _key(regarding, reason, kind, note if same is None else same)
+        about = _reference(autoscaler)
+        key = _key(about, event)
         with self._lock:
             series = self._series.get(key)
             if series is not None and now_s - series.last_s <= INTERVAL_S:
@@ -143,57 +126,42 @@ class Events:
             else:
                 series = None
         try:
-            if series is None or not self._raise_count(regarding, series, now_s):
-                self._create(key, regarding, reason, note, kind, action, now_s)
+            if series is None or not self._raise_count(about["namespace"], series, now_s):
+                self._create(key, about, event, now_s)
             self._problem = ""
         except ApiError as fault:
             if str(fault) != self._problem:
                 _LOG.warning("an event is lost: %s", fault)
             self._problem = str(fault)
 
-    def _raise_count(self, regarding: Regarding, series: _Series, now_s: float) -> bool:
+    def _raise_count(self, namespace: str, series: _Series, now_s: float) -> bool:
         """Write the count; False where the event has expired meanwhile."""
         series.written_s = now_s
         body: Object = {"series": {"count": series.count, "lastObservedTime": _micro_time(series.last_s)}}
         try:
-            self._writer.patch(EVENTS, series.name, body, namespace=regarding.namespace)
+            self._writer.patch(EVENTS, series.name, body, namespace=namespace)
         except ApiError as fault:
             if fault.absent:
                 return False
             raise
         return True
 
-    def _create(
-        self,
-        key: str,
-        regarding: Regarding,
-        reason: Incident,
-        note: str,
-        kind: EventType,
-        action: str,
-        now_s: float,
-    ) -> None:
-        name = f"{regarding.name[:_NAME_CHARS]}.{uuid4().hex[:16]}"
+    def _create(self, key: str, about: Mapping[str, str], event: EventDraft, now_s: float) -> None:
+        name = f"{about['name'][:_NAME_CHARS]}.{uuid4().hex[:16]}"
         body: Object = {
             "apiVersion": EVENTS.api_version,
             "kind": EVENTS.kind,
-            "metadata": {"name": name, "namespace": regarding.namespace},
+            "metadata": {"name": name, "namespace": about["namespace"]},
             "eventTime": _micro_time(now_s),
             "reportingController": CONTROLLER,
             "reportingInstance": self._instance,
-            "action": action,
-            "reason": reason.value,
-            "type": kind.value,
-            "note": _cut(note),
-            "regarding": {
-                "apiVersion": regarding.resource.api_version,
-                "kind": regarding.resource.kind,
-                "namespace": regarding.namespace,
-                "name": regarding.name,
-                "uid": regarding.uid,
-            },
+            "action": "Scale",
+            "reason": event.reason.value,
+            "type": event.kind.value,
+            "note": _cut(event.message),
+            "regarding": dict(about),
         }
-        self._writer.create(EVENTS, body, namespace=regarding.namespace)
+        self._writer.create(EVENTS, body, namespace=about["namespace"])
         with self._lock:
             self._series[key] = _Series(name=name, count=1, last_s=now_s, written_s=now_s)
             self._series.move_to_end(key)
@@ -201,8 +169,18 @@ class Events:
                 self._series.popitem(last=False)
 
 
-def _key(regarding: Regarding, reason: Incident, kind: EventType, same: str) -> str:
-    parts = (regarding.namespace, regarding.name, regarding.uid, reason.value, kind.value, same)
+def _reference(autoscaler: Mapping[str, Any]) -> dict[str, str]:
+    metadata = group_of(autoscaler, "metadata")
+    return {
+        "apiVersion": STREAM_AUTOSCALERS.api_version,
+        "kind": STREAM_AUTOSCALERS.kind,
+        **{part: text_of(metadata, part) for part in ("namespace", "name", "uid")},
+    }
+
+
+def _key(about: Mapping[str, str], event: EventDraft) -> str:
+    same = event.message if event.same is None else event.same
+    parts = (*about.values(), event.reason.value, event.kind.value, same)
     return sha256("\0".join(parts).encode()).hexdigest()
 
 

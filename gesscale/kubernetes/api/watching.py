@@ -20,15 +20,52 @@ import random
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-from gesscale.kubernetes.api.answers import Lines
-from gesscale.kubernetes.api.backoff import Backoff
-from gesscale.kubernetes.api.connection import Connection
+from gesscale.kubernetes.api.connection import Connection, Lines
 from gesscale.kubernetes.api.faults import ApiError, Call, broken_answer, from_answer
 from gesscale.kubernetes.api.resources import Resource
+
+MOST_DOUBLINGS = 32
+
+
+@dataclass(slots=True, kw_only=True)
+class Backoff:
+    """Waits that double from the first to the longest, each drawn from its upper half.
+
+    Attributes
+    ----------
+    random
+        Draws from [0, 1).
+    faults
+        How many there were since the last success.
+    """
+
+    random: Callable[[], float]
+    first_s: float = 0.5
+    longest_s: float = 60.0
+    faults: int = field(default=0, init=False)
+
+    def after_fault_s(self, retry_after_s: float | None = None) -> float:
+        """Return how long to wait after one more fault; at least as long as the server asks for.
+
+        Examples
+        --------
+        >>> backoff = Backoff(random=lambda: 0.0, first_s=1.0, longest_s=5.0)
+        >>> [backoff.after_fault_s() for _ in range(5)], backoff.after_fault_s(retry_after_s=7)
+        ([0.5, 1.0, 2.0, 2.5, 2.5], 9.5)
+        """
+        whole_s = min(self.first_s * 2.0 ** min(self.faults, MOST_DOUBLINGS), self.longest_s)
+        self.faults += 1
+        drawn_s = whole_s * (0.5 + 0.5 * self.random())
+        return drawn_s if retry_after_s is None else drawn_s + retry_after_s
+
+    def succeeded(self) -> None:
+        """Begin again."""
+        self.faults = 0
+
 
 T = TypeVar("T")
 _LOG = logging.getLogger(__name__)

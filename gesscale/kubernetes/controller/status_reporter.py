@@ -8,8 +8,6 @@ from typing import Any
 
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api import Events
-from gesscale.kubernetes.api.events import Regarding
-from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
 from gesscale.kubernetes.controller.workflow_controller import WorkflowStep
 from gesscale.kubernetes.orders import Document, Documents
 from gesscale.kubernetes.placement.applications import Application
@@ -133,7 +131,7 @@ class StatusReporter:
 
     def _write(self, resource: Key, report_on: Callable[[Document], StepReport], term: int) -> StepReport:
         """Write a report over the newest status; the events are of the first look at it, since they come but once."""
-        first: list[tuple[StepReport, Regarding]] = []
+        first: list[tuple[StepReport, Document]] = []
 
         def patch_of(document: Document) -> Mapping[str, Any] | None:
             if self._term() != term:
@@ -141,17 +139,15 @@ class StatusReporter:
                 message = f"{said}, since the leadership of term {term} has ended"
                 raise ClusterError(message)
             report = report_on(document)
-            first.append((report, Regarding.of(STREAM_AUTOSCALERS, document)))
+            first.append((report, document))
             return report.patch
 
         try:
             self._documents.change_status(resource, patch_of)
         finally:
-            for report, regarding in first[:1]:
+            for report, document in first[:1]:
                 for event in report.events:
-                    self._events.publish(
-                        regarding, event.reason, event.message, kind=event.kind, same=event.same
-                    )
+                    self._events.publish(document, event)
         return first[0][0] if first else StepReport(status={})
 
 

@@ -6,9 +6,7 @@ from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal
 from functools import lru_cache
 from sys import intern
-from typing import Annotated, Any
-
-from pydantic import BeforeValidator
+from typing import Any
 
 from gesscale.common.text import glimpse
 from gesscale.errors import InputError
@@ -57,7 +55,6 @@ def _parse(text: str) -> Decimal | None:
     return Decimal(number + (exponent or "")) * _BINARY.get(binary, 1) * _DECIMAL.get(decimal, 1)
 
 
-Quantity = Annotated[Decimal, BeforeValidator(parse_quantity)]
 Quantities = Mapping[str, Decimal]
 
 
@@ -212,11 +209,6 @@ class NodeRecord:
     def address(self) -> str:
         """The address that its replicas report; empty where it has none."""
         return self.addresses[0] if self.addresses else ""
-
-    @property
-    def closed(self) -> str:
-        """Why it takes no new pod that tolerates nothing; empty where it does."""
-        return self.closed_to(lambda _taint: False)
 
     def closed_to(self, tolerated: Callable[[Taint], bool]) -> str:
         """Return why it takes no new pod that tolerates some taints; empty where it does."""

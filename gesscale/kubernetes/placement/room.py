@@ -9,7 +9,6 @@ from gesscale.kubernetes.resource.spec import LabelSelector, Requirement
 from gesscale.model.decision import Reason
 from gesscale.ports import Node
 from gesscale.words import in_words
-from latency_map.choose.candidates import Unfit, first_problem, runs_on
 
 ALL_NODES = LabelSelector()
 
@@ -48,16 +47,15 @@ def room_taken(pods: Iterable[PodRecord]) -> dict[str, Room]:
 def judge_node(node: NodeRecord, taken: Room, needs: ExecutorNeeds) -> Node:
     """Tell of one node what `judge_nodes` tells of each, given the room that is taken of it."""
     judged = Node(name=node.name, address=node.address, weight=node.weight)
-    found = first_problem(
-        {
-            Unfit.NOT_IN_POOL: _outside(node, needs.pool),
-            Unfit.NOT_READY: node.unready,
-            Unfit.CORDONED: node.closed_to(lambda taint: tolerated(taint, needs.tolerations)),
-            Unfit.WRONG_ARCHITECTURE: _misfit(node, needs.architectures),
-            Unfit.NO_ROOM: _lack(node, taken, needs.takes),
-        }
-    )
-    return judged if found is None else replace(judged, reason=Reason(found[0].value), problem=found[1])
+    problems = {
+        Reason.NOT_IN_POOL: _outside(node, needs.pool),
+        Reason.NOT_READY: node.unready,
+        Reason.CORDONED: node.closed_to(lambda taint: tolerated(taint, needs.tolerations)),
+        Reason.WRONG_ARCHITECTURE: _misfit(node, needs.architectures),
+        Reason.NO_ROOM: _lack(node, taken, needs.takes),
+    }
+    first = next(((reason, problem) for reason, problem in problems.items() if problem), None)
+    return judged if first is None else replace(judged, reason=first[0], problem=first[1])
 
 
 def selects(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
@@ -109,7 +107,7 @@ def _label(labels: Mapping[str, str], key: str) -> str:
 
 
 def _misfit(node: NodeRecord, architectures: frozenset[str]) -> str:
-    if runs_on(node.architecture, architectures):
+    if not architectures or node.architecture in architectures:
         return ""
     has = f"the node is {node.architecture}" if node.architecture else "the node does not say what it is"
     return f"the executor runs on {', '.join(sorted(architectures))}, {has}"

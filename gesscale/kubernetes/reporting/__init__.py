@@ -1,10 +1,9 @@
 """What the controller tells of an operator: the status of its resource, and the events worth a line."""
 
-from gesscale.kubernetes.reporting.report import EventDraft, StepReport, report_fault, report_step
+from gesscale.kubernetes.reporting.report import StepReport, report_fault, report_step
 from gesscale.kubernetes.reporting.status import ObservedStep, node_pool_of
 
 __all__ = [
-    "EventDraft",
     "ObservedStep",
     "StepReport",
     "node_pool_of",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from gesscale.kubernetes.api.events import EventType, Incident
+from gesscale.kubernetes.api.events import EventDraft, EventType, Incident
 from gesscale.kubernetes.reporting.status import ObservedStep, fault_status, new_status, settled_order
 from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.parts import parse_instant_s
@@ -196,28 +196,6 @@ _FAILURES = {OutcomeStatus.FAILED, OutcomeStatus.PARTLY_APPLIED}
 _NODES_NAMED = 6
 UNRECORDED = "Unrecorded"
 """The reason of an order whose controller died before it could write down why."""
-
-
-@dataclass(frozen=True, slots=True)
-class EventDraft:
-    """An event worth writing.
-
-    Attributes
-    ----------
-    kind
-        Whether people should look.
-    reason
-        What happened, in a word.
-    message
-        The same in a sentence.
-    same
-        What makes two of them the same; None for the message itself.
-    """
-
-    kind: EventType
-    reason: Incident
-    message: str
-    same: str | None = None
 
 
 def events_of(

@@ -14,8 +14,8 @@ from latency_map import (
     LatencyMapError,
     SideFiles,
     Survey,
+    by_distance,
     least_nd_max_subset,
-    nearest,
     parse_survey,
     read_side_files,
     read_survey,
@@ -32,10 +32,10 @@ _FEW_NODES = 12
 def use_survey(survey: Survey) -> None:
     """Do what commands do with a survey: judge it, write it, read it back, choose nodes by its map."""
     check(survey, NOW_S)
-    summarise(survey, now_s=NOW_S)
+    summarise(survey)
     parse_survey(survey_to_document(survey))
     latencies = survey.to_map(Asymmetry.MAX)
-    nearest(latencies, latencies.names[:1], latencies.names[1:])
+    by_distance(latencies, latencies.names[:1], latencies.names[1:])
     if 2 <= len(latencies.names) <= _FEW_NODES:
         least_nd_max_subset(latencies, 2)
 

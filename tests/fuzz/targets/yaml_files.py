@@ -1,11 +1,11 @@
-"""YAML that people write: settings, rules, hosts, nodes, topologies, experiments, constants."""
+"""YAML that people write: settings, rules, hosts, topologies, experiments, constants."""
 
 import shutil
 from functools import cache
 from pathlib import Path
 
 from fuzz.target import ROOT, TESTS, Form, Target, files, from_file
-from gesscale.cli.latency_map.nodes_file import read_hosts, read_nodes
+from gesscale.cli.latency_map.plan import read_hosts
 from gesscale.settings import Settings, load_settings
 from gesscale.spark.placing import read_base_template
 from gesscale.spark.pod_template import PodPlacement, executor_template
@@ -67,13 +67,6 @@ def _pod_template(path: Path) -> None:
     )
 
 
-def _kubectl_pods(data: bytes, folder: Path) -> None:
-    nodes, pods = folder / "nodes.json", folder / "pods.json"
-    nodes.write_bytes(files("kubectl-nodes/*")()[0])
-    pods.write_bytes(data)
-    read_nodes(nodes, pods)
-
-
 TARGETS = (
     Target(
         name="settings",
@@ -84,26 +77,12 @@ TARGETS = (
     Target(name="settings-options", form=Form.TEXT, samples=files("options/*"), call=_options),
     Target(name="rules", form=Form.YAML, samples=files("rules/*"), call=from_file("rules.yaml", _rules)),
     Target(name="hosts-csv", form=Form.TEXT, samples=files("hosts/*.csv"), call=from_file("hosts", _hosts)),
-    Target(name="hosts-yaml", form=Form.YAML, samples=files("hosts/*.yaml"), call=from_file("hosts", _hosts)),
     Target(
         name="hosts-kubectl",
         form=Form.JSON,
         samples=files("kubectl-nodes/*"),
         call=from_file("nodes.json", _hosts),
     ),
-    Target(
-        name="nodes",
-        form=Form.YAML,
-        samples=files("nodes/*"),
-        call=from_file("nodes.yaml", lambda path: read_nodes(path, None)),
-    ),
-    Target(
-        name="kubectl-nodes",
-        form=Form.JSON,
-        samples=files("kubectl-nodes/*"),
-        call=from_file("nodes.json", lambda path: read_nodes(path, None)),
-    ),
-    Target(name="kubectl-pods", form=Form.JSON, samples=files("kubectl-pods/*"), call=_kubectl_pods),
     Target(
         name="pod-template",
         form=Form.YAML,

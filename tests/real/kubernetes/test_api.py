@@ -28,7 +28,7 @@ from gesscale.kubernetes.api import (
     Resource,
     new_identity,
 )
-from gesscale.kubernetes.api.events import Regarding
+from gesscale.kubernetes.api.events import EventDraft
 from gesscale.kubernetes.api.resources import CONFIG_MAPS, EVENTS, LEASES, NODES, PODS, STREAM_AUTOSCALERS
 from gesscale.kubernetes.api.watching import Timing
 from gesscale.kubernetes.placement.applications import ClusterIndex
@@ -152,12 +152,15 @@ def test_events_are_seen_by_kubectl_describe(cluster, admin, namespace):
     made = admin.create(STREAM_AUTOSCALERS, body, namespace=namespace)
     now_s = [time.time()]
     events = Events(admin, "gesscale-controller-0", now_s=lambda: now_s[0])
-    about = Regarding.of(STREAM_AUTOSCALERS, made)
-    events.publish(about, Incident.SUCCESSFUL_RESCALE, "replicas 1 -> 2 (Overloaded, +edge-b)")
+
+    def publish(incident, message, kind=EventType.NORMAL):
+        events.publish(made, EventDraft(kind, incident, message))
+
+    publish(Incident.SUCCESSFUL_RESCALE, "replicas 1 -> 2 (Overloaded, +edge-b)")
     for _ in range(3):
-        events.publish(about, Incident.SCALING_VETOED, "the map is stale", kind=EventType.WARNING)
+        publish(Incident.SCALING_VETOED, "the map is stale", EventType.WARNING)
         now_s[0] += 301
-    events.publish(about, Incident.PAUSED, "x" * 5000)
+    publish(Incident.PAUSED, "x" * 5000)
     assert events._problem == ""
     said = cluster.run_kubectl("describe", "streamautoscaler", "taxi", "-n", namespace)
     assert re.search(r"Normal +SuccessfulRescale .* replicas 1 -> 2 \(Overloaded, \+edge-b\)", said)

@@ -21,8 +21,8 @@ from ordered_application import Application
 from ordered_application import until as until_seen
 
 from gesscale.kubernetes.api import ApiError
-from gesscale.kubernetes.api.events import REFRESH_S, Events, Incident, Regarding
-from gesscale.kubernetes.api.resources import CONFIG_MAPS, STREAM_AUTOSCALERS
+from gesscale.kubernetes.api.events import REFRESH_S, EventDraft, Events, EventType, Incident
+from gesscale.kubernetes.api.resources import CONFIG_MAPS
 from testbed.kubernetes.images import HOST
 from testbed.kubernetes.kubectl import FEW_RIGHTS_SETTINGS, create_namespace, driver_account
 
@@ -86,9 +86,9 @@ def repeat_an_event(world, account, folder):
     connection = connect_as(world.cluster, account, account, folder)
     clock_s = time.time()
     events = Events(connection, "one", now_s=lambda: clock_s)
-    regarding = Regarding.of(STREAM_AUTOSCALERS, world.get("op"))
+    again = EventDraft(EventType.NORMAL, Incident.SCALING_REPORT, "the same again")
     for _ in range(2):
-        events.publish(regarding, Incident.SCALING_REPORT, "the same again")
+        events.publish(world.get("op"), again)
         clock_s += REFRESH_S + 1
     connection.close()
     assert not events._problem

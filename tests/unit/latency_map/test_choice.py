@@ -71,10 +71,9 @@ def test_kept_nodes_are_in_the_set_and_count_towards_its_size(trap):
     assert least_nd_max_subset(trap, 2, keep=["a", "e"]) == Choice(nodes=("a", "e"), nd_max_ms=20, gap_ms=0)
 
 
-def test_excluded_nodes_are_never_chosen(trap):
-    # without c, pairs other than a-b and d-e: {a, b} 1
-    assert least_nd_max_subset(trap, 2, exclude=["b"]).nodes == ("c", "d")
-    assert "c" not in least_nd_max_subset(trap, 3, exclude=["c"]).nodes
+def test_only_candidates_are_chosen(trap):
+    # without b, the nearest pair is gone
+    assert least_nd_max_subset(trap, 2, candidates="acde").nodes == ("c", "d")
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -136,48 +135,26 @@ def test_greedy_adds_the_nearest_to_those_kept(trap):
 
 def test_no_set_where_too_few_know_each_other():
     latencies = make_map("abcd", {("a", "b"): 1, ("b", "c"): 1, ("c", "d"): 1, ("d", "a"): 1})
-    with pytest.raises(NoChoiceError, match=r"expected 3 or more of 4 nodes that all know.*there are none"):
+    with pytest.raises(NoChoiceError, match="there are none"):
         least_nd_max_subset(latencies, 3)
     with pytest.raises(NoChoiceError, match="none for a - c"):
         least_nd_max_subset(latencies, 2, keep=["a", "c"])
 
 
-@pytest.mark.parametrize(
-    "options", [{"candidates": ["a", "b"]}, {"exclude": ["a", "b", "c"]}, {"candidates": []}]
-)
-def test_no_set_where_too_few_are_offered(trap, options):
+@pytest.mark.parametrize("candidates", [["a", "b"], []])
+def test_no_set_where_too_few_are_offered(trap, candidates):
     with pytest.raises(NoChoiceError, match="expected at least 3 nodes"):
-        least_nd_max_subset(trap, 3, **options)
+        least_nd_max_subset(trap, 3, candidates=candidates)
 
 
-@pytest.mark.parametrize(
-    ("size", "options", "message"),
-    [
-        (0, {}, "size of at least 1"),
-        (1, {"keep": ["a", "b"]}, "size of at least 2, the nodes to keep included, got 1"),
-        (2, {"keep": ["a"], "exclude": ["a"]}, "either kept or excluded, got both for a"),
-    ],
-)
-def test_questions_that_contradict_themselves_are_refused(trap, size, options, message):
-    with pytest.raises(LatencyMapError, match=message) as caught:
-        least_nd_max_subset(trap, size, **options)
+@pytest.mark.parametrize(("size", "keep"), [(0, []), (1, ["a", "b"])])
+def test_a_size_below_that_of_the_nodes_kept_is_refused(trap, size, keep):
+    with pytest.raises(LatencyMapError, match="size of at least") as caught:
+        least_nd_max_subset(trap, size, keep=keep)
     assert not isinstance(caught.value, NoChoiceError)
 
 
-@pytest.mark.parametrize("option", ["keep", "exclude", "candidates"])
+@pytest.mark.parametrize("option", ["keep", "candidates"])
 def test_unknown_nodes_are_refused(trap, option):
     with pytest.raises(UnknownNodeError):
         least_nd_max_subset(trap, 2, **{option: ["zz"]})
-
-
-def test_of_nodes_that_must_be_apart_at_most_one_is_chosen(trap):
-    # c, d, e lie 5 apart; without c and d together the next best three have a, b and c: max(1, 8, 20) = 20
-    choice = least_nd_max_subset(trap, 2, apart=[["a", "b"], ["c", "d", "e"]])
-    assert choice == Choice(nodes=("a", "c"), nd_max_ms=8.0, gap_ms=0.0)
-    with pytest.raises(NoChoiceError, match="may be together"):
-        least_nd_max_subset(trap, 3, apart=[["a", "b"], ["c", "d", "e"]])
-
-
-def test_nodes_that_are_kept_stay_together_but_nothing_joins_them_that_must_be_apart(trap):
-    choice = least_nd_max_subset(trap, 3, keep=["c", "d"], apart=[["c", "d", "e"]])
-    assert choice.nodes == ("a", "c", "d")

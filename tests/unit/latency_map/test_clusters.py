@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from latency_map import Survey
-from latency_map.clusters import clusters, reading_order, symmetric_rtt_ms
+from latency_map.clusters import clusters, reading_order, symmetric_map
 from latency_map.generate import Clusters, Span, clustered
 
 NAN = float("nan")
@@ -57,5 +57,5 @@ def test_clusters_stand_side_by_side_in_reading_order():
 
 def test_the_larger_direction_counts_and_a_lone_one_for_both():
     rtt_ms = np.array([[5.0, 3.0, NAN], [4.0, 0.0, NAN], [7.0, NAN, 0.0]])  # a is apart from itself
-    symmetric = symmetric_rtt_ms(Survey(names=("a", "b", "c"), rtt_ms=rtt_ms))
+    symmetric = symmetric_map(Survey(names=("a", "b", "c"), rtt_ms=rtt_ms)).rtt_ms
     np.testing.assert_array_equal(symmetric, [[0, 4, 7], [4, 0, NAN], [7, NAN, 0]])

@@ -7,7 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from gesscale.cli.latency_map import app
-from gesscale.errors import InputError
+from gesscale.cli.latency_map.plan import read_hosts
+from gesscale.errors import GesscaleError, InputError
+from latency_map.emulate.hosts import Host
 
 MATRIX = "rtt_ms,a,b,c\na,0,10,25\nb,10,0,\nc,25,,0\n"
 FULL = MATRIX.replace("b,10,0,", "b,10,0,300")
@@ -23,6 +25,13 @@ def plan(tmp_path):
         return CliRunner().invoke(app, ["plan", str(file), "--unit", "ms", "--kind", "rtt", *options])
 
     return invoke
+
+
+def test_a_table_shows_what_each_node_adds(plan):
+    result = plan("--subnet", "10.9.0.0/24")
+    assert result.exit_code == 0
+    assert "b (10.9.0.2, eth0) delays what it sends" in result.stdout
+    assert "10.9.0.3/32" in result.stdout
 
 
 def test_documents_hold_delays_and_commands_of_every_node(plan):
@@ -51,13 +60,6 @@ def test_a_directory_gets_two_scripts_for_each_node(plan, tmp_path):
     assert all(os.access(path, os.X_OK) for path in folder.iterdir())
 
 
-def test_the_script_of_one_node_goes_to_stdout(plan):
-    there = plan("--subnet", "10.9.0.0/24", "--output", "sh", "--node", "a").stdout
-    back = plan("--subnet", "10.9.0.0/24", "--output", "sh", "--node", "a", "--undo").stdout
-    assert there.startswith("#!/bin/sh\n# Delays of node a")
-    assert back.startswith("#!/bin/sh\n# Takes away the delays")
-
-
 def test_own_round_trips_are_taken_off_and_pairs_that_cannot_be_met_named(plan, tmp_path):
     measured = tmp_path / "own.csv"
     measured.write_text("from,to,rtt_ms\na,b,11\na,c,5\nb,c,0\n")
@@ -76,8 +78,6 @@ def test_own_round_trips_are_taken_off_and_pairs_that_cannot_be_met_named(plan, 
     ("options", "says"),
     [
         ((), "expected one of --addresses HOSTS and --subnet NETWORK"),
-        (("--subnet", "10.9.0.0/24", "--output", "sh"), "expected one node"),
-        (("--subnet", "10.9.0.0/24", "--node", "z"), "got 'z'"),
         (("--subnet", "10.9.0.0/24", "--for", "soon"), "a time such as 90s, 30m or 2h, got 'soon'"),
         (("--subnet", "nowhere"), "expected a network such as"),
     ],
@@ -86,3 +86,52 @@ def test_wrong_input_is_an_input_error(plan, options, says):
     result = plan(*options)
     assert isinstance(result.exception, InputError)
     assert says in str(result.exception)
+
+
+def kubectl(*nodes):
+    return {
+        "kind": "List",
+        "items": [
+            {
+                "metadata": {"name": name},
+                "spec": {"podCIDR": pods[0], "podCIDRs": list(pods)} if pods else {},
+                "status": {"addresses": [{"type": kind, "address": address} for kind, address in addresses]},
+            }
+            for name, addresses, pods in nodes
+        ],
+    }
+
+
+TWO = kubectl(
+    ("n1", [("Hostname", "n1"), ("InternalIP", "10.0.0.1"), ("InternalIP", "fd00::1")], ["10.42.0.0/24"]),
+    ("n2", [("ExternalIP", "192.0.2.2"), ("InternalIP", "10.0.0.2")], []),
+)
+
+
+def test_kubernetes_nodes_are_taken_at_their_internal_address(tmp_path):
+    file = tmp_path / "nodes"
+    file.write_text(json.dumps(TWO))
+    assert read_hosts(file, "ens3") == (
+        Host(name="n1", address="10.0.0.1", device="ens3"),
+        Host(name="n2", address="10.0.0.2", device="ens3"),
+    )
+    assert read_hosts(file, "ens3", pod_networks=True)[0].networks == ("10.42.0.0/24",)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ({"kind": "Node"}, "got JSON without items"),
+        ({"items": [{"metadata": {}}]}, r"what kubectl get nodes -o json prints: .*metadata.name"),
+        (kubectl(("n1", [("Hostname", "n1")], [])), "type InternalIP for node 'n1'"),
+        (
+            kubectl(("n1", [("InternalIP", "n1.local")], [])),
+            "expected an IPv4 or IPv6 address, got 'n1.local'",
+        ),
+    ],
+)
+def test_nodes_that_cannot_be_reached_are_named(tmp_path, content, says):
+    file = tmp_path / "nodes.json"
+    file.write_text(json.dumps(content))
+    with pytest.raises((GesscaleError, ValueError), match=says):
+        read_hosts(file, "eth0")

@@ -25,7 +25,7 @@ def lines(commands):
 
 
 def test_each_side_adds_half_of_the_round_trip_in_a_class_for_the_other():
-    assert lines(apply_commands(tc_plan(rtt(), HOSTS).node("b"))) == [
+    assert lines(apply_commands(tc_plan(rtt(), HOSTS).nodes[1])) == [
         "tc qdisc add dev eth0 root handle 6e5: htb direct_qlen 1000",
         "tc class add dev eth0 parent 6e5: classid 6e5:1 htb rate 10000mbit quantum 200000",
         # 10 Gbit/s for 5 ms are 4167 packets of 1500 bytes; twice that, rounded up
@@ -38,7 +38,7 @@ def test_each_side_adds_half_of_the_round_trip_in_a_class_for_the_other():
 
 
 def test_a_pair_at_no_distance_has_a_class_and_no_delay():
-    commands = lines(apply_commands(tc_plan(rtt(ab=0), HOSTS).node("a")))
+    commands = lines(apply_commands(tc_plan(rtt(ab=0), HOSTS).nodes[0]))
     assert [line for line in commands if "6e5:2" in line and "netem" in line] == []
     assert [line for line in commands if "classid 6e5:2" in line]
 
@@ -49,7 +49,7 @@ def test_ipv6_and_networks_behind_a_host_have_filters_of_their_own():
         Host(name="b", address="FD00:0:0::2", networks=("10.42.2.0/24", "fd42:2::/64")),
     )
     pair = LatencyMap.from_delays(["a", "b"], [[0, 8], [8, 0]], unit=DelayUnit.MS, kind=DelayKind.RTT)
-    filters = [line for line in lines(apply_commands(tc_plan(pair, hosts).node("a"))) if "filter" in line]
+    filters = [line for line in lines(apply_commands(tc_plan(pair, hosts).nodes[0])) if "filter" in line]
     assert filters == [
         "tc filter add dev wlan0 parent 6e5: protocol ipv6 prio 2 u32 match ip6 dst fd00::2/128 flowid 6e5:2",
         "tc filter add dev wlan0 parent 6e5: protocol ip prio 1 u32 match ip dst 10.42.2.0/24 flowid 6e5:2",
@@ -64,7 +64,7 @@ def test_missing_pairs_are_refused_or_left_alone():
         tc_plan(rtt(), HOSTS, own=rtt(bc=np.nan))
     plan = tc_plan(rtt(ac=np.nan), HOSTS, skip_missing=True)
     assert plan.skipped == (("a", "c"),)
-    assert [delay.to.name for delay in plan.node("a").delays] == ["b"]
+    assert [delay.to.name for delay in plan.nodes[0].delays] == ["b"]
 
 
 def test_nodes_and_hosts_that_do_not_match_are_refused_or_left_alone():
@@ -108,7 +108,7 @@ def test_handles_of_the_largest_plan_are_apart_and_fit_16_bits():
     names = [f"n{number}" for number in range(500)]
     values = np.ones((500, 500)) - np.eye(500)
     latencies = LatencyMap.from_delays(names, values, unit=DelayUnit.MS, kind=DelayKind.RTT)
-    node = tc_plan(latencies, number_hosts(names, "10.0.0.0/16")).node("n0")
+    node = tc_plan(latencies, number_hosts(names, "10.0.0.0/16")).nodes[0]
     majors = [command[command.index("handle") + 1] for command in apply_commands(node) if "handle" in command]
     assert len(set(majors)) == 500  # the root's and 499 children's
     assert max(int(major.rstrip(":"), 16) for major in majors) < 0x8000

@@ -16,21 +16,20 @@ SOUND = LatencyMap(names=("c", "b", "a"), rtt_ms=np.array([[0, 5, 9], [5, 0, NAN
 
 
 def test_a_faulty_survey_is_summed_up_as_it_is():
-    summary = summarise(FAULTY, now_s=1060.0)
+    summary = summarise(FAULTY)
     assert (summary.nodes, summary.pairs, summary.missing_pairs, summary.one_way_pairs) == (4, 6, 3, 1)
     assert (summary.median_ms, summary.max_ms) == (6.0, 10.0)  # of 4, 6, 10
     assert summary.p95_ms == pytest.approx(9.6)  # 6 + 0.9 * 4
     assert summary.asymmetric_ratio == 0.5  # a-b of a-b and b-c
     assert summary.estimated_ratio == pytest.approx(1 / 3)
-    assert summary.age_s == 60.0
 
 
 @pytest.mark.parametrize("nodes", [1, 3])
 def test_what_cannot_be_told_is_none(nodes):
-    blank = summarise(Survey(names=tuple("abc"[:nodes]), rtt_ms=np.full((nodes, nodes), NAN)), now_s=0.0)
+    blank = summarise(Survey(names=tuple("abc"[:nodes]), rtt_ms=np.full((nodes, nodes), NAN)))
     assert blank.missing_pairs == blank.pairs == nodes * (nodes - 1) // 2
     assert (blank.median_ms, blank.p95_ms, blank.max_ms) == (None, None, None)
-    assert (blank.asymmetric_ratio, blank.estimated_ratio, blank.age_s) == (None, None, None)
+    assert (blank.asymmetric_ratio, blank.estimated_ratio) == (None, None)
 
 
 def test_a_placement_is_as_wide_as_its_widest_pair():

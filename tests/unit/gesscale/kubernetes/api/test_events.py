@@ -5,12 +5,9 @@ from scripted_api import as_json, refusal
 
 from gesscale.kubernetes.api import Events, EventType, Incident
 from gesscale.kubernetes.api import events as module
-from gesscale.kubernetes.api.events import Regarding
-from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
+from gesscale.kubernetes.api.events import EventDraft
 
-TAXI = Regarding.of(
-    STREAM_AUTOSCALERS, {"metadata": {"namespace": "streams", "name": "taxi", "uid": "u-1"}, "spec": {}}
-)
+TAXI = {"metadata": {"namespace": "streams", "name": "taxi", "uid": "u-1"}, "spec": {}}
 AT_S = 1_795_291_200.25  # 2026-11-21T20:00:00.25Z
 
 
@@ -19,9 +16,9 @@ class Reporter(Events):
         self.clock_s = AT_S
         super().__init__(connection, "gesscale-controller-abc", now_s=lambda: self.clock_s)
 
-    def after(self, seconds, note="replicas 4 -> 6", **options):
+    def after(self, seconds, note="replicas 4 -> 6", kind=EventType.NORMAL):
         self.clock_s += seconds
-        self.publish(TAXI, Incident.SUCCESSFUL_RESCALE, note, **options)
+        self.publish(TAXI, EventDraft(kind, Incident.SUCCESSFUL_RESCALE, note))
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ import json
 import socket
 import threading
 import time
-from contextlib import closing, nullcontext
+from contextlib import closing
 
 import pytest
-from kube import FakeApi, FakeCluster, no_maps
+from kube import FakeApi, FakeCluster, Silent, context_of
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
@@ -15,20 +15,12 @@ from gesscale.common.threads import in_thread
 from gesscale.kubernetes.controller.scheduling import WorkflowScheduler
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.controller.targets import AllowedTarget, Targets
-from gesscale.kubernetes.controller.workflow_controller import ControllerContext
 from gesscale.kubernetes.orders import Documents, OrderWriter
-from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.resource.translate import gather
-from gesscale.service.journal import Journal
 from gesscale.service.metrics import ScalerMetrics
 
 HOSTILE = 50
 LOOPBACK = AllowedTarget.parse("127.0.0.0/8")
-
-
-class Silent:
-    def publish(self, *_, **__):
-        pass
 
 
 def resource(namespace, name, url):
@@ -82,14 +74,8 @@ def test_fifty_endpoints_that_hang_hold_up_no_other_workflow(black_hole, httpser
     world, metrics = FakeCluster(), ScalerMetrics("1.0")
     kept = Documents(FakeApi(), lambda: watched)
     scheduler = WorkflowScheduler(
-        context=ControllerContext(
-            journal=Journal(),
-            latency_maps=no_maps(),
-            look=world.look,
-            order_writer=OrderWriter(kept, lambda: 1),
-            reservations=Reservations(),
-            targets=Targets((LOOPBACK,), world.look),
-            timed=lambda _: nullcontext(),
+        context=context_of(
+            world.look, OrderWriter(kept, lambda: 1), targets=Targets((LOOPBACK,), world.look)
         ),
         documents=kept,
         reporter=StatusReporter(kept, Silent(), metrics, lambda: 1, time.time),

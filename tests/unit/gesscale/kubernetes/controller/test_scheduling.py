@@ -2,20 +2,16 @@
 
 import threading
 from concurrent.futures import Future
-from contextlib import nullcontext
 
 import pytest
-from kube import EPOCH_S, FakeApi, FakeCluster, by_hand, no_maps, pod, refused
+from kube import EPOCH_S, FakeApi, FakeCluster, Silent, by_hand, context_of, pod, refused
 
 from gesscale.common.threads import in_thread
 from gesscale.kubernetes.controller.scheduling import WorkflowScheduler
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
-from gesscale.kubernetes.controller.targets import Targets
-from gesscale.kubernetes.controller.workflow_controller import ControllerContext
 from gesscale.kubernetes.orders import Documents, OrderWriter
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.resource.translate import gather
-from gesscale.service.journal import Journal
 from gesscale.service.metrics import ScalerMetrics
 
 SETTLE_S = 60  # bound of a wait, not an expectation
@@ -26,11 +22,6 @@ def at_once(step):
     future = Future()
     future.set_result(step())
     return future
-
-
-class Silent:
-    def publish(self, *_, **__):
-        pass
 
 
 def orders_in(patches):
@@ -47,14 +38,10 @@ class Scene:
         documents = Documents(self.api, self.api.watched)
         self.metrics, self.reservations = ScalerMetrics("1.0"), Reservations()
         self.scheduler = WorkflowScheduler(
-            context=ControllerContext(
-                journal=Journal(),
-                latency_maps=no_maps(),
-                look=lambda: self.look(),  # noqa: PLW0108  # tests put another in its place
-                order_writer=OrderWriter(documents, lambda: self.term),
+            context=context_of(
+                lambda: self.look(),  # noqa: PLW0108  # tests put another in its place
+                OrderWriter(documents, lambda: self.term),
                 reservations=self.reservations,
-                targets=Targets((), self.world.look),
-                timed=lambda _: nullcontext(),
             ),
             documents=documents,
             reporter=StatusReporter(documents, Silent(), self.metrics, lambda: self.term, lambda: self.now_s),

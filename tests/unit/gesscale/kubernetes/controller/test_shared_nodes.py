@@ -1,17 +1,12 @@
 """Many operators want the same node at once: its last room is promised to one of them."""
 
-from contextlib import nullcontext
-
 import pytest
-from kube import EPOCH_S, MIB, FakeApi, FakeCluster, by_hand, desk_of, driver, no_maps, node, pod
+from kube import EPOCH_S, MIB, FakeApi, FakeCluster, by_hand, context_of, desk_of, driver, node, pod
 
-from gesscale.kubernetes.controller.targets import Targets
-from gesscale.kubernetes.controller.workflow_controller import ControllerContext, WorkflowController
+from gesscale.kubernetes.controller.workflow_controller import WorkflowController
 from gesscale.kubernetes.placement.nodes import Room
-from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.resource.translate import gather
 from gesscale.model.decision import OutcomeStatus
-from gesscale.service.journal import Journal
 
 NAMES = tuple(f"op-{number:02d}" for number in range(20))
 
@@ -33,15 +28,7 @@ class Scene:
             ],
             pods=[other, *executors, *(driver("a", of=name) for name in NAMES)],
         )
-        self.context = ControllerContext(
-            journal=Journal(),
-            latency_maps=no_maps(),
-            look=self.world.look,
-            order_writer=desk_of(self.api),
-            reservations=Reservations(),
-            targets=Targets((), FakeCluster().look),
-            timed=lambda _: nullcontext(),
-        )
+        self.context = context_of(self.world.look, desk_of(self.api))
         self.steered = {
             key: WorkflowController(found, self.context, 1, {}, EPOCH_S)
             for key, found in gather(self.api.seen.values()).workflows.items()

@@ -1,19 +1,14 @@
 """What is reported of a step: over the newest status, by the leader only."""
 
-from contextlib import nullcontext
-
 import pytest
-from kube import EPOCH_S, FakeApi, FakeCluster, by_hand, no_maps, pod, refused
+from kube import EPOCH_S, FakeApi, FakeCluster, by_hand, context_of, pod, refused
 
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api import Incident
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
-from gesscale.kubernetes.controller.targets import Targets
-from gesscale.kubernetes.controller.workflow_controller import ControllerContext, WorkflowController
+from gesscale.kubernetes.controller.workflow_controller import WorkflowController
 from gesscale.kubernetes.orders import Documents, OrderWriter
-from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
-from gesscale.service.journal import Journal
 from gesscale.service.metrics import ScalerMetrics
 
 KEY = ("streams", "op")
@@ -25,9 +20,8 @@ class Heard:
     def __init__(self):
         self.reasons = []
 
-    def publish(self, regarding, reason, note, **_):
-        del note
-        self.reasons.append((regarding.name, reason))
+    def publish(self, autoscaler, event):
+        self.reasons.append((autoscaler["metadata"]["name"], event.reason))
 
 
 class Scene:
@@ -43,15 +37,7 @@ class Scene:
             documents, self.heard, self.metrics, lambda: self.leads, lambda: EPOCH_S + 2
         )
         pods = [pod(f"{name}-1", "a", of=name) for name in names or ("op",)]
-        context = ControllerContext(
-            journal=Journal(),
-            latency_maps=no_maps(),
-            look=FakeCluster(pods=pods).look,
-            order_writer=OrderWriter(documents, lambda: self.leads),
-            reservations=Reservations(),
-            targets=Targets((), FakeCluster().look),
-            timed=lambda _: nullcontext(),
-        )
+        context = context_of(FakeCluster(pods=pods).look, OrderWriter(documents, lambda: self.leads))
         self.workflow = self.api.workflow()
         self.steering = WorkflowController(self.workflow, context, 1, {}, EPOCH_S)
 

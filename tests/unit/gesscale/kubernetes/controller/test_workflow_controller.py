@@ -1,17 +1,12 @@
 """One workflow under the loop: what it resumes from, and what it survives."""
 
-from contextlib import nullcontext
-
 import pytest
-from kube import EPOCH_S, FakeApi, FakeCluster, by_hand, desk_of, no_maps, order, pod
+from kube import EPOCH_S, FakeApi, FakeCluster, by_hand, context_of, desk_of, order, pod
 
-from gesscale.kubernetes.controller.targets import Targets
-from gesscale.kubernetes.controller.workflow_controller import ControllerContext, WorkflowController
-from gesscale.kubernetes.placement.reservations import Reservations
+from gesscale.kubernetes.controller.workflow_controller import WorkflowController
 from gesscale.kubernetes.resource.memory import MemoryStatus
 from gesscale.model.decision import OutcomeStatus, Reason
 from gesscale.plan.change_budget import ChangeBudget
-from gesscale.service.journal import Journal
 
 ALIVE = pod("e1", "a")
 
@@ -26,16 +21,7 @@ class Scene:
         self.steering = self.begin()
 
     def begin(self, term=1, now_s=EPOCH_S):
-        context = ControllerContext(
-            journal=Journal(),
-            latency_maps=no_maps(),
-            look=self.world.look,
-            order_writer=desk_of(self.api, lambda: term),
-            reservations=Reservations(),
-            targets=Targets((), FakeCluster().look),
-            timed=lambda _: nullcontext(),
-            budget=self.budget,
-        )
+        context = context_of(self.world.look, desk_of(self.api, lambda: term), budget=self.budget)
         statuses = {"op": self.api.seen["streams/op"]["status"]}
         self.steering = WorkflowController(self.api.workflow(), context, term, statuses, now_s)
         return self.steering

@@ -48,7 +48,12 @@ def test_of_a_node_is_kept_what_placing_needs():
     assert found.labels == {"kubernetes.io/arch": "arm64", "pool": "edge"}
     assert found.architecture == "arm64"
     assert found.room == Room(cpu_m=3800, memory_bytes=1843 * MIB, pods=110)
-    assert (found.unready, found.cordoned, found.taints, found.closed) == ("", False, (), "")
+    assert (found.unready, found.cordoned, found.taints, found.closed_to(lambda _: False)) == (
+        "",
+        False,
+        (),
+        "",
+    )
     assert (found.weight, found.remark) == (1.0, "")
 
 
@@ -77,7 +82,7 @@ def test_taints_that_only_advise_and_the_cordons_own_are_no_closing_ones():
     }
     found = read_node(node(spec=spec))
     assert [taint.text for taint in found.taints] == ["gpu=yes:NoSchedule", "dead:NoExecute"]
-    assert found.closed == "it is cordoned"
+    assert found.closed_to(lambda _: False) == "it is cordoned"
 
 
 @pytest.mark.parametrize(

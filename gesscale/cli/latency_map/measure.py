@@ -1,4 +1,4 @@
-"""``latency-map import``, ``measure``, ``agent``, ``gather``: a map from a file or from the network."""
+"""``latency-map measure``, ``agent``, ``gather``: a map from the network."""
 
 import os
 import time
@@ -7,77 +7,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gesscale.cli.latency_map.options import Kind, MapTarget, Unit
+from gesscale.cli.latency_map.options import MapTarget
 from gesscale.cli.output import Output, OutputOption, complain, emit, stderr_console, table
 from gesscale.errors import InputError
-from latency_map.kinds import MapForm, ProbeMethod
+from latency_map.kinds import ProbeMethod
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rich.table import Table
 
-    from latency_map import Imported, Survey
+    from latency_map import Survey
     from latency_map.measure.gather import GatheredMap
     from latency_map.measure.row import TargetReport
 
-AUTO = "auto"
-FORMS = (AUTO, *(form.value for form in MapForm))
 FAILED = 1
 PANEL = "Make a map"
 
 app = typer.Typer()
-
-
-@app.command(
-    "import",
-    rich_help_panel=PANEL,
-    epilog="Example: gesscale latency-map import delays.csv --unit ms --kind rtt --to map.json",
-)
-def import_map(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to import; - for standard input.")],
-    *,
-    form: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            metavar="FORM",
-            help=f"What the file is: {', '.join(FORMS)}. {AUTO} tells from how it begins, and says why.",
-        ),
-    ] = AUTO,
-    unit: Unit = None,
-    kind: Kind = None,
-    names: Annotated[
-        Path | None, typer.Option(help="Names of nodes, one per line, for a matrix or list without names.")
-    ] = None,
-    servers: Annotated[Path | None, typer.Option(help="CSV with id and name, for pings between ids.")] = None,
-    probed_from: Annotated[
-        str | None, typer.Option("--source", help="The node that ping or fping ran on.")
-    ] = None,
-    target: MapTarget = None,
-    output: OutputOption = Output.TABLE,
-) -> None:
-    """Read a file of any form and write it as the project's own JSON."""
-    from gesscale.cli.latency_map.reading import chosen_limits, load_survey
-    from latency_map import read_side_files, write_survey
-    from latency_map.formats.document import document_pieces
-
-    if form not in FORMS:
-        message = f"--format: expected one of {', '.join(FORMS)}, got {form!r}"
-        raise InputError(message)
-    side_files = read_side_files(
-        names=names, servers=servers, probed_from=probed_from, limits=chosen_limits()
-    )
-    chosen = None if form == AUTO else MapForm(form)
-    imported = load_survey(file, unit, kind, form=chosen, side_files=side_files)
-    if target is None:
-        for piece in document_pieces(imported.survey):
-            typer.echo(piece, nl=False)
-        return
-    write_survey(imported.survey, target)
-    document = _import_document(imported, target)
-    rows = [[key.replace("_", " "), _words(value)] for key, value in document.items()]
-    emit(document, output, [table(f"imported into {target}", ["what", "value"], rows)])
 
 
 @app.command(
@@ -170,7 +117,8 @@ def gather(
         Path | None, typer.Option(metavar="FILE", help="A file with an address a line.")
     ] = None,
     agents_dns: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="A name that stands for all agents: a headless service.")
+        str,
+        typer.Option(metavar="HOST:PORT", help="A name that stands for all agents: a headless service."),
     ] = "",
     fill: Annotated[
         bool, typer.Option("--fill", help="Estimate pairs without a measurement by network coordinates.")
@@ -207,45 +155,6 @@ def gather(
         "unreachable": gathered.unreachable,
     }
     _write_measured(gathered.survey, map_target, document, output, _gathered_tables(document, gathered))
-
-
-def _import_document(imported: "Imported", target: Path) -> dict[str, object]:
-    from latency_map.summary import count_pairs
-
-    figures = count_pairs(imported.survey)
-    return {
-        "map": str(target),
-        "form": imported.form,
-        "reason": imported.reason,
-        "unit": imported.unit,
-        "kind": imported.kind,
-        "nodes": figures.nodes,
-        "pairs": figures.pairs,
-        "missing_pairs": figures.missing_pairs,
-        "one_way_pairs": figures.one_way_pairs,
-        "median_ms": figures.median_ms,
-        "max_ms": figures.max_ms,
-        "asymmetric_ratio": figures.asymmetric_ratio,
-        "measured_at": _utc(imported.survey.measured_at_s),
-        "notes": imported.notes,
-        "warnings": imported.warnings,
-    }
-
-
-def _utc(seconds: float | None) -> str | None:
-    """Write a time for people; None where it is unknown or outside the calendar."""
-    from datetime import UTC, datetime
-
-    try:
-        return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
-    except (ValueError, OverflowError, OSError):
-        return None
-
-
-def _words(value: object) -> str | None:
-    if isinstance(value, tuple):
-        return "\n".join(value) or None
-    return f"{value:.4g}" if isinstance(value, float) else None if value is None else str(value)
 
 
 def _targets(listed: list[str], file: Path | None, source: str) -> dict[str, str]:

@@ -1,0 +1,156 @@
+"""``latency-map show``: a map in figures and pictures."""
+
+import math
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gesscale.cli.latency_map.options import Kind, MapFile, Unit
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table
+
+    from latency_map.summary import PlacementSummary, Summary
+    from latency_map.survey import Survey
+
+MATRIX_SHOWN_UP_TO = 12
+_NAMES_OF_A_CLUSTER = 8
+
+app = typer.Typer()
+
+
+@app.command(
+    rich_help_panel="Judge it", epilog="Example: gesscale latency-map show map.json --picture map.png"
+)
+def show(
+    file: MapFile,
+    *,
+    unit: Unit = None,
+    kind: Kind = None,
+    heat_map: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw a heat map: a .png or .svg file.")
+    ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw nodes and links: a .png or .svg file."),
+    ] = None,
+    members: Annotated[
+        str, typer.Option(help="A placement, by commas: its NDmax, highlighted in pictures.")
+    ] = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show a map, sound or not: figures, clusters, round trips in milliseconds, pictures.
+
+    Where the two directions of a pair differ, the larger counts.
+    """
+    from gesscale.cli.latency_map.reading import load_survey, split_names
+    from latency_map.clusters import clusters, symmetric_map
+    from latency_map.summary import place, summarise
+
+    imported = load_survey(file, unit, kind)
+    survey, nodes = imported.survey, split_names(members)
+    summary, groups, latencies = summarise(survey), clusters(survey), symmetric_map(survey)
+    placement = place(latencies, nodes) if nodes else None
+    age_s = None if survey.measured_at_s is None else time.time() - survey.measured_at_s
+    _draw(survey, file.name, nodes, heat_map, picture)
+    document = {
+        "form": imported.form,
+        "reason": imported.reason,
+        "origin": survey.origin,
+        "changes": survey.changes,
+        "summary": summary,
+        "age_s": age_s,
+        "clusters": groups,
+        "placement": placement,
+        "names": survey.names,
+        "rtt_ms": survey.rtt_ms,
+        "missing": latencies.missing(),
+    }
+    rows = [*_facts(summary), ("age", _age(age_s)), *_cluster_facts(groups), *_placement_facts(placement)]
+    tables = [table(file.name, ["what", "value"], rows)]
+    if len(survey) <= MATRIX_SHOWN_UP_TO:
+        tables.append(_matrix(survey))
+    emit(document, output, tables)
+
+
+def _draw(
+    survey: "Survey", title: str, nodes: list[str], heat_map: Path | None, picture: Path | None
+) -> None:
+    if heat_map is None and picture is None:
+        return
+    from latency_map.pictures import check_target, draw_heat_map, draw_node_link, save
+
+    for target, draw in ((heat_map, draw_heat_map), (picture, draw_node_link)):
+        if target is not None:
+            check_target(target)
+            save(draw(survey, title=title, members=nodes), target)
+            stderr_console.print(f"{target} written")
+
+
+def _facts(summary: "Summary") -> "list[tuple[str, str | None]]":
+    missing = f"{summary.missing_pairs} of {summary.pairs} pairs"
+    if summary.one_way_pairs:
+        missing += f", {summary.one_way_pairs} known one way only"
+    return [
+        ("nodes", str(summary.nodes)),
+        ("median, ms", _figure(summary.median_ms)),
+        ("95th percentile, ms", _figure(summary.p95_ms)),
+        ("largest, ms", _figure(summary.max_ms)),
+        ("missing", missing),
+        ("directions differ", _share(summary.asymmetric_ratio)),
+        ("estimated", _share(summary.estimated_ratio)),
+    ]
+
+
+def _cluster_facts(groups: "Sequence[tuple[str, ...]]") -> list[tuple[str, str]]:
+    rows = [("clusters", str(len(groups)))]
+    if len(groups) > 1:
+        rows += [(f"  of {len(group)} nodes", _some(group)) for group in groups if len(group) > 1]
+        alone = [group[0] for group in groups if len(group) == 1]
+        rows += [("  of one node", _some(alone))] if alone else []
+    return rows
+
+
+def _placement_facts(placement: "PlacementSummary | None") -> list[tuple[str, str]]:
+    if placement is None:
+        return []
+    if placement.nd_max_ms is None:
+        gaps = _some([f"{a} - {b}" for a, b in placement.missing])
+        return [("NDmax of the members, ms", f"unknown: no delay for {gaps}")]
+    between = f" ({placement.widest[0]} - {placement.widest[1]})" if placement.widest else ""
+    return [("NDmax of the members, ms", f"{placement.nd_max_ms:.4g}{between}")]
+
+
+def _some(names: "Sequence[str]") -> str:
+    """List the first few names, and how many follow."""
+    more = f", … {len(names) - _NAMES_OF_A_CLUSTER} more" if len(names) > _NAMES_OF_A_CLUSTER else ""
+    return ", ".join(names[:_NAMES_OF_A_CLUSTER]) + more
+
+
+def _figure(value: float | None) -> str | None:
+    return None if value is None else f"{value:.4g}"
+
+
+def _share(ratio: float | None) -> str | None:
+    return None if ratio is None else f"{ratio:.1%}"
+
+
+def _age(age_s: float | None) -> str:
+    from gesscale.words import in_words
+
+    if age_s is None:
+        return "not known"
+    return in_words(age_s) if age_s >= 0 else f"{in_words(-age_s)} in the future: a clock is wrong"
+
+
+def _matrix(survey: "Survey") -> "Table":
+    rows = [
+        [name, *(None if math.isnan(delay) else delay for delay in row)]
+        for name, row in zip(survey.names, survey.rtt_ms.tolist(), strict=True)
+    ]
+    return table("round trips in ms", ["from \\ to", *survey.names], rows)
