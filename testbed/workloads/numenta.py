@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cache, partial
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 
+from gesscale.common.yaml_text import read_yaml
 from gesscale.errors import InputError
 from testbed.workloads.workload import Workload, WorkloadRequest
 
@@ -49,57 +52,8 @@ class Series:
         return self.days * 24 * 60 // self.bin_min
 
 
-def _tweets(symbol: str, *, bin_min: int, days: int, last: str) -> Series:
-    """Return the tweets that mention a company; they all begin in the evening of 2015-02-26."""
-    return Series(
-        name=f"nab-tweets-{symbol}",
-        bin_min=bin_min,
-        days=days,
-        first=date(2015, 2, 27),
-        last=date.fromisoformat(last),
-        default=date(2015, 3, 2),
-    )
-
-
-SERIES = (
-    _tweets("amzn", bin_min=10, days=2, last="2015-04-20"),
-    _tweets("fb", bin_min=10, days=2, last="2015-04-20"),
-    _tweets("ko", bin_min=10, days=2, last="2015-04-20"),
-    _tweets("crm", bin_min=30, days=6, last="2015-04-17"),
-    _tweets("pfe", bin_min=120, days=20, last="2015-04-02"),
-    _tweets("cvs", bin_min=120, days=20, last="2015-04-02"),
-    Series(
-        name="nab-network-257a54",
-        bin_min=10,
-        days=2,
-        first=date(2014, 4, 16),
-        last=date(2014, 4, 22),
-        default=date(2014, 4, 16),
-    ),
-    Series(
-        name="nab-network-5abac7",
-        bin_min=10,
-        days=2,
-        first=date(2014, 3, 2),
-        last=date(2014, 3, 16),
-        default=date(2014, 3, 3),
-    ),
-    Series(
-        name="nab-network-a2eb1cd9",
-        bin_min=5,
-        days=1,
-        first=date(2013, 10, 10),
-        last=date(2013, 10, 13),
-        default=date(2013, 10, 10),
-    ),
-    Series(
-        name="nab-occupancy-t4013",
-        bin_min=10,
-        days=2,
-        first=date(2015, 9, 11),
-        last=date(2015, 9, 15),
-        default=date(2015, 9, 14),
-    ),
+SERIES = TypeAdapter(tuple[Series, ...]).validate_python(
+    read_yaml(Path(__file__).with_name("data") / "numenta_series.yaml")
 )
 
 
