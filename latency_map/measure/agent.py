@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, wait
 from functools import partial
 from typing import TypeAlias
 from uuid import uuid4
@@ -70,7 +69,6 @@ class Rounds:
         self._say = say
         self._clock, self._wall_clock = clock, wall_clock
         self._peers: Peers = {}
-        self._looking: Future[Peers] | None = None
         self._complaint = ""
         self._look_s = _LOOK_TIMEOUTS * options.timeout_s
         self._alive_until_s = 0.0
@@ -126,22 +124,12 @@ class Rounds:
 
     def _look_for_peers(self) -> None:
         try:
-            self._peers, complaint = self._found(), ""
+            self._peers, complaint = self._find_peers(), ""
         except LatencyMapError as error:
             complaint = f"{error}; the {len(self._peers)} peers of the last round stay"
         if complaint and complaint != self._complaint:
             self._say(complaint)
         self._complaint = complaint
-
-    def _found(self) -> Peers:
-        """Return the peers; a name service that is away may take long, which must not hold up the round."""
-        self._looking = self._looking or in_thread(self._find_peers)
-        wait([self._looking], timeout=self._look_s)
-        if not self._looking.done():
-            message = f"peers: expected to hear of them within {self._look_s:g} s, got no answer"
-            raise LatencyMapError(message)
-        looked, self._looking = self._looking, None
-        return looked.result()
 
     def _expect_a_round(self, nodes: int) -> None:
         longest_s = self._options.longest_round_s(nodes) + self._look_s
