@@ -4,7 +4,7 @@ import copy
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from gesscale.common.errors import InputError
 from gesscale.common.text import glimpse
@@ -16,6 +16,7 @@ ATTRIBUTE_PREFIX = "SPARK_EXECUTOR_ATTRIBUTE_"
 """An executor tells the driver every variable of this prefix: Spark's own way, see ``extractAttributes``."""
 NODE_ATTRIBUTE, ORDER_ATTRIBUTE = "NODE", "GESSCALE_ORDER"
 
+Part = TypeVar("Part", dict[str, Any], list[Any])
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -99,28 +100,28 @@ def executor_template(
 
 
 def _part(owner: dict[str, Any], name: str) -> dict[str, Any]:
-    value = owner.get(name)
-    if value is not None and not isinstance(value, dict):
-        message = f"executor pod template: expected {name} as a mapping, got {glimpse(value)}"
-        raise InputError(message)
-    part: dict[str, Any] = value or {}
-    owner[name] = part
-    return part
+    return _typed(owner, name, {}, "a mapping")
 
 
 def _items(owner: dict[str, Any], name: str) -> list[Any]:
-    value = owner.get(name)
-    if value is not None and not isinstance(value, list):
-        message = f"executor pod template: expected {name} as a list, got {glimpse(value)}"
-        raise InputError(message)
-    items: list[Any] = value or []
+    items = _typed(owner, name, [], "a list")
     if wrong := [item for item in items if not isinstance(item, dict)]:
         message = (
             f"executor pod template: expected {name} as a list of mappings, got {glimpse(wrong[0])} in it"
         )
         raise InputError(message)
-    owner[name] = items
     return items
+
+
+def _typed(owner: dict[str, Any], name: str, empty: Part, what: str) -> Part:
+    """Return a member of a mapping, which is made where it is missing."""
+    value = owner.get(name)
+    if value is None:
+        value = owner[name] = empty
+    if not isinstance(value, type(empty)):
+        message = f"executor pod template: expected {name} as {what}, got {glimpse(value)}"
+        raise InputError(message)
+    return value
 
 
 def _node_terms(placement: PodPlacement) -> list[dict[str, Any]]:

@@ -18,28 +18,6 @@ _NO_OFFSET = ("", "null", "None")  # Spark's null reaches Python as the text "No
 _RATE = re.compile(r"RateStreamV2\[rowsPerSecond=(\d+), rampUpTimeSeconds=(\d+)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceKind:
-    """A kind of source whose offsets are understood.
-
-    Attributes
-    ----------
-    name
-        What people call it.
-    matches
-        Whether an offset (parsed JSON) of a source with this description is of this kind.
-    rows
-        Rows up to such an offset; the same arguments. None where they cannot be told.
-    is_certain
-        Whether the first offset can be believed; if not, one batch must have read as many rows as its offsets count.
-    """
-
-    name: str
-    matches: Callable[[object, str], bool]
-    rows: Callable[[object, str], float | None]
-    is_certain: bool = True
-
-
 def parsed(offset: object) -> object | None:
     """Return an offset as a progress report has it, JSON or its text, as JSON; None where there is none.
 
@@ -55,26 +33,6 @@ def parsed(offset: object) -> object | None:
     except ValueError:
         return offset
     return value
-
-
-def kind_of(offset: object, description: str) -> SourceKind | None:
-    """Return the kind of a source; None where it is not known.
-
-    Parameters
-    ----------
-    offset
-        One of its offsets, parsed.
-    description
-        As Spark's progress report has it.
-
-    Examples
-    --------
-    >>> kind_of({"rides": {"0": 123}}, "KafkaV2[Subscribe[rides]]").name
-    'Kafka'
-    >>> kind_of({"logOffset": 3}, "FileStreamSource[file:/rides]").name
-    'files'
-    """
-    return next((kind for kind in KINDS if kind.matches(offset, description)), None)
 
 
 def sum_of_numbers(offset: object) -> float | None:
@@ -127,7 +85,37 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_by_partition(offset: object) -> bool:
+def _rows(offset: object, _description: str) -> float | None:
+    return sum_of_numbers(offset)
+
+
+def _untold(_offset: object, _description: str) -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceKind:
+    """A kind of source whose offsets are understood.
+
+    Attributes
+    ----------
+    name
+        What people call it.
+    matches
+        Whether an offset (parsed JSON) of a source with this description is of this kind.
+    rows
+        Rows up to such an offset; the same arguments. None where they cannot be told.
+    is_certain
+        Whether the first offset can be believed; if not, one batch must have read as many rows as its offsets count.
+    """
+
+    name: str
+    matches: Callable[[object, str], bool]
+    rows: Callable[[object, str], float | None] = _rows
+    is_certain: bool = True
+
+
+def _is_by_partition(offset: object, _description: str) -> bool:
     """Return whether it counts rows by topic and partition, as Kafka's does."""
     return (
         isinstance(offset, dict)
@@ -151,49 +139,53 @@ def _rows_of_rate(offset: object, description: str) -> float | None:
     return rate_rows(offset, int(options[1]), int(options[2]))
 
 
-def _untold(_offset: object, _description: str) -> None:
-    return None
+def _rows_of_micro_batches(offset: object, _description: str) -> float | None:
+    return sum_of_numbers(offset["offset"]) if isinstance(offset, dict) else None
 
 
-def _is_of_files(offset: object, _description: str) -> bool:
-    return isinstance(offset, dict) and offset.keys() == {"logOffset"}
+def _has_only(key: str) -> Callable[[object, str], bool]:
+    return lambda offset, _: isinstance(offset, dict) and offset.keys() == {key}
 
 
 def _is_described(beginning: str) -> Callable[[object, str], bool]:
-    return lambda _offset, description: description.startswith(beginning)
+    return lambda _, description: description.startswith(beginning)
 
 
+_PYTHON = "org.apache.spark.sql.execution.datasources.v2.python.Python"
 KINDS = (
-    SourceKind(name="rate", matches=_is_rate, rows=_rows_of_rate),
+    SourceKind("rate", _is_rate, _rows_of_rate),
+    SourceKind("rate-micro-batch", _is_described("RatePerMicroBatchStream["), _rows_of_micro_batches),
+    SourceKind("socket", _is_described("TextSocketV2[")),
+    SourceKind("files", _has_only("logOffset"), _untold),
+    SourceKind("Kafka", _is_by_partition),
     SourceKind(
-        name="rate-micro-batch",
-        matches=_is_described("RatePerMicroBatchStream["),
-        rows=lambda offset, _: sum_of_numbers(offset["offset"]) if isinstance(offset, dict) else None,
+        "Python, rows",
+        lambda offset, _: isinstance(offset, dict) and list(offset) == ["rows"] and _is_count(offset["rows"]),
     ),
-    SourceKind(
-        name="socket", matches=_is_described("TextSocketV2["), rows=lambda offset, _: sum_of_numbers(offset)
-    ),
-    SourceKind(name="files", matches=_is_of_files, rows=_untold),
-    SourceKind(
-        name="Kafka",
-        matches=lambda offset, _: _is_by_partition(offset),
-        rows=lambda offset, _: sum_of_numbers(offset),
-    ),
-    SourceKind(
-        name="Python, rows",
-        matches=lambda offset, _: (
-            isinstance(offset, dict) and offset.keys() == {"rows"} and _is_count(offset["rows"])
-        ),
-        rows=lambda offset, _: sum_of_numbers(offset),
-    ),
-    SourceKind(
-        name="Python",
-        matches=_is_described("org.apache.spark.sql.execution.datasources.v2.python.Python"),
-        rows=lambda offset, _: sum_of_numbers(offset),
-        is_certain=False,
-    ),
+    SourceKind("Python", _is_described(_PYTHON), is_certain=False),
 )
 """All kinds; the first that matches an offset is that of its source."""
+
+
+def kind_of(offset: object, description: str) -> SourceKind | None:
+    """Return the kind of a source; None where it is not known.
+
+    Parameters
+    ----------
+    offset
+        One of its offsets, parsed.
+    description
+        As Spark's progress report has it.
+
+    Examples
+    --------
+    >>> kind_of({"rides": {"0": 123}}, "KafkaV2[Subscribe[rides]]").name
+    'Kafka'
+    >>> kind_of({"logOffset": 3}, "FileStreamSource[file:/rides]").name
+    'files'
+    """
+    return next((kind for kind in KINDS if kind.matches(offset, description)), None)
+
 
 _ADVICE = "rows offered and backlog are unknown (null), and nothing is scaled by them"
 _OR_GIVE = "Give attach offset_rows=, which turns an offset into rows"

@@ -11,9 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 from uuid import uuid4
@@ -28,8 +26,6 @@ from latency_map.measure.peers import AgentsByName, FindPeers, Peers, read_peers
 from latency_map.measure.probes import Probe, allowed_method, probe_by
 from latency_map.measure.sweep import Measurements, Pacer, Sweeper, neighbours
 
-_GLANCE_S = 0.5
-_SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT})
 _MOST_KEPT = 200
 _STUCK_ROUNDS = 3
 _LOOK_TIMEOUTS = 3  # one for the name service, two for the peers that it names
@@ -73,7 +69,6 @@ class Rounds:
         self._say = say
         self._clock, self._wall_clock = clock, wall_clock
         self._peers: Peers = {}
-        self._looking: Future[Peers] | None = None
         self._complaint = ""
         self._look_s = _LOOK_TIMEOUTS * options.timeout_s
         self._alive_until_s = 0.0
@@ -129,22 +124,12 @@ class Rounds:
 
     def _look_for_peers(self) -> None:
         try:
-            self._peers, complaint = self._found(), ""
+            self._peers, complaint = self._find_peers(), ""
         except LatencyMapError as error:
             complaint = f"{error}; the {len(self._peers)} peers of the last round stay"
         if complaint and complaint != self._complaint:
             self._say(complaint)
         self._complaint = complaint
-
-    def _found(self) -> Peers:
-        """Return the peers; a name service that is away may take long, which must not hold up the round."""
-        self._looking = self._looking or in_thread(self._find_peers)
-        wait([self._looking], timeout=self._look_s)
-        if not self._looking.done():
-            message = f"peers: expected to hear of them within {self._look_s:g} s, got no answer"
-            raise LatencyMapError(message)
-        looked, self._looking = self._looking, None
-        return looked.result()
 
     def _expect_a_round(self, nodes: int) -> None:
         longest_s = self._options.longest_round_s(nodes) + self._look_s
@@ -176,10 +161,14 @@ def serve(options: AgentOptions, *, say: Say) -> None:
         stop=stop,
         say=say,
     )
-    with _signals_held() as received:
-        server = _open_pages(options, rounds, instance)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    server = _open_pages(options, rounds, instance)
+    try:
         say(f"node {options.node}: figures at http://{options.host}:{server.port}/metrics, by {method}")
-        _until_ended(in_thread(rounds.run), options.run_s, received)
+        in_thread(rounds.run).result(timeout=options.run_s)
+    except (TimeoutError, KeyboardInterrupt):
+        pass  # its time is over, or it was told to end
+    finally:
         stop.set()
         server.close()
 
@@ -220,32 +209,6 @@ def _open_pages(options: AgentOptions, rounds: Rounds, instance: str) -> PageSer
             " listens there or choose another place with --listen"
         )
         raise LatencyMapError(message) from None
-
-
-@contextmanager
-def _signals_held() -> Iterator[list[int]]:
-    """Let signals wait for the one thread that asks for them: a handler could come while a lock is held.
-
-    Threads that libraries started earlier do not hold them back. One that lands there is only noted.
-    """
-    received: list[int] = []
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-    handlers = {number: signal.signal(number, lambda got, _: received.append(got)) for number in _SIGNALS}
-    try:
-        yield received
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-
-
-def _until_ended(running: "Future[None]", run_s: float | None, received: Sequence[int]) -> None:
-    ends_s = None if run_s is None else time.monotonic() + run_s
-    while not running.done():
-        left_s = _GLANCE_S if ends_s is None else min(_GLANCE_S, ends_s - time.monotonic())
-        if received or left_s <= 0 or signal.sigtimedwait(_SIGNALS, left_s):
-            return
-    running.result()  # it ends by itself only where it failed
 
 
 def main(

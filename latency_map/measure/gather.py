@@ -5,7 +5,6 @@ import math
 import time
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import wait
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TextIO, cast
@@ -36,7 +35,6 @@ _MOST_AT_ONCE = 64
 _BYTES_AT_ONCE = 48_000_000
 _LONGEST_LINE = 4096
 _PREFIX = PREFIX.encode()
-_GRACE_S = 0.5
 _MOST_S = 120.0
 """For all agents together; a step of the controller that lasts for 300 s counts as stuck."""
 _FIGURES = (RTT_SECONDS, RTT_P95_SECONDS, JITTER_SECONDS, LOSS_RATIO, MEASURED_TIMESTAMP_SECONDS)
@@ -290,7 +288,7 @@ def gather_agents(
     now_s
         Seconds since the epoch.
     timeout_s
-        Bound on the answer of each agent; half a second more and it is given up, whatever it sends.
+        Bound on the whole answer of each agent.
     fill_missing, limits, nodes
         As in `gather_samples`. There may be no more agents than nodes.
 
@@ -389,11 +387,8 @@ def _fill(survey: Survey) -> Survey:
 def _pages(urls: Sequence[str], timeout_s: float, page_bytes: int) -> Iterator[tuple[str, bytes | str]]:
     """Yield each agent's page, or why there is none."""
     asked = {url: in_thread(partial(_page, url, timeout_s, page_bytes)) for url in urls}
-    wait(asked.values(), timeout=timeout_s + _GRACE_S)
-    late = f"no complete answer came within {timeout_s:g} s"
     for url in urls:
-        future = asked.pop(url)
-        yield url, future.result() if future.done() else late
+        yield url, asked.pop(url).result()
 
 
 def _page(url: str, timeout_s: float, page_bytes: int) -> bytes | str:

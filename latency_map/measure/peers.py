@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Mapping
-from concurrent.futures import wait
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -234,15 +233,14 @@ class AgentsByName:
         LatencyMapError
             The name does not resolve.
         """
-        urls = resolve_agents(self._place, default_port=self._default_port)[:MAX_PEERS]
+        urls = resolve_agents(self._place, default_port=self._default_port, timeout_s=self._timeout_s)[
+            :MAX_PEERS
+        ]
         self._named = {url: name for url, name in self._named.items() if url in urls}
         asked = {
             url: in_thread(partial(_ask_name, url, self._timeout_s)) for url in urls if url not in self._named
         }
-        wait(asked.values(), timeout=2 * self._timeout_s)
-        for url, future in asked.items():
-            if future.done() and (name := future.result()):
-                self._named[url] = name
+        self._named |= {url: name for url, future in asked.items() if (name := future.result())}
         return self._by_name()
 
     def _by_name(self) -> dict[str, str]:

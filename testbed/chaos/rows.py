@@ -5,14 +5,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from gesscale.errors import InputError
@@ -26,7 +25,7 @@ from testbed.nexmark.day import TOPIC, NexmarkJob
 from testbed.nexmark.events import AUCTIONS, BEGINS_S, BID, EPOCH, PERSONS, events
 from testbed.nexmark.queries import query_named
 from testbed.pipeline.replay import write_steady_rides
-from testbed.pipeline.sink import SinkCount, committed_files, count_keys
+from testbed.pipeline.sink import FileSink, SinkCount, count_keys
 from testbed.workloads.workload import Workload
 
 _SLIDE_US, _SLIDES = 2_000_000, 5
@@ -79,45 +78,6 @@ def _of_topic(ends: Any) -> _Numbers:
 
 
 @dataclass(slots=True)
-class GrowingSink:
-    """A file sink that is read again and again; a file is read once.
-
-    Attributes
-    ----------
-    folder
-        Of the sink.
-    columns
-        Which are read.
-    """
-
-    folder: Path
-    columns: tuple[str, ...]
-    _tables: dict[str, pa.Table] = field(default_factory=dict, init=False)
-
-    def read(self) -> list[pa.Table]:
-        """Return what the committed files hold.
-
-        Raises
-        ------
-        InputError
-            Where the sink is damaged.
-        """
-        if not (self.folder / "_spark_metadata").is_dir():
-            return []
-        files = committed_files(self.folder)
-        for file in files:
-            if file.name not in self._tables:
-                try:
-                    self._tables[file.name] = pq.ParquetFile(file).read(columns=list(self.columns))
-                except (OSError, ValueError) as error:
-                    message = (
-                        f"sink: the committed file {file} cannot be read ({error}); the output is damaged"
-                    )
-                    raise InputError(message) from error
-        return [self._tables[file.name] for file in files]
-
-
-@dataclass(slots=True)
 class NumberedRows:
     """Of a query whose result has a row for each row, or for some of them, with its number.
 
@@ -130,7 +90,7 @@ class NumberedRows:
     """
 
     checkpoint: Path
-    sink: GrowingSink
+    sink: FileSink
     expected: Callable[[_Numbers], NDArray[np.bool_]] = lambda numbers: np.ones(numbers.size, np.bool_)
 
     def count(self) -> SinkCount:
@@ -164,7 +124,7 @@ class HotWindows:
         Of the events.
     """
 
-    sink: GrowingSink
+    sink: FileSink
     events_per_s: float
     seed: int
 
@@ -266,7 +226,7 @@ def driver_of(setting: ChaosSetting, folder: Path, topic: KafkaFeed | None) -> D
         checkpoint = folder / f"checkpoint-{operator.name}"
         rides = write_steady_rides(folder / "rides", setting.events, apart_s=1 / setting.rows_per_s)
         job = TaxiJob(scenario=setting.scenario, rides=rides, start_at_s=start_at_s)
-        rows = NumberedRows(checkpoint=checkpoint, sink=GrowingSink(sink, ("ride",)))
+        rows = NumberedRows(checkpoint=checkpoint, sink=FileSink(sink, ("ride",)))
     else:
         checkpoint = folder / "checkpoint"
         job = _nexmark(setting, start_at_s, topic)
@@ -289,6 +249,6 @@ def _nexmark(setting: ChaosSetting, start_at_s: float, topic: KafkaFeed | None) 
 
 def _nexmark_rows(setting: ChaosSetting, checkpoint: Path, sink: Path) -> Exactness:
     if setting.query == "q5":
-        found = GrowingSink(sink, ("window_end", "auction", "bids"))
+        found = FileSink(sink, ("window_end", "auction", "bids"))
         return HotWindows(sink=found, events_per_s=setting.rows_per_s, seed=_SEED)
-    return NumberedRows(checkpoint=checkpoint, sink=GrowingSink(sink, ("number",)), expected=is_bid)
+    return NumberedRows(checkpoint=checkpoint, sink=FileSink(sink, ("number",)), expected=is_bid)

@@ -69,10 +69,7 @@ def play_league(
     check_experiment(experiment)
     _check_loads(experiment, stage)
     _claim(results)
-    with open_results(results / SIMULATED, experiment, fresh=fresh) as kept:
-        stage.say(f"simulating {len(kept.missing)} of {len(experiment.cases())} cases")
-        _play(experiment, kept, kept.missing, play, stage)
-        simulated = kept.results
+    simulated = _simulated(experiment, results, stage, fresh=fresh)
     topology = read_topology(setting.topology)
     live = play_live(
         experiment,
@@ -115,12 +112,17 @@ def report_league(results: Path, stage: Stage, *, price: float) -> LeagueReport:
     """
     experiment, live = read_results(results / LIVE)
     stage.say(f"{len(live)} of {len(experiment.cases())} runs are there")
-    with open_results(results / SIMULATED, experiment, fresh=True) as kept:
-        _play(experiment, kept, kept.missing, play, stage)
-        simulated = kept.results
+    simulated = _simulated(experiment, results, stage, fresh=True)
     report = LeagueReport(experiment=experiment, live=live, simulated=simulated, price=price)
     report.write(results)
     return report
+
+
+def _simulated(experiment: Experiment, results: Path, stage: Stage, *, fresh: bool) -> tuple[CaseResult, ...]:
+    with open_results(results / SIMULATED, experiment, fresh=fresh) as kept:
+        stage.say(f"simulating {len(kept.missing)} of {len(experiment.cases())} cases")
+        _play(experiment, kept, kept.missing, play, stage)
+        return kept.results
 
 
 def keep_records(results: Path, archive: Path) -> int:

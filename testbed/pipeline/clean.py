@@ -45,11 +45,6 @@ class CleanSummary:
     rides: int
     dropped: dict[str, int]
 
-    def __post_init__(self) -> None:
-        if self.records != self.rides + sum(self.dropped.values()):
-            message = f"clean: kept and dropped records do not add up to those read: {self}"
-            raise InputError(message)
-
 
 def clean_rides(spark: Any, inputs: Sequence[str], output: Path) -> CleanSummary:
     """Clean trip files.

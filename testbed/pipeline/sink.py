@@ -3,16 +3,19 @@
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from gesscale.errors import InputError
 from testbed.pipeline.schedule import MAX_COPIES
+
+_LOG = "_spark_metadata"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,36 +60,58 @@ def count_keys(ride: NDArray[np.int64], copy: NDArray[np.int64], expected_rows: 
     )
 
 
-def verify_sink(output_dir: Path, expected_rows: int) -> SinkCount:
-    """Count the rows that a file sink has committed; orphans of failed attempts are not rows.
+@dataclass(slots=True)
+class FileSink:
+    """A folder of Spark's file sink, which may be read again and again; a file is read once.
 
-    Parameters
+    Attributes
     ----------
-    output_dir
-        The sink's folder.
-    expected_rows
-        How many rows were produced.
+    folder: of the sink; nothing is in it before the first batch
+    columns: which are read
+    """
 
-    Returns
-    -------
-    SinkCount
-        Over the files that the sink's log names.
+    folder: Path
+    columns: tuple[str, ...]
+    _tables: dict[str, pa.Table] = field(default_factory=dict, init=False)
+
+    def read(self) -> list[pa.Table]:
+        """Return what the committed files hold; orphans of failed attempts are left out.
+
+        Raises
+        ------
+        InputError
+            Where the log is broken, or a committed file is gone or damaged.
+        """
+        if not (self.folder / _LOG).is_dir():
+            return []
+        files = committed_files(self.folder)
+        for file in files:
+            if file.name not in self._tables:
+                try:
+                    self._tables[file.name] = pq.ParquetFile(file).read(columns=list(self.columns))
+                except (OSError, ValueError) as error:
+                    message = (
+                        f"sink: the committed file {file} cannot be read ({error}); the output is damaged"
+                    )
+                    raise InputError(message) from error
+        return [self._tables[file.name] for file in files]
+
+
+def verify_sink(output_dir: Path, expected_rows: int) -> SinkCount:
+    """Count the rows that a file sink has committed, against those that were produced.
 
     Raises
     ------
     InputError
         Where it is no file sink's folder, its log is broken, or a committed file is gone.
     """
-    rides, copies = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for file in committed_files(output_dir):
-        try:
-            table = pq.ParquetFile(file).read(columns=["ride", "copy"])
-        except (OSError, ValueError) as error:
-            message = f"sink: the committed file {file} cannot be read ({error}); the output is damaged"
-            raise InputError(message) from error
-        rides.append(table["ride"].to_numpy())
-        copies.append(table["copy"].to_numpy())
-    return count_keys(np.concatenate(rides), np.concatenate(copies), expected_rows)
+    committed_files(output_dir)
+    tables = FileSink(output_dir, ("ride", "copy")).read()
+    rides, copies = (
+        np.concatenate([np.empty(0, np.int64), *(table[name].to_numpy() for table in tables)])
+        for name in ("ride", "copy")
+    )
+    return count_keys(rides, copies, expected_rows)
 
 
 def committed_files(output_dir: Path) -> list[Path]:
@@ -107,7 +132,7 @@ def committed_files(output_dir: Path) -> list[Path]:
     InputError
         Where there is no log, or an entry of it is not understood.
     """
-    log = output_dir / "_spark_metadata"
+    log = output_dir / _LOG
     if not log.is_dir():
         message = f"sink: expected a streaming file sink in {output_dir}, but it has no _spark_metadata"
         raise InputError(message)

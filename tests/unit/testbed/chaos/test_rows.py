@@ -11,7 +11,6 @@ import pytest
 
 from gesscale.errors import InputError
 from testbed.chaos.rows import (
-    GrowingSink,
     HotWindows,
     NumberedRows,
     committed,
@@ -20,6 +19,7 @@ from testbed.chaos.rows import (
     newest_commit,
 )
 from testbed.nexmark.events import BEGINS_S, BID, events
+from testbed.pipeline.sink import FileSink
 
 
 def commit(folder: Path, batch: int, rides: list[int], end: object) -> None:
@@ -37,7 +37,7 @@ def commit(folder: Path, batch: int, rides: list[int], end: object) -> None:
 
 
 def rides_of(folder: Path) -> NumberedRows:
-    return NumberedRows(checkpoint=folder / "checkpoint", sink=GrowingSink(folder / "sink", ("ride",)))
+    return NumberedRows(checkpoint=folder / "checkpoint", sink=FileSink(folder / "sink", ("ride",)))
 
 
 def test_rows_of_a_batch_that_is_being_committed_do_not_count(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def write_windows(folder: Path, rows: list[tuple[int, int, int]]) -> HotWindows:
         "bids": pa.array([bids for _, _, bids in rows], pa.int64()),
     }
     pq.write_table(pa.table(table), folder / "sink" / "part-0.parquet")
-    sink = GrowingSink(folder / "sink", ("window_end", "auction", "bids"))
+    sink = FileSink(folder / "sink", ("window_end", "auction", "bids"))
     return HotWindows(sink=sink, events_per_s=RATE, seed=1)
 
 
