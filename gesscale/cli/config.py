@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from gesscale.api_version import API_VERSION
 from gesscale.cli.options import SetOption
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console, warn
+from gesscale.common import API_VERSION
 
 app = typer.Typer(name="config", help="Check settings, and say what there is to set.", no_args_is_help=True)
 crd = typer.Typer(

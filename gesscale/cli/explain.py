@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from gesscale.api_version import API_VERSION
 from gesscale.cli.options import ContextOption, KubeconfigOption, NamespaceOption, operators_of
 from gesscale.cli.output import (
     Output,
@@ -21,6 +20,7 @@ from gesscale.cli.output import (
     table,
     with_unit,
 )
+from gesscale.common import API_VERSION
 from gesscale.errors import InputError
 
 _RECENT = 10_000

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from gesscale.api_version import API_VERSION
 from gesscale.cli.options import policies as policy_names
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
+from gesscale.common import API_VERSION
 from gesscale.extras import how_to_install
 
 app = typer.Typer(

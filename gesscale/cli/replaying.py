@@ -7,9 +7,9 @@ from typing import Any
 
 from rich.table import Table
 
-from gesscale.api_version import API_VERSION
 from gesscale.assembly import open_latencies, recall_knowledge
 from gesscale.cli.output import stderr_console, table
+from gesscale.common import API_VERSION
 from gesscale.errors import InputError, SettingsError
 from gesscale.model.decision import Change
 from gesscale.model.document import decision_document

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from gesscale.api_version import API_VERSION
 from gesscale.assembly import build_loop
 from gesscale.cli.controller import host_and_port
 from gesscale.cli.output import Output, emit, emit_each, stderr_console, table, warn
 from gesscale.clock import SystemClock
+from gesscale.common import API_VERSION
 from gesscale.knowledge.sqlite import SqliteHistory
 from gesscale.loop import ControlLoop
 from gesscale.model.decision import Decision, OutcomeStatus, Reason, Verdict

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
 
-from gesscale.api_version import API_VERSION
+from gesscale.common import API_VERSION
 from gesscale.common.http_server import Page, Stream, json_body
 from gesscale.service.assets import build_number, page_html, page_script, page_style
 from gesscale.service.documents import Head

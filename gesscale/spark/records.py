@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import Any
 
 from gesscale.batch_record import BatchRecord, HostWork
+from gesscale.common import API_VERSION
 from gesscale.common.errors import InputError
 from gesscale.spark.reconcile import LiveExecutor
 from gesscale.spark.sources import OffsetRows, Sources
 from gesscale.spark.triggers import UNKNOWN_TRIGGER, Trigger
 
-API_VERSION = "gesscale.dev/v1"
 RING_BATCHES = 512
 OBSERVATION, OUTPUT_ROWS = "gesscale", "output_rows"
 """The names of the observed metric by which a query counts its output itself."""

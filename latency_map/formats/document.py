@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from gesscale.common import API_VERSION
 from latency_map.delays import MAX_RTT_MS, Delays
 from latency_map.errors import LatencyMapError, error_at
 from latency_map.formats.json_text import Json, as_number, kind_of
@@ -13,7 +14,6 @@ from latency_map.formats.raw import check_file_names
 from latency_map.formats.source import MapSource
 from latency_map.survey import Mask, Spread, Survey
 
-API_VERSION = "gesscale.dev/v1"
 KIND = "LatencyMap"
 FIXED = {"kind": KIND, "unit": "ms", "delay": "rtt"}
 """What every document says of itself, in addition to its version."""

@@ -8,7 +8,7 @@ from statistics import median
 
 from rich.table import Table
 
-from gesscale.api_version import API_VERSION
+from gesscale.common import API_VERSION
 from gesscale.model.document import as_document
 from testbed.arena.case import CaseResult
 from testbed.arena.cli.tables import TextColumn, fitted, on_one_line, short_name

@@ -10,8 +10,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from gesscale.api_version import API_VERSION
 from gesscale.cli.output import table
+from gesscale.common import API_VERSION
 from gesscale.model.decision import Decision, Reason
 from gesscale.model.document import as_document
 from latency_map import LatencyMap

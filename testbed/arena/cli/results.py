@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gesscale.api_version import API_VERSION
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
+from gesscale.common import API_VERSION
 from gesscale.errors import InputError
 from gesscale.words import suggestion
 from testbed.arena.cli.options import ResultsFolderArgument, duration_s, files_placed

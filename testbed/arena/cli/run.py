@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gesscale.api_version import API_VERSION
 from gesscale.cli.ending import INTERRUPTED, end_as_ctrl_c_does
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table, warn
+from gesscale.common import API_VERSION
 from gesscale.errors import InputError
 from gesscale.extras import how_to_install
 from gesscale.words import suggestion

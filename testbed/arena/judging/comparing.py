@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gesscale.api_version import API_VERSION
+from gesscale.common import API_VERSION
 from gesscale.errors import InputError
 from gesscale.model.document import as_document
 from gesscale.words import suggestion

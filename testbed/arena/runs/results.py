@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from pydantic import TypeAdapter, ValidationError
 
-from gesscale.api_version import API_VERSION
+from gesscale.common import API_VERSION
 from gesscale.errors import InputError
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment, experiment_of
