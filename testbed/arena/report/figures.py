@@ -108,7 +108,7 @@ def draw_tradeoffs(workloads: Mapping[str, Sequence[PolicyFigures]]) -> Drawing:
     most_lag_s = max(each.lag_s for policies in workloads.values() for each in policies)
 
     def fill(figure: "Figure") -> None:
-        axes = figure.subplots(rows, columns, squeeze=False).flat
+        axes = list(figure.subplots(rows, columns, squeeze=False).flat)
         named: dict[str, Any] = {}
         for ax, (workload, policies) in zip(axes, workloads.items(), strict=False):
             ax.set_title(workload)
@@ -119,7 +119,7 @@ def draw_tradeoffs(workloads: Mapping[str, Sequence[PolicyFigures]]) -> Drawing:
             ax.yaxis.set_major_formatter(short)
             for each in policies:
                 named[each.label] = _mark(ax, each.lag_s, fmean(each.costs), each)
-        for ax in list(axes)[len(workloads) :]:
+        for ax in axes[len(workloads) :]:
             ax.remove()
         figure.supxlabel("lag, s", fontsize=11)
         figure.supylabel("cost, replica-minutes", fontsize=11)
@@ -283,7 +283,7 @@ def _mark(ax: "Axes", x: float, y: float, each: PolicyFigures) -> Any:
         y,
         each.marker,
         color=each.colour,
-        markersize=10,
+        markersize=8,
         markeredgecolor="white",
         clip_on=False,
         zorder=5,
