@@ -28,7 +28,7 @@ EVENTS = {
 """They are published after the status that tells of the same."""
 
 
-def some_periods(count: int = 3) -> None:
+def some_periods(count: int = 2) -> None:
     """Give a controller the time in which it would do what it is not to do."""
     time.sleep(count * PERIOD_S)
 
