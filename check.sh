@@ -7,7 +7,7 @@ set -uo pipefail
 cd "$(dirname "$0")"
 export PATH="$PWD/.venv/bin:$PWD/.cache:$PATH"
 unset PYTHONDONTWRITEBYTECODE # the commands that tests start begin sooner
-pure_tests=(tests/unit tests/contract tests/property tests/scenario perfmodel latency_map gesscale)
+pure_tests=(tests/unit tests/contract tests/property tests/scenario perfmodel latency_map gesscale testbed/baselines)
 said=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$said"' EXIT
 

@@ -23,7 +23,8 @@ import yaml
 from waiting import until
 
 from gesscale.kubernetes.api import ApiError, Connection, connect
-from gesscale.kubernetes.api.resources import CONFIG_MAPS, PODS, STREAM_AUTOSCALERS, Resource
+from gesscale.kubernetes.api.lease import LEASE_NAME
+from gesscale.kubernetes.api.resources import CONFIG_MAPS, LEASES, PODS, STREAM_AUTOSCALERS, Resource
 from testbed.free_port import free_port
 from testbed.kubernetes.images import BUSYBOX
 
@@ -130,6 +131,9 @@ class World:
             {"metadata": {"name": "map"}, "data": {"latency.csv": table}},
             namespace=self.namespace,
         )
+        given_back = {"holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": 0}
+        lease = {"metadata": {"name": LEASE_NAME}, "spec": given_back}  # a new one is not led by for 15 s
+        self.admin.create(LEASES, lease, namespace=self.namespace)
         for thread in self._threads:
             thread.start()
         return self

@@ -75,10 +75,6 @@ class Scheduler:
         """Return whether no query of the session works on a batch right now."""
         return not any(query.status["isTriggerActive"] for query in self._spark.streams.active)
 
-    def executors(self) -> list[LiveExecutor]:
-        """Return the live executors; see `live_executors`."""
-        return live_executors(self._spark)
-
 
 def live_executors(spark: Any) -> list[LiveExecutor]:
     """Return the live executors of a session; in local mode the driver is the one executor.
