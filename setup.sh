@@ -131,9 +131,6 @@ if [ ! -f $stamp ] || [ "$(cat $stamp)" != "$wanted" ]; then
   echo "$wanted" > $stamp
 fi
 
-# A class archive for Spark executors: new replicas start about a second sooner. Once per Java and Spark version.
-[ "$purpose" = check ] || $venv/bin/testbed prepare
-
 if [ "$purpose" = test ]; then
   say "fetching the Kafka broker and Spark's Kafka connector (from Maven Central, once)"
   $venv/bin/python -m testbed.pipeline kafka-jars >/dev/null

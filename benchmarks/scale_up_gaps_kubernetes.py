@@ -3,8 +3,7 @@
 A replica is ordered by hand in the StreamAutoscaler; "full_rate_s" counts from there, so it has the controller's step,
 the pod, its JVM and its warm-up in it. The image is on the nodes. After each round the replica is taken away again.
 
-Cases: map or a query of Nexmark : none, daemon, plugin or both [: grows or fixed, the cap [: archive or bare]]. "bare"
-executors have no archive of their classes.
+Cases: map or a query of Nexmark : none, daemon, plugin or both [: grows or fixed, the cap].
 
     python benchmarks/scale_up_gaps_kubernetes.py --cases map:none,map:both,map:both:fixed,q5:both:fixed --rounds 3
 """
@@ -22,14 +21,12 @@ from typing import Any
 from emulated.nodes import end_in_order, written_topology
 from scale_up_gaps import ADDED, FIRST, MEASURES, batches, program, scale_up, summary
 
-from testbed.cluster.spark_command import SMALL_JVM
 from testbed.kubernetes.cluster import KubernetesTestBed, kubernetes_up
 from testbed.live.kubernetes import KubernetesStage
 from testbed.live.scenario import KUBE3, TaxiOperator
 
 TOPOLOGY = "name: gaps\nlatency: {file: map.csv, unit: ms, kind: rtt}\ndriver_node: control\nsubnet: 10.77.218.0/24\n"
 DELAYS = ",control,home,near,far\ncontrol,0,8,8,8\nhome,8,0,8,20\nnear,8,8,0,12\nfar,8,20,12,0\n"
-BARE = {"spark.executor.extraJavaOptions": " ".join(SMALL_JVM)}
 OPERATOR = "gaps"
 PERIOD_S, WITHIN_S = 5.0, 300.0
 
@@ -75,17 +72,16 @@ def rounds_on(stage: KubernetesStage, rounds: int) -> Iterator[dict[str, Any]]:
 def play(cluster: KubernetesTestBed, case: str, rounds: int, output: Path | None) -> None:
     """Measure a case on a cluster."""
     query, measure, *more = case.split(":")
-    cap_kind, archive = [*more, *("grows", "archive")[len(more) :]]
+    cap_kind = more[0] if more else "grows"
     scenario = replace(
         KUBE3, operators=(TaxiOperator(name=OPERATOR),), period_s=PERIOD_S, max_replicas=len(FIRST) + 1
     )
-    settings = {**MEASURES[measure], **(BARE if archive == "bare" else {})}
     with TemporaryDirectory() as name:
         folder = Path(name).resolve()
         stage = KubernetesStage(cluster=cluster, scenario=scenario, folder=folder)
         stage.set()
         with stage.controller():
-            stage.submit(program(query, cap_kind, folder, autoscaler=OPERATOR), settings)
+            stage.submit(program(query, cap_kind, folder, autoscaler=OPERATOR), MEASURES[measure])
             try:
                 found = list(rounds_on(stage, rounds))
             finally:
@@ -93,7 +89,7 @@ def play(cluster: KubernetesTestBed, case: str, rounds: int, output: Path | None
                 if output is not None:
                     for log in ("driver.log", "controller.log"):
                         shutil.copy(folder / log, output.with_suffix(f".{log}"))
-        summary({"query": query, "measure": measure, "cap": cap_kind, "classes": archive}, found, output)
+        summary({"query": query, "measure": measure, "cap": cap_kind}, found, output)
 
 
 def main() -> None:
@@ -108,7 +104,7 @@ def main() -> None:
     end_in_order()
     with TemporaryDirectory() as name:
         topology = written_topology(Path(name), TOPOLOGY, DELAYS)
-        with kubernetes_up(topology, source=str(Path(name) / "topology.yaml")) as cluster:
+        with kubernetes_up(topology) as cluster:
             for case in given.cases.split(","):
                 play(cluster, case, given.rounds, given.output)
 

@@ -41,7 +41,7 @@ def emulated_nodes(topology: str, delays: str = NEAR_AND_FAR) -> Iterator[tuple[
         folder = Path(name)
         os.environ[state.STATE_ROOT] = str(folder / "state")
         read = written_topology(folder, topology, delays)
-        lifecycle.up(read, source=str(folder / "topology.yaml"))
+        lifecycle.up(read)
         try:
             yield read, folder
         finally:

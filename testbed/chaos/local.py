@@ -17,11 +17,11 @@ from testbed.chaos.rows import driver_of, event_topic
 from testbed.chaos.setting import MAP_MAX_AGE_S, STEPS, ChaosSetting, write_map, write_wanted
 from testbed.cluster import processes
 from testbed.cluster.commands import run
+from testbed.cluster.delays import set_delay
 from testbed.cluster.namespaces import DEVICE, namespace
-from testbed.cluster.private import STATE_ROOT
 from testbed.cluster.processes import Role
-from testbed.cluster.relay_link import set_delay
 from testbed.cluster.spark import LocalSpark, open_spark
+from testbed.cluster.state import STATE_ROOT
 from testbed.cluster.topology import Topology
 from testbed.live.kafka import KafkaFeed
 from testbed.live.running import DRIVER_S, await_query

@@ -74,11 +74,11 @@ def _cluster(setting: ChaosSetting, topology: Topology, stage: Stage) -> Iterato
     """Have a cluster; it gives what opens a query on it."""
     if setting.kubernetes:
         stage.say(f"bringing a Kubernetes up on {topology.name}")
-        with kubernetes_up(topology, source=setting.topology) as cluster:
+        with kubernetes_up(topology) as cluster:
             yield lambda folder: kubernetes_query(setting, cluster, folder)
         return
     lifecycle.down(topology.name)
-    with edge_nodes(topology, setting.topology, stage):
+    with edge_nodes(topology, stage):
         yield lambda folder: local_query(setting, topology, folder)
 
 

@@ -1,24 +1,24 @@
 """Whether the cluster has the delays that its map calls for: every pair of nodes is measured by ICMP echo."""
 
-import json
+import ctypes
 import os
 import statistics
-import sys
-from collections import defaultdict
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 
-from testbed.cluster.commands import run
-from testbed.cluster.namespaces import inside
-from testbed.cluster.processes import Mark, Role
-from testbed.cluster.state import state_directory
-from testbed.cluster.topology import EdgeNode, Topology
+from gesscale.errors import ClusterError
+from latency_map.measure.probes import Reply, ping_rtt_ms
+from testbed.cluster.namespaces import NAMED, namespace
+from testbed.cluster.topology import Topology
 
 TOLERANCE_MS = 2.0
 TOLERANCE_RATIO = 0.05
 _AT_ONCE = 3
-_STARTUP_S = 120.0
+_PAUSE_S = 0.02
+_CLONE_NEWNET = 0x40000000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,15 +84,55 @@ def check_pairs(topology: Topology, *, count: int) -> tuple[PairCheck, ...]:
     Raises
     ------
     ClusterError
-        Where the measurement cannot be made at all.
+        A namespace is gone, or cannot be entered.
     """
-    nodes = topology.nodes
 
     def measure(position: int) -> list[PairCheck]:
-        return _measure(topology, nodes[position], nodes[position + 1 :], count)
+        node, *others = topology.nodes[position:]
+        asked_ms = {other.address: topology.rtt_ms(node.name, other.name) for other in others}
+        answers_ms = echoes(
+            NAMED / namespace(topology.name, node.name),
+            tuple(asked_ms),
+            count=count,
+            timeout_s=2.0 + 2 * max(asked_ms.values()) / 1000,
+        )
+        return [
+            judge(asked_ms[other.address], answers_ms[other.address], first=node.name, second=other.name)
+            for other in others
+        ]
 
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-        return tuple(pair for pairs in pool.map(measure, range(len(nodes) - 1)) for pair in pairs)
+        return tuple(pair for pairs in pool.map(measure, range(len(topology.nodes) - 1)) for pair in pairs)
+
+
+def echoes(
+    entered: Path, addresses: Sequence[str], *, count: int, timeout_s: float
+) -> dict[str, list[float | None]]:
+    """Return round trips in ms from a network namespace, which the calling thread enters for good; None for lost ones.
+
+    Raises
+    ------
+    ClusterError
+        There is no such namespace, or it cannot be entered.
+    """
+    try:
+        descriptor = os.open(entered, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            if ctypes.CDLL(None, use_errno=True).setns(descriptor, _CLONE_NEWNET):
+                raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        message = f"cannot enter the network namespace {entered}: {error.strerror}; is the cluster up?"
+        raise ClusterError(message) from error
+    found: dict[str, list[float | None]] = {address: [] for address in addresses}
+    for number in range(count):
+        for place, address in enumerate(addresses):
+            sequence = (os.getpid() + number * len(addresses) + place) % (1 << 16)
+            answer = ping_rtt_ms(address, timeout_s=timeout_s, sequence=sequence)
+            found[address].append(answer.rtt_ms if isinstance(answer, Reply) else None)
+        time.sleep(_PAUSE_S)
+    return found
 
 
 def judge(asked_ms: float, answers_ms: Sequence[float | None], *, first: str, second: str) -> PairCheck:
@@ -114,34 +154,4 @@ def judge(asked_ms: float, answers_ms: Sequence[float | None], *, first: str, se
         least_ms=min(came, default=None),
         spread_ms=max(came) - min(came) if came else None,
         lost=len(answers_ms) - len(came),
-    )
-
-
-def _measure(topology: Topology, node: EdgeNode, others: Sequence[EdgeNode], count: int) -> list[PairCheck]:
-    answers: dict[str, list[float | None]] = defaultdict(list)
-    for line in _probe(topology, node, others, count).splitlines():
-        echo = json.loads(line)
-        answers[echo["address"]].append(echo["rtt_ms"])
-    return [
-        judge(
-            topology.rtt_ms(node.name, other.name),
-            answers[other.address] or [None] * count,
-            first=node.name,
-            second=other.name,
-        )
-        for other in others
-    ]
-
-
-def _probe(topology: Topology, node: EdgeNode, others: Sequence[EdgeNode], count: int) -> str:
-    asked_s = sum(topology.rtt_ms(node.name, other.name) for other in others) / 1000
-    reply_s = 2.0 + 2 * max(topology.rtt_ms(node.name, other.name) for other in others) / 1000
-    mark = Mark(cluster=str(state_directory(topology.name)), role=Role.PROBE, node=node.name)
-    addresses = [other.address for other in others]
-    command = (sys.executable, "-m", "testbed.cluster.echoes", str(count), f"{reply_s:.1f}", *addresses)
-    return run(
-        inside(topology.name, node.name, command),
-        failure=f"cannot measure from node {node.name!r} (look at: testbed status {topology.name})",
-        environment={**os.environ, **mark.environment()},
-        timeout_s=_STARTUP_S + count * (asked_s + len(others) * reply_s),
     )

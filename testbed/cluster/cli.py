@@ -28,26 +28,11 @@ def up(
 
     wanted = read_topology(topology)
     privilege.enter()
-    fresh = lifecycle.up(wanted, source=topology, delays=delays)
+    fresh = lifecycle.up(wanted, delays_by=delays)
     stderr_console.print(
         f"cluster {wanted.name!r} is up" if fresh else f"cluster {wanted.name!r} was up already"
     )
     _show(wanted.name, output)
-
-
-@app.command(epilog="Example: testbed prepare")
-def prepare() -> None:
-    """Make once what saves time later: the compiled relay, the archive of Spark's classes (half a minute)."""
-    from testbed.cluster import relay_link, spark_archive
-    from testbed.cluster.netem import has_netem
-
-    if relay_link.find_compiler() is None and has_netem(as_user=True):
-        stderr_console.print("relay: not needed, this kernel has netem")
-    else:
-        relay_link.compiled_relay(relay_link.find_compiler())
-        stderr_console.print("relay: compiled")
-    made = spark_archive.prepare_archive()
-    stderr_console.print(f"Spark's classes: {'archived' if made else 'archived already'}")
 
 
 @app.command(epilog="Example: testbed check -o json")

@@ -2,15 +2,12 @@
 
 import ipaddress
 import json
-import os
 from dataclasses import dataclass
 
 from gesscale.errors import ClusterError
-from testbed.cluster import namespaces, processes, relay_link, state
+from testbed.cluster import delays, namespaces, processes, state
 from testbed.cluster.commands import run
 from testbed.cluster.delay_backend import DelayBackend
-from testbed.cluster.netem import has_netem, netem_commands
-from testbed.cluster.privilege import TUN
 from testbed.cluster.topology import Topology
 
 
@@ -28,10 +25,8 @@ class ClusterStatus:
 
     Attributes
     ----------
-    problem
-        What is wrong with it; empty where nothing is.
-    running
-        The processes that it started.
+    problem: what is wrong with it; empty where nothing is
+    running: the processes that it started
     """
 
     topology: Topology
@@ -40,14 +35,12 @@ class ClusterStatus:
     running: tuple[processes.Process, ...]
 
 
-def up(topology: Topology, *, source: str, delays: DelayBackend = DelayBackend.AUTO) -> bool:
+def up(topology: Topology, *, delays_by: DelayBackend = DelayBackend.AUTO) -> bool:
     """Bring a cluster up; what is left of an earlier one of its name goes first.
 
     Parameters
     ----------
-    source
-        The topology as the user named it, for messages.
-    delays
+    delays_by
         What is to make the delays; AUTO takes netem where the kernel has it, else the relay.
 
     Returns
@@ -58,16 +51,15 @@ def up(topology: Topology, *, source: str, delays: DelayBackend = DelayBackend.A
     Raises
     ------
     ClusterError
-        Where it cannot be built; nothing of it stays behind.
+        It cannot be built; nothing of it stays behind.
     """
     with state.locked():
-        if _is_up(topology, delays):
+        if _is_up(topology, delays_by):
             return False
         _sweep(topology.name)
         _require_free_subnet(topology)
-        kind = _choose(delays)
         try:
-            _build(topology, source, kind)
+            _build(topology, delays_by)
         except BaseException:
             _sweep(topology.name)
             raise
@@ -80,7 +72,7 @@ def status(name: str) -> ClusterStatus:
     Raises
     ------
     ClusterError
-        Where it is not up at all.
+        It is not up at all.
     """
     record, topology = state.load(name)
     problem = ""
@@ -88,7 +80,7 @@ def status(name: str) -> ClusterStatus:
         problem = "it was never completed"
     elif not namespaces.intact(topology):
         problem = "a namespace or the device outside is gone"
-    elif record.delays != DelayBackend.NETEM and not relay_link.relay_answers(name):
+    elif record.delays == DelayBackend.RELAY_C and not delays.relay_answers(name):
         problem = "the relay does not answer"
     found = processes.find(str(state.state_directory(name)))
     return ClusterStatus(
@@ -105,43 +97,32 @@ def down(name: str) -> Swept:
     Raises
     ------
     ClusterError
-        Where something cannot be removed.
+        Something cannot be removed.
     """
     with state.locked():
         return _sweep(name)
 
 
-def _is_up(topology: Topology, delays: DelayBackend) -> bool:
+def _is_up(topology: Topology, wanted: DelayBackend) -> bool:
     try:
         present = status(topology.name)
     except ClusterError:
         return False
     return (
-        not present.problem and present.topology == topology and delays in (DelayBackend.AUTO, present.delays)
+        not present.problem and present.topology == topology and wanted in (DelayBackend.AUTO, present.delays)
     )
 
 
-def _choose(delays: DelayBackend) -> DelayBackend:
-    if delays is not DelayBackend.AUTO:
-        return delays
-    return DelayBackend.NETEM if has_netem() else DelayBackend.RELAY_C
-
-
-def _build(topology: Topology, source: str, kind: DelayBackend) -> None:
-    record = state.ClusterRecord(source=source, delays=kind.value, complete=False)
-    state.save(record, topology)
-    if kind is DelayBackend.NETEM:
-        commands = netem_commands(topology)
-    else:
-        if not os.access(TUN, os.R_OK | os.W_OK):
-            message = f"the relay needs {TUN}; run as root, or: sudo modprobe tun; sudo chmod 0666 {TUN}"
-            raise ClusterError(message)
-        commands = namespaces.tun_commands(topology)
-    for command in commands:
+def _build(topology: Topology, kind: DelayBackend) -> None:
+    if kind is DelayBackend.AUTO:
+        kind = DelayBackend.NETEM if delays.has_netem() else DelayBackend.RELAY_C
+    by_relay = kind is DelayBackend.RELAY_C
+    state.save(state.ClusterRecord(delays=kind.value, complete=False), topology)
+    for command in namespaces.tun_commands(topology) if by_relay else delays.netem_commands(topology):
         run(command)
-    if kind is not DelayBackend.NETEM:
-        relay_link.start_relay(topology)
-    state.save(state.ClusterRecord(source=source, delays=kind.value, complete=True), topology)
+    if by_relay:
+        delays.start_relay(topology)
+    state.save(state.ClusterRecord(delays=kind.value, complete=True), topology)
 
 
 def _sweep(name: str) -> Swept:

@@ -8,23 +8,25 @@ or says what is missing. A holder process keeps that user namespace from one com
 import contextlib
 import os
 import shutil
-import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from gesscale.errors import ClusterError
 from testbed.cluster import processes
 from testbed.cluster.commands import run
-from testbed.cluster.netem import has_netem
-from testbed.cluster.private import STATE_ROOT
-from testbed.cluster.state import cluster_names, private_root, state_root
+from testbed.cluster.delays import has_netem
+from testbed.cluster.state import STATE_ROOT, cluster_names, private_root, state_root
 
 TUN = Path("/dev/net/tun")
 _CAP_NET_ADMIN, _CAP_SYS_ADMIN = 12, 21
-_HOLDER_TIMEOUT_S = 60.0
+_HOLDER_TIMEOUT_S, _HOLDER_LOG = 60.0, ".holder.log"
+_UNSHARE = ("unshare", "--user", "--map-root-user", "--net", "--mount", "--")
+_HOLD = (
+    "mount -t tmpfs tmpfs /run && mkdir /run/netns && ip link set lo up && echo ready && exec sleep infinity"
+)
+"""Prepares the user namespace, says so, and stays."""
 
 
 def enter() -> None:
@@ -39,11 +41,17 @@ def enter() -> None:
     if needed:
         message = f"the test bed needs {', '.join(needed)}; install: apt-get install iproute2 util-linux"
         raise ClusterError(message)
-    if is_privileged():
-        _require_delays(has_netem)
+    privileged = is_privileged()
+    if not privileged:
+        run(
+            (*_UNSHARE, "true"),
+            failure="network namespaces need root (CAP_NET_ADMIN and CAP_SYS_ADMIN), and this kernel gives no user "
+            "namespace instead; run as root, or once: sudo sysctl kernel.unprivileged_userns_clone=1 "
+            "kernel.apparmor_restrict_unprivileged_userns=0",
+        )
+    _require_delays(as_user=not privileged)
+    if privileged:
         return
-    _try_user_namespace()
-    _require_delays(lambda: has_netem(as_user=True))
     os.environ[STATE_ROOT] = os.environ.get(STATE_ROOT) or str(
         Path(tempfile.gettempdir()) / f"gesscale-testbed-{os.geteuid()}-user"
     )
@@ -66,16 +74,15 @@ def release() -> None:
         return
     processes.stop(processes.find(str(root)), grace_s=2.0)
     with contextlib.suppress(OSError):
-        _ready_file(root).unlink(missing_ok=True)
-        _log_file(root).unlink(missing_ok=True)
+        (root / _HOLDER_LOG).unlink(missing_ok=True)
         root.rmdir()
 
 
-def _require_delays(kernel_delays: Callable[[], bool]) -> None:
+def _require_delays(*, as_user: bool) -> None:
     try:
         os.close(os.open(TUN, os.O_RDWR | os.O_CLOEXEC))
     except OSError as error:
-        if kernel_delays():
+        if has_netem(as_user=as_user):
             return
         message = (
             f"delays between nodes need {TUN} or the kernel's netem; netem is absent and {TUN} cannot be "
@@ -90,55 +97,24 @@ def is_network_of_machine() -> bool:
     return int(users[2]) > 1
 
 
-def _try_user_namespace() -> None:
-    run(
-        ("unshare", "--user", "--map-root-user", "--net", "--mount", "true"),
-        failure="network namespaces need root (CAP_NET_ADMIN and CAP_SYS_ADMIN), and this kernel gives no user "
-        "namespace instead; run as root, or once: sudo sysctl kernel.unprivileged_userns_clone=1 "
-        "kernel.apparmor_restrict_unprivileged_userns=0",
-    )
-
-
 def _holder() -> int:
     """Return the process that keeps the user namespace, started if there is none."""
     root = private_root()
-    mark = processes.Mark(cluster=str(root), role=processes.Role.HOLDER)
-    ready, log = _ready_file(root), _log_file(root)
     running = [process for process in processes.find(str(root)) if process.started]
-    if running and ready.exists():
+    if running:
         return running[0].pid
-    ready.unlink(missing_ok=True)
-    environment = {**processes.base_environment(), STATE_ROOT: str(root)}
-    command = ("unshare", "--user", "--map-root-user", "--net", "--mount", "--")
+    log = root / _HOLDER_LOG
     holder = processes.start(
-        (*command, sys.executable, "-m", "testbed.cluster.privilege"), mark, environment=environment, log=log
+        (*_UNSHARE, "sh", "-c", _HOLD),
+        processes.Mark(cluster=str(root), role=processes.Role.HOLDER),
+        environment=processes.base_environment(),
+        log=log,
     )
     deadline = time.monotonic() + _HOLDER_TIMEOUT_S
-    while time.monotonic() < deadline:
-        if ready.exists():
+    while time.monotonic() < deadline and holder in processes.find(str(root)):
+        if "ready" in log.read_text(encoding="utf-8"):
             return holder.pid
         time.sleep(0.05)
     processes.stop([holder], grace_s=1.0)
     message = f"no user namespace for the cluster: {log.read_text(encoding='utf-8').strip() or 'no answer'}"
     raise ClusterError(message)
-
-
-def _ready_file(root: Path) -> Path:
-    return root / ".holder-ready"
-
-
-def _log_file(root: Path) -> Path:
-    return root / ".holder.log"
-
-
-def hold() -> None:
-    """Prepare the user namespace that this process is in, and stay for as long as it is needed."""
-    run(("mount", "-t", "tmpfs", "tmpfs", "/run"))
-    Path("/run/netns").mkdir()
-    run(("ip", "link", "set", "lo", "up"))
-    _ready_file(state_root()).touch()
-    signal.pause()
-
-
-if __name__ == "__main__":
-    hold()

@@ -51,7 +51,6 @@ class Role(StrEnum):
     RELAY = "relay"
     DRIVER = "driver"
     EXECUTOR = "executor"
-    PROBE = "probe"
     BROKER = "broker"
     PRODUCER = "producer"
     CONTROL_PLANE = "control-plane"

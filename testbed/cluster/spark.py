@@ -4,8 +4,8 @@ The documented road to a chosen node is one Master per operator and a Worker on 
 its Master inside its own JVM (``local-cluster`` with no workers) and the test bed starts the executors, each
 in its node's namespace, against the driver. Why, measured with Spark 4.3.0 on two cores:
 
-- a node's first task is done 12.3 s after the start of a Worker, but 5 s after that of an executor (median of
-  four, 1.6 s of it to register; 6 s and 2.9 s without the archive of `spark_archive`);
+- a node's first task is done 12.3 s after the start of a Worker, but 6 s after that of an executor (median of
+  four, 2.9 s of it to register);
 - a Worker costs 156 MB per node, a Master 158 MB per operator and 4 s of waiting for it;
 - a Master starts lost executors again by itself, against the scaler whose decision this is.
 
@@ -26,7 +26,7 @@ from pathlib import Path
 from gesscale.common.http_client import ANYWHERE, FetchError
 from gesscale.common.text import command_line
 from gesscale.errors import ClusterError
-from testbed.cluster import processes, spark_archive, spark_command, state
+from testbed.cluster import processes, spark_command, state
 from testbed.cluster.namespaces import inside
 from testbed.cluster.processes import Mark, Process, Role
 from testbed.cluster.topology import EdgeNode, Topology
@@ -248,7 +248,7 @@ class LocalSpark:
             application=application,
             executor_id=executor_id,
         )
-        command = spark_command.executor_command(arguments, java_options=spark_archive.java_options())
+        command = spark_command.executor_command(arguments)
         return processes.start(
             inside(self.topology.name, node.name, command),
             self.mark(Role.EXECUTOR, node, executor_id),

@@ -115,15 +115,13 @@ def executor_arguments(
     )
 
 
-def executor_command(arguments: Sequence[str], *, java_options: Sequence[str]) -> tuple[str, ...]:
+def executor_command(arguments: Sequence[str]) -> tuple[str, ...]:
     """Return the command line of an executor JVM.
 
     Parameters
     ----------
     arguments
         What `executor_arguments` returns.
-    java_options
-        Options in addition to those that Spark itself needs.
 
     Raises
     ------
@@ -131,7 +129,7 @@ def executor_command(arguments: Sequence[str], *, java_options: Sequence[str]) -
         Where there is no Java, or Spark's launcher fails.
     """
     java, *rest = _launcher_command()
-    return (java, *SMALL_JVM, *java_options, *rest, *arguments)
+    return (java, *SMALL_JVM, *rest, *arguments)
 
 
 @cache

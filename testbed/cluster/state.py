@@ -1,4 +1,8 @@
-"""Where a cluster keeps what it needs beyond its processes: its topology, sockets, logs, and a lock."""
+"""Where a cluster keeps what it needs beyond its processes: its topology, sockets, logs, and a lock.
+
+All is in one directory that only this user may enter. Whoever may write to the system's temporary folder, as all may,
+can be there first, with a symbolic link or with a directory that others can change: such a directory is never used.
+"""
 
 import contextlib
 import fcntl
@@ -6,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Iterator
@@ -16,8 +21,11 @@ import yaml
 
 from gesscale.errors import ClusterError, InputError
 from latency_map import DelayKind, DelayUnit, LatencyMapError, write_csv
-from testbed.cluster.private import STATE_ROOT, make_private, open_private, require_private
 from testbed.cluster.topology import CLUSTER_NAME, Topology, read_topology
+
+STATE_ROOT = "GESSCALE_TESTBED_STATE"
+"""The variable that names another directory for what is kept of clusters."""
+_MODE = 0o700
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,17 +34,18 @@ class ClusterRecord:
 
     Attributes
     ----------
-    source
-        The topology as the user named it.
-    delays
-        How its delays are made: ``relay-c`` or ``netem``.
-    complete
-        False while it is being brought up.
+    delays: how its delays are made, ``relay-c`` or ``netem``
+    complete: False while it is being brought up
     """
 
-    source: str
     delays: str
     complete: bool
+
+
+def cache_directory() -> Path:
+    """Return the directory for what is costly to make again."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "gesscale"
 
 
 def state_root() -> Path:
@@ -45,11 +54,13 @@ def state_root() -> Path:
     Raises
     ------
     ClusterError
-        Where what is there is not this user's own.
+        What is there is not a directory of this user's own.
     """
-    if STATE_ROOT in os.environ:
-        return require_private(Path(os.environ[STATE_ROOT]))
-    return require_private(Path(tempfile.gettempdir()) / f"gesscale-testbed-{os.geteuid()}")
+    default = Path(tempfile.gettempdir()) / f"gesscale-testbed-{os.geteuid()}"
+    root = Path(os.environ.get(STATE_ROOT) or default)
+    with contextlib.suppress(FileNotFoundError):
+        _require_private(root, root.lstat())
+    return root
 
 
 def private_root() -> Path:
@@ -58,9 +69,15 @@ def private_root() -> Path:
     Raises
     ------
     ClusterError
-        Where it cannot be made, or is not this user's own.
+        It cannot be made, or is not this user's own.
     """
-    return make_private(state_root())
+    root = state_root()
+    try:
+        root.mkdir(mode=_MODE, parents=True, exist_ok=True)
+        return state_root()
+    except OSError as error:
+        message = f"cannot use {root}: {error}; set {STATE_ROOT} to a directory of your own"
+        raise ClusterError(message) from error
 
 
 def state_directory(name: str) -> Path:
@@ -69,20 +86,19 @@ def state_directory(name: str) -> Path:
     Raises
     ------
     InputError
-        Where no cluster can have this name; it must never lead out of `state_root`.
+        No cluster can have this name; it must never lead out of `state_root`.
     ClusterError
-        Where what is there is not this user's own.
+        `state_root` is not this user's own.
     """
-    _check_name(name)
-    return require_private(state_root() / name)
+    if not re.fullmatch(CLUSTER_NAME, name):
+        message = f"expected the name of a cluster, at most ten lower-case letters and digits, got {name!r}"
+        raise InputError(message)
+    return state_root() / name
 
 
 def cluster_names() -> tuple[str, ...]:
     """Return the clusters that have a state directory."""
-    root = state_root()
-    if not root.is_dir():
-        return ()
-    return tuple(sorted(path.name for path in root.iterdir() if path.is_dir() and not path.is_symlink()))
+    return tuple(sorted(path.name for path in state_root().glob("*/")))
 
 
 def only_cluster(name: str | None) -> str:
@@ -91,11 +107,11 @@ def only_cluster(name: str | None) -> str:
     Raises
     ------
     InputError
-        Where none is named and there is not exactly one.
+        None is named and there is not exactly one.
     """
-    names = cluster_names()
     if name is not None:
         return name
+    names = cluster_names()
     if len(names) == 1:
         return names[0]
     message = (
@@ -107,17 +123,18 @@ def only_cluster(name: str | None) -> str:
 def save(record: ClusterRecord, topology: Topology) -> None:
     """Write the record and a copy of the topology, so that later edits of its file change nothing here."""
     private_root()
-    directory = make_private(state_directory(topology.name))
+    directory = state_directory(topology.name)
+    described = {
+        "name": topology.name,
+        "latency": {"file": "topology.csv", "unit": DelayUnit.MS.value, "kind": DelayKind.RTT.value},
+        "driver_node": topology.driver_node,
+        "subnet": str(topology.subnet),
+        "node_classes": {node.name: node.node_class.value for node in topology.nodes},
+        "weights": {node.node_class.value: node.weight for node in topology.nodes},
+    }
     try:
+        directory.mkdir(exist_ok=True)
         write_csv(topology.map, directory / "topology.csv")
-        described = {
-            "name": topology.name,
-            "latency": {"file": "topology.csv", "unit": DelayUnit.MS.value, "kind": DelayKind.RTT.value},
-            "driver_node": topology.driver_node,
-            "subnet": str(topology.subnet),
-            "node_classes": {node.name: node.node_class.value for node in topology.nodes},
-            "weights": {node.node_class.value: node.weight for node in topology.nodes},
-        }
         (directory / "topology.yaml").write_text(yaml.safe_dump(described), encoding="utf-8")
         scratch = directory / "state.json.new"
         scratch.write_text(json.dumps(asdict(record)), encoding="utf-8")
@@ -133,7 +150,7 @@ def load(name: str) -> tuple[ClusterRecord, Topology]:
     Raises
     ------
     ClusterError
-        Where it is not up, or its state cannot be read.
+        It is not up, or its state cannot be read.
     """
     directory = state_directory(name)
     try:
@@ -150,31 +167,10 @@ def load(name: str) -> tuple[ClusterRecord, Topology]:
 
 
 def forget(name: str) -> None:
-    """Delete the state directory of a cluster, and that of all clusters where it was the last.
-
-    Nothing outside of `state_root` is deleted: a symbolic link goes without what it leads to.
-
-    Raises
-    ------
-    InputError
-        Where no cluster can have this name.
-    ClusterError
-        Where `state_root` is not this user's own.
-    """
-    _check_name(name)
-    root = state_root()
-    try:
-        descriptor = open_private(root)
-    except FileNotFoundError:
-        return
-    try:
-        shutil.rmtree(name, ignore_errors=True, dir_fd=descriptor)
-        with contextlib.suppress(OSError):  # only where it is a link
-            os.unlink(name, dir_fd=descriptor)
-    finally:
-        os.close(descriptor)
+    """Delete the state directory of a cluster, and that of all clusters where it was the last."""
+    shutil.rmtree(state_directory(name), ignore_errors=True)
     with contextlib.suppress(OSError):  # others are still there
-        root.rmdir()
+        state_root().rmdir()
 
 
 @contextlib.contextmanager
@@ -184,30 +180,39 @@ def locked(timeout_s: float = 60.0) -> Iterator[None]:
     Raises
     ------
     ClusterError
-        Where another command holds it for longer, or the state directory cannot be written.
+        Another command holds it for longer, or the state directory cannot be written.
     """
-    descriptor = open_private(private_root())
+    root = private_root()
+    descriptor, deadline = os.open(root, os.O_RDONLY | os.O_CLOEXEC), time.monotonic() + timeout_s
     try:
-        _lock(descriptor, time.monotonic() + timeout_s)
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as error:
+                if time.monotonic() > deadline:
+                    message = f"another testbed command has held {root} for long; look at it or try again"
+                    raise ClusterError(message) from error
+                time.sleep(0.1)
         yield
     finally:
         os.close(descriptor)
 
 
-def _check_name(name: str) -> None:
-    if not re.fullmatch(CLUSTER_NAME, name):
-        message = f"expected the name of a cluster, at most ten lower-case letters and digits, got {name!r}"
-        raise InputError(message)
-
-
-def _lock(descriptor: int, deadline: float) -> None:
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            if time.monotonic() > deadline:
-                message = f"another testbed command has held {state_root()} for long; look at it or try again"
-                raise ClusterError(message) from error
-            time.sleep(0.1)
-        else:
-            return
+def _require_private(path: Path, status: os.stat_result) -> None:
+    mode = stat.S_IMODE(status.st_mode)
+    if stat.S_ISLNK(status.st_mode):
+        found = "is a symbolic link"
+    elif not stat.S_ISDIR(status.st_mode):
+        found = "is no directory"
+    elif status.st_uid != os.geteuid():
+        found = "belongs to another user"
+    elif mode & 0o777 != _MODE:
+        found = f"has mode {mode:04o}"
+    else:
+        return
+    message = (
+        f"expected {path} to be a directory of your own with mode 0700, it {found}; remove it, or set {STATE_ROOT}"
+        " to another directory"
+    )
+    raise ClusterError(message)

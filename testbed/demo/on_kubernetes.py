@@ -278,9 +278,7 @@ def play(scenario: Scenario, folder: Path, console: Console) -> bool:
     rides = prepare_rides(bundled_demand(), scenario.share, scenario.copies, say)
     with ExitStack() as stack:
         say("bringing a Kubernetes up: three kubelets, delays between them")
-        cluster = stack.enter_context(
-            clusters.kubernetes_up(read_topology(scenario.topology), source=scenario.topology)
-        )
+        cluster = stack.enter_context(clusters.kubernetes_up(read_topology(scenario.topology)))
         say(f"nodes {', '.join(cluster.node_names)}; kubeconfig {cluster.kubeconfig}")
         stage = KubernetesStage(cluster=cluster, scenario=scenario, folder=folder.resolve())
         stage.set()

@@ -42,7 +42,7 @@ def up(
     from testbed.cluster.topology import read_topology
     from testbed.kubernetes.cluster import up as bring_up
 
-    _show(bring_up(read_topology(topology), source=topology), output)
+    _show(bring_up(read_topology(topology)), output)
 
 
 @app.command(epilog="Example: testbed kubernetes demo")

@@ -10,9 +10,7 @@ from gesscale.common.yaml_text import read_yaml
 from gesscale.errors import ClusterError, InputError
 from testbed.cluster import lifecycle, processes, state
 from testbed.cluster.commands import run
-from testbed.cluster.delay_backend import DelayBackend
 from testbed.cluster.namespaces import DEVICE, inside, namespace
-from testbed.cluster.private import make_private, require_private
 from testbed.cluster.topology import Topology
 from testbed.kubernetes import control_groups
 from testbed.kubernetes.control_plane import (
@@ -70,23 +68,15 @@ class KubernetesTestBed:
     ----------
     state_root
         The directory of this user's clusters when it was opened.
-
-    Raises
-    ------
-    ClusterError
-        What is there is not this user's own.
     """
 
     topology: Topology
     state_root: Path = field(default_factory=state.state_root)
 
-    def __post_init__(self) -> None:
-        require_private(self.state_root)
-
     @property
     def files(self) -> Files:
         """Where it keeps its files and logs."""
-        return Files(directory=require_private(self.state_root / self.topology.name) / "kubernetes")
+        return Files(directory=self.state_root / self.topology.name / "kubernetes")
 
     @property
     def kubeconfig(self) -> Path:
@@ -277,13 +267,8 @@ def kubelet_nodes(topology: Topology) -> tuple[str, ...]:
 
 
 @contextlib.contextmanager
-def kubernetes_up(topology: Topology, *, source: str = "") -> Iterator[KubernetesTestBed]:
+def kubernetes_up(topology: Topology) -> Iterator[KubernetesTestBed]:
     """Bring a Kubernetes up for as long as the context lasts; what is left of an earlier one goes first.
-
-    Parameters
-    ----------
-    source
-        The topology as the user named it, for messages.
 
     Raises
     ------
@@ -291,14 +276,14 @@ def kubernetes_up(topology: Topology, *, source: str = "") -> Iterator[Kubernete
         Where it cannot be built; nothing of it stays behind.
     """
     down(topology.name)
-    cluster = up(topology, source=source or topology.name)
+    cluster = up(topology)
     try:
         yield cluster
     finally:
         cluster.close()
 
 
-def up(topology: Topology, *, source: str, delays: DelayBackend = DelayBackend.AUTO) -> KubernetesTestBed:
+def up(topology: Topology) -> KubernetesTestBed:
     """Bring a Kubernetes up that stays; does nothing where it is up and well.
 
     Raises
@@ -321,7 +306,7 @@ def up(topology: Topology, *, source: str, delays: DelayBackend = DelayBackend.A
     program, tools = build(), find_tools()
     down(topology.name)
     try:
-        lifecycle.up(topology, source=source, delays=delays)
+        lifecycle.up(topology)
         with state.locked():
             _build(cluster, program, tools)
     except BaseException:
@@ -344,7 +329,7 @@ def problem_of(cluster: KubernetesTestBed) -> str:
 
 def _build(cluster: KubernetesTestBed, program: Path, tools: Tools) -> None:
     topology, files, names = cluster.topology, cluster.files, cluster.node_names
-    make_private(files.directory)
+    files.directory.mkdir(exist_ok=True)
     for command in network_commands(topology, names):
         run(command)
     for name in names:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.cluster.commands import run
-from testbed.cluster.relay_link import cache_directory
+from testbed.cluster.state import cache_directory
 
 PAUSE = "localhost/pause:1"
 BUSYBOX = "localhost/busybox:1"
@@ -132,7 +132,7 @@ ENTRY = "/entry"
 ENTRY_SCRIPT = """\
 #!/bin/sh
 # Starts what a pod asks for: a Spark executor or driver as Spark's own image would, or any command. The class path of
-# an executor begins as Spark's launcher has it, so that the archive of the test bed's executors fits.
+# an executor begins as Spark's launcher has it.
 set -e
 spark=${SPARK_HOME:?set SPARK_HOME}
 java=${JAVA_HOME:+$JAVA_HOME/bin/}java
@@ -204,7 +204,7 @@ def mounted_paths() -> tuple[Path, ...]:
     """Return the folders and files of this machine that pods see, none inside another."""
     wanted = [Path("/usr"), *(Path("/") / name for name in _MERGED), *map(Path, _SETTINGS)]
     wanted += [*Path("/etc").glob("java*"), Path(sys.base_prefix), Path(sys.prefix), PROJECT]
-    wanted.append(cache_directory())  # it holds the archive of the executors' classes
+    wanted.append(cache_directory())  # Kafka's jars
     present = [path for path in wanted if path.exists() and not path.is_symlink()]
     return tuple(path for path in dict.fromkeys(present) if not _covered(path, present))
 

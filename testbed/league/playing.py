@@ -81,7 +81,7 @@ def play_league(
             stage=stage,
         ),
         stage,
-        nodes=lambda: _nodes(topology, setting.topology, stage),
+        nodes=lambda: _nodes(topology, stage),
         attempts=attempts,
         runs=runs,
         fresh=fresh,
@@ -197,10 +197,10 @@ def _claim(results: Path) -> None:
 
 
 @contextmanager
-def _nodes(topology: Topology, source: str, stage: Stage) -> Iterator[None]:
+def _nodes(topology: Topology, stage: Stage) -> Iterator[None]:
     """Have the nodes of a topology, with delays as its map says; what a killed command left on them goes."""
     lifecycle.down(topology.name)
-    with edge_nodes(topology, source, stage):
+    with edge_nodes(topology, stage):
         checked_pairs(topology, stage)
         yield
 

@@ -19,7 +19,6 @@ from gesscale.common.text import command_line
 from gesscale.errors import ClusterError
 from latency_map import write_csv
 from testbed.cluster.commands import run
-from testbed.cluster.spark_archive import java_options
 from testbed.cluster.spark_command import SMALL_JVM, spark_home
 from testbed.kubernetes.cluster import KubernetesTestBed
 from testbed.kubernetes.images import HOST, host_programs
@@ -240,7 +239,7 @@ class KubernetesStage:
             "spark.executor.memoryOverhead": "256m",
             "spark.driver.memory": "768m",
             "spark.driver.extraJavaOptions": small,
-            "spark.executor.extraJavaOptions": " ".join((*SMALL_JVM, *java_options())),
+            "spark.executor.extraJavaOptions": small,
             "spark.task.maxFailures": "16",
         }
 

@@ -67,18 +67,18 @@ class DayClock(SystemClock):
 
 
 @contextmanager
-def edge_nodes(topology: Topology, source: str, stage: Stage) -> Iterator[None]:
+def edge_nodes(topology: Topology, stage: Stage) -> Iterator[None]:
     """Have the nodes of a topology for as long as the context lasts.
 
     Parameters
     ----------
-    topology, source
-        The nodes, and how the user named their file.
+    topology
+        The nodes.
     stage
         Prints what happens.
     """
     stage.say(f"bringing up {len(topology.nodes)} edge nodes, each a network namespace")
-    lifecycle.up(topology, source=source)
+    lifecycle.up(topology)
     try:
         yield
     finally:

@@ -69,7 +69,7 @@ class Setup:
 
     def nodes(self) -> AbstractContextManager[None]:
         """Have the nodes for as long as the context lasts."""
-        return edge_nodes(self.topology, self.scenario.topology, self.stage)
+        return edge_nodes(self.topology, self.stage)
 
 
 def scale_day(setup: Setup, job: Job, *, rows: int, begins_at_hour: float = 0.0) -> Mapping[str, Record]:

@@ -15,8 +15,8 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from gesscale.errors import GesscaleError
-from testbed.cluster.relay_link import cache_directory
 from testbed.cluster.spark_command import java_program
+from testbed.cluster.state import cache_directory
 
 _LOG = logging.getLogger(__name__)
 

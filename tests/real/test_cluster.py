@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.cluster import lifecycle, namespaces, privilege, processes, relay_link, state
+from gesscale.errors import ClusterError
+from testbed.cluster import delays, lifecycle, namespaces, privilege, processes, state
 from testbed.cluster.check import check_pairs, judge
 from testbed.cluster.delay_backend import DelayBackend
 from testbed.cluster.processes import Role
@@ -177,22 +178,22 @@ def test_up_check_status_down_each_twice(topology_file: Path, tmp_path: Path) ->
 
 
 def test_a_delay_changes_while_everything_runs(topology: Topology) -> None:
-    lifecycle.up(topology, source="test", delays=DelayBackend.RELAY_C)
+    lifecycle.up(topology, delays_by=DelayBackend.RELAY_C)
     assert_felt(topology, ASKED_MS)
-    relay_link.set_delay(NAME, topology.node("a"), topology.node("b"), rtt_ms=20)
+    delays.set_delay(NAME, topology.node("a"), topology.node("b"), rtt_ms=20)
     assert_felt(topology, {**ASKED_MS, ("a", "b"): 20.0})
 
 
 def test_a_delay_that_is_none_is_refused(topology: Topology) -> None:
-    lifecycle.up(topology, source="test")
-    with pytest.raises(relay_link.ClusterError, match="did not take -1 ms"):
-        relay_link.set_delay(NAME, topology.node("a"), topology.node("b"), rtt_ms=-1)
+    lifecycle.up(topology)
+    with pytest.raises(ClusterError, match="did not take -1 ms"):
+        delays.set_delay(NAME, topology.node("a"), topology.node("b"), rtt_ms=-1)
 
 
 def test_the_outside_reaches_every_node_without_delay(topology: Topology) -> None:
     from latency_map.measure.probes import Reply, ping_rtt_ms
 
-    lifecycle.up(topology, source="test")
+    lifecycle.up(topology)
     for node in topology.nodes:
         # The least delay of the map is 3 ms; a busy machine adds to most echoes, not to all.
         answers = (ping_rtt_ms(node.address, timeout_s=2, sequence=number) for number in range(200))
@@ -200,15 +201,15 @@ def test_the_outside_reaches_every_node_without_delay(topology: Topology) -> Non
 
 
 def test_a_killed_relay_is_noticed_and_mended(topology: Topology) -> None:
-    lifecycle.up(topology, source="test")
+    lifecycle.up(topology)
     killed = relay_of(topology)
     os.kill(killed.pid, signal.SIGKILL)
     deadline = time.monotonic() + 60
-    while relay_link.relay_answers(NAME):
+    while delays.relay_answers(NAME):
         assert time.monotonic() < deadline
     assert "relay" in lifecycle.status(NAME).problem
     assert run_testbed("status", NAME).returncode == 3
-    assert lifecycle.up(topology, source="test") is True
+    assert lifecycle.up(topology) is True
     assert relay_of(topology).pid != killed.pid
 
 
@@ -223,13 +224,13 @@ def test_an_up_that_was_killed_is_cleaned_up(topology_file: Path) -> None:
 
 
 def test_leftovers_are_found_without_any_record_of_them(topology: Topology) -> None:
-    lifecycle.up(topology, source="test")
+    lifecycle.up(topology)
     shutil.rmtree(state.state_root())
     assert lifecycle.down(NAME) == lifecycle.Swept(processes=1, network_parts=4)
 
 
 def test_a_subnet_in_use_is_refused_and_nothing_is_built(topology: Topology, topology_file: Path) -> None:
-    lifecycle.up(topology, source="test")
+    lifecycle.up(topology)
     other = topology_file.with_name("other.yaml")
     other.write_text(topology_file.read_text().replace(NAME, "realother"))
     done = run_testbed("up", str(other))
@@ -248,8 +249,8 @@ def test_a_failing_up_leaves_nothing(
     (tmp_path / "cc").symlink_to("broken-cc")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    with pytest.raises(relay_link.ClusterError, match="does not work; it wrote: cannot"):
-        lifecycle.up(topology, source="test", delays=DelayBackend.RELAY_C)
+    with pytest.raises(ClusterError, match="does not work; it wrote: cannot"):
+        lifecycle.up(topology, delays_by=DelayBackend.RELAY_C)
     assert namespaces.existing(NAME) == ()
 
 

@@ -49,7 +49,7 @@ def nodes_up(folder: Path, name: str, subnet: int) -> Iterator[LocalCluster]:
             f"driver_node: a\nsubnet: 10.77.{subnet}.0/24\nnode_classes: {{b: nuc}}\n"
         )
         topology = read_topology(str(folder / "topology.yaml"))
-        lifecycle.up(topology, source="test")
+        lifecycle.up(topology)
         yield LocalCluster(topology=topology, register_timeout_s=SETTLE_S, leave_timeout_s=SETTLE_S)
         lifecycle.down(name)
 

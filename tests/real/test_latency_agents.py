@@ -56,7 +56,7 @@ def topology(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Topology]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(state.STATE_ROOT, str(directory / "state"))
         built = read_topology(str(file))
-        lifecycle.up(built, source="test")
+        lifecycle.up(built)
         yield built
         lifecycle.down(NAME)
 

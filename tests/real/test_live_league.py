@@ -42,7 +42,7 @@ def test_a_run_is_scored_and_kept(three_nodes: Callable[[str, int], str], tmp_pa
             tmp_path / "live",
             by,
             stage,
-            nodes=lambda: edge_nodes(topology, setting.topology, stage),
+            nodes=lambda: edge_nodes(topology, stage),
             attempts=3,
         )
 

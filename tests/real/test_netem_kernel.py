@@ -1,12 +1,10 @@
 """Plan's scripts on a kernel that has netem: three nodes as network namespaces, joined by a bridge in a fourth."""
 
-import json
 import re
 import subprocess
-import sys
 import time
-from collections import defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -15,8 +13,9 @@ from latency_map.emulate.hosts import number_hosts
 from latency_map.emulate.plan import EmulationPlan, NodePlan, tc_plan
 from latency_map.emulate.script import ScriptAction, render_script
 from testbed.cluster import privilege
-from testbed.cluster.check import judge
-from testbed.cluster.netem import has_netem
+from testbed.cluster.check import echoes, judge
+from testbed.cluster.delays import has_netem
+from testbed.cluster.namespaces import NAMED
 
 SWITCH = "gsk-switch"
 SWITCH_ADDRESS = "10.92.2.254"
@@ -100,12 +99,11 @@ def state(plan: EmulationPlan) -> dict[str, list[str]]:
 
 def least_ms(name: str, *addresses: str) -> dict[str, float]:
     """Measure the least round trip to each address: delays are in every echo, a busy machine is in some."""
-    command = (sys.executable, "-m", "testbed.cluster.echoes", str(ECHOES), "2", *addresses)
-    answers = defaultdict(list)
-    for line in inside(name, *command).splitlines():
-        echo = json.loads(line)
-        answers[echo["address"]].append(echo["rtt_ms"])
-    return {address: min(came) for address, came in answers.items()}
+    with ThreadPoolExecutor(1) as thread:  # which stays in the namespace
+        answers = thread.submit(
+            echoes, NAMED / namespace(name), addresses, count=ECHOES, timeout_s=2.0
+        ).result()
+    return {address: min(filter(None, came)) for address, came in answers.items()}
 
 
 def every_least_ms(plan: EmulationPlan) -> dict[tuple[str, str], float]:

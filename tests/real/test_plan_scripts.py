@@ -17,7 +17,7 @@ from latency_map import LatencyMap
 from latency_map.emulate.hosts import Host, number_hosts
 from latency_map.emulate.plan import EmulationPlan, tc_plan
 from latency_map.emulate.script import ScriptAction, render_script
-from testbed.cluster.netem import has_netem
+from testbed.cluster.delays import has_netem
 from testbed.cluster.privilege import is_privileged
 
 NODES, SUBNET, CONTROL = ("a", "b", "c"), "10.93.71", 254

@@ -57,7 +57,7 @@ def executor_words() -> list[str]:
     arguments = spark_command.executor_arguments(
         LOOPBACK, driver_address=LOOPBACK, driver_port=0, application="APPLICATION", executor_id=0
     )
-    words = spark_command.executor_command(arguments, java_options=())
+    words = spark_command.executor_command(arguments)
     at = words.index("--executor-id") + 1
     named = (*words[:at], "NUMBER", *words[at + 1 :])
     return [word.replace(f"@{LOOPBACK}:0", f"@{LOOPBACK}:PORT").replace(str(JAR), "") for word in named]

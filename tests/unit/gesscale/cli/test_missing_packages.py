@@ -33,7 +33,6 @@ print(json.dumps(answers))
 NEEDS = {
     "run --kubernetes": "controller",
     "explain nearest --kubernetes": "controller",
-    "testbed prepare": "spark",
     "testbed workflow": "spark",
     "testbed nexmark": "spark",
     "testbed league --results live": "spark",

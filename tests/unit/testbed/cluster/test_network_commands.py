@@ -1,7 +1,7 @@
 """What is run to make the network, for both ways of delaying."""
 
+from testbed.cluster.delays import netem_commands
 from testbed.cluster.namespaces import tun_commands
-from testbed.cluster.netem import netem_commands
 from testbed.cluster.topology import Topology
 
 

@@ -6,9 +6,8 @@ import pytest
 
 from gesscale.errors import ClusterError
 from testbed.cluster import processes
-from testbed.cluster.private import STATE_ROOT
 from testbed.cluster.processes import Role
-from testbed.cluster.state import state_directory
+from testbed.cluster.state import STATE_ROOT, state_directory
 from testbed.cluster.topology import read_topology
 from testbed.live.kafka import KafkaFeed
 from testbed.pipeline.kafka_broker import KafkaBroker

@@ -1,4 +1,8 @@
-"""The relay as this process sees it: it is compiled when needed, started, asked, and given new delays."""
+"""Delays between the nodes: by the kernel's netem where it has it, else by the relay, a program in C.
+
+With netem the nodes hang on a bridge, and each delays what it sends, as `latency_map.emulate` plans it. With the relay
+each node has a TUN device, and the relay hands on every packet when its time has come; delays can change while it runs.
+"""
 
 import contextlib
 import hashlib
@@ -6,35 +10,69 @@ import os
 import shutil
 import socket
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from gesscale.errors import ClusterError
+from latency_map.emulate.hosts import Host
+from latency_map.emulate.plan import half_us, tc_plan
+from latency_map.emulate.tc import apply_commands
 from testbed.cluster import processes
 from testbed.cluster.commands import run
-from testbed.cluster.namespaces import DEVICE, NAMED, control_device, namespace
-from testbed.cluster.netem import one_way_us
-from testbed.cluster.state import state_directory
-from testbed.cluster.topology import EdgeNode, Topology
+from testbed.cluster.namespaces import DEVICE, MTU, NAMED, control_device, namespace
+from testbed.cluster.state import cache_directory, state_directory
+from testbed.cluster.topology import CONTROL_HOST, EdgeNode, Topology
 
 SOURCE = Path(__file__).with_name("relay.c")
-COMPILE_TIMEOUT_S = 60
 START_TIMEOUT_S = 60.0
-CONTROL_HOST = 254
 
 
-def cache_directory() -> Path:
-    """Return the directory for what is costly to make again."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "gesscale"
+def has_netem(*, as_user: bool = False) -> bool:
+    """Whether the kernel has netem and htb; tried in a throw-away network namespace, of a user namespace if asked."""
+    unshare = ("unshare", "--user", "--map-root-user", "--net") if as_user else ("unshare", "--net")
+    try:
+        for discipline in (("netem", "delay", "1ms"), ("htb",)):
+            run((*unshare, "tc", "qdisc", "add", "dev", "lo", "root", *discipline))
+    except ClusterError:
+        return False
+    return True
 
 
-def compiled_relay(compiler: str | None) -> Path:
+def netem_commands(topology: Topology) -> tuple[tuple[str, ...], ...]:
+    """Return the commands that make the namespaces, the links and the delays.
+
+    A packet is delayed by half the round trip where it leaves its node, unless it goes outside.
+    """
+    bridge = control_device(topology.name)
+    head = (
+        ("ip", "link", "add", bridge, "mtu", str(MTU), "type", "bridge"),
+        ("ip", "address", "add", f"{topology.control_address}/24", "dev", bridge),
+        ("ip", "link", "set", bridge, "up"),
+    )
+    links = (command for node in topology.nodes for command in _link(topology.name, bridge, node))
+    delays = _netem_delays(topology) if len(topology.nodes) > 1 else ()
+    return (*head, *links, *delays)
+
+
+def _link(cluster: str, bridge: str, node: EdgeNode) -> Iterator[tuple[str, ...]]:
+    name, port = namespace(cluster, node.name), f"{bridge[:11]}-{node.host}"
+    yield ("ip", "netns", "add", name)
+    yield ("ip", "-n", name, "link", "set", "lo", "up")
+    yield ("ip", "link", "add", port, "mtu", str(MTU), "type", "veth", "peer", "name", DEVICE, "netns", name)
+    yield ("ip", "link", "set", port, "mtu", str(MTU), "master", bridge, "up")
+    yield ("ip", "-n", name, "address", "add", f"{node.address}/24", "dev", DEVICE)
+    yield ("ip", "-n", name, "link", "set", DEVICE, "mtu", str(MTU), "up")
+
+
+def _netem_delays(topology: Topology) -> Iterator[tuple[str, ...]]:
+    hosts = [Host(name=node.name, address=node.address, device=DEVICE) for node in topology.nodes]
+    for node in tc_plan(topology.map, hosts).nodes:
+        for tc, *arguments in apply_commands(node):
+            yield (tc, "-n", namespace(topology.name, node.host.name), *arguments)
+
+
+def compiled_relay() -> Path:
     """Return the relay as a program, compiled unless this source has been already.
-
-    Parameters
-    ----------
-    compiler
-        The C compiler to use; None for none.
 
     Raises
     ------
@@ -44,6 +82,7 @@ def compiled_relay(compiler: str | None) -> Path:
     program = cache_directory() / f"relay-{hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]}"
     if program.exists():
         return program
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
         message = (
             "expected a C compiler for the relay, as this kernel has no netem to delay packets: install gcc, on Debian "
@@ -52,19 +91,12 @@ def compiled_relay(compiler: str | None) -> Path:
         raise ClusterError(message)
     program.parent.mkdir(parents=True, exist_ok=True)
     scratch = program.with_name(f"{program.name}.{os.getpid()}")
-    command = (compiler, "-O2", "-o", str(scratch), str(SOURCE))
-    failure = f"cannot compile the relay with {compiler}"
     try:
-        run(command, failure=failure, timeout_s=COMPILE_TIMEOUT_S)
+        run((compiler, "-O2", "-o", str(scratch), str(SOURCE)), failure="cannot compile the relay")
         scratch.replace(program)
     finally:
         scratch.unlink(missing_ok=True)
     return program
-
-
-def find_compiler() -> str | None:
-    """Return the C compiler of this machine; None without one."""
-    return shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 
 
 def relay_config(topology: Topology) -> str:
@@ -74,7 +106,7 @@ def relay_config(topology: Topology) -> str:
     ]
     lines.append(f"node {CONTROL_HOST} - {control_device(topology.name)}")
     lines.extend(
-        f"delay {first.host} {second.host} {one_way_us(topology, first, second)}"
+        f"delay {first.host} {second.host} {half_us(topology.rtt_ms(first.name, second.name))}"
         for first in topology.nodes
         for second in topology.nodes
         if first.name != second.name
@@ -88,23 +120,21 @@ def start_relay(topology: Topology) -> None:
     Raises
     ------
     ClusterError
-        Where it cannot be compiled, ends at once or never answers.
+        It cannot be compiled, ends at once or never answers.
     """
     directory = state_directory(topology.name)
     config, log = directory / "relay.conf", directory / "logs" / "relay.log"
     config.write_text(relay_config(topology), encoding="utf-8")
     process = processes.start(
-        (str(compiled_relay(find_compiler())), str(config), str(_socket_path(topology.name))),
+        (str(compiled_relay()), str(config), str(_socket_path(topology.name))),
         processes.Mark(cluster=str(directory), role=processes.Role.RELAY),
         environment=processes.base_environment(),
         log=log,
     )
     deadline = time.monotonic() + START_TIMEOUT_S
-    while time.monotonic() < deadline:
+    while time.monotonic() < deadline and process in processes.find(str(directory)):
         if relay_answers(topology.name):
             return
-        if process not in processes.find(str(directory)):
-            break
         time.sleep(0.05)
     written = log.read_text(encoding="utf-8", errors="replace").strip() or "nothing"
     message = f"the relay of cluster {topology.name!r} does not work; it wrote: {written}"
@@ -117,12 +147,12 @@ def relay_answers(cluster: str) -> bool:
 
 
 def set_delay(cluster: str, first: EdgeNode, second: EdgeNode, *, rtt_ms: float) -> None:
-    """Change the round trip between two nodes while everything runs.
+    """Change the round trip between two nodes while everything runs; only the relay can.
 
     Raises
     ------
     ClusterError
-        Where the relay does not take it.
+        The relay does not take it.
     """
     for source, target in ((first, second), (second, first)):
         answer = _ask(cluster, f"delay {source.host} {target.host} {round(rtt_ms * 500)}")
