@@ -153,7 +153,7 @@ def holding() -> dict[str, object]:
     latencies = LatencyMap(names=names, rtt_ms=rtt_ms)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "large.json")
-        write_survey(Survey.of(latencies), file)
+        write_survey(Survey(names=latencies.names, rtt_ms=latencies.rtt_ms), file)
 
         def read() -> LatencyMap:
             return read_survey(file, limits=LARGEST).survey.to_map()

@@ -14,15 +14,13 @@ if TYPE_CHECKING:
     from latency_map.errors import LatencyMapError, MissingDelayError, NoChoiceError, UnknownNodeError
     from latency_map.formats.loading import (
         Imported,
-        LoadedMap,
-        parse_map,
         parse_survey,
         read_map,
         read_survey,
         write_csv,
         write_survey,
     )
-    from latency_map.formats.raw import NO_SIDE_FILES, SideFiles, read_side_files
+    from latency_map.formats.raw import NO_SIDE_FILES, SideFiles, read_names
     from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, MapForm, Method
     from latency_map.limits import LARGEST, MapLimits
     from latency_map.matrix import LatencyMap
@@ -39,7 +37,6 @@ __all__ = [
     "Imported",
     "LatencyMap",
     "LatencyMapError",
-    "LoadedMap",
     "MapForm",
     "MapLimits",
     "Method",
@@ -52,10 +49,9 @@ __all__ = [
     "UnreachableNode",
     "by_distance",
     "least_nd_max_subset",
-    "parse_map",
     "parse_survey",
     "read_map",
-    "read_side_files",
+    "read_names",
     "read_survey",
     "write_csv",
     "write_survey",

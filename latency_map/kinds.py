@@ -34,8 +34,6 @@ class MapForm(StrEnum):
     BARE_MATRIX = "bare-matrix"
     EDGES = "edges"
     PINGS = "pings"
-    P2PSIM = "p2psim"
-    LINKS = "links"
     GML = "gml"
     GRAPHML = "graphml"
     GOLDPINGER = "goldpinger"

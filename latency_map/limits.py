@@ -22,7 +22,8 @@ _MORE_CLAIMS = 1024
 _MOST_CLAIMS = 200_000
 _AGENTS_PER_NODE = 4
 _MORE_AGENTS = 64
-_MOST_TEXT_BYTES = 1_000_000_000
+MOST_TEXT_BYTES = 256 << 20
+"""Most bytes of a map's text, decompressed, however many nodes it may have."""
 _MOST_GRAPH_BYTES = 1 << 20
 
 
@@ -53,8 +54,8 @@ class MapLimits:
 
     @property
     def text_bytes(self) -> int:
-        """Most bytes of text, decompressed: the longest form takes as many for each pair of nodes."""
-        return min(_MOST_TEXT_BYTES, _BASE_BYTES + _BYTES_PER_PAIR * self.nodes**2)
+        """Most bytes of text, decompressed: the longest form takes as many for each pair, and none is read beyond."""
+        return min(MOST_TEXT_BYTES, _BASE_BYTES + _BYTES_PER_PAIR * self.nodes**2)
 
     @property
     def graph_bytes(self) -> int:

@@ -7,7 +7,7 @@ what stands in its way.
 """
 
 from dataclasses import dataclass, field
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,21 +47,6 @@ class Spread:
         )
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays
-
-
-def rule_for(asymmetry: Asymmetry | None, measured_at_s: float | None) -> Asymmetry:
-    """Return what to do where the two directions of a pair differ.
-
-    Parameters
-    ----------
-    asymmetry
-        What the caller says. None: take the larger one of delays that say when they were measured, since two
-        measurements never agree and NDmax must not be taken for less than it is; else refuse, since in a
-        table that somebody wrote it may be a slip.
-    measured_at_s
-        When they were measured; None where it is not known.
-    """
-    return asymmetry or (Asymmetry.REFUSE if measured_at_s is None else Asymmetry.MAX)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -126,14 +111,13 @@ class Survey:
         object.__setattr__(self, "rtt_ms", rtt_ms)
         object.__setattr__(self, "estimated", estimated)
 
-    @classmethod
-    def of(cls, latencies: LatencyMap, *, origin: str = "") -> Self:
-        """Return a map as a survey."""
-        return cls(names=latencies.names, rtt_ms=latencies.rtt_ms, origin=origin)
-
     def rule(self, asymmetry: Asymmetry | None) -> Asymmetry:
-        """Return what to do where the two directions of a pair differ; see `rule_for`."""
-        return rule_for(asymmetry, self.measured_at_s)
+        """Return what to do where the two directions of a pair differ.
+
+        None: take the larger one of delays that say when they were measured, since two measurements never agree and
+        NDmax must not be taken for less than it is; else refuse, since in a table that somebody wrote it may be a slip.
+        """
+        return asymmetry or (Asymmetry.REFUSE if self.measured_at_s is None else Asymmetry.MAX)
 
     def to_map(self, asymmetry: Asymmetry | None = None) -> LatencyMap:
         """Return the latency map that this survey amounts to.

@@ -44,9 +44,7 @@ def main() -> int:
     if os.geteuid():
         sys.exit("expected to be run as root: it makes network namespaces and a tap device")
     try:
-        latencies = read_map(
-            options.map, unit=DelayUnit(options.unit), kind=DelayKind(options.kind)
-        ).latencies
+        latencies = read_map(options.map, unit=DelayUnit(options.unit), kind=DelayKind(options.kind))
     except (OSError, LatencyMapError) as error:
         sys.exit(f"{options.map}: {error}")
     options.results.mkdir(parents=True, exist_ok=True)

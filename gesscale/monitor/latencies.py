@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from gesscale.common.http_client import ANYWHERE, HttpClient
 from gesscale.errors import GesscaleError, MetricsUnavailableError
@@ -24,11 +24,11 @@ from latency_map import (
     Asymmetry,
     DelayKind,
     DelayUnit,
+    Imported,
     LatencyMap,
     LatencyMapError,
     MapLimits,
     Survey,
-    read_map,
     read_survey,
 )
 from latency_map.measure.gather import GaugeSample, gather_agents, gather_samples
@@ -122,7 +122,7 @@ class KeptLatencies(ABC):
         GesscaleError
             The map cannot serve.
         """
-        latencies = self.to_map(found.survey)
+        latencies = found.survey.to_map(self.asymmetry)
         self.check(latencies)
         self._map = latencies
         self._measured_at_s = found.survey.measured_at_s
@@ -132,16 +132,6 @@ class KeptLatencies(ABC):
         if found.remark and found.remark != self._said:
             _LOG.warning("latency map: %s", found.remark)
         self._said = found.remark
-
-    def to_map(self, survey: Survey) -> LatencyMap:
-        """Return the map that a survey amounts to.
-
-        Raises
-        ------
-        LatencyMapError
-            It amounts to none.
-        """
-        return survey.to_map(self.asymmetry)
 
     def _renew(self, now_s: float) -> None:
         try:
@@ -182,8 +172,8 @@ class KeptLatencies(ABC):
         )
 
 
-Readers = tuple[Callable[..., Any], Callable[..., Any]]
-"""What reads a text as a survey and as a map; see `latency_map.read_survey` and `latency_map.read_map`."""
+Reader = Callable[..., Imported]
+"""What reads a text as a survey; see `latency_map.read_survey`."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -202,20 +192,18 @@ class TextLatencies(KeptLatencies):
 
     unit: DelayUnit | None = None
     kind: DelayKind | None = None
-    _readers: Readers | None = field(default=None, init=False)
 
     @abstractmethod
-    def changed(self) -> Readers | None:
+    def changed(self) -> Reader | None:
         """Return what reads the text; None where the text has not changed. May raise."""
 
     def read(self, now_s: float) -> Found | None:
         """Return what the text holds, where it has changed."""
         del now_s
-        if (readers := self.changed()) is None:
+        if (reader := self.changed()) is None:
             return None
-        self._readers = readers
         try:
-            imported = readers[0](unit=self.unit, kind=self.kind, limits=self.bounds().limits)
+            imported = reader(unit=self.unit, kind=self.kind, limits=self.bounds().limits)
         except LatencyMapError as error:
             # It names options of the command line; here they are settings.
             message = str(error)
@@ -223,16 +211,6 @@ class TextLatencies(KeptLatencies):
                 message = message.replace(f"--{name}", f"{self.GROUP}.{name}")
             raise LatencyMapError(message) from error
         return Found(survey=imported.survey, remark="; ".join(imported.warnings))
-
-    def to_map(self, survey: Survey) -> LatencyMap:
-        """Return the map of the text; an error names line and column where there are any."""
-        try:
-            return survey.to_map(self.asymmetry)
-        except LatencyMapError:
-            if self._readers is not None:
-                _, read_map = self._readers
-                read_map(self.unit, self.kind, self.asymmetry, limits=self.bounds().limits)
-            raise
 
 
 _NAMED = 3
@@ -268,13 +246,13 @@ class FileLatencies(TextLatencies):
         if (found := self.read(0.0)) is not None:
             self.keep(found)
 
-    def changed(self) -> Readers | None:
+    def changed(self) -> Reader | None:
         """Return what reads the file; None where the file has not changed."""
         stamp = self._stamp()
         if stamp is not None and stamp == self._seen:
             return None
         self._seen = stamp
-        return partial(read_survey, self.file), partial(read_map, self.file)
+        return partial(read_survey, self.file)
 
     def _stamp(self) -> tuple[int, int, int] | None:
         try:

@@ -4,7 +4,7 @@ Unit and kind are never guessed: the file states them, as ``rtt_ms`` in a headin
 both do, they must agree.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import BinaryIO
 import numpy as np
 
 from gesscale.common.errors import unwritable
-from latency_map.delays import count_differing, direct_round_trips, find_fault, find_impossible
+from latency_map.delays import count_differing, direct_round_trips, find_impossible
 from latency_map.errors import LatencyMapError, error_at
 from latency_map.formats.document import document_pieces, read_document
 from latency_map.formats.matrix_csv import map_to_matrix
@@ -24,9 +24,7 @@ from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, MapForm
 from latency_map.limits import DEFAULT_LIMITS, MapLimits
 from latency_map.matrix import LatencyMap
 from latency_map.plausibility import find_implausible
-from latency_map.survey import Survey, rule_for
-
-_Judge = Callable[[RawDelays, DelayUnit, DelayKind], None]
+from latency_map.survey import Survey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,23 +52,6 @@ class Imported:
     kind: DelayKind
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedMap:
-    """A map and what its text was taken for.
-
-    Attributes
-    ----------
-    latencies
-        The map.
-    form, reason
-        What the text was taken for, and why.
-    """
-
-    latencies: LatencyMap
-    form: MapForm
-    reason: str
 
 
 def read_survey(
@@ -108,8 +89,7 @@ def read_survey(
         It is of no known form, a delay is negative or beyond all, neither file nor caller says what its delays
         mean, or they say different things; the message names the file, and line and column where it has them.
     """
-    source = read_source(file, limits)
-    return _import(source, form=form, unit=unit, kind=kind, side_files=side_files)
+    return _import(read_source(file, limits), form, unit, kind, side_files)
 
 
 def parse_survey(
@@ -123,8 +103,8 @@ def parse_survey(
     limits: MapLimits = DEFAULT_LIMITS,
 ) -> Imported:
     """Do as `read_survey` with text; ``source`` stands for the file in messages."""
-    given = _of_text(text, source, limits)
-    return _import(given, form=form, unit=unit, kind=kind, side_files=side_files)
+    content = BytesIO(text.encode("utf-8", "surrogatepass"))
+    return _import(read_source(content, limits, source), form, unit, kind, side_files)
 
 
 def read_map(
@@ -134,7 +114,7 @@ def read_map(
     asymmetry: Asymmetry | None = None,
     *,
     limits: MapLimits = DEFAULT_LIMITS,
-) -> LoadedMap:
+) -> LatencyMap:
     """Read a file of any form as a map.
 
     Parameters
@@ -144,30 +124,17 @@ def read_map(
     asymmetry
         What to do where the two directions of a pair differ; see `Survey.rule`.
 
-    Returns
-    -------
-    LoadedMap
-        The map, and what the file was taken for.
-
     Raises
     ------
     LatencyMapError
-        It is no such file, or its survey amounts to no map; the message names file, line and column.
+        It is no such file, or its survey amounts to no map.
     """
-    return _load(read_source(path, limits), unit, kind, asymmetry)
-
-
-def parse_map(
-    text: str,
-    unit: DelayUnit | None = None,
-    kind: DelayKind | None = None,
-    asymmetry: Asymmetry | None = None,
-    *,
-    source: str = "text",
-    limits: MapLimits = DEFAULT_LIMITS,
-) -> LoadedMap:
-    """Do as `read_map` with text; ``source`` stands for the file in messages."""
-    return _load(_of_text(text, source, limits), unit, kind, asymmetry)
+    survey = read_survey(path, unit=unit, kind=kind, limits=limits).survey
+    try:
+        return survey.to_map(asymmetry)
+    except LatencyMapError as error:
+        message = f"{path}: {error}"
+        raise LatencyMapError(message) from None
 
 
 def write_survey(survey: Survey, path: Path | str) -> None:
@@ -217,63 +184,24 @@ def _write(pieces: Iterable[str], path: Path | str) -> None:
         raise LatencyMapError(unwritable(path, error)) from None
 
 
-def _of_text(text: str, name: str, limits: MapLimits) -> MapSource:
-    return read_source(BytesIO(text.encode("utf-8", "surrogatepass")), limits, name)
-
-
-def _load(
-    source: MapSource,
-    unit: DelayUnit | None,
-    kind: DelayKind | None,
-    asymmetry: Asymmetry | None,
-) -> LoadedMap:
-    def judge(raw: RawDelays, unit: DelayUnit, kind: DelayKind) -> None:
-        # one-way delays of both directions are added, so that only round trips can differ
-        rule = rule_for(asymmetry, raw.measured_at_s) if kind is DelayKind.RTT else Asymmetry.MEAN
-        fault = find_fault(raw.values, unit=unit, kind=kind, asymmetry=rule)
-        if fault:
-            problem = f"{raw.names[fault.row]} to {raw.names[fault.column]}: {fault.problem}"
-            raise error_at(source.name, raw.place(fault.row, fault.column), problem)
-
-    imported = _import(source, form=None, unit=unit, kind=kind, side_files=NO_SIDE_FILES, judge=judge)
-    latencies = imported.survey.to_map(asymmetry)
-    return LoadedMap(latencies=latencies, form=imported.form, reason=imported.reason)
-
-
 def _import(
     source: MapSource,
-    *,
     form: MapForm | None,
     unit: DelayUnit | None,
     kind: DelayKind | None,
     side_files: SideFiles,
-    judge: _Judge | None = None,
 ) -> Imported:
-    """Read a text; judge its delays, where asked, as the text has them, before they become round trips."""
     reason = "the caller says so"
     if form is None:
         form, reason = recognise(source)
     _check_side_files(source.name, form, side_files)
     if form is MapForm.DOCUMENT:
         survey = read_document(source)
-        raw = RawDelays(
-            names=survey.names,
-            values=survey.rtt_ms,
-            place=lambda _a, _b: "",
-            unit=DelayUnit.MS,
-            kind=DelayKind.RTT,
-            stated_at="its unit is ms and its delay is rtt",
-            measured_at_s=survey.measured_at_s,
-        )
-        unit, kind = _meaning(source.name, raw, unit, kind)
-        if judge:
-            judge(raw, unit, kind)
+        stated = (DelayUnit.MS, DelayKind.RTT)
+        unit, kind = _meaning(source.name, stated, "its unit is ms and its delay is rtt", unit, kind)
         return Imported(survey=survey, form=form, reason=reason, unit=unit, kind=kind)
     raw = FORMS[form].read(source, side_files)
-    unit, kind = _meaning(source.name, raw, unit, kind)
-    _refuse_impossible(source.name, raw, unit, kind)
-    if judge:
-        judge(raw, unit, kind)
+    unit, kind = _meaning(source.name, (raw.unit, raw.kind), raw.stated_at, unit, kind)
     survey, notes = _to_survey(source.name, raw, unit, kind)
     return Imported(
         survey=survey,
@@ -287,16 +215,18 @@ def _import(
 
 
 def _meaning(
-    source: str, raw: RawDelays, unit: DelayUnit | None, kind: DelayKind | None
+    source: str,
+    stated: tuple[DelayUnit | None, DelayKind | None],
+    stated_at: str,
+    unit: DelayUnit | None,
+    kind: DelayKind | None,
 ) -> tuple[DelayUnit, DelayKind]:
-    """Bring together what the file and the caller say of its delays."""
-    for name, said, stated in (("unit", unit, raw.unit), ("kind", kind, raw.kind)):
-        if said is not None and stated is not None and said != stated:
-            problem = (
-                f"expected {stated.value!r} for {name}, got {said.value!r}; leave it out, or correct the file"
-            )
-            raise error_at(source, raw.stated_at, problem)
-    unit, kind = unit or raw.unit, kind or raw.kind
+    """Bring together what the file states and the caller says of its delays."""
+    for name, said, by_file in (("unit", unit, stated[0]), ("kind", kind, stated[1])):
+        if said is not None and by_file is not None and said != by_file:
+            problem = f"expected {by_file.value!r} for {name}, got {said.value!r}; leave it out, or correct the file"
+            raise error_at(source, stated_at, problem)
+    unit, kind = unit or stated[0], kind or stated[1]
     if unit is not None and kind is not None:
         return unit, kind
     asked = {"unit": (unit, "unit (us, ms or s)"), "kind": (kind, "kind (rtt or one-way)")}
@@ -309,17 +239,14 @@ def _meaning(
     raise LatencyMapError(message)
 
 
-def _refuse_impossible(source: str, raw: RawDelays, unit: DelayUnit, kind: DelayKind) -> None:
-    fault = find_impossible(raw.values, unit=unit, kind=kind)
-    if fault:
-        problem = f"{raw.names[fault.row]} to {raw.names[fault.column]}: {fault.problem}"
-        raise error_at(source, raw.place(fault.row, fault.column), problem)
-
-
 def _to_survey(
     source: str, raw: RawDelays, unit: DelayUnit, kind: DelayKind
 ) -> tuple[Survey, tuple[str, ...]]:
     """Make the round trips of delays, in the memory where they are, and return notes on what was done."""
+    fault = find_impossible(raw.values, unit=unit, kind=kind)
+    if fault:
+        problem = f"{raw.names[fault.row]} to {raw.names[fault.column]}: {fault.problem}"
+        raise error_at(source, raw.place(fault.row, fault.column), problem)
     notes = raw.notes
     if kind is DelayKind.ONE_WAY:
         differing = count_differing(raw.values)
@@ -338,7 +265,7 @@ def _to_survey(
 
 
 def _check_side_files(source: str, form: MapForm, side_files: SideFiles) -> None:
-    for name, option in (("names", "--names"), ("servers", "--servers"), ("probed_from", "--source")):
+    for name, option in (("names", "--names"), ("probed_from", "--source")):
         takers = [each for each, row in FORMS.items() if name in row.takes]
         if getattr(side_files, name) is not None and form not in takers:
             listed = ", ".join(sorted(takers))

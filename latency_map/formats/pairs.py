@@ -1,11 +1,9 @@
-"""Lists of pairs: edges ``from,to,delay``, p2psim's topology files, and tables of pings with many rows per pair.
+"""Lists of pairs: edges ``from,to,delay``, and tables of pings with many rows per pair.
 
-WonderNetwork publishes tables of pings (source, destination, timestamp, min, avg, max, mdev), with the ends as
-numbers whose names stand in a second file.
+WonderNetwork publishes such tables: source, destination, timestamp, min, avg, max, mdev.
 """
 
 import math
-import re
 from array import array
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -25,9 +23,6 @@ from latency_map.kinds import DelayKind, DelayUnit
 _WIDTH = 3
 _MOST = 1e3 * MAX_RTT_MS
 """Largest delay in any unit."""
-_P2PSIM_NODE = re.compile(r"node\s+(\d{1,9})(\s.*)?", re.ASCII)
-_P2PSIM_LINK = re.compile(r"(\d{1,9})\s*,\s*(\d{1,9})\s+(-?\d{1,18})", re.ASCII)
-_P2PSIM_SETTING = re.compile(r"(topology|failure_model)\s.*")
 _SUMMARY_OF_PING = {"min", "avg", "max", "mdev"}
 _PREFERRED = ("avg", "median", "mean", "average")
 _TIMES = ("timestamp", "measured_at", "date", "datetime")
@@ -64,40 +59,7 @@ def read_edges(source: MapSource, side_files: SideFiles) -> RawDelays:
     return pairs.delays(side_files, notes=sheet.notes(), unit=unit, kind=kind, stated_at=stated_at)
 
 
-def read_p2psim(source: MapSource, side_files: SideFiles) -> RawDelays:
-    """Read a topology file of p2psim, as the King data set has them.
-
-    Its lines are ``node 1`` and ``1,2 55123``: nodes and, in one direction, delays of pairs. As in p2psim, a
-    negative delay is a missing one.
-
-    Raises
-    ------
-    LatencyMapError
-        It is no such file; the message names file and line.
-    """
-    pairs = _Pairs(source)
-    negative = 0
-    for number, line in enumerate(source.lines(), 1):
-        plain = line.strip()
-        if not plain or plain.startswith("#") or _P2PSIM_SETTING.fullmatch(plain):
-            continue
-        if node := _P2PSIM_NODE.fullmatch(plain):
-            pairs.node(node[1], number, 1)
-            continue
-        link = _P2PSIM_LINK.fullmatch(plain)
-        if link is None:
-            expected = "expected 'node 1' or '1,2 55123'"
-            raise error_at(source.name, f"line {number}", f"{expected}, got {shortened(plain)}")
-        delay = float(link[3])
-        negative += delay < 0
-        a, b = pairs.node(link[1], number, 1), pairs.node(link[2], number, 1)
-        pairs.add(a, b, delay if delay >= 0 else math.nan, number)
-    check_file_names(source.name, tuple(pairs.numbers))
-    notes = (f"negative delays taken as missing, as p2psim does: {negative}",) if negative else ()
-    return pairs.delays(side_files, notes=notes)
-
-
-def read_pings(source: MapSource, side_files: SideFiles) -> RawDelays:
+def read_pings(source: MapSource, _side_files: SideFiles) -> RawDelays:
     """Read a table of pings: a heading with the two ends and a delay among other columns.
 
     Returns
@@ -144,8 +106,7 @@ def read_pings(source: MapSource, side_files: SideFiles) -> RawDelays:
         unit, kind = DelayUnit.MS, DelayKind.RTT
         stated_at = f"line {header.line}: min, avg, max and mdev are what ping writes, in milliseconds"
     values, most = pings.medians()
-    names, notes = _named_servers(tuple(pings.grid.numbers), side_files)
-    check_file_names(sheet.name, names)
+    names = tuple(pings.grid.numbers)
     counted = (
         f"{pings.rows} rows, at most {most} of one pair: the median of {header.cells[column]!r} is taken"
     )
@@ -160,7 +121,6 @@ def read_pings(source: MapSource, side_files: SideFiles) -> RawDelays:
         notes=(
             counted,
             *((f"rows without a delay: {pings.lost}",) if pings.lost else ()),
-            *notes,
             *sheet.notes(),
         ),
     )
@@ -207,9 +167,9 @@ class _Pairs:
         side_files: SideFiles,
         *,
         notes: tuple[str, ...],
-        unit: DelayUnit | None = None,
-        kind: DelayKind | None = None,
-        stated_at: str = "",
+        unit: DelayUnit | None,
+        kind: DelayKind | None,
+        stated_at: str,
     ) -> RawDelays:
         """Return them, in the order of the nodes' numbers where the names are numbers."""
         found = list(self.numbers)
@@ -283,15 +243,6 @@ def _add_edge(sheet: Sheet, row: SheetRow, pairs: _Pairs) -> None:
         raise sheet.error(row, min(len(row.cells), _WIDTH), problem)
     a, b = (pairs.node(row.cells[column], row.line, column + 1) for column in (0, 1))
     pairs.add(a, b, sheet.delay(row, 2), row.line)
-
-
-def _named_servers(found: tuple[str, ...], side_files: SideFiles) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    if side_files.servers is None:
-        return found, ()
-    names = tuple(side_files.servers.get(name, name) for name in found)
-    unknown = [name for name in found if name not in side_files.servers]
-    note = f"ids that are not among the servers and stand for themselves: {len(unknown)}"
-    return names, ((note,) if unknown else ())
 
 
 def _seconds(text: str) -> float | None:

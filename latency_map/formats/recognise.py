@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from latency_map.errors import error_at
 from latency_map.formats.document import KIND
 from latency_map.formats.goldpinger import read_check_all
-from latency_map.formats.graphs import KEYS_OF_LINKS, read_gml, read_graphml, read_links
+from latency_map.formats.graphs import read_gml, read_graphml
+from latency_map.formats.json_text import kind_of
 from latency_map.formats.labels import pair_columns
 from latency_map.formats.matrix_csv import read_bare_matrix, read_named_matrix
-from latency_map.formats.pairs import delay_column, is_edge_heading, read_edges, read_p2psim, read_pings
+from latency_map.formats.pairs import delay_column, is_edge_heading, read_edges, read_pings
 from latency_map.formats.ping_text import FPING_BEGINS, PING_BEGINS, read_fping, read_ping
 from latency_map.formats.raw import RawDelays, SideFiles
 from latency_map.formats.sheet import ROWS_LOOKED_AT, SheetRow, is_number, is_number_or_missing, rows_at_head
@@ -25,7 +26,6 @@ _SHOWN_OF_PROGRAMS = 4000
 _DATED = re.compile(r"\[\d{1,20}\.\d{1,20}\] ")
 _GML = re.compile(r"^[ \t]*graph[ \t\r\n]*\[", re.MULTILINE)
 _XML = ("<?xml", "<graphml", "<!--", "<!DOCTYPE")
-_P2PSIM = re.compile(r"(topology[ \t]+\w+Graph\b|node[ \t]+\d+[ \t\r]*$|\d+[ \t]*,[ \t]*\d+[ \t]+-?\d+\s*$)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,23 +65,16 @@ def _begins_as_gml(source: MapSource) -> str:
     return "it has a graph in square brackets" if _GML.search(source.text[:_HEAD_CHARACTERS]) else ""
 
 
-def _begins_as_p2psim(source: MapSource) -> str:
-    first = next((line for line in source.lines() if line.strip() and not line.startswith("#")), "")
-    return "it begins as a topology file of p2psim" if _P2PSIM.match(first[:1000].strip()) else ""
-
-
 FORMS: Mapping[MapForm, Form] = {
     MapForm.GRAPHML: Form(read=read_graphml, begins=_begins_as_xml),
     MapForm.PING: Form(read=read_ping, begins=_begins_as_ping, takes=("probed_from",)),
     MapForm.FPING: Form(read=read_fping, begins=_begins_as_fping, takes=("probed_from",)),
     MapForm.GML: Form(read=read_gml, begins=_begins_as_gml),
-    MapForm.P2PSIM: Form(read=read_p2psim, begins=_begins_as_p2psim, takes=("names",)),
     MapForm.MATRIX: Form(read=read_named_matrix),
     MapForm.BARE_MATRIX: Form(read=read_bare_matrix, takes=("names",)),
     MapForm.EDGES: Form(read=read_edges, takes=("names",)),
-    MapForm.PINGS: Form(read=read_pings, takes=("servers",)),
+    MapForm.PINGS: Form(read=read_pings),
     MapForm.GOLDPINGER: Form(read=read_check_all),
-    MapForm.LINKS: Form(read=read_links),
 }
 """All but the project's own, which gives a survey."""
 
@@ -106,21 +99,14 @@ def recognise(source: MapSource) -> tuple[MapForm, str]:
 
 def _recognise_json(source: MapSource) -> tuple[MapForm, str]:
     content = source.json
-    if not isinstance(content, dict):
-        return MapForm.LINKS, "it is a JSON list"
-    if "apiVersion" in content or content.get("kind") == KIND:
-        return MapForm.DOCUMENT, "it is JSON with an apiVersion"
-    if isinstance(content.get("responses"), dict):
-        return MapForm.GOLDPINGER, "it is JSON with the responses of pods"
-    key = next((key for key in KEYS_OF_LINKS if isinstance(content.get(key), list)), "")
-    if key:
-        return MapForm.LINKS, f"it is JSON with a list of {key}"
-    if "nodes" in content:
-        return MapForm.LINKS, "it is JSON with nodes"
-    listed = f" with {', '.join(list(content)[:5])[:60]}" if content else ""
+    if isinstance(content, dict):
+        if "apiVersion" in content or content.get("kind") == KIND:
+            return MapForm.DOCUMENT, "it is JSON with an apiVersion"
+        if isinstance(content.get("responses"), dict):
+            return MapForm.GOLDPINGER, "it is JSON with the responses of pods"
     problem = (
-        "expected JSON that is a map of this project (apiVersion), a list of links or an answer of"
-        f" Goldpinger's /check_all (responses), got an object of {len(content)} keys{listed}"
+        "expected JSON that is a map of this project (apiVersion) or an answer of Goldpinger's /check_all"
+        f" (responses), got {kind_of(content)}"
     )
     raise error_at(source.name, "", problem)
 

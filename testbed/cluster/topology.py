@@ -190,7 +190,7 @@ def read_topology(source: str) -> Topology:
         latency = described.latency
         delays = read_map(
             path.parent / latency.file, unit=latency.unit, kind=latency.kind, asymmetry=latency.asymmetry
-        ).latencies
+        )
     except ValidationError as error:
         message = f"topology {path}: {'; '.join(describe_faults(error, (), _TopologyFile))}"
         raise InputError(message) from error

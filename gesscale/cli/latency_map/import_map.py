@@ -7,14 +7,10 @@ import typer
 
 from gesscale.cli.latency_map.options import Kind, MapTarget, Unit
 from gesscale.cli.output import Output, OutputOption, emit, table
-from gesscale.errors import InputError
 from latency_map.kinds import MapForm
 
 if TYPE_CHECKING:
     from latency_map import Imported
-
-AUTO = "auto"
-FORMS = (AUTO, *(form.value for form in MapForm))
 
 app = typer.Typer()
 
@@ -28,20 +24,15 @@ def import_map(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to import; - for standard input.")],
     *,
     form: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            metavar="FORM",
-            help=f"What the file is: {', '.join(FORMS)}. {AUTO} tells from how it begins, and says why.",
-        ),
-    ] = AUTO,
+        MapForm | None,
+        typer.Option("--format", help="What the file is; told from how it begins unless said."),
+    ] = None,
     unit: Unit = None,
     kind: Kind = None,
     names: Annotated[
         Path | None,
         typer.Option(help="Names of nodes, one per line, for a matrix or list without names."),
     ] = None,
-    servers: Annotated[Path | None, typer.Option(help="CSV with id and name, for pings between ids.")] = None,
     probed_from: Annotated[
         str | None, typer.Option("--source", help="The node that ping or fping ran on.")
     ] = None,
@@ -50,17 +41,12 @@ def import_map(
 ) -> None:
     """Read a file of any form and write it as the project's own JSON."""
     from gesscale.cli.latency_map.reading import chosen_limits, load_survey
-    from latency_map import read_side_files, write_survey
+    from latency_map import SideFiles, read_names, write_survey
     from latency_map.formats.document import document_pieces
 
-    if form not in FORMS:
-        message = f"--format: expected one of {', '.join(FORMS)}, got {form!r}"
-        raise InputError(message)
-    side_files = read_side_files(
-        names=names, servers=servers, probed_from=probed_from, limits=chosen_limits()
-    )
-    chosen = None if form == AUTO else MapForm(form)
-    imported = load_survey(file, unit, kind, form=chosen, side_files=side_files)
+    listed = None if names is None else read_names(names, chosen_limits())
+    side_files = SideFiles(names=listed, probed_from=probed_from)
+    imported = load_survey(file, unit, kind, form=form, side_files=side_files)
     if target is None:
         for piece in document_pieces(imported.survey):
             typer.echo(piece, nl=False)

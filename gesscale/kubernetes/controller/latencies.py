@@ -19,11 +19,11 @@ from gesscale.monitor.latencies import (
     Bounds,
     KeptLatencies,
     PrometheusLatencies,
-    Readers,
+    Reader,
     TextLatencies,
 )
 from gesscale.ports import Latencies, LatencySource
-from latency_map import LatencyMapError, MapLimits, parse_map, parse_survey
+from latency_map import LatencyMapError, MapLimits, parse_survey
 from latency_map.names import MAX_NODES
 
 _CONTROLLER = "system:serviceaccount:gesscale:gesscale-controller"
@@ -50,13 +50,13 @@ class ConfigMapLatencies(TextLatencies):
     name: str
     _text: str = field(default="", init=False)
 
-    def changed(self) -> Readers | None:
+    def changed(self) -> Reader | None:
         """Return what reads the text; None where the text has not changed."""
         text = self.fetch()
         if text == self._text:
             return None
         self._text = text
-        return partial(parse_survey, text, source=self.name), partial(parse_map, text, source=self.name)
+        return partial(parse_survey, text, source=self.name)
 
 
 class SharedLatencies:

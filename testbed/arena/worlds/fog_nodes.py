@@ -88,8 +88,7 @@ def _found(section: NodesSection, seed: int) -> tuple[LatencyMap, Mapping[str, f
         return _of_topology(section.topology)
     try:
         if section.map is not None:
-            found = read_map(section.map, unit=section.unit, kind=section.kind, limits=LARGEST)
-            return found.latencies, {}, ""
+            return read_map(section.map, unit=section.unit, kind=section.kind, limits=LARGEST), {}, ""
         generated = section.generated or GeneratedMap()
         return _drawn(generated, section.count or 1, seed if generated.per_seed else None), {}, ""
     except LatencyMapError as error:

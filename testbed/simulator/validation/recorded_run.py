@@ -157,9 +157,7 @@ def read_run(folder: Path) -> RecordedRun:
     began_s = math.floor((kept[0].ended_at_s - kept[0].seconds) / trigger_s) * trigger_s
     group = settings.latency_map
     try:
-        delays = read_map(
-            group.file or Path(), unit=group.unit, kind=group.kind, limits=group.limits()
-        ).latencies
+        delays = read_map(group.file or Path(), unit=group.unit, kind=group.kind, limits=group.limits())
     except LatencyMapError as error:
         raise InputError(str(error)) from error
     return RecordedRun(

@@ -17,7 +17,6 @@ from latency_map import (
     by_distance,
     least_nd_max_subset,
     parse_survey,
-    read_side_files,
     read_survey,
 )
 from latency_map.formats.document import survey_to_document
@@ -66,18 +65,13 @@ def _target(
     )
 
 
-_SERVERS = read_side_files(servers=_MAPS / "wondernetwork_servers.csv")
-
 TARGETS = (
     _target("matrix", "cloud_regions.csv", "planetlab_12x12.tsv", "../../../testbed/topologies/*.csv"),
     _target("edges", "edges.csv", "king_edges.txt"),
-    _target("p2psim", "king_p2psim.txt"),
-    _target("pings", "wondernetwork_pings.csv", side_files=_SERVERS),
+    _target("pings", "wondernetwork_pings.csv"),
     _target("ping", "ping_*.txt", side_files=SideFiles(probed_from="here")),
     _target("fping", "fping_*.txt", side_files=SideFiles(probed_from="here")),
     _target("document", "document_v1.json", form=Form.JSON),
-    _target("links", "links.json", form=Form.JSON),
-    _target("node-link", "node_link.json", form=Form.JSON),
     _target("goldpinger", "goldpinger_check_all.json", form=Form.JSON),
     _target("gml", "shadow.gml"),
     _target("graphml", "topology.graphml"),

@@ -47,7 +47,7 @@ def _hosts(path: Path) -> None:
 
 @cache
 def _delays() -> LatencyMap:
-    return read_map(_MAP).latencies
+    return read_map(_MAP)
 
 
 def _topology(data: bytes, folder: Path) -> None:

@@ -14,8 +14,10 @@ from latency_map import (
 
 RTT, ONE_WAY = DelayKind.RTT, DelayKind.ONE_WAY
 US, MS, S = DelayUnit.US, DelayUnit.MS, DelayUnit.S
+NAN = float("nan")
 
 MATRIX = "{},a,b\na,0,3\nb,4,0\n"
+GML = "graph [ node [ id 0 ] node [ id 1 ] edge [ source 0 target 1 {} ] ]"
 PING = "PING b (10.0.0.2): 56 data bytes\n64 bytes from 10.0.0.2: seq=0 ttl=64 time=3.5 ms\n"
 
 
@@ -69,13 +71,8 @@ def test_what_a_heading_does_not_state_is_asked_for_in_one_message(corner, lacki
         (MATRIX.format("rtt"), S, ONE_WAY, "line 1, column 1: .* expected 'rtt' for kind, got 'one-way'"),
         ("from,to,rtt_ms\na,b,1\n", None, ONE_WAY, "line 1, column 3: .*: expected 'rtt' for kind"),
         (PING, S, None, "ping writes round trips in milliseconds: expected 'ms' for unit, got 's'"),
-        (
-            '[{"from": "a", "to": "b", "delay": "5 ms"}]',
-            US,
-            RTT,
-            "delays such as '5 ms' say so: expected 'ms'",
-        ),
-        ('[{"from": "a", "to": "b", "rtt_us": 5}]', MS, RTT, "the key 'rtt_us' says so: expected 'us'"),
+        (GML.format("latency '5 ms'").replace("'", '"'), US, RTT, "delays with their unit, .* expected 'ms'"),
+        (GML.format("rtt_us 5"), MS, RTT, "the key 'rtt_us' says so: expected 'us'"),
         (
             '{"responses": {"p": {"OK": true}, "q": {"OK": true}}}',
             None,
@@ -122,10 +119,8 @@ def test_microseconds_become_milliseconds_to_the_last_bit():
         ("Source,Target,loss,Latency\na,b,0,5\n", MapForm.PINGS, "Source, Target and a delay among 4 columns"),
         # a heading of a list of pings until the reader looks below
         ("rtt_ms,a,b,c\na,0,2,9\nb,2,0,5\nc,9,5,0\n", MapForm.MATRIX, "the same names"),
-        ("topology E2EGraph 2\nnode 1\nnode 2\n1,2 5\n", MapForm.P2PSIM, "p2psim"),
         ("Creator \"x\"\ngraph\n[ node [ id 0 ] node [ id 1 ] edge [ source 0 target 1 delay 5 ] ]",
          MapForm.GML, "square brackets"),
-        ('{"links": [{"a": "x", "b": "y", "delay": 5}]}', MapForm.LINKS, "a list of links"),
     ],
 )  # fmt: skip
 def test_a_form_is_told_from_how_a_text_begins(text, form, reason):
@@ -139,7 +134,6 @@ def test_a_form_is_told_from_how_a_text_begins(text, form, reason):
     [
         (MATRIX.format("rtt_ms"), SideFiles(names=("x", "y")),
          "no --names with a file of the form matrix; it is for bare"),
-        (PING, SideFiles(servers={}), "no --servers with a file of the form ping; it is for pings"),
         ("a,b,1\n", SideFiles(probed_from="x"), "no --source with a file of the form edges; it is for fping, ping"),
         ("0 5\n5 0\n", SideFiles(names=("x",)), "a name for each of its 2 nodes, got 1"),
         ("0 5\n5 0\n", SideFiles(names=("x", "x")), "every node once, got 'x' twice"),
@@ -153,18 +147,23 @@ def test_what_does_not_belong_to_a_file_is_refused(text, side_files, message):
         parse_survey(text, unit=MS, kind=RTT, side_files=side_files)
 
 
-def test_links_may_differ_in_unit_and_count_in_milliseconds_then():
-    text = """{"links": [
-        {"from": "c", "to": "a", "delay": "0.25 s"}, {"from": "a", "to": "b", "delay": "2 s"},
-        {"from": "a", "to": "b", "delay": "750 ms"}, {"from": "b", "to": "d", "delay": "500 us"},
-        {"from": "d", "to": "d", "delay": "1 s"}, {"from": "a", "to": "b", "delay": "1 s"}
-    ], "nodes": ["lone", {"id": "a"}, {"name": "b"}]}"""
-    imported = parse_survey(text, kind=RTT)
-    assert imported.survey.names == ("lone", "a", "b", "c", "d")
+def test_edges_may_differ_in_unit_and_count_in_milliseconds_then():
+    edges = (
+        (3, 0, "0.25 s"),
+        (0, 1, "2 s"),
+        (0, 1, "750 ms"),
+        (1, 4, "500 us"),
+        (4, 4, "1 s"),
+        (0, 1, "1 s"),
+    )
+    listed = "".join(f'edge [ source {a} target {b} latency "{delay}" ]' for a, b, delay in edges)
+    imported = parse_survey(
+        f"graph [ multigraph 1 {''.join(f'node [ id {n} ]' for n in range(6))} {listed} ]", kind=RTT
+    )
     assert imported.unit is MS
-    # of 2 s, 750 ms and 1 s the fastest counts; d to c goes over b and a: 0.5 ms, 750 ms, 250 ms
-    np.testing.assert_allclose(imported.survey.rtt_ms[1:, 3], [250, 1000, 0, 1000.5])
-    assert np.isnan(imported.survey.rtt_ms[0, 1:]).all()
+    # of 2 s, 750 ms and 1 s the fastest counts; 4 to 3 goes over 1 and 0: 0.5 ms, 750 ms, 250 ms
+    np.testing.assert_allclose(imported.survey.rtt_ms[:5, 3], [250, 1000, NAN, 0, 1000.5])
+    assert np.isnan(imported.survey.rtt_ms[5, :5]).all()
     assert "links from a node to itself, left out: 1" in imported.notes
 
 

@@ -7,7 +7,6 @@ import pytest
 from latency_map import DelayKind, DelayUnit, LatencyMapError, MapForm, SideFiles, parse_survey
 
 RTT, MS = DelayKind.RTT, DelayUnit.MS
-LINK = {"from": "a", "to": "b", "delay": 5}
 DOCUMENT = {
     "apiVersion": "gesscale.dev/v1",
     "kind": "LatencyMap",
@@ -17,6 +16,7 @@ DOCUMENT = {
     "rtt_ms": [[0, 1], [1, 0]],
 }
 SPREAD = {"unit": "ms", "p95_ms": [[0, 1]] * 2, "jitter_ms": [[0, 1]] * 2, "loss_ratio": [[0, 1]] * 2}
+GML = "graph [ node [ id 0 ] node [ id 1 ] {} ]"
 GRAPHML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><graph edgedefault="undirected">{}</graph></graphml>'
 MATRIX = "rtt_ms,a,b,c\na,0,2,9\nb,2,0,5\nc,9,5,0\n"
 EDGES = "from,to,rtt_ms\na,b,2\na,c,9\nb,c,5\n"
@@ -64,7 +64,6 @@ def refusal(text, **options):
         (EDGES + ",a,3", 5, 1),
         ("from,to,rtt_ms", 1, 1),
         ("a;b;3\nb;c;12,5\n", 2, 3),
-        ("node 1\n1,2 5\n1,2 6\n", 3, 1),
         ("source,destination,x,avg\na,b,1\n", 2, 4),
         (PINGS + "a,b,1,-4\n", 3, 4),
         (PINGS + "a,b,1,1e30\n", 3, 4),
@@ -76,7 +75,7 @@ def test_bad_sheets_are_refused_with_line_and_column(text, line, column):
     assert refusal(text).startswith(f"file, line {line}, column {column}: ")
 
 
-@pytest.mark.parametrize("text", ["", " \n,,\n", 'a,"b,2\n', "12,5;7", "node 1\n1,2 x\n"])
+@pytest.mark.parametrize("text", ["", " \n,,\n", 'a,"b,2\n', "12,5;7"])
 def test_what_is_no_sheet_is_refused(text):
     refusal(text)
 
@@ -128,20 +127,8 @@ def test_a_field_that_is_not_there_is_named(key):
         ('{"a": 1, "a": 2}', "", "'a' twice"),
         ("[" * 100_000, "", "nesting"),
         (f'{{"a": {"9" * 5000}}}', "", "limit"),
-        ('{"rtt": 5}', "", "rtt"),
-        ("[]", "", "nodes"),
-        ("[5]", ", [0]", "link"),
-        ('[{"x": "a"}]', ", [0]", "'x'"),
-        ('[{"from": "a", "to": null, "delay": 5}]', ", [0].to", "null"),
-        ('{"links": [], "nodes": ["a"]}', "", "links"),
-        (json.dumps([{"from": "a", "to": "b", "hops": 5}]), "", "'hops'"),
-        (json.dumps([LINK | {"rtt": 3}]), "", "'delay' and 'rtt'"),
-        (json.dumps([LINK, {"from": "b", "to": "c"}]), ", [1]", "none"),
-        (json.dumps([LINK | {"delay": "5 furlongs"}]), ", [0]", "furlongs"),
-        (json.dumps([LINK | {"delay": True}]), ", [0]", "True"),
-        (json.dumps([LINK | {"delay": -1}]), ", [0]", "-1"),
-        (json.dumps([LINK | {"delay": 10**400}]), ", [0]", "1000"),
-        (json.dumps([LINK | {"delay": "5 ms"}, {"from": "b", "to": "c", "delay": 7}]), ", [1]", "unit"),
+        ('{"rtt": 5}', "", "an object of 1 keys"),
+        ("[5]", "", "a list of 1"),
         ('{"responses": {}}', ", responses", "none"),
         ('{"responses": {"p": 5}}', ", responses.p", "5"),
         (
@@ -163,7 +150,14 @@ def test_bad_json_is_refused_with_the_place(text, place, word):
         "graph [",
         "graph [ node [ id 0 ] node [ id 0 ] ]",
         "graph [ edge [ source 0 target 1 ] ]",
-        "graph [ node [ id 0 ] node [ id 1 ] edge [ source 0 target 1 ] ]",
+        GML.format("edge [ source 0 target 1 ]"),
+        GML.format(""),
+        GML.format("edge [ source 0 target 1 hops 5 ]"),
+        GML.format("edge [ source 0 target 1 delay 5 rtt 3 ]"),
+        GML.format("edge [ source 0 target 1 delay 5 ] edge [ source 1 target 1 ]"),
+        GML.format('edge [ source 0 target 1 delay "5 furlongs" ]'),
+        GML.format("edge [ source 0 target 1 delay -1 ]"),
+        GML.format('edge [ source 0 target 1 delay "5 ms" ] edge [ source 1 target 1 delay 7 ]'),
         "graph [ " * 5000,
         "graph [ ]",
         "<graphml",

@@ -4,16 +4,18 @@ import gzip
 import io
 import os
 import threading
+import tracemalloc
 
 import pytest
 
 from latency_map import (
+    LARGEST,
     DelayKind,
     DelayUnit,
     LatencyMapError,
     MapForm,
     MapLimits,
-    parse_map,
+    parse_survey,
     read_map,
     read_survey,
 )
@@ -27,7 +29,7 @@ def test_compressed_files_are_read_like_others_whatever_their_name(tmp_path, nam
     plain, packed = tmp_path / "plain.csv", tmp_path / name
     plain.write_text(MATRIX, encoding="utf-8")
     packed.write_bytes(gzip.compress(MATRIX.encode()))
-    assert read_map(packed).latencies == read_map(plain).latencies
+    assert read_map(packed) == read_map(plain)
 
 
 def test_a_stream_is_read_that_gives_its_bytes_one_by_one():
@@ -78,8 +80,20 @@ def test_no_more_is_read_than_the_bound(pack):
             read_source(io.BytesIO(pack(text + more)), limits)
 
 
+def test_a_gzip_bomb_does_not_fill_the_memory():
+    bomb, limits = gzip.compress(b"0" * 50_000_000), MapLimits(nodes=1)
+    tracemalloc.start()
+    try:
+        with pytest.raises(LatencyMapError, match=f"at most {limits.text_bytes} bytes of text"):
+            read_source(io.BytesIO(bomb), limits)
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
+    assert LARGEST.text_bytes == 256 << 20  # whatever the nodes
+
+
 def test_lines_end_as_any_system_ends_them():
     source = MapSource("a\r\nb\rc\n\nd", "x", MapLimits())
     assert [line.strip() for line in source.lines()] == ["a", "b", "c", "", "d"]
-    old = parse_map("from,to,rtt_ms\ra,b,5\ra,c,6\r").latencies
-    assert old.delay_ms("a", "c") == 6
+    old = parse_survey("from,to,rtt_ms\ra,b,5\ra,c,6\r").survey
+    assert old.rtt_ms[0, 2] == 6

@@ -26,8 +26,7 @@ def test_without_a_target_the_map_goes_to_stdout_and_all_talk_to_stderr():
 
 def test_with_a_target_a_report_says_what_was_imported(tmp_path):
     target = tmp_path / "map.json"
-    pings, servers = SAMPLES / "wondernetwork_pings.csv", SAMPLES / "wondernetwork_servers.csv"
-    result = run(pings, "--servers", servers, "--to", target, "--output", "json")
+    result = run(SAMPLES / "wondernetwork_pings.csv", "--to", target, "--output", "json")
     report = json.loads(result.stdout)
     assert report["map"] == str(target)
     assert (report["form"], report["unit"], report["kind"]) == ("pings", "ms", "rtt")
@@ -40,7 +39,7 @@ def test_with_a_target_a_report_says_what_was_imported(tmp_path):
     )
     assert report["measured_at"] == "2020-07-19T23:59:58+00:00"
     assert report["warnings"] == []
-    assert json.loads(target.read_text())["nodes"][1] == "New York"
+    assert json.loads(target.read_text())["nodes"][1] == "4"
 
 
 def test_a_map_is_read_from_standard_input_and_written_again_alike(tmp_path):
@@ -57,7 +56,6 @@ def test_a_map_is_read_from_standard_input_and_written_again_alike(tmp_path):
     [
         ((SEATTLE,), "say unit (us, ms or s) and kind (rtt or one-way)"),
         ((SAMPLES / "edges.csv", "--unit", "s"), "expected 'ms' for unit, got 's'"),
-        ((SEATTLE, "--format", "excel"), "--format: expected one of auto, document, matrix, "),
         ((SAMPLES / "ping_macos.txt",), "import with --source"),
         ((SAMPLES / "none.csv",), "expected a readable UTF-8 text file, got: No such file"),
         ((SAMPLES / "edges.csv", "--to", SAMPLES), "expected a file that can be written"),

@@ -21,8 +21,6 @@ TEXTS = {
     MapForm.BARE_MATRIX: "0 1 1\n1 0 1\n1 1 0\n",
     MapForm.EDGES: "from,to,rtt_ms\na,b,1\na,c,1\n",
     MapForm.PINGS: "source,destination,loss,rtt_ms\na,b,0,1\na,c,0,1\n",
-    MapForm.P2PSIM: "node 1\nnode 2\n1,3 5\n",
-    MapForm.LINKS: '[{"from": "a", "to": "b", "delay": 1}, {"from": "b", "to": "c", "delay": 1}]',
     MapForm.GML: "graph [ node [ id 0 ] node [ id 1 ] node [ id 2 ] edge [ source 0 target 1 delay 1 ] ]",
     MapForm.GRAPHML: '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key id="d" for="edge"'
     ' attr.name="delay" attr.type="double"/><graph edgedefault="undirected"><node id="a"/><node id="b"/>'
