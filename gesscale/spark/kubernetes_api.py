@@ -128,9 +128,7 @@ class ApiServer:
             message = f"{method} {path}: the API server answered {error.code}: {said}"
             raise ApiError(message, error.code) from None
         except (OSError, HTTPException) as error:
-            message = (
-                f"{method} {path}: no answer of the API server {self.url}: {error or type(error).__name__}"
-            )
+            message = f"{method} {path}: no answer of the API server {self.url}: {str(error) or type(error).__name__}"
             raise ApiError(message) from None
 
 
