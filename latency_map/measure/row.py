@@ -8,7 +8,7 @@ import numpy as np
 
 from latency_map.errors import LatencyMapError
 from latency_map.measure.probes import PairSummary, RttSample, UnknownHost, Unreachable, summarise
-from latency_map.survey import Spread, Survey
+from latency_map.survey import Survey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,23 +69,8 @@ def row_to_survey(
         message = f"targets: expected a reply of at least one of {len(reports)}, got none"
         raise LatencyMapError(message)
     names = (source, *reports)
-    summaries = [report.summary for report in reports.values()]
-
-    def row(figures: Sequence[float | None]) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-        matrix = np.full((len(names), len(names)), math.nan)
-        matrix[0, 1:] = [math.nan if figure is None else figure for figure in figures]
-        return matrix
-
-    rtt_ms = row([summary.median_ms for summary in summaries])
+    rtt_ms = np.full((len(names), len(names)), math.nan)
     np.fill_diagonal(rtt_ms, 0.0)
-    return Survey(
-        names=names,
-        rtt_ms=rtt_ms,
-        measured_at_s=measured_at_s,
-        origin=origin,
-        spread=Spread(
-            p95_ms=row([summary.p95_ms for summary in summaries]),
-            jitter_ms=row([summary.jitter_ms for summary in summaries]),
-            loss_ratio=row([summary.loss_ratio for summary in summaries]),
-        ),
-    )
+    medians_ms = [report.summary.median_ms for report in reports.values()]
+    rtt_ms[0, 1:] = [math.nan if median_ms is None else median_ms for median_ms in medians_ms]
+    return Survey(names=names, rtt_ms=rtt_ms, measured_at_s=measured_at_s, origin=origin)

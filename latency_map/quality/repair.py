@@ -19,7 +19,7 @@ from latency_map.errors import LatencyMapError, UnknownNodeError
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, Fill, Symmetrise
 from latency_map.quality.coordinates import DIMENSIONS, embed, held_out_error
 from latency_map.quality.pairs import first_pair, missing_pairs
-from latency_map.survey import Mask, Spread, Survey
+from latency_map.survey import Mask, Survey
 
 
 class RepairStep(StrEnum):
@@ -209,7 +209,6 @@ def _without(survey: Survey, dropped: set[str], step: RepairStep) -> tuple[Surve
         return survey, None
     kept = np.array([row for row, name in enumerate(survey.names) if name not in dropped])
     part = np.ix_(kept, kept)
-    spread = survey.spread
     names = tuple(sorted(dropped))
     change = AppliedRepair(
         step=step,
@@ -224,12 +223,6 @@ def _without(survey: Survey, dropped: set[str], step: RepairStep) -> tuple[Surve
         names=tuple(survey.names[row] for row in kept),
         rtt_ms=survey.rtt_ms[part],
         estimated=survey.estimated[part],
-        spread=spread
-        and Spread(
-            p95_ms=spread.p95_ms[part],
-            jitter_ms=spread.jitter_ms[part],
-            loss_ratio=spread.loss_ratio[part],
-        ),
     )
     return smaller, change
 

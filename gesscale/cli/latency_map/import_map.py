@@ -42,14 +42,13 @@ def import_map(
     """Read a file of any form and write it as the project's own JSON."""
     from gesscale.cli.latency_map.reading import chosen_limits, load_survey
     from latency_map import SideFiles, read_names, write_survey
-    from latency_map.formats.document import document_pieces
+    from latency_map.formats.document import survey_to_document
 
     listed = None if names is None else read_names(names, chosen_limits())
     side_files = SideFiles(names=listed, probed_from=probed_from)
     imported = load_survey(file, unit, kind, form=form, side_files=side_files)
     if target is None:
-        for piece in document_pieces(imported.survey):
-            typer.echo(piece, nl=False)
+        typer.echo(survey_to_document(imported.survey), nl=False)
         return
     write_survey(imported.survey, target)
     document = _import_document(imported, target)

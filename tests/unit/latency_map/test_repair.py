@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from latency_map import LatencyMapError, Spread, Survey, UnknownNodeError
+from latency_map import LatencyMapError, Survey, UnknownNodeError
 from latency_map.kinds import Fill, Symmetrise
 from latency_map.quality.check import check
 from latency_map.quality.repair import Repair, RepairStep, repair
@@ -138,20 +138,16 @@ def test_incomplete_nodes_go_the_most_incomplete_first():
     assert "2 of 4 nodes left out: c, d" in repaired.survey.changes[0]
 
 
-def test_dropped_nodes_take_their_marks_and_their_spread_along():
+def test_dropped_nodes_take_their_marks_along():
     rtt_ms = places(3)
-    spread = Spread(p95_ms=rtt_ms + 1, jitter_ms=rtt_ms + 2, loss_ratio=rtt_ms / 1000)
     estimated = np.zeros((3, 3), dtype=bool)
     estimated[0, 2] = True
     left = repair(
-        named(rtt_ms, spread=spread, estimated=estimated, measured_at_s=5.0, origin="here"),
+        named(rtt_ms, estimated=estimated, measured_at_s=5.0, origin="here"),
         Repair(drop=("n001",)),
     ).survey
     assert left.names == ("n000", "n002")
     assert left.estimated.tolist() == [[False, True], [False, False]]
-    assert left.spread.p95_ms[0, 1] == rtt_ms[0, 2] + 1
-    assert left.spread.jitter_ms[1, 0] == rtt_ms[2, 0] + 2
-    assert left.spread.loss_ratio.shape == (2, 2)
     assert (left.measured_at_s, left.origin) == (5.0, "here")
 
 
