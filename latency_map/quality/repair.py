@@ -51,8 +51,6 @@ class Repair:
         Estimate pairs that are known in neither direction.
     drop_incomplete
         Leave out nodes until every pair is known: always the one with most gaps, of equals the last by name.
-    seed
-        Of the coordinates.
     """
 
     drop: tuple[str, ...] = ()
@@ -61,7 +59,6 @@ class Repair:
     symmetrise: Symmetrise | None = None
     fill: Fill = Fill.NONE
     drop_incomplete: bool = False
-    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,19 +71,12 @@ class AppliedRepair:
         The step.
     cells
         How many cells of the matrix it set, or dropped with their nodes.
-    nodes
-        Where the largest change is; the nodes that were dropped.
-    before_ms, after_ms
-        The largest change; None for a delay that is missing, and for dropped nodes.
     text
-        All that for people, with the error to expect of estimates.
+        That and the largest change, for people; with the error to expect of estimates.
     """
 
     step: RepairStep
     cells: int
-    nodes: tuple[str, ...]
-    before_ms: float | None
-    after_ms: float | None
     text: str
 
 
@@ -185,7 +175,7 @@ def _symmetrise(survey: Survey, wanted: Repair) -> tuple[Survey, AppliedRepair |
 
 
 def _fill(survey: Survey, wanted: Repair) -> tuple[Survey, AppliedRepair | None]:
-    filled = _fill_gaps(survey.rtt_ms, wanted.fill, seed=wanted.seed)
+    filled = _fill_gaps(survey.rtt_ms, wanted.fill)
     estimated = survey.estimated | filled.estimated
     text = f"cells estimated by {wanted.fill} ({filled.error})"
     return _with(survey, filled.rtt_ms, RepairStep.FILL, text, estimated=estimated)
@@ -213,9 +203,6 @@ def _without(survey: Survey, dropped: set[str], step: RepairStep) -> tuple[Surve
     change = AppliedRepair(
         step=step,
         cells=len(survey) ** 2 - len(kept) ** 2,
-        nodes=names,
-        before_ms=None,
-        after_ms=None,
         text=f"{len(names)} of {len(survey)} nodes left out: {enumerate_some(names)}",
     )
     smaller = replace(
@@ -242,9 +229,6 @@ def _with(
     change = AppliedRepair(
         step=step,
         cells=cells,
-        nodes=nodes,
-        before_ms=None if np.isnan(old) else old,
-        after_ms=None if np.isnan(new) else new,
         text=f"{cells} {text}; largest: {' to '.join(nodes)} {_said(old)} -> {_said(new)}",
     )
     for matrix in (rtt_ms, marks):
@@ -282,7 +266,7 @@ class _Filled:
     error: str
 
 
-def _fill_gaps(rtt_ms: Delays, method: Fill, *, seed: int = 0) -> _Filled:
+def _fill_gaps(rtt_ms: Delays, method: Fill) -> _Filled:
     """Estimate the pairs that are known in neither direction.
 
     Parameters
@@ -292,8 +276,6 @@ def _fill_gaps(rtt_ms: Delays, method: Fill, *, seed: int = 0) -> _Filled:
         direction is no gap.
     method
         Where the estimates come from.
-    seed
-        Of the coordinates.
 
     Returns
     -------
@@ -306,7 +288,7 @@ def _fill_gaps(rtt_ms: Delays, method: Fill, *, seed: int = 0) -> _Filled:
     if method is Fill.PATH:
         estimates, error = _paths_ms(rtt_ms), "no less than the true delays where triangles hold"
     else:
-        estimates, error = _by_coordinates(rtt_ms, seed)
+        estimates, error = _by_coordinates(rtt_ms)
     gaps &= np.isfinite(estimates)
     np.minimum(estimates, MAX_RTT_MS, out=estimates)
     np.copyto(estimates, rtt_ms, where=~gaps)
@@ -321,10 +303,10 @@ def _paths_ms(rtt_ms: Delays) -> Delays:
     return np.maximum(paths_ms, paths_ms.T)
 
 
-def _by_coordinates(rtt_ms: Delays, seed: int) -> tuple[Delays, str]:
+def _by_coordinates(rtt_ms: Delays) -> tuple[Delays, str]:
     """Estimate by coordinates; no pair is nearer than the nearest that was measured."""
-    error = held_out_error(rtt_ms, seed=seed)
-    estimates = embed(rtt_ms, seed=seed).rtt_ms()
+    error = held_out_error(rtt_ms)
+    estimates = embed(rtt_ms).rtt_ms()
     measured = rtt_ms > 0
     least_ms = rtt_ms.min(where=measured, initial=MAX_RTT_MS) if measured.any() else 0.0
     space = f"{DIMENSIONS} dimensions and height"

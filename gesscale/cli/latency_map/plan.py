@@ -82,7 +82,7 @@ def plan(
 
     Half of each round trip is added on either side; packets to other addresses are not touched.
     """
-    from gesscale.cli.latency_map.reading import load_map
+    from gesscale.cli.latency_map.map_files import load_map
     from latency_map.emulate.hosts import number_hosts
     from latency_map.emulate.plan import tc_plan
 
@@ -163,7 +163,7 @@ def _parse_time_s(text: str) -> int:
 
 
 def _load_measured(file: Path) -> "LatencyMap":
-    from gesscale.cli.latency_map.reading import load_map
+    from gesscale.cli.latency_map.map_files import load_map
     from latency_map import Asymmetry, LatencyMapError
 
     try:
