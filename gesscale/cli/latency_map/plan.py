@@ -14,7 +14,6 @@ from latency_map.emulate import DEVICE, RATE_MBIT
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from latency_map import LatencyMap
     from latency_map.emulate.hosts import Host
     from latency_map.emulate.plan import EmulationPlan, NodePlan
 
@@ -47,10 +46,6 @@ def plan(
     device: Annotated[
         str, typer.Option(help="The nodes' network device, where the hosts do not say it.")
     ] = DEVICE,
-    measured: Annotated[
-        Path | None,
-        typer.Option(metavar="MAP", help="The real network's own round trips, which are taken off."),
-    ] = None,
     rate_mbit: Annotated[
         int, typer.Option(help="Limit to each other node, Mbit/s; above your links.")
     ] = RATE_MBIT,
@@ -95,8 +90,7 @@ def plan(
         hosts = read_hosts(addresses, device, pod_networks=pod_networks)
     else:
         hosts = number_hosts(latencies.names, subnet or "", device=device)
-    own = None if measured is None else _load_measured(measured)
-    planned = tc_plan(latencies, hosts, own=own, rate_mbit=rate_mbit, skip_missing=skip_missing)
+    planned = tc_plan(latencies, hosts, rate_mbit=rate_mbit, skip_missing=skip_missing)
     _print_left_out(planned)
     if directory is not None:
         _write_scripts(planned.nodes, directory, undo_after_s)
@@ -162,26 +156,8 @@ def _parse_time_s(text: str) -> int:
     return seconds
 
 
-def _load_measured(file: Path) -> "LatencyMap":
-    from gesscale.cli.latency_map.map_files import load_map
-    from latency_map import Asymmetry, LatencyMapError
-
-    try:
-        return load_map(file, None, None, Asymmetry.MEAN)
-    except LatencyMapError as error:
-        message = (
-            f"--measured: {error}; a map that gesscale latency-map import or measure wrote says all of it"
-        )
-        raise LatencyMapError(message) from None
-
-
 def _print_left_out(planned: "EmulationPlan") -> None:
     """Say on stderr what a plan cannot do."""
-    for pair in planned.too_fast:
-        stderr_console.print(
-            f"warning: {pair.first} - {pair.second} cannot be met: {pair.asked_ms:g} ms are asked, the network"
-            f" itself has {pair.own_ms:g} ms"
-        )
     for first, second in planned.skipped:
         stderr_console.print(f"warning: {first} - {second} has no round trip in the map and stays as it is")
     for name in planned.unused:
@@ -205,13 +181,12 @@ def _write_scripts(nodes: "tuple[NodePlan, ...]", directory: Path, undo_after_s:
 def _node_table(node: "NodePlan") -> "Table":
     from latency_map.emulate.tc import ROOT
 
-    columns = ("to", "address", "round trip ms", "own ms", "added here ms", "class")
+    columns = ("to", "address", "round trip ms", "added here ms", "class")
     rows = [
         (
             delay.to.name,
             " ".join(delay.to.destinations),
-            delay.asked_ms,
-            delay.own_ms,
+            delay.rtt_ms,
             delay.one_way_us / 1000,
             f"{ROOT}{delay.class_id:x}",
         )
@@ -235,8 +210,7 @@ def _document(planned: "EmulationPlan") -> dict[str, object]:
                     {
                         "to": delay.to.name,
                         "destinations": delay.to.destinations,
-                        "rtt_ms": delay.asked_ms,
-                        "own_ms": delay.own_ms,
+                        "rtt_ms": delay.rtt_ms,
                         "added_ms": delay.one_way_us / 1000,
                     }
                     for delay in node.delays
@@ -246,7 +220,6 @@ def _document(planned: "EmulationPlan") -> dict[str, object]:
             }
             for node in planned.nodes
         ],
-        "too_fast": planned.too_fast,
         "skipped": planned.skipped,
         "unused": planned.unused,
     }
