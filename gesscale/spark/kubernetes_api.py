@@ -120,7 +120,7 @@ class ApiServer:
         request = Request(url, method=method, headers={"Accept": "application/json"})  # noqa: S310 - the API server's
         try:
             if token := self.token_file.read_text("utf-8").strip() if self.token_file else self.token:
-                request.add_header("Authorization", f"Bearer {token}")
+                request.add_unredirected_header("Authorization", f"Bearer {token}")
             with urlopen(request, timeout=timeout_s, context=self.tls) as answer:  # noqa: S310
                 yield answer
         except HTTPError as error:
