@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from latency_map.errors import LatencyMapError
 from latency_map.measure.probes import PairSummary, RttSample, UnknownHost, Unreachable, summarise
 from latency_map.survey import Survey
 
@@ -46,7 +45,7 @@ def row_to_survey(
     source
         The node that measured.
     reports
-        By node; the source is not among them.
+        By node; the source is not among them, and at least one replied.
     measured_at_s
         When, in seconds since the epoch.
     origin
@@ -56,18 +55,7 @@ def row_to_survey(
     -------
     Survey
         The source first, then the others; only the row of the source is known, where there was a reply.
-
-    Raises
-    ------
-    LatencyMapError
-        The source is among the targets, or no target replied.
     """
-    if source in reports:
-        message = f"targets: expected nodes other than the source, got {source!r} among them; leave it out"
-        raise LatencyMapError(message)
-    if not any(report.summary.replies for report in reports.values()):
-        message = f"targets: expected a reply of at least one of {len(reports)}, got none"
-        raise LatencyMapError(message)
     names = (source, *reports)
     rtt_ms = np.full((len(names), len(names)), math.nan)
     np.fill_diagonal(rtt_ms, 0.0)

@@ -2,7 +2,6 @@
 
 import os
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -33,10 +32,7 @@ def measure(
     *,
     source: Annotated[str, typer.Option(help="Name of the node that this machine is.")],
     target: Annotated[
-        list[str] | None, typer.Option(help="A node to probe: name=address; repeatable.")
-    ] = None,
-    targets: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A file of lines name=address.")
+        list[str] | None, typer.Option(help="Nodes to probe: name=address, by commas or lines; repeatable.")
     ] = None,
     count: Annotated[int, typer.Option(min=1, max=1000, help="Probes for each node.")] = 10,
     rate: Annotated[
@@ -58,7 +54,7 @@ def measure(
     from latency_map.measure.row import report_target, row_to_survey
     from latency_map.measure.sweep import Pacer, Sweeper
 
-    addresses = _targets(target or [], targets, source)
+    addresses = _targets(target or [], source)
     lasts_s = len(addresses) * count / rate
     stderr_console.print(
         f"nodes: {len(addresses)}, probes of each: {count}, which takes {lasts_s:.3g} s or more"
@@ -166,19 +162,14 @@ def gather(
     emit_map(survey, map_target, document, output, tables)
 
 
-def _targets(listed: list[str], file: Path | None, source: str) -> dict[str, str]:
-    from latency_map.measure.peers import parse_peers, read_peers
+def _targets(listed: list[str], source: str) -> dict[str, str]:
+    from latency_map.measure.peers import parse_peers
     from latency_map.names import check_names
 
     addresses = parse_peers("\n".join(listed), what="--target")
-    if file is not None:
-        for name, address in read_peers(file).items():
-            if addresses.setdefault(name, address) != address:
-                message = f"{file}: expected {name!r} once, --target names it with another address"
-                raise InputError(message)
-    addresses.pop(source, None)  # one file of all nodes serves everywhere
+    addresses.pop(source, None)  # one list of all nodes serves everywhere
     if not addresses:
-        message = "expected at least one node other than the source: --target name=address or --targets FILE"
+        message = "expected at least one node other than the source: --target name=address"
         raise InputError(message)
     check_names((source, *addresses))
     return addresses

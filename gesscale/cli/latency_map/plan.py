@@ -1,4 +1,4 @@
-"""``latency-map plan``: the tc commands that give real nodes the round trips of a map."""
+"""``latency-map plan``: the scripts that give real nodes the round trips of a map."""
 
 import re
 from pathlib import Path
@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gesscale.cli.latency_map.options import Kind, MapFile, Symmetry, Unit
-from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
+from gesscale.cli.output import stderr_console
 from gesscale.errors import InputError
 from latency_map.emulate import DEVICE, RATE_MBIT
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from latency_map.emulate.hosts import Host
     from latency_map.emulate.plan import EmulationPlan, NodePlan
 
@@ -30,6 +28,9 @@ app = typer.Typer()
 def plan(
     file: MapFile,
     *,
+    directory: Annotated[
+        Path, typer.Option(help="Where apply-NODE.sh and undo-NODE.sh of every node are written.")
+    ],
     unit: Unit = None,
     kind: Kind = None,
     asymmetry: Symmetry = None,
@@ -67,13 +68,8 @@ def plan(
             "--pod-networks", help="Of kubectl's nodes, delay pods' own addresses too: for flannel's host-gw."
         ),
     ] = False,
-    directory: Annotated[
-        Path | None,
-        typer.Option(help="Write apply-NODE.sh and undo-NODE.sh of every node there."),
-    ] = None,
-    output: OutputOption = Output.TABLE,
 ) -> None:
-    """Write the tc commands with which each node delays its packets to every other as the map says.
+    """Write scripts by which each node delays its packets to every other as the map says, and stops it.
 
     Half of each round trip is added on either side; packets to other addresses are not touched.
     """
@@ -92,12 +88,7 @@ def plan(
         hosts = number_hosts(latencies.names, subnet or "", device=device)
     planned = tc_plan(latencies, hosts, rate_mbit=rate_mbit, skip_missing=skip_missing)
     _print_left_out(planned)
-    if directory is not None:
-        _write_scripts(planned.nodes, directory, undo_after_s)
-        return
-    if output is Output.TABLE:
-        stderr_console.print("the commands as scripts: --directory DIR")
-    emit(_document(planned), output, [_node_table(each) for each in planned.nodes])
+    _write_scripts(planned.nodes, directory, undo_after_s)
 
 
 def read_hosts(file: Path, device: str, *, pod_networks: bool = False) -> "tuple[Host, ...]":
@@ -176,50 +167,3 @@ def _write_scripts(nodes: "tuple[NodePlan, ...]", directory: Path, undo_after_s:
     stderr_console.print(
         f"wrote {2 * len(nodes)} scripts to {directory}: run apply-NODE.sh on each node as root"
     )
-
-
-def _node_table(node: "NodePlan") -> "Table":
-    from latency_map.emulate.tc import ROOT
-
-    columns = ("to", "address", "round trip ms", "added here ms", "class")
-    rows = [
-        (
-            delay.to.name,
-            " ".join(delay.to.destinations),
-            delay.rtt_ms,
-            delay.one_way_us / 1000,
-            f"{ROOT}{delay.class_id:x}",
-        )
-        for delay in node.delays
-    ]
-    host = node.host
-    return table(f"{host.name} ({host.address}, {host.device}) delays what it sends", columns, rows)
-
-
-def _document(planned: "EmulationPlan") -> dict[str, object]:
-    from gesscale.common.text import command_line
-    from latency_map.emulate.tc import apply_commands, undo_commands
-
-    return {
-        "nodes": [
-            {
-                "node": node.host.name,
-                "address": node.host.address,
-                "device": node.host.device,
-                "delays": [
-                    {
-                        "to": delay.to.name,
-                        "destinations": delay.to.destinations,
-                        "rtt_ms": delay.rtt_ms,
-                        "added_ms": delay.one_way_us / 1000,
-                    }
-                    for delay in node.delays
-                ],
-                "apply": [command_line(command) for command in apply_commands(node)],
-                "undo": [command_line(command) for command in undo_commands(node)],
-            }
-            for node in planned.nodes
-        ],
-        "skipped": planned.skipped,
-        "unused": planned.unused,
-    }

@@ -47,11 +47,9 @@ def test_measure_writes_one_row_of_a_map(port, tmp_path):
     assert survey.origin == "measured from me by tcp"
 
 
-def test_targets_come_from_a_file_that_may_name_this_node_too(port, tmp_path):
-    file = tmp_path / "nodes"
-    file.write_text("# all nodes\nme=10.0.0.9\na=127.0.0.1\n")
-    result = measure(port, "--targets", str(file), "--target", "c=127.0.0.1")
-    assert json.loads(result.stdout)["nodes"] == ["me", "c", "a"]
+def test_a_list_of_targets_may_name_this_node_too(port):
+    result = measure(port, "--target", "# all nodes\nme=10.0.0.9\na=127.0.0.1\n", "--target", "c=127.0.0.1")
+    assert json.loads(result.stdout)["nodes"] == ["me", "a", "c"]
 
 
 def test_when_nobody_answers_no_map_is_written_and_it_ends_with_exit_code_1(port, tmp_path):
@@ -68,7 +66,6 @@ def test_when_nobody_answers_no_map_is_written_and_it_ends_with_exit_code_1(port
     [
         ([], "at least one node other than the source"),
         (["--target", "a"], "expected name=address"),
-        (["--targets", "/none"], "expected a text file /none"),
         (["--source", " ", "--target", "a=127.0.0.1"], "printable characters"),
     ],
 )
