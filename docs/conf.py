@@ -8,6 +8,7 @@ import re
 import sys
 from importlib.metadata import version as version_of
 from pathlib import Path, PurePosixPath
+from typing import Any, get_type_hints
 
 from sphinx.application import Sphinx
 from sphinx.util.typing import ExtensionMetadata
@@ -86,7 +87,14 @@ def _toctree(caption: str, pages: list[str]) -> str:
     return "\n".join(("\n```{toctree}", f":hidden:\n{caption}", *pages, "```\n"))
 
 
+def plain_types(_app: Sphinx, function: Any, _bound: bool) -> None:
+    """Show the type of an argument without what pydantic is told of it."""
+    if getattr(function, "__name__", "") == "__init__" and hasattr(function, "__annotations__"):
+        function.__annotations__ = get_type_hints(function)
+
+
 def setup(app: Sphinx) -> ExtensionMetadata:
-    """Register the hook."""
+    """Register the hooks."""
     app.connect("source-read", complete)
+    app.connect("autodoc-before-process-signature", plain_types)
     return {"parallel_read_safe": True}

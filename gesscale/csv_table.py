@@ -4,8 +4,6 @@ import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,7 +16,6 @@ from gesscale.errors import InputError
 BYTES_MOST = 64 * 1024 * 1024
 """A month of seconds in six columns takes about as much."""
 
-_PIECE_BYTES = 1024 * 1024  # one read of all bytes would ask for 64 MiB, however small the file is
 _SHOWN = 180  # characters of a header in a message
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -145,8 +142,7 @@ def _rows(
 def _text(path: Path, most_bytes: int) -> str:
     try:
         with path.open("rb") as file:
-            pieces = iter(partial(file.read, _PIECE_BYTES), b"")
-            raw = b"".join(islice(pieces, most_bytes // _PIECE_BYTES + 1))
+            raw = file.read(most_bytes + 1)
     except (OSError, ValueError) as fault:
         message = f"{path}: expected a readable CSV file, got: {cause_of(fault)}"
         raise InputError(message) from fault

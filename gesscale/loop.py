@@ -31,18 +31,6 @@ PHASES = ("monitor", "analyze", "plan", "execute", "knowledge")
 """What a step spends its time on."""
 
 
-_NO_WATCH = nullcontext()
-
-
-def _untimed(phase: str) -> AbstractContextManager[None]:
-    del phase
-    return _NO_WATCH
-
-
-def _unseen(cluster: ClusterState, latencies: Latencies) -> None:
-    del cluster, latencies
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlLoop:
     """One step observes, analyzes, plans, executes and remembers, for every operator of a workflow.
@@ -82,8 +70,8 @@ class ControlLoop:
     directives: Mapping[str, Directive] = field(default_factory=dict)
     budget: ChangeBudget = field(default_factory=ChangeBudget)
     scope: str = ""
-    timed: Callable[[str], AbstractContextManager[None]] = _untimed
-    seen: Callable[[ClusterState, Latencies], None] = _unseen
+    timed: Callable[[str], AbstractContextManager[None]] = lambda _phase: nullcontext()
+    seen: Callable[[ClusterState, Latencies], None] = lambda _cluster, _latencies: None
 
     def step(self, now_s: float) -> tuple[Decision, ...]:
         """Run one step; every operator gets a decision, whatever happens.

@@ -167,13 +167,7 @@ class Knowledge:
 
     def with_latencies(self, latencies: Latencies) -> "Knowledge":
         """Return the same with the latency map of this step."""
-        return Knowledge(
-            readings=self.readings,
-            orders=self.orders,
-            latencies=latencies,
-            memos=self.memos,
-            order_unknown=self.order_unknown,
-        )
+        return replace(self, latencies=latencies)
 
     def pending(self, operator: str) -> Order | None:
         """Return the operator's newest order while it has not settled."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, MapForm, Method
     from latency_map.limits import LARGEST, MapLimits
     from latency_map.matrix import LatencyMap
-    from latency_map.survey import Spread, Survey
+    from latency_map.survey import Survey
 
 __all__ = [
     "LARGEST",
@@ -43,7 +43,6 @@ __all__ = [
     "MissingDelayError",
     "NoChoiceError",
     "SideFiles",
-    "Spread",
     "Survey",
     "UnknownNodeError",
     "UnreachableNode",

@@ -1,9 +1,9 @@
 """How large a map from outside may be, and so about how much memory it takes.
 
 A map of n nodes needs the arrays that it is held in: 9 n² bytes for its `Survey` (round trips, and marks of those
-that are estimated), 24 n² more where it has a `Spread`, 8 n² for the `LatencyMap` that it amounts to. That is 17 MB
-for 1,000 nodes, 41 MB with a spread, and 425 MB for 5,000. To fill missing pairs, the known ones are held once more
-as a graph of up to 52 n² bytes. Readers count nodes as these come, and hold all of a text.
+that are estimated), 8 n² for the `LatencyMap` that it amounts to. That is 17 MB for 1,000 nodes, 425 MB for 5,000.
+To fill missing pairs, the known ones are held once more as a graph of up to 52 n² bytes. Readers count nodes as these
+come, and hold all of a text.
 """
 
 from dataclasses import dataclass

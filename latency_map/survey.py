@@ -22,34 +22,6 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Spread:
-    """What repeated probes of every pair gave in addition to their median; equal by value.
-
-    Attributes
-    ----------
-    p95_ms, jitter_ms
-        Shape ``(n, n)``: 95th percentile of the round trips, and the mean difference of one to the next; NaN
-        where unknown.
-    loss_ratio
-        Shape ``(n, n)``: share of the probes that were not answered, 0 to 1; NaN where none was sent.
-    """
-
-    p95_ms: Delays
-    jitter_ms: Delays
-    loss_ratio: Delays
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Spread):
-            return NotImplemented
-        return all(
-            np.array_equal(getattr(self, name), getattr(other, name), equal_nan=True)
-            for name in ("p95_ms", "jitter_ms", "loss_ratio")
-        )
-
-    __hash__ = None  # type: ignore[assignment]  # holds arrays
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Survey:
     """Round trips between nodes as they were measured; equal by value.
 
@@ -67,8 +39,6 @@ class Survey:
         When, in seconds since the epoch; None where it is not known.
     origin
         Where it comes from, for people.
-    spread
-        What repeated probes said; None where there were none.
     changes
         What was done to it since, in the order in which it was done, for people.
 
@@ -83,7 +53,6 @@ class Survey:
     estimated: Mask = field(default_factory=lambda: np.zeros((0, 0), dtype=bool))
     measured_at_s: float | None = None
     origin: str = ""
-    spread: Spread | None = None
     changes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -147,7 +116,7 @@ class Survey:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Survey):
             return NotImplemented
-        said = ("names", "measured_at_s", "origin", "spread", "changes")
+        said = ("names", "measured_at_s", "origin", "changes")
         return (
             all(getattr(self, name) == getattr(other, name) for name in said)
             and np.array_equal(self.rtt_ms, other.rtt_ms, equal_nan=True)

@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from archives import packed
 from packaging.requirements import Requirement
-from parts import ReleaseError, Source, digests, run
+from parts import ReleaseError, Source, cyclonedx, digests, locked, packed, run
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "images"))
 from offline import PACKAGES, ImageError, Storage
@@ -82,15 +81,8 @@ def k3s_bundle(
 
 def _bill(source: Source, target: str, base: Path, platform: str) -> bytes:
     """Return the SBOM of an image: Debian's packages of its base, and Python's of the lock."""
-    locked = source.folder / "deploy" / "images" / "locked.py"
-    chosen = run(
-        [sys.executable, str(locked), "pyproject.toml", "requirements.lock", *PACKAGES[target]], source.folder
-    )
-    command = [
-        sys.executable, "-m", "cyclonedx_py", "requirements", "-", "--pyproject", "pyproject.toml",
-        "--mc-type", "application", "--output-reproducible", "--output-format", "JSON", "--spec-version", "1.6",
-    ]  # fmt: skip
-    bill = json.loads(run(command, source.folder, given=_of_the_images(chosen.decode()).encode()))
+    chosen = locked(source, *PACKAGES[target]).decode()
+    bill = cyclonedx(source, _of_the_images(chosen).encode())
     bill["metadata"]["component"] |= {"name": f"gesscale-{target}", "type": "container"}
     bill["components"] += [_component(package, platform) for package in _installed(base)]
     return (json.dumps(bill, indent=1, sort_keys=True) + "\n").encode()

@@ -1,5 +1,6 @@
 """The parts of a release, each made of the same commit and the same, byte for byte, wherever it is made."""
 
+import gzip
 import hashlib
 import io
 import json
@@ -15,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from archives import packed, unpacked
 from chart import chart_files
 
 _BUILD = """
@@ -103,15 +103,62 @@ def helm_chart(source: Source, kubectl: str) -> dict[str, bytes]:
 
 def bill_of_materials(source: Source) -> dict[str, bytes]:
     """Return the SBOM (CycloneDX) by its name: what `requirements.lock` has for the project with all extras."""
-    locked = source.folder / "deploy" / "images" / "locked.py"
-    wanted = run([sys.executable, str(locked), "pyproject.toml", "requirements.lock", "all"], source.folder)
+    bill = cyclonedx(source, locked(source, "all"))
+    name = f"gesscale-{source.project['version']}.cdx.json"
+    return {name: (json.dumps(bill, indent=1, sort_keys=True) + "\n").encode()}
+
+
+def locked(source: Source, *names: str) -> bytes:
+    """Return what `requirements.lock` has for extras of the project, or after ``--only`` for packages."""
+    script = source.folder / "deploy" / "images" / "locked.py"
+    return run([sys.executable, str(script), "pyproject.toml", "requirements.lock", *names], source.folder)
+
+
+def cyclonedx(source: Source, requirements: bytes) -> dict[str, Any]:
+    """Return the SBOM of requirements."""
     command = [
         sys.executable, "-m", "cyclonedx_py", "requirements", "-", "--pyproject", "pyproject.toml",
         "--mc-type", "application", "--output-reproducible", "--output-format", "JSON", "--spec-version", "1.6",
     ]  # fmt: skip
-    bill = json.loads(run(command, source.folder, given=wanted))
-    name = f"gesscale-{source.project['version']}.cdx.json"
-    return {name: (json.dumps(bill, indent=1, sort_keys=True) + "\n").encode()}
+    bill: dict[str, Any] = json.loads(run(command, source.folder, given=requirements))
+    return bill
+
+
+def packed(files: Mapping[str, bytes], epoch_s: int, *, zipped: bool = True) -> bytes:
+    """Pack files into a ``tar.gz``, or a ``tar``, that holds nothing of the machine or the hour.
+
+    Parameters
+    ----------
+    files
+        Contents by path.
+    epoch_s
+        The time that all of them get, in seconds since 1970.
+    zipped
+        Whether to compress them; files that already are gain nothing.
+
+    Returns
+    -------
+    bytes
+        The archive: paths in order, owned by root, readable by all.
+    """
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for path in sorted(files):
+            member = tarfile.TarInfo(path)
+            member.size, member.mtime, member.mode = len(files[path]), epoch_s, 0o644
+            archive.addfile(member, io.BytesIO(files[path]))
+    # The level is stated, as the default may change.
+    return gzip.compress(content.getvalue(), compresslevel=9, mtime=epoch_s) if zipped else content.getvalue()
+
+
+def unpacked(archive: bytes) -> dict[str, bytes]:
+    """Return the files of a ``tar.gz`` or a ``tar`` by path; folders and links are left out."""
+    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:*") as opened:
+        return {
+            member.name: content.read()
+            for member in opened.getmembers()
+            if member.isfile() and (content := opened.extractfile(member)) is not None
+        }
 
 
 def digests(files: Mapping[str, bytes]) -> dict[str, str]:

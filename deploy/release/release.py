@@ -25,9 +25,18 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from archives import unpacked
 from bundle import k3s_bundle
-from parts import ReleaseError, Source, bill_of_materials, checkout, digests, helm_chart, python_packages, run
+from parts import (
+    ReleaseError,
+    Source,
+    bill_of_materials,
+    checkout,
+    digests,
+    helm_chart,
+    python_packages,
+    run,
+    unpacked,
+)
 
 ROOT = Path(__file__).parents[2]
 SUMS, PROVENANCE = "SHA256SUMS", "provenance.json"

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, PlainSerializer, computed_field
@@ -218,9 +218,4 @@ class WorkflowObservation:
 
     def with_weights(self, node_weights: Mapping[str, float]) -> "WorkflowObservation":
         """Return the same with the capacity weight of each node."""
-        return WorkflowObservation(
-            at_s=self.at_s,
-            readings=self.readings,
-            missing_readings=self.missing_readings,
-            node_weights=node_weights,
-        )
+        return replace(self, node_weights=node_weights)

@@ -11,38 +11,34 @@ from gesscale.wire import MOST_REPLICAS
 class Order(BaseModel):
     """The placement that an operator is to have. Knowledge files and StreamAutoscalers store it as it is here.
 
-    Attributes
-    ----------
-    placement
-        Nodes that are to hold exactly one replica each, sorted.
-    at_s
-        When it was ordered, seconds since the epoch. The decision of this operator at this instant ordered it.
-    before
-        Replicas when it was ordered; None where this is not known.
-    reason
-        Why, in one word: the reason of that decision. Empty where this is not known.
-    settled_at_s
-        When it had settled or was given up; None until then, and where only the downtime was stored.
-    given_up
-        Whether the rescale timeout passed before all replicas were there.
-    downtime_s
-        The longest time without a finished batch around it; None until it has settled or was given up.
-    first_tasks_s
-        From the order to the beginning of the first batch on all its nodes and no other; None where there was none.
+    The decision of this operator at the same instant ordered it. What is not known is None or empty.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
 
     placement: tuple[Annotated[str, Field(min_length=1, max_length=253)], ...] = Field(
-        max_length=MOST_REPLICAS
+        max_length=MOST_REPLICAS,
+        description="Nodes that are to hold exactly one executor each, sorted.",
     )
-    at_s: float
-    before: int | None = Field(None, ge=0)
-    reason: str = Field("", max_length=64)
-    settled_at_s: float | None = None
-    given_up: bool = False
-    downtime_s: float | None = Field(None, ge=0, le=LONGEST_S)
-    first_tasks_s: float | None = Field(None, ge=0, le=LONGEST_S)
+    at_s: float = Field(description="When it was written.")
+    before: int | None = Field(None, ge=0, description="Replicas when it was written.")
+    reason: str = Field("", max_length=64, description="Why, in a word; empty where its controller died.")
+    settled_at_s: float | None = Field(
+        None, description="When it had settled or was given up; absent until then."
+    )
+    given_up: bool = Field(False, description="Whether the rescale timeout passed with executors missing.")
+    downtime_s: float | None = Field(
+        None,
+        ge=0,
+        le=LONGEST_S,
+        description="The longest time without a finished batch around it; absent until it has settled.",
+    )
+    first_tasks_s: float | None = Field(
+        None,
+        ge=0,
+        le=LONGEST_S,
+        description="From the order to the beginning of the first batch on just its nodes; absent without one.",
+    )
 
     @property
     def is_pending(self) -> bool:

@@ -116,11 +116,11 @@ class ApiServer:
     def _opened(
         self, path: str, *, query: Mapping[str, str], timeout_s: float, method: str = "GET"
     ) -> Iterator[HTTPResponse]:
-        token = self.token_file.read_text("utf-8").strip() if self.token_file else self.token
-        headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
         url = f"{self.url}{path}" + (f"?{urlencode(query)}" if query else "")
-        request = Request(url, method=method, headers=headers)  # noqa: S310 - the API server's
+        request = Request(url, method=method, headers={"Accept": "application/json"})  # noqa: S310 - the API server's
         try:
+            if token := self.token_file.read_text("utf-8").strip() if self.token_file else self.token:
+                request.add_unredirected_header("Authorization", f"Bearer {token}")
             with urlopen(request, timeout=timeout_s, context=self.tls) as answer:  # noqa: S310
                 yield answer
         except HTTPError as error:
@@ -128,9 +128,7 @@ class ApiServer:
             message = f"{method} {path}: the API server answered {error.code}: {said}"
             raise ApiError(message, error.code) from None
         except (OSError, HTTPException) as error:
-            message = (
-                f"{method} {path}: no answer of the API server {self.url}: {error or type(error).__name__}"
-            )
+            message = f"{method} {path}: no answer of the API server {self.url}: {str(error) or type(error).__name__}"
             raise ApiError(message) from None
 
 

@@ -26,23 +26,20 @@ class AddedDelay:
     ----------
     to
         The other node.
-    asked_ms
+    rtt_ms
         The round trip of the map.
-    own_ms
-        What the real network has already; 0 where it is unknown.
     class_id
         The minor number of its class, from 1 up.
     """
 
     to: Host
-    asked_ms: float
-    own_ms: float
+    rtt_ms: float
     class_id: int
 
     @property
     def one_way_us(self) -> int:
-        """What is added in this direction, microseconds: half of what the round trip lacks."""
-        return half_us(max(0.0, self.asked_ms - self.own_ms))
+        """What is added in this direction, microseconds: half of the round trip."""
+        return half_us(self.rtt_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,16 +62,6 @@ class NodePlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TooFast:
-    """A pair that is asked to be nearer than the real network has it; round trips."""
-
-    first: str
-    second: str
-    asked_ms: float
-    own_ms: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class EmulationPlan:
     """What all nodes add, and what it leaves out.
 
@@ -82,8 +69,6 @@ class EmulationPlan:
     ----------
     nodes
         In the order of the map.
-    too_fast
-        Pairs that cannot be met, as tc adds delay and takes none away.
     skipped
         Pairs without a round trip, which stay as they are.
     unused
@@ -91,7 +76,6 @@ class EmulationPlan:
     """
 
     nodes: tuple[NodePlan, ...]
-    too_fast: tuple[TooFast, ...] = ()
     skipped: tuple[tuple[str, str], ...] = ()
     unused: tuple[str, ...] = ()
 
@@ -105,7 +89,6 @@ def tc_plan(
     latencies: LatencyMap,
     hosts: Sequence[Host],
     *,
-    own: LatencyMap | None = None,
     rate_mbit: int = RATE_MBIT,
     skip_missing: bool = False,
 ) -> EmulationPlan:
@@ -117,8 +100,6 @@ def tc_plan(
         The round trips that are asked for.
     hosts
         The nodes in the network.
-    own
-        The round trips that the network has by itself, which are taken off; None where they are negligible.
     rate_mbit
         The rate of each class, megabits per second.
     skip_missing
@@ -136,7 +117,7 @@ def tc_plan(
         Map and hosts do not fit together, there are too many nodes, a round trip is above a minute, or the
         rate is none.
     MissingDelayError
-        A pair has no round trip, in the map or in ``own``.
+        A pair has no round trip.
     """
     check_hosts(hosts)
     if rate_mbit < 1:
@@ -148,16 +129,13 @@ def tc_plan(
     skipped = latencies.missing(names)
     if skipped and not skip_missing:
         latencies.nd_max_ms(names)  # says which are missing
-    if own is not None:
-        own.nd_max_ms(names)
     class_ids = {name: number for number, name in enumerate(names, start=1)}
 
     def delay(host: Host, other: Host) -> AddedDelay | None:
-        asked_ms = latencies.delay_ms(host.name, other.name)
-        if other == host or asked_ms is None:
+        rtt_ms = latencies.delay_ms(host.name, other.name)
+        if other == host or rtt_ms is None:
             return None
-        own_ms = (own.delay_ms(host.name, other.name) or 0.0) if own is not None else 0.0
-        return AddedDelay(to=other, asked_ms=asked_ms, own_ms=own_ms, class_id=class_ids[other.name])
+        return AddedDelay(to=other, rtt_ms=rtt_ms, class_id=class_ids[other.name])
 
     nodes = tuple(
         NodePlan(
@@ -167,7 +145,7 @@ def tc_plan(
         )
         for host in members
     )
-    return EmulationPlan(nodes=nodes, too_fast=_too_fast(nodes), skipped=skipped, unused=unused)
+    return EmulationPlan(nodes=nodes, skipped=skipped, unused=unused)
 
 
 def _members(
@@ -206,12 +184,3 @@ def _check_round_trips(latencies: LatencyMap, names: Sequence[str]) -> None:
         f" {rtt_ms[a, b]:g} ms; is the unit of the map right?"
     )
     raise LatencyMapError(message)
-
-
-def _too_fast(nodes: Sequence[NodePlan]) -> tuple[TooFast, ...]:
-    return tuple(
-        TooFast(first=node.host.name, second=delay.to.name, asked_ms=delay.asked_ms, own_ms=delay.own_ms)
-        for number, node in enumerate(nodes, start=1)
-        for delay in node.delays
-        if delay.class_id > number and delay.own_ms > delay.asked_ms
-    )

@@ -53,9 +53,9 @@ def render_script(plan: NodePlan, action: ScriptAction, *, undo_after_s: int | N
         return begin_script(plan, (_UNDO_TITLE,)) + _UNDO
     host = plan.host
     title = (
-        f"Delays of node {host.name} ({host.address}, {host.device}) to {len(plan.delays)} others. Half of what a",
-        "round trip lacks is added where a packet leaves, the other half by the other node; packets to other",
-        "addresses pass as before. It may be run again: it replaces what it made. What takes it away again is",
+        f"Delays of node {host.name} ({host.address}, {host.device}) to {len(plan.delays)} others. Half of a round",
+        "trip is added where a packet leaves, the other half by the other node; packets to other addresses",
+        "pass as before. It may be run again: it replaces what it made. What takes it away again is",
         f"{script_name(ScriptAction.UNDO, host.name)}.",
     )
     body = "".join(_delay_lines(plan, delay) for delay in plan.delays)
@@ -71,9 +71,7 @@ def render_script(plan: NodePlan, action: ScriptAction, *, undo_after_s: int | N
 
 def explain_delay(delay: AddedDelay) -> str:
     """Say what one class is for, in a few words."""
-    asked = f"{delay.one_way_us / 1000:g} ms of {delay.asked_ms:g} ms round trip"
-    own = f", {delay.own_ms:g} ms are there already" if delay.own_ms else ""
-    return f"to {delay.to.name} {delay.to.address}: {asked}{own}"
+    return f"to {delay.to.name} {delay.to.address}: {delay.one_way_us / 1000:g} ms of {delay.rtt_ms:g} ms round trip"
 
 
 def begin_script(plan: NodePlan, title: Sequence[str]) -> str:

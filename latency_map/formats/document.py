@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,41 +12,23 @@ from latency_map.errors import LatencyMapError, error_at
 from latency_map.formats.json_text import Json, as_number, kind_of
 from latency_map.formats.raw import check_file_names
 from latency_map.formats.source import MapSource
-from latency_map.survey import Mask, Spread, Survey
+from latency_map.survey import Mask, Survey
 
 KIND = "LatencyMap"
 FIXED = {"kind": KIND, "unit": "ms", "delay": "rtt"}
 """What every document says of itself, in addition to its version."""
 
-SPREAD = ("p95_ms", "jitter_ms", "loss_ratio")
-"""The matrices of a spread."""
-
 _REQUIRED = ("apiVersion", "kind", "unit", "delay", "nodes", "rtt_ms")
 _OPTIONAL = ("origin", "measured_at_s", "changes", "estimated", "spread")
+"""Earlier versions wrote a ``spread`` as well: percentiles, jitter and loss, which agents tell Prometheus."""
 
 
 def survey_to_document(survey: Survey) -> str:
-    """Write a survey as JSON; see `document_pieces`."""
-    return "".join(document_pieces(survey))
-
-
-def document_pieces(survey: Survey) -> Iterator[str]:
     """Write a survey as JSON, one row of the matrix a line.
 
-    Yields
-    ------
-    str
-        The next piece of the document; the first comes after all checks. Round trips are in milliseconds, null
-        where missing; ``estimated`` lists, row by row, the columns that a repair filled in.
-
-    Raises
-    ------
-    LatencyMapError
-        The spread holds infinity, which JSON cannot.
+    Round trips are in milliseconds, null where missing; ``estimated`` lists, row by row, the columns that a repair
+    filled in.
     """
-    if survey.spread is not None:
-        for key in SPREAD:
-            _refuse_infinity(key, getattr(survey.spread, key))
     head = {
         "apiVersion": API_VERSION,
         **FIXED,
@@ -55,34 +37,16 @@ def document_pieces(survey: Survey) -> Iterator[str]:
         "changes": survey.changes,
         "nodes": survey.names,
     }
-    yield json.dumps(head, indent=1).removesuffix("\n}")
-    yield from _rows("rtt_ms", survey.rtt_ms)
+    delays = [[None if math.isnan(cell) else cell for cell in row] for row in survey.rtt_ms.tolist()]
+    text = json.dumps(head, indent=1).removesuffix("\n}") + _rows("rtt_ms", delays)
     if survey.estimated.any():
-        yield ',\n "estimated": [\n  '
-        for index, row in enumerate(survey.estimated):
-            yield (",\n  " if index else "") + json.dumps(np.nonzero(row)[0].tolist())
-        yield "\n ]"
-    if survey.spread is not None:
-        yield ',\n "spread": {"unit": "ms"'
-        for key in SPREAD:
-            yield from _rows(key, getattr(survey.spread, key))
-        yield "\n }"
-    yield "\n}\n"
+        text += _rows("estimated", [np.nonzero(row)[0].tolist() for row in survey.estimated])
+    return text + "\n}\n"
 
 
-def _rows(key: str, matrix: Delays) -> Iterator[str]:
-    yield f',\n "{key}": [\n  '
-    for index, row in enumerate(matrix):
-        cells = [None if math.isnan(cell) else cell for cell in row.tolist()]
-        yield (",\n  " if index else "") + json.dumps(cells, allow_nan=False)
-    yield "\n ]"
-
-
-def _refuse_infinity(key: str, matrix: Delays) -> None:
-    for index, row in enumerate(matrix):
-        if np.isinf(row).any():
-            message = f"{key}: expected finite numbers, got infinity from node {index}; correct it"
-            raise LatencyMapError(message)
+def _rows(key: str, rows: Sequence[object]) -> str:
+    lines = ",\n  ".join(map(json.dumps, rows))
+    return f',\n "{key}": [\n  {lines}\n ]'
 
 
 def read_document(source: MapSource) -> Survey:
@@ -113,16 +77,12 @@ class _Document:
         origin = self._content.get("origin", "")
         if not isinstance(origin, str):
             raise self._error("origin", f"expected text, got {kind_of(origin)}")
-        rtt_ms = self._matrix(self._content["rtt_ms"], "rtt_ms", MAX_RTT_MS)
-        rtt_ms += 0.0  # -0.0 becomes 0.0
-        rtt_ms.setflags(write=False)
         return Survey(
             names=names,
-            rtt_ms=rtt_ms,
+            rtt_ms=self._rtt_ms(),
             estimated=self._estimated(),
             measured_at_s=self._measured_at_s(),
             origin=origin,
-            spread=self._spread(),
             changes=self._texts("changes") if "changes" in self._content else (),
         )
 
@@ -154,67 +114,47 @@ class _Document:
                 raise self._error(f"{key}[{index}]", f"expected text, got {kind_of(item)}")
         return tuple(str(item) for item in listed)
 
-    def _rows(self, rows: Json, place: str) -> list[list[Json]]:
+    def _rows(self, key: str) -> list[list[Json]]:
+        rows = self._content[key]
         if not isinstance(rows, list) or len(rows) != self._count:
             problem = f"expected {self._count} rows, one for each node, got {kind_of(rows)}"
-            raise self._error(place, problem)
+            raise self._error(key, problem)
         for index, row in enumerate(rows):
             if not isinstance(row, list):
-                raise self._error(f"{place}[{index}]", f"expected a list of cells, got {kind_of(row)}")
+                raise self._error(f"{key}[{index}]", f"expected a list of cells, got {kind_of(row)}")
         return [row for row in rows if isinstance(row, list)]
 
-    def _matrix(self, rows: Json, place: str, most: float) -> Delays:
+    def _rtt_ms(self) -> Delays:
         matrix: Delays = np.empty((self._count, self._count))
-        for index, row in enumerate(self._rows(rows, place)):
+        for index, row in enumerate(self._rows("rtt_ms")):
             if len(row) != self._count:
                 problem = f"expected {self._count} cells, one for each node, got {len(row)}"
-                raise self._error(f"{place}[{index}]", problem)
-            matrix[index] = self._cells(row, f"{place}[{index}]", most)
+                raise self._error(f"rtt_ms[{index}]", problem)
+            if not set(map(type, row)) <= {float, int, type(None)}:
+                raise self._error(f"rtt_ms[{index}]", "expected numbers or null, got other cells")
+            try:
+                matrix[index] = np.array(row, dtype=np.float64)  # None becomes NaN
+            except OverflowError:
+                raise self._error(f"rtt_ms[{index}]", "expected delays, got a number beyond all") from None
+            (wrong,) = np.nonzero((matrix[index] < 0) | (matrix[index] > MAX_RTT_MS))
+            if len(wrong):
+                got = f"{matrix[index, wrong[0]]:g}"
+                problem = f"expected a number from 0 to {MAX_RTT_MS:g}, got {got}"
+                raise self._error(f"rtt_ms[{index}][{wrong[0]}]", problem)
+        matrix += 0.0  # -0.0 becomes 0.0
+        matrix.setflags(write=False)
         return matrix
-
-    def _cells(self, row: list[Json], place: str, most: float) -> Delays:
-        if not set(map(type, row)) <= {float, int, type(None)}:
-            wrong = next(at for at, cell in enumerate(row) if cell is not None and as_number(cell) is None)
-            raise self._error(f"{place}[{wrong}]", f"expected a number or null, got {kind_of(row[wrong])}")
-        try:
-            cells: Delays = np.array(row, dtype=np.float64)  # None becomes NaN
-        except OverflowError:
-            raise self._error(place, "expected delays, got a number beyond all") from None
-        (wrong_cells,) = np.nonzero((cells < 0) | (cells > most) | np.isinf(cells))
-        if len(wrong_cells):
-            column = int(wrong_cells[0])
-            problem = f"expected a number from 0 to {most:g}, infinity excluded, got {cells[column]:g}"
-            raise self._error(f"{place}[{column}]", problem)
-        return cells
 
     def _estimated(self) -> Mask:
         mask: Mask = np.zeros((self._count, self._count), dtype=np.bool_)
-        if "estimated" in self._content:
-            for index, row in enumerate(self._rows(self._content["estimated"], "estimated")):
-                for column in row:
-                    if (
-                        isinstance(column, bool)
-                        or not isinstance(column, int)
-                        or not 0 <= column < self._count
-                    ):
-                        problem = f"expected columns from 0 to {self._count - 1}, got {kind_of(column)}"
-                        raise self._error(f"estimated[{index}]", problem)
-                    mask[index, column] = True
+        for index, row in enumerate(self._rows("estimated") if "estimated" in self._content else ()):
+            for column in row:
+                if type(column) is not int or not 0 <= column < self._count:
+                    problem = f"expected columns from 0 to {self._count - 1}, got {kind_of(column)}"
+                    raise self._error(f"estimated[{index}]", problem)
+                mask[index, column] = True
         mask.setflags(write=False)
         return mask
-
-    def _spread(self) -> Spread | None:
-        said = self._content.get("spread")
-        if said is None:
-            return None
-        if not isinstance(said, dict) or said.keys() != {"unit", *SPREAD} or said["unit"] != "ms":
-            wanted = ", ".join(sorted(("unit", *SPREAD)))
-            raise self._error("spread", f"expected an object of {wanted}, in ms, got {kind_of(said)}")
-        p95_ms, jitter_ms, loss_ratio = (
-            self._matrix(said[key], f"spread.{key}", 1.0 if key == "loss_ratio" else math.inf)
-            for key in SPREAD
-        )
-        return Spread(p95_ms=p95_ms, jitter_ms=jitter_ms, loss_ratio=loss_ratio)
 
     def _measured_at_s(self) -> float | None:
         content = self._content.get("measured_at_s")

@@ -4,7 +4,6 @@ Unit and kind are never guessed: the file states them, as ``rtt_ms`` in a headin
 both do, they must agree.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -15,7 +14,7 @@ import numpy as np
 from gesscale.common.errors import unwritable
 from latency_map.delays import count_differing, direct_round_trips, find_impossible
 from latency_map.errors import LatencyMapError, error_at
-from latency_map.formats.document import document_pieces, read_document
+from latency_map.formats.document import read_document, survey_to_document
 from latency_map.formats.matrix_csv import map_to_matrix
 from latency_map.formats.raw import NO_SIDE_FILES, RawDelays, SideFiles
 from latency_map.formats.recognise import FORMS, recognise
@@ -152,7 +151,7 @@ def write_survey(survey: Survey, path: Path | str) -> None:
     LatencyMapError
         The file cannot be written.
     """
-    _write(document_pieces(survey), path)
+    _write(survey_to_document(survey), path)
 
 
 def write_csv(latencies: LatencyMap, path: Path | str) -> None:
@@ -170,16 +169,13 @@ def write_csv(latencies: LatencyMap, path: Path | str) -> None:
     LatencyMapError
         The file cannot be written.
     """
-    _write((map_to_matrix(latencies),), path)
+    _write(map_to_matrix(latencies), path)
 
 
-def _write(pieces: Iterable[str], path: Path | str) -> None:
-    following = iter(pieces)
-    first = next(following)  # what cannot be written is said before a file is replaced
+def _write(text: str, path: Path | str) -> None:
     try:
-        with Path(path).open("w", encoding="utf-8", newline="\n") as file:
-            file.write(first)
-            file.writelines(following)
+        content = text.encode()  # what cannot be written is said before a file is replaced
+        Path(path).write_bytes(content)
     except (OSError, ValueError) as error:
         raise LatencyMapError(unwritable(path, error)) from None
 

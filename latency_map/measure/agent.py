@@ -110,7 +110,6 @@ class Rounds:
             names,
             each=self._options.neighbours,
             turn=self.ended,
-            seed=self._options.seed,
         )
         addresses = {name: self._peers[name] for name in chosen}
         self.board.add(self._sweeper.sweep(addresses, count=self._options.count))

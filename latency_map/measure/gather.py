@@ -19,17 +19,14 @@ from latency_map.errors import LatencyMapError, error_at
 from latency_map.grid import Grid
 from latency_map.limits import DEFAULT_LIMITS, MapLimits
 from latency_map.measure.gauges import (
-    JITTER_SECONDS,
-    LOSS_RATIO,
     MEASURED_TIMESTAMP_SECONDS,
     PREFIX,
-    RTT_P95_SECONDS,
     RTT_SECONDS,
     SOURCE,
     TARGET,
 )
 from latency_map.names import MAX_NODES, find_name_fault
-from latency_map.survey import Spread, Survey
+from latency_map.survey import Survey
 
 _MOST_AT_ONCE = 64
 _BYTES_AT_ONCE = 48_000_000
@@ -37,7 +34,7 @@ _LONGEST_LINE = 4096
 _PREFIX = PREFIX.encode()
 _MOST_S = 120.0
 """For all agents together; a step of the controller that lasts for 300 s counts as stuck."""
-_FIGURES = (RTT_SECONDS, RTT_P95_SECONDS, JITTER_SECONDS, LOSS_RATIO, MEASURED_TIMESTAMP_SECONDS)
+_FIGURES = (RTT_SECONDS, MEASURED_TIMESTAMP_SECONDS)
 _PLACES = {name: place for place, name in enumerate(_FIGURES)}
 _WHEN = _PLACES[MEASURED_TIMESTAMP_SECONDS]
 _NOT_OF_AGENTS = frozenset(("__name__", SOURCE, TARGET))
@@ -145,10 +142,7 @@ class Gathering:
         """
         names = tuple(sorted(self._grid.numbers))
         order = [self._grid.numbers[name] for name in names]
-        when, rtt_ms, p95_ms, jitter_ms, loss_ratio = (
-            self._grid.finish(name, order)
-            for name in (MEASURED_TIMESTAMP_SECONDS, RTT_SECONDS, RTT_P95_SECONDS, JITTER_SECONDS, LOSS_RATIO)
-        )
+        rtt_ms, when = (self._grid.finish(name, order) for name in _FIGURES)
         if not names or (len(names) > 1 and not _rows_known(rtt_ms)):
             message = (
                 f"agents: expected round trips ({RTT_SECONDS}), got none from {len(names)} nodes; wait for the end"
@@ -159,18 +153,14 @@ class Gathering:
         measured_at_s = _oldest_s(when, rtt_ms, now_s)
         del when
         rtt_ms *= _MS
-        p95_ms *= _MS
-        jitter_ms *= _MS
         rtt_ms += 0.0  # -0.0 becomes 0.0
         np.fill_diagonal(rtt_ms, 0.0)
-        for matrix in (rtt_ms, p95_ms, jitter_ms, loss_ratio):
-            matrix.setflags(write=False)
+        rtt_ms.setflags(write=False)
         return Survey(
             names=names,
             rtt_ms=rtt_ms,
             measured_at_s=measured_at_s,
             origin=f"measured by agents on {sources} of {len(names)} nodes",
-            spread=Spread(p95_ms=p95_ms, jitter_ms=jitter_ms, loss_ratio=loss_ratio),
         )
 
     def _may_be(self, names: Sequence[str]) -> bool:
@@ -230,8 +220,8 @@ class _Claims:
 
 
 def _can_be(sample: GaugeSample) -> bool:
-    limits = {LOSS_RATIO: 1.0, MEASURED_TIMESTAMP_SECONDS: math.inf}
-    return 0 <= sample.value <= limits.get(sample.name, MAX_RTT_MS / _MS) and math.isfinite(sample.value)
+    most = MAX_RTT_MS / _MS if sample.name == RTT_SECONDS else math.inf
+    return 0 <= sample.value <= most and math.isfinite(sample.value)
 
 
 def _rows_known(matrix: Delays) -> int:

@@ -44,8 +44,6 @@ class AgentOptions:
         How long figures are kept; None to derive it from the number of peers.
     method, probe_port
         How round trips are measured.
-    seed
-        Of the order in which peers take turns; the same for all agents.
     run_s
         When to end; None never.
     """
@@ -64,7 +62,6 @@ class AgentOptions:
     window_s: float | None
     method: ProbeMethod
     probe_port: int
-    seed: int
     run_s: float | None
 
     def longest_round_s(self, nodes: int) -> float:
@@ -181,10 +178,6 @@ _OPTIONS = (
     _Option("--method", "method", _method, "auto", "icmp, tcp, or auto: icmp where it is allowed"),
     _Option(
         "--port", "probe_port", _whole(1, 65535), None, "port for tcp, open or closed; that of --listen by default"
-    ),
-    _Option(
-        "--seed", "seed", _whole(0, 2**32), "0",
-        "of the order in which peers take turns; the same for all agents",
     ),
     _Option("--for", "run_s", _seconds, None, "seconds after which to end; never by default"),
 )  # fmt: skip

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from latency_map.errors import LatencyMapError
 from latency_map.measure.probes import PairSummary, RttSample, UnknownHost, Unreachable, summarise
-from latency_map.survey import Spread, Survey
+from latency_map.survey import Survey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +45,7 @@ def row_to_survey(
     source
         The node that measured.
     reports
-        By node; the source is not among them.
+        By node; the source is not among them, and at least one replied.
     measured_at_s
         When, in seconds since the epoch.
     origin
@@ -56,36 +55,10 @@ def row_to_survey(
     -------
     Survey
         The source first, then the others; only the row of the source is known, where there was a reply.
-
-    Raises
-    ------
-    LatencyMapError
-        The source is among the targets, or no target replied.
     """
-    if source in reports:
-        message = f"targets: expected nodes other than the source, got {source!r} among them; leave it out"
-        raise LatencyMapError(message)
-    if not any(report.summary.replies for report in reports.values()):
-        message = f"targets: expected a reply of at least one of {len(reports)}, got none"
-        raise LatencyMapError(message)
     names = (source, *reports)
-    summaries = [report.summary for report in reports.values()]
-
-    def row(figures: Sequence[float | None]) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-        matrix = np.full((len(names), len(names)), math.nan)
-        matrix[0, 1:] = [math.nan if figure is None else figure for figure in figures]
-        return matrix
-
-    rtt_ms = row([summary.median_ms for summary in summaries])
+    rtt_ms = np.full((len(names), len(names)), math.nan)
     np.fill_diagonal(rtt_ms, 0.0)
-    return Survey(
-        names=names,
-        rtt_ms=rtt_ms,
-        measured_at_s=measured_at_s,
-        origin=origin,
-        spread=Spread(
-            p95_ms=row([summary.p95_ms for summary in summaries]),
-            jitter_ms=row([summary.jitter_ms for summary in summaries]),
-            loss_ratio=row([summary.loss_ratio for summary in summaries]),
-        ),
-    )
+    medians_ms = [report.summary.median_ms for report in reports.values()]
+    rtt_ms[0, 1:] = [math.nan if median_ms is None else median_ms for median_ms in medians_ms]
+    return Survey(names=names, rtt_ms=rtt_ms, measured_at_s=measured_at_s, origin=origin)

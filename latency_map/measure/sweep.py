@@ -162,10 +162,10 @@ def _resolved(address: str) -> str | UnknownHost:
         return UnknownHost(reason=f"{address!r} does not resolve: {error}")
 
 
-def neighbours(node: str, names: Iterable[str], *, each: int, turn: int, seed: int = 0) -> tuple[str, ...]:
+def neighbours(node: str, names: Iterable[str], *, each: int, turn: int) -> tuple[str, ...]:
     """Choose the nodes that a node probes in a round.
 
-    All nodes are set on a ring, in an order that their names and the seed alone decide. With n nodes and k each,
+    All nodes are set on a ring, in an order that their names alone decide. With n nodes and k each,
     the round of number t probes the k nodes that are ``t k + 1`` to ``t k + k`` places ahead, counted without
     the node itself. So
 
@@ -183,15 +183,13 @@ def neighbours(node: str, names: Iterable[str], *, each: int, turn: int, seed: i
         k, at least 1.
     turn
         t, the number of the round.
-    seed
-        Of the order.
 
     Returns
     -------
     tuple of str
         The nodes to probe, nearest on the ring first.
     """
-    ring = sorted({*names, node}, key=lambda name: (_place(name, seed), name))
+    ring = sorted({*names, node}, key=lambda name: (_place(name), name))
     here, others = ring.index(node), len(ring) - 1
     if each >= others:
         steps = range(1, others + 1)
@@ -205,8 +203,8 @@ def rounds_to_cover(nodes: int, each: int) -> int:
     return max(1, -(-(nodes - 1) // each))
 
 
-def _place(name: str, seed: int) -> bytes:
-    return hashlib.sha256(f"{seed}/{name}".encode()).digest()
+def _place(name: str) -> bytes:
+    return hashlib.sha256(name.encode()).digest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

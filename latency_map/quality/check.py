@@ -34,7 +34,6 @@ USUAL_DIFFERENCE_RATIO = 0.1
 """Median relative difference of two directions up to which they differ as two measurements do."""
 
 _MOSTLY_RATIO = 0.5
-_DETOURS_PER_TRIANGLE = 3
 
 
 def check(
@@ -150,7 +149,6 @@ def _find_missing(survey: Survey) -> Iterator[Finding]:
         out_of=n,
         counted="nodes outside the largest island",
         worst=Worst(nodes=smallest, rtt_ms=None, text=f"no measured way from {shown} to the others"),
-        figures={"islands": len(sizes), "largest_nodes": int(sizes.max())},
         advice="measure at least one pair between them; no fill can bridge them, --drop-incomplete leaves one",
     )
 
@@ -180,7 +178,7 @@ def _find_asymmetry(survey: Survey, asymmetry: Asymmetry) -> Iterator[Finding]:
         return
     both = np.triu(~np.isnan(there_ms) & ~np.isnan(there_ms.T), 1)
     relative = apart_ms[differing] / np.maximum(there_ms, there_ms.T)[differing]
-    median, worst_ratio = float(np.median(relative)), float(relative.max())
+    median = float(np.median(relative))
     a, b = sorted(first_pair(survey.names, apart_ms == apart_ms.max()), key=survey.names.__getitem__)
     severity = Severity.WARNING if median > USUAL_DIFFERENCE_RATIO else Severity.INFO
     ways_ms = (float(there_ms[a, b]), float(there_ms[b, a]))
@@ -195,7 +193,6 @@ def _find_asymmetry(survey: Survey, asymmetry: Asymmetry) -> Iterator[Finding]:
             rtt_ms=max(ways_ms),
             text=f"{survey.names[a]} to {survey.names[b]} {ways_ms[0]:.4g} ms, back {ways_ms[1]:.4g} ms",
         ),
-        figures={"median_difference_ratio": median, "worst_difference_ratio": worst_ratio},
         advice=f"they differ by {median:.0%} (median); repair --symmetrise max (or mean), or decide with"
         " --asymmetry max",
     )
@@ -273,12 +270,6 @@ def _find_broken_triangles(survey: Survey) -> Iterator[Finding]:
             rtt_ms=triangles.worst_ms,
             text=f"{a} to {b} {triangles.worst_ms:.4g} ms, by way of {via} {triangles.saving_ms:.4g} ms less",
         ),
-        figures=({"triangles_broken_ratio": _DETOURS_PER_TRIANGLE * share} if triangles.symmetric else {})
-        | {
-            "saving_ms": triangles.saving_ms,
-            "pairs_with_shorter_detour": triangles.pairs_broken,
-            "pairs_judged": triangles.pairs_judged,
-        },
         advice="as on any wide network: a path bounds most delays, not all"
         if usual
         else "more than a wide network has: measure again and take medians; no repair fixes it",
@@ -318,7 +309,6 @@ def _find_outliers(names: tuple[str, ...], combined_ms: Delays) -> Iterator[Find
             out_of=len(names),
             counted="nodes",
             worst=Worst(nodes=(node,), rtt_ms=most_ms, text=f"{node}: median {most_ms:.4g} ms to the others"),
-            figures={"median_of_all_ms": float(np.nanmedian(medians_ms))},
             advice="far away, or overloaded while it was measured; where it ought to be near, measure again",
         )
 
@@ -327,18 +317,9 @@ def _find_age(survey: Survey, now_s: float | None, old_after_s: float) -> Iterat
     if now_s is None or survey.measured_at_s is None:
         return
     age_s = now_s - survey.measured_at_s
+    severity, advice = Severity.INFO, f"recent: {age_s / 3600:.3g} h old"
     if age_s < 0:
         severity, advice = Severity.WARNING, "dated in the future: set the clock where it was measured"
     elif age_s > old_after_s:
-        severity, advice = Severity.WARNING, "old: measure again"
-    else:
-        severity, advice = Severity.INFO, "recent"
-    yield Finding(
-        concern=Concern.AGE,
-        severity=severity,
-        count=1,
-        out_of=1,
-        counted="map",
-        figures={"age_s": age_s},
-        advice=advice,
-    )
+        severity, advice = Severity.WARNING, f"{age_s / 3600:.3g} h old: measure again"
+    yield Finding(concern=Concern.AGE, severity=severity, count=1, out_of=1, counted="map", advice=advice)

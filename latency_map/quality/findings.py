@@ -1,6 +1,5 @@
 """What a check says: findings with a severity, and a verdict."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -67,8 +66,6 @@ class Finding:
         ``count / out_of``; 0 where there is nothing to count.
     worst
         The worst case; None where none stands out.
-    figures
-        Further figures by name, units in the names.
     advice
         What to do.
     """
@@ -80,7 +77,6 @@ class Finding:
     counted: str
     share_ratio: float = field(init=False)
     worst: Worst | None = None
-    figures: Mapping[str, float] = field(default_factory=dict)
     advice: str
 
     def __post_init__(self) -> None:

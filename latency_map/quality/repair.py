@@ -8,7 +8,6 @@ all that is known. The same repair of its own result changes nothing.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import numpy as np
 import scipy
@@ -19,18 +18,7 @@ from latency_map.errors import LatencyMapError, UnknownNodeError
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, Fill, Symmetrise
 from latency_map.quality.coordinates import DIMENSIONS, embed, held_out_error
 from latency_map.quality.pairs import first_pair, missing_pairs
-from latency_map.survey import Mask, Spread, Survey
-
-
-class RepairStep(StrEnum):
-    """The steps of a repair, in the order in which they are taken."""
-
-    DROP = "drop"
-    ZERO_DIAGONAL = "zero-diagonal"
-    DROP_ZEROS = "drop-zeros"
-    SYMMETRISE = "symmetrise"
-    FILL = "fill"
-    DROP_INCOMPLETE = "drop-incomplete"
+from latency_map.survey import Mask, Survey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +39,6 @@ class Repair:
         Estimate pairs that are known in neither direction.
     drop_incomplete
         Leave out nodes until every pair is known: always the one with most gaps, of equals the last by name.
-    seed
-        Of the coordinates.
     """
 
     drop: tuple[str, ...] = ()
@@ -61,7 +47,6 @@ class Repair:
     symmetrise: Symmetrise | None = None
     fill: Fill = Fill.NONE
     drop_incomplete: bool = False
-    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,22 +56,15 @@ class AppliedRepair:
     Attributes
     ----------
     step
-        The step.
+        The step, as its option is called.
     cells
         How many cells of the matrix it set, or dropped with their nodes.
-    nodes
-        Where the largest change is; the nodes that were dropped.
-    before_ms, after_ms
-        The largest change; None for a delay that is missing, and for dropped nodes.
     text
-        All that for people, with the error to expect of estimates.
+        That and the largest change, for people; with the error to expect of estimates.
     """
 
-    step: RepairStep
+    step: str
     cells: int
-    nodes: tuple[str, ...]
-    before_ms: float | None
-    after_ms: float | None
     text: str
 
 
@@ -151,7 +129,7 @@ def _drop(survey: Survey, wanted: Repair) -> tuple[Survey, AppliedRepair | None]
     if len(set(wanted.drop)) == len(survey):
         message = f"repair --drop: expected at least one of {len(survey)} nodes to be left, got all of them"
         raise LatencyMapError(message)
-    return _without(survey, set(wanted.drop), RepairStep.DROP)
+    return _without(survey, set(wanted.drop), "drop")
 
 
 def _zero_diagonal(survey: Survey, wanted: Repair) -> tuple[Survey, AppliedRepair | None]:
@@ -159,7 +137,7 @@ def _zero_diagonal(survey: Survey, wanted: Repair) -> tuple[Survey, AppliedRepai
     if wanted.zero_diagonal:
         rtt_ms = rtt_ms.copy()
         np.fill_diagonal(rtt_ms, 0.0)
-    return _with(survey, rtt_ms, RepairStep.ZERO_DIAGONAL, "nodes set to 0 from themselves")
+    return _with(survey, rtt_ms, "zero-diagonal", "nodes set to 0 from themselves")
 
 
 def _drop_zeros(survey: Survey, wanted: Repair) -> tuple[Survey, AppliedRepair | None]:
@@ -168,7 +146,7 @@ def _drop_zeros(survey: Survey, wanted: Repair) -> tuple[Survey, AppliedRepair |
         zeros = rtt_ms == 0
         np.fill_diagonal(zeros, val=False)
         rtt_ms = np.where(zeros, np.nan, rtt_ms)
-    return _with(survey, rtt_ms, RepairStep.DROP_ZEROS, "cells of 0 ms between two nodes taken as missing")
+    return _with(survey, rtt_ms, "drop-zeros", "cells of 0 ms between two nodes taken as missing")
 
 
 def _symmetrise(survey: Survey, wanted: Repair) -> tuple[Survey, AppliedRepair | None]:
@@ -181,14 +159,13 @@ def _symmetrise(survey: Survey, wanted: Repair) -> tuple[Survey, AppliedRepair |
     np.fill_diagonal(both_ms, there_ms.diagonal())
     guessed = survey.estimated & ~np.isnan(there_ms)
     text = f"cells set to the {wanted.symmetrise} of both directions"
-    return _with(survey, both_ms, RepairStep.SYMMETRISE, text, estimated=guessed | guessed.T)
+    return _with(survey, both_ms, "symmetrise", text, estimated=guessed | guessed.T)
 
 
 def _fill(survey: Survey, wanted: Repair) -> tuple[Survey, AppliedRepair | None]:
-    filled = _fill_gaps(survey.rtt_ms, wanted.fill, seed=wanted.seed)
-    estimated = survey.estimated | filled.estimated
-    text = f"cells estimated by {wanted.fill} ({filled.error})"
-    return _with(survey, filled.rtt_ms, RepairStep.FILL, text, estimated=estimated)
+    filled_ms, gaps, error = _fill_gaps(survey.rtt_ms, wanted.fill)
+    text = f"cells estimated by {wanted.fill} ({error})"
+    return _with(survey, filled_ms, "fill", text, estimated=survey.estimated | gaps)
 
 
 def _drop_incomplete(survey: Survey, wanted: Repair) -> tuple[Survey, AppliedRepair | None]:
@@ -201,22 +178,18 @@ def _drop_incomplete(survey: Survey, wanted: Repair) -> tuple[Survey, AppliedRep
         per_node -= gaps[row]
         gaps[row] = gaps[:, row] = False
         per_node[row] = 0
-    return _without(survey, dropped, RepairStep.DROP_INCOMPLETE)
+    return _without(survey, dropped, "drop-incomplete")
 
 
-def _without(survey: Survey, dropped: set[str], step: RepairStep) -> tuple[Survey, AppliedRepair | None]:
+def _without(survey: Survey, dropped: set[str], step: str) -> tuple[Survey, AppliedRepair | None]:
     if not dropped:
         return survey, None
     kept = np.array([row for row, name in enumerate(survey.names) if name not in dropped])
     part = np.ix_(kept, kept)
-    spread = survey.spread
     names = tuple(sorted(dropped))
     change = AppliedRepair(
         step=step,
         cells=len(survey) ** 2 - len(kept) ** 2,
-        nodes=names,
-        before_ms=None,
-        after_ms=None,
         text=f"{len(names)} of {len(survey)} nodes left out: {enumerate_some(names)}",
     )
     smaller = replace(
@@ -224,18 +197,12 @@ def _without(survey: Survey, dropped: set[str], step: RepairStep) -> tuple[Surve
         names=tuple(survey.names[row] for row in kept),
         rtt_ms=survey.rtt_ms[part],
         estimated=survey.estimated[part],
-        spread=spread
-        and Spread(
-            p95_ms=spread.p95_ms[part],
-            jitter_ms=spread.jitter_ms[part],
-            loss_ratio=spread.loss_ratio[part],
-        ),
     )
     return smaller, change
 
 
 def _with(
-    survey: Survey, rtt_ms: Delays, step: RepairStep, text: str, *, estimated: Mask | None = None
+    survey: Survey, rtt_ms: Delays, step: str, text: str, *, estimated: Mask | None = None
 ) -> tuple[Survey, AppliedRepair | None]:
     """Put other round trips in a survey and say what changed; the cell that changed most stands for all."""
     before = survey.rtt_ms
@@ -249,9 +216,6 @@ def _with(
     change = AppliedRepair(
         step=step,
         cells=cells,
-        nodes=nodes,
-        before_ms=None if np.isnan(old) else old,
-        after_ms=None if np.isnan(new) else new,
         text=f"{cells} {text}; largest: {' to '.join(nodes)} {_said(old)} -> {_said(new)}",
     )
     for matrix in (rtt_ms, marks):
@@ -270,54 +234,22 @@ def _said(rtt_ms: float) -> str:
     return "missing" if np.isnan(rtt_ms) else f"{rtt_ms:.4g} ms"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Filled:
-    """What was estimated.
+def _fill_gaps(rtt_ms: Delays, method: Fill) -> tuple[Delays, Mask, str]:
+    """Estimate the pairs that are known in neither direction, the same in both; pairs between islands stay missing.
 
-    Attributes
-    ----------
-    rtt_ms
-        Shape ``(n, n)``: what was given, with estimates in its gaps; NaN between islands.
-    estimated
-        Shape ``(n, n)``, symmetric: which cells are estimates.
-    error
-        What error to expect, for people.
-    """
-
-    rtt_ms: Delays
-    estimated: Mask
-    error: str
-
-
-def _fill_gaps(rtt_ms: Delays, method: Fill, *, seed: int = 0) -> _Filled:
-    """Estimate the pairs that are known in neither direction.
-
-    Parameters
-    ----------
-    rtt_ms
-        Shape ``(n, n)``, ms; NaN where missing. A known cell is never changed, and a pair that is known in one
-        direction is no gap.
-    method
-        Where the estimates come from.
-    seed
-        Of the coordinates.
-
-    Returns
-    -------
-    _Filled
-        Estimates are the same in both directions. Pairs between islands stay missing.
+    Returns the round trips, which of them are estimates, and what error to expect.
     """
     gaps = missing_pairs(rtt_ms)
     if method is Fill.NONE or not gaps.any():
-        return _Filled(rtt_ms=rtt_ms, estimated=np.zeros_like(gaps), error="")
+        return rtt_ms, np.zeros_like(gaps), ""
     if method is Fill.PATH:
         estimates, error = _paths_ms(rtt_ms), "no less than the true delays where triangles hold"
     else:
-        estimates, error = _by_coordinates(rtt_ms, seed)
+        estimates, error = _by_coordinates(rtt_ms)
     gaps &= np.isfinite(estimates)
     np.minimum(estimates, MAX_RTT_MS, out=estimates)
     np.copyto(estimates, rtt_ms, where=~gaps)
-    return _Filled(rtt_ms=estimates, estimated=gaps, error=error)
+    return estimates, gaps, error
 
 
 def _paths_ms(rtt_ms: Delays) -> Delays:
@@ -328,10 +260,10 @@ def _paths_ms(rtt_ms: Delays) -> Delays:
     return np.maximum(paths_ms, paths_ms.T)
 
 
-def _by_coordinates(rtt_ms: Delays, seed: int) -> tuple[Delays, str]:
+def _by_coordinates(rtt_ms: Delays) -> tuple[Delays, str]:
     """Estimate by coordinates; no pair is nearer than the nearest that was measured."""
-    error = held_out_error(rtt_ms, seed=seed)
-    estimates = embed(rtt_ms, seed=seed).rtt_ms()
+    error = held_out_error(rtt_ms)
+    estimates = embed(rtt_ms).rtt_ms()
     measured = rtt_ms > 0
     least_ms = rtt_ms.min(where=measured, initial=MAX_RTT_MS) if measured.any() else 0.0
     space = f"{DIMENSIONS} dimensions and height"

@@ -29,12 +29,8 @@ class BrokenTriangles:
         Detours with all three delays known; those in the sample where there are too many.
     broken
         Those that are shorter than the direct way, beyond rounding.
-    pairs_judged, pairs_broken
-        Pairs with at least one detour, and with a shorter one; both directions count where they differ.
     sampled_nodes
         How many nodes were tried as the one in between; 0 where it was all of them.
-    symmetric
-        Whether both directions are the same, so that each pair was looked at once.
     worst
         Positions of the two nodes and the one in between; None where nothing is broken.
     worst_ms, saving_ms
@@ -43,10 +39,7 @@ class BrokenTriangles:
 
     judged: int
     broken: int
-    pairs_judged: int
-    pairs_broken: int
     sampled_nodes: int = 0
-    symmetric: bool = True
     worst: tuple[int, int, int] | None = None
     worst_ms: float = 0.0
     saving_ms: float = 0.0
@@ -87,14 +80,10 @@ def find_broken_triangles(rtt_ms: Delays, names: tuple[str, ...], *, seed: int =
     worst = _worst(saved_ms, legs, between, names)
     if worst and symmetric and names[worst[0]] > names[worst[1]]:
         worst = worst[1], worst[0], worst[2]
-    beyond_rounding = saved_ms > direct * _TOLERANCE_RATIO
     return BrokenTriangles(
         judged=int(ways[open_ways].sum(dtype=np.float64)),
         broken=broken,
-        pairs_judged=int((open_ways & (ways > 0)).sum()),
-        pairs_broken=int(beyond_rounding.sum()),
         sampled_nodes=0 if len(between) == n else len(between),
-        symmetric=symmetric,
         worst=worst if broken else None,
         worst_ms=float(rtt_ms[worst[:2]]) if broken and worst else 0.0,
         saving_ms=float(saved_ms.max()) if broken else 0.0,

@@ -115,11 +115,6 @@ class HpaPolicy(SizingPolicy):
 
     @property
     @abstractmethod
-    def name(self) -> str:
-        """The registered name."""
-
-    @property
-    @abstractmethod
     def sizing(self) -> HpaSettings:
         """The policy's settings."""
 

@@ -1,7 +1,6 @@
 """A query on Kubernetes, its controller, and the faults that strike them and the API server between them."""
 
 import json
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -22,7 +21,7 @@ from testbed.chaos.setting import ChaosSetting
 from testbed.cluster import processes
 from testbed.cluster.processes import Role
 from testbed.kubernetes.cluster import KubernetesTestBed
-from testbed.live.kubernetes import SPACE, KubernetesStage
+from testbed.live.kubernetes import SPACE, KubernetesStage, controller_command
 
 _TIMEOUT_S, _MOST_BYTES = 3.0, 1 << 20
 _ENDED_S, _DRIVER_S, _POLL_S = 45.0, 240.0, 0.5
@@ -66,11 +65,7 @@ class KubernetesQuery(ChaosQuery):
         kubeconfig = self.folder / "proxy.kubeconfig"
         kubeconfig.touch(mode=0o600)
         kubeconfig.write_text(yaml.safe_dump(document))
-        command = (
-            *(str(Path(sys.executable).with_name("gesscale")), "run", "--kubernetes"),
-            *("--kubeconfig", str(kubeconfig), "--namespace", SPACE, "--listen", "127.0.0.1:0"),
-        )
-        self.start_as_controller(command, {})
+        self.start_as_controller(controller_command(kubeconfig), {})
 
     def kill_driver(self) -> None:
         """Kill the driver's container, JVM and Python, and submit the driver again, as an operator for Spark would.

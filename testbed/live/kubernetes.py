@@ -15,8 +15,6 @@ from typing import Any
 
 import yaml
 
-from gesscale.common.text import command_line
-from gesscale.errors import ClusterError
 from latency_map import write_csv
 from testbed.cluster.commands import run
 from testbed.cluster.spark_command import SMALL_JVM, spark_home
@@ -79,12 +77,7 @@ class KubernetesStage:
 
     def document(self, *what: str) -> dict[str, Any]:
         """Return an object or a list as JSON."""
-        found = json.loads(self.kubectl("get", *what, "-o", "json"))
-        if not isinstance(found, dict):
-            message = (
-                f"{command_line(('kubectl', 'get', *what))}: expected an object, got {type(found).__name__}"
-            )
-            raise ClusterError(message)
+        found: dict[str, Any] = json.loads(self.kubectl("get", *what, "-o", "json"))
         return found
 
     def set(self) -> None:
@@ -143,13 +136,8 @@ class KubernetesStage:
     @contextmanager
     def controller(self) -> Iterator[None]:
         """Run the controller, as its users start it, for as long as the context lasts."""
-        command = (
-            *(str(Path(sys.executable).with_name("gesscale")), "run", "--kubernetes"),
-            *("--kubeconfig", str(self.cluster.kubeconfig), "--namespace", SPACE),
-            *("--listen", "127.0.0.1:0"),
-        )
         with (self.folder / "controller.log").open("w") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=log)
+            process = subprocess.Popen(controller_command(self.cluster.kubeconfig), stdout=log, stderr=log)
         try:
             yield
         finally:
@@ -253,6 +241,14 @@ class KubernetesStage:
         }
         volumes = [*program.volumes, {"name": "work", "hostPath": {"path": str(self.folder)}}]
         return {"spec": {"volumes": volumes, "containers": [container]}}
+
+
+def controller_command(kubeconfig: Path) -> tuple[str, ...]:
+    """Return the command that runs the controller, as its users start it."""
+    return (
+        *(str(Path(sys.executable).with_name("gesscale")), "run", "--kubernetes"),
+        *("--kubeconfig", str(kubeconfig), "--namespace", SPACE, "--listen", "127.0.0.1:0"),
+    )
 
 
 def driver_file(module: str) -> str:

@@ -17,8 +17,6 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from gesscale.errors import InputError
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Frontier:
@@ -37,24 +35,8 @@ class Frontier:
     _replica_s: NDArray[np.float64]  # by reconfigurations
 
     def cost(self, reconfigurations: int) -> float:
-        """Return the least replica-minutes with at most so many reconfigurations.
-
-        Raises
-        ------
-        InputError
-            Below 0, or above K where more might still save something.
-        """
-        return float(self._replica_s[self._counted(reconfigurations)]) / 60
-
-    def _counted(self, reconfigurations: int) -> int:
-        counted = min(reconfigurations, self.enough_reconfigurations)
-        if 0 <= counted <= self.most_reconfigurations:
-            return counted
-        message = (
-            f"frontier: expected 0 to {self.most_reconfigurations} reconfigurations, got {reconfigurations}; "
-            "compute it for more"
-        )
-        raise InputError(message)
+        """Return the least replica-minutes with at most so many reconfigurations, 0 to K."""
+        return float(self._replica_s[min(reconfigurations, self.enough_reconfigurations)]) / 60
 
 
 def frontier(demand: Sequence[int], step_s: float, downtime_s: float, most_reconfigurations: int) -> Frontier:

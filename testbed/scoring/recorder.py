@@ -2,9 +2,7 @@
 
 from collections.abc import Mapping
 from copy import deepcopy
-from math import isfinite
 
-from gesscale.errors import InputError
 from testbed.scoring.sample import Sample
 
 _COLUMNS = (
@@ -51,17 +49,7 @@ class SeriesRecorder:
             End of the last bin, > 0; what comes later is left out.
         bins
             How many points the series has, >= 1.
-
-        Raises
-        ------
-        InputError
-            Where one of them is out of its range.
         """
-        if not (isfinite(until_s) and until_s > 0 and bins >= 1):
-            message = (
-                f"series: expected an end above 0 s and at least one bin, got {until_s} s and {bins} bins"
-            )
-            raise InputError(message)
         self._until_s, self._bins = until_s, bins
         self._points: list[tuple[float | None, ...]] = []
         self._end_s = until_s / bins

@@ -18,7 +18,6 @@ from latency_map import (
     LatencyMapError,
     MapForm,
     SideFiles,
-    Spread,
     Survey,
     parse_survey,
     read_survey,
@@ -33,7 +32,6 @@ node_names = st.text(min_size=1, max_size=6).filter(lambda text: text == text.st
 delays = st.one_of(
     st.floats(0, 1e9), st.integers(0, 4).map(float), st.just(math.nan), st.just(5e-324), st.just(-0.0)
 )
-ratios = st.one_of(st.floats(0, 1), st.just(math.nan))
 
 
 def matrices(count, cells):
@@ -46,30 +44,19 @@ def matrices(count, cells):
 def surveys(draw):
     names = draw(st.lists(node_names, min_size=1, max_size=6, unique=True))
     count = len(names)
-    spread = st.builds(
-        Spread,
-        p95_ms=matrices(count, delays),
-        jitter_ms=matrices(count, delays),
-        loss_ratio=matrices(count, ratios),
-    )
     return Survey(
         names=tuple(names),
         rtt_ms=draw(matrices(count, delays)),
         estimated=draw(matrices(count, st.booleans())).astype(bool),
         measured_at_s=draw(st.none() | st.floats(allow_nan=False, allow_infinity=False)),
         origin=draw(st.text(max_size=20)),
-        spread=draw(st.none() | spread),
         changes=tuple(draw(st.lists(st.text(max_size=20), max_size=3))),
     )
 
 
 def parts(survey):
     """All that a survey holds, to the last bit."""
-    spread = survey.spread and [
-        matrix.tobytes()
-        for matrix in (survey.spread.p95_ms, survey.spread.jitter_ms, survey.spread.loss_ratio)
-    ]
-    bits = [survey.rtt_ms.tobytes(), survey.estimated.tobytes(), spread]
+    bits = [survey.rtt_ms.tobytes(), survey.estimated.tobytes()]
     return [survey.names, bits, survey.measured_at_s, survey.origin, survey.changes]
 
 

@@ -118,15 +118,12 @@ def complete(gathered: GatheredMap) -> bool:
 
 
 def as_emulated(gathered: GatheredMap) -> bool:
-    """Whether all is within the tolerance of ``testbed check``; the jitter shows what a busy machine adds."""
+    """Whether all is within the tolerance of ``testbed check``."""
     asked_ms = np.array([row.split(",")[1:] for row in MAP.splitlines()[1:]], dtype=float)
     tolerance_ms = np.maximum(TOLERANCE_MS, TOLERANCE_RATIO * asked_ms)
     survey = gathered.survey
     added_ms = survey.rtt_ms - asked_ms
-    jitter_ms = np.nan_to_num(survey.spread.jitter_ms)
-    return survey.names == NODES and bool(
-        ((-tolerance_ms <= added_ms) & (added_ms <= tolerance_ms + jitter_ms)).all()
-    )
+    return survey.names == NODES and bool((np.abs(added_ms) <= tolerance_ms).all())
 
 
 def total(url: str, name: str) -> float:
@@ -136,13 +133,7 @@ def total(url: str, name: str) -> float:
 
 def test_what_agents_gather_is_what_is_emulated(topology: Topology) -> None:
     with agents(topology, "--round", "2"):
-        off_diagonal = ~np.eye(len(NODES), dtype=bool)
-
-        def none_is_lost(found: GatheredMap) -> bool:
-            return bool((found.survey.spread.loss_ratio[off_diagonal] == 0).all())
-
-        gathered = eventually(topology, lambda found: as_emulated(found) and none_is_lost(found))
-        assert (gathered.survey.spread.p95_ms >= gathered.survey.rtt_ms)[off_diagonal].all()
+        gathered = eventually(topology, as_emulated)
         assert time.time() - SETTLE_S < gathered.survey.measured_at_s <= time.time()
         assert not gathered.survey.estimated.any()
 
@@ -166,8 +157,7 @@ def test_a_killed_agent_is_told_and_what_others_knew_of_its_node_ages_out(topolo
             def n5_alone_is_lost(found: GatheredMap) -> bool:
                 return not known(found)[others, row].any() and known(found)[np.ix_(others, others)].all()
 
-            after = eventually(topology, n5_alone_is_lost, unreachable=["n5"]).survey
-            assert (after.spread.loss_ratio[others, row] == 1).all()
+            eventually(topology, n5_alone_is_lost, unreachable=["n5"])
         finally:
             commands.run(namespaces.inside(NAME, "n5", ("ip", "link", "set", namespaces.DEVICE, "up")))
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gesscale.cli.latency_map.options import Kind, MapFile, MapTarget, Symmetry, Unit
-from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
+from gesscale.cli.output import Output, OutputOption, emit, table
 from gesscale.errors import InputError
 from latency_map.kinds import Fill, Symmetrise
 
@@ -31,7 +31,7 @@ def check_map(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Say what is wrong with a map and what to do; exit code 3 where it cannot be decided by as it is."""
-    from gesscale.cli.latency_map.reading import load_survey
+    from gesscale.cli.latency_map.map_files import load_survey
     from latency_map.quality.check import check
 
     report = check(load_survey(file, unit, kind).survey, time.time(), asymmetry=asymmetry)
@@ -67,13 +67,10 @@ def repair_map(
     drop_incomplete: Annotated[
         bool, typer.Option("--drop-incomplete", help="Leave out nodes until no pair is missing.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Of the coordinates.", min=0)] = 0,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Repair a map and say what was changed: the steps are taken in the order of the options here."""
-    from gesscale.cli.latency_map.reading import load_survey, split_names
-    from latency_map import write_survey
-    from latency_map.formats.document import survey_to_document
+    from gesscale.cli.latency_map.map_files import emit_map, load_survey, split_names
     from latency_map.quality.check import check
     from latency_map.quality.findings import Severity
     from latency_map.quality.repair import Repair, repair
@@ -85,33 +82,21 @@ def repair_map(
         symmetrise=symmetrise,
         fill=fill,
         drop_incomplete=drop_incomplete,
-        seed=seed,
     )
-    if wanted == Repair(seed=seed):
+    if wanted == Repair():
         message = "repair: expected what to repair, got no such option; say one, such as --symmetrise max"
         raise InputError(message)
     repaired = repair(load_survey(file, unit, kind).survey, wanted)
     report = check(repaired.survey, time.time())
     left = tuple(finding for finding in report.findings if finding.severity is not Severity.INFO)
-    if target is None:
-        typer.echo(survey_to_document(repaired.survey), nl=False)
-        for change in repaired.changes:
-            stderr_console.print(f"{change.step}: {change.text}")
-        for finding in left:
-            stderr_console.print(
-                f"left, {finding.severity}: {finding.concern} ({finding.count}); {finding.advice}"
-            )
-        stderr_console.print(report.verdict)
-        return
-    write_survey(repaired.survey, target)
     document = {
-        "map": str(target),
         "changes": repaired.changes,
         "left": left,
         "usable": report.usable,
         "verdict": report.verdict,
     }
-    emit(document, output, [_repairs_table(repaired.changes), *_findings_tables(report, left)])
+    tables = [_repairs_table(repaired.changes), *_findings_tables(report, left)]
+    emit_map(repaired.survey, target, document, output, tables)
 
 
 def _repairs_table(changes: "tuple[AppliedRepair, ...]") -> "Table":

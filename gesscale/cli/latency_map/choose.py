@@ -45,7 +45,7 @@ def choose(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Choose the nodes with the least NDmax; exit code 3 where no such set is possible."""
-    from gesscale.cli.latency_map.reading import load_map, split_names
+    from gesscale.cli.latency_map.map_files import load_map, split_names
     from latency_map import least_nd_max_subset
 
     latencies = load_map(file, unit, kind, asymmetry)
@@ -83,7 +83,7 @@ def nearest(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Rank the nodes to add: least largest round trip to a member, then least mean, then name."""
-    from gesscale.cli.latency_map.reading import load_map, some_names
+    from gesscale.cli.latency_map.map_files import load_map, some_names
     from latency_map import by_distance
 
     latencies, placement = load_map(file, unit, kind, asymmetry), some_names("--members", members)
@@ -108,7 +108,7 @@ def farthest(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Rank the nodes to remove: greatest largest round trip to another member, then mean, then name."""
-    from gesscale.cli.latency_map.reading import load_map, some_names
+    from gesscale.cli.latency_map.map_files import load_map, some_names
     from latency_map import by_distance
 
     latencies, placement = load_map(file, unit, kind, asymmetry), some_names("--members", members)
@@ -119,7 +119,7 @@ def farthest(
 
 def _offered(candidates: str | None) -> list[str]:
     """Return the nodes that are named as candidates; none where the option is not given."""
-    from gesscale.cli.latency_map.reading import some_names
+    from gesscale.cli.latency_map.map_files import some_names
 
     return [] if candidates is None else some_names("--candidates", candidates)
 

@@ -2,23 +2,20 @@
 
 import os
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gesscale.cli.latency_map.options import MapTarget
-from gesscale.cli.output import Output, OutputOption, complain, emit, stderr_console, table
+from gesscale.cli.output import Output, OutputOption, complain, stderr_console, table
 from gesscale.errors import InputError
 from latency_map.kinds import ProbeMethod
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from rich.table import Table
 
-    from latency_map import Survey
-    from latency_map.measure.gather import GatheredMap
     from latency_map.measure.row import TargetReport
 
 FAILED = 1
@@ -35,10 +32,7 @@ def measure(
     *,
     source: Annotated[str, typer.Option(help="Name of the node that this machine is.")],
     target: Annotated[
-        list[str] | None, typer.Option(help="A node to probe: name=address; repeatable.")
-    ] = None,
-    targets: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A file of lines name=address.")
+        list[str] | None, typer.Option(help="Nodes to probe: name=address, by commas or lines; repeatable.")
     ] = None,
     count: Annotated[int, typer.Option(min=1, max=1000, help="Probes for each node.")] = 10,
     rate: Annotated[
@@ -55,11 +49,12 @@ def measure(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Measure one row of a map: round trips from this machine to others. Exit code 1: no node answered."""
+    from gesscale.cli.latency_map.map_files import emit_map
     from latency_map.measure.probes import probe_by
     from latency_map.measure.row import report_target, row_to_survey
     from latency_map.measure.sweep import Pacer, Sweeper
 
-    addresses = _targets(target or [], targets, source)
+    addresses = _targets(target or [], source)
     lasts_s = len(addresses) * count / rate
     stderr_console.print(
         f"nodes: {len(addresses)}, probes of each: {count}, which takes {lasts_s:.3g} s or more"
@@ -83,7 +78,7 @@ def measure(
         "source": source,
         "targets": {node: _target_document(report) for node, report in reports.items()},
     }
-    _write_measured(survey, map_target, document, output, _row_tables(source, reports))
+    emit_map(survey, map_target, document, output, _row_tables(source, reports))
     if survey is None:
         hint = "; a firewall may drop echoes: try --method tcp" if way is ProbeMethod.ICMP else ""
         complain(f"error: none of {len(addresses)} nodes answered, no map is written{hint}")
@@ -113,9 +108,6 @@ def agent(context: typer.Context) -> None:
 def gather(
     *,
     agents: Annotated[str, typer.Option(help="Addresses of agents, by commas.")] = "",
-    agents_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A file with an address a line.")
-    ] = None,
     agents_dns: Annotated[
         str,
         typer.Option(metavar="HOST:PORT", help="A name that stands for all agents: a headless service."),
@@ -130,11 +122,13 @@ def gather(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Make a map of what agents measured. Agents that do not answer are listed."""
-    from gesscale.cli.latency_map.reading import chosen_limits
+    from gesscale.cli.latency_map.map_files import chosen_limits, emit_map
+    from gesscale.cli.latency_map.show import summary_facts
     from latency_map import LatencyMapError
     from latency_map.measure.gather import gather_agents
+    from latency_map.summary import summarise
 
-    urls = _agent_urls(agents, agents_file, agents_dns)
+    urls = _agent_urls(agents, agents_dns)
     now_s = time.time()
     try:
         gathered = gather_agents(
@@ -143,33 +137,39 @@ def gather(
     except LatencyMapError as error:  # the question was right, the network was not
         complain(f"error: {error}")
         raise typer.Exit(FAILED) from None
-    measured_at_s = gathered.survey.measured_at_s
+    survey, unreachable = gathered.survey, gathered.unreachable
+    summary = summarise(survey)
+    answered = len(urls) - len(unreachable)
+    age_s = None if survey.measured_at_s is None else now_s - survey.measured_at_s
     document = {
-        "nodes": len(gathered.survey),
+        "summary": summary,
         "agents_asked": len(urls),
-        "agents_answered": len(urls) - len(gathered.unreachable),
-        "pairs": _pairs(gathered.survey),
-        "measured_at_s": measured_at_s,
-        "oldest_figure_s": None if measured_at_s is None else now_s - measured_at_s,
-        "changes": gathered.survey.changes,
-        "unreachable": gathered.unreachable,
+        "agents_answered": answered,
+        "measured_at_s": survey.measured_at_s,
+        "oldest_figure_s": age_s,
+        "changes": survey.changes,
+        "unreachable": unreachable,
     }
-    _write_measured(gathered.survey, map_target, document, output, _gathered_tables(document, gathered))
+    rows = [
+        ("agents", f"{answered} of {len(urls)} answered"),
+        *summary_facts(summary),
+        ("oldest figure", "of unknown age" if age_s is None else f"{age_s:.0f} s old"),
+        *(("changed", change) for change in survey.changes),
+    ]
+    tables = [table("gathered", ("what", "found"), rows)]
+    if unreachable:
+        tables.append(table("no figures from", ("agent", "because"), list(unreachable.items())))
+    emit_map(survey, map_target, document, output, tables)
 
 
-def _targets(listed: list[str], file: Path | None, source: str) -> dict[str, str]:
-    from latency_map.measure.peers import parse_peers, read_peers
+def _targets(listed: list[str], source: str) -> dict[str, str]:
+    from latency_map.measure.peers import parse_peers
     from latency_map.names import check_names
 
     addresses = parse_peers("\n".join(listed), what="--target")
-    if file is not None:
-        for name, address in read_peers(file).items():
-            if addresses.setdefault(name, address) != address:
-                message = f"{file}: expected {name!r} once, --target names it with another address"
-                raise InputError(message)
-    addresses.pop(source, None)  # one file of all nodes serves everywhere
+    addresses.pop(source, None)  # one list of all nodes serves everywhere
     if not addresses:
-        message = "expected at least one node other than the source: --target name=address or --targets FILE"
+        message = "expected at least one node other than the source: --target name=address"
         raise InputError(message)
     check_names((source, *addresses))
     return addresses
@@ -226,80 +226,11 @@ def _failures(report: "TargetReport") -> str:
     return f"{said}: {report.reason}" if report.reason else said
 
 
-def _agent_urls(listed: str, file: Path | None, name: str) -> list[str]:
-    from gesscale.cli.latency_map.reading import split_names
+def _agent_urls(listed: str, name: str) -> list[str]:
+    from gesscale.cli.latency_map.map_files import split_names
     from latency_map.measure.peers import agent_url, resolve_agents
 
-    options = {"--agents": listed, "--agents-file": file, "--agents-dns": name}
-    given = [option for option, value in options.items() if value]
-    if len(given) != 1:
-        message = (
-            f"expected one of --agents, --agents-file and --agents-dns, got {' and '.join(given) or 'none'}"
-        )
+    if bool(listed) == bool(name):
+        message = f"expected one of --agents and --agents-dns, got {'both' if name else 'none'}"
         raise InputError(message)
-    if name:
-        return resolve_agents(name)
-    places = split_names(listed) if file is None else _lines(file)
-    return [agent_url(place) for place in places]
-
-
-def _lines(file: Path) -> list[str]:
-    from gesscale.common.errors import cause_of
-
-    try:
-        lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
-    except (OSError, ValueError) as error:
-        message = f"{file}: expected a text file with an agent's address a line, got: {cause_of(error)}"
-        raise InputError(message) from None
-    return [line for line in lines if line and not line.startswith("#")]
-
-
-def _gathered_tables(document: "Mapping[str, Any]", gathered: "GatheredMap") -> "list[Table]":
-    age_s = document["oldest_figure_s"]
-    rows = [
-        ("nodes", str(document["nodes"])),
-        ("agents", f"{document['agents_answered']} of {document['agents_asked']} answered"),
-        (
-            "pairs",
-            ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in document["pairs"].items()),
-        ),
-        ("oldest figure", "of unknown age" if age_s is None else f"{age_s:.0f} s old"),
-        *(("changed", change) for change in gathered.survey.changes),
-    ]
-    tables = [table("GatheredMap", ("what", "found"), rows)]
-    if gathered.unreachable:
-        tables.append(table("no figures from", ("agent", "because"), list(gathered.unreachable.items())))
-    return tables
-
-
-def _pairs(survey: "Survey") -> dict[str, int]:
-    import numpy as np
-
-    upper = np.triu(np.ones((len(survey), len(survey)), dtype=bool), 1)
-    estimated = survey.estimated
-    known = ~np.isnan(survey.rtt_ms) & ~estimated
-    return {
-        "measured_both_ways": int((known & known.T & upper).sum()),
-        "one_way": int(((known ^ known.T) & upper).sum()),
-        "estimated": int((estimated & upper).sum()),
-        "unknown": int((np.isnan(survey.rtt_ms) & np.isnan(survey.rtt_ms.T) & upper).sum()),
-    }
-
-
-def _write_measured(
-    survey: "Survey | None", target: Path | None, document: object, output: Output, tables: "Sequence[Table]"
-) -> None:
-    """Write the map to its file and the report to stdout, or the map to stdout and the report to stderr."""
-    from latency_map import write_survey
-    from latency_map.formats.document import survey_to_document
-
-    if target is None:
-        for each in tables:
-            stderr_console.print(each)
-        if survey is not None:
-            typer.echo(survey_to_document(survey), nl=False)
-        return
-    if survey is not None:
-        write_survey(survey, target)
-        stderr_console.print(f"map written to {target}")
-    emit(document, output, tables)
+    return resolve_agents(name) if name else [agent_url(place) for place in split_names(listed)]

@@ -1,4 +1,4 @@
-"""``latency-map plan``: the tc commands that give real nodes the round trips of a map."""
+"""``latency-map plan``: the scripts that give real nodes the round trips of a map."""
 
 import re
 from pathlib import Path
@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gesscale.cli.latency_map.options import Kind, MapFile, Symmetry, Unit
-from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
+from gesscale.cli.output import stderr_console
 from gesscale.errors import InputError
 from latency_map.emulate import DEVICE, RATE_MBIT
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from latency_map import LatencyMap
     from latency_map.emulate.hosts import Host
     from latency_map.emulate.plan import EmulationPlan, NodePlan
 
@@ -31,6 +28,9 @@ app = typer.Typer()
 def plan(
     file: MapFile,
     *,
+    directory: Annotated[
+        Path, typer.Option(help="Where apply-NODE.sh and undo-NODE.sh of every node are written.")
+    ],
     unit: Unit = None,
     kind: Kind = None,
     asymmetry: Symmetry = None,
@@ -47,10 +47,6 @@ def plan(
     device: Annotated[
         str, typer.Option(help="The nodes' network device, where the hosts do not say it.")
     ] = DEVICE,
-    measured: Annotated[
-        Path | None,
-        typer.Option(metavar="MAP", help="The real network's own round trips, which are taken off."),
-    ] = None,
     rate_mbit: Annotated[
         int, typer.Option(help="Limit to each other node, Mbit/s; above your links.")
     ] = RATE_MBIT,
@@ -72,17 +68,12 @@ def plan(
             "--pod-networks", help="Of kubectl's nodes, delay pods' own addresses too: for flannel's host-gw."
         ),
     ] = False,
-    directory: Annotated[
-        Path | None,
-        typer.Option(help="Write apply-NODE.sh and undo-NODE.sh of every node there."),
-    ] = None,
-    output: OutputOption = Output.TABLE,
 ) -> None:
-    """Write the tc commands with which each node delays its packets to every other as the map says.
+    """Write scripts by which each node delays its packets to every other as the map says, and stops it.
 
     Half of each round trip is added on either side; packets to other addresses are not touched.
     """
-    from gesscale.cli.latency_map.reading import load_map
+    from gesscale.cli.latency_map.map_files import load_map
     from latency_map.emulate.hosts import number_hosts
     from latency_map.emulate.plan import tc_plan
 
@@ -95,15 +86,9 @@ def plan(
         hosts = read_hosts(addresses, device, pod_networks=pod_networks)
     else:
         hosts = number_hosts(latencies.names, subnet or "", device=device)
-    own = None if measured is None else _load_measured(measured)
-    planned = tc_plan(latencies, hosts, own=own, rate_mbit=rate_mbit, skip_missing=skip_missing)
+    planned = tc_plan(latencies, hosts, rate_mbit=rate_mbit, skip_missing=skip_missing)
     _print_left_out(planned)
-    if directory is not None:
-        _write_scripts(planned.nodes, directory, undo_after_s)
-        return
-    if output is Output.TABLE:
-        stderr_console.print("the commands as scripts: --directory DIR")
-    emit(_document(planned), output, [_node_table(each) for each in planned.nodes])
+    _write_scripts(planned.nodes, directory, undo_after_s)
 
 
 def read_hosts(file: Path, device: str, *, pod_networks: bool = False) -> "tuple[Host, ...]":
@@ -162,26 +147,8 @@ def _parse_time_s(text: str) -> int:
     return seconds
 
 
-def _load_measured(file: Path) -> "LatencyMap":
-    from gesscale.cli.latency_map.reading import load_map
-    from latency_map import Asymmetry, LatencyMapError
-
-    try:
-        return load_map(file, None, None, Asymmetry.MEAN)
-    except LatencyMapError as error:
-        message = (
-            f"--measured: {error}; a map that gesscale latency-map import or measure wrote says all of it"
-        )
-        raise LatencyMapError(message) from None
-
-
 def _print_left_out(planned: "EmulationPlan") -> None:
     """Say on stderr what a plan cannot do."""
-    for pair in planned.too_fast:
-        stderr_console.print(
-            f"warning: {pair.first} - {pair.second} cannot be met: {pair.asked_ms:g} ms are asked, the network"
-            f" itself has {pair.own_ms:g} ms"
-        )
     for first, second in planned.skipped:
         stderr_console.print(f"warning: {first} - {second} has no round trip in the map and stays as it is")
     for name in planned.unused:
@@ -200,53 +167,3 @@ def _write_scripts(nodes: "tuple[NodePlan, ...]", directory: Path, undo_after_s:
     stderr_console.print(
         f"wrote {2 * len(nodes)} scripts to {directory}: run apply-NODE.sh on each node as root"
     )
-
-
-def _node_table(node: "NodePlan") -> "Table":
-    from latency_map.emulate.tc import ROOT
-
-    columns = ("to", "address", "round trip ms", "own ms", "added here ms", "class")
-    rows = [
-        (
-            delay.to.name,
-            " ".join(delay.to.destinations),
-            delay.asked_ms,
-            delay.own_ms,
-            delay.one_way_us / 1000,
-            f"{ROOT}{delay.class_id:x}",
-        )
-        for delay in node.delays
-    ]
-    host = node.host
-    return table(f"{host.name} ({host.address}, {host.device}) delays what it sends", columns, rows)
-
-
-def _document(planned: "EmulationPlan") -> dict[str, object]:
-    from gesscale.common.text import command_line
-    from latency_map.emulate.tc import apply_commands, undo_commands
-
-    return {
-        "nodes": [
-            {
-                "node": node.host.name,
-                "address": node.host.address,
-                "device": node.host.device,
-                "delays": [
-                    {
-                        "to": delay.to.name,
-                        "destinations": delay.to.destinations,
-                        "rtt_ms": delay.asked_ms,
-                        "own_ms": delay.own_ms,
-                        "added_ms": delay.one_way_us / 1000,
-                    }
-                    for delay in node.delays
-                ],
-                "apply": [command_line(command) for command in apply_commands(node)],
-                "undo": [command_line(command) for command in undo_commands(node)],
-            }
-            for node in planned.nodes
-        ],
-        "too_fast": planned.too_fast,
-        "skipped": planned.skipped,
-        "unused": planned.unused,
-    }

@@ -48,7 +48,7 @@ def show(
 
     Where the two directions of a pair differ, the larger counts.
     """
-    from gesscale.cli.latency_map.reading import load_survey, split_names
+    from gesscale.cli.latency_map.map_files import load_survey, split_names
     from latency_map.clusters import clusters, symmetric_map
     from latency_map.summary import place, summarise
 
@@ -71,7 +71,12 @@ def show(
         "rtt_ms": survey.rtt_ms,
         "missing": latencies.missing(),
     }
-    rows = [*_facts(summary), ("age", _age(age_s)), *_cluster_facts(groups), *_placement_facts(placement)]
+    rows = [
+        *summary_facts(summary),
+        ("age", _age(age_s)),
+        *_cluster_facts(groups),
+        *_placement_facts(placement),
+    ]
     tables = [table(file.name, ["what", "value"], rows)]
     if len(survey) <= MATRIX_SHOWN_UP_TO:
         tables.append(_matrix(survey))
@@ -92,7 +97,8 @@ def _draw(
             stderr_console.print(f"{target} written")
 
 
-def _facts(summary: "Summary") -> "list[tuple[str, str | None]]":
+def summary_facts(summary: "Summary") -> list[tuple[str, str | None]]:
+    """Return the figures of a map, each with what it is."""
     missing = f"{summary.missing_pairs} of {summary.pairs} pairs"
     if summary.one_way_pairs:
         missing += f", {summary.one_way_pairs} known one way only"

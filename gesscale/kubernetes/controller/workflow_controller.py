@@ -64,11 +64,11 @@ def restored_state(statuses: Mapping[str, Mapping[str, Any]], now_s: float) -> R
     lost = set()
     for name in statuses:
         status = group_of(statuses, name)
-        memories[name], fault_reporter = read_memory(status.get("memory"))
-        if fault_reporter:
-            dropped = "; ".join(first_of(fault_reporter, len(fault_reporter)))
+        memories[name], faults = read_memory(status.get("memory"))
+        if faults:
+            dropped = "; ".join(first_of(faults, len(faults)))
             _LOG.warning("operator %s: of its status.memory is dropped what cannot be: %s", name, dropped)
-        if _is_lost(status, dropped=bool(fault_reporter)):
+        if _is_lost(status, dropped=bool(faults)):
             lost.add(name)
     known = knowledge_of(memories)
     return RestoredState(

@@ -45,7 +45,7 @@ def room_taken(pods: Iterable[PodRecord]) -> dict[str, Room]:
 
 
 def judge_node(node: NodeRecord, taken: Room, needs: ExecutorNeeds) -> Node:
-    """Tell of one node what `judge_nodes` tells of each, given the room that is taken of it."""
+    """Return one node as an operator may use it, given the room that is taken of it."""
     judged = Node(name=node.name, address=node.address, weight=node.weight)
     problems = {
         Reason.NOT_IN_POOL: _outside(node, needs.pool),

@@ -214,7 +214,7 @@ def events_of(
 
     Returns
     -------
-    tuple of Telling
+    tuple of EventDraft
         Mostly none.
     """
     before = group_of(old, "lastDecision")

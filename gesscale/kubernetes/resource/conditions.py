@@ -76,7 +76,7 @@ def findings_of(decision: Decision, spec: StreamAutoscalerSpec, now_s: float) ->
 
     Returns
     -------
-    tuple of Finding
+    tuple of ConditionFinding
         One of each of `TYPES`.
     """
     paused = _paused(spec, now_s)

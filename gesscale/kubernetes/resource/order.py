@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationError, model_validator
 
 from gesscale.errors import InputError
-from gesscale.fields import LARGEST_EXACT, LONGEST_S
-from gesscale.kubernetes.resource.parts import NODES_AT_MOST, ExactMoment, NodeName, Reported
+from gesscale.fields import LARGEST_EXACT
+from gesscale.kubernetes.resource.parts import NODES_AT_MOST, ExactMoment, NodeName, Reported, like
 from gesscale.model.order import Order
 from gesscale.wire import Strategy, entries_of, group_of, order_fault, rank_of
 from gesscale.words import place_of, problem_of
@@ -26,31 +26,14 @@ class OrderStatus(Reported, Order):
     term: int = Field(
         ge=0, le=LARGEST_EXACT, description="Of the leader that wrote it: drivers ignore lower terms."
     )
-    placement: Annotated[tuple[NodeName, ...], Field(max_length=NODES_AT_MOST)] = Field(
-        min_length=1, description="Nodes that are to hold exactly one executor each, sorted."
+    placement: Annotated[tuple[NodeName, ...], Field(max_length=NODES_AT_MOST)] = like(
+        Order, "placement", min_length=1
     )
-    at_s: ExactMoment = Field(description="When it was written.")
+    at_s: ExactMoment = like(Order, "at_s")
     strategy: Strategy = Field(Strategy.LIVE, description="How executors are exchanged.")
-    before: int | None = Field(None, ge=0, description="Replicas when it was written.")
-    reason: str = Field("", max_length=64, description="Why, in a word; empty where its controller died.")
-    settled_at_s: ExactMoment | None = Field(
-        None, description="When it had settled or was given up; absent until then."
-    )
-    given_up: bool = Field(False, description="Whether the rescale timeout passed with executors missing.")
-    downtime_s: float | None = Field(
-        None,
-        alias="downtimeSeconds",
-        ge=0,
-        le=LONGEST_S,
-        description="The longest time without a finished batch around it; absent until it has settled.",
-    )
-    first_tasks_s: float | None = Field(
-        None,
-        alias="firstTasksSeconds",
-        ge=0,
-        le=LONGEST_S,
-        description="From the order to the beginning of the first batch on just its nodes; absent without one.",
-    )
+    settled_at_s: ExactMoment | None = like(Order, "settled_at_s")
+    downtime_s: float | None = like(Order, "downtime_s", alias="downtimeSeconds")
+    first_tasks_s: float | None = like(Order, "first_tasks_s", alias="firstTasksSeconds")
 
     @property
     def rank(self) -> tuple[int, int]:

@@ -32,7 +32,6 @@ from gesscale.fields import (
     SHORTEST_S,
     WebAddress,
     format_duration,
-    model_within,
 )
 
 _UNITS_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
@@ -286,24 +285,8 @@ def as_settings(part: BaseModel, group: type[BaseModel]) -> dict[str, Any]:
     >>> as_settings(KafkaSettings(bootstrap="kafka:9092", topic="rides"), KafkaSettings)
     {'bootstrap': 'kafka:9092', 'topic': 'rides'}
     """
-    stated = {
-        name: (field, getattr(part, name))
-        for name, field in group.model_fields.items()
-        if name in type(part).model_fields
-    }
-    return {
-        field.alias or name: _as_setting(value, model_within(field.annotation))
-        for name, (field, value) in stated.items()
-        if value is not None or model_within(field.annotation) is None
-    }
-
-
-def _as_setting(value: Any, within: type[BaseModel] | None) -> Any:
-    if within is None:
-        return value
-    if isinstance(value, tuple):
-        return [_as_setting(item, within) for item in value]
-    return as_settings(value, within) if isinstance(value, BaseModel) else value
+    shared = group.model_fields.keys() & type(part).model_fields.keys()
+    return {group.model_fields[name].alias or name: getattr(part, name) for name in sorted(shared)}
 
 
 def in_camel_case(text: str) -> str:

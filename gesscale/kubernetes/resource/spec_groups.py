@@ -140,9 +140,10 @@ class PolicySpec(ResourcePart):
         SettingsError
             In one line, where the policy does not take its own settings as they are.
         """
-        shared = {**as_settings(self, AnalyzeSettings), "policy": self.name}
+        given = {**as_settings(self, AnalyzeSettings), "policy": self.name}
+        given["gesscale2"] = {} if self.gesscale2 is None else as_settings(self.gesscale2, Gesscale2Settings)
         if not self.own_settings:
-            return AnalyzeSettings.model_validate(shared)
+            return AnalyzeSettings.model_validate(given)
         card = policy_card(self.name)
         if card.settings is None or card.settings is Gesscale2Settings:
             where = (
@@ -151,7 +152,7 @@ class PolicySpec(ResourcePart):
             message = f"spec.policy.settings: expected none for policy {self.name}: {where}"
             raise SettingsError(message)
         own = _checked(self.own_settings, card.settings)
-        return AnalyzeSettings.model_validate({**shared, card.group: own})
+        return AnalyzeSettings.model_validate({**given, card.group: own})
 
 
 def _checked(own: Mapping[str, Any], kind: type[BaseModel]) -> BaseModel:

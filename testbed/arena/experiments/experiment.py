@@ -32,6 +32,18 @@ _OF_CASES = ("name", "policies", "workloads", "seeds", "variants")
 """What a variant may not change: cases are made of it."""
 
 
+_FILES = {
+    ("extends",),
+    ("policies",),
+    ("workloads",),
+    ("nodes", "topology"),
+    ("nodes", "map"),
+    ("rules", "rules", "file"),
+    ("operators", "*", "physics"),
+}
+"""Settings that may name files next to the experiment."""
+
+
 def _check_seeds(seeds: object) -> object:
     listed = [
         seed
@@ -276,30 +288,16 @@ def _read(source: str | Path, extended_by: tuple[Path, ...]) -> Experiment:
     return extended.changed({"name": path.stem, "title": "", **document}, origin)
 
 
-def _with_whole_paths(document: object, directory: Path) -> object:
-    """Return the document with the whole path of each file that is in the same directory."""
-    if not isinstance(document, dict):
-        return document
-
-    def placed(value: object) -> object:
-        if isinstance(value, str):
-            file, colon, rest = value.partition(":")
-            return f"{directory / file}{colon}{rest}" if file and (directory / file).is_file() else value
-        return [placed(item) for item in value] if isinstance(value, list) else value
-
-    moved = {key: placed(document[key]) for key in ("extends", "policies", "workloads") if key in document}
-    if isinstance(nodes := document.get("nodes"), dict):
-        moved["nodes"] = {
-            key: placed(value) if key in {"topology", "map"} else value for key, value in nodes.items()
+def _with_whole_paths(value: Any, directory: Path, *path: str) -> Any:
+    """Return a part of a document with the whole path of each file that is in the same directory."""
+    if isinstance(value, dict):
+        return {
+            key: _with_whole_paths(below, directory, *path, "*" if path == ("operators",) else str(key))
+            for key, below in value.items()
         }
-    rules = document.get("rules")
-    if isinstance(rules, dict) and isinstance(own := rules.get("rules"), dict) and "file" in own:
-        moved["rules"] = {**rules, "rules": {**own, "file": placed(own["file"])}}
-    if isinstance(operators := document.get("operators"), dict):
-        moved["operators"] = {
-            name: {**section, "physics": placed(section["physics"])}
-            if isinstance(section, dict) and "physics" in section
-            else section
-            for name, section in operators.items()
-        }
-    return {**document, **moved}
+    if isinstance(value, list):
+        return [_with_whole_paths(item, directory, *path) for item in value]
+    if isinstance(value, str) and path in _FILES:
+        file, colon, rest = value.partition(":")
+        return f"{directory / file}{colon}{rest}" if file and (directory / file).is_file() else value
+    return value

@@ -8,7 +8,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -17,7 +17,6 @@ from gesscale.fields import Duration, SettingsGroup
 from gesscale.model.decision import Analysis, Plan, Reason, Verdict
 from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.model.workflow import Operator, Workflow
-from gesscale.options import PolicyOptions
 from gesscale.plan.placement import nd_max_ms, stay
 from gesscale.policies.choosing import ChoosingPolicy, PlanningContext
 from gesscale.ports import Knowledge, Policy
@@ -214,6 +213,8 @@ class SizeProposal:
 class SizingPolicy(ChoosingPolicy):
     """Screens the readings, holds proposals to their limits and pauses, and finds nodes for any number of replicas."""
 
+    name: ClassVar[str]
+
     @property
     @abstractmethod
     def sizing(self) -> SizingSettings:
@@ -350,18 +351,7 @@ def _limit(proposed: int, present: int) -> Reason:
     return Reason.AT_MAX_REPLICAS if proposed > present else Reason.AT_MIN_REPLICAS
 
 
-_S_contra = TypeVar("_S_contra", bound=SettingsGroup, contravariant=True)
-
-
-class _NodeChoosing(Protocol[_S_contra]):
-    def __call__(
-        self, workflow: Workflow, options: PolicyOptions, *, latency_aware: bool, sizing: _S_contra
-    ) -> Policy: ...
-
-
-def on_nodes_as_told(
-    policy: _NodeChoosing[_S_contra],
-) -> Callable[[Workflow, PolicyOptions, _S_contra], Policy]:
+def on_nodes_as_told(policy: Callable[..., Policy]) -> Callable[..., Policy]:
     """Build a policy that knows no delays on the nearest nodes, or on drawn ones, as `node_choice` says."""
     return lambda workflow, options, own: policy(
         workflow, options, latency_aware=options.node_choice == "nearest", sizing=own

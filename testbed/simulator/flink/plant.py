@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from graphlib import TopologicalSorter
 
-from gesscale.errors import ClusterError, InputError
+from gesscale.errors import ClusterError
 from gesscale.model.decision import Change, Outcome, OutcomeStatus
 from gesscale.model.observation import Batch
 from gesscale.ports import ClusterState
@@ -37,16 +37,11 @@ class FlinkPlant:
     tick_s
         Length of a tick, seconds.
 
-    Raises
-    ------
-    InputError
-        Where an operator has no physics, or at a tick that is not a time.
     """
 
     def __init__(
         self, scene: Scene, physics: Mapping[str, FlinkPhysics], *, seed: int, tick_s: float = 10.0
     ) -> None:
-        _check(scene, physics, tick_s)
         self._scene = scene
         self._tick_s = tick_s
         self._fog = Fog(scene.nodes, scene.delays, scene.failures, scene.slowdowns)
@@ -277,12 +272,3 @@ class FlinkPlant:
             [self._fog.nodes[node].weight for node in nodes],
             round_trips_ms(task.physics, driver, nodes, self._fog.base_rtt_ms),
         ).rows_per_s
-
-
-def _check(scene: Scene, physics: Mapping[str, FlinkPhysics], tick_s: float) -> None:
-    if not (math.isfinite(tick_s) and tick_s > 0):
-        message = f"the Flink plant: expected a tick above 0 s, got {tick_s}"
-        raise InputError(message)
-    if missing := sorted(scene.workflow.operators.keys() - physics.keys()):
-        message = f"expected Flink physics of every operator, there are none for {', '.join(missing)}"
-        raise InputError(message)

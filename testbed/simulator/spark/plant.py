@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from gesscale.errors import ClusterError, InputError
+from gesscale.errors import ClusterError
 from gesscale.model.decision import Change, Outcome, OutcomeStatus
 from gesscale.model.observation import Batch
 from gesscale.ports import ClusterState
@@ -43,14 +43,10 @@ class SparkPlant:
     Raises
     ------
     InputError
-        Where an operator has no physics, or the latency map lacks a node.
+        Where the latency map lacks a node.
     """
 
     def __init__(self, scene: Scene, physics: Mapping[str, SparkPhysics], *, seed: int) -> None:
-        missing = sorted(set(scene.workflow.operators) - set(physics))
-        if missing:
-            message = f"Spark plant: expected the physics of every operator, missing: {', '.join(missing)}"
-            raise InputError(message)
         self._scene = scene
         self._fog = Fog(scene.nodes, scene.delays, scene.failures, scene.slowdowns)
         self._now_s = 0.0

@@ -23,13 +23,6 @@ def test_a_spare_stands_by_and_small_clusters_do_without(deployment):
     assert deployment("overlays/single-node")["spec"]["replicas"] == 1
 
 
-def test_the_spare_prefers_another_node_but_does_not_need_one(deployment):
-    assert pod(deployment("."))["affinity"]["podAntiAffinity"].keys() == {
-        "preferredDuringSchedulingIgnoredDuringExecution"
-    }
-    assert "affinity" not in pod(deployment("overlays/single-node"))
-
-
 def test_probes_and_service_speak_to_the_port_it_listens_on(deployment, render, look):
     (container,) = pod(deployment("."))["containers"]
     (port,) = container["ports"]

@@ -28,16 +28,12 @@ def test_with_a_target_a_report_says_what_was_imported(tmp_path):
     target = tmp_path / "map.json"
     result = run(SAMPLES / "wondernetwork_pings.csv", "--to", target, "--output", "json")
     report = json.loads(result.stdout)
-    assert report["map"] == str(target)
     assert (report["form"], report["unit"], report["kind"]) == ("pings", "ms", "rtt")
     # known pairs: 17-4 both ways, 17-59, 59-4 and 59-203 one way
-    assert (report["nodes"], report["pairs"], report["missing_pairs"], report["one_way_pairs"]) == (
-        4,
-        6,
-        2,
-        3,
-    )
-    assert report["measured_at"] == "2020-07-19T23:59:58+00:00"
+    summary = report["summary"]
+    counts = (summary["nodes"], summary["pairs"], summary["missing_pairs"], summary["one_way_pairs"])
+    assert counts == (4, 6, 2, 3)
+    assert report["measured_at_s"] == 1595203198.0
     assert report["warnings"] == []
     assert json.loads(target.read_text())["nodes"][1] == "4"
 
@@ -48,7 +44,6 @@ def test_a_map_is_read_from_standard_input_and_written_again_alike(tmp_path):
     result = run("-", "--to", second, stdin=first.read_text("utf-8"))
     assert result.exit_code == 0, result.output
     assert first.read_text("utf-8") == second.read_text("utf-8")
-    assert second.read_text("utf-8") == (SAMPLES / "document_v1.json").read_text("utf-8")
 
 
 @pytest.mark.parametrize(
@@ -78,7 +73,7 @@ def test_how_many_nodes_a_map_may_have_is_said_before_the_command(tmp_path):
     assert said in str(refused.exception)
     command = ["--max-nodes", "1005", "import", str(edges), "--names", str(names), "--output", "json"]
     taken = CliRunner().invoke(app, [*command, "--to", str(tmp_path / "map.json")])
-    assert json.loads(taken.stdout)["nodes"] == 1005
+    assert json.loads(taken.stdout)["summary"]["nodes"] == 1005
     assert said in str(run(edges).exception)  # it holds for one command
     most = CliRunner().invoke(app, ["--max-nodes", "5001", "import", str(edges)])
     assert "--max-nodes: expected a limit of 1 to 5000 nodes, got 5001" in str(most.exception)

@@ -38,14 +38,6 @@ def test_both_directions_are_kept_and_decided_on_later():
     assert survey.to_map(Asymmetry.MAX).delay_ms("a", "b") == pytest.approx(12)
 
 
-def test_spread_is_in_milliseconds_and_unknown_where_nothing_was_measured():
-    spread = survey_of(cell("a", "b", 10.0)).spread
-    assert spread.p95_ms[0, 1] == pytest.approx(20)
-    assert spread.jitter_ms[0, 1] == pytest.approx(1)
-    assert spread.loss_ratio[0, 1] == 0.25
-    assert np.isnan([spread.p95_ms[1, 0], spread.loss_ratio[1, 0], spread.jitter_ms[1, 0]]).all()
-
-
 def test_a_survey_is_as_old_as_its_oldest_round_trip():
     old = cell("a", "b", 1.0, at_s=NOW_S - 90)
     new = cell("b", "a", 1.0, at_s=NOW_S - 5)
@@ -63,7 +55,6 @@ def test_of_two_agents_that_claim_a_node_the_newer_figure_counts():
     for cells in ((first, other), (other, first)):
         survey = survey_of(*cells)
         assert survey.rtt_ms[0, 1] == pytest.approx(7)
-        assert survey.spread.p95_ms[0, 1] == pytest.approx(14)
         assert survey.measured_at_s == NOW_S
 
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from latency_map import Asymmetry, LatencyMapError, Spread, Survey
+from latency_map import Asymmetry, LatencyMapError, Survey
 
 LEANING = Survey(names=("a", "b"), rtt_ms=np.array([[0.0, 2.0], [3.0, 0.0]]))
 
@@ -32,11 +32,6 @@ def test_two_directions_of_a_table_that_somebody_wrote_are_refused(measured_at_s
         replace(LEANING, measured_at_s=measured_at_s).to_map(asked)
 
 
-def spread(loss):
-    matrix = np.full((2, 2), np.nan)
-    return Spread(p95_ms=matrix, jitter_ms=matrix, loss_ratio=np.full((2, 2), loss))
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -45,7 +40,6 @@ def spread(loss):
         {"estimated": np.array([[False, True], [False, False]])},
         {"measured_at_s": 1.0},
         {"origin": "elsewhere"},
-        {"spread": spread(0.2)},
         {"changes": ("repaired",)},
     ],
 )

@@ -1,29 +1,11 @@
-"""What is run to make the network, for both ways of delaying."""
+"""What is run to make the network where the kernel delays; tests/real builds the other one."""
 
 from testbed.cluster.delays import netem_commands
-from testbed.cluster.namespaces import tun_commands
 from testbed.cluster.topology import Topology
 
 
 def lines(commands: tuple[tuple[str, ...], ...]) -> list[str]:
     return [" ".join(command) for command in commands]
-
-
-def test_every_node_has_a_namespace_with_one_device(three: Topology) -> None:
-    commands = lines(tun_commands(three))
-    assert commands[:5] == [
-        "ip netns add gesscale-three-a",
-        "ip -n gesscale-three-a link set lo up",
-        "ip -n gesscale-three-a tuntap add dev edge0 mode tun",
-        "ip -n gesscale-three-a address add 10.77.9.1/24 dev edge0",
-        "ip -n gesscale-three-a link set edge0 mtu 9000 txqueuelen 5000 up",
-    ]
-    assert commands[-3:] == [
-        "ip tuntap add dev gs-three mode tun",
-        "ip address add 10.77.9.254/24 dev gs-three",
-        "ip link set gs-three mtu 9000 txqueuelen 5000 up",
-    ]
-    assert len(commands) == 3 * 5 + 3
 
 
 def test_netem_delays_each_direction_by_half_the_round_trip(three: Topology) -> None:

@@ -13,22 +13,16 @@ def scene(**changes: Any) -> Scene:
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    "changes",
     [
-        ({"workloads": {}}, "workloads: expected one for each operator that reads a source.*got none"),
-        ({"initial": {}}, "initial: expected replicas of each operator"),
-        ({"initial": {"op": ()}}, "expected replicas and a driver on nodes of the scene"),
-        ({"initial": {"op": ("n0", "n0")}}, "each once"),
-        ({"initial": {"op": ("n7",)}}, "on nodes of the scene"),
-        ({"nodes": {"n1": SimulatedNode(name="n1")}, "initial": {"op": ("n1",)}}, "driver on 'n0'"),
-        ({"selectivity": {"zz": 1.0}}, "selectivity of 'zz'"),
-        ({"selectivity": {"op": -1.0}}, "expected an operator and a number >= 0"),
-        ({"period_s": 0.0}, "period_s above 0"),
-        ({"sample_s": float("nan")}, "sample_s above 0"),
+        {"initial": {"op": ()}},
+        {"initial": {"op": ("n0", "n0")}},
+        {"initial": {"op": ("n7",)}},
+        {"nodes": {"n1": SimulatedNode(name="n1")}, "initial": {"op": ("n1",)}},
     ],
 )
-def test_a_scene_that_does_not_fit_together_is_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
+def test_replicas_and_drivers_are_on_nodes_of_the_scene(changes: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="on nodes of the scene"):
         scene(**changes)
 
 

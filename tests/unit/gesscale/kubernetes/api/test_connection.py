@@ -46,18 +46,6 @@ def test_lists_come_in_pages(server, connection):
     ]
 
 
-def test_requests_are_counted_by_verb_resource_and_status(server, connection):
-    server.says(as_json(POD), as_json(POD), refusal(409, "Conflict", "changed"))
-    connection.get(PODS, "driver", namespace="streams")
-    connection.get(PODS, "driver", namespace="streams")
-    with pytest.raises(ApiError):
-        connection.patch(STREAM_AUTOSCALERS, "taxi", {}, namespace="streams", subresource="status")
-    assert connection.requests == {
-        ("get", "pods", "200"): 2,
-        ("patch", "streamautoscalers/status", "409"): 1,
-    }
-
-
 @pytest.mark.parametrize(
     ("status", "reason", "traits", "says"),
     [

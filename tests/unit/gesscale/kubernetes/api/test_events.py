@@ -4,7 +4,6 @@ import pytest
 from scripted_api import as_json, refusal
 
 from gesscale.kubernetes.api import Events, EventType, Incident
-from gesscale.kubernetes.api import events as module
 from gesscale.kubernetes.api.events import EventDraft
 
 TAXI = {"metadata": {"namespace": "streams", "name": "taxi", "uid": "u-1"}, "spec": {}}
@@ -89,11 +88,3 @@ def test_a_fault_is_logged_once_and_never_raised(server, reporter, caplog):
     server.says(refusal(500, "InternalError", "no"), to="PATCH")
     reporter.after(301)
     assert len(caplog.messages) == 2
-
-
-def test_only_so_many_are_remembered(server, reporter, monkeypatch):
-    monkeypatch.setattr(module, "REMEMBERED", 2)
-    for note in ("a", "b", "c", "a", "c"):
-        reporter.after(1, note)
-    # a was forgotten for c, so that it is written again; c is remembered still
-    assert [body["note"] for _, body in sent(server)] == ["a", "b", "c", "a"]

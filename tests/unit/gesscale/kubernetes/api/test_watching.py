@@ -158,13 +158,6 @@ def test_an_expired_version_is_listed_anew_and_what_is_gone_goes(server, through
     assert watches(server) == ["10", "50"]
 
 
-def test_a_list_that_breaks_off_between_pages_leaves_the_former_objects(server, through):
-    page = {"metadata": {"resourceVersion": "60", "continue": "c"}, "items": [pod("z")]}
-    server.says(listed(pod("a")), as_json(page), refusal(410, "Expired", "continue token"))
-    server.says(stream(expired()), to="watch")
-    assert set(through(2).views[-1].objects) == {"streams/a"}
-
-
 def test_an_object_that_cannot_be_read_hides_no_other_and_keeps_its_former_state(server, through, caplog):
     def keep(item):
         if item["metadata"]["labels"].get("x") == "bad":

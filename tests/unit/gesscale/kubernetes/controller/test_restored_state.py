@@ -38,11 +38,6 @@ def test_a_memory_that_must_have_been_there_is_missed(status):
     assert legacy(**status).lost == {"op"}
 
 
-def test_what_is_dated_later_than_now_counts_as_of_now():
-    ahead = {"readings": [{**MEMORY["readings"][0], "atSeconds": EPOCH_S + 3600}]}
-    assert legacy(memory=ahead).known.readings["op"][0].at_s == EPOCH_S
-
-
 NONSENSE = [
     *({"replicas": value} for value in (0, -1, 10**400, "many", None, 1.5)),
     *({"rowsPerSecond": value} for value in (0, -5.0, 1e308, float("nan"), "fast")),

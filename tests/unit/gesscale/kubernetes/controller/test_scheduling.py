@@ -126,17 +126,6 @@ def test_a_driver_that_waits_for_its_first_nodes_does_not_wait_for_a_period(scen
         assert scene.scheduler.statuses()[0].last_s == last_s
 
 
-def test_a_driver_with_executors_and_without_an_order_is_looked_at_once_a_second(scene):
-    # It was stepped at 0 s. From 3 s on an early step could be due; rounds are 0.25 s apart until 5.75 s.
-    scene.api.put(override=None)
-    scene.advance()
-    looked_s = []
-    scene.look = lambda: looked_s.append(scene.steady_s) or scene.world.look()
-    for _ in range(23):
-        scene.advance(0.25)
-    assert looked_s == [3.0, 4.0, 5.0]
-
-
 def test_a_step_that_fails_is_counted_and_the_next_one_comes(scene, caplog):
     scene.api.faults = [refused(500)] * 2
     scene.advance()

@@ -83,15 +83,6 @@ def test_one_whose_predecessor_died_before_it_could_write_it_down_knows_it_too(s
     assert decision.plan.change is None
 
 
-def test_an_order_whose_answer_was_lost_is_under_way(scene):
-    scene.api.put(override=None)
-    scene.api.write_status("op", order=order(1, "a", "c"))
-    scene.api.catch_up()
-    step, decision = scene.step()
-    assert step.known.pending("op").placement == ("a", "c")
-    assert decision.plan.change is None
-
-
 def test_without_the_memory_it_looks_on_for_one_history():
     lost = {"order": order(1, "a", at_s=EPOCH_S - 3600), "history": [{"at": "2023-11-14T21:00:00Z"}]}
     scene = Scene(status=lost, override=None)

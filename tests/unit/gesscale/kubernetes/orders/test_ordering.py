@@ -81,14 +81,6 @@ def test_a_resource_of_the_same_name_is_not_ordered_for_the_former(api):
         write(api, desk_of(api), "a", resource=decided_on)
 
 
-def test_an_order_that_nobody_could_obey_is_no_order(api):
-    api.put(status={"order": {"id": "x"}})
-    order_writer = desk_of(api)
-    assert order_writer.standing(OP) is None
-    write(api, order_writer, "a")
-    assert api.status()["order"]["id"] == "1-1"
-
-
 def test_the_order_that_is_replaced_begins_the_history_and_nothing_of_it_stays_in_the_new_one(api):
     order_writer = desk_of(api)
     first = write(api, order_writer, "a")

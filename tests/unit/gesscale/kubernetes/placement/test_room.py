@@ -134,20 +134,3 @@ def test_taints_are_tolerated_as_the_scheduler_does(toleration, fits):
 def test_labels_fulfil_expressions_as_kubernetes_has_it(expression, labels, fits):
     selector = LabelSelector.model_validate({"matchExpressions": [expression]})
     assert selects(selector, labels) is fits
-
-
-def test_all_parts_of_a_selector_must_hold_and_an_empty_one_takes_all():
-    expression = {"key": "zone", "operator": "Exists"}
-    both = LabelSelector.model_validate({"matchLabels": {"pool": "edge"}, "matchExpressions": [expression]})
-    assert selects(both, {"pool": "edge", "zone": "a"})
-    assert not selects(both, {"pool": "edge"})
-    assert not selects(both, {"zone": "a"})
-    assert selects(LabelSelector(), {})
-
-
-def test_a_node_outside_the_pool_says_which_requirement_it_fails():
-    selector = LabelSelector.model_validate(
-        {"matchExpressions": [{"key": "zone", "operator": "NotIn", "values": ["a", "b"]}]}
-    )
-    found = judged(replace(PI, labels={"zone": "a"}), needs=replace(NEEDS, pool=selector))
-    assert found.problem == "the pool asks for zone NotIn (a, b), the node has zone=a"

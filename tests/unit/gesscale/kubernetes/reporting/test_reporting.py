@@ -19,7 +19,6 @@ from recorded_steps import (
 )
 
 from gesscale.kubernetes.reporting import node_pool_of, report_fault
-from gesscale.kubernetes.resource.conditions import TYPES
 from gesscale.kubernetes.resource.memory import READINGS_AT_MOST
 from gesscale.kubernetes.resource.status import HISTORY_AT_MOST, StreamAutoscalerStatus
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
@@ -71,14 +70,6 @@ def test_while_an_order_settles_it_is_what_is_desired_and_recommended():
     status = report_of({}, after(waiting, ordered())).status
     assert (status["replicas"], status["desiredReplicas"]) == (2, 3)
     assert status["recommendation"]["placement"] == ["hub", "mid", "near"]
-
-
-def test_entries_of_an_older_controller_that_cannot_be_read_are_dropped():
-    old = {"history": [{"when": 1}, "x"], "conditions": [{"type": "Ready"}], "lastDecision": {"at": "soon"}}
-    report = report_of(old, after(decided()))
-    assert report.patch is not None
-    assert report.status["history"] == []
-    assert tuple(each["type"] for each in report.status["conditions"]) == TYPES
 
 
 def test_history_and_memory_are_bounded_and_the_status_stays_small():

@@ -1,10 +1,14 @@
-"""Reading maps for a command: how large they may be, and what they were taken for."""
+"""Maps that a command reads and writes: how large they may be, what they were taken for, where they go."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+import typer
+from rich.table import Table
+
 from gesscale.cli.latency_map.options import max_nodes_asked
-from gesscale.cli.output import stderr_console, warn
+from gesscale.cli.output import Output, emit, stderr_console, warn
 from gesscale.errors import InputError
 from latency_map import (
     NO_SIDE_FILES,
@@ -17,8 +21,11 @@ from latency_map import (
     MapForm,
     MapLimits,
     SideFiles,
+    Survey,
     read_survey,
+    write_survey,
 )
+from latency_map.formats.document import survey_to_document
 from latency_map.limits import DEFAULT_LIMITS
 
 
@@ -71,6 +78,22 @@ def load_map(
             ]
         )
     return latencies
+
+
+def emit_map(
+    survey: Survey | None, target: Path | None, document: object, output: Output, tables: Sequence[Table]
+) -> None:
+    """Write a map to its file and the report to stdout, or the map to stdout and the report to stderr."""
+    if target is not None:
+        if survey is not None:
+            write_survey(survey, target)
+            stderr_console.print(f"map written to {target}")
+        emit(document, output, tables)
+        return
+    for each in tables:
+        stderr_console.print(each)
+    if survey is not None:
+        typer.echo(survey_to_document(survey), nl=False)
 
 
 def split_names(listing: str) -> list[str]:
