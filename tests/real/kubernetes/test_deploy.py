@@ -55,6 +55,7 @@ def deployed(defined):
     for folder in ("base", "example"):
         done = place.kubectl("apply", "-f", str(K3S / folder / "namespace.yaml"))
         assert done.returncode == 0, done.stderr
+    place.apply("crd")  # by which kubectl knows the definition, too
     yield place
     # The definition stays: other tests use it.
     place.kubectl("delete", "namespace", "gesscale", "taxi", "--wait=false")
