@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from gesscale.fields import format_duration, model_within
+from gesscale.fields import description_of, format_duration, model_within
 from gesscale.settings.groups import Settings
 
 _HEAD = """\
@@ -90,7 +90,7 @@ def setting_rows(
                 key=key,
                 kind="duration" if is_duration else _kind(field.annotation),
                 default=_default(field, is_duration),
-                meaning=field.description or "",
+                meaning=description_of(field),
             )
 
 

@@ -161,7 +161,9 @@ def _metrics(decision: Decision) -> Finding:
 def _model(decision: Decision) -> Finding:
     model = decision.analysis.model
     if model is None:
-        message = "no model was fitted in the last step: there is no usable evidence, or the policy needs none"
+        message = (
+            "no model was fitted in the last step: there is no usable evidence, or the policy needs none"
+        )
         return Finding(False, Reason.MODEL_UNCALIBRATED, message)
     readings = f"law {model.law}, {model.readings_used} readings"
     if not model.calibrated:

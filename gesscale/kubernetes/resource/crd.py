@@ -65,6 +65,7 @@ def _structural(written: Mapping[str, Any], definitions: Mapping[str, Any]) -> d
 def _member(written: Mapping[str, Any], definitions: Mapping[str, Any], *, required: bool) -> dict[str, Any]:
     """Write out the default of a group: the API server tries it against the rules before it fills in what is within."""
     schema = _structural(written, definitions)
+    schema["description"] = " ".join(schema["description"].split())
     members = schema.get("properties", {})
     within = {name: member["default"] for name, member in members.items() if "default" in member}
     if within and not required and "anyOf" not in written:
