@@ -154,7 +154,7 @@ class RequestsSpec(ResourcePart):
 class ExecutorSpec(ResourcePart):
     """Which nodes can take an executor, besides the pool."""
 
-    requests: RequestsSpec = Field(default_factory=RequestsSpec)
+    requests: RequestsSpec = RequestsSpec()
     """What one executor asks of its node; a node needs so much free."""
     architectures: Architectures = Field((), json_schema_extra=_SET)
     """Architectures of the image, such as arm64 and amd64. Default: those of the nodes on which driver and executors
@@ -225,24 +225,24 @@ class StreamAutoscalerSpec(ResourcePart):
     upstream: Upstream = Field((), json_schema_extra=_SET)
     """StreamAutoscalers of the same workflow whose output this operator reads. Default: it reads a source of the
     workflow."""
-    driver: DriverSpec = Field(default_factory=DriverSpec)
+    driver: DriverSpec = DriverSpec()
     """Where the Spark driver is."""
     min_replicas: int = like(OperatorSettings, "min_replicas", le=NODES_AT_MOST)
     max_replicas: int = like(OperatorSettings, "max_replicas", le=NODES_AT_MOST)
     batch_cap: BatchCapSpec | None = None
     """The cap on the rows of one micro-batch. Default: the query has none."""
-    node_pool: LabelSelector = Field(default_factory=LabelSelector)
+    node_pool: LabelSelector = LabelSelector()
     """Nodes that may hold an executor. Default: all nodes."""
-    executor: ExecutorSpec = Field(default_factory=ExecutorSpec)
+    executor: ExecutorSpec = ExecutorSpec()
     """Which nodes can take an executor, besides the pool."""
     kafka: KafkaSpec | None = like(OperatorSettings, "kafka")
-    latency_map: LatencyMapSpec = Field(default_factory=LatencyMapSpec)
+    latency_map: LatencyMapSpec = LatencyMapSpec()
     """How far apart the nodes are. The same for all operators of a workflow."""
-    monitor: MonitorSpec = Field(default_factory=MonitorSpec)
+    monitor: MonitorSpec = MonitorSpec()
     """What is read, and how often. The same for all operators of a workflow."""
-    policy: PolicySpec = Field(default_factory=PolicySpec)
+    policy: PolicySpec = PolicySpec()
     """When replicas are needed or not. The same for all operators of a workflow."""
-    reconfiguration: ReconfigurationSpec = Field(default_factory=ReconfigurationSpec)
+    reconfiguration: ReconfigurationSpec = ReconfigurationSpec()
     """How replicas are exchanged."""
     mode: Literal["Recommend", "DryRun", "Act"] = "Recommend"
     """Recommend: decide and report only. DryRun: send the order too, but let the API server keep nothing of it. Act:
