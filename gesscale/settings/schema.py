@@ -46,8 +46,8 @@ def _plain(written: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema
         schema["properties"] = {
             name: _plain(member, definitions) for name, member in schema["properties"].items()
         }
-    said = ((key, item) for key, item in schema.items() if item not in _EMPTY)
-    return dict(sorted(said, key=lambda item: _ORDER.get(item[0], len(_ORDER))))
+    stated = ((key, item) for key, item in schema.items() if item not in _EMPTY)
+    return dict(sorted(stated, key=lambda item: _ORDER.get(item[0], len(_ORDER))))
 
 
 def _stated(default: Any) -> Any:
@@ -107,11 +107,11 @@ def _kind(schema: Schema) -> str:
         return f"list of {_kind(schema['items'])}"
     if schema["type"] == "object":
         return "group" if "properties" in schema else "mapping"
-    named = {"date-time": "instant", "path": "path", "string": "text"}
-    return named.get(schema.get("format", schema["type"]), schema["type"])
+    kind = str(schema.get("format", schema["type"]))
+    return {"date-time": "instant", "string": "text"}.get(kind, kind)
 
 
-def is_duration(schema: Schema) -> bool:
+def is_duration(schema: Mapping[str, Any]) -> bool:
     """Say whether a member is a duration: text with a unit, in a settings file also a number."""
     text = next((each for each in schema.get("anyOf", ()) if each["type"] == "string"), schema)
     return "ms|" in text.get("pattern", "") or "ms)" in text.get("pattern", "")
