@@ -28,17 +28,7 @@ _REVIEWS = Resource(
 
 @dataclass(frozen=True, kw_only=True)
 class Right:
-    """A rule of a role: what may be done to which objects.
-
-    Attributes
-    ----------
-    target
-        Such as ``pods`` or ``streamautoscalers/status``.
-    names
-        The only objects; empty for all.
-    own
-        Whether it holds in one namespace only.
-    """
+    """A rule of a role: what may be done to which objects."""
 
     group: str
     target: str
@@ -125,13 +115,7 @@ def connect_as(cluster, namespace: str, account: str, folder: Path) -> Connectio
 def controller_as(
     cluster, namespace: str, account: str, folder: Path, *, watched: str | None = None
 ) -> Iterator[Controller]:
-    """Run a controller with the rights of an account, with a lease of its own where it may have one.
-
-    Parameters
-    ----------
-    watched
-        Whose StreamAutoscalers it steers; None for all namespaces', as deploy/k3s does.
-    """
+    """Run a controller with the rights of an account, with a lease of its own where it may have one."""
     connection = connect_as(cluster, namespace, account, folder)
     options = ControllerOptions(
         namespace=watched,

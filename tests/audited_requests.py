@@ -12,17 +12,7 @@ _DECISION, _REASON = "authorization.k8s.io/decision", "authorization.k8s.io/reas
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditedRequest:
-    """One request, as a role would name it.
-
-    Attributes
-    ----------
-    namespace, name
-        Empty where the request names none: all namespaces, all objects, or a new one.
-    allowed
-        What the API server decided about the right to it.
-    by
-        The binding and the role that allowed it, in the API server's words.
-    """
+    """One request, as a role would name it."""
 
     verb: str
     group: str
@@ -40,13 +30,7 @@ class AuditedRequest:
 
 
 def requests_of(files: Files, namespace: str, account: str) -> frozenset[AuditedRequest]:
-    """Return what a service account has asked for so far.
-
-    Parameters
-    ----------
-    namespace, account
-        The service account's.
-    """
+    """Return what a service account has asked for so far."""
     return frozenset(_requests(files, f"system:serviceaccount:{namespace}:{account}"))
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from xdist.scheduler import LoadScopeScheduling
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -89,14 +88,3 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.filterwarnings(_FORGOTTEN_SOCKET))
         if item.get_closest_marker("real") and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(_REAL_TIMEOUT_S))
-
-
-class Lanes(LoadScopeScheduling):
-    """What is real goes in two lanes: on Kubernetes, and on the machine itself; each by itself mostly waits."""
-
-    def _split_scope(self, nodeid):
-        return "kubernetes" if nodeid.startswith("tests/real/kubernetes/") else "machine"
-
-
-def pytest_xdist_make_scheduler(config, log):
-    return Lanes(config, log) if config.getvalue("dist") == "loadscope" else None

@@ -38,15 +38,7 @@ QUICK = {"gesscale2": {"slo": "5s"}}
 
 @dataclass
 class Operator:
-    """Runs a batch each second: so many rows as are offered, at most 500 per executor.
-
-    Attributes
-    ----------
-    offered
-        Rows per second.
-    obeys
-        Whether its driver makes orders so.
-    """
+    """Runs a batch each second: so many rows as are offered, at most 500 per executor."""
 
     name: str
     offered: int

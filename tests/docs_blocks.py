@@ -32,19 +32,7 @@ _HARMLESS = ("gesscale ", "python -c ", "openssl rand ")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A block of a page.
-
-    Attributes
-    ----------
-    page, line
-        Where it begins.
-    kind
-        ``shell``, or the language that it is fenced with.
-    text
-        What is in it.
-    not_run, run_by
-        The reason why it is not run; the test that runs it. Both are empty where it is run as it stands.
-    """
+    """A block of a page."""
 
     page: Path
     line: int

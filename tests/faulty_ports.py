@@ -53,13 +53,7 @@ class FaultWindow:
 
 
 class Faults:
-    """Which faults are active at an instant.
-
-    Parameters
-    ----------
-    windows
-        In any order.
-    """
+    """Which faults are active at an instant."""
 
     def __init__(self, windows: Iterable[FaultWindow] = ()) -> None:
         self.windows = tuple(windows)
@@ -72,19 +66,7 @@ class Faults:
     def drawn(
         cls, seed: int, duration_s: float, *, mean_gap_s: float, least_s: float, most_s: float
     ) -> "Faults":
-        """Draw faults one after the other, all kinds in turn, so that each of them comes.
-
-        Parameters
-        ----------
-        seed
-            Of the lengths and the gaps.
-        duration_s
-            Until when faults begin.
-        mean_gap_s
-            Mean time between the end of one and the beginning of the next.
-        least_s, most_s
-            How long one lasts.
-        """
+        """Draw faults one after the other, all kinds in turn, so that each of them comes."""
         rng = np.random.default_rng(seed)
         windows: list[FaultWindow] = []
         kinds: list[Fault] = []
@@ -102,17 +84,6 @@ class FaultyMetrics:
     """A metric source that is gone or hangs until its timeout; see `LyingReports` for one that lies.
 
     Where the loop has another clock, times come by that clock, as the live reader corrects those of drivers.
-
-    Attributes
-    ----------
-    inner
-        What it tells while nothing is wrong.
-    faults
-        When it is.
-    now_s
-        The time of the plant.
-    hang
-        Lets the plant work for as long as a request may take.
     """
 
     inner: MetricSource
@@ -202,13 +173,6 @@ class LyingReports:
 
     Three lies take turns by the number of the batch: a time that is no number, an end in the future, and fewer rows
     than none. A lie that is plausible, such as an empty source, cannot be told from the truth.
-
-    Parameters
-    ----------
-    inner
-        The plant.
-    faults
-        When its drivers lie.
     """
 
     def __init__(self, inner: Reports, faults: Faults) -> None:
@@ -244,21 +208,7 @@ def _lie(batch: Batch) -> Batch:
 
 @dataclass(frozen=True, slots=True)
 class FaultyClock:
-    """A clock that goes wrong by an hour, and whose wait ends where the process is restarted.
-
-    Attributes
-    ----------
-    inner
-        The time of the plant.
-    faults
-        When it is wrong, and when the process is restarted.
-    began_s
-        The time of the loop when that of the plant is 0.
-    off_s
-        By how much it is wrong.
-    restart_after_s
-        Restarts before this instant have happened, seconds by the plant.
-    """
+    """A clock that goes wrong by an hour, and whose wait ends where the process is restarted."""
 
     inner: Clock
     faults: Faults

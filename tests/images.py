@@ -62,13 +62,7 @@ def require_building():
 
 @functools.cache
 def built(target):
-    """Build an image and return its name, or skip where that cannot be done.
-
-    Parameters
-    ----------
-    target
-        A stage of the Dockerfile: agent, controller, taxi.
-    """
+    """Build an image and return its name, or skip where that cannot be done."""
     require_building()
     _prepare()
     name = f"localhost/gesscale-{target}:{VERSION}"

@@ -33,15 +33,7 @@ def refused(status: int, verb: str = "patch") -> ApiError:
 
 @dataclass
 class FakeApi:
-    """Keeps StreamAutoscalers as the API server does: a patch with an old version is a conflict.
-
-    Attributes
-    ----------
-    faults
-        Raised by the next patches, one each, before they are looked at.
-    meanwhile
-        Called once before the next patch is looked at: somebody else is faster.
-    """
+    """Keeps StreamAutoscalers as the API server does: a patch with an old version is a conflict."""
 
     served: dict[str, dict[str, Any]] = field(default_factory=dict)
     seen: dict[str, dict[str, Any]] = field(default_factory=dict)

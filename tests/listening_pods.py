@@ -17,11 +17,6 @@ class ListeningPods:
     """Pods of one test that listen on many ports, and who reaches whom among them.
 
     A pod's place is NAMESPACE/NAME; namespaces are those of the manifests, such as ``taxi``.
-
-    Parameters
-    ----------
-    spaces
-        The test's own namespace for each of the manifests'.
     """
 
     def __init__(self, cluster, spaces):
@@ -72,13 +67,7 @@ class ListeningPods:
         return "HTTP/" in self.runs(source, "sh", "-c", ask)
 
     def apply_policies(self, *files, default=None):
-        """Apply the policies of files in deploy/k3s that are for our namespaces.
-
-        Parameters
-        ----------
-        default
-            The namespace of those that name none: a kustomization gives them theirs.
-        """
+        """Apply the policies of files in deploy/k3s that are for our namespaces."""
         written = [each for file in files for each in yaml.safe_load_all((K3S / file).read_text())]
         of = {id(each): each["metadata"].get("namespace", default) for each in written}
         items = [self._adapted(each, of[id(each)]) for each in written if of[id(each)] in self.spaces]

@@ -63,31 +63,7 @@ _PHYSICS = replace(read_physics("map"), service_ms_per_row=2.0)
 
 @dataclass(kw_only=True)
 class LongRunReport:
-    """What a long run came to.
-
-    Attributes
-    ----------
-    steps, decisions, operators
-        How many; each step is to bring a decision for each operator.
-    changes
-        Decisions that added or removed replicas.
-    reversals
-        Changes that add a node which was removed within the five minutes before, or the reverse.
-    most_changing
-        The greatest number of operators that were in change at once.
-    doubtful_removals
-        Decisions that removed replicas while a fault made what the loop saw doubtful.
-    restarts
-        How often the loop was made again from its knowledge file.
-    longest_pause_s
-        The longest time between two steps, by the clock of the plant.
-    rows_offered, rows_processed
-        Of all operators at the end.
-    late_share
-        Share of the samples in which more rows waited than are offered in a minute.
-    reasons
-        Decisions by reason.
-    """
+    """What a long run came to."""
 
     operators: int
     steps: int = 0
@@ -105,15 +81,7 @@ class LongRunReport:
 
 
 def long_run_scene(duration_s: float, seed: int) -> Scene:
-    """Return three operators on eight nodes under a load of days, with noise and a burst each hour or so.
-
-    Parameters
-    ----------
-    duration_s
-        Length of the load; the operators' days are shifted by a third against each other.
-    seed
-        Of the noise, the bursts and the places of the nodes.
-    """
+    """Return three operators on eight nodes under a load of days, with noise and a burst each hour or so."""
     rng = np.random.default_rng(seed)
     names = tuple(f"n{index}" for index in range(_NODES))
     places = rng.uniform(0.0, 60.0, (_NODES, 2))
@@ -158,25 +126,7 @@ def long_run(
     seed: int = 0,
     hourly: Callable[[float], None] = lambda _: None,
 ) -> LongRunReport:
-    """Run the loop over a plant until the load has ended and is processed.
-
-    Parameters
-    ----------
-    scene
-        The plant, its load and the period.
-    faults
-        What goes wrong, and when.
-    knowledge_file
-        The loop's knowledge; it is made again from this after each restart.
-    policy
-        A registered name.
-    max_changing_operators
-        The change budget.
-    seed
-        Of the plant's noise.
-    hourly
-        Called after each hour of the plant with its time, such as to look at the memory.
-    """
+    """Run the loop over a plant until the load has ended and is processed."""
     plant = SparkPlant(scene, dict.fromkeys(scene.workflow.operators, _PHYSICS), seed=seed)
     watch = _Watch(plant, scene.workflow.operators, faults, hourly)
     bare, plant_clock = assemble(

@@ -43,13 +43,7 @@ def obstacle() -> str:
 
 @contextlib.contextmanager
 def policies_enforced(cluster: KubernetesTestBed) -> Iterator[None]:
-    """Have the nodes of a cluster enforce its NetworkPolicies until the context ends; then nothing is denied again.
-
-    Raises
-    ------
-    ClusterError
-        Where that cannot be done here.
-    """
+    """Have the nodes of a cluster enforce its NetworkPolicies until the context ends; then nothing is denied again."""
     if why := obstacle():
         message = f"network policies cannot be enforced here: it {why}"
         raise ClusterError(message)

@@ -16,20 +16,7 @@ from testbed.simulator.validation.recorded_run import read_run
 
 
 def trim(source: Path, target: Path) -> None:
-    """Copy the batches, the settings, the latency map, and of the decisions those that were acted on.
-
-    Parameters
-    ----------
-    source
-        A record, as the demo leaves it.
-    target
-        A folder that does not exist yet.
-
-    Raises
-    ------
-    InputError
-        Where the record cannot be used, the target exists, or the latency map is outside of the record.
-    """
+    """Copy the batches, the settings, the latency map, and of the decisions those that were acted on."""
     read_run(source)
     settings = load_settings(source / SETTINGS, [])
     latencies = settings.latency_map.file

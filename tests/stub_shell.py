@@ -45,15 +45,7 @@ def shells() -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Ran:
-    """What came of a script.
-
-    Attributes
-    ----------
-    calls
-        The programs that it called, each with its arguments, in their order.
-    strays
-        Files that it left anywhere.
-    """
+    """What came of a script."""
 
     code: int
     calls: list[tuple[str, ...]]
@@ -63,15 +55,7 @@ class Ran:
 
 
 class StubShell:
-    """A shell with nothing but stubs on its path.
-
-    Parameters
-    ----------
-    folder
-        An empty folder for its files.
-    program
-        The shell.
-    """
+    """A shell with nothing but stubs on its path."""
 
     def __init__(self, folder: Path, program: str) -> None:
         self.folder = folder

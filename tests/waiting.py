@@ -12,15 +12,7 @@ T = TypeVar("T")
 
 
 def until(done: Callable[[], T], what: str, within_s: float = 240.0, state: Callable[[], str] = str) -> T:
-    """Ask again and again until the answer is true, and return it; an answer that fails is none yet.
-
-    Parameters
-    ----------
-    what
-        What is expected, for the message.
-    state
-        Tells how things stand when the time is over.
-    """
+    """Ask again and again until the answer is true, and return it; an answer that fails is none yet."""
     end_s = time.monotonic() + within_s
     while True:
         problem = ""

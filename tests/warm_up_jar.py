@@ -22,18 +22,7 @@ _TIMEOUT_S = 120
 
 
 def build(jar: Path) -> None:
-    """Compile the source against PySpark's jars.
-
-    Parameters
-    ----------
-    jar
-        The file to write.
-
-    Raises
-    ------
-    InputError
-        Where there is no compiler or no PySpark, or the source does not compile.
-    """
+    """Compile the source against PySpark's jars."""
     compiler, spark = shutil.which("javac"), find_spec("pyspark")
     if compiler is None or spark is None or spark.origin is None:
         message = "the warm-up's jar needs javac 17 (apt-get install openjdk-17-jdk-headless) and PySpark"

@@ -150,13 +150,6 @@ def test_a_change_is_pending_until_it_is_settled(store: Store) -> None:
     assert known.latest("nearest") == settled
 
 
-def test_changes_are_bounded_newest_first(store: Store) -> None:
-    for at_s in (1, 2, 3):
-        store.remember(decision(at_s, added=("edge2",)))
-    # Limit 2: of 1, 2, 3 the last two.
-    assert [item.at_s for item in store.recall(9).orders["nearest"]] == [3, 2]
-
-
 def test_settling_an_unknown_change_is_an_error(store: Store) -> None:
     with pytest.raises(KnowledgeError, match="no order of operator 'nearest' at 7"):
         store.settle("nearest", Order(at_s=7, placement=(), downtime_s=1))

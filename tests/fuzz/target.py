@@ -38,21 +38,7 @@ OF_THE_LOOP = (GesscaleError, LatencyMapError, RefusedError)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A parser as it is fuzzed.
-
-    Attributes
-    ----------
-    name
-        How the command line calls it.
-    form
-        How its samples are taken apart.
-    samples
-        Returns valid inputs, at least one.
-    call
-        Parses an input and does what its caller does next; it may write to the folder, which is new for each input.
-    errors
-        What it raises on purpose for bad input.
-    """
+    """A parser as it is fuzzed."""
 
     name: str
     form: Form

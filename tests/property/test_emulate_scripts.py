@@ -204,20 +204,3 @@ def damaged(plan, values):
 def test_quotes_alone_hold_what_passed_every_check(shell, values, number):
     plan = damaged(plan_of(by_file(PLAIN, None)), values)
     check_scripts(shell, plan, number)
-
-
-@pytest.mark.parametrize("letter", ["\0", "\ud800"], ids=["nul", "half a pair"])
-@pytest.mark.parametrize("field", ["name", "device", "address"])
-def test_what_no_argument_can_hold_is_refused_by_the_script(letter, field):
-    plan = plan_of(by_file(PLAIN, None))
-    object.__setattr__(plan.nodes[0].host, field, f"a{letter}b")
-    for action in ScriptAction:
-        with pytest.raises(InputError, match="a word that a command can be given"):
-            render_script(plan.nodes[0], action)
-
-
-@pytest.mark.parametrize("action", ScriptAction)
-def test_a_script_that_arrives_cut_runs_nothing(dash, action):
-    script = render_script(plan_of(by_file(PLAIN, None)).nodes[0], action)
-    dash.expect()
-    assert dash.run(script[: len(script) * 6 // 10]).calls == []

@@ -1,32 +1,20 @@
 """Files of maps: what is written is read back exactly, and no file does more than be refused."""
 
-import io
 import math
-from pathlib import Path
 
 import numpy as np
-from fuzz.mutants import PIECES, changed_bytes
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from thoroughness import examples
 
 from latency_map import (
-    NO_SIDE_FILES,
     Asymmetry,
     DelayKind,
     DelayUnit,
-    LatencyMapError,
-    MapForm,
-    SideFiles,
     Survey,
     parse_survey,
-    read_survey,
 )
 from latency_map.formats.document import survey_to_document
 from latency_map.formats.matrix_csv import map_to_matrix
-
-SAMPLES = Path(__file__).parents[1] / "data" / "latency_maps"
-SAMPLE_BYTES = tuple(file.read_bytes() for file in sorted(SAMPLES.iterdir()))
 
 node_names = st.text(min_size=1, max_size=6).filter(lambda text: text == text.strip() and text.isprintable())
 delays = st.one_of(
@@ -85,54 +73,3 @@ def test_the_unit_of_a_file_changes_the_figures_and_nothing_else(survey):
     read = {unit: parse_survey(text, unit=unit, kind=DelayKind.RTT).survey.rtt_ms for unit in DelayUnit}
     np.testing.assert_allclose(read[DelayUnit.MS], read[DelayUnit.US] * 1e3, rtol=1e-15, atol=1e-300)
     np.testing.assert_allclose(read[DelayUnit.S], read[DelayUnit.MS] * 1e3, rtol=1e-15, atol=1e-300)
-
-
-garbage = st.one_of(
-    st.sampled_from(SAMPLE_BYTES).flatmap(changed_bytes),
-    st.lists(st.sampled_from(PIECES), max_size=8).map(b"".join),
-    st.binary(max_size=80),
-)
-
-
-def refusal(read, *arguments, **options):
-    """What the error says and what was read; any other error is the test's."""
-    try:
-        return None, read(*arguments, **options)
-    except LatencyMapError as error:
-        return str(error), None
-
-
-def judge(content, form, unit, kind, side_files=NO_SIDE_FILES):
-    """Read a file; what is raised is one short line that names it, and anything else is the test's."""
-    said, imported = refusal(
-        read_survey, io.BytesIO(content), form=form, unit=unit, kind=kind, side_files=side_files
-    )
-    if said is not None:
-        if "import with --source" in said and side_files is NO_SIDE_FILES:
-            judge(content, form, unit, kind, SideFiles(probed_from="here"))
-        assert said.startswith("standard input")
-        assert said.isprintable()
-        assert len(said) < 1500
-        return
-    said, _ = refusal(imported.survey.to_map, Asymmetry.MAX)
-    assert said is None or said.isprintable()
-    again = parse_survey(survey_to_document(imported.survey)).survey
-    assert parts(again) == parts(imported.survey)
-
-
-@settings(max_examples=examples(600), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(
-    garbage,
-    st.none() | st.none() | st.sampled_from(MapForm),
-    st.sampled_from((None, DelayUnit.MS, *DelayUnit)),
-    st.sampled_from((None, *DelayKind)),
-)
-@example(b'<?xml version="1.0"?>\n<!DOCTYPE g [<!ENTITY a "b">]>\n<graphml>&a;</graphml>', None, None, None)
-@example(b"[" * 200_000, MapForm.GOLDPINGER, DelayUnit.MS, DelayKind.RTT)
-@example(b"graph [ " * 20_000, None, DelayUnit.MS, DelayKind.RTT)
-@example(b"<graphml>" * 100_000, None, DelayUnit.MS, DelayKind.RTT)
-@example(b'"' * 300_001, None, DelayUnit.MS, DelayKind.RTT)
-@example(b"PING " * 100_000, None, DelayUnit.MS, DelayKind.RTT)
-@example(b"a : " + b"1 " * 100_000, MapForm.FPING, DelayUnit.MS, DelayKind.RTT)
-def test_no_file_does_more_than_be_refused(content, form, unit, kind):
-    judge(content, form, unit, kind)

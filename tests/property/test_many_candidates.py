@@ -1,20 +1,13 @@
 """What is done with many candidates at once is what was done with each by itself."""
 
 import math
-from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from edge import observe, operator, reading, workflow
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gesscale.model.decision import Reason
-from gesscale.options import PolicyOptions
 from gesscale.plan.placement import nd_max_ms, nd_max_with_each_ms
-from gesscale.policies import policy_named
-from gesscale.ports import ClusterState, Knowledge, Latencies, Node
 from latency_map import DelayKind, DelayUnit, LatencyMap, by_distance
 from perfmodel import Conditions, GesscaleLaw, MicroBatchLaw, Points, ProportionalLaw, Reading
 
@@ -82,62 +75,3 @@ def test_many_predictions_are_those_of_each(law, evidence, places, batch_rows):
     for index, (weight, nd_ms) in enumerate(places):
         one = model.predict(Conditions(replicas=3, nd_max_ms=nd_ms, weight=weight, batch_rows=batch_rows))
         assert tuple(end[index] for end in many) == pytest.approx((one.low, one.mid, one.high), rel=1e-12)
-
-
-@given(maps(), some_nodes, st.sampled_from(["gesscale", "mdl-nlunaware"]), st.integers(0, 4))
-def test_a_plan_takes_the_first_node_that_helps_and_counts_all_others(delays, placement, name, unready):
-    placement = tuple(sorted(placement))
-    nodes = {
-        node: Node(name=node, problem="it is not ready" if index < unready else "")
-        for index, node in enumerate(NAMES)
-    }
-    cluster = ClusterState(nodes=nodes, placements={"op": placement})
-    # 300 n - 2 NDmax: from 150 ms more on a replica brings nothing.
-    proof = tuple(
-        Reading(replicas=n, nd_max_ms=nd_ms, rows_per_s=300 * n - 2 * nd_ms, batch_rows=100.0 * n)
-        for n, nd_ms in ((1, 0.0), (2, 3.0), (3, 90.0), (4, 200.0))
-    )
-    known = Knowledge(readings={"op": proof}, latencies=Latencies(map=delays))
-    driver = replace(operator(), driver_node=placement[0], max_replicas=9)
-    policy = policy_named(name, workflow(driver), PolicyOptions())
-    seen = reading(placement, throughput=100, offered=900, saturated=1.0, backlog=9000)
-    analyses = policy.analyze(observe(seen), known)
-    plan = policy.plan(analyses, cluster, known)["op"]
-    if plan.reason is Reason.LATENCY_MAP_MISSING or plan.reason is Reason.DELAY_UNKNOWN:
-        assert plan.change is None
-        return
-    counted = Counter[Reason]()
-    for each in plan.rejections:
-        counted[each.reason] += 1 + each.others
-        assert len(each.other_nodes) in {0, each.others}
-    free = len(NAMES) - len(placement)
-    assert counted.total() == free - (plan.change is not None)
-    assert counted[Reason.NOT_READY] == sum(
-        bool(nodes[node].problem) for node in NAMES if node not in placement
-    )
-    model, present_ms = analyses["op"].model, nd_max_ms(delays, placement, placement[0])
-
-    def mst(nodes_then):
-        apart_ms = nd_max_ms(delays, nodes_then, placement[0])
-        if model is None or apart_ms is None:
-            return None
-        rows = 100.0 * len(nodes_then)
-        return model.predict(
-            Conditions(
-                replicas=len(nodes_then), nd_max_ms=apart_ms, weight=float(len(nodes_then)), batch_rows=rows
-            )
-        )
-
-    now = mst(placement) if present_ms is not None else None
-    usable = [node for node in NAMES if node not in placement and not nodes[node].problem]
-    ranked = usable if name == "mdl-nlunaware" else by_distance(delays, placement, usable).names
-    helpful = [
-        node
-        for node in ranked
-        if now is None or (then := mst((*placement, node))) is None or then.high > now.mid
-    ]
-    assert counted[Reason.DELAY_EATS_GAIN] == len(ranked) - len(helpful)
-    if name == "gesscale":
-        assert plan.change is None if not helpful else plan.change.add == (helpful[0],)
-    else:
-        assert plan.change is None if not helpful else set(plan.change.add) <= set(helpful)

@@ -64,7 +64,7 @@ def test_each_sample_is_accepted(target):
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
 @settings(
-    max_examples=examples(150, few=15),
+    max_examples=examples(150, few=8),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
 )

@@ -101,29 +101,6 @@ def test_low_mid_and_high_are_in_order_and_not_negative(law_readings, factors, c
 
 
 @few
-@given(gesscale_truth, noise, st.floats(0.01, 100))
-def test_scaling_all_rates_scales_alpha_and_gamma(truth, factors, factor):
-    readings = scattered(saturation_readings(*truth), factors)
-    one = GesscaleLaw().fit(readings).parameters
-    other = GesscaleLaw().fit([scaled(reading, factor) for reading in readings]).parameters
-    assert other["alpha"] == pytest.approx(factor * one["alpha"], rel=1e-4)
-    assert other["beta"] == pytest.approx(one["beta"], abs=1e-4)
-    assert other["gamma"] == pytest.approx(factor * one["gamma"], rel=1e-4, abs=1e-5 * factor * one["alpha"])
-
-
-@few
-@given(batch_truth, noise, st.floats(0.01, 100))
-def test_scaling_rates_and_batches_scales_the_time_per_row(truth, factors, factor):
-    # The same batch times with k times the rows: only s changes, to s / k.
-    readings = scattered(batch_readings(*truth), factors)
-    one = MicroBatchLaw().fit(readings).parameters
-    other = MicroBatchLaw().fit([scaled(reading, factor, factor) for reading in readings]).parameters
-    assert other["s_ms_per_row"] * factor == pytest.approx(one["s_ms_per_row"], rel=1e-3, abs=1e-6)
-    assert other["t0_s"] == pytest.approx(one["t0_s"], rel=1e-3, abs=1e-3)
-    assert other["k_round_trips"] == pytest.approx(one["k_round_trips"], rel=1e-3, abs=1e-3)
-
-
-@few
 @given(law_and_readings, noise, st.permutations(range(len(SWEEP))))
 def test_the_order_of_readings_does_not_matter(law_readings, factors, order):
     law, readings = law_readings

@@ -120,20 +120,6 @@ def test_the_same_repair_of_its_own_result_changes_nothing(survey, wanted, fill)
     assert_same(twice.survey, once)
 
 
-@settings(deadline=None)
-@given(surveys(), st.sampled_from(Symmetrise))
-def test_one_delay_for_both_directions_lies_between_them(survey, which):
-    both = repair(survey, Repair(symmetrise=which)).survey.rtt_ms
-    low, high = np.fmin(survey.rtt_ms, survey.rtt_ms.T), np.fmax(survey.rtt_ms, survey.rtt_ms.T)
-    np.testing.assert_array_equal(np.isnan(both), np.isnan(high))
-    known = ~np.isnan(both)
-    assert (both == both.T)[known].all()
-    assert (both[known] >= low[known]).all()
-    assert (both[known] <= high[known]).all()
-    if which is Symmetrise.MAX:
-        np.testing.assert_array_equal(both, high)
-
-
 @settings(deadline=None, max_examples=20)
 @given(surveys(), st.sampled_from([Fill.PATH, Fill.COORDINATES]))
 def test_a_fill_changes_no_known_cell_and_marks_what_it_adds(survey, fill):

@@ -39,12 +39,3 @@ def test_the_stream_of_a_topic_and_the_batch_have_the_same_rows(broker, tmp_path
     found = json.loads(verified.stdout)
     assert found["expected"] > 0
     assert (found["missing"], found["unexpected"]) == (0, 0)
-
-
-def test_what_a_topic_cannot_do_is_refused(tmp_path):
-    done = nexmark(
-        *("stream", "q5", "--kafka", "127.0.0.1:1", "--folder", tmp_path, "--cap-rows-per-replica", 5)
-    )
-    assert done.returncode != 0
-    assert "give --cap-rows" in done.stderr
-    assert "Traceback" not in done.stderr

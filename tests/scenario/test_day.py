@@ -139,10 +139,6 @@ def test_gesscale_follows_the_day_up_and_down():
     assert plant.cluster.placements["op"] == ("hub",)
     assert plant.processed == math.floor(plant.batches[-1].offered_rows_total)
     assert len(changes) <= 8
-
-
-def test_its_model_learns_the_capacity_of_a_node_on_the_way():
-    _, changes = play("gesscale")
     assert changes[-1].analysis.model.parameters["alpha"] == pytest.approx(395, rel=0.05)
 
 

@@ -14,8 +14,6 @@ FOLLOWERS = sorted(name for name in policy_names() if name != "static" and not n
     ("engine", "operator"),
     [
         ("spark", {}),
-        ("spark", {"service_ms_per_row": 5}),
-        ("flink", {}),
         ("flink", {"restart": "30s"}),
     ],
 )
@@ -40,7 +38,6 @@ def test_it_follows_up_and_down(policy, engine, operator):
     ("engine", "operators"),
     [
         ("spark", {"parse": {}, "join": {"upstream": ["parse"]}}),
-        ("flink", {"parse": {}, "join": {"upstream": ["parse"]}}),
         ("flink", {"parse": {"selectivity": 0.5, "restart": "30s"}, "join": {"upstream": ["parse"]}}),
     ],
 )

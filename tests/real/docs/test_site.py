@@ -1,7 +1,6 @@
 """The site of the docs: built without a warning, read without a network, searched, and looked at on a telephone."""
 
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -47,37 +46,6 @@ def test_every_page_of_the_docs_is_in_it(site):
     assert {page for page in pages if not (site / page).exists()} == set()
 
 
-def test_each_page_links_its_first_use_of_a_word_of_the_glossary(site):
-    glossary = (site / "docs/reference/glossary.html").read_text("utf-8")
-    words = set(re.findall(r'id="(term-[\w-]+)"', glossary))
-    table = (ROOT / "docs/reference/glossary.md").read_text("utf-8").count("| **")
-    assert len(words) >= table > 80  # two rows have two words each
-    total = 0
-    for page in (site / "docs").rglob("*.html"):
-        links = re.findall(r'class="term [^>]*href="[^"#]*#(term-[\w-]+)"', page.read_text("utf-8"))
-        assert set(links) <= words, page
-        assert len(links) == len(set(links)), page  # the first use only
-        total += len(links)
-    assert total > 500
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("two replicas and a replica", ["replica"]),  # once, in whichever form comes first
-        ("The MAPE loop, an mst, the MST", ["MAPE loop", "MST"]),  # an abbreviation as it is written
-        ("rescale timeout after a rescale", ["rescale timeout", "rescale"]),  # the longest word first
-        ("gesscale-controller, policy.py, replicaset", []),  # parts of other words
-    ],
-)
-def test_a_word_is_found_in_its_forms_and_not_within_others(monkeypatch, text, found):
-    monkeypatch.syspath_prepend(str(ROOT / "docs"))
-    from glossary_links import linked
-
-    links = [part["refuri"] for part in linked(text, "", set()) if part.tagname == "reference"]
-    assert links == [f"#term-{word.lower().replace(' ', '-')}" for word in found]
-
-
 @NEEDS_CHROMIUM
 def test_no_page_asks_another_host_for_anything_or_complains(site, chromium):
     see(chromium, 1400, "light")
@@ -92,12 +60,6 @@ def test_no_page_asks_another_host_for_anything_or_complains(site, chromium):
     assert len(asked) > len(PAGES)
     assert {url for url in asked if not url.startswith(("file:", "data:", "chrome:"))} == set()
     assert chromium.get_log("browser") == []
-
-
-@NEEDS_CHROMIUM
-def test_the_first_address_leads_to_the_index(site, chromium):
-    chromium.get((site / "index.html").as_uri())
-    WebDriverWait(chromium, SETTLE_S).until(lambda driver: driver.current_url.endswith("docs/README.html"))
 
 
 @NEEDS_CHROMIUM

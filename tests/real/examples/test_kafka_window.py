@@ -1,6 +1,5 @@
 """The example of a job with windows over Kafka, as its page says: feed, job, recommendation."""
 
-import socket
 import time
 
 import pytest
@@ -39,11 +38,3 @@ def test_windows_are_written_and_the_broker_tells_the_load(tmp_path):
     reading = decision["analysis"]["reading"]
     assert reading["input_rows_per_s"] > 0  # as the broker tells it
     assert feed.returncode == 0, fed.read_text()
-
-
-def test_a_port_in_use_is_one_line(tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-        with started(FOLDER / "feed.py", tmp_path / "log", {"BROKER_PORT": port}) as feed:
-            assert feed.wait(WAIT_S) == 1
-    assert (tmp_path / "log").read_text().startswith(f"feed: port {port} is in use; choose another one")

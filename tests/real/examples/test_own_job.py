@@ -33,13 +33,6 @@ def test_a_recommendation_names_the_node_of_the_driver(running, policy):
     assert decision["analysis"]["reading"]["throughput_rows_per_s"] > 0
 
 
-def test_a_port_in_use_is_one_line(running, tmp_path):
-    log = tmp_path / "log"
-    with started(JOB, log, {"PORT": str(running)}) as second:
-        assert second.wait(WAIT_S) == 1
-    assert f"job: port {running} is in use" in log.read_text()
-
-
 @pytest.mark.parametrize(
     "program", [JOB, EXAMPLES / "kafka_window" / "job.py", EXAMPLES / "kafka_window" / "feed.py"]
 )

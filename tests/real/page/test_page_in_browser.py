@@ -6,7 +6,6 @@ import pytest
 from browser import NEEDS_CHROMIUM
 from page_reader import (
     PHONE,
-    SETTLE_S,
     TITLES,
     click,
     cut_off,
@@ -23,9 +22,6 @@ from recorded_steps import T0_S, decided
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import WebDriverWait
-
-from gesscale.service.assets import build_number, page_html
 
 pytestmark = [pytest.mark.real, NEEDS_CHROMIUM]
 
@@ -69,18 +65,6 @@ def test_a_page_without_network_has_every_step_that_it_missed(chromium, world):
     until(chromium, "#time output", ":00:50")
     until_step(chromium, 2 + 5)
     assert last_instant(chromium) == 2 + 5
-
-
-def test_a_page_of_another_version_says_so_and_is_loaded_again_by_a_click(chromium, world):
-    world.html = page_html().replace(build_number().encode(), b"0123456789ab")
-    look(chromium, f"{world.url}/")
-    until(chromium, "header .problem", "this page is of another version")
-    world.html = page_html()
-    click(chromium, By.CSS_SELECTOR, "header .problem button")
-    WebDriverWait(chromium, SETTLE_S).until(
-        lambda driver: not driver.find_elements(By.CSS_SELECTOR, "header .problem")
-    )
-    until(chromium, ".connection", "live")
 
 
 def test_what_is_looked_at_stands_in_the_address_and_the_back_button_works(chromium, world):

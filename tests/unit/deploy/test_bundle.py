@@ -1,13 +1,11 @@
 """The script that puts an offline bundle on k3s, with a small bundle of its own."""
 
 import hashlib
-import json
 import os
 import platform
 import re
 import shutil
 import subprocess
-import sys
 
 import pytest
 
@@ -94,16 +92,3 @@ def test_a_bundle_of_another_platform_is_refused(install, bundle, tmp_path):
     done = install("node")
     assert (done.returncode, placed(tmp_path)) == (2, {})
     assert f"not for {HERE}" in done.stderr
-
-
-def test_what_the_images_hold_is_said_once_more_in_the_dockerfile(look):
-    folder = look.root / "deploy" / "images"
-    code = "import json, offline; print(json.dumps(offline.PACKAGES))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
-    )
-    for target, words in json.loads(done.stdout).items():
-        assert (
-            f"FROM tools AS {target}-packages\nRUN ./install.sh {' '.join(words)}\n"
-            in (folder / "Dockerfile").read_text()
-        )

@@ -6,7 +6,6 @@ import pytest
 import yaml
 
 from gesscale.kubernetes.resource.translate import gather
-from gesscale.spark.pod_template import PodPlacement, executor_template
 from testbed.kubernetes.kubectl import driver_account
 
 OPERATORS = ("clean", "nearest")
@@ -22,11 +21,6 @@ def settings(look):
     """The settings of spark.conf."""
     lines = (look.k3s / "example" / "spark" / "spark.conf").read_text().splitlines()
     return dict(line.split(maxsplit=1) for line in lines if line and not line.startswith("#"))
-
-
-@pytest.fixture
-def template(look):
-    return yaml.safe_load((look.k3s / "example" / "spark" / "executor.yaml").read_text())
 
 
 def driver(objects, look, name):
@@ -95,34 +89,3 @@ def test_a_driver_may_read_its_own_resource_and_start_executors_and_no_more(look
         assert each["metadata"].pop("namespace") == "taxi"
     assert written[2]["subjects"][0].pop("namespace") == "taxi"
     assert written == yaml.safe_load(driver_account(name, name))["items"]
-
-
-def test_executors_keep_the_restricted_standard_wherever_they_are_placed(template):
-    placed = executor_template(
-        template, PodPlacement(order="1-1", nodes=("pi1", "pi2")), autoscaler="nearest"
-    )
-    spec = placed["spec"]
-    assert spec["securityContext"]["runAsNonRoot"] is True
-    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-    (container,) = spec["containers"]
-    assert container["securityContext"] == {
-        "allowPrivilegeEscalation": False,
-        "readOnlyRootFilesystem": True,
-        "capabilities": {"drop": ["ALL"]},
-    }
-    assert spec["tolerations"] == template["spec"]["tolerations"]
-
-
-def test_the_programs_know_the_arguments_that_the_pods_give_them(objects, look):
-    from typer.main import get_command
-
-    from testbed.pipeline.cli import app
-
-    commands = get_command(app).commands
-    for name, pod in look.pods(objects):
-        for container in look.containers(pod):
-            if container["args"][:3] != ["python", "-m", "testbed.pipeline"]:
-                continue
-            command, *arguments = container["args"][3:]
-            with commands[command].make_context(command, arguments) as context:
-                assert context.params, name

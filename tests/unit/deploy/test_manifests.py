@@ -29,21 +29,6 @@ def test_no_object_is_there_twice_and_each_has_its_namespace(render, folder):
     assert elsewhere == ({"NetworkPolicy"} if folder == "example" else set())
 
 
-@pytest.mark.parametrize("folder", INSTALLED)
-def test_one_command_brings_all_parts(render, folder):
-    kinds = {(each["kind"], each["metadata"]["name"]) for each in render(folder)}
-    assert kinds >= {
-        ("Namespace", "gesscale"),
-        ("CustomResourceDefinition", "streamautoscalers.gesscale.dev"),
-        ("ClusterRole", "gesscale-controller"),
-        ("Deployment", "gesscale-controller"),
-        ("DaemonSet", "latency-agent"),
-        ("Service", "latency-agents"),
-        ("ConfigMap", "gesscale-prometheus"),
-        ("ConfigMap", "gesscale-dashboard"),
-    }
-
-
 @pytest.mark.parametrize("folder", ALL)
 def test_every_namespace_is_restricted(render, folder):
     for each in render(folder):

@@ -114,12 +114,6 @@ def test_every_pod_is_denied_both_ways_what_nobody_allows(render, look, folder):
             ), (name, direction)
 
 
-def test_no_pod_is_on_its_nodes_own_network_where_policies_do_not_hold(render, look):
-    for folder in (*INSTALLED, "example"):
-        for name, pod in look.pods(render(folder)):
-            assert not pod["spec"].get("hostNetwork"), name
-
-
 def test_ports_are_those_that_the_code_has(read, render, look):
     controller, api = read("controller/networkpolicy.yaml")
     _, agents_port = split_place(AGENTS_DNS)

@@ -34,19 +34,6 @@ def test_the_settings_of_the_job_are_valid_and_not_doubted(examples, gesscale):
 
 
 @pytest.mark.usefixtures("examples")
-def test_a_job_that_does_not_run_is_said_with_its_address(gesscale):
-    nobody = (
-        "--set",
-        "workflow.operators.hashes.metrics_url='http://127.0.0.1:1'",
-        "--set",
-        "monitor.timeout=300ms",
-    )
-    code, _, said = gesscale("recommend", "-c", "examples/own_job/gesscale.yaml", *nobody)
-    assert code == 1
-    assert "asked http://127.0.0.1:1/batches for metrics, but the connection failed" in said
-
-
-@pytest.mark.usefixtures("examples")
 def test_the_policy_plays_against_others(gesscale):
     words = command("arena run --policies examples/own_policy")
     code, out, said = gesscale(*words, "--jobs", 1, "--seeds", 1, "-o", "json")
@@ -71,8 +58,3 @@ def test_a_load_that_is_missing_is_named(examples, gesscale):
     code, _, said = gesscale(*command("arena run --policies static,hpa-cpu"), "--jobs", 1)
     assert code == 2
     assert "examples/own_load/morning.csv" in said
-
-
-def test_every_file_that_the_page_names_is_there():
-    for target in re.findall(r"\]\(([^)#]+)\)", PAGE):
-        assert (ROOT / "examples" / target).exists(), target

@@ -1,9 +1,7 @@
 """The example of figures from elsewhere: it is read as a driver is, and says what is wrong with its port."""
 
-import socket
-
 import pytest
-from example_jobs import EXAMPLES, WAIT_S, await_batches, recommend, started
+from example_jobs import EXAMPLES, await_batches, recommend, started
 
 from testbed.free_port import free_port
 
@@ -22,13 +20,3 @@ def test_its_figures_are_read_as_they_are_meant(tmp_path):
     assert reading["input_rows_per_s"] == pytest.approx(100.0)
     assert reading["saturated_share"] == 1.0
     assert decision["plan"]["before"] == ["edge1"]
-
-
-def test_a_port_in_use_is_one_line(tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-        with started(PROGRAM, tmp_path / "log", {"PORT": port}) as server:
-            assert server.wait(WAIT_S) == 1
-    assert (tmp_path / "log").read_text() == (
-        f"serve: port {port} is in use; choose another one, such as PORT={int(port) + 1}\n"
-    )

@@ -1,9 +1,8 @@
 """What the settings become: which adapters, with which figures, and what is refused before anything runs."""
 
 import pytest
-from edge import NODES, FakeCluster, delays
+from edge import FakeCluster, delays
 
-from gesscale.advised_cluster import AdvisedCluster
 from gesscale.assembly import (
     build_loop,
     check_environment,
@@ -13,7 +12,7 @@ from gesscale.assembly import (
     open_metrics,
 )
 from gesscale.errors import SettingsError
-from gesscale.monitor import DriverMetrics, PrometheusMetrics
+from gesscale.monitor import DriverMetrics
 from gesscale.monitor.kafka import KafkaInput, KafkaOffsets
 from gesscale.monitor.latencies import AgentLatencies, PrometheusLatencies
 from gesscale.ports import Node
@@ -94,12 +93,6 @@ def test_a_file_that_is_replaced_by_one_without_a_named_node_does_not_count(sett
     assert "workflow.operators.op.driver_node: expected a node of the latency map" in taken.standing.problem
 
 
-def test_without_a_cluster_the_nodes_of_the_map_are_advised_on(settings):
-    advised = open_cluster(settings(), open_latencies(settings()))
-    assert isinstance(advised, AdvisedCluster)
-    assert tuple(advised.state().nodes) == NODES
-
-
 def test_an_unknown_cluster_is_refused_with_those_there_are(settings):
     unknown = settings(execute={"cluster": "kluster"})
     for refused in (
@@ -141,11 +134,6 @@ def test_metrics_come_from_the_drivers_over_the_periods_of_the_settings(settings
     assert source.urls == {"op": "http://127.0.0.1:9108"}
     assert source.hosts == {"10.0.0.1": "hub"}
     assert (source.window_s, source.history_s, source.stale_after_s, source.timeout_s) == (20, 120, 90, 1)
-
-
-def test_metrics_come_from_prometheus_where_that_is_said(settings):
-    monitor = {"source": "prometheus", "prometheus_url": "http://127.0.0.1:9090"}
-    assert isinstance(open_metrics(settings(monitor=monitor), {}), PrometheusMetrics)
 
 
 def test_an_operator_with_a_topic_is_asked_of_the_broker_too(settings):

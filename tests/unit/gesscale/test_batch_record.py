@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from gesscale.batch_record import PREFIX, BatchFigures, BatchRecord, HostWork, figures_of
+from gesscale.batch_record import PREFIX, BatchRecord, HostWork, figures_of
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "spark_metrics.md"
 HEAD = f"| `/batches` | `/metrics`: `{PREFIX}...` | what | from |\n|---|---|---|---|\n"
@@ -21,11 +21,3 @@ def test_the_page_has_a_row_for_each_figure() -> None:
     assert f"\n\n{table}\n" in PAGE.read_text("utf-8"), (
         f"docs/reference/spark_metrics.md: replace the table by\n{table}"
     )
-
-
-def test_what_monitor_reads_has_a_gauge_of_its_own_and_a_text() -> None:
-    figures = [*figures_of(BatchFigures).values(), *figures_of(HostWork).values()]
-    gauges = [figure.gauge for figure in figures]
-    assert all(gauges)
-    assert len({*gauges}) == len(gauges)
-    assert all(figure.text.endswith(".") and figure.source for figure in figures)

@@ -51,11 +51,6 @@ def test_what_is_wrong_is_named_with_its_line(file: Path, content: bytes, said: 
     assert str(raised.value).startswith(f"{file}{said}")
 
 
-def test_with_no_required_column_the_header_is_the_callers(file: Path) -> None:
-    file.write_text("rows,,\n5,,\n")
-    assert [dict(row.cells) for row in read_csv(file, ()).rows] == [{"rows": "5", "": ""}]
-
-
 def test_a_file_that_is_too_large_or_not_there_is_refused(file: Path) -> None:
     with pytest.raises(InputError, match=r"load\.csv: expected a readable CSV file, got: No such file"):
         read_csv(file, ())

@@ -3,9 +3,6 @@
 import pytest
 from edge import (
     NODES,
-    FakeCluster,
-    FakeLatencies,
-    control_loop,
     known,
     latencies,
     observe,
@@ -93,21 +90,3 @@ def test_a_policy_that_does_not_use_the_map_decides_the_same_whatever_becomes_of
     changes = [decide("thr-nlunaware", seen, knowledge)[1].change for knowledge in knowledges]
     assert changes[0] is not None
     assert len(set(changes)) == 1
-
-
-def loop(given, seen, cluster):
-    return control_loop(cluster, observe(seen), latencies=FakeLatencies(given), rescale_timeout_s=1.0)
-
-
-def test_a_lost_replica_is_started_again_on_its_node_whatever_the_map():
-    cluster = FakeCluster({"op": ("hub",)})
-    running = loop(
-        latencies(), reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=9e4), cluster
-    )
-    running.step(1000.0)
-    assert cluster.placements["op"] == ("hub", "near")
-    cluster.placements["op"] = ("hub",)
-    running.latencies.newest = NONE_YET.latencies
-    (decision,) = running.step(1010.0)
-    assert decision.plan.reason is Reason.REPLICA_LOST
-    assert cluster.placements["op"] == ("hub", "near")

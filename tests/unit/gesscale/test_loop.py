@@ -67,20 +67,6 @@ def test_a_change_settles_once_a_warm_batch_ran_on_the_ordered_placement():
     assert settled.downtime_s == 0.5
 
 
-def test_a_change_that_never_settles_counts_as_settled_in_the_end():
-    cluster = FakeCluster({"op": ("hub",)})
-    # No batch is warm: the first after the change takes for ever.
-    stuck = replace(
-        reading(("hub", "near"), throughput=190, offered=300, saturated=1.0, backlog=9e4), warm_batches=()
-    )
-    running = loop(cluster, observe(OVERLOADED), observe(stuck))
-    running.step(1000.0)
-    running.step(1110.0)
-    assert len(cluster.orders) == 1
-    running.step(1120.0)
-    assert len(cluster.orders) == 2
-
-
 def test_a_lost_replica_is_started_again_on_its_node():
     cluster = FakeCluster({"op": ("hub",)})
     calm = replace(reading(("hub", "near"), throughput=100), at_s=1020.0)

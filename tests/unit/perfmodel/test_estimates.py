@@ -85,17 +85,10 @@ def test_micro_batch_law_without_batch_rows_takes_the_largest_batch_and_says_so(
     [
         ({"replicas": 0}, "replicas >= 1, got 0"),
         ({"nd_max_ms": -1.0}, "nd_max_ms >= 0, got -1.0"),
-        ({"nd_max_ms": math.nan}, "nd_max_ms >= 0, got nan"),
         ({"rows_per_s": 0.0}, "rows_per_s > 0, got 0.0"),
-        ({"rows_per_s": math.inf}, "rows_per_s > 0, got inf"),
-        ({"batch_rows": 0.0}, "batch_rows > 0, got 0.0"),
-        ({"weight": -2.0}, "weight > 0, got -2.0"),
         ({"tasks": 0}, "tasks >= 1, got 0"),
         ({"at_s": math.nan}, "expected a finite at_s >= -1e\\+30, got nan"),
-        ({"rows_per_s": 1e31}, "rows_per_s > 0, got 1e\\+31"),
-        ({"replicas": 10**400}, "replicas >= 1, got more than 1e\\+30"),
         ({"tasks": 10**5000}, "tasks >= 1, got more than 1e\\+30"),
-        ({"at_s": -1e31}, "expected a finite at_s >= -1e\\+30, got -1e\\+31"),
     ],
 )
 def test_impossible_readings_cannot_be_built(value, field):

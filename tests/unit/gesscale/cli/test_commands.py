@@ -54,13 +54,6 @@ def test_the_names_of_settings_that_a_shell_completes_are_all_there_are():
     assert written == settings_keys(), "run: python tests/settings_keys.py > gesscale/cli/settings_keys.txt"
 
 
-def test_the_help_tells_every_exit_code(gesscale, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    code, out, _ = gesscale("--help")
-    assert code == 0
-    assert all(code in out for code in ("0 done", "1 failed", "2 wrong", "3 not feasible", "130 interrupted"))
-
-
 def test_a_package_that_cannot_be_imported_does_not_keep_the_others_from_being_listed(monkeypatch):
     broken = ModuleType("broken_commands")
     monkeypatch.setitem(sys.modules, broken.__name__, broken)  # it has no app

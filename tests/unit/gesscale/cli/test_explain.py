@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 import typer
-import yaml
 from typer.testing import CliRunner, Result
 
 from gesscale.cli.explain import explain
@@ -141,12 +140,6 @@ def test_json_holds_the_decisions_newest_first_and_the_models(path: Path) -> Non
     # The same model twice is one version, of each of the two operators.
     assert [item["operator"] for item in document["models"]] == ["clean", "nearest"]
     assert document["models"][0]["fitted"] == ["alpha"]
-
-
-def test_yaml_says_the_same_as_json(path: Path) -> None:
-    as_json = run("--knowledge", path, "--output", "json").stdout
-    as_yaml = run("--knowledge", path, "--output", "yaml").stdout
-    assert yaml.safe_load(as_yaml) == json.loads(as_json)
 
 
 def test_an_operator_without_decisions_is_refused_with_those_there_are(path: Path) -> None:

@@ -64,13 +64,6 @@ def test_fit_reports_errors_of_used_and_held_out_rows(gesscale_model):
     assert document["holdout"]["error_mean_pct"] == pytest.approx(0.3, abs=0.1)
 
 
-def test_table_shows_parameters_and_notes_go_to_stderr(gesscale_model):
-    code, out, err = gesscale_model("fit", SPARK, "--law", "auto", *UNDISTURBED_MAP)
-    assert code == 0
-    assert "k_round_trips" in out
-    assert "law microbatch chosen by held-out error" in err
-
-
 def test_predict_gives_low_mid_high_and_the_reason(gesscale_model):
     code, out, _ = gesscale_model(
         *("predict", SPARK, "--law", "microbatch", *UNDISTURBED_MAP),

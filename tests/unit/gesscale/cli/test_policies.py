@@ -27,18 +27,6 @@ def test_every_policy_is_listed_with_its_source(said):
     assert all(item["source"] and item["summary"] and item["installed"] for item in listed)
 
 
-def test_a_policy_is_shown_with_the_settings_that_it_heeds(gesscale, said):
-    shown = said("show", "thr-nlaware")
-    assert [row["key"] for row in shown["settings"]] == [
-        "analyze.stabilization_window",
-        "analyze.cpu_high_pct",
-        "analyze.cpu_low_pct",
-    ]
-    assert shown["settings"][1]["default"] == "90.0"
-    _, _, err = gesscale("policies", "show", "static")
-    assert "--policy static" in err
-
-
 def test_every_policy_heeds_settings_that_there_are_and_has_its_page(said):
     overview = (DOCS / "reference" / "policies" / "README.md").read_text("utf-8")
     for name in policy_names():

@@ -67,13 +67,6 @@ def test_the_page_looks_back_on_what_earlier_processes_decided(gesscale, site, p
     assert [each["at_s"] for each in points] == sorted(each["at_s"] for each in points)
 
 
-def test_beyond_this_machine_a_warning_says_who_can_look(gesscale, site):
-    site.serve_overload()
-    code, _, err = gesscale("run", "-c", site.config, "--steps", 1, "--listen", "0.0.0.0:0", *QUICK)
-    assert code == 0
-    assert "WARNING gesscale.run: --listen 0.0.0.0 is not this machine only: everybody" in err
-
-
 def test_a_port_that_is_taken_is_refused(gesscale, site):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

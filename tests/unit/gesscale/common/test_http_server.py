@@ -1,7 +1,6 @@
 """The HTTP server of agents, drivers and the controller, asked well and badly; on loopback."""
 
 import contextlib
-import json
 import logging
 import socket
 import struct
@@ -99,12 +98,6 @@ def await_until(true):
         time.sleep(0.01)
 
 
-def test_pages_get_their_parameters(server):
-    with urlopen(f"{server.url}/ok?after=7", timeout=SETTLE_S) as answer:
-        assert json.load(answer) == {"after": ["7"]}
-        assert answer.headers["Content-Type"] == "application/json"
-
-
 @pytest.mark.parametrize(
     ("path", "status", "text"),
     [
@@ -119,20 +112,6 @@ def test_what_goes_wrong_is_told_to_who_asked(server, path, status, text):
         urlopen(f"{server.url}{path}", timeout=SETTLE_S)
     with caught.value as answer:
         assert (answer.code, text in answer.read().decode()) == (status, True)
-
-
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT"])
-def test_pages_can_only_be_read(server, method):
-    assert say(server, f"{method} /ok HTTP/1.1\r\n\r\n".encode()).startswith(b"HTTP/1.0 501 ")
-
-
-@pytest.mark.parametrize(
-    "request_line", ["GET http://[ HTTP/1.0", "GET", "GET /ok HTTP/x", "\x00\xff \x01 \x02"]
-)
-def test_a_request_that_is_none_is_refused(server, capsys, request_line):
-    answer = say(server, f"{request_line}\r\n\r\n".encode("latin-1"))
-    assert b"400" in answer.splitlines()[0] or b"Error code: 400" in answer
-    assert "Traceback" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

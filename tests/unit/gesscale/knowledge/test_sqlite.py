@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gesscale.errors import InputError, KnowledgeError
-from gesscale.knowledge.memory import KnowledgeLimits
+from gesscale.errors import KnowledgeError
 from gesscale.knowledge.sqlite import SqliteHistory, SqliteKnowledge
 from gesscale.model.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Verdict
 from gesscale.ports import Knowledge
@@ -228,14 +227,6 @@ def test_what_is_not_ours_to_use_is_refused_and_left_alone(path: Path, make: Cal
     assert (path.is_file() and path.read_bytes()) == before
 
 
-def test_a_file_that_is_missing_or_has_no_tables_cannot_be_explained(path: Path) -> None:
-    with pytest.raises(KnowledgeError):
-        SqliteHistory(path)
-    path.touch()
-    with pytest.raises(KnowledgeError):
-        SqliteHistory(path)
-
-
 def test_a_second_writer_in_the_middle_of_a_step_is_named(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -257,12 +248,6 @@ def test_a_reader_sees_what_a_writer_has_kept_and_creates_nothing(path: Path) ->
     with SqliteHistory(path) as history:
         assert len(history.decisions("clean")) == 1
     assert {item.name for item in path.parent.iterdir()} == names
-
-
-@pytest.mark.parametrize("limit", ["readings", "models", "decisions", "orders"])
-def test_limits_are_at_least_one(limit: str) -> None:
-    with pytest.raises(InputError, match=limit):
-        KnowledgeLimits(**{f"{limit}_per_operator": 0})
 
 
 # Who may read it
@@ -291,17 +276,6 @@ def test_a_new_file_and_those_beside_it_are_their_owners_alone(open_to_all: Path
     path.write_bytes(b"garbage" * 100)
     SqliteKnowledge(path, now_s=NOW_S).close()
     assert modes(open_to_all)["k.sqlite"] == 0o600
-
-
-def test_the_mode_of_a_file_that_is_there_is_said_and_left_alone(
-    path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    begin(path)
-    assert caplog.text == ""
-    path.chmod(0o644)
-    begin(path)
-    assert "chmod 600" in caplog.text
-    assert modes(path.parent)[path.name] == 0o644
 
 
 @pytest.mark.parametrize("exists", [True, False])

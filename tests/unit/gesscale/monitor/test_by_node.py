@@ -68,12 +68,6 @@ def test_nothing_is_said_unless_every_batch_tells(works: dict[float, dict[str, H
     assert WorkByNode(works)([batch(2.0), batch(4.0)], ("a",), 4.0) == {}
 
 
-def test_without_a_batch_in_the_window_replicas_idled_where_they_tell_at_all() -> None:
-    idle = NodeReading(throughput_rows_per_s=0.0, cpu_share=0.0)
-    assert WorkByNode({2.0: work(a=1)})([], ("a",), 4.0) == {"a": idle}
-    assert WorkByNode()([], ("a",), 4.0) == {}
-
-
 # In a reading
 
 
@@ -82,16 +76,6 @@ def reading(batches: list[Batch], **more: object) -> OperatorReading:
     seen = summarise("op", screen(batches, periods["now_s"]), **periods, **more)
     assert isinstance(seen, OperatorReading), seen
     return seen
-
-
-def test_replicas_add_up_to_the_throughput_of_their_operator() -> None:
-    batches = [batch(float(at_s)) for at_s in range(2, 22, 2)]
-    tell = WorkByNode({each.ended_at_s: work(a=70, b=30) for each in batches})
-    seen = reading(batches, by_node=tell)
-    assert seen.throughput_rows_per_s == pytest.approx(50.0)
-    assert seen.by_node["a"].throughput_rows_per_s == pytest.approx(35.0)
-    assert sum(each.throughput_rows_per_s for each in seen.by_node.values()) == pytest.approx(50.0)
-    assert reading(batches).by_node == {}
 
 
 # What is handed on

@@ -1,7 +1,6 @@
 """Brokers that cannot be asked; the real one is asked where the pipeline runs on Kafka."""
 
 import socket
-import threading
 from contextlib import closing
 
 import pytest
@@ -69,18 +68,3 @@ def test_a_broker_that_may_not_be_asked_is_not_connected_to() -> None:
             KafkaOffsets(f"127.0.0.1:{port}", "rides", refuse).end_offset_rows(0.4)
         with pytest.raises(TimeoutError):
             listener.accept()
-
-
-def test_brokers_are_asked_side_by_side() -> None:
-    # Each waits until both are asked: one after the other, the first would never get its answer.
-    both = threading.Barrier(2)
-
-    class Together:
-        def end_offset_rows(self, timeout_s: float) -> int:
-            both.wait(10 * timeout_s)
-            return 5
-
-    seen = observe(reading(operator="one"), reading(operator="two"))
-    source = KafkaInput(FakeMetrics([seen]), {"one": Together(), "two": Together()}, 1.0)
-    assert set(source.observe(0.0).readings) == {"one", "two"}
-    assert not both.broken

@@ -19,12 +19,6 @@ def asked(httpserver: HTTPServer, *, timeout_s: float = 60.0) -> tuple[Series, .
     return ask(url, "up", "samples", now_s=1000.0, timeout_s=timeout_s, max_bytes=100_000, max_parts=60_000)
 
 
-def test_a_vector_is_read(httpserver: HTTPServer) -> None:
-    answer = {"data": {"result": [{"metric": {"a": "b"}, "value": [1000, "2"]}]}}
-    httpserver.expect_request("/api/v1/query", query_string="query=up&time=1000.0").respond_with_json(answer)
-    assert asked(httpserver) == (Series(metric={"a": "b"}, value=[1000, "2"]),)  # type: ignore[call-arg]
-
-
 def test_a_gzip_bomb_is_not_unpacked(httpserver: HTTPServer) -> None:
     # 100 MB of blanks become 100 kB, which the limit lets through: only the encoding tells.
     bomb = gzip.compress(b" " * 90_000_000)

@@ -118,12 +118,6 @@ def test_a_corrupt_decision_is_left_out_and_named(folder: Path, spoil) -> None:
     assert [said.partition(": ")[0] for said in recording.faults] == [f"{folder / 'decisions.jsonl'}, line 1"]
 
 
-def test_batches_of_several_operators_are_told_apart(folder: Path) -> None:
-    write(folder, {**BATCH, "operator": "clean"}, {**BATCH, "operator": "sink", "rows": 9})
-    batches = read_recording(folder, ["clean", "sink"]).batches
-    assert [[batch.rows for batch in batches[name]] for name in ("clean", "sink")] == [[50], [9]]
-
-
 @pytest.mark.parametrize(
     ("content", "operators"),
     [

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 from edge import batches, delays
 
-from gesscale.errors import ClusterError
 from gesscale.model.decision import (
     Analysis,
     Decision,
@@ -70,12 +69,6 @@ def test_figures_are_those_that_were_read_live_with_the_batches_behind_them():
     assert seen.warm_batches == RUN[1:]  # the first known batch of a run is cold
 
 
-def test_for_another_window_the_figures_are_computed_from_the_batches():
-    seen = read(world(live(), as_read=False, window_s=5.0))
-    assert isinstance(seen, OperatorReading)
-    assert (seen.busy_share, seen.cpu_share) == (1.0, None)
-
-
 @pytest.mark.parametrize(("count", "newest"), [(5, 100.0), (4, 98.0), (1, 98.0)])
 def test_as_many_batches_are_seen_as_live_within_what_clocks_allow(count: int, newest: float):
     # At 99.5 s four batches have ended. That a fifth was seen, or only the fourth not, is within 5 s; that only the
@@ -115,8 +108,3 @@ def test_cluster_and_map_had_the_problems_that_were_recorded():
     assert world(live(plan=silent)).state().problem == "no answer of the API server"
     assert world(live(latency_map=old)).current(100.0).standing == old
     assert world().current(100.0).standing == MapStatus()
-
-
-def test_nothing_can_be_changed():
-    with pytest.raises(ClusterError):
-        world().apply("op", ("hub", "near"))

@@ -16,11 +16,6 @@ def batch(batch_id: int, ended_at_s: float, **changes: object) -> Batch:
     )
 
 
-def test_sound_batches_pass_unchanged_and_without_complaint() -> None:
-    sound = (batch(1, 990.0), batch(2, 992.0), batch(3, 994.0))
-    assert screen(sound, NOW_S) == Screened(sound)
-
-
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
@@ -51,11 +46,6 @@ def test_an_optional_figure_that_cannot_be_becomes_unknown(name: str, value: flo
     kept, faults, _ = screen((batch(1, 990.0, **{name: value}),), NOW_S)
     assert getattr(kept[0], name) is None
     assert faults == (f"batch 1: {name} is {value} and counts as unknown",)
-
-
-def test_zero_is_no_trigger_interval_and_no_cap_but_a_fine_backlog() -> None:
-    kept, *_ = screen((batch(1, 990.0, trigger_s=0.0, cap_rows=0, backlog_rows=0.0),), NOW_S)
-    assert (kept[0].trigger_s, kept[0].cap_rows, kept[0].backlog_rows) == (None, None, 0.0)
 
 
 def test_a_lower_number_that_ends_later_is_a_query_that_began_again() -> None:

@@ -6,20 +6,12 @@ import weakref
 
 import pytest
 
-from gesscale.errors import MetricsUnavailableError, SettingsError
+from gesscale.errors import MetricsUnavailableError
 from gesscale.model.observation import Batch, MissingReading, OperatorReading
 from gesscale.monitor.source import WindowedReader
 
 PERIODS = {"window_s": 10.0, "stale_after_s": 30.0, "history_s": 60.0, "timeout_s": 60.0}
 BATCH = Batch(batch_id=1, ended_at_s=999.0, rows=10, seconds=1.0, nodes=("a",))
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"window_s": 0.0}, {"timeout_s": float("nan")}, {"stale_after_s": -1.0}, {"history_s": 9.0}]
-)
-def test_periods_that_cannot_be_are_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(SettingsError, match=next(iter(wrong))):
-        WindowedReader(**{**PERIODS, **wrong})
 
 
 def test_one_that_hangs_and_one_that_fails_leave_the_third_alone() -> None:

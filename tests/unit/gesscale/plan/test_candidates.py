@@ -6,17 +6,10 @@ import pytest
 from edge import FakeCluster, FakeMetrics, control_loop, delays, observe, reading
 
 from gesscale.model.decision import Change, Reason
-from gesscale.plan.placement import additions, unfit, usable
+from gesscale.plan.placement import additions, unfit
 from gesscale.ports import ClusterState, Node
 
-ON_ANY_LIST = (
-    Reason.NOT_READY,
-    Reason.CORDONED,
-    Reason.NO_ROOM,
-    Reason.EXCLUDED,
-    Reason.WRONG_ARCHITECTURE,
-)
-UNFIT = (*ON_ANY_LIST, Reason.NOT_IN_POOL)
+UNFIT = (Reason.NOT_READY, Reason.CORDONED, Reason.NO_ROOM, Reason.EXCLUDED, Reason.NOT_IN_POOL)
 OVERLOADED = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=9e4)
 
 
@@ -28,19 +21,6 @@ def test_each_hindrance_of_a_node_is_a_rejection_with_its_reason(reason):
     assert ranked.nodes == ("mid",)
     assert [(item.node, item.reason, item.detail) for item in ranked.rejections] == [
         ("near", reason, "so it is")
-    ]
-
-
-def test_a_node_may_be_unfit_for_one_operator_alone():
-    nodes = {"near": Node(name="near"), "mid": Node(name="mid", problem="down")}
-    outside = Node(name="near", problem="not in its pool", reason=Reason.NOT_IN_POOL)
-    elsewhere = Node(name="mid", problem="not in its pool", reason=Reason.NOT_IN_POOL)
-    state = ClusterState(nodes=nodes, unfit={"op": {"near": outside, "mid": elsewhere}})
-    assert usable(state.seen_by("other"), ()).nodes == ("near",)
-    # What stands in every operator's way is said first: mid is down.
-    assert [item.reason for item in usable(state.seen_by("op"), ()).rejections] == [
-        Reason.NOT_READY,
-        Reason.NOT_IN_POOL,
     ]
 
 
@@ -58,17 +38,6 @@ def test_the_loop_keeps_an_operator_off_the_nodes_that_are_unfit_for_it():
 
 def loop(cluster, seen, *excluded):
     return control_loop(cluster, observe(seen), excluded_nodes=frozenset(excluded))
-
-
-def test_an_excluded_node_takes_no_replica():
-    cluster = FakeCluster({"op": ("hub",)})
-    (decision,) = loop(cluster, OVERLOADED, "near", "far").step(1000.0)
-    assert cluster.orders == [("op", ("hub", "mid"))]
-    assert [(item.node, item.reason) for item in decision.plan.rejections] == [
-        ("far", Reason.EXCLUDED),
-        ("near", Reason.EXCLUDED),
-        ("edge", Reason.FARTHER),
-    ]
 
 
 def test_what_runs_on_an_excluded_node_stays_but_is_not_started_again():

@@ -85,14 +85,6 @@ def test_a_node_that_cannot_take_a_replica_is_left_out_and_named():
     assert plan.detail.endswith("; far: asks 1 CPU, 0.2 free; mars: the cluster has no such node")
 
 
-def test_an_override_waits_for_a_cluster_that_cannot_be_read():
-    plan = obeyed(
-        directive(override=Override(until_s=NOW_S + 60, replicas=4)),
-        cluster=replace(LIVE, problem="the API server does not answer"),
-    )
-    assert (plan.reason, plan.change) == (Reason.CLUSTER_UNAVAILABLE, None)
-
-
 @pytest.mark.parametrize(
     "wrong", [{}, {"replicas": 2, "nodes": ("a",)}, {"nodes": ("a", "a")}, {"replicas": 0}]
 )

@@ -63,7 +63,7 @@ def said(decision):
     return replace(decision.plan, again_in_s=None), decision.analysis.verdict
 
 
-@pytest.mark.parametrize(("policy", "operators"), [("gesscale", 1000), ("gesscale2", 100)])
+@pytest.mark.parametrize(("policy", "operators"), [("gesscale", 100), ("gesscale2", 20)])
 def test_operators_without_metrics_change_nothing_for_the_others(policy, operators):
     names = [f"op-{index:04d}" for index in range(operators)]
     dumb = {name for index, name in enumerate(names) if index % 10 < 3}
@@ -81,17 +81,3 @@ def test_operators_without_metrics_change_nothing_for_the_others(policy, operato
     alone = Edge(edge.maps, {name: on for name, on in edge.placements.items() if name not in dumb})
     for each in loop_over(alone, policy, [observe(*readings)]).step(1000.0):
         assert said(each) == said(decisions[each.operator])
-
-
-def test_a_large_map_that_is_replaced_in_each_step_is_followed():
-    maps = [random_map(2000, seed) for seed in range(3)]
-    edge = Edge(maps, {"op": ("n0007",)})
-    steps = [60.0 * step for step in range(6)]
-    loop = loop_over(edge, "gesscale", [observe(overloaded("op", ("n0007",), at_s)) for at_s in steps])
-    for at_s in steps:
-        (decision,) = loop.step(at_s)
-        (added,) = decision.plan.change.add
-        row = edge.current(at_s).map.rtt_ms[7]
-        # The nearest of the map of this step: of 2,000 random delays no two are equal.
-        assert row[int(added[1:])] == np.sort(row)[1]
-        assert decision.plan.nd_max_ms == np.sort(row)[1]

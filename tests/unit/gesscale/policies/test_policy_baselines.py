@@ -43,12 +43,6 @@ def test_mdl_gives_up_several_at_once_whatever_their_delays():
     assert len(set(kept)) > 2
 
 
-def test_mdl_needs_one_reading_of_saturation():
-    assert plan("mdl-nlunaware", ("hub", "near"), throughput=10, readings=()).change is None
-    one = plan("mdl-nlunaware", ("far", "hub", "near"), throughput=10, readings=LEARNED[:1])
-    assert len(one.placement) == 1  # its one parameter is identified, so it trusts it
-
-
 def test_static_changes_nothing_whatever_it_sees():
     overload = {"throughput": 100, "offered": 500, "saturated": 1.0, "backlog": 40_000}
     for placement, seen in ((("hub",), overload), (("hub", "near", "mid"), {"throughput": 1.0})):

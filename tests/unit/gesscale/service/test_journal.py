@@ -8,7 +8,6 @@ from page_world import growing, step_of
 from recorded_steps import T0_S, decided
 
 from gesscale.model.document import decision_document
-from gesscale.model.order import Order
 from gesscale.service.journal import Journal
 
 
@@ -57,26 +56,9 @@ def test_it_begins_with_what_earlier_processes_decided():
     assert [json.loads(each)["at_s"] for each in journal.points("workflow")] == [T0_S - 10, T0_S]
 
 
-def test_what_an_order_cost_comes_with_the_steps_after_it():
-    journal = Journal()
-    order = Order(placement=("hub", "near"), at_s=T0_S).ended(T0_S + 9, 6.5, arrived=True)
-    journal.add(step_of(at_s=T0_S + 10, orders={"op": (order,)}))
-    (point,) = journal.points("workflow")
-    assert json.loads(point)["order"] == {"at_s": T0_S, "downtime_s": 6.5, "first_tasks_s": None}
-
-
 def test_a_decision_that_cannot_be_shown_costs_no_step(caplog):
     journal = Journal()
     broken = replace(decided(T0_S), operator=object())  # which JSON cannot say
     journal.add(replace(step_of(at_s=T0_S), decisions=(broken, decided(T0_S))))
     assert len(journal.points("workflow")) == 1
     assert "a decision cannot be shown" in caplog.text
-
-
-def test_a_workflow_that_is_gone_leaves_nothing():
-    journal = Journal()
-    journal.add(step_of(name="streams/a"))
-    journal.add(step_of(name="streams/b"))
-    journal.keep_only({"streams/b"})
-    assert [each["name"] for each in journal.workflows()] == ["streams/b"]
-    assert (journal.points("streams/a"), journal.nodes("streams/a")) == ([], None)

@@ -1,10 +1,8 @@
 """The figures on ``/metrics``: exact names, no sample without a figure, nothing of what has vanished."""
 
 import pytest
-from edge import FakeCluster, control_loop, observe, reading
 from prometheus_client.parser import text_string_to_metric_families
 
-from gesscale.loop import PHASES
 from gesscale.model.decision import (
     Analysis,
     Decision,
@@ -146,15 +144,6 @@ def test_an_operator_that_vanished_leaves_no_series(metrics):
     assert found["gesscale_decisions_total", "streams", "taxi", "a", "More", "Overloaded"] == 2
 
 
-def test_a_workflow_that_vanished_leaves_none_and_others_stay(metrics):
-    for workflow_name in ("taxi", "clean"):
-        metrics.step_done("streams", workflow_name, step(age_s=1.0, op=FULL), [decision()])
-    metrics.forget("streams", "taxi")
-    found = samples(metrics)
-    assert not [key for key in found if "taxi" in key]
-    assert found["gesscale_loop_steps_total", "streams", "clean", "ok"] == 1
-
-
 def test_a_failed_step_leaves_no_old_figures_and_the_time_of_the_last_good_one(metrics):
     metrics.step_done("streams", "taxi", step(op=FULL), [decision()])
     metrics.step_failed("streams", "taxi")
@@ -180,18 +169,3 @@ def test_the_api_server_is_asked_about_at_each_scrape():
     requests["get", "pods", "200"] = 7
     assert series(metrics, "gesscale_kubernetes_requests_total") == {("get", "pods", "200"): 7}
     assert series(metrics, "gesscale_kubernetes_watch_stale_seconds") == {("nodes",): 42.0}
-
-
-def test_each_phase_of_a_step_is_measured():
-    metrics = ScalerMetrics("1")
-    seen = observe(reading(throughput=50.0, offered=90.0, saturated=1.0, backlog=9000.0))
-    loop = control_loop(FakeCluster({"op": ("hub",)}), seen, timed=metrics.timed)
-    (decision,) = loop.step(1000.0)
-    assert decision.outcome.added == ("near",)
-    assert set(counted(metrics)) == set(PHASES)
-
-
-def counted(metrics):
-    """Return how often each phase was measured."""
-    found = series(metrics, "gesscale_phase_duration_seconds_count")
-    return {phase: count for (phase,), count in found.items()}

@@ -1,5 +1,5 @@
 from gesscale.batch_record import HostWork
-from gesscale.spark.executors import ExecutorWatch, Job, JobWatch, TasksDone, hosts_of, work_by_host
+from gesscale.spark.executors import ExecutorWatch, Job, JobWatch, TasksDone, work_by_host
 from gesscale.spark.reconcile import LiveExecutor
 
 RUN = "0f4e"
@@ -130,10 +130,6 @@ def test_partitions_of_state_are_counted_by_host_where_the_query_keeps_any():
 
 def live(identity, *, node=None, worked=False, warm=True):
     return LiveExecutor(id=identity, host="10.1.0.9", node=node, has_worked=worked, is_warm=warm)
-
-
-def test_hosts_are_nodes_where_executors_tell_them():
-    assert hosts_of([live("1", node="edge2"), live("2")]) == ("10.1.0.9", "edge2")
 
 
 def test_the_first_task_is_dated_when_it_is_first_seen_and_forgotten_with_its_executor():

@@ -85,14 +85,6 @@ def test_vanished_hosts_and_queries_leave_no_series():
     assert len(bench.state.document(after=-1)["batches"]) == 1
 
 
-def test_idle_queries_stay_fresh():
-    bench = Bench()
-    bench.batch()
-    bench.now_s = 140.0
-    bench.state.idle("r1")
-    assert bench.state.document(after=-1)["last_progress_at_s"] == 140.0
-
-
 def test_executors_that_cannot_be_asked_are_counted_said_once_and_survived(caplog):
     bench = Bench()
     bench.hosts = None
@@ -103,16 +95,6 @@ def test_executors_that_cannot_be_asked_are_counted_said_once_and_survived(caplo
     assert "replicas are unknown" in caplog.records[0].message
     assert math.isnan(bench.gauge("replicas"))
     assert bench.state.document(after=-1)["batches"][1]["replicas"] is None
-
-
-def test_an_offset_function_that_fails_costs_its_figures_only(caplog):
-    bench = Bench(offset_rows=lambda _offset: 1 / 0)
-    bench.batch()
-    batch = bench.state.document(after=-1)["batches"][0]
-    assert (batch["rows"], batch["offered_rows_total"], batch["backlog_rows"]) == (100, None, None)
-    assert math.isnan(bench.gauge("backlog_rows"))
-    assert bench.state.errors == 2  # the latest and the end offset
-    assert "ZeroDivisionError" in caplog.text
 
 
 def test_the_trigger_of_the_query_is_said_and_holds(caplog):

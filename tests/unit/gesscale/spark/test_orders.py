@@ -41,14 +41,6 @@ class TestOrderBook:
         assert "no order" in book.read(resource({"id": "1-2"}))
         assert (book.order.id, book.ignored) == ("1-1", 1)
 
-    def test_a_resource_that_was_made_anew_begins_afresh(self):
-        book = OrderReader()
-        book.read(resource(order("7-1", "a")))
-        book.read(resource(None, uid="other"))
-        assert book.order is None
-        book.read(resource(order("1-1", "b"), uid="other"))
-        assert book.order.id == "1-1"
-
 
 class Watched:
     """A watch under way, and a way to wait for what it learns."""

@@ -92,14 +92,6 @@ def test_scaling_down_lowers_the_total_before_the_executor_goes():
     assert bench.reconciler.document()["settled"] is True
 
 
-def test_a_swap_adds_first_and_removes_then():
-    bench = Bench("a", "b")
-    bench.say("1-1", "a", "c")
-    assert bench.step() == [("template", "1-1", ("a", "c")), ("total", 3)]
-    bench.join("c", "1-1")
-    assert bench.step() == [("total", 2), ("total", 2), ("go", "2")]
-
-
 def test_executors_go_at_a_border_or_when_none_comes_for_a_minute():
     bench = Bench("a", "b")
     bench.between = False

@@ -80,12 +80,6 @@ def test_a_state_of_which_a_part_is_not_told_is_unknown(operators, state):
     assert (batch.state_rows, batch.state_bytes) == state
 
 
-def test_a_trigger_that_ran_no_batch_is_no_record():
-    history = QueryHistory(query="q")
-    assert add(history, report(rows=0, ran=False)) is None
-    assert not history.batches
-
-
 def test_the_cap_is_that_of_the_replicas_it_was_planned_with():
     batch = add(QueryHistory(query="q"), report(), settings(cap_rows_per_replica=1000), TWO, THREE)
     assert (batch.cap_rows, batch.replicas) == (2000, 3)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gesscale.spark.sources import Position, Sources, kind_of, sum_of_numbers
+from gesscale.spark.sources import Position, Sources
 
 RECORDED = json.loads((Path(__file__).parents[3] / "data" / "progress" / "sources.json").read_text("utf-8"))
 
@@ -115,51 +115,7 @@ def test_kafka_may_skip_the_markers_of_transactions():
     assert positions([batch(topic[0], topic[1], topic[2], 50)]) == [Position(100, 49)]
 
 
-def test_a_query_that_goes_on_from_its_checkpoint_counts_from_there():
-    topic = [{"rides": {"0": rows}} for rows in (1000, 1050, 1200)]
-    assert positions([batch(topic[0], topic[1], topic[2], 50)]) == [Position(200, 150)]
-
-
 def test_what_the_user_says_of_offsets_holds():
     sources = Sources(lambda offset: json.loads(offset)["pages"] * 100.0)
     given = [batch({"pages": 1}, {"pages": 3}, {"pages": 7}, 200)]
     assert positions(given, sources) == [Position(600, 400)]
-
-
-@pytest.mark.parametrize(
-    ("offset", "rows"),
-    [
-        ({"rides": {"0": 123, "1": 77}}, 200.0),
-        ({"a": {"0": 1}, "b": {"0": 2, "1": 3}}, 6.0),
-        ({"rows": 0}, 0.0),
-        ([{"n": 1}, 2], 3.0),
-        ({"done": True, "rows": 4}, 4.0),  # a truth value is no count
-        ({"file": "a"}, None),
-        ({}, None),
-        (None, None),
-    ],
-)
-def test_numbers_of_an_offset_add_up(offset, rows):
-    assert sum_of_numbers(offset) == rows
-
-
-@pytest.mark.parametrize(
-    ("offset", "description", "name"),
-    [
-        (12, "RateStreamV2[rowsPerSecond=5, rampUpTimeSeconds=0, numPartitions=default", "rate"),
-        ({"offset": 10, "timestamp": 1000}, "RatePerMicroBatchStream[rowsPerBatch=10", "rate-micro-batch"),
-        ({"logOffset": 2}, "FileStreamSource[file:/rides]", "files"),
-        (49, "TextSocketV2[host: h, port: 1]", "socket"),
-        ({"rides": {"0": 5}}, "KafkaV2[Subscribe[rides]]", "Kafka"),
-        ({"rows": 5}, PYTHON, "Python, rows"),
-        ({"index": 5}, PYTHON, "Python"),
-        ({"p0": {"index": 5}}, PYTHON, "Python"),  # by partition, but no topic's
-    ],
-)
-def test_kinds_are_told_apart(offset, description, name):
-    assert kind_of(offset, description).name == name
-
-
-@pytest.mark.parametrize("offset", [12, {"index": 5}, {"rows": True}, {}, "text", ["a"], {"t": {"0": "5"}}])
-def test_what_is_not_known_is_no_kind(offset):
-    assert kind_of(offset, "SomebodysStream[1]") is None

@@ -1,6 +1,6 @@
 import pytest
 
-from gesscale.spark.triggers import UNKNOWN_TRIGGER, parse_trigger
+from gesscale.spark.triggers import parse_trigger
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,3 @@ def test_a_trigger_says_what_a_scaler_can_do_with_its_query(text, said_s, interv
     said = trigger.warnings(said_s)
     assert len(said) == bool(warning)
     assert warning in "".join(said)
-
-
-def test_what_cannot_be_read_is_unknown():
-    assert parse_trigger("com.example.Mine") == UNKNOWN_TRIGGER

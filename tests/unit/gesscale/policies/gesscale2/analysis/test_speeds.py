@@ -16,10 +16,6 @@ def window(**rows_per_busy_s: float) -> dict[str, NodeReading]:
     }
 
 
-_UNTOLD = {"throughput_rows_per_s": 0.0, "cpu_share": 0.0}
-"""Of a replica whose task times are missing."""
-
-
 def learned(*windows: dict[str, NodeReading], weights: dict[str, float] | None = None) -> NodeSpeeds:
     speeds = NodeSpeeds()
     for each in windows:
