@@ -2,9 +2,8 @@
 
 import gzip
 import json
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from copy import deepcopy
 from functools import cache
 from typing import Any
@@ -127,42 +126,8 @@ def _json_lines(draw: st.DrawFn, sample: bytes) -> bytes:
     return b"\n".join(lines) + b"\n"
 
 
-@st.composite
-def _database(draw: st.DrawFn, sample: bytes) -> bytes:
-    """A database with a few cells changed; half the time the columns take anything."""
-    with closing(sqlite3.connect(":memory:")) as database:
-        database.deserialize(sample[:18] + b"\1\1" + sample[20:])  # without a write-ahead log
-        if draw(st.booleans()):
-            database.execute("PRAGMA writable_schema = ON")
-            database.execute(
-                "UPDATE sqlite_schema SET sql = replace(replace(sql, ' STRICT', ''), ' NOT NULL', '')"
-            )
-            database.commit()
-            database.deserialize(database.serialize())
-        ours = (
-            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
-        )
-        tables = [name for (name,) in database.execute(ours).fetchall()]
-        for _ in range(draw(st.integers(1, 3))):
-            table = draw(st.sampled_from(tables))
-            found = database.execute(f"SELECT rowid, * FROM {table}")  # noqa: S608 - a name of the sample
-            columns = [column[0] for column in found.description][1:]
-            rows = found.fetchall()
-            if not rows:
-                continue
-            row, at = draw(st.sampled_from(rows)), draw(st.integers(0, len(columns) - 1))
-            value = draw(st.sampled_from([value for value in _VALUES if not isinstance(value, list | dict)]))
-            with suppress(ValueError, TypeError):
-                value = json.dumps(draw(_changed_tree(json.loads(row[at + 1]))))
-            with suppress(sqlite3.Error, OverflowError, UnicodeEncodeError):  # the schema refuses it
-                database.execute(f"UPDATE {table} SET {columns[at]} = ? WHERE rowid = ?", (value, row[0]))  # noqa: S608
-        database.commit()
-        return database.serialize()
-
-
 _STRUCTURES: dict[Form, Callable[[bytes], st.SearchStrategy[bytes]]] = {
     Form.JSON: _json,
     Form.JSON_LINES: _json_lines,
     Form.YAML: _yaml,
-    Form.SQLITE: _database,
 }

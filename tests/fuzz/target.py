@@ -22,7 +22,6 @@ class Form(Enum):
     YAML = auto()
     TEXT = auto()
     GZIP = auto()
-    SQLITE = auto()
 
 
 class RefusedError(Exception):

@@ -40,15 +40,6 @@ class Question:
         sets = combinations(self.latencies.names, self.size)
         return min((self.latencies.nd_max_ms(nodes) for nodes in sets if self.allows(nodes)), default=None)
 
-    def renamed(self, names):
-        """The same question with the nodes named otherwise."""
-        name = dict(zip(self.latencies.names, names, strict=True))
-        return Question(
-            latencies=LatencyMap(names=tuple(names), rtt_ms=self.latencies.rtt_ms),
-            size=self.size,
-            keep=tuple(name[node] for node in self.keep),
-        )
-
 
 @st.composite
 def questions(draw):
@@ -88,16 +79,6 @@ def test_the_certified_gap_is_true_wherever_the_search_stops(question, max_steps
         assert choice.nd_max_ms >= least
     if greedy:
         assert stopped.nd_max_ms <= greedy.nd_max_ms
-
-
-@given(questions())
-def test_renaming_the_nodes_in_the_order_of_their_names_renames_the_choice_and_nothing_else(question):
-    names = [f"m{index}" for index in range(10, 10 + len(question.latencies))]
-    name = dict(zip(question.latencies.names, names, strict=True))
-    for choose in (least_nd_max_subset, greedy_nd_max_subset):
-        choice, other = question.answer(choose), question.renamed(names).answer(choose)
-        assert (choice is None) == (other is None)
-        assert choice is None or other.nodes == tuple(name[node] for node in choice.nodes)
 
 
 @given(questions(), st.data())

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -191,21 +190,3 @@ def test_where_icmp_is_not_allowed_tcp_measures_the_same_and_it_is_said_once(top
         _, said = running["n1"].communicate(timeout=SETTLE_S)
         assert said.count("by TCP instead of ICMP") == 1
         assert "CAP_NET_RAW" in said
-
-
-def test_agents_find_each_other_by_name(topology: Topology, tmp_path: Path) -> None:
-    """The name resolves through a hosts file, which a mount namespace of the agent's own puts in place."""
-    hosts = tmp_path / "hosts"
-    hosts.write_text("".join(f"{node.address} all-agents\n" for node in topology.nodes))
-    script = f'mount --bind {hosts} /etc/hosts && exec "$@"'
-    with ExitStack() as stack:
-        for node in topology.nodes:
-            command = (
-                *("unshare", "--mount", "sh", "-c", script, "sh"),
-                *(sys.executable, "-m", "latency_map.measure.agent", "--node", node.name),
-                *("--listen", f"{node.address}:{PORT}", "--peers-dns", "all-agents", "--rate", "50"),
-                *("--round", "1", "--timeout", "0.7"),
-            )
-            agent = stack.enter_context(subprocess.Popen(namespaces.inside(NAME, node.name, command)))
-            stack.callback(agent.kill)
-        eventually(topology, as_emulated)

@@ -1,11 +1,13 @@
 """Spark gives a new executor its first task only after its warm-up; one that fails stops nobody."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from warm_up_jar import build
 
 from gesscale.common.text import command_line
 from gesscale.spark.warm_up import DAEMON_SETTING, JAR, warm_up_settings
@@ -119,3 +121,11 @@ def test_an_image_without_gesscale_uses_sparks_own_daemon(tmp_path: Path) -> Non
     _, second = logs(tmp_path, {**warm_up_settings(timeout_s=PATIENT_S), DAEMON_SETTING: "no_such_daemon"})
     assert position(second, "no_such_daemon does not start here, Spark's own daemon does") >= 0
     assert "boot = -" in second[position(second, "Times: total")]  # a worker of it was there before the task
+
+
+def test_the_jar_is_what_its_source_makes(tmp_path: Path) -> None:
+    compiler = shutil.which("javac")
+    if compiler is None or " 17" not in subprocess.check_output((compiler, "-version"), text=True):
+        pytest.skip("the same bytes come from javac 17 only, and there is none")
+    build(tmp_path / "again.jar")
+    assert (tmp_path / "again.jar").read_bytes() == JAR.read_bytes()

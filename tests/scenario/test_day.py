@@ -3,24 +3,19 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
-from edge import NODES, FakeCluster, FakeLatencies, delays, operator
+from edge import FakeCluster, FakeLatencies, delays, operator
 
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
-from gesscale.model.decision import Reason, Verdict
 from gesscale.model.observation import Batch, OperatorReading, WorkflowObservation
 from gesscale.model.workflow import BatchCap, Workflow
-from gesscale.monitor.latencies import FileLatencies
 from gesscale.monitor.screen import screen
 from gesscale.monitor.window import summarise
 from gesscale.options import PolicyOptions
 from gesscale.plan.placement import nd_max_ms
 from gesscale.policies import policy_named
-from gesscale.ports import Latencies, LatencySource
-from latency_map import Survey, write_survey
 
 DAY_S, PERIOD_S, TRIGGER_S, CAP = 600.0, 10.0, 2.0, 1200
 
@@ -89,47 +84,21 @@ def hill(at_s: float) -> float:
     return 120 + 840 * math.sin(math.pi * min(at_s, DAY_S) / DAY_S) ** 2
 
 
-@dataclass
-class MeasuredAgain:
-    """The map in a file that is measured when the day begins and again at some instant."""
-
-    file: Path
-    max_age_s: float
-    again_at_s: float
-
-    def __post_init__(self) -> None:
-        self.source = FileLatencies(file=self.file, max_age_s=self.max_age_s)
-        self.measure(0.0)
-
-    def measure(self, at_s: float) -> None:
-        write_survey(Survey(names=NODES, rtt_ms=delays().rtt_ms, measured_at_s=at_s), self.file)
-        self.measured_at_s = at_s
-
-    def current(self, now_s: float) -> Latencies:
-        if now_s >= self.again_at_s > self.measured_at_s:
-            self.measure(self.again_at_s)
-        return self.source.current(now_s)
-
-
-def play(policy: str, latencies: LatencySource | None = None) -> tuple[MicroBatches, list]:
-    plant, decisions = play_all(policy, latencies or FakeLatencies())
-    return plant, [decision for decision in decisions if decision.acted]
-
-
-def play_all(policy: str, latencies: LatencySource) -> tuple[MicroBatches, list]:
+def play(policy: str) -> tuple[MicroBatches, list]:
     cluster = FakeCluster({"op": ("hub",)})
     plant = MicroBatches(cluster, hill)
     workflow = Workflow([operator(max_replicas=5, cap=BatchCap(rows_per_replica=CAP))])
     loop = ControlLoop(
         metrics=plant,
-        latencies=latencies,
+        latencies=FakeLatencies(),
         policy=policy_named(policy, workflow, PolicyOptions(recovery_target=30.0)),
         cluster=cluster,
         knowledge=MemoryKnowledge(),
         acts=True,
         rescale_timeout_s=60.0,
     )
-    return plant, [loop.step(PERIOD_S * step)[0] for step in range(1, int(1.2 * DAY_S / PERIOD_S))]
+    decisions = [loop.step(PERIOD_S * step)[0] for step in range(1, int(1.2 * DAY_S / PERIOD_S))]
+    return plant, [decision for decision in decisions if decision.acted]
 
 
 def test_gesscale_follows_the_day_up_and_down():
@@ -140,21 +109,6 @@ def test_gesscale_follows_the_day_up_and_down():
     assert plant.processed == math.floor(plant.batches[-1].offered_rows_total)
     assert len(changes) <= 8
     assert changes[-1].analysis.model.parameters["alpha"] == pytest.approx(395, rel=0.05)
-
-
-def test_while_the_map_is_stale_nodes_are_added_and_none_removed(tmp_path):
-    # Measured at 0, it is stale after 200 s, before the peak at 300 s, and until it is measured at 590 s, when the
-    # load has come down to 120 rows/s: one replica, good for 395, would long have done.
-    measured = MeasuredAgain(tmp_path / "map.json", max_age_s=200.0, again_at_s=590.0)
-    plant, decisions = play_all("gesscale", measured)
-    stale = [decision for decision in decisions if decision.latency_map.stale]
-    assert [decision.at_s for decision in stale] == [10.0 * step for step in range(21, 59)]
-    assert [d.outcome.added for d in stale if d.acted] == [("mid",)]
-    assert not [d for d in stale if d.outcome.removed]
-    wished = [d for d in stale if d.plan.reason is Reason.LATENCY_MAP_STALE]
-    assert {d.analysis.verdict for d in wished} == {Verdict.FEWER}
-    assert not [d for d in stale if d.analysis.evidence]
-    assert plant.cluster.placements["op"] == ("hub",)  # given up once the map was fresh again
 
 
 @pytest.mark.parametrize("policy", ["thr-nlaware", "thr-nlunaware"])

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote
@@ -26,6 +27,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *(page for room in ROOMS for page in (ROOT /
 _PARSER = MarkdownIt("commonmark").enable("table")
 
 
+@cache
 def _tokens(page: Path) -> list[Token]:
     return _PARSER.parse(page.read_text("utf-8"))
 
@@ -36,6 +38,7 @@ def _links(page: Path) -> set[str]:
     return {target for target in targets if target and not re.match(r"[a-z]+:", target)}
 
 
+@cache
 def _anchors(page: Path) -> set[str]:
     """Return what a Git host calls the headings of a page: lower case, without punctuation, hyphens for blanks."""
     tokens = _tokens(page)

@@ -141,14 +141,14 @@ def _memo(data: bytes, folder: Path) -> None:
 TARGETS = (
     Target(
         name="knowledge",
-        form=Form.SQLITE,
+        form=Form.TEXT,
         samples=_files,
         call=from_file("knowledge.sqlite", _step_by("gesscale")),
         errors=OF_THE_LOOP,
     ),
     Target(
         name="explain",
-        form=Form.SQLITE,
+        form=Form.TEXT,
         samples=_files,
         call=from_file("knowledge.sqlite", lambda path: explain(None, path, None, 5, Output.TABLE)),
     ),

@@ -10,26 +10,6 @@ ALL = (*INSTALLED, "example")
 
 
 @pytest.mark.parametrize("folder", ALL)
-def test_no_object_is_there_twice_and_each_has_its_namespace(render, folder):
-    objects = render(folder)
-    keys = [(each["kind"], each["metadata"].get("namespace"), each["metadata"]["name"]) for each in objects]
-    assert len(set(keys)) == len(keys)
-    cluster_wide = {
-        "Namespace",
-        "CustomResourceDefinition",
-        "ClusterRole",
-        "ClusterRoleBinding",
-        "PriorityClass",
-    }
-    for kind, namespace, _ in keys:
-        assert (namespace is None) == (kind in cluster_wide), kind
-    (own,) = (each["metadata"]["name"] for each in objects if each["kind"] == "Namespace")
-    elsewhere = {kind for kind, namespace, _ in keys if namespace not in {None, own}}
-    # The example lets the controller reach its broker: that policy is where the controller is.
-    assert elsewhere == ({"NetworkPolicy"} if folder == "example" else set())
-
-
-@pytest.mark.parametrize("folder", ALL)
 def test_every_namespace_is_restricted(render, folder):
     for each in render(folder):
         if each["kind"] == "Namespace":
@@ -79,33 +59,6 @@ def test_images_come_from_nowhere_but_the_node(render, look, folder):
             assert container["image"].startswith("localhost/gesscale-"), name
             assert container["image"].endswith(f":{version('gesscale')}"), name
             assert container["imagePullPolicy"] == "IfNotPresent", name
-
-
-@pytest.mark.parametrize("folder", ALL)
-def test_what_a_pod_refers_to_is_there(render, look, folder):
-    objects = render(folder)
-    for name, pod in look.pods(objects):
-        spec = pod["spec"]
-        if "serviceAccountName" in spec:
-            look.find(objects, "ServiceAccount", spec["serviceAccountName"])
-        if "priorityClassName" in spec:
-            look.find(objects, "PriorityClass", spec["priorityClassName"])
-        for volume in spec.get("volumes", []):
-            if "configMap" in volume:
-                look.find(objects, "ConfigMap", volume["configMap"]["name"])
-        given = {volume["name"] for volume in spec.get("volumes", [])}
-        given |= {
-            claim["metadata"]["name"]
-            for each in objects
-            if each["kind"] == "StatefulSet" and each["metadata"]["name"] == name
-            for claim in each["spec"]["volumeClaimTemplates"]
-        }
-        for container in look.containers(pod):
-            assert (
-                {mount["name"] for mount in container["volumeMounts"]} <= given
-                if ("volumeMounts" in container)
-                else True
-            ), name
 
 
 @pytest.mark.parametrize("folder", ALL)

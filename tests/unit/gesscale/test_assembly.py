@@ -14,7 +14,7 @@ from gesscale.assembly import (
 from gesscale.errors import SettingsError
 from gesscale.monitor import DriverMetrics
 from gesscale.monitor.kafka import KafkaInput, KafkaOffsets
-from gesscale.monitor.latencies import AgentLatencies, PrometheusLatencies
+from gesscale.monitor.latencies import AgentLatencies
 from gesscale.ports import Node
 from gesscale.settings import Settings
 from latency_map import Asymmetry, write_csv
@@ -69,18 +69,6 @@ def test_the_map_comes_from_the_agents_where_that_is_said(settings):
     assert source.asymmetry is Asymmetry.MEAN
     named = open_latencies(settings(latency_map={"source": "agents", "agents_dns": "agents:9109"}))
     assert (named.urls, named.service) == ((), "agents:9109")
-
-
-@pytest.mark.parametrize(
-    ("own", "url"), [({}, "http://m:9090"), ({"prometheus_url": "http://n:9090"}, "http://n:9090")]
-)
-def test_the_map_comes_from_prometheus_where_that_is_said(settings, own, url):
-    given = settings(
-        latency_map={"source": "prometheus", **own, **AGED}, monitor={"prometheus_url": "http://m:9090"}
-    )
-    source = open_latencies(given)
-    assert isinstance(source, PrometheusLatencies)
-    assert (source.url, source.timeout_s, source.max_age_s, source.refresh_s) == (url, 5, 7200, 60)
 
 
 def test_a_file_that_is_replaced_by_one_without_a_named_node_does_not_count(settings):

@@ -4,9 +4,7 @@ import json
 import time
 
 import pytest
-from edge import NODES, RTT_MS, delays
-
-from latency_map import Survey, write_survey
+from edge import NODES, RTT_MS
 
 
 def decision_of(out):
@@ -28,12 +26,6 @@ def agents(site):
         site.server.expect_request(f"/{source}/metrics").respond_with_data("".join(lines))
     urls = [site.server.url_for(f"/{node}") for node in NODES]
     site.write_settings(latency_map={"source": "agents", "agents": urls})
-
-
-def write_old_map(site, *, hours):
-    measured = Survey(names=NODES, rtt_ms=delays().rtt_ms, measured_at_s=time.time() - 3600 * hours)
-    write_survey(measured, site.folder / "map.json")
-    site.write_settings(latency_map={"file": "map.json"}, analyze={"policy": "thr-nlaware"})
 
 
 @pytest.mark.usefixtures("agents")
@@ -64,16 +56,3 @@ def test_agents_are_not_asked_when_settings_are_checked(gesscale, site):
     site.server.clear()
     code, _, err = gesscale("config", "validate", site.config)
     assert (code, site.server.log) == (0, []), err
-
-
-@pytest.mark.parametrize(("hours", "reason"), [(23, "Underused"), (26, "LatencyMapStale")])
-def test_an_old_map_removes_nothing_and_is_explained(gesscale, site, hours, reason):
-    site.serve(seconds=0.5, rows=50, offered_rows=50)  # busy 0.5 of 2.5 s: 20 %, below the 50 % of THR
-    write_old_map(site, hours=hours)
-    code, out, _ = gesscale("once", "-c", site.config, "--output", "json")
-    decision = decision_of(out)
-    assert (code, decision["reason"]) == (0, reason)
-    assert bool(decision["plan"]["change"]) == (reason == "Underused")
-    _, explained, _ = gesscale("explain", "-c", site.config)
-    assert "latency map" in explained
-    assert ("measured 23 h ago" if reason == "Underused" else "is 26 h old") in " ".join(explained.split())

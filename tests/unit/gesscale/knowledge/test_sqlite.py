@@ -197,19 +197,6 @@ def test_what_breaks_while_the_loop_runs_is_known_all_the_same(path: Path, scrip
         assert store.recall(NOW_S) == known
 
 
-def test_a_file_that_cannot_be_replaced_is_done_without_until_something_is_to_be_kept(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begin(path)
-    with SqliteKnowledge(path, now_s=NOW_S) as store:
-        before = store.recall(NOW_S)
-        monkeypatch.setattr("gesscale.knowledge.file._MAX_ASIDE", 0)  # as on a disk that takes no new name
-        execute(path, "DROP TABLE knowledge")
-        assert store.recall(NOW_S) == before
-        with pytest.raises(KnowledgeError):
-            store.remember(decision(4.0))
-
-
 @pytest.mark.parametrize(
     "make",
     [

@@ -60,15 +60,6 @@ def read(placed: RecordedWorld) -> OperatorReading | MissingReading:
     return {**seen.readings, **seen.missing_readings}["op"]
 
 
-def test_figures_are_those_that_were_read_live_with_the_batches_behind_them():
-    seen = read(world(live()))
-    assert isinstance(seen, OperatorReading)
-    # Of the batches themselves: 50 rows in 2 s, back to back, and no CPU.
-    assert (seen.busy_share, seen.cpu_share) == (0.5, 0.7)
-    assert seen.batches == RUN
-    assert seen.warm_batches == RUN[1:]  # the first known batch of a run is cold
-
-
 @pytest.mark.parametrize(("count", "newest"), [(5, 100.0), (4, 98.0), (1, 98.0)])
 def test_as_many_batches_are_seen_as_live_within_what_clocks_allow(count: int, newest: float):
     # At 99.5 s four batches have ended. That a fifth was seen, or only the fourth not, is within 5 s; that only the
@@ -82,12 +73,6 @@ def test_what_was_unseen_live_stays_unseen():
     silent = replace(ANALYSIS, reason=Reason.METRICS_STALE, detail="its driver was silent", reading=None)
     missing = MissingReading(operator="op", detail="its driver was silent", stale=True)
     assert read(world(live(analysis=silent))) == missing
-
-
-def test_replicas_are_where_the_decision_found_them_else_where_the_newest_batch_ran():
-    assert world(live(plan=replace(PLAN, before=("far", "hub")))).state().placements == {"op": ("far", "hub")}
-    assert world().state().placements == {"op": ("hub",)}
-    assert world(at_s=50.0).state().placements == {}
 
 
 def test_nodes_that_could_take_no_replica_then_cannot_now():

@@ -1,29 +1,10 @@
-"""The warm-up's jar is what its source makes, and its daemon survives what it cannot import."""
-
-import shutil
-import subprocess
-from pathlib import Path
+"""The settings of the warm-up, and its daemon, which survives what it cannot import."""
 
 import pytest
-from warm_up_jar import build
 
 from gesscale.spark import warm_new_executors
 from gesscale.spark.warm_up import DAEMON, DAEMON_SETTING, JAR, JARS_SETTING, PLUGIN, PLUGINS_SETTING
 from gesscale.spark.warm_up.daemon import import_all
-
-
-def is_jdk_17() -> bool:
-    compiler = shutil.which("javac")
-    if compiler is None:
-        return False
-    said = subprocess.run((compiler, "-version"), capture_output=True, text=True, check=False)
-    return (said.stdout + said.stderr).startswith("javac 17")
-
-
-@pytest.mark.skipif(not is_jdk_17(), reason="the same bytes come from javac 17 only, and there is none")
-def test_the_jar_is_what_its_source_makes(tmp_path: Path) -> None:
-    build(tmp_path / "again.jar")
-    assert (tmp_path / "again.jar").read_bytes() == JAR.read_bytes()
 
 
 def test_a_module_that_cannot_be_imported_is_said_and_left_out(capfd: pytest.CaptureFixture[str]) -> None:

@@ -32,17 +32,11 @@ WORLDS = {
     "flink": ("spikes", {"engine": "flink", "faults.failures": FAILURES, "metrics.delay": "30s"}),
 }
 DIGESTS = {
-    "faults/gesscale": "570b8f4e3716d1d9",
     "faults/gesscale2": "ccc7f3b7f115f1f0",
-    "faults/ds2": "e0d7f8a7dc73fd49",
     "faults/rules": "908c906f526d9918",
     "two/gesscale": "015143ea5288ab1c",
-    "two/gesscale2": "cba95dba278daa8c",
     "two/ds2": "38d999608c0f7302",
-    "two/rules": "fdd6b8ca11e696f7",
-    "flink/gesscale": "c9274799db154300",
     "flink/gesscale2": "0fd073c1d27fe808",
-    "flink/ds2": "c46951e5096d9ad1",
     "flink/rules": "aa22fab5ab807d78",
 }
 
