@@ -87,7 +87,7 @@ def _event_topic(kafka: str, topic: str, cap_rows_per_replica: int | None) -> "E
         message = "nexmark: with --kafka the cap is fixed (maxOffsetsPerTrigger); give --cap-rows"
         raise InputError(message)
     require_broker(kafka)
-    return EventTopic(bootstrap=kafka, name=topic, jars=tuple(map(str, connector_jars().paths)))
+    return EventTopic(bootstrap=kafka, name=topic, jars=tuple(map(str, connector_jars())))
 
 
 @app.command()
