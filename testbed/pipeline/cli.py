@@ -97,8 +97,8 @@ def stream(
     work: Annotated[Work, typer.Option(help="What is done with a ride.")] = Work.NEAREST,
 ) -> None:
     """Run the operator until all is processed or SIGTERM comes; then exit 0."""
+    from testbed.pipeline.kafka_broker import require_broker
     from testbed.pipeline.kafka_jars import connector_jars
-    from testbed.pipeline.kafka_topic import require_broker
     from testbed.pipeline.stream import run_stream
 
     route = None

@@ -17,6 +17,7 @@ from testbed.pipeline.kafka_jars import broker_jars
 
 _START_TIMEOUT_S = 180.0
 _STOP_TIMEOUT_S = 15.0
+BROKER_S = 20.0
 _CLUSTER = "gesscale-broker-000000"  # Kafka wants 16 bytes in base64
 _HEAP = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
@@ -160,18 +161,38 @@ def broker_properties(folder: Path, host: str, port: int, controller_port: int, 
 
 
 def _await_broker(process: "subprocess.Popen[bytes]", bootstrap: str, log: Path) -> None:
+    deadline_s = time.monotonic() + _START_TIMEOUT_S
+    while time.monotonic() < deadline_s and process.poll() is None:
+        with contextlib.suppress(GesscaleError):
+            require_broker(bootstrap, timeout_s=2.0)
+            return
+    message = f"kafka: the broker does not answer on {bootstrap}: {log.read_text()[-500:]}"
+    raise GesscaleError(message)
+
+
+def require_broker(bootstrap: str, timeout_s: float = BROKER_S) -> None:
+    """Check that a broker answers, before Spark is started on its topics: that would say so after minutes.
+
+    Parameters
+    ----------
+    bootstrap
+        Where it is to listen.
+    timeout_s
+        One that starts just now has so long.
+
+    Raises
+    ------
+    GesscaleError
+        Where none answers.
+    """
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
-    deadline_s = time.monotonic() + _START_TIMEOUT_S
-    while time.monotonic() < deadline_s:
-        if process.poll() is not None:
-            message = f"kafka: the broker ended with code {process.returncode}: {log.read_text()[-500:]}"
-            raise GesscaleError(message)
-        with contextlib.suppress(KafkaException):
-            quiet = {"bootstrap.servers": bootstrap, "log_level": 0}
-            if AdminClient(quiet).list_topics(timeout=2).brokers:
-                return
-    ending = log.read_text()[-500:]
-    message = f"kafka: the broker did not answer on {bootstrap} in {_START_TIMEOUT_S:.0f} s: {ending}"
-    raise GesscaleError(message)
+    try:
+        AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}).list_topics(timeout=timeout_s)
+    except KafkaException as error:
+        message = (
+            f"kafka: expected a broker at {bootstrap}, none answers within {timeout_s:g} s ({error.args[0].str()}); "
+            "start it, or name another one with --kafka"
+        )
+        raise GesscaleError(message) from error

@@ -3,7 +3,7 @@ import socket
 import pytest
 
 from gesscale.errors import GesscaleError
-from testbed.pipeline.kafka_topic import require_broker
+from testbed.pipeline.kafka_broker import require_broker
 
 
 def test_a_broker_that_is_not_there_is_said_in_a_line_before_spark_starts():
