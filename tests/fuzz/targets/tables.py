@@ -5,7 +5,7 @@ from pathlib import Path
 from fuzz.target import Form, RefusedError, Target, files, from_file
 from gesscale.cli import model
 from gesscale.cli.output import Output
-from latency_map.measure.peers import read_peers
+from latency_map.measure.peers import parse_peers
 from testbed.scoring.series import read_series, score_series
 from testbed.simulator.validation.batches import read_readings
 from testbed.workloads.user_csv import workload_from_csv
@@ -16,7 +16,7 @@ def _fit(path: Path) -> None:
 
 
 def _peers(path: Path) -> None:
-    if not read_peers(path):
+    if not parse_peers(path.read_text(errors="replace")):
         raise RefusedError
 
 
