@@ -154,7 +154,14 @@ def broker_properties(folder: Path, host: str, port: int, controller_port: int, 
 
 def _format_storage(java_command: list[str], properties: Path) -> None:
     cluster = urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
-    command = [*java_command, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(properties)]
+    command = [
+        *java_command,
+        "kafka.tools.StorageTool",
+        "format",
+        f"--cluster-id={cluster}",
+        "-c",
+        str(properties),
+    ]
     run(command, failure="kafka: the storage of the broker was not formatted", timeout_s=_START_TIMEOUT_S)
 
 
