@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 import yaml
 
 from gesscale.common.errors import unwritable
 from gesscale.errors import InputError
 from gesscale.extras import how_to_install
-from testbed.arena.case import Case, CaseResult
+from testbed.arena.case import CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.comparing import choose_baseline
 from testbed.arena.judging.statistics import RESAMPLES
@@ -62,8 +61,6 @@ class Picture:
         What it shows, for those who cannot see it.
     policy
         What it is about, for the choice of policies; empty where it is about all.
-    page
-        Where the page of the run is, relative to the report; empty where there is none.
     """
 
     drawing: Drawing
@@ -71,7 +68,6 @@ class Picture:
     alt: str
     caption: str = ""
     policy: str = ""
-    page: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +91,6 @@ def write_report(
     file: Path,
     *,
     baseline: str | None = None,
-    pages: Mapping[Case, str] | None = None,
 ) -> None:
     """Write the report of an experiment.
 
@@ -107,8 +102,6 @@ def write_report(
         The HTML file; one that exists is replaced.
     baseline
         The policy that the others are compared with. Default: the experiment's first.
-    pages
-        Where the page of a course is, relative to the file; see `testbed.arena.report.course_pages`.
 
     Raises
     ------
@@ -118,16 +111,10 @@ def write_report(
     """
     chosen = choose_baseline(results, baseline, experiment)
     called, renamed = with_short_names(experiment, results)
-    found = pages or {}
     outcomes = Outcomes(
         experiment=called,
         results=renamed,
         baseline=short_names(experiment.policies).get(chosen, chosen),
-        pages={
-            shown.case: quote(found[result.case])
-            for shown, result in zip(renamed, results, strict=True)
-            if result.case in found
-        },
     )
     settings = yaml.safe_dump(experiment.document(), sort_keys=False, allow_unicode=True, width=100)
     text = _rendered(outcomes, settings)
@@ -246,7 +233,7 @@ def _part(outcomes: Outcomes, workload: str, key: str, policies: Sequence[Policy
         reference=next_to_reference(outcomes, workload, key=f"{key}-reference"),
         variants=sensitivities(outcomes, workload, key=f"{key}-variants"),
         pictures=_pictures(outcomes, workload, policies, courses) if policies else (),
-        courses=_courses(outcomes, workload, courses),
+        courses=_courses(workload, courses),
         without_course=tuple(policy for policy in outcomes.policies if policy not in courses),
     )
 
@@ -280,7 +267,7 @@ def _pictures(
     )
 
 
-def _courses(outcomes: Outcomes, workload: str, courses: Mapping[str, CaseResult]) -> tuple[Picture, ...]:
+def _courses(workload: str, courses: Mapping[str, CaseResult]) -> tuple[Picture, ...]:
     drawn = draw_courses({policy: result.series for policy, result in courses.items()})
     units = {"reconfigurations": "reconfigurations", "cost": "replica-min", "lag_above_slo_s": "s of lag"}
     pictures = []
@@ -295,7 +282,6 @@ def _courses(outcomes: Outcomes, workload: str, courses: Mapping[str, CaseResult
                 "provisioning error, backlog.",
                 caption=f"Seed {result.case.seed}{': ' if told else ''}{told}.",
                 policy=policy,
-                page=outcomes.pages.get(result.case, ""),
             )
         )
     return tuple(pictures)

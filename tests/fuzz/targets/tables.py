@@ -1,4 +1,4 @@
-"""Tables: readings, loads, series, places, measured batches, peers."""
+"""Tables: readings, loads, places, measured batches, peers."""
 
 from pathlib import Path
 
@@ -6,7 +6,6 @@ from fuzz.target import Form, RefusedError, Target, files, from_file
 from gesscale.cli import model
 from gesscale.cli.output import Output
 from latency_map.measure.peers import parse_peers
-from testbed.scoring.series import read_series, score_series
 from testbed.simulator.validation.batches import read_readings
 from testbed.workloads.user_csv import workload_from_csv
 
@@ -38,12 +37,6 @@ TARGETS = (
         form=Form.TEXT,
         samples=files("workloads/*"),
         call=from_file("load.csv", lambda path: workload_from_csv(path, name="mine")),
-    ),
-    Target(
-        name="series",
-        form=Form.TEXT,
-        samples=files("series/*"),
-        call=from_file("run.csv", lambda path: score_series(read_series(path), 20.0)),
     ),
     Target(
         name="measured-batches",
