@@ -177,10 +177,17 @@ EpochSeconds = Annotated[float, Field(ge=0, le=LATEST_S)]
 
 
 class SettingsGroup(BaseModel):
-    """A group of settings: frozen, without unknown keys; durations lose their ``_s`` in the file."""
+    """A group of settings: frozen, without unknown keys; durations lose their ``_s`` in the file.
+
+    The docstring of a setting is its description in the reference.
+    """
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, alias_generator=lambda name: name.removesuffix("_s"), allow_inf_nan=False
+        extra="forbid",
+        frozen=True,
+        alias_generator=lambda name: name.removesuffix("_s"),
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
     )
     CONDITIONS: ClassVar[tuple[Condition, ...]] = ()
 
@@ -213,6 +220,11 @@ def _plain_kinds(annotation: object) -> set[object]:
     if isinstance(annotation, UnionType) or get_origin(annotation) in (Union, Annotated):
         return set().union(*(_plain_kinds(each) for each in get_args(annotation)))
     return {annotation} if isinstance(annotation, type) else set()
+
+
+def description_of(field: FieldInfo) -> str:
+    """Return what a field is, on one line."""
+    return " ".join((field.description or "").split())
 
 
 def model_within(annotation: object) -> type[BaseModel] | None:

@@ -13,55 +13,33 @@ class PolicyOptions(SettingsGroup):
 
     CONDITIONS: ClassVar[tuple[Condition, ...]] = (Ascending("cpu_low_pct", "cpu_high_pct", strict=True),)
 
-    law: Literal["gesscale", "microbatch", "auto"] = Field(
-        "gesscale", description="Law of the performance model. Default: Eq. 1, the reference."
-    )
-    back_pressure_threshold: float = Field(
-        0.5, gt=0, lt=1, description="BP above which an operator is held back, 0..1. Default: Algorithm 1."
-    )
-    headroom_threshold_pct: float = Field(
-        30.0,
-        gt=0,
-        lt=100,
-        description="DT from which a policy proposes fewer replicas, per cent. Default: the authors' scripts.",
-    )
-    recovery_target_s: Duration = Field(
-        600.0,
-        description="A backlog that drains within this time is no overload. Default: ten periods. A replica takes "
-        "seconds to start, and for less it is wasted.",
-    )
-    stabilization_window_s: Duration | None = Field(
-        None,
-        description="For this long after a change, an operator is not judged again. Default: only until the "
-        "change has settled; the scripts of the paper's authors wait 300 s.",
-    )
-    reading_max_age_s: Duration | None = Field(
-        7 * 86400.0,
-        description="Evidence older than this does not count; null: all counts. Default: a week, the longest rhythm "
-        "that loads usually have.",
-    )
-    reading_half_life_s: Duration | None = Field(
-        86400.0,
-        description="Age at which evidence counts half; null: age does not matter. Default: a day, so that "
-        "yesterday's cycle still counts.",
-    )
-    cpu_high_pct: float = Field(
-        90.0, gt=0, le=100, description="THR adds a replica above this CPU use, per cent. Default: paper V."
-    )
-    cpu_low_pct: float = Field(
-        50.0, ge=0, lt=100, description="THR removes one below this CPU use, per cent. Default: paper V."
-    )
-    seed: int = Field(
-        0,
-        ge=0,
-        le=LARGEST_EXACT,
-        description="Seed of the policies that draw at random. Default: any; fixed, so that runs repeat.",
-    )
-    node_choice: Literal["random", "nearest"] = Field(
-        "random",
-        description="Where a policy that knows no delays puts replicas (all but gesscale, mdl and thr). Default: "
-        "random, like a scheduler that does not know the delays either.",
-    )
+    law: Literal["gesscale", "microbatch", "auto"] = "gesscale"
+    """Law of the performance model. Default: Eq. 1, the reference."""
+    back_pressure_threshold: float = Field(0.5, gt=0, lt=1)
+    """BP above which an operator is held back, 0..1. Default: Algorithm 1."""
+    headroom_threshold_pct: float = Field(30.0, gt=0, lt=100)
+    """DT from which a policy proposes fewer replicas, per cent. Default: the authors' scripts."""
+    recovery_target_s: Duration = 600.0
+    """A backlog that drains within this time is no overload. Default: ten periods. A replica takes seconds to start,
+    and for less it is wasted."""
+    stabilization_window_s: Duration | None = None
+    """For this long after a change, an operator is not judged again. Default: only until the change has settled; the
+    scripts of the paper's authors wait 300 s."""
+    reading_max_age_s: Duration | None = 7 * 86400.0
+    """Evidence older than this does not count; null: all counts. Default: a week, the longest rhythm that loads
+    usually have."""
+    reading_half_life_s: Duration | None = 86400.0
+    """Age at which evidence counts half; null: age does not matter. Default: a day, so that yesterday's cycle still
+    counts."""
+    cpu_high_pct: float = Field(90.0, gt=0, le=100)
+    """THR adds a replica above this CPU use, per cent. Default: paper V."""
+    cpu_low_pct: float = Field(50.0, ge=0, lt=100)
+    """THR removes one below this CPU use, per cent. Default: paper V."""
+    seed: int = Field(0, ge=0, le=LARGEST_EXACT)
+    """Seed of the policies that draw at random. Default: any; fixed, so that runs repeat."""
+    node_choice: Literal["random", "nearest"] = "random"
+    """Where a policy that knows no delays puts replicas (all but gesscale, mdl and thr). Default: random, like a
+    scheduler that does not know the delays either."""
 
     @property
     def cpu_high_share(self) -> float:

@@ -3,12 +3,12 @@
 import typer
 
 from gesscale.settings import Settings
-from gesscale.settings.reference import setting_rows
+from gesscale.settings.schema import plain_schema, schema_rows
 
 
 def settings_keys() -> str:
     """Return what gesscale/cli/settings_keys.txt holds; a test compares the two."""
-    return "".join(f"{row.key}\n" for row in setting_rows(Settings))
+    return "".join(f"{row.key}\n" for row in schema_rows(plain_schema(Settings)))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ from image import MODULES, write_image
 from packages import libraries, program, unpacked_packages
 
 from gesscale.common.text import command_line
-from latency_map.emulate.hosts import number_hosts
 
 HERE = Path(__file__).parent
 PREFIX = 24
@@ -107,7 +106,7 @@ def running_machine(
     if len(names) > MAX_NODES:
         message = f"expected at most {MAX_NODES} nodes, got {len(names)}"
         raise SystemExit(message)
-    addresses = {host.name: host.address for host in number_hosts(names, f"{NETWORK}.0/{PREFIX}")}
+    addresses = {name: f"{NETWORK}.{number}" for number, name in enumerate(names, 1)}
     root = unpacked_packages(cache)
     small, files = _small_files(scratch, root, addresses, deadline_s)
     image = scratch / "machine.cpio"

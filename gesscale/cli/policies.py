@@ -54,14 +54,16 @@ def show(
     """Show what a policy does, and every setting that it uses with default and reason."""
     from gesscale.policies.registry import any_card
     from gesscale.settings.analyze import AnalyzeSettings, analyze_settings_with
-    from gesscale.settings.reference import setting_rows
+    from gesscale.settings.schema import plain_schema, schema_rows
 
     card = any_card(name)
     accepting = analyze_settings_with({name: card}) if ":" in name else AnalyzeSettings
-    settings = list(setting_rows(accepting, "analyze.", card.accepted)) if card.accepted else []
+    schema = plain_schema(accepting)
+    names = {accepting.model_fields[accepted].alias for accepted in card.accepted}
+    schema["properties"] = {name: part for name, part in schema["properties"].items() if name in names}
     rows = [
         (row.key, *(text.replace("`", "") for text in (row.kind, row.default, row.meaning)))
-        for row in settings
+        for row in schema_rows(schema, "analyze.")
     ]
     title = f"{name}: {card.summary} ({card.source})"
     document = {

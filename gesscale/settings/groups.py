@@ -36,42 +36,26 @@ class MonitorSettings(SettingsGroup):
         Needs(("source", "prometheus"), ("prometheus_url",), hint=f"such as {PROMETHEUS}"),
     )
 
-    source: Literal["driver", "prometheus"] = Field(
-        "driver",
-        description="Where batches are read. Default: from the drivers, which needs no other service.",
-    )
-    prometheus_url: WebAddress | None = Field(
-        None, description="The Prometheus server. Default: none; `source: prometheus` needs one."
-    )
-    hosts: Mapping[str, str] = Field(
-        {},
-        description="Node name by host address of a replica. Default: the cluster tells, else it is the "
-        "address.",
-    )
-    period_s: Period = Field(
-        60.0, description="Time between two steps of the loop, at least a second. Default: paper IV-B."
-    )
-    least_period_s: Period = Field(
-        5.0,
-        description="A policy may ask for its next step sooner than after a period, but not sooner than this. "
-        "`gesscale2` asks for three steps in the time of its `slo`. Default: what Spark's metrics can follow.",
-    )
-    window_s: Duration = Field(
-        60.0, description="Time over which an operator is judged. Default: one period, so none counts twice."
-    )
-    history_s: History = Field(
-        300.0,
-        description="How far back batches are read, at most 7 days. Default: five windows, enough to see a change "
-        "settle; at least 5 min.",
-    )
-    stale_after_s: Duration = Field(
-        180.0,
-        description="Age beyond which figures are not acted on. Default: three periods missed; at least 3 min.",
-    )
-    timeout_s: Timeout = Field(
-        5.0,
-        description="Time one request may take, at most 30 s. Default: above any round trip, far below a period.",
-    )
+    source: Literal["driver", "prometheus"] = "driver"
+    """Where batches are read. Default: from the drivers, which needs no other service."""
+    prometheus_url: WebAddress | None = None
+    """The Prometheus server. Default: none; `source: prometheus` needs one."""
+    hosts: Mapping[str, str] = Field({})
+    """Node name by host address of a replica. Default: the cluster tells, else it is the address."""
+    period_s: Period = 60.0
+    """Time between two steps of the loop, at least a second. Default: paper IV-B."""
+    least_period_s: Period = 5.0
+    """A policy may ask for its next step sooner than after a period, but not sooner than this. `gesscale2` asks for
+    three steps in the time of its `slo`. Default: what Spark's metrics can follow."""
+    window_s: Duration = 60.0
+    """Time over which an operator is judged. Default: one period, so none counts twice."""
+    history_s: History = 300.0
+    """How far back batches are read, at most 7 days. Default: five windows, enough to see a change settle; at least 5
+    min."""
+    stale_after_s: Duration = 180.0
+    """Age beyond which figures are not acted on. Default: three periods missed; at least 3 min."""
+    timeout_s: Timeout = 5.0
+    """Time one request may take, at most 30 s. Default: above any round trip, far below a period."""
 
     @model_validator(mode="before")
     @classmethod
@@ -97,36 +81,25 @@ class MonitorSettings(SettingsGroup):
 class PlanSettings(SettingsGroup):
     """When the next change may be planned."""
 
-    rescale_timeout_s: Duration = Field(
-        300.0,
-        description="A change that has not settled after this time no longer blocks the next. Default: well "
-        "above the 120 s that the paper's restarts take.",
-    )
-    max_changing_operators: int | None = Field(
-        None,
-        ge=1,
-        le=10_000,
-        description="So many operators may be in change at once; the most urgent go first, and the others wait. Lost "
-        "replicas come back at any time. Default: any number, as the changes of one do not stop the others.",
-    )
-    exclude_nodes: tuple[str, ...] = Field(
-        (), description="Nodes that are to take no new replica. Default: none; what runs there stays."
-    )
+    rescale_timeout_s: Duration = 300.0
+    """A change that has not settled after this time no longer blocks the next. Default: well above the 120 s that the
+    paper's restarts take."""
+    max_changing_operators: int | None = Field(None, ge=1, le=10_000)
+    """So many operators may be in change at once; the most urgent go first, and the others wait. Lost replicas come
+    back at any time. Default: any number, as the changes of one do not stop the others."""
+    exclude_nodes: tuple[str, ...] = ()
+    """Nodes that are to take no new replica. Default: none; what runs there stays."""
 
 
 class ExecuteSettings(SettingsGroup):
     """What may be done, and where."""
 
-    mode: Literal["recommend", "act"] = Field(
-        "recommend",
-        description="Whether changes are carried out. Default: nothing is touched until that is asked for.",
-    )
-    cluster: str = Field(
-        "none", description="Cluster adapter, such as `local`. Default: none; `mode: act` needs one."
-    )
-    options: Mapping[str, str] = Field(
-        {}, description="What that adapter needs to know, by name. Default: nothing."
-    )
+    mode: Literal["recommend", "act"] = "recommend"
+    """Whether changes are carried out. Default: nothing is touched until that is asked for."""
+    cluster: str = "none"
+    """Cluster adapter, such as `local`. Default: none; `mode: act` needs one."""
+    options: Mapping[str, str] = Field({})
+    """What that adapter needs to know, by name. Default: nothing."""
 
     @model_validator(mode="after")
     def _check_cluster(self) -> Self:
@@ -139,33 +112,17 @@ class ExecuteSettings(SettingsGroup):
 class KnowledgeSettings(SettingsGroup):
     """What is remembered, and how much of it."""
 
-    file: FilePath = Field(
-        Path("gesscale-knowledge.sqlite"),
-        description="The knowledge file; a relative path in a settings file starts at that file. One that is corrupt "
-        "is set aside; a new one only its owner may read. Default: in the working directory.",
-    )
-    readings_per_operator: int = Field(
-        200,
-        ge=1,
-        le=10_000,
-        description="Readings kept, saturated ones and others each. Default: 25 for each of eight replica counts.",
-    )
-    models_per_operator: int = Field(
-        100,
-        ge=1,
-        le=10_000,
-        description="Versions kept of the model. Default: small refits are no version, so these tell how it "
-        "was calibrated.",
-    )
-    decisions_per_operator: int = Field(
-        10_000, ge=1, le=1_000_000, description="Decisions kept. Default: a week of periods of 60 s."
-    )
-    orders_per_operator: int = Field(
-        200,
-        ge=1,
-        le=10_000,
-        description="Orders kept. Default: over a day at the 25 in 288 min of the paper's worst policy.",
-    )
+    file: FilePath = Path("gesscale-knowledge.sqlite")
+    """The knowledge file; a relative path in a settings file starts at that file. One that is corrupt is set aside; a
+    new one only its owner may read. Default: in the working directory."""
+    readings_per_operator: int = Field(200, ge=1, le=10_000)
+    """Readings kept, saturated ones and others each. Default: 25 for each of eight replica counts."""
+    models_per_operator: int = Field(100, ge=1, le=10_000)
+    """Versions kept of the model. Default: small refits are no version, so these tell how it was calibrated."""
+    decisions_per_operator: int = Field(10_000, ge=1, le=1_000_000)
+    """Decisions kept. Default: a week of periods of 60 s."""
+    orders_per_operator: int = Field(200, ge=1, le=10_000)
+    """Orders kept. Default: over a day at the 25 in 288 min of the paper's worst policy."""
 
     def limits(self) -> KnowledgeLimits:
         """Return how much a store keeps."""
@@ -188,13 +145,20 @@ class Settings(SettingsGroup):
         ),
     )
 
-    workflow: WorkflowSettings = Field(description="What is scaled.")
-    latency_map: LatencyMapSettings = Field(description="How far apart the nodes are.")
-    monitor: MonitorSettings = Field(MonitorSettings(), description="What is read, and how often.")
-    analyze: AnalyzeSettings = Field(AnalyzeSettings(), description="When replicas are needed or not.")
-    plan: PlanSettings = Field(PlanSettings(), description="When the next change may be planned.")
-    execute: ExecuteSettings = Field(ExecuteSettings(), description="What may be done, and where.")
-    knowledge: KnowledgeSettings = Field(KnowledgeSettings(), description="What is remembered.")
+    workflow: WorkflowSettings
+    """What is scaled."""
+    latency_map: LatencyMapSettings
+    """How far apart the nodes are."""
+    monitor: MonitorSettings = MonitorSettings()
+    """What is read, and how often."""
+    analyze: AnalyzeSettings = AnalyzeSettings()
+    """When replicas are needed or not."""
+    plan: PlanSettings = PlanSettings()
+    """When the next change may be planned."""
+    execute: ExecuteSettings = ExecuteSettings()
+    """What may be done, and where."""
+    knowledge: KnowledgeSettings = KnowledgeSettings()
+    """What is remembered."""
 
     @model_validator(mode="after")
     def _check_metrics(self) -> Self:

@@ -14,44 +14,31 @@ from gesscale.wire import MOST_REPLICAS
 class KafkaSettings(SettingsGroup):
     """Where an operator's source is a Kafka topic."""
 
-    bootstrap: str = Field(min_length=1, description="Brokers as host:port, separated by commas.")
-    topic: str = Field(min_length=1, description="The topic the operator reads.")
+    bootstrap: str = Field(min_length=1)
+    """Brokers as host:port, separated by commas."""
+    topic: str = Field(min_length=1)
+    """The topic the operator reads."""
 
 
 class OperatorSettings(SettingsGroup):
     """One operator of the workflow; its key is its name."""
 
-    driver_node: str = Field(
-        description="Node of the latency map that runs the Spark driver; it counts towards NDmax."
-    )
-    upstream: tuple[str, ...] = Field(
-        (), description="Operators whose output this one reads. Default: it reads a source of the workflow."
-    )
-    min_replicas: int = Field(
-        1, ge=1, le=MOST_REPLICAS, description="Fewest replicas. Default: an operator always runs."
-    )
-    max_replicas: int = Field(
-        8, ge=1, le=MOST_REPLICAS, description="Most replicas. Default: the workers of the paper's test bed."
-    )
-    batch_cap_rows: int | None = Field(
-        None,
-        ge=1,
-        le=LARGEST_EXACT,
-        description="Rows that one micro-batch takes at most. Default: the query has no fixed cap.",
-    )
-    batch_cap_rows_per_replica: int | None = Field(
-        None,
-        ge=1,
-        le=LARGEST_EXACT,
-        description="The same where the cap grows with the replicas. Default: it does not.",
-    )
-    metrics_url: WebAddress | None = Field(
-        None,
-        description="Where the driver publishes batches; `monitor.source: driver` needs it. Default: none.",
-    )
-    kafka: KafkaSettings | None = Field(
-        None, description="The operator's topic, for the offered load. Default: the driver tells it."
-    )
+    driver_node: str
+    """Node of the latency map that runs the Spark driver; it counts towards NDmax."""
+    upstream: tuple[str, ...] = ()
+    """Operators whose output this one reads. Default: it reads a source of the workflow."""
+    min_replicas: int = Field(1, ge=1, le=MOST_REPLICAS)
+    """Fewest replicas. Default: an operator always runs."""
+    max_replicas: int = Field(8, ge=1, le=MOST_REPLICAS)
+    """Most replicas. Default: the workers of the paper's test bed."""
+    batch_cap_rows: int | None = Field(None, ge=1, le=LARGEST_EXACT)
+    """Rows that one micro-batch takes at most. Default: the query has no fixed cap."""
+    batch_cap_rows_per_replica: int | None = Field(None, ge=1, le=LARGEST_EXACT)
+    """The same where the cap grows with the replicas. Default: it does not."""
+    metrics_url: WebAddress | None = None
+    """Where the driver publishes batches; `monitor.source: driver` needs it. Default: none."""
+    kafka: KafkaSettings | None = None
+    """The operator's topic, for the offered load. Default: the driver tells it."""
 
     @model_validator(mode="after")
     def _check_cap(self) -> Self:
@@ -82,7 +69,8 @@ class OperatorSettings(SettingsGroup):
 class WorkflowSettings(SettingsGroup):
     """What is scaled."""
 
-    operators: Mapping[str, OperatorSettings] = Field(description="The operators by name, at least one.")
+    operators: Mapping[str, OperatorSettings]
+    """The operators by name, at least one."""
 
     @model_validator(mode="after")
     def _check_workflow(self) -> Self:

@@ -5,6 +5,3 @@
 
 DEVICE = "eth0"
 """The network device of a host, where nobody says otherwise."""
-
-RATE_MBIT = 10_000
-"""Rate of each class by default: above that of any link between edge nodes, so that it shapes nothing."""

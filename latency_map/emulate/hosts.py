@@ -83,21 +83,6 @@ class Host:
             raise LatencyMapError(message) from None
 
 
-def number_hosts(names: Sequence[str], subnet: str, *, device: str = DEVICE) -> tuple[Host, ...]:
-    """Give nodes the addresses of a network in their order, the first address to the first node."""
-    network = parse_network(subnet)
-    room = network.num_addresses - 2
-    if len(names) > room:
-        message = (
-            f"expected a network with an address for each of {len(names)} nodes, got {network} with {room}"
-        )
-        raise LatencyMapError(message)
-    return tuple(
-        Host(name=name, address=str(network[number]), device=device)
-        for number, name in enumerate(names, start=1)
-    )
-
-
 def check_hosts(hosts: Sequence[Host]) -> None:
     """Refuse hosts that packets could not tell apart."""
     for what, values in (

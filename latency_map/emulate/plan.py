@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from gesscale.common.text import enumerate_some
-from latency_map.emulate import RATE_MBIT
 from latency_map.emulate.hosts import Host, check_hosts
 from latency_map.errors import LatencyMapError
 from latency_map.matrix import LatencyMap
@@ -52,13 +51,10 @@ class NodePlan:
         The node.
     delays
         One for each other node with a round trip, in the order of the map.
-    rate_mbit
-        The rate of each class.
     """
 
     host: Host
     delays: tuple[AddedDelay, ...]
-    rate_mbit: int = RATE_MBIT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +85,6 @@ def tc_plan(
     latencies: LatencyMap,
     hosts: Sequence[Host],
     *,
-    rate_mbit: int = RATE_MBIT,
     skip_missing: bool = False,
 ) -> EmulationPlan:
     """Plan the delays that give real nodes the round trips of a map.
@@ -100,8 +95,6 @@ def tc_plan(
         The round trips that are asked for.
     hosts
         The nodes in the network.
-    rate_mbit
-        The rate of each class, megabits per second.
     skip_missing
         Leave out pairs without a round trip, and nodes that only one of map and hosts knows, instead of
         refusing them.
@@ -114,15 +107,11 @@ def tc_plan(
     Raises
     ------
     LatencyMapError
-        Map and hosts do not fit together, there are too many nodes, a round trip is above a minute, or the
-        rate is none.
+        Map and hosts do not fit together, there are too many nodes, or a round trip is above a minute.
     MissingDelayError
         A pair has no round trip.
     """
     check_hosts(hosts)
-    if rate_mbit < 1:
-        message = f"expected a rate of at least 1 Mbit/s, got {rate_mbit}"
-        raise LatencyMapError(message)
     members, unused = _members(latencies, hosts, skip_missing)
     names = [host.name for host in members]
     _check_round_trips(latencies, names)
@@ -141,7 +130,6 @@ def tc_plan(
         NodePlan(
             host=host,
             delays=tuple(added for other in members if (added := delay(host, other)) is not None),
-            rate_mbit=rate_mbit,
         )
         for host in members
     )

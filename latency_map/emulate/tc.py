@@ -13,6 +13,9 @@ Command: TypeAlias = tuple[str, ...]
 ROOT = "6e5:"
 """Handle of our root discipline, which distinguishes it from others."""
 
+RATE_MBIT = 10_000
+"""Rate of each class: above that of any link between edge nodes, so that it shapes nothing."""
+
 _FIRST_CHILD = 0x1000  # above the root's handle; below 0x8000, where the kernel numbers by itself
 _PACKET_BITS = 1500 * 8
 _LEAST_QUEUE = 1000
@@ -58,13 +61,13 @@ def delay_commands(plan: NodePlan, delay: AddedDelay) -> Iterator[Command]:
     class_id = f"{ROOT}{delay.class_id:x}"
     yield (
         *("tc", "class", "add", *device, "parent", ROOT, "classid", class_id),
-        *("htb", "rate", f"{plan.rate_mbit}mbit", "quantum", str(_QUANTUM_BYTES)),
+        *("htb", "rate", f"{RATE_MBIT}mbit", "quantum", str(_QUANTUM_BYTES)),
     )
     if delay.one_way_us:
         handle = f"{_FIRST_CHILD + delay.class_id:x}:"
         yield (
             *("tc", "qdisc", "add", *device, "parent", class_id, "handle", handle),
-            *("netem", "limit", str(queue_packets(plan.rate_mbit, delay.one_way_us))),
+            *("netem", "limit", str(queue_packets(RATE_MBIT, delay.one_way_us))),
             *("delay", f"{delay.one_way_us}us"),
         )
     for destination in delay.to.destinations:

@@ -71,14 +71,6 @@ class Coordinates:
         np.fill_diagonal(rtt_ms, 0.0)
         return rtt_ms
 
-    def pairs_ms(self, i: NDArray[np.int32], j: NDArray[np.int32]) -> Delays:
-        """Return the round trips between nodes i and nodes j; see `rtt_ms`."""
-        between = self.positions_ms[i] - self.positions_ms[j]
-        rtt_ms: Delays = np.sqrt(np.einsum("pd,pd->p", between, between))
-        rtt_ms += self.heights_ms[i] + self.heights_ms[j]
-        rtt_ms[self.islands[i] != self.islands[j]] = np.nan
-        return rtt_ms
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldOutError:
@@ -156,7 +148,7 @@ def held_out_error(
     pairs = pairs.take(pairs.rtt_ms > 0)
     held = _hold_out(pairs, n, rng, share)
     kept, pairs = pairs.take(held), pairs.take(~held)
-    estimates_ms = _fit(pairs, n, rng, dimensions).pairs_ms(kept.i, kept.j)
+    estimates_ms = _fit(pairs, n, rng, dimensions).rtt_ms()[kept.i, kept.j]
     errors = np.abs(estimates_ms - kept.rtt_ms) / kept.rtt_ms
     errors = errors[~np.isnan(errors)]
     if not len(errors):

@@ -29,18 +29,12 @@ from testbed.baselines.shared.sizing import (
 class DhalionSettings(LagSettings):
     """Dhalion on back-pressure time (Kanis 2023, section 6.7.1)."""
 
-    lag_close_to_zero_s: Duration = Field(
-        1.0,
-        description="A source has no lag while no more rows wait than are offered in this time. Default: too few "
-        "to fill a batch. The 10,000 rows of table 6.1 come within 4 ms at the thesis's peak.",
-    )
-    lag_close_to_zero_rows: float = Field(
-        0.0,
-        ge=0,
-        le=MOST_ROWS,
-        description="A source also has no lag while no more rows than these wait, however few are offered. "
-        "Default: none; table 6.1 has 10,000.",
-    )
+    lag_close_to_zero_s: Duration = 1.0
+    """A source has no lag while no more rows wait than are offered in this time. Default: too few to fill a batch.
+    The 10,000 rows of table 6.1 come within 4 ms at the thesis's peak."""
+    lag_close_to_zero_rows: float = Field(0.0, ge=0, le=MOST_ROWS)
+    """A source also has no lag while no more rows than these wait, however few are offered. Default: none; table 6.1
+    has 10,000."""
 
 
 # On the replicas of an operator without lag: Kanis 4.2; table 6.1 calls it 1.2.

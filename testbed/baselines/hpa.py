@@ -34,45 +34,30 @@ from testbed.baselines.shared.sizing import (
 class HpaSettings(SizingSettings):
     """The settings of both: the core of the Horizontal Pod Autoscaler (Kanis 2023, section 6.7.3)."""
 
-    scale_down_stabilization_s: Duration = Field(
-        300.0,
-        description="The highest proposal within this time counts, so that replicas go late. Default: Kanis, "
-        "tables 6.3 and 6.4, as Kubernetes.",
-    )
+    scale_down_stabilization_s: Duration = 300.0
+    """The highest proposal within this time counts, so that replicas go late. Default: Kanis, tables 6.3 and 6.4, as
+    Kubernetes."""
 
 
 class HpaCpuSettings(HpaSettings):
     """HPA on CPU utilisation (Kanis 2023, table 6.3)."""
 
-    cpu_target_share: float = Field(
-        0.7,
-        ge=0.001,
-        le=1,
-        description="Target of the CPU utilisation, 0..1. Default: table 6.3. A target that the CPU never exceeds "
-        "never adds a replica.",
-    )
+    cpu_target_share: float = Field(0.7, ge=0.001, le=1)
+    """Target of the CPU utilisation, 0..1. Default: table 6.3. A target that the CPU never exceeds never adds a
+    replica."""
 
 
 class HpaVargaSettings(HpaSettings, LagSettings):
     """HPA on utilisation and relative lag change (Kanis 2023, table 6.4)."""
 
-    utilisation_target_share: float = Field(
-        0.7,
-        ge=0.001,
-        le=1,
-        description="Target of the share of time at work, 0..1. Default: table 6.4; 0.6 did better on waves.",
-    )
-    useful_time: Literal["busy", "cpu"] = Field(
-        "busy",
-        description="What utilisation is: the share of time in batches, or CPU use, which leaves out waiting for "
-        "other replicas and the network. Default: time in batches, which ends at 1 and so shows every "
-        "overload.",
-    )
-    held_back_counts: bool = Field(
-        False,
-        description="Whether an operator that its consumers hold back counts as always at work, as by Flink's "
-        "idle time. Default: no, because it needs no replica; on Spark no operator is held back.",
-    )
+    utilisation_target_share: float = Field(0.7, ge=0.001, le=1)
+    """Target of the share of time at work, 0..1. Default: table 6.4; 0.6 did better on waves."""
+    useful_time: Literal["busy", "cpu"] = "busy"
+    """What utilisation is: the share of time in batches, or CPU use, which leaves out waiting for other replicas and
+    the network. Default: time in batches, which ends at 1 and so shows every overload."""
+    held_back_counts: bool = False
+    """Whether an operator that its consumers hold back counts as always at work, as by Flink's idle time. Default:
+    no, because it needs no replica; on Spark no operator is held back."""
 
 
 class Recommendations(Memo):

@@ -1,1 +1,1 @@
-"""Three demos that show the whole loop at work and check what they showed: a scenario each, played by one stage."""
+"""Days of taxi rides on the live harness: the demo, a workflow of two operators, and the demo on Kubernetes."""

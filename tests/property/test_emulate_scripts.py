@@ -13,7 +13,7 @@ from thoroughness import examples
 from gesscale.cli.latency_map.plan import read_hosts
 from gesscale.errors import InputError
 from latency_map import LatencyMap, LatencyMapError
-from latency_map.emulate.hosts import number_hosts, parse_hosts
+from latency_map.emulate.hosts import parse_hosts
 from latency_map.emulate.plan import tc_plan
 from latency_map.emulate.script import ScriptAction, render_script
 from latency_map.emulate.tc import apply_commands, undo_commands
@@ -106,11 +106,6 @@ def by_kubectl(hosts, folder):
     return read_hosts(folder / "nodes.json", hosts[0]["device"], pod_networks=True)
 
 
-def by_number(hosts, _folder):
-    subnets = [network for host in hosts for network in host["networks"]]
-    return number_hosts([host["name"] for host in hosts], subnets[0], device=hosts[0]["device"])
-
-
 def plan_of(hosts):
     rtt_ms = [[0, 40, 0], [40, 0, 7], [0, 7, 0]]  # one pair is not delayed
     names = tuple(host.name for host in hosts)
@@ -166,7 +161,7 @@ def dash(tmp_path_factory):
     return StubShell(tmp_path_factory.mktemp("dash"), shells().get("dash") or next(iter(shells().values())))
 
 
-@pytest.mark.parametrize("read", [by_file, by_kubectl, by_number])
+@pytest.mark.parametrize("read", [by_file, by_kubectl])
 def test_hosts_are_refused_or_their_scripts_do_what_they_say(dash, read):
     refused, ran = [], []
 

@@ -22,14 +22,10 @@ pytestmark = [pytest.mark.real, NEEDS_CHROMIUM]
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the address of a report that has every part: reference, variants, lost runs, a name that is markup."""
+    """Return the address of a report that has every part: variants, lost runs, a name that is markup."""
     experiment = an_experiment(
         (*POLICIES, f"{EVIL}.py:Mine"),
         engine="flink",
-        reference={
-            "source": "Table III",
-            "figures": {POLICIES[0]: {"cost": 1199.5}, "gesscale": {"cost": 999.5}},
-        },
         variants={
             "choices": [{"name": "restart", "options": [{"name": "a"}, {"name": "b", "set": {"slo": "30s"}}]}]
         },
@@ -95,8 +91,6 @@ def test_headings_can_be_seen_and_contents_lead_to_them(page):
         "Policies at play",
         "What was run",
         "At a glance",
-        "Beside the reference",
-        "Sensitivities",
         *WORKLOADS,
         "Lost runs",
         "Definitions",
@@ -145,8 +139,8 @@ def test_figures_have_a_size_and_the_page_is_never_wider_than_the_window(page, r
         "return [...document.querySelectorAll('img')].map(image => {"
         "const box = image.getBoundingClientRect(); return [box.width, box.height, box.left, box.right]})"
     )
-    # cost against lag; for each of 2 workloads frontier, lag, latency, and the courses of 4 + 1 policies
-    assert len(boxes) == 1 + 2 * (3 + 5)
+    # cost against lag; for each of 2 workloads the frontier, and the courses of 4 + 1 policies
+    assert len(boxes) == 1 + 2 * (1 + 5)
     assert all(box[0] >= 200 and box[1] >= 80 for box in boxes)
     assert all(box[2] >= 0 and box[3] <= width for box in boxes)
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from latency_map import LatencyMap
-from latency_map.emulate.hosts import Host, number_hosts
+from latency_map.emulate.hosts import Host
 from latency_map.emulate.plan import EmulationPlan, tc_plan
 from latency_map.emulate.script import ScriptAction, render_script
 from testbed.cluster.delays import has_netem
@@ -66,7 +66,10 @@ def network() -> Iterator[None]:
 
 def plan(rtt_ms: float, hosts: tuple[Host, ...] = ()) -> EmulationPlan:
     latencies = LatencyMap(names=NODES, rtt_ms=rtt_ms * (1 - np.eye(len(NODES))))
-    return tc_plan(latencies, hosts or number_hosts(NODES, f"{SUBNET}.0/24"))
+    return tc_plan(
+        latencies,
+        hosts or [Host(name=name, address=f"{SUBNET}.{number}") for number, name in enumerate(NODES, 1)],
+    )
 
 
 def run(

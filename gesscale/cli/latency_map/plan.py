@@ -9,7 +9,7 @@ import typer
 from gesscale.cli.latency_map.options import Kind, MapFile, Symmetry, Unit
 from gesscale.cli.output import stderr_console
 from gesscale.errors import InputError
-from latency_map.emulate import DEVICE, RATE_MBIT
+from latency_map.emulate import DEVICE
 
 if TYPE_CHECKING:
     from latency_map.emulate.hosts import Host
@@ -28,28 +28,22 @@ app = typer.Typer()
 def plan(
     file: MapFile,
     *,
+    addresses: Annotated[
+        Path,
+        typer.Option(
+            metavar="HOSTS",
+            help="Where the nodes are: CSV with name and address, or the output of kubectl get nodes -o json.",
+        ),
+    ],
     directory: Annotated[
         Path, typer.Option(help="Where apply-NODE.sh and undo-NODE.sh of every node are written.")
     ],
     unit: Unit = None,
     kind: Kind = None,
     asymmetry: Symmetry = None,
-    addresses: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="HOSTS",
-            help="Where the nodes are: CSV with name and address, or the output of kubectl get nodes -o json.",
-        ),
-    ] = None,
-    subnet: Annotated[
-        str | None, typer.Option(help="Or a network whose addresses they have in their order.")
-    ] = None,
     device: Annotated[
         str, typer.Option(help="The nodes' network device, where the hosts do not say it.")
     ] = DEVICE,
-    rate_mbit: Annotated[
-        int, typer.Option(help="Limit to each other node, Mbit/s; above your links.")
-    ] = RATE_MBIT,
     skip_missing: Annotated[
         bool,
         typer.Option(
@@ -74,19 +68,12 @@ def plan(
     Half of each round trip is added on either side; packets to other addresses are not touched.
     """
     from gesscale.cli.latency_map.map_files import load_map
-    from latency_map.emulate.hosts import number_hosts
     from latency_map.emulate.plan import tc_plan
 
     undo_after_s = None if keep_for is None else _parse_time_s(keep_for)
     latencies = load_map(file, unit, kind, asymmetry)
-    if (addresses is None) == (subnet is None):
-        message = "expected one of --addresses HOSTS and --subnet NETWORK, so that nodes can be distinguished"
-        raise InputError(message)
-    if addresses is not None:
-        hosts = read_hosts(addresses, device, pod_networks=pod_networks)
-    else:
-        hosts = number_hosts(latencies.names, subnet or "", device=device)
-    planned = tc_plan(latencies, hosts, rate_mbit=rate_mbit, skip_missing=skip_missing)
+    hosts = read_hosts(addresses, device, pod_networks=pod_networks)
+    planned = tc_plan(latencies, hosts, skip_missing=skip_missing)
     _print_left_out(planned)
     _write_scripts(planned.nodes, directory, undo_after_s)
 

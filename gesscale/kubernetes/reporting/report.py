@@ -36,7 +36,7 @@ _UNIMPORTANT = frozenset({("lastDecision", "at"), ("latencyMap", "ageSeconds")})
 _FIGURES = frozenset(
     {"load", "mst", "ndMaxMs", "parameters", "alpha", "beta", "gamma", "readings", "candidates", "count"}
 )
-_SENTENCES = frozenset({"message"})
+_READINGS, _MEMO = ("memory", "readings"), ("memory", "memo")
 
 
 def status_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -59,7 +59,7 @@ def status_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, An
         ChangeWeight.FIGURE: REFRESH_S,
         ChangeWeight.EVIDENCE: EVIDENCE_REFRESH_S,
     }
-    worth = max(_differences((), old, new), default=ChangeWeight.NOTHING)
+    worth = _worth(old, new)
     if worth is ChangeWeight.NOTHING or _age_s(old, new) < wait_s[worth]:
         return None
     patch = _merge_patch(_ours(old), _ours(new))
@@ -117,44 +117,49 @@ def _age_s(old: Mapping[str, Any], new: Mapping[str, Any]) -> float:
         return float("inf")
 
 
-def _differences(path: tuple[str, ...], old: Any, new: Any) -> Iterator[ChangeWeight]:
-    """Yield what each difference below a path is worth."""
-    if old == new or path in _UNIMPORTANT:
-        return
-    if path == ("memory", "readings"):
-        yield _evidence_worth(old or (), new or ())
-    elif path == ("memory", "memo"):
-        yield ChangeWeight.EVIDENCE
-    elif path and path[-1] in _SENTENCES:
-        yield ChangeWeight.FIGURE if _wording(old) != _wording(new) else ChangeWeight.NOTHING
-    elif any(part in _FIGURES for part in path):
-        yield from _figure_worth(old, new)
-    elif isinstance(old, Mapping) and isinstance(new, Mapping):
-        for key in {*old, *new}:
-            yield from _differences((*path, key), old.get(key), new.get(key))
-    elif _are_rows(old) and _are_rows(new) and len(old) == len(new):
-        for before, after in zip(old, new, strict=True):
-            yield from _differences((*path, "*"), before, after)
-    else:
-        yield ChangeWeight.STATE
+def _worth(old: Mapping[str, Any], new: Mapping[str, Any]) -> ChangeWeight:
+    before, after = dict(_leaves(old)), dict(_leaves(new))
+    return max(
+        (_worth_of(path, before.get(path), after.get(path)) for path in {*before, *after}),
+        default=ChangeWeight.NOTHING,
+    )
+
+
+def _leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Yield what a status holds, by path; the readings of the memory as a whole."""
+    inner: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(value, Mapping):
+        inner = value.items()
+    elif path != _READINGS and _are_rows(value):
+        inner = enumerate(value)
+    if not inner or not value:
+        yield path, value
+    for key, member in inner:
+        yield from _leaves(member, (*path, key))
 
 
 def _are_rows(value: Any) -> bool:
-    return isinstance(value, Sequence) and all(isinstance(each, Mapping) for each in value)
+    return isinstance(value, list) and all(isinstance(each, Mapping) for each in value)
+
+
+def _worth_of(path: tuple[str | int, ...], old: Any, new: Any) -> ChangeWeight:
+    if old == new or path in _UNIMPORTANT:
+        return ChangeWeight.NOTHING
+    if path == _READINGS and _are_rows(old) and _are_rows(new):
+        return _evidence_worth(old, new)
+    if path == _MEMO:
+        return ChangeWeight.EVIDENCE
+    if "message" not in path and _FIGURES.isdisjoint(path):
+        return ChangeWeight.STATE
+    if isinstance(old, int | float) and isinstance(new, int | float):
+        changed = moved(old, new)
+    else:  # it came, it went, or it is in words
+        changed = _wording(old) != _wording(new)
+    return ChangeWeight.FIGURE if changed else ChangeWeight.NOTHING
 
 
 def _wording(text: Any) -> str:
     return re.sub(r"\d+(\.\d+)?", "#", str(text or ""))
-
-
-def _figure_worth(old: Any, new: Any) -> Iterator[ChangeWeight]:
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        for key in {*old, *new}:
-            yield from _figure_worth(old.get(key), new.get(key))
-    elif isinstance(old, int | float) and isinstance(new, int | float):
-        yield ChangeWeight.FIGURE if moved(old, new) else ChangeWeight.NOTHING
-    else:  # it came, it went, or it is in words
-        yield ChangeWeight.FIGURE if _wording(old) != _wording(new) else ChangeWeight.NOTHING
 
 
 def moved(old: float, new: float) -> bool:

@@ -1,23 +1,15 @@
 """The new status of a StreamAutoscaler from what one step brought. Nothing here raises because of a figure."""
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from pydantic import ValidationError
-
-from gesscale.kubernetes.resource.conditions import (
-    ConditionFinding,
-    conditions_of,
-    findings_of,
-    findings_of_fault,
-)
+from gesscale.kubernetes.resource.conditions import conditions_of, findings_of, findings_of_fault
 from gesscale.kubernetes.resource.memory import MemoryStatus
 from gesscale.kubernetes.resource.order import OrderStatus, past_orders
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.status import (
-    Condition,
     DecisionStatus,
     DriverStatus,
     EstimateStatus,
@@ -36,7 +28,7 @@ from gesscale.model.order import Order
 from gesscale.plan.placement import usable
 from gesscale.ports import ClusterState, Knowledge
 from gesscale.service.metrics import desired_placement
-from gesscale.wire import entries_of, group_of
+from gesscale.wire import group_of
 from perfmodel import Estimate, Model
 
 _LASTING = ("order", "memory", "model")
@@ -94,7 +86,6 @@ def new_status(old: Mapping[str, Any], seen: ObservedStep, now_s: float) -> dict
     decision, known = seen.decision, seen.known
     analysis, name = decision.analysis, decision.operator
     desired = desired_placement(decision, known)
-    findings = findings_of(decision, seen.spec, now_s)
     status = StreamAutoscalerStatus(
         observed_generation=seen.generation,
         replicas=None if seen.live is None else len(seen.live),
@@ -113,7 +104,13 @@ def new_status(old: Mapping[str, Any], seen: ObservedStep, now_s: float) -> dict
         recommendation=_recommendation(decision, desired),
         history=past_orders(old),
         memory=MemoryStatus.of(known, name),
-        conditions=_conditions(old, findings, seen.generation, now_s),
+        conditions=conditions_of(
+            findings_of(decision, seen.spec, now_s),
+            old,
+            generation=seen.generation,
+            now_s=now_s,
+            chars=_FINDING_CHARS,
+        ),
     ).document()
     if seen.live is None:
         del status["placement"]
@@ -172,7 +169,9 @@ def fault_status(
         message=shortened(fault.message, _DECISION_CHARS),
         outcome=OutcomeStatus.NOTHING_TO_DO.value,
     )
-    conditions = _conditions(old, findings_of_fault(fault), generation, now_s, _DECISION_CHARS)
+    conditions = conditions_of(
+        findings_of_fault(fault), old, generation=generation, now_s=now_s, chars=_DECISION_CHARS
+    )
     kept = {key: old[key] for key in _LASTING if key in old}
     return kept | {
         "history": [order.document() for order in past_orders(old)],
@@ -209,28 +208,6 @@ def node_pool_of(cluster: ClusterState, operator: str) -> NodePoolStatus | None:
         for reason, said in sorted(by_reason.items())
     )
     return NodePoolStatus(candidates=len(ranked.nodes), rejected=rejected)
-
-
-def _conditions(
-    old: Mapping[str, Any],
-    findings: Iterable[ConditionFinding],
-    generation: int,
-    now_s: float,
-    chars: int = _FINDING_CHARS,
-) -> tuple[Condition, ...]:
-    short = (replace(finding, message=shortened(finding.message, chars)) for finding in findings)
-    return conditions_of(short, _stood(old), generation=generation, now_s=now_s)
-
-
-def _stood(old: Mapping[str, Any]) -> tuple[Condition, ...]:
-    """Return the conditions that can be read; an older controller may have written others."""
-    stood = []
-    for item in entries_of(old, "conditions"):
-        try:
-            stood.append(Condition.model_validate(item))
-        except ValidationError:
-            continue
-    return tuple(stood)
 
 
 def _estimate(estimate: Estimate | None) -> EstimateStatus | None:

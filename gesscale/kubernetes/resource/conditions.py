@@ -1,14 +1,18 @@
 """The standard conditions of a StreamAutoscaler, from a decision and from what people say."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Literal, NamedTuple
+
+from pydantic import ValidationError
 
 from gesscale.kubernetes.resource.parts import format_instant
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
-from gesscale.kubernetes.resource.status import Condition
+from gesscale.kubernetes.resource.status import MESSAGE_LONGEST, Condition, shortened
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
 from gesscale.model.decision import FIXED_SLOTS, Decision, OutcomeStatus, Reason, Verdict
 from gesscale.model.observation import HOLDS_NONE_YET
+from gesscale.wire import entries_of
 
 _METRICS_LACKING = {Reason.METRICS_MISSING, Reason.METRICS_STALE}
 _CANNOT_CHANGE = {
@@ -45,25 +49,23 @@ MEANING = {
 """Every condition with what True means."""
 TYPES = tuple(MEANING)
 
+_STATUS: Mapping[bool | None, Literal["True", "False", "Unknown"]] = {
+    True: "True",
+    False: "False",
+    None: "Unknown",
+}
 
-@dataclass(frozen=True, slots=True)
-class ConditionFinding:
-    """One condition before it is known since when it holds.
 
-    Attributes
-    ----------
-    holds
-        None where this is not known.
-    """
+class Finding(NamedTuple):
+    """What is known of one condition; it is not known whether it holds where ``holds`` is None."""
 
-    type: str
     holds: bool | None
     reason: str
     message: str = ""
 
 
-def findings_of(decision: Decision, spec: StreamAutoscalerSpec, now_s: float) -> tuple[ConditionFinding, ...]:
-    """Judge every condition after a step.
+def findings_of(decision: Decision, spec: StreamAutoscalerSpec, now_s: float) -> dict[str, Finding]:
+    """Judge every condition, by its type, after a step.
 
     Parameters
     ----------
@@ -73,39 +75,39 @@ def findings_of(decision: Decision, spec: StreamAutoscalerSpec, now_s: float) ->
         What people say: mode, pause.
     now_s
         Seconds since the epoch, for pauses that have expired.
-
-    Returns
-    -------
-    tuple of ConditionFinding
-        One of each of `TYPES`.
     """
     paused = _paused(spec, now_s)
     metrics, able, slots = _metrics(decision), _able(decision), _fixed_slots(decision)
-    return (
-        _ready(decision, metrics, able),
-        ConditionFinding("SettingsInvalid", False, "SettingsValid", "the policy takes its settings"),
-        metrics,
-        _model(decision),
-        able,
-        _active(spec, paused, metrics, slots),
-        _limited(decision),
-        paused,
-        slots,
-        _without_state(decision),
-    )
+    return {
+        "Ready": _ready(decision, metrics, able),
+        "SettingsInvalid": Finding(False, "SettingsValid", "the policy takes its settings"),
+        "MetricsAvailable": metrics,
+        "ModelFitted": _model(decision),
+        "AbleToScale": able,
+        "ScalingActive": _active(spec, paused, metrics, slots),
+        "ScalingLimited": _limited(decision),
+        "Paused": paused,
+        "FixedSlots": slots,
+        "ReplicaWithoutState": _without_state(decision),
+    }
 
 
-def findings_of_fault(fault: ResourceFault) -> tuple[ConditionFinding, ...]:
+def findings_of_fault(fault: ResourceFault) -> dict[str, Finding]:
     """Judge every condition of a resource that cannot be obeyed: it is not ready, and the rest is unknown."""
-    ready = ConditionFinding("Ready", False, fault.reason, fault.message)
-    others = [ConditionFinding(name, None, fault.reason, "see condition Ready") for name in TYPES[1:]]
+    findings = dict.fromkeys(TYPES, Finding(None, fault.reason, "see condition Ready"))
+    findings["Ready"] = Finding(False, fault.reason, fault.message)
     if fault.reason is FaultReason.SETTINGS_INVALID:
-        others[0] = ConditionFinding("SettingsInvalid", True, fault.reason, fault.message)
-    return ready, *others
+        findings["SettingsInvalid"] = Finding(True, fault.reason, fault.message)
+    return findings
 
 
 def conditions_of(
-    findings: Iterable[ConditionFinding], before: Iterable[Condition], *, generation: int, now_s: float
+    findings: Mapping[str, Finding],
+    old: Mapping[str, Any],
+    *,
+    generation: int,
+    now_s: float,
+    chars: int = MESSAGE_LONGEST,
 ) -> tuple[Condition, ...]:
     """Date the findings.
 
@@ -113,134 +115,123 @@ def conditions_of(
     ----------
     findings
         What holds now.
-    before
-        The conditions as they stood; the time of transition moves only where the status changes.
+    old
+        The status as it stood; the time of transition moves only where the status of a condition changes.
     generation
         Of the spec that was obeyed.
     now_s
         Seconds since the epoch.
-
-    Returns
-    -------
-    tuple of Condition
-        In the order of the findings.
+    chars
+        The longest message; longer ones are cut.
     """
-    stood = {condition.type: condition for condition in before}
-    return tuple(_dated(finding, stood.get(finding.type), generation, now_s) for finding in findings)
-
-
-def _dated(finding: ConditionFinding, stood: Condition | None, generation: int, now_s: float) -> Condition:
-    status = {True: "True", False: "False", None: "Unknown"}[finding.holds]
-    same = stood is not None and stood.status == status
-    return Condition.model_validate(
-        {
-            "type": finding.type,
-            "status": status,
-            "reason": finding.reason,
-            "message": finding.message,
-            "last_transition_time_s": stood.last_transition_time_s if stood and same else float(now_s),
-            "observed_generation": generation,
-        }
+    since_s: dict[tuple[str, str], float] = {}
+    for entry in entries_of(old, "conditions"):
+        with suppress(ValidationError):  # another controller may have written anything
+            stood = Condition.model_validate(entry)
+            since_s[stood.type, stood.status] = stood.last_transition_time_s
+    return tuple(
+        Condition(
+            type=name,
+            status=_STATUS[finding.holds],
+            reason=finding.reason,
+            message=shortened(finding.message, chars),
+            last_transition_time_s=since_s.get((name, _STATUS[finding.holds]), float(now_s)),
+            observed_generation=generation,
+        )
+        for name, finding in findings.items()
     )
 
 
-def _ready(decision: Decision, metrics: ConditionFinding, able: ConditionFinding) -> ConditionFinding:
+def _ready(decision: Decision, metrics: Finding, able: Finding) -> Finding:
     if not metrics.holds:
-        return ConditionFinding("Ready", False, metrics.reason, metrics.message)
+        return metrics
     if not able.holds and able.reason not in _WAITS:
-        return ConditionFinding("Ready", False, able.reason, able.message)
-    return ConditionFinding("Ready", True, decision.plan.reason, decision.sentence)
+        return able
+    return Finding(True, decision.plan.reason, decision.sentence)
 
 
-def _metrics(decision: Decision) -> ConditionFinding:
+def _metrics(decision: Decision) -> Finding:
     analysis = decision.analysis
     if analysis.reading is not None:
-        return ConditionFinding("MetricsAvailable", True, "MetricsFound", "the driver reports batches")
+        return Finding(True, "MetricsFound", "the driver reports batches")
     reason = analysis.reason if analysis.reason in _METRICS_LACKING else Reason.METRICS_MISSING
-    return ConditionFinding("MetricsAvailable", False, reason, analysis.detail)
+    return Finding(False, reason, analysis.detail)
 
 
-def _model(decision: Decision) -> ConditionFinding:
+def _model(decision: Decision) -> Finding:
     model = decision.analysis.model
     if model is None:
-        return ConditionFinding(
-            "ModelFitted",
-            False,
-            Reason.MODEL_UNCALIBRATED,
-            "no model was fitted in the last step: there is no usable evidence, or the policy needs none",
+        message = (
+            "no model was fitted in the last step: there is no usable evidence, or the policy needs none"
         )
+        return Finding(False, Reason.MODEL_UNCALIBRATED, message)
     readings = f"law {model.law}, {model.readings_used} readings"
     if not model.calibrated:
-        message = f"{readings}; three distinct ones are needed"
-        return ConditionFinding("ModelFitted", False, Reason.MODEL_UNCALIBRATED, message)
+        return Finding(False, Reason.MODEL_UNCALIBRATED, f"{readings}; three distinct ones are needed")
     reason = "ModelDrifted" if model.drift else "ModelCalibrated"
-    return ConditionFinding("ModelFitted", True, reason, "; ".join((readings, *model.warnings)))
+    return Finding(True, reason, "; ".join((readings, *model.warnings)))
 
 
-def _able(decision: Decision) -> ConditionFinding:
-    outcome, plan = decision.outcome, decision.plan
+def _able(decision: Decision) -> Finding:
+    outcome = decision.outcome
     if outcome.status in {OutcomeStatus.FAILED, OutcomeStatus.PARTLY_APPLIED}:
-        return ConditionFinding("AbleToScale", False, "OrderFailed", outcome.detail)
-    for said in (plan, decision.analysis):
+        return Finding(False, "OrderFailed", outcome.detail)
+    for said in (decision.plan, decision.analysis):
         if said.reason in _CANNOT_CHANGE:
-            return ConditionFinding("AbleToScale", False, said.reason, said.detail)
-    return ConditionFinding("AbleToScale", True, "ReadyForNewScale", "a change could be made now")
+            return Finding(False, said.reason, said.detail)
+    return Finding(True, "ReadyForNewScale", "a change could be made now")
 
 
-def _active(
-    spec: StreamAutoscalerSpec, paused: ConditionFinding, metrics: ConditionFinding, slots: ConditionFinding
-) -> ConditionFinding:
+def _active(spec: StreamAutoscalerSpec, paused: Finding, metrics: Finding, slots: Finding) -> Finding:
     if spec.mode != "Act":
         message = f"mode is {spec.mode}: set it to Act to let the controller scale"
-        return ConditionFinding("ScalingActive", False, f"{spec.mode}Only", message)
+        return Finding(False, f"{spec.mode}Only", message)
     if paused.holds:
-        return ConditionFinding("ScalingActive", False, "Paused", paused.message)
+        return Finding(False, "Paused", paused.message)
     if not metrics.holds:
-        return ConditionFinding("ScalingActive", False, metrics.reason, metrics.message)
+        return metrics
     if slots.holds:
-        return ConditionFinding("ScalingActive", False, slots.reason, slots.message)
-    return ConditionFinding("ScalingActive", True, "Acting", "the controller scales as it decides")
+        return slots._replace(holds=False)
+    return Finding(True, "Acting", "the controller scales as it decides")
 
 
-def _limited(decision: Decision) -> ConditionFinding:
+def _limited(decision: Decision) -> Finding:
     plan = decision.plan
     wanted = decision.analysis.verdict in {Verdict.MORE, Verdict.FEWER}
     if wanted and plan.change is None and plan.reason in _LIMITS:
-        return ConditionFinding("ScalingLimited", True, plan.reason, plan.detail)
-    return ConditionFinding("ScalingLimited", False, "DesiredWithinRange", "what is wanted can be had")
+        return Finding(True, plan.reason, plan.detail)
+    return Finding(False, "DesiredWithinRange", "what is wanted can be had")
 
 
-def _fixed_slots(decision: Decision) -> ConditionFinding:
+def _fixed_slots(decision: Decision) -> Finding:
     reading = decision.analysis.reading
     if reading is None:
-        return ConditionFinding("FixedSlots", None, decision.analysis.reason, "no batch tells")
+        return Finding(None, decision.analysis.reason, "no batch tells")
     if reading.fixed_slots:
-        return ConditionFinding("FixedSlots", True, "RealTimeMode", FIXED_SLOTS)
-    return ConditionFinding("FixedSlots", False, "MicroBatches", "slots are free between two batches")
+        return Finding(True, "RealTimeMode", FIXED_SLOTS)
+    return Finding(False, "MicroBatches", "slots are free between two batches")
 
 
-def _without_state(decision: Decision) -> ConditionFinding:
+def _without_state(decision: Decision) -> Finding:
     reading = decision.analysis.reading
     if reading is None:
-        return ConditionFinding("ReplicaWithoutState", None, decision.analysis.reason, "no batch tells")
+        return Finding(None, decision.analysis.reason, "no batch tells")
     if reading.without_state:
-        message = f"{', '.join(reading.without_state)}: {HOLDS_NONE_YET}"
-        return ConditionFinding("ReplicaWithoutState", True, "HoldsNoneYet", message)
+        return Finding(True, "HoldsNoneYet", f"{', '.join(reading.without_state)}: {HOLDS_NONE_YET}")
     if all(each.state_partitions is None for each in reading.by_node.values()):
         message = "the query keeps no state, or its driver does not tell who holds it"
-        return ConditionFinding("ReplicaWithoutState", False, "NoStateSeen", message)
-    return ConditionFinding("ReplicaWithoutState", False, "StateShared", "no replica waits for state")
+        return Finding(False, "NoStateSeen", message)
+    return Finding(False, "StateShared", "no replica waits for state")
 
 
-def _paused(spec: StreamAutoscalerSpec, now_s: float) -> ConditionFinding:
+def _paused(spec: StreamAutoscalerSpec, now_s: float) -> Finding:
     pause = spec.pause
     if pause is None:
-        return ConditionFinding("Paused", False, "NotPaused", "spec.pause is not set")
-    if pause.until_s is not None and now_s >= pause.until_s:
-        message = f"the pause ended at {format_instant(pause.until_s)}; take spec.pause out"
-        return ConditionFinding("Paused", False, "PauseExpired", message)
-    until = (
-        "until spec.pause is taken out" if pause.until_s is None else f"until {format_instant(pause.until_s)}"
-    )
+        return Finding(False, "NotPaused", "spec.pause is not set")
     because = f": {pause.reason}" if pause.reason else ""
-    return ConditionFinding("Paused", True, "PausedByUser", f"{until}{because}")
+    if pause.until_s is None:
+        return Finding(True, "PausedByUser", f"until spec.pause is taken out{because}")
+    until = format_instant(pause.until_s)
+    if now_s >= pause.until_s:
+        return Finding(False, "PauseExpired", f"the pause ended at {until}; take spec.pause out")
+    return Finding(True, "PausedByUser", f"until {until}{because}")

@@ -17,59 +17,27 @@ from gesscale.kubernetes.resource.autoscaler import (
 )
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.status import StreamAutoscalerStatus
+from gesscale.settings.schema import plain_schema
 
-_DROPPED = {"title", "$defs", "additionalProperties", "propertyNames", "anyOf", "$ref"}
-_ORDER = {key: place for place, key in enumerate(("description", "type", "format", "default"))}
-_NULL = {"type": "null"}
-
-
-def structural_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the schema of a part and all it contains, as ``openAPIV3Schema`` holds it.
-
-    Pydantic writes JSON Schema; Kubernetes takes the part of OpenAPI that it can prune, default and price: no
-    references, no null, no closed objects.
-    """
-    written = model.model_json_schema(by_alias=True, mode="serialization")
-    return _structural(written, written.get("$defs", {}))
+_EXCLUSIVE = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 
 
-def _structural(written: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    if "$ref" in written:
-        written = {**definitions[written["$ref"].rpartition("/")[2]], **written}
-    options = written.get("anyOf", ())
-    if _NULL in options:
-        (only,) = (option for option in options if option != _NULL)
-        said = {key: item for key, item in written.items() if key != "anyOf"}
-        return _structural({**only, **said}, definitions)
-    schema = {key: item for key, item in written.items() if key not in _DROPPED}
-    if options:  # a whole number or text: Kubernetes knows no other choice
-        schema["anyOf"] = options
-    if schema.get("default", "") in ((), [], "", None):
-        schema.pop("default", None)
-    for exclusive, limit in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        if exclusive in schema:  # a flag next to the limit
-            schema |= {limit: schema[exclusive], exclusive: True}
-    if "items" in schema:
-        schema["items"] = _structural(schema["items"], definitions)
-    if isinstance(members := written.get("additionalProperties"), Mapping):
-        schema["additionalProperties"] = _structural(members, definitions)
-    if "properties" in schema:
-        required = schema.get("required", ())
-        schema["properties"] = {
-            name: _member(member, definitions, required=name in required)
-            for name, member in schema["properties"].items()
-        }
-    return dict(sorted(schema.items(), key=lambda item: _ORDER.get(item[0], len(_ORDER))))
+def structural_schema(model: type[BaseModel]) -> Any:
+    """Return the schema of a part and all it contains, as ``openAPIV3Schema`` holds it."""
+    return _with_flags(plain_schema(model))
 
 
-def _member(written: Mapping[str, Any], definitions: Mapping[str, Any], *, required: bool) -> dict[str, Any]:
-    """Write out the default of a group: the API server tries it against the rules before it fills in what is within."""
-    schema = _structural(written, definitions)
-    members = schema.get("properties", {})
-    within = {name: member["default"] for name, member in members.items() if "default" in member}
-    if within and not required and "anyOf" not in written:
-        schema["default"] = within
-    return schema
+def _with_flags(schema: Any) -> Any:
+    """Write each exclusive limit as a flag next to the limit, as OpenAPI does."""
+    if isinstance(schema, list):
+        return [_with_flags(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    written = {key: _with_flags(item) for key, item in schema.items()}
+    for exclusive, limit in _EXCLUSIVE:
+        if exclusive in written:
+            written |= {limit: written[exclusive], exclusive: True}
+    return written
 
 
 _HEAD = """\

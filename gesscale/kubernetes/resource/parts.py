@@ -31,6 +31,7 @@ from gesscale.fields import (
     MOST_TIMEOUT_S,
     SHORTEST_S,
     WebAddress,
+    description_of,
     format_duration,
 )
 
@@ -185,6 +186,7 @@ class ResourcePart(BaseModel):
         frozen=True,
         alias_generator=lambda name: to_camel(name.removesuffix("_s")),
         allow_inf_nan=False,
+        use_attribute_docstrings=True,
     )
     RULES: ClassVar[tuple[ValidationRule, ...]] = ()
 
@@ -211,7 +213,9 @@ class ResourcePart(BaseModel):
 class Reported(ResourcePart):
     """A part of a status: may also be built by the names of the code; what a newer controller added is passed over."""
 
-    model_config = ConfigDict(extra="ignore", validate_by_name=True, validate_by_alias=True)
+    model_config = ConfigDict(
+        extra="ignore", validate_by_name=True, validate_by_alias=True, use_attribute_docstrings=False
+    )
 
     def document(self) -> dict[str, Any]:
         """Return it as the resource holds it: absent rather than null."""
@@ -235,7 +239,7 @@ def like(group: type[BaseModel], name: str, **changed: Any) -> Any:
     """
     field = group.model_fields[name]
     limits = {key: getattr(item, key) for item in field.metadata for key in _LIMITS if hasattr(item, key)}
-    said = {"default": field.default, "description": in_camel_case(field.description or "")}
+    said = {"default": field.default, "description": in_camel_case(description_of(field))}
     return Field(**{**said, **limits, **changed})
 
 

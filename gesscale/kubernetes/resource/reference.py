@@ -1,12 +1,11 @@
 """The page of all members of a StreamAutoscaler, written from its definition."""
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gesscale.kubernetes.resource.conditions import MEANING
 from gesscale.kubernetes.resource.crd import COLUMNS, definition
-from gesscale.kubernetes.resource.parts import NEVER
+from gesscale.settings.schema import is_duration, schema_rows
 
 _HEAD = """\
 # StreamAutoscaler
@@ -33,23 +32,16 @@ _STATUS_TABLE = "| Member | Type | Meaning |\n|---|---|---|\n"
 
 
 def reference_page() -> str:
-    """Return the page as Markdown.
-
-    Returns
-    -------
-    str
-        What docs/reference/streamautoscaler.md holds; a test compares the two.
-    """
+    """Return the page as Markdown: what docs/reference/streamautoscaler.md holds; a test compares the two."""
     version = definition()["spec"]["versions"][0]
     schema = version["schema"]["openAPIV3Schema"]
     spec, status = schema["properties"]["spec"], schema["properties"]["status"]
     spec_rows = "".join(
-        f"| `{path}` | {_kind(item)} | {_default(item, required)} | {item['description']} |\n"
-        for path, item, required in _members(spec, "spec", groups=True)
+        f"| `{row.key}` | {row.kind} | {row.default} | {row.meaning} |\n"
+        for row in schema_rows(spec, "spec.", groups=True)
     )
     status_rows = "".join(
-        f"| `{path}` | {_kind(item)} | {item['description']} |\n"
-        for path, item, _ in _members(status, "status")
+        f"| `{row.key}` | {row.kind} | {row.meaning} |\n" for row in schema_rows(status, "status.")
     )
     rules = "".join(f"- `{path}`: {message}\n" for path, message in sorted(set(_rules(schema, ""))))
     conditions = "".join(f"| `{name}` | {meaning} |\n" for name, meaning in MEANING.items())
@@ -66,50 +58,11 @@ def reference_page() -> str:
     )
 
 
-def _members(
-    schema: Mapping[str, Any], path: str, *, groups: bool = False
-) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
-    """Yield every member with its path and whether it is required; of groups those that may be missing, if wanted."""
-    for name, member in schema["properties"].items():
-        here, required = f"{path}.{name}", name in schema.get("required", ())
-        inner = member.get("items", member)
-        is_group = "properties" in inner
-        if not is_group or (groups and "default" not in member):
-            yield here, member, required
-        if is_group:
-            yield from _members(inner, here if inner is member else f"{here}[]", groups=groups)
-
-
 def _rules(schema: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]:
     for rule in schema.get("x-kubernetes-validations", ()):
-        if not rule["message"].startswith("expected a positive duration"):
+        if not is_duration(schema):
             yield path or "metadata", rule["message"]
     for name, member in schema.get("properties", {}).items():
         yield from _rules(member, f"{path}.{name}".lstrip("."))
     if "items" in schema:
         yield from _rules(schema["items"], f"{path}[]")
-
-
-def _kind(schema: Mapping[str, Any]) -> str:  # noqa: PLR0911 - one return for each kind of schema
-    if "enum" in schema:
-        return ", ".join(f"`{value}`" for value in schema["enum"])
-    if "x-kubernetes-int-or-string" in schema:
-        return "quantity"
-    if schema.get("format") == "date-time":
-        return "instant"
-    if "ms)" in schema.get("pattern", ""):
-        return f"duration or `{NEVER}`" if NEVER in schema["pattern"] else "duration"
-    if schema["type"] == "array":
-        return f"list of {_kind(schema['items'])}"
-    if schema["type"] == "object":
-        return "group" if "properties" in schema else "mapping"
-    return "text" if schema["type"] == "string" else str(schema["type"])
-
-
-def _default(schema: Mapping[str, Any], required: bool) -> str:
-    if required:
-        return "required"
-    default = schema.get("default", {})
-    if default == {}:
-        return "–"
-    return f"`{default if isinstance(default, str) else json.dumps(default)}`"

@@ -35,13 +35,12 @@ LabelValue = Annotated[
 class Requirement(ResourcePart):
     """What one label must be."""
 
-    key: LabelKey = Field(description="The label.")
-    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = Field(
-        description="How the label compares with the values; a node without the label fulfils NotIn."
-    )
-    values: tuple[LabelValue, ...] = Field(
-        (), max_length=64, description="For In and NotIn, at least one; for the others none."
-    )
+    key: LabelKey
+    """The label."""
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    """How the label compares with the values; a node without the label fulfils NotIn."""
+    values: tuple[LabelValue, ...] = Field((), max_length=64)
+    """For In and NotIn, at least one; for the others none."""
     RULES = (
         ValidationRule(
             cel="(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)",
@@ -54,12 +53,10 @@ class Requirement(ResourcePart):
 class LabelSelector(ResourcePart):
     """What all labels must be; an empty selector fits everything."""
 
-    match_labels: dict[str, LabelValue] = Field(
-        default_factory=dict, max_length=32, description="Labels that must have exactly these values."
-    )
-    match_expressions: tuple[Requirement, ...] = Field(
-        (), max_length=32, description="Further requirements; all must hold."
-    )
+    match_labels: dict[str, LabelValue] = Field(default_factory=dict, max_length=32)
+    """Labels that must have exactly these values."""
+    match_expressions: tuple[Requirement, ...] = Field((), max_length=32)
+    """Further requirements; all must hold."""
 
 
 METRICS_PORT = 9108
@@ -107,26 +104,16 @@ Architectures = Annotated[tuple[Architecture, ...], Field(max_length=8), AfterVa
 class DriverSpec(ResourcePart):
     """Where the Spark driver is: a pod that is found by its labels, or a process outside the cluster."""
 
-    selector: LabelSelector | None = Field(
-        None,
-        description="Labels of the driver pod. Default: gesscale.dev/autoscaler=NAME and spark-role=driver, which "
-        "spark-submit sets with the setting spark.kubernetes.driver.label.gesscale.dev/autoscaler=NAME.",
-    )
-    port: int = Field(
-        METRICS_PORT,
-        ge=1,
-        le=65535,
-        description="Port of the driver pod where gesscale.spark publishes batches. Default: its own default.",
-    )
-    node: NodeName | None = Field(
-        None,
-        description="Node of a driver outside the cluster; it counts towards NDmax. Default: the driver is a pod.",
-    )
-    metrics_url: Address | None = Field(
-        None,
-        description="Where a driver outside the cluster publishes batches: a Service of the namespace, or a host that "
-        "the administrator allows. Default: the driver is a pod.",
-    )
+    selector: LabelSelector | None = None
+    """Labels of the driver pod. Default: gesscale.dev/autoscaler=NAME and spark-role=driver, which spark-submit sets
+    with the setting spark.kubernetes.driver.label.gesscale.dev/autoscaler=NAME."""
+    port: int = Field(METRICS_PORT, ge=1, le=65535)
+    """Port of the driver pod where gesscale.spark publishes batches. Default: its own default."""
+    node: NodeName | None = None
+    """Node of a driver outside the cluster; it counts towards NDmax. Default: the driver is a pod."""
+    metrics_url: Address | None = None
+    """Where a driver outside the cluster publishes batches: a Service of the namespace, or a host that the
+    administrator allows. Default: the driver is a pod."""
     RULES = (
         ValidationRule(
             cel="has(self.node) == has(self.metricsUrl)",
@@ -158,27 +145,20 @@ class BatchCapSpec(ResourcePart):
 class RequestsSpec(ResourcePart):
     """What one executor asks of its node."""
 
-    cpu: Quantity | None = Field(
-        None, description="CPUs, such as 500m. Default: what a running executor of this operator asks."
-    )
-    memory: Quantity | None = Field(
-        None, description="Memory, such as 900Mi. Default: what a running executor of this operator asks."
-    )
+    cpu: Quantity | None = None
+    """CPUs, such as 500m. Default: what a running executor of this operator asks."""
+    memory: Quantity | None = None
+    """Memory, such as 900Mi. Default: what a running executor of this operator asks."""
 
 
 class ExecutorSpec(ResourcePart):
     """Which nodes can take an executor, besides the pool."""
 
-    requests: RequestsSpec = Field(
-        default_factory=RequestsSpec,
-        description="What one executor asks of its node; a node needs so much free.",
-    )
-    architectures: Architectures = Field(
-        (),
-        json_schema_extra=_SET,
-        description="Architectures of the image, such as arm64 and amd64. Default: those of the nodes on which "
-        "driver and executors run.",
-    )
+    requests: RequestsSpec = RequestsSpec()
+    """What one executor asks of its node; a node needs so much free."""
+    architectures: Architectures = Field((), json_schema_extra=_SET)
+    """Architectures of the image, such as arm64 and amd64. Default: those of the nodes on which driver and executors
+    run."""
     exclude_nodes: NodeNames = like(PlanSettings, "exclude_nodes", json_schema_extra=_SET)
 
 
@@ -197,41 +177,31 @@ class KafkaSpec(ResourcePart):
 class ReconfigurationSpec(ResourcePart):
     """How replicas are exchanged."""
 
-    strategy: Literal["Live", "Restart"] = Field(
-        "Live",
-        description="Live: executors come and go under the running query. Restart: the query stops at a checkpoint "
-        "and starts on the new placement. Default: Live, which stops nothing; Restart is for jobs whose state or "
-        "Kafka partitions cap the useful replicas.",
-    )
+    strategy: Literal["Live", "Restart"] = "Live"
+    """Live: executors come and go under the running query. Restart: the query stops at a checkpoint and starts on the
+    new placement. Default: Live, which stops nothing; Restart is for jobs whose state or Kafka partitions cap the
+    useful replicas."""
     rescale_timeout_s: Span = like(PlanSettings, "rescale_timeout_s")
 
 
 class PauseSpec(ResourcePart):
     """No change for the time being; figures and advice go on."""
 
-    until_s: Instant | None = Field(
-        None, description="When it ends. Default: when it is taken out of the resource."
-    )
-    reason: Annotated[str, StringConstraints(max_length=256)] = Field(
-        "", description="Why, for those who read it later. Default: no reason."
-    )
+    until_s: Instant | None = None
+    """When it ends. Default: when it is taken out of the resource."""
+    reason: Annotated[str, StringConstraints(max_length=256)] = ""
+    """Why, for those who read it later. Default: no reason."""
 
 
 class OverrideSpec(ResourcePart):
     """Replicas that a person asks for, whatever the policy concludes."""
 
-    replicas: int | None = Field(
-        None,
-        ge=1,
-        le=NODES_AT_MOST,
-        description="How many, on nodes that are chosen by the latency map. Default: the nodes are named.",
-    )
-    nodes: NodeNames = Field(
-        (),
-        json_schema_extra=_SET,
-        description="On which nodes, one each. Default: their number is given.",
-    )
-    until_s: Instant = Field(description="When it ends; required, so that none is forgotten.")
+    replicas: int | None = Field(None, ge=1, le=NODES_AT_MOST)
+    """How many, on nodes that are chosen by the latency map. Default: the nodes are named."""
+    nodes: NodeNames = Field((), json_schema_extra=_SET)
+    """On which nodes, one each. Default: their number is given."""
+    until_s: Instant
+    """When it ends; required, so that none is forgotten."""
     RULES = (
         ValidationRule(
             cel="has(self.replicas) != (has(self.nodes) && size(self.nodes) > 0)",
@@ -249,56 +219,38 @@ class OverrideSpec(ResourcePart):
 class StreamAutoscalerSpec(ResourcePart):
     """What people want of one operator."""
 
-    workflow: ShortName | None = Field(
-        None,
-        description="Name of the workflow; operators of one namespace that name the same one form it. Cannot be "
-        "changed. Default: the resource's own name, a workflow of one operator.",
-    )
-    upstream: Upstream = Field(
-        (),
-        json_schema_extra=_SET,
-        description="StreamAutoscalers of the same workflow whose output this operator reads. Default: it reads a "
-        "source of the workflow.",
-    )
-    driver: DriverSpec = Field(default_factory=DriverSpec, description="Where the Spark driver is.")
+    workflow: ShortName | None = None
+    """Name of the workflow; operators of one namespace that name the same one form it. Cannot be changed. Default:
+    the resource's own name, a workflow of one operator."""
+    upstream: Upstream = Field((), json_schema_extra=_SET)
+    """StreamAutoscalers of the same workflow whose output this operator reads. Default: it reads a source of the
+    workflow."""
+    driver: DriverSpec = DriverSpec()
+    """Where the Spark driver is."""
     min_replicas: int = like(OperatorSettings, "min_replicas", le=NODES_AT_MOST)
     max_replicas: int = like(OperatorSettings, "max_replicas", le=NODES_AT_MOST)
-    batch_cap: BatchCapSpec | None = Field(
-        None, description="The cap on the rows of one micro-batch. Default: the query has none."
-    )
-    node_pool: LabelSelector = Field(
-        default_factory=LabelSelector, description="Nodes that may hold an executor. Default: all nodes."
-    )
-    executor: ExecutorSpec = Field(
-        default_factory=ExecutorSpec, description="Which nodes can take an executor, besides the pool."
-    )
+    batch_cap: BatchCapSpec | None = None
+    """The cap on the rows of one micro-batch. Default: the query has none."""
+    node_pool: LabelSelector = LabelSelector()
+    """Nodes that may hold an executor. Default: all nodes."""
+    executor: ExecutorSpec = ExecutorSpec()
+    """Which nodes can take an executor, besides the pool."""
     kafka: KafkaSpec | None = like(OperatorSettings, "kafka")
-    latency_map: LatencyMapSpec = Field(
-        default_factory=LatencyMapSpec,
-        description="How far apart the nodes are. The same for all operators of a workflow.",
-    )
-    monitor: MonitorSpec = Field(
-        default_factory=MonitorSpec,
-        description="What is read, and how often. The same for all operators of a workflow.",
-    )
-    policy: PolicySpec = Field(
-        default_factory=PolicySpec,
-        description="When replicas are needed or not. The same for all operators of a workflow.",
-    )
-    reconfiguration: ReconfigurationSpec = Field(
-        default_factory=ReconfigurationSpec, description="How replicas are exchanged."
-    )
-    mode: Literal["Recommend", "DryRun", "Act"] = Field(
-        "Recommend",
-        description="Recommend: decide and report only. DryRun: send the order too, but let the API server keep "
-        "nothing of it. Act: scale. Default: nothing is touched until that is asked for.",
-    )
-    pause: PauseSpec | None = Field(
-        None, description="No change for the time being; comes before an override. Default: not paused."
-    )
-    override: OverrideSpec | None = Field(
-        None, description="Replicas that a person asks for. Default: the policy decides."
-    )
+    latency_map: LatencyMapSpec = LatencyMapSpec()
+    """How far apart the nodes are. The same for all operators of a workflow."""
+    monitor: MonitorSpec = MonitorSpec()
+    """What is read, and how often. The same for all operators of a workflow."""
+    policy: PolicySpec = PolicySpec()
+    """When replicas are needed or not. The same for all operators of a workflow."""
+    reconfiguration: ReconfigurationSpec = ReconfigurationSpec()
+    """How replicas are exchanged."""
+    mode: Literal["Recommend", "DryRun", "Act"] = "Recommend"
+    """Recommend: decide and report only. DryRun: send the order too, but let the API server keep nothing of it. Act:
+    scale. Default: nothing is touched until that is asked for."""
+    pause: PauseSpec | None = None
+    """No change for the time being; comes before an override. Default: not paused."""
+    override: OverrideSpec | None = None
+    """Replicas that a person asks for. Default: the policy decides."""
     RULES = (
         *map(rule_of, Settings.CONDITIONS),
         rule_of(REPLICA_LIMITS),

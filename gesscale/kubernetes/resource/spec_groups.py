@@ -121,15 +121,16 @@ class PolicySpec(ResourcePart):
     cpu_low_pct: float = like(AnalyzeSettings, "cpu_low_pct")
     seed: int = like(AnalyzeSettings, "seed")
     node_choice: Literal["random", "nearest"] = like(AnalyzeSettings, "node_choice")
-    gesscale2: Gesscale2Spec | None = Field(None, description="Of `gesscale2`.")
+    gesscale2: Gesscale2Spec | None = None
+    """Of `gesscale2`."""
     own_settings: dict[str, Any] = Field(
         default_factory=dict,
         alias="settings",
         json_schema_extra={"x-kubernetes-preserve-unknown-fields": True},
-        description="The own settings of any other policy, by the names and in the units of a settings file, such as "
-        "`{cooldown: 3m}` for `daedalus`: docs/reference/settings.md. The controller checks them; one that it does "
-        "not know gives the condition SettingsInvalid. Default: those of the policy.",
     )
+    """The own settings of any other policy, by the names and in the units of a settings file, such as `{cooldown:
+    3m}` for `daedalus`: docs/reference/settings.md. The controller checks them; one that it does not know gives the
+    condition SettingsInvalid. Default: those of the policy."""
     RULES = tuple(map(rule_of, AnalyzeSettings.CONDITIONS))
 
     def settings(self) -> AnalyzeSettings:
@@ -195,16 +196,13 @@ class ConfigMapSpec(ResourcePart):
 
     name: Annotated[
         str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", min_length=1, max_length=253)
-    ] = Field(
-        description="Name of the ConfigMap. The controller reads it once the namespace's owner has granted it that: "
-        "docs/howto/k3s.md."
-    )
+    ]
+    """Name of the ConfigMap. The controller reads it once the namespace's owner has granted it that:
+    docs/howto/k3s.md."""
     key: Annotated[str, StringConstraints(pattern=r"^[-._a-zA-Z0-9]+$", min_length=1, max_length=253)] = (
-        Field(
-            "latency.csv",
-            description="Its key. Default: what `kubectl create configmap NAME --from-file=latency.csv` gives.",
-        )
+        "latency.csv"
     )
+    """Its key. Default: what `kubectl create configmap NAME --from-file=latency.csv` gives."""
     unit: DelayUnit | None = like(LatencyMapSettings, "unit")
     kind: DelayKind | None = like(LatencyMapSettings, "kind")
 
@@ -212,11 +210,9 @@ class ConfigMapSpec(ResourcePart):
 class LatencyMapSpec(ResourcePart):
     """How far apart the nodes are."""
 
-    source: Literal["Agents", "Prometheus", "ConfigMap"] = Field(
-        "Agents",
-        description="Where the map is read: the agents of `gesscale latency-map agent`, the Prometheus server that "
-        "scrapes them, or a ConfigMap (again whenever it changes). Default: the agents, which deploy/k3s brings.",
-    )
+    source: Literal["Agents", "Prometheus", "ConfigMap"] = "Agents"
+    """Where the map is read: the agents of `gesscale latency-map agent`, the Prometheus server that scrapes them, or
+    a ConfigMap (again whenever it changes). Default: the agents, which deploy/k3s brings."""
     agents_dns: Place = like(
         LatencyMapSettings,
         "agents_dns",
@@ -225,9 +221,8 @@ class LatencyMapSpec(ResourcePart):
         "administrator allows. Default: the headless service of deploy/k3s, which is allowed.",
     )
     prometheus_url: Address | None = like(LatencyMapSettings, "prometheus_url")
-    config_map: ConfigMapSpec | None = Field(
-        None, description="Where the map is kept. Default: none; source ConfigMap needs one."
-    )
+    config_map: ConfigMapSpec | None = None
+    """Where the map is kept. Default: none; source ConfigMap needs one."""
     refresh_s: Span = like(
         LatencyMapSettings,
         "refresh_s",

@@ -76,31 +76,15 @@ class ScalingAction(StrEnum):
 class Factor(SettingsGroup):
     """By how much an operator grows or shrinks; exactly one of four kinds."""
 
-    absolute: int | None = Field(
-        None,
-        ge=1,
-        le=MOST_REPLICAS,
-        description="Replicas that are added or removed. Default: none, another kind is given.",
-    )
-    relative: float | None = Field(
-        None,
-        gt=1,
-        le=MOST_REPLICAS,
-        description="Multiplies the replicas, or divides them. Default: none, another kind is given.",
-    )
-    percent: float | None = Field(
-        None,
-        gt=0,
-        le=100 * MOST_REPLICAS,
-        description="Share of the present replicas that is added or removed, at least one replica. Default: none, "
-        "another kind is given.",
-    )
-    exact: int | None = Field(
-        None,
-        ge=1,
-        le=MOST_REPLICAS,
-        description="Number of replicas to reach. Default: none, another kind is given.",
-    )
+    absolute: int | None = Field(None, ge=1, le=MOST_REPLICAS)
+    """Replicas that are added or removed. Default: none, another kind is given."""
+    relative: float | None = Field(None, gt=1, le=MOST_REPLICAS)
+    """Multiplies the replicas, or divides them. Default: none, another kind is given."""
+    percent: float | None = Field(None, gt=0, le=100 * MOST_REPLICAS)
+    """Share of the present replicas that is added or removed, at least one replica. Default: none, another kind is
+    given."""
+    exact: int | None = Field(None, ge=1, le=MOST_REPLICAS)
+    """Number of replicas to reach. Default: none, another kind is given."""
 
     @model_validator(mode="after")
     def _check_kind(self) -> Self:
@@ -146,21 +130,16 @@ class Factor(SettingsGroup):
 class Trigger(SettingsGroup):
     """A condition on one metric that must have held for a time."""
 
-    metric: Metric = Field(description="The metric that the condition reads.")
-    above: float | None = Field(
-        None,
-        ge=-MOST_ROWS,
-        le=MOST_ROWS,
-        description="The metric must be greater than this. Default: none, `below` is given instead.",
-    )
-    below: float | None = Field(
-        None,
-        ge=-MOST_ROWS,
-        le=MOST_ROWS,
-        description="The metric must be less than this. Default: none, `above` is given instead.",
-    )
-    unit: Unit | None = Field(None, description="Unit of the threshold. Default: the metric's own.")
-    for_s: Duration = Field(description="The condition must hold for at least this long.")
+    metric: Metric
+    """The metric that the condition reads."""
+    above: float | None = Field(None, ge=-MOST_ROWS, le=MOST_ROWS)
+    """The metric must be greater than this. Default: none, `below` is given instead."""
+    below: float | None = Field(None, ge=-MOST_ROWS, le=MOST_ROWS)
+    """The metric must be less than this. Default: none, `above` is given instead."""
+    unit: Unit | None = None
+    """Unit of the threshold. Default: the metric's own."""
+    for_s: Duration
+    """The condition must hold for at least this long."""
 
     @model_validator(mode="after")
     def _check_threshold(self) -> Self:
@@ -193,61 +172,40 @@ class Trigger(SettingsGroup):
 class Guard(SettingsGroup):
     """What keeps a rule from acting: a recent action of a kind."""
 
-    since: ScalingAction = Field(description="The kind of action, by whatever rule.")
-    within_s: Duration = Field(description="After such an action, the rule waits for this long.")
+    since: ScalingAction
+    """The kind of action, by whatever rule."""
+    within_s: Duration
+    """After such an action, the rule waits for this long."""
 
 
 class Rule(SettingsGroup):
     """One rule: an operator, an action, when it is taken, and within which limits."""
 
-    name: str = Field(
-        "", max_length=NAME_AT_MOST, description="For people. Default: `default-rule-` and its number."
-    )
-    operator: str = Field(
-        min_length=1,
-        max_length=NAME_AT_MOST,
-        description="The operator that the rule scales; `*` for each on its own.",
-    )
-    together: bool = Field(
-        False,
-        description="With `*`: the readings of all operators count together, and all are scaled. Default: each "
-        "operator is judged by its own readings.",
-    )
-    action: ScalingAction = Field(description="Whether replicas are added or removed.")
-    by: Factor = Field(description="How many.")
-    max: int | None = Field(
-        None,
-        ge=1,
-        le=MOST_REPLICAS,
-        description="Replicas beyond which it never scales out. Default: the operator's own limit.",
-    )
-    max_factor: float | None = Field(
-        None,
-        ge=1,
-        le=MOST_REPLICAS,
-        description="The same as a multiple of the first number of replicas. Default: none.",
-    )
-    min: int | None = Field(
-        None,
-        ge=1,
-        le=MOST_REPLICAS,
-        description="Replicas below which it never scales in. Default: the operator's own limit.",
-    )
-    min_factor: float | None = Field(
-        None,
-        gt=0,
-        le=MOST_REPLICAS,
-        description="The same as a multiple of the first number of replicas. Default: none.",
-    )
-    when: tuple[Trigger, ...] = Field(min_length=1, description="Conditions; all must hold.")
-    unless: tuple[Guard, ...] = Field((), description="What must not have happened lately. Default: nothing.")
+    name: str = Field("", max_length=NAME_AT_MOST)
+    """For people. Default: `default-rule-` and its number."""
+    operator: str = Field(min_length=1, max_length=NAME_AT_MOST)
+    """The operator that the rule scales; `*` for each on its own."""
+    together: bool = False
+    """With `*`: the readings of all operators count together, and all are scaled. Default: each operator is judged by
+    its own readings."""
+    action: ScalingAction
+    """Whether replicas are added or removed."""
+    by: Factor
+    """How many."""
+    max: int | None = Field(None, ge=1, le=MOST_REPLICAS)
+    """Replicas beyond which it never scales out. Default: the operator's own limit."""
+    min: int | None = Field(None, ge=1, le=MOST_REPLICAS)
+    """Replicas below which it never scales in. Default: the operator's own limit."""
+    when: tuple[Trigger, ...] = Field(min_length=1)
+    """Conditions; all must hold."""
+    unless: tuple[Guard, ...] = ()
+    """What must not have happened lately. Default: nothing."""
 
     @model_validator(mode="after")
     def _check_rule(self) -> Self:
-        for least, most in ((self.min, self.max), (self.min_factor, self.max_factor)):
-            if least is not None and most is not None and least > most:
-                message = f"expected min <= max, got {least:g} and {most:g}"
-                raise ValueError(message)
+        if self.min is not None and self.max is not None and self.min > self.max:
+            message = f"expected min <= max, got {self.min} and {self.max}"
+            raise ValueError(message)
         if self.together and self.operator != ALL:
             message = f"together is for rules of all operators ({ALL}), got operator {self.operator!r}"
             raise ValueError(message)
@@ -261,8 +219,10 @@ class Rule(SettingsGroup):
 class RuleSet(SettingsGroup):
     """Rules that hold side by side; none at all change nothing."""
 
-    name: str = Field("", max_length=NAME_AT_MOST, description="For people. Default: none.")
-    rules: tuple[Rule, ...] = Field((), description="The rules in the order of their rank. Default: none.")
+    name: str = Field("", max_length=NAME_AT_MOST)
+    """For people. Default: none."""
+    rules: tuple[Rule, ...] = ()
+    """The rules in the order of their rank. Default: none."""
 
 
 def distinct(rules: Iterable[Rule]) -> tuple[Rule, ...]:

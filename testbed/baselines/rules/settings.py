@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import ValidationError, model_validator
 
 from gesscale.common.errors import InputError
 from gesscale.common.text import glimpse
@@ -53,37 +53,25 @@ DEFAULT_RULES = RuleSet.model_validate(
 class RulesSettings(SettingsGroup):
     """The rules of SEEP, and how they are evaluated (Rouaux 2014, sections 4.2 and 4.3.5)."""
 
-    mode: Literal["rearm", "edge"] = Field(
-        "rearm",
-        description="rearm: after each change of an operator, its conditions must hold again for their whole "
-        "time, and a guard delays. edge: a rule acts only when its conditions begin to hold, and "
-        "never if a guard is closed then. Default: rearm; edge is the thesis word for word, and "
-        "forgets the scale-in of its section 5.2.7.",
-    )
-    bounds: Literal["block", "clamp"] = Field(
-        "block",
-        description="Whether a change beyond a bound is left out or cut short, such as +2 at 7 of 8. Default: "
-        "block, as in the thesis; clamp uses all there is.",
-    )
-    allow_single_sample: bool = Field(
-        False,
-        description="Whether a single reading is enough where a time holds no more. Default: no, two must agree, "
-        "so that an outlier changes nothing. The thesis's sections 5.2.6 and 5.2.7 used one.",
-    )
-    max_gap_s: Duration = Field(
-        180.0,
-        description="After this long without a reading, nothing is known, and all times begin again. Default: "
-        "three periods of 60 s.",
-    )
+    mode: Literal["rearm", "edge"] = "rearm"
+    """rearm: after each change of an operator, its conditions must hold again for their whole time, and a guard
+    delays. edge: a rule acts only when its conditions begin to hold, and never if a guard is closed then. Default:
+    rearm; edge is the thesis word for word, and forgets the scale-in of its section 5.2.7."""
+    bounds: Literal["block", "clamp"] = "block"
+    """Whether a change beyond a bound is left out or cut short, such as +2 at 7 of 8. Default: block, as in the
+    thesis; clamp uses all there is."""
+    allow_single_sample: bool = False
+    """Whether a single reading is enough where a time holds no more. Default: no, two must agree, so that an outlier
+    changes nothing. The thesis's sections 5.2.6 and 5.2.7 used one."""
+    max_gap_s: Duration = 180.0
+    """After this long without a reading, nothing is known, and all times begin again. Default: three periods of
+    60 s."""
 
-    rules: tuple[Rule, ...] = Field(
-        (), description="The rules. Default: those of docs/reference/policies/rules.md, on lag and CPU."
-    )
-    file: OptionalFilePath = Field(
-        None,
-        description="A YAML file with the rules; the loop reads it at its start. Default: none, they stand here. "
-        "A file without any rule changes nothing.",
-    )
+    rules: tuple[Rule, ...] = ()
+    """The rules. Default: those of docs/reference/policies/rules.md, on lag and CPU."""
+    file: OptionalFilePath = None
+    """A YAML file with the rules; the loop reads it at its start. Default: none, they stand here. A file without any
+    rule changes nothing."""
 
     @model_validator(mode="after")
     def _check_source(self) -> Self:

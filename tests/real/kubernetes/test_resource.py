@@ -286,7 +286,7 @@ def test_the_columns_tell_an_operator_at_a_glance(cluster, resources):
     resources.create({"workflow": "rides", "mode": "Act"})
     conditions = conditions_of(
         findings_of_fault(ResourceFault(reason=FaultReason.SETTINGS_DIFFER, message="they differ")),
-        (),
+        {},
         generation=1,
         now_s=1_800_000_000.0,
     )

@@ -15,35 +15,25 @@ MATRIX = "rtt_ms,a,b,c\na,0,10,25\nb,10,0,\nc,25,,0\n"
 FULL = MATRIX.replace("b,10,0,", "b,10,0,300")
 
 
+HOSTS = "name,address\na,10.9.0.1\nb,10.9.0.2\nc,10.9.0.3\n"
+
+
 @pytest.fixture
 def plan(tmp_path):
-    file = tmp_path / "map.csv"
-    file.write_text(FULL)
+    (tmp_path / "map.csv").write_text(FULL)
+    hosts = tmp_path / "hosts.csv"
 
-    def invoke(*options, text=FULL):
-        file.write_text(text)
-        return CliRunner().invoke(
-            app,
-            [
-                "plan",
-                str(file),
-                "--unit",
-                "ms",
-                "--kind",
-                "rtt",
-                "--directory",
-                str(tmp_path / "scripts"),
-                *options,
-            ],
-        )
+    def invoke(*options, text=HOSTS):
+        hosts.write_text(text)
+        given = ["--addresses", str(hosts), "--directory", str(tmp_path / "new" / "scripts"), *options]
+        return CliRunner().invoke(app, ["plan", str(tmp_path / "map.csv"), "--kind", "rtt", *given])
 
     return invoke
 
 
 def test_a_directory_gets_two_scripts_for_each_node(plan, tmp_path):
     folder = tmp_path / "new" / "scripts"
-    result = plan("--subnet", "10.9.0.0/24", "--directory", str(folder), "--for", "30m")
-    assert result.stdout == ""
+    assert plan("--for", "30m").exit_code == 0
     assert sorted(path.name for path in folder.iterdir()) == [
         f"{action}-{node}.sh" for action in ("apply", "undo") for node in "abc"
     ]
@@ -53,17 +43,23 @@ def test_a_directory_gets_two_scripts_for_each_node(plan, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "text", "says"),
     [
-        ((), "expected one of --addresses HOSTS and --subnet NETWORK"),
-        (("--subnet", "10.9.0.0/24", "--for", "soon"), "a time such as 90s, 30m or 2h, got 'soon'"),
-        (("--subnet", "nowhere"), "expected a network such as"),
+        (("--for", "soon"), HOSTS, "a time such as 90s, 30m or 2h, got 'soon'"),
+        ((), HOSTS.replace("10.9.0.3", "c.local"), "expected an IPv4 or IPv6 address"),
+        ((), HOSTS.removesuffix("c,10.9.0.3\n"), "got none for c"),
     ],
 )
-def test_wrong_input_is_an_input_error(plan, options, says):
-    result = plan(*options)
+def test_wrong_input_is_an_input_error(plan, options, text, says):
+    result = plan(*options, text=text)
     assert isinstance(result.exception, InputError)
     assert says in str(result.exception)
+
+
+def test_with_skip_missing_the_nodes_without_a_host_are_left_alone(plan):
+    result = plan("--skip-missing", text=HOSTS.removesuffix("c,10.9.0.3\n"))
+    assert result.exit_code == 0
+    assert "c is left alone" in result.stderr
 
 
 def kubectl(*nodes):

@@ -3,7 +3,7 @@
 import pytest
 
 from latency_map import LatencyMapError
-from latency_map.emulate.hosts import Host, number_hosts, parse_hosts
+from latency_map.emulate.hosts import Host, parse_hosts
 
 CSV = """name,address,device,networks
 edge1, 10.0.0.1,eth1,
@@ -37,21 +37,3 @@ def test_hosts_are_read_from_csv(text):
 def test_what_is_no_file_of_hosts_is_said(text, says):
     with pytest.raises(LatencyMapError, match=says):
         parse_hosts(text, "hosts")
-
-
-def test_nodes_are_numbered_through_a_network():
-    assert [host.address for host in number_hosts(["x", "y"], "10.9.0.0/24")] == ["10.9.0.1", "10.9.0.2"]
-    assert number_hosts(["x"], "fd00::/64")[0].address == "fd00::1"
-
-
-@pytest.mark.parametrize(
-    ("subnet", "says"),
-    [
-        ("10.0.0.0/31", "for each of 3 nodes, got 10.0.0.0/31 with 0"),
-        ("10.0.0.5/24", "has host bits set"),
-        ("fd00::%x/64", "leave out the zone"),
-    ],
-)
-def test_a_network_that_will_not_do_is_said(subnet, says):
-    with pytest.raises(LatencyMapError, match=says):
-        number_hosts(["a", "b", "c"], subnet)
