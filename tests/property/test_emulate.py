@@ -7,8 +7,7 @@ from thoroughness import examples
 
 from latency_map import LatencyMap, LatencyMapError
 from latency_map.emulate.hosts import Host, parse_hosts
-from latency_map.emulate.plan import MAX_EMULATED_RTT_MS, tc_plan
-from latency_map.emulate.tc import apply_commands
+from latency_map.emulate.plan import MAX_EMULATED_RTT_MS, apply_commands, tc_plan
 
 RTT_MS = st.floats(min_value=0, max_value=MAX_EMULATED_RTT_MS)
 
