@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from gesscale.assembly import open_monitor
 from gesscale.knowledge.memory import KnowledgeLimits, MemoryKnowledge
@@ -33,16 +33,10 @@ from gesscale.words import first_of
 _LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RestoredState:
-    """What the statuses of a workflow's resources hand down.
+class RestoredState(NamedTuple):
+    """What the statuses of a workflow's resources hand down: readings and memos.
 
-    Attributes
-    ----------
-    known
-        Readings, none dated later than now, and memos.
-    lost
-        Operators whose memory is gone, or broken in part, though something was decided for them.
+    Lost are operators whose memory is gone, or broken in part, though something was decided for them.
     """
 
     known: Knowledge
@@ -70,17 +64,7 @@ def restored_state(statuses: Mapping[str, Mapping[str, Any]], now_s: float) -> R
             _LOG.warning("operator %s: of its status.memory is dropped what cannot be: %s", name, dropped)
         if _is_lost(status, dropped=bool(faults)):
             lost.add(name)
-    known = knowledge_of(memories)
-    return RestoredState(
-        known=Knowledge(
-            readings={
-                name: tuple(replace(each, at_s=min(each.at_s, now_s)) for each in readings)
-                for name, readings in known.readings.items()
-            },
-            memos=known.memos,
-        ),
-        lost=frozenset(lost),
-    )
+    return RestoredState(knowledge_of(memories, now_s), frozenset(lost))
 
 
 def _is_lost(status: Mapping[str, Any], *, dropped: bool) -> bool:

@@ -280,19 +280,6 @@ def _member(path: str) -> str:
     return ".".join(("self", *(to_camel(name.removesuffix("_s")) for name in path.split("."))))
 
 
-def as_settings(part: BaseModel, group: type[BaseModel]) -> dict[str, Any]:
-    """Return what a part says of a group of settings, as that group is validated from.
-
-    Examples
-    --------
-    >>> from gesscale.settings.operators import KafkaSettings
-    >>> as_settings(KafkaSettings(bootstrap="kafka:9092", topic="rides"), KafkaSettings)
-    {'bootstrap': 'kafka:9092', 'topic': 'rides'}
-    """
-    shared = group.model_fields.keys() & type(part).model_fields.keys()
-    return {group.model_fields[name].alias or name: getattr(part, name) for name in sorted(shared)}
-
-
 def in_camel_case(text: str) -> str:
     """Write the names of settings within a text in camelCase.
 

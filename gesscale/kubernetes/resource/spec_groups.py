@@ -18,7 +18,6 @@ from gesscale.kubernetes.resource.parts import (
     Span,
     SpanOrNever,
     TimeoutSpan,
-    as_settings,
     like,
     rule_of,
 )
@@ -78,9 +77,8 @@ class MonitorSpec(ResourcePart):
 
     def settings(self) -> MonitorSettings:
         """Return the settings of the monitor; which host is which node the cluster tells."""
-        return MonitorSettings.model_validate(
-            {**as_settings(self, MonitorSettings), "source": self.source.lower()}
-        )
+        given = {**dict(self), "source": self.source.lower()}
+        return MonitorSettings.model_validate(given, by_name=True)
 
 
 class Gesscale2Spec(ResourcePart):
@@ -141,19 +139,16 @@ class PolicySpec(ResourcePart):
         SettingsError
             In one line, where the policy does not take its own settings as they are.
         """
-        given = {**as_settings(self, AnalyzeSettings), "policy": self.name}
-        given["gesscale2"] = {} if self.gesscale2 is None else as_settings(self.gesscale2, Gesscale2Settings)
-        if not self.own_settings:
-            return AnalyzeSettings.model_validate(given)
-        card = policy_card(self.name)
-        if card.settings is None or card.settings is Gesscale2Settings:
-            where = (
-                "it has none of its own" if card.settings is None else "they stand in spec.policy.gesscale2"
-            )
-            message = f"spec.policy.settings: expected none for policy {self.name}: {where}"
-            raise SettingsError(message)
-        own = _checked(self.own_settings, card.settings)
-        return AnalyzeSettings.model_validate({**given, card.group: own})
+        given = {name: value for name, value in self if name in AnalyzeSettings.model_fields}
+        given |= {"policy": self.name, "gesscale2": dict(self.gesscale2 or {})}
+        if self.own_settings:
+            card = policy_card(self.name)
+            if card.settings is None or card.settings is Gesscale2Settings:
+                where = "they stand in spec.policy.gesscale2" if card.settings else "it has none of its own"
+                message = f"spec.policy.settings: expected none for policy {self.name}: {where}"
+                raise SettingsError(message)
+            given[card.group] = _checked(self.own_settings, card.settings)
+        return AnalyzeSettings.model_validate(given, by_name=True)
 
 
 def _checked(own: Mapping[str, Any], kind: type[BaseModel]) -> BaseModel:
