@@ -161,10 +161,11 @@ class WorkflowScheduler:
                 self._start(key, scheduled, now_s)
 
     def _is_due(self, scheduled: _ScheduledWorkflow, workflow: ManagedWorkflow, now_s: float) -> bool:
-        if scheduled.workflow is not workflow:
+        if scheduled.workflow != workflow:
             if _is_recreated(scheduled.workflow, workflow):
                 self._close(scheduled)
-            scheduled.workflow, scheduled.due_s, scheduled.placed = workflow, now_s, False
+            scheduled.due_s, scheduled.placed = now_s, False
+        scheduled.workflow = workflow  # the same object compares at once in the next round
         if now_s >= scheduled.due_s:
             return True
         if scheduled.placed or now_s < max(scheduled.begun_s + _EARLY_STEP_S, scheduled.look_s):

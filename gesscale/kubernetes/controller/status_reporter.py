@@ -164,7 +164,7 @@ _AGAIN_S = 15.0
 
 @dataclass(slots=True)
 class _Report:
-    said: tuple[int, ResourceFault]
+    said: tuple[tuple[str, int] | None, ResourceFault]
     writing: Future[None]
     at_s: float
 
@@ -185,7 +185,7 @@ class FaultReporter:
         self._reported: dict[Key, _Report] = {}
 
     def report(
-        self, faults: Mapping[Key, ResourceFault], generations: Mapping[Key, int], now_s: float
+        self, faults: Mapping[Key, ResourceFault], generations: Mapping[Key, tuple[str, int]], now_s: float
     ) -> None:
         """Report the faults that were not reported yet.
 
@@ -194,7 +194,7 @@ class FaultReporter:
         faults
             All that there are, by resource.
         generations
-            Of which generation of its resource each fault speaks.
+            The UID and the generation of each resource.
         now_s
             Of a clock that never jumps.
         """
@@ -202,7 +202,7 @@ class FaultReporter:
             key: last for key, last in self._reported.items() if key in faults or not last.writing.done()
         }
         for key, fault in faults.items():
-            said, last = (generations.get(key, 0), fault), self._reported.get(key)
+            said, last = (generations.get(key), fault), self._reported.get(key)
             if last is not None:
                 if not last.writing.done():
                     continue

@@ -33,7 +33,6 @@ class Metadata(BaseModel):
     namespace: ShortName = "default"
     uid: str = Field("", max_length=128)
     generation: int = Field(0, ge=0, le=2**63 - 1)
-    resource_version: str = Field("", max_length=128)
 
 
 class StreamAutoscaler(ResourcePart):
