@@ -19,7 +19,6 @@ from gesscale.kubernetes.resource.memory import MemoryStatus, knowledge_of, read
 from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.translate import ManagedWorkflow
 from gesscale.loop import ControlLoop
-from gesscale.model.decision import Decision
 from gesscale.model.workflow import Workflow
 from gesscale.plan.change_budget import ChangeBudget
 from gesscale.plan.directives import Directive, Pause
@@ -111,28 +110,10 @@ class ControllerContext:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkflowStep:
-    """What one step brought.
+class WorkflowStep(SeenStep):
+    """What one step brought and, by operator, what runs of it."""
 
-    Attributes
-    ----------
-    decisions
-        One for each operator.
-    applications
-        By operator, what runs of it.
-    workflow
-        As the loop knew it.
-    cluster
-        As the loop saw it.
-    known
-        Knowledge as recalled after the step.
-    """
-
-    decisions: tuple[Decision, ...]
     applications: Mapping[str, Application]
-    workflow: Workflow
-    cluster: ClusterState
-    known: Knowledge
 
 
 class WorkflowController:
@@ -215,26 +196,21 @@ class WorkflowController:
             timed=self._context.timed,
             seen=lambda cluster, latencies: seen.append((cluster, latencies)),
         )
-        decisions, known = loop.step(now_s), self._store.recall(now_s)
-        self._context.journal.add(
-            SeenStep(
-                name=f"{workflow.namespace}/{workflow.name}",
-                workflow=built,
-                period_s=workflow.monitor.period_s,
-                policy=loop.policy.name,
-                decisions=decisions,
-                cluster=seen[0][0],
-                latencies=seen[0][1],
-                known=known,
-            )
-        )
-        return WorkflowStep(
-            decisions=decisions,
-            applications=cluster.applications,
+        decisions = loop.step(now_s)
+        state, latencies = seen[0]
+        step = WorkflowStep(
+            name=loop.scope,
             workflow=built,
-            cluster=cluster.seen,
-            known=known,
+            period_s=workflow.monitor.period_s,
+            policy=loop.policy.name,
+            decisions=decisions,
+            cluster=state,
+            latencies=latencies,
+            known=self._store.recall(now_s),
+            applications=cluster.applications,
         )
+        self._context.journal.add(step)
+        return step
 
     def _standing(self) -> Mapping[str, OrderStatus | None]:
         workflow, writer = self._cluster.workflow, self._context.order_writer
