@@ -230,7 +230,7 @@ def like(group: type[BaseModel], name: str, **changed: Any) -> Any:
     group, name
         The group of settings and the setting, as the code calls it.
     changed
-        What differs, as `pydantic.Field` takes it.
+        What differs, as `pydantic.Field` takes it; without a description, the docstring of the field is it.
 
     Returns
     -------
@@ -368,9 +368,12 @@ ExactMoment = Annotated[
 ]
 """The same to the microsecond."""
 
-NodeName = Annotated[
+DnsName = Annotated[
     str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", min_length=1, max_length=253)
 ]
+"""The name of an object."""
+
+NodeName = DnsName
 """The name of a Kubernetes node."""
 
 ShortName = Annotated[

@@ -166,11 +166,10 @@ class KafkaSpec(ResourcePart):
     """Where the operator's source is a Kafka topic."""
 
     bootstrap: Annotated[str, StringConstraints(min_length=1, max_length=2048)] = like(
-        KafkaSettings,
-        "bootstrap",
-        description="Brokers, ``host:port`` separated by commas: Services of the namespace, or hosts that the "
-        "administrator allows.",
+        KafkaSettings, "bootstrap", description=None
     )
+    """Brokers, ``host:port`` separated by commas: Services of the namespace, or hosts that the administrator
+    allows."""
     topic: Annotated[str, StringConstraints(min_length=1, max_length=249)] = like(KafkaSettings, "topic")
 
 
