@@ -15,7 +15,7 @@ from gesscale.kubernetes.reporting import ObservedStep, StepReport, node_pool_of
 from gesscale.kubernetes.resource.status import DriverStatus
 from gesscale.kubernetes.resource.translate import Key, ManagedWorkflow, ResourceFault
 from gesscale.model.decision import Decision
-from gesscale.service.metrics import ScalerMetrics, StepFigures, figures_of
+from gesscale.service.metrics import ScalerMetrics, step_figures
 from gesscale.wire import group_of
 
 
@@ -61,23 +61,8 @@ class StatusReporter:
             Where a status could not be written; the rest was reported all the same.
         """
         now_s = self._now_s()
-        live = step.cluster.placements
-        figures = {
-            decision.operator: figures_of(
-                decision,
-                step.workflow.operators[decision.operator],
-                step.known,
-                live.get(decision.operator),
-                now_s,
-            )
-            for decision in step.decisions
-        }
-        self._metrics.step_done(
-            workflow.namespace,
-            workflow.name,
-            StepFigures(at_s=now_s, operators=figures, latency_map=step.decisions[0].latency_map),
-            step.decisions,
-        )
+        figures = step_figures(step.decisions, step.workflow, step.known, step.cluster.placements, now_s)
+        self._metrics.step_done(workflow.namespace, workflow.name, figures, step.decisions)
         lost: Exception | None = None
         for decision in step.decisions:
             try:
@@ -109,8 +94,7 @@ class StatusReporter:
         self, workflow: ManagedWorkflow, step: WorkflowStep, decision: Decision, term: int, now_s: float
     ) -> None:
         name = decision.operator
-        resource, application = workflow.resources[name], step.applications[name]
-        key = (workflow.namespace, name)
+        resource, key = workflow.resources[name], (workflow.namespace, name)
         newest = self._documents.newest(key)
         if newest is None or str(newest["metadata"].get("uid", "")) != resource.metadata.uid:
             return  # deleted meanwhile, or created again
@@ -120,7 +104,7 @@ class StatusReporter:
             decision=decision,
             known=step.known,
             live=step.cluster.placements.get(name),
-            driver=_driver(application),
+            driver=_driver(step.applications[name]),
             node_pool=node_pool_of(step.cluster, name),
         )
         report = self._write(

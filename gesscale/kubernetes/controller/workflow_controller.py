@@ -25,7 +25,6 @@ from gesscale.plan.directives import Directive, Pause
 from gesscale.policies.guarded import GuardedPolicy
 from gesscale.ports import ClusterState, Knowledge, Latencies, MetricSource
 from gesscale.service.journal import Journal, SeenStep
-from gesscale.settings.operators import KafkaSettings
 from gesscale.wire import group_of
 from gesscale.words import first_of
 
@@ -229,7 +228,7 @@ class WorkflowController:
     def _open_metrics(self, workflow: ManagedWorkflow) -> MetricSource:
         """Return the metric source, the same one until the settings change: it remembers an idle query's batch."""
         topics = {
-            name: KafkaSettings(bootstrap=resource.spec.kafka.bootstrap, topic=resource.spec.kafka.topic)
+            name: resource.spec.kafka
             for name, resource in workflow.resources.items()
             if resource.spec.kafka is not None
         }
