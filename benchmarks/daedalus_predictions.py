@@ -1,4 +1,4 @@
-"""How right Daedalus is about what it learns and predicts: capacities, workloads, recovery times (its section 4.8).
+"""How right Daedalus is about what it learns and predicts: capacities and workloads (its section 4.8).
 
 Run ``python benchmarks/daedalus_predictions.py [--experiment daedalus] [--variant NAME] [--seeds 10] [--jobs 2]``. It
 plays the policy ``daedalus`` on each load of an experiment, reads after each step what it remembers, and prints JSON
@@ -6,13 +6,11 @@ with a table for each load. Nothing is timed.
 
 Capacity: what it takes the present workers for against the true MST of that placement, which only the simulator
 knows, at each step that found one. Forecast: WAPE of the forecast of one step against what came until the next.
-Recovery: what was observed over what was predicted, for each change whose recovery ended. Quantiles are over all steps
-of all seeds.
+Quantiles are over all steps of all seeds.
 """
 
 import argparse
 import json
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -45,28 +43,22 @@ class Findings:
     ----------
     capacity_errors, wapes
         Of each step; errors as shares of the truth, with their sign.
-    recoveries_s
-        Of each change: predicted (infinite where it was not to end), and observed.
     changes
         How many there were.
     """
 
     capacity_errors: list[float] = field(default_factory=list)
     wapes: list[float] = field(default_factory=list)
-    recoveries_s: list[tuple[float, float]] = field(default_factory=list)
     changes: int = 0
 
     def add(self, other: "Findings") -> None:
         """Take in what came of another run."""
         self.capacity_errors += other.capacity_errors
         self.wapes += other.wapes
-        self.recoveries_s += other.recoveries_s
         self.changes += other.changes
 
     def table(self) -> dict[str, object]:
         """Return the figures."""
-        ends = [(predicted, seen) for predicted, seen in self.recoveries_s if math.isfinite(predicted)]
-        ratios = [seen / predicted for predicted, seen in ends]
         wapes = np.asarray(self.wapes)
         return {
             "capacity_error_pct": spread_pct(self.capacity_errors),
@@ -76,10 +68,6 @@ class Findings:
             "forecast_steps_beyond_5_pct": rounded(100 * float((wapes > 0.05).mean())),
             "forecast_steps_beyond_25_pct": rounded(100 * float((wapes > 0.25).mean())),
             "changes": self.changes,
-            "recoveries": len(self.recoveries_s),
-            "recoveries_foretold_endless": len(self.recoveries_s) - len(ends),
-            "recovery_observed_over_foretold": quantiles(ratios, (0.05, 0.5, 0.95)),
-            "recoveries_within_foretold_pct": rounded(100 * float(np.mean([ratio <= 1 for ratio in ratios]))),
         }
 
 
@@ -88,7 +76,6 @@ class Onlooker:
 
     def __init__(self, policy: Policy, plant: Plant) -> None:
         self._policy, self._plant = policy, plant
-        self._recovered_from_s: dict[str, float] = {}
         self.findings = Findings()
 
     @property
@@ -120,11 +107,6 @@ class Onlooker:
             )
         if memo.forecaster.wape is not None:
             self.findings.wapes.append(memo.forecaster.wape)
-        recovery = memo.recovery
-        if recovery is not None and recovery.over and recovery.from_s != self._recovered_from_s.get(operator):
-            foretold_s = math.inf if recovery.predicted_s is None else recovery.predicted_s
-            self.findings.recoveries_s.append((foretold_s, recovery.observed_s))
-            self._recovered_from_s[operator] = recovery.from_s
 
     def sampled(self, operator: str, sample: Sample) -> None:
         """Let samples go."""

@@ -11,7 +11,7 @@ _PACKAGES = {
         "confluent_kafka", "kubernetes", "networkx", "numpy", "ping3", "prometheus_api_client", "prometheus_client",
         "pydantic", "rich", "scipy", "typer", "urllib3", "yaml",
     ),
-    "arena": ("jinja2", "matplotlib", "pyarrow", "sklearn", "statsmodels"),
+    "arena": ("jinja2", "matplotlib", "sklearn", "statsmodels"),
 }  # fmt: skip
 """By the extra that brings them, under the names that are imported."""
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         write_csv,
         write_survey,
     )
-    from latency_map.formats.raw import NO_SIDE_FILES, SideFiles, read_names
+    from latency_map.formats.source import NO_SIDE_FILES, SideFiles, read_names
     from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, MapForm, Method
     from latency_map.limits import LARGEST, MapLimits
     from latency_map.matrix import LatencyMap
@@ -58,7 +58,7 @@ __all__ = [
 
 _MODULES = (
     *("errors", "kinds", "limits", "matrix", "survey"),
-    *("choose.choice", "choose.ranking", "formats.raw", "formats.loading"),
+    *("choose.choice", "choose.ranking", "formats.source", "formats.loading"),
 )
 """Where the names are, the lightest first: the agent on a small node needs none of them, nor NumPy."""
 

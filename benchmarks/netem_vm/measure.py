@@ -84,10 +84,9 @@ def ping_all(machine: Machine, latencies: LatencyMap, *, count: int, delayed: bo
 
 def read_checked(document: Mapping[str, list[dict]], load: float) -> Run:
     """Read what ``testbed check`` wrote with ``--output json``."""
-    fields = ("asked_ms", "measured_ms", "spread_ms", "lost")
     pairs = (
-        PairCheck(first=pair["from"], second=pair["to"], **{field: pair[field] for field in fields})
-        for pair in document["pairs"]
+        PairCheck(first=pair.pop("from"), second=pair.pop("to"), **pair)
+        for pair in map(dict, document["pairs"])
     )
     return Run(pairs=tuple(pairs), load=(load, os.getloadavg()[0]))
 

@@ -36,7 +36,7 @@ from testbed.pipeline.kafka_jars import broker_jars, connector_jars
 for name, jars in {"spark": connector_jars(), "kafka": broker_jars()}.items():
     folder = Path(sys.argv[1]) / name
     folder.mkdir(parents=True)
-    for jar in jars.paths:
+    for jar in jars:
         shutil.copy(jar, folder)
 PYTHON
     ;;

@@ -32,7 +32,7 @@ def main() -> None:
         SparkSession.builder.appName("kafka-window")
         .master("local[2]")
         # In a job of your own: .config("spark.jars.packages", "org.apache.spark:spark-sql-kafka-0-10_2.13:VERSION")
-        .config("spark.jars", ",".join(map(str, connector_jars().paths)))
+        .config("spark.jars", ",".join(map(str, connector_jars())))
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.host", "127.0.0.1")

@@ -18,7 +18,7 @@ from gesscale.spark.operator_state import OperatorState
 from gesscale.spark.orders import OrderFollower, follow_orders
 from gesscale.spark.reconcile import LiveExecutor
 from gesscale.spark.records import QuerySettings
-from gesscale.spark.restarting import RestartableQuery, StartQuery, StateRepartition
+from gesscale.spark.restarting import RestartableQuery, StartQuery
 from gesscale.spark.scheduler import SparkJobs, live_executors
 from gesscale.spark.sources import OffsetRows
 from gesscale.spark.triggers import trigger_of
@@ -95,7 +95,6 @@ def attach(
     autoscaler: str | None = None,
     namespace: str | None = None,
     restart: StartQuery | None = None,
-    state_checkpoint: str | None = None,
 ) -> Attachment:
     """Watch a session's streaming queries, and obey the orders of a StreamAutoscaler; call it before they start.
 
@@ -128,9 +127,6 @@ def attach(
     restart
         Starts the query, for orders of strategy Restart: session and replicas in, StreamingQuery out. Then start
         it by `Attachment.run`.
-    state_checkpoint
-        The query's ``checkpointLocation``. Given, a restart with more replicas than its state has partitions cuts the
-        state into more first; ``restart`` then takes ``once`` too. Experimental in Spark, 4.2 or later.
 
     Returns
     -------
@@ -154,10 +150,9 @@ def attach(
         locality_wait_s=_or_else(lambda: _locality_wait_s(spark), None),
     )
 
-    repartition = _state_repartition(spark, restart, state_checkpoint)
     watch = ExecutorWatch(lambda: live_executors(spark), time.time)
     state = OperatorState(settings, watch, time.time, _or_else(lambda: JobWatch(SparkJobs(spark)), None))
-    restartable = RestartableQuery(spark, restart, state, repartition) if restart is not None else None
+    restartable = RestartableQuery(spark, restart, state) if restart is not None else None
     order_follower = follow_orders(
         spark, state, watch, autoscaler=autoscaler, namespace=namespace, restart=restartable
     )
@@ -187,20 +182,6 @@ def _refuse_connect(spark: Any) -> None:
             "query in the driver itself, with spark-submit"
         )
         raise InputError(message)
-
-
-def _state_repartition(
-    spark: Any, restart: StartQuery | None, state_checkpoint: str | None
-) -> StateRepartition | None:
-    if state_checkpoint is None:
-        return None
-    if restart is None:
-        message = (
-            f"gesscale.spark.attach: state_checkpoint {state_checkpoint!r} needs restart=start_query, got none: state "
-            "is repartitioned while the query is stopped"
-        )
-        raise InputError(message)
-    return StateRepartition(spark, state_checkpoint, restart)
 
 
 def _listen(spark: Any, state: OperatorState) -> Any:

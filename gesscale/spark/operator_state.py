@@ -183,8 +183,7 @@ class OperatorState:
             self.say(
                 f"its state has {partitions} partitions, and max_replicas is {most}: replicas beyond {partitions} "
                 "get no part of it. Partitions are fixed when a query first begins: set spark.sql.shuffle.partitions "
-                f"to at least {most} and begin with a new checkpoint, let a restart cut the state "
-                "(attach(..., state_checkpoint=...)), or lower max_replicas"
+                f"to at least {most} and begin with a new checkpoint, or lower max_replicas"
             )
 
     def say(self, text: str) -> None:

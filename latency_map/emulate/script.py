@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from gesscale.common.text import command_line, comment
-from latency_map.emulate.plan import AddedDelay, NodePlan
-from latency_map.emulate.tc import ROOT, delay_commands, root_command, undo_commands
+from latency_map.emulate.plan import ROOT, AddedDelay, NodePlan, delay_commands, root_command, undo_commands
 
 
 class ScriptAction(StrEnum):

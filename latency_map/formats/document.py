@@ -10,8 +10,7 @@ from gesscale.common import API_VERSION
 from latency_map.delays import MAX_RTT_MS, Delays
 from latency_map.errors import LatencyMapError, error_at
 from latency_map.formats.json_text import Json, as_number, kind_of
-from latency_map.formats.raw import check_file_names
-from latency_map.formats.source import MapSource
+from latency_map.formats.source import MapSource, check_file_names
 from latency_map.survey import Mask, Survey
 
 KIND = "LatencyMap"

@@ -10,8 +10,7 @@ import numpy as np
 
 from latency_map.errors import error_at
 from latency_map.formats.json_text import Json, as_number, kind_of
-from latency_map.formats.raw import RawDelays, SideFiles, check_file_names
-from latency_map.formats.source import MapSource
+from latency_map.formats.source import MapSource, RawDelays, SideFiles, check_file_names
 from latency_map.grid import Grid
 from latency_map.kinds import DelayKind, DelayUnit
 

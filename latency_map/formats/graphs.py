@@ -15,9 +15,8 @@ from gesscale.common.text import shortened
 from latency_map.delays import MAX_RTT_MS, Delays
 from latency_map.errors import error_at
 from latency_map.formats.labels import is_delay_label, split_unit, stated_by
-from latency_map.formats.raw import RawDelays, SideFiles, check_file_names
 from latency_map.formats.sheet import is_number
-from latency_map.formats.source import MapSource
+from latency_map.formats.source import MapSource, RawDelays, SideFiles, check_file_names
 from latency_map.kinds import DelayUnit
 
 if TYPE_CHECKING:

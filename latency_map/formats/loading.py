@@ -16,9 +16,8 @@ from latency_map.delays import count_differing, direct_round_trips, find_impossi
 from latency_map.errors import LatencyMapError, error_at
 from latency_map.formats.document import read_document, survey_to_document
 from latency_map.formats.matrix_csv import map_to_matrix
-from latency_map.formats.raw import NO_SIDE_FILES, RawDelays, SideFiles
 from latency_map.formats.recognise import FORMS, recognise
-from latency_map.formats.source import MapSource, read_source
+from latency_map.formats.source import NO_SIDE_FILES, MapSource, RawDelays, SideFiles, read_source
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, MapForm
 from latency_map.limits import DEFAULT_LIMITS, MapLimits
 from latency_map.matrix import LatencyMap

@@ -7,9 +7,8 @@ import numpy as np
 from gesscale.common.text import shortened
 from latency_map.errors import LatencyMapError
 from latency_map.formats.labels import stated_by
-from latency_map.formats.raw import RawDelays, SideFiles, check_file_names
 from latency_map.formats.sheet import Sheet, SheetRow
-from latency_map.formats.source import MapSource
+from latency_map.formats.source import MapSource, RawDelays, SideFiles, check_file_names
 from latency_map.matrix import LatencyMap
 from latency_map.names import find_name_fault
 

@@ -14,9 +14,8 @@ from gesscale.common.text import shortened
 from latency_map.delays import MAX_RTT_MS, Delays
 from latency_map.errors import LatencyMapError, error_at
 from latency_map.formats.labels import is_delay_label, pair_columns, stated_by
-from latency_map.formats.raw import RawDelays, SideFiles, check_file_names
 from latency_map.formats.sheet import Sheet, SheetRow, is_number
-from latency_map.formats.source import MapSource
+from latency_map.formats.source import MapSource, RawDelays, SideFiles, check_file_names
 from latency_map.grid import Grid
 from latency_map.kinds import DelayKind, DelayUnit
 

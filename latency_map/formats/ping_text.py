@@ -13,8 +13,7 @@ import numpy as np
 
 from gesscale.common.text import shortened
 from latency_map.errors import error_at
-from latency_map.formats.raw import RawDelays, SideFiles, check_file_names
-from latency_map.formats.source import MapSource
+from latency_map.formats.source import MapSource, RawDelays, SideFiles, check_file_names
 from latency_map.kinds import DelayKind, DelayUnit
 from latency_map.limits import MapLimits
 from latency_map.names import MAX_NODES

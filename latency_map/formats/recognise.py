@@ -16,9 +16,8 @@ from latency_map.formats.labels import pair_columns
 from latency_map.formats.matrix_csv import read_bare_matrix, read_named_matrix
 from latency_map.formats.pairs import delay_column, is_edge_heading, read_edges, read_pings
 from latency_map.formats.ping_text import FPING_BEGINS, PING_BEGINS, read_fping, read_ping
-from latency_map.formats.raw import RawDelays, SideFiles
 from latency_map.formats.sheet import ROWS_LOOKED_AT, SheetRow, is_number, is_number_or_missing, rows_at_head
-from latency_map.formats.source import MapSource
+from latency_map.formats.source import MapSource, RawDelays, SideFiles
 from latency_map.kinds import MapForm
 
 _HEAD_CHARACTERS = 1 << 20

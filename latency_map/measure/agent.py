@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TypeAlias
 from uuid import uuid4
 
@@ -22,7 +21,7 @@ from gesscale.common.threads import in_thread
 from latency_map.errors import LatencyMapError
 from latency_map.measure.gauges import agent_metrics
 from latency_map.measure.options import WINDOW_TURNS, AgentOptions, read_options
-from latency_map.measure.peers import AgentsByName, FindPeers, Peers, read_peers
+from latency_map.measure.peers import AgentsByName, FindPeers, Peers
 from latency_map.measure.probes import Probe, allowed_method, probe_by
 from latency_map.measure.sweep import Measurements, Pacer, Sweeper, neighbours
 
@@ -175,8 +174,6 @@ def serve(options: AgentOptions, *, say: Say) -> None:
 def _peer_source(options: AgentOptions, instance: str, say: Say) -> FindPeers:
     if options.peers:
         return lambda: options.peers
-    if options.peers_file:
-        return partial(read_peers, options.peers_file)
     return AgentsByName(
         options.peers_dns,
         default_port=options.port,

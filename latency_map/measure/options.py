@@ -4,7 +4,6 @@ import argparse
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from latency_map.errors import LatencyMapError
@@ -28,8 +27,8 @@ class AgentOptions:
         The name of the node that it is on.
     host, port
         Where it serves its figures.
-    peers, peers_file, peers_dns
-        Whom it probes: a listing, a file, or the agents behind a name; exactly one is set.
+    peers, peers_dns
+        Whom it probes: a listing, or the agents behind a name; exactly one is set.
     neighbours
         How many others it probes in a round.
     count
@@ -52,7 +51,6 @@ class AgentOptions:
     host: str
     port: int
     peers: Mapping[str, str]
-    peers_file: Path | None
     peers_dns: str
     neighbours: int
     count: int
@@ -153,10 +151,7 @@ _OPTIONS = (
         "--listen", "listen", _refusing(split_place), f"0.0.0.0:{AGENT_PORT}",
         "where its figures are served: HOST:PORT, an IPv6 address in brackets",
     ),
-    _Option("--peers", "peers", _refusing(parse_peers), "", "whom it probes: name=address, by commas"),
-    _Option(
-        "--peers-file", "peers_file", Path, None, "a file of lines name=address, read again before every round"
-    ),
+    _Option("--peers", "peers", _refusing(parse_peers), "", "whom it probes: name=address, by commas or lines"),
     _Option(
         "--peers-dns", "peers_dns", str, "",
         "a name that stands for the addresses of all agents, such as a headless service: NAME or NAME:PORT",
@@ -223,10 +218,8 @@ def read_options(
     given = vars(parser.parse_args(arguments))
     if not given["node"]:
         parser.error("expected the name of the node: --node NAME or GESSCALE_NODE, got none")
-    named = [flag for flag in ("peers", "peers_file", "peers_dns") if given[flag]]
-    if len(named) != 1:
-        got = " and ".join(f"--{flag.replace('_', '-')}" for flag in named) or "none"
-        parser.error(f"expected one of --peers, --peers-file and --peers-dns, got {got}")
+    if bool(given["peers"]) == bool(given["peers_dns"]):
+        parser.error(f"expected one of --peers and --peers-dns, got {'both' if given['peers'] else 'none'}")
     host, port = given.pop("listen")
     given["probe_port"] = given["probe_port"] or port or AGENT_PORT
     return AgentOptions(host=host, port=port, **given)

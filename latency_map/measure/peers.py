@@ -1,12 +1,10 @@
-"""Where agents are, and whom one probes: a listing, a file, or the agents that a name stands for."""
+"""Where agents are, and whom one probes: a listing, or the agents that a name stands for."""
 
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import TypeAlias
 
-from gesscale.common.errors import cause_of
 from gesscale.common.http_client import ANYWHERE, FetchError, Resolve, resolve_host, resolve_in_time
 from gesscale.common.threads import in_thread
 from latency_map.addresses import ZONE, zone_hint
@@ -23,7 +21,6 @@ FindPeers: TypeAlias = Callable[[], Peers]
 """Returns the peers as they are now; raises LatencyMapError where they are unknown."""
 
 MAX_PEERS = 5000
-_MAX_FILE_BYTES = 1 << 20
 _MAX_ANSWER_BYTES = 4096
 
 
@@ -167,26 +164,6 @@ def parse_peers(listing: str, *, what: str = "peers") -> dict[str, str]:
         message = f"{what}: expected at most {MAX_PEERS} nodes, got {len(peers)}"
         raise LatencyMapError(message)
     return peers
-
-
-def read_peers(path: Path) -> dict[str, str]:
-    """Do as `parse_peers` with a file.
-
-    Raises
-    ------
-    LatencyMapError
-        It cannot be read, or holds something else.
-    """
-    try:
-        with path.open(encoding="utf-8") as file:
-            text = file.read(_MAX_FILE_BYTES + 1)
-    except (OSError, ValueError) as error:
-        message = f"peers: expected a text file {path} with lines name=address, got: {cause_of(error)}"
-        raise LatencyMapError(message) from None
-    if len(text) > _MAX_FILE_BYTES:
-        message = f"peers: expected a file of at most {_MAX_FILE_BYTES} letters, {path} has more"
-        raise LatencyMapError(message)
-    return parse_peers(text, what=str(path))
 
 
 class AgentsByName:

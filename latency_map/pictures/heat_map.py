@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latency_map.clusters import clusters, reading_order
 from latency_map.delays import Delays
 from latency_map.pictures.figure import MEMBER_COLOUR, blank_figure, counted, in_ms, label_of, wrapped
+from latency_map.summary import clusters, reading_order
 from latency_map.survey import Survey
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def draw_heat_map(survey: Survey, *, title: str, members: Collection[str] = ()) 
     Returns
     -------
     matplotlib.figure.Figure
-        One image in the order of `latency_map.clusters.reading_order`, clusters framed, missing cells
+        One image in the order of `latency_map.summary.reading_order`, clusters framed, missing cells
         hatched, colours of the palette viridis; names are thinned where all would not fit.
 
     Raises

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import networkx as nx
 import numpy as np
 
-from latency_map.clusters import clusters, symmetric_map
 from latency_map.delays import Delays
 from latency_map.matrix import LatencyMap
 from latency_map.pictures.figure import (
@@ -24,7 +23,7 @@ from latency_map.pictures.figure import (
     label_of,
     wrapped,
 )
-from latency_map.summary import PlacementSummary, place
+from latency_map.summary import PlacementSummary, clusters, place, symmetric_map
 from latency_map.survey import Survey
 
 if TYPE_CHECKING:

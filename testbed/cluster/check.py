@@ -23,49 +23,32 @@ _CLONE_NEWNET = 0x40000000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairCheck:
-    """The delay of one pair of nodes, asked and measured; round trips in ms.
+    """The delay of one pair of nodes, asked and measured; round trips in ms, None where no echo came back.
 
     Attributes
     ----------
-    asked_ms
-        What the latency map says.
-    measured_ms
-        Median of the echoes that came back; None where none did.
-    least_ms
-        Smallest of them: a busy machine only adds to a delay.
-    spread_ms
-        Largest less smallest; None where none came back.
-    lost
-        Echoes that did not come back.
+    asked_ms: what the latency map says
+    measured_ms: median of the echoes that came back
+    error_ms: measured less asked
+    tolerance_ms: the largest error that is accepted, 2 ms, or 5 % where that is more
+    least_ms: smallest of the echoes: a busy machine only adds to a delay
+    spread_ms: largest less smallest
+    lost: echoes that did not come back
+    ok: whether the error is within tolerance
+    least_ok: whether the least echo is: the network is as asked, however busy the machine
     """
 
     first: str
     second: str
     asked_ms: float
     measured_ms: float | None
+    error_ms: float | None
+    tolerance_ms: float
     least_ms: float | None
     spread_ms: float | None
     lost: int
-
-    @property
-    def error_ms(self) -> float | None:
-        """Measured less asked."""
-        return None if self.measured_ms is None else self.measured_ms - self.asked_ms
-
-    @property
-    def tolerance_ms(self) -> float:
-        """The largest error that is accepted: 2 ms, or 5 % where that is more."""
-        return max(TOLERANCE_MS, TOLERANCE_RATIO * self.asked_ms)
-
-    @property
-    def ok(self) -> bool:
-        """Whether the error is within tolerance."""
-        return self.error_ms is not None and abs(self.error_ms) <= self.tolerance_ms
-
-    @property
-    def least_ok(self) -> bool:
-        """Whether the least echo is within tolerance: the network is as asked, however busy the machine."""
-        return self.least_ms is not None and abs(self.least_ms - self.asked_ms) <= self.tolerance_ms
+    ok: bool
+    least_ok: bool
 
 
 def check_pairs(topology: Topology, *, count: int) -> tuple[PairCheck, ...]:
@@ -146,12 +129,19 @@ def judge(asked_ms: float, answers_ms: Sequence[float | None], *, first: str, se
         Round trips of the echoes; None for each lost one.
     """
     came = [answer for answer in answers_ms if answer is not None]
+    tolerance_ms = max(TOLERANCE_MS, TOLERANCE_RATIO * asked_ms)
+    median_ms, least_ms = (statistics.median(came), min(came)) if came else (None, None)
+    error_ms = None if median_ms is None else median_ms - asked_ms
     return PairCheck(
         first=first,
         second=second,
         asked_ms=asked_ms,
-        measured_ms=statistics.median(came) if came else None,
-        least_ms=min(came, default=None),
+        measured_ms=median_ms,
+        error_ms=error_ms,
+        tolerance_ms=tolerance_ms,
+        least_ms=least_ms,
         spread_ms=max(came) - min(came) if came else None,
         lost=len(answers_ms) - len(came),
+        ok=error_ms is not None and abs(error_ms) <= tolerance_ms,
+        least_ok=least_ms is not None and abs(least_ms - asked_ms) <= tolerance_ms,
     )

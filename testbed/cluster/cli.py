@@ -1,5 +1,6 @@
 """``testbed up``, ``prepare``, ``check``, ``status``, ``down``: the local cluster."""
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -127,20 +128,17 @@ def _show(name: str, output: Output) -> None:
 
 def _emit_checks(name: str, pairs: "Sequence[PairCheck]", output: Output) -> None:
     """Write the measured pairs to stdout; end with exit code 3 where one is not as the map says."""
-    wrong = sum(not pair.ok for pair in pairs)
+    wrong = [pair for pair in pairs if not pair.ok]
     columns = ("from", "to", "asked ms", "median ms", "error ms", "least ms", "spread ms", "lost", "ok")
+    documents = [{"from": pair.first, "to": pair.second} | asdict(pair) for pair in pairs]
     shown = ("from", "to", "asked_ms", "measured_ms", "error_ms", "least_ms", "spread_ms", "lost")
-    documents = [_pair_document(pair) for pair in pairs]
     rows = [(*(each[name] for name in shown), "yes" if each["ok"] else "NO") for each in documents]
-    document = {"cluster": name, "ok": wrong == 0, "pairs": documents}
+    for each in documents:
+        del each["first"], each["second"]
+    document = {"cluster": name, "ok": not wrong, "pairs": documents}
     emit(document, output, [table(f"round trips of {name}", columns, rows)])
     if wrong:
-        busy = sum(pair.least_ok and not pair.ok for pair in pairs)
+        busy = sum(pair.least_ok for pair in wrong)
         hint = f"; of {busy} the least echo is: is a machine, or its host, busy?" if busy else ""
-        stderr_console.print(f"{wrong} of {len(pairs)} pairs are not as the map says{hint}")
+        stderr_console.print(f"{len(wrong)} of {len(pairs)} pairs are not as the map says{hint}")
         raise typer.Exit(3)
-
-
-def _pair_document(pair: "PairCheck") -> dict[str, object]:
-    figures = ("asked_ms", "measured_ms", "error_ms", "tolerance_ms", "least_ms", "spread_ms", "lost", "ok")
-    return {"from": pair.first, "to": pair.second, **{name: getattr(pair, name) for name in figures}}

@@ -15,8 +15,7 @@ from pathlib import Path
 
 from gesscale.errors import ClusterError
 from latency_map.emulate.hosts import Host
-from latency_map.emulate.plan import half_us, tc_plan
-from latency_map.emulate.tc import apply_commands
+from latency_map.emulate.plan import apply_commands, half_us, tc_plan
 from testbed.cluster import processes
 from testbed.cluster.commands import run
 from testbed.cluster.namespaces import DEVICE, MTU, NAMED, control_device, namespace

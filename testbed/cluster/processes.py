@@ -6,7 +6,6 @@ So a crash of whoever started them loses nothing, and no process of anybody else
 
 import contextlib
 import os
-import select
 import signal
 import subprocess
 import time
@@ -24,20 +23,10 @@ _ROLE, _OPERATOR, _NODE, _SERIAL = (
     "GESSCALE_NODE_NAME",
     "GESSCALE_SERIAL",
 )
+_PLACES = ("PATH", "HOME", "TMPDIR", "JAVA_HOME", "PYTHONPATH", "VIRTUAL_ENV", "XDG_CACHE_HOME")
+_INHERITED = (*_PLACES, "LANG", "LC_ALL")
 
-_INHERITED = (
-    "PATH",
-    "HOME",
-    "LANG",
-    "LC_ALL",
-    "TMPDIR",
-    "JAVA_HOME",
-    "PYTHONPATH",
-    "VIRTUAL_ENV",
-    "XDG_CACHE_HOME",
-)
-
-_BECOMES_S = 10.0
+_BECOMES_S, _KILLED_S, _POLL_S = 10.0, 5.0, 0.02
 _START_CODE, _ENV_START, _ENV_END = 23, 47, 48
 """Where these are in /proc/PID/stat after the program's name (fields 26, 50 and 51 of proc(5))."""
 
@@ -172,8 +161,7 @@ def find(cluster: str) -> tuple[Process, ...]:
     """Return the live processes of a cluster, without this process and those that it descends from."""
     _reap()
     own = _ancestry()
-    marker = f"{MARKER}={cluster}\0".encode()
-    found = []
+    marker, found = _marker(cluster), []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdecimal() or int(entry.name) in own:
             continue
@@ -206,19 +194,13 @@ def stop(
     tuple of Process
         Those that had to be killed.
     """
-    handles = {fd: process for process in processes if (fd := _handle(process)) is not None}
-    try:
-        for fd in handles:
-            _send(fd, first)
-        left = _wait_gone(handles, grace_s)
-        for fd in left:
-            _send(fd, signal.SIGKILL)
-        _wait_gone(left, 5.0)
-    finally:
-        for fd in handles:
-            os.close(fd)
-        _reap()
-    return tuple(handles[fd] for fd in left)
+    left = [process for process in processes if _send(process, first)]
+    left = _wait_gone(left, grace_s)
+    for process in left:
+        _send(process, signal.SIGKILL)
+    _wait_gone(left, _KILLED_S)
+    _reap()
+    return tuple(left)
 
 
 def kill(processes: Iterable[Process]) -> None:
@@ -229,11 +211,7 @@ def kill(processes: Iterable[Process]) -> None:
 def ask(processes: Iterable[Process], number: signal.Signals) -> None:
     """Send processes a signal, and do not wait; those that have gone are left out."""
     for process in processes:
-        if (fd := _handle(process)) is not None:
-            try:
-                _send(fd, number)
-            finally:
-                os.close(fd)
+        _send(process, number)
 
 
 def stop_all(cluster: str, *, grace_s: float = 3.0) -> int:
@@ -263,37 +241,40 @@ def stop_all(cluster: str, *, grace_s: float = 3.0) -> int:
     raise ClusterError(message)
 
 
-def _handle(process: Process) -> int | None:
-    """Open a process, so that no signal can reach a later one with its number; None where it has gone."""
+def _send(process: Process, number: signal.Signals) -> bool:
+    """Send a process a signal, which no later process of its number can get; False where it has gone."""
     try:
         fd = os.pidfd_open(process.pid)
     except OSError:
-        return None
-    marker = f"{MARKER}={process.mark.cluster}\0".encode()
-    with contextlib.suppress(OSError):
-        if marker in _environment(Path(f"/proc/{process.pid}")):
-            return fd
-    os.close(fd)
-    return None
-
-
-def _send(fd: int, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError):
+        return False
+    try:
+        if not _is_there(process):
+            return False
         signal.pidfd_send_signal(fd, number)
+    except ProcessLookupError:
+        return False
+    finally:
+        os.close(fd)
+    return True
 
 
-def _wait_gone(handles: Iterable[int], seconds: float) -> list[int]:
-    """Wait for processes to end; return the handles of those that have not."""
-    left = set(handles)
-    poll = select.poll()
-    for fd in left:
-        poll.register(fd, select.POLLIN)
+def _is_there(process: Process) -> bool:
+    try:
+        return _marker(process.mark.cluster) in _environment(Path(f"/proc/{process.pid}"))
+    except OSError:
+        return False
+
+
+def _wait_gone(processes: Sequence[Process], seconds: float) -> list[Process]:
+    """Wait for processes to end; return those that have not."""
     deadline = time.monotonic() + seconds
-    while left and (rest_s := deadline - time.monotonic()) > 0:
-        for fd, _ in poll.poll(rest_s * 1000):
-            poll.unregister(fd)
-            left.discard(fd)
-    return sorted(left)
+    while (left := [each for each in processes if _is_there(each)]) and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
+    return left
+
+
+def _marker(cluster: str) -> bytes:
+    return f"{MARKER}={cluster}\0".encode()
 
 
 def _environment(entry: Path) -> bytes:

@@ -111,7 +111,7 @@ class LocalSpark:
         )
         properties = self.directory / f"driver-{self.operator}.properties"
         given = {**spark_command.warm_executors(), **(settings or {}), **fixed}
-        properties.write_text(spark_command.properties_text(given), encoding="utf-8")
+        properties.write_text("".join(f"{name} {value}\n" for name, value in given.items()), encoding="utf-8")
         return processes.start(
             inside(self.topology.name, node.name, (sys.executable, *program)),
             self.mark(Role.DRIVER, node),
@@ -241,14 +241,13 @@ class LocalSpark:
             raise ClusterError(message)
 
     def _start_executor(self, node: EdgeNode, application: str, executor_id: int) -> Process:
-        arguments = spark_command.executor_arguments(
+        command = spark_command.executor_command(
             node.address,
             driver_address=self.topology.driver.address,
             driver_port=self.driver_port,
             application=application,
             executor_id=executor_id,
         )
-        command = spark_command.executor_command(arguments)
         return processes.start(
             inside(self.topology.name, node.name, command),
             self.mark(Role.EXECUTOR, node, executor_id),

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -76,11 +75,6 @@ def driver_settings(
     }
 
 
-def properties_text(settings: Mapping[str, str]) -> str:
-    """Return settings as a Spark properties file."""
-    return "".join(f"{name} {value}\n" for name, value in settings.items())
-
-
 def node_environment(address: str, scratch: Path, python: str) -> dict[str, str]:
     """Return the variables that tie a Spark process to its node.
 
@@ -104,32 +98,23 @@ def node_environment(address: str, scratch: Path, python: str) -> dict[str, str]
     }
 
 
-def executor_arguments(
+def executor_command(
     address: str, *, driver_address: str, driver_port: int, application: str, executor_id: int
 ) -> tuple[str, ...]:
-    """Return the arguments of an executor; its id must be a number for the driver to take it."""
-    return (
-        *("--driver-url", f"spark://CoarseGrainedScheduler@{driver_address}:{driver_port}"),
-        *("--executor-id", str(executor_id), "--cores", "1", "--app-id", application),
-        *("--hostname", address, "--bind-address", address, "--resourceProfileId", "0"),
-    )
-
-
-def executor_command(arguments: Sequence[str]) -> tuple[str, ...]:
-    """Return the command line of an executor JVM.
-
-    Parameters
-    ----------
-    arguments
-        What `executor_arguments` returns.
+    """Return the command line of an executor JVM; its id must be a number for the driver to take it.
 
     Raises
     ------
     ClusterError
-        Where there is no Java, or Spark's launcher fails.
+        There is no Java, or Spark's launcher fails.
     """
     java, *rest = _launcher_command()
-    return (java, *SMALL_JVM, *rest, *arguments)
+    return (
+        *(java, *SMALL_JVM, *rest),
+        *("--driver-url", f"spark://CoarseGrainedScheduler@{driver_address}:{driver_port}"),
+        *("--executor-id", str(executor_id), "--cores", "1", "--app-id", application),
+        *("--hostname", address, "--bind-address", address, "--resourceProfileId", "0"),
+    )
 
 
 @cache

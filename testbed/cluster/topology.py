@@ -5,7 +5,7 @@ A topology is a YAML file next to a latency map (CSV); `read_topology` takes a p
 
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -60,11 +60,6 @@ class EdgeNode:
     node_class: NodeClass
     weight: float
 
-    def __post_init__(self) -> None:
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}", self.name):
-            message = f"node {self.name!r}: expected a name of at most 63 letters, digits, '.', '_' and '-'"
-            raise InputError(message)
-
     @property
     def host(self) -> int:
         """The last byte of its address, which identifies the node inside the relay."""
@@ -85,11 +80,6 @@ class Topology:
         Round trips; complete.
     driver_node
         The node that runs the Spark drivers; it may hold replicas too.
-
-    Raises
-    ------
-    InputError
-        Where the driver's node is unknown, there are too many nodes, or a delay is missing.
     """
 
     name: str
@@ -97,25 +87,6 @@ class Topology:
     nodes: tuple[EdgeNode, ...]
     map: LatencyMap
     driver_node: str
-
-    def __post_init__(self) -> None:
-        if not 1 <= len(self.nodes) <= MAX_NODES:
-            message = f"topology {self.name!r}: expected 1 to {MAX_NODES} nodes, got {len(self.nodes)}"
-            raise InputError(message)
-        names = tuple(node.name for node in self.nodes)
-        if self.driver_node not in names:
-            message = (
-                f"topology {self.name!r}: driver_node {self.driver_node!r} is not in the latency map; "
-                f"name one of {', '.join(names)}"
-            )
-            raise InputError(message)
-        missing = self.map.missing(names)
-        if missing:
-            message = (
-                f"topology {self.name!r}: a cluster needs every delay, the latency map lacks {len(missing)}, "
-                f"the first between {missing[0][0]!r} and {missing[0][1]!r}; fill these cells"
-            )
-            raise InputError(message)
 
     @property
     def control_address(self) -> str:
@@ -145,7 +116,7 @@ class Topology:
     def rtt_ms(self, first: str, second: str) -> float:
         """Return the round trip between two nodes, ms."""
         delay = self.map.delay_ms(first, second)
-        assert delay is not None  # noqa: S101 - the constructor refuses maps with missing cells
+        assert delay is not None  # noqa: S101 - `read_topology` refuses maps with missing cells
         return delay
 
 
@@ -213,17 +184,8 @@ def find_topology(source: str) -> Path:
 
 
 def _topology(described: _TopologyFile, delays: LatencyMap) -> Topology:
-    if described.subnet.prefixlen != 24 or not described.subnet.is_private:
-        message = (
-            f"topology {described.name!r}: expected a private /24 network as subnet, got {described.subnet}"
-        )
-        raise InputError(message)
-    unknown = set(described.node_classes) - set(delays.names)
-    if unknown:
-        message = (
-            f"topology {described.name!r}: node_classes names {', '.join(sorted(unknown))}, "
-            f"which the latency map lacks; its nodes are {', '.join(delays.names)}"
-        )
+    if fault := next(_faults(described, delays), ""):
+        message = f"topology {described.name!r}: {fault}"
         raise InputError(message)
     weights = {**WEIGHTS, **described.weights}
     classes = {name: described.node_classes.get(name, described.node_class) for name in delays.names}
@@ -234,7 +196,7 @@ def _topology(described: _TopologyFile, delays: LatencyMap) -> Topology:
             node_class=classes[name],
             weight=weights[classes[name]],
         )
-        for host, name in enumerate(delays.names[:CONTROL_HOST], start=1)
+        for host, name in enumerate(delays.names, start=1)
     )
     return Topology(
         name=described.name,
@@ -243,3 +205,24 @@ def _topology(described: _TopologyFile, delays: LatencyMap) -> Topology:
         map=delays,
         driver_node=described.driver_node,
     )
+
+
+def _faults(described: _TopologyFile, delays: LatencyMap) -> Iterator[str]:
+    """Yield what a cluster cannot be made of."""
+    names = ", ".join(delays.names)
+    if described.subnet.prefixlen != 24 or not described.subnet.is_private:
+        yield f"expected a private /24 network as subnet, got {described.subnet}"
+    if not 1 <= len(delays.names) <= MAX_NODES:
+        yield f"expected 1 to {MAX_NODES} nodes, got {len(delays.names)}"
+    for name in delays.names:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}", name):
+            yield f"node {name!r}: expected a name of at most 63 letters, digits, '.', '_' and '-'"
+    if described.driver_node not in delays.names:
+        yield f"driver_node {described.driver_node!r} is not in the latency map; name one of {names}"
+    if unknown := sorted(set(described.node_classes) - set(delays.names)):
+        yield f"node_classes names {', '.join(unknown)}, which the latency map lacks; its nodes are {names}"
+    if missing := delays.missing(delays.names):
+        yield (
+            f"a cluster needs every delay, the latency map lacks {len(missing)}, "
+            f"the first between {missing[0][0]!r} and {missing[0][1]!r}; fill these cells"
+        )

@@ -80,14 +80,14 @@ def stream(
 def _event_topic(kafka: str, topic: str, cap_rows_per_replica: int | None) -> "EventTopic":
     from gesscale.errors import InputError
     from testbed.nexmark.stream import EventTopic
+    from testbed.pipeline.kafka_broker import require_broker
     from testbed.pipeline.kafka_jars import connector_jars
-    from testbed.pipeline.kafka_topic import require_broker
 
     if cap_rows_per_replica is not None:
         message = "nexmark: with --kafka the cap is fixed (maxOffsetsPerTrigger); give --cap-rows"
         raise InputError(message)
     require_broker(kafka)
-    return EventTopic(bootstrap=kafka, name=topic, jars=tuple(map(str, connector_jars().paths)))
+    return EventTopic(bootstrap=kafka, name=topic, jars=tuple(map(str, connector_jars())))
 
 
 @app.command()
@@ -108,7 +108,7 @@ def produce(
     """Send the events to a topic of Kafka when they are due."""
     from testbed.nexmark.source import NAME, NexmarkOptions
     from testbed.nexmark.stream import EventTopic, produce_events
-    from testbed.pipeline.kafka_topic import require_broker
+    from testbed.pipeline.kafka_broker import require_broker
 
     given = {
         "events": events, "events_per_s": events_per_s, "seed": seed, "step_s": step_s, "rates": rates,

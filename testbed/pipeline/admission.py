@@ -1,6 +1,5 @@
 """What the streaming sources of the test bed share: numbered rows when they are due, under a cap, for live replicas."""
 
-import json
 import logging
 import sys
 import time
@@ -9,7 +8,7 @@ from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError, model_validator
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -26,6 +25,32 @@ _TIMEOUT_S = 1.0
 _MAX_BYTES = 1_000_000
 _REMEMBERED, _ENOUGH = 4, 3
 """The best of a replica's last batches tells its speed, and not the first ones: a cold executor is no slow node."""
+
+
+class _Replicas(BaseModel):
+    replicas: int
+    hosts: tuple[str, ...] | None = None
+
+
+class _Work(BaseModel):
+    rows: float
+    busy_s: float
+
+
+class _Batch(BaseModel):
+    batch_id: int
+    by_host: dict[str, _Work] | None = None
+
+
+class _Batches(BaseModel):
+    batches: tuple[_Batch, ...]
+
+
+_Answer = TypeVar("_Answer", bound=BaseModel)
+
+
+def _fetch(model: type[_Answer], url: str) -> _Answer:
+    return model.model_validate_json(ANYWHERE.fetch(url, timeout_s=_TIMEOUT_S, max_bytes=_MAX_BYTES))
 
 
 class LiveReplicas:
@@ -67,34 +92,27 @@ class LiveReplicas:
 
     def _ask(self, url: str) -> tuple[int, tuple[str, ...]]:
         try:
-            answer = json.loads(ANYWHERE.fetch(url, timeout_s=_TIMEOUT_S, max_bytes=_MAX_BYTES))
-            return max(1, int(answer["replicas"])), tuple(map(str, answer.get("hosts") or ()))
-        except (FetchError, ValueError, TypeError, LookupError, RecursionError) as error:
+            answer = _fetch(_Replicas, url)
+        except (FetchError, ValidationError) as error:
             if not self._warned:
                 self._warned = True
                 _LOG.warning("replay: %s reports no live replicas (%s); 1 is assumed", url, error)
             return 1, ()
+        return max(1, answer.replicas), answer.hosts or ()
 
     def _learn(self, url: str) -> None:
         """Note what each replica did in the batches that have ended since the last time."""
-        batches = f"{url.removesuffix('/replicas')}/batches?after={self._newest_batch}"
+        batches_url = f"{url.removesuffix('/replicas')}/batches?after={self._newest_batch}"
         try:
-            answer = json.loads(ANYWHERE.fetch(batches, timeout_s=_TIMEOUT_S, max_bytes=_MAX_BYTES))
-            for batch in answer["batches"]:
-                for host, rows_per_s in _rows_per_s(batch["by_host"] or {}).items():
-                    self._rows_per_s[host].append(rows_per_s)
-                self._newest_batch = max(self._newest_batch, int(batch["batch_id"]))
-        except (FetchError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-            _LOG.debug("replay: %s tells no speeds: %s", batches, error)
-
-
-def _rows_per_s(by_host: Mapping[str, Any]) -> dict[str, float]:
-    """Return the speeds of the replicas whose work in a batch is known."""
-    return {
-        host: work["rows"] / work["busy_s"]
-        for host, work in by_host.items()
-        if work["rows"] > 0 and work["busy_s"] > 0
-    }
+            batches = _fetch(_Batches, batches_url).batches
+        except (FetchError, ValidationError) as error:
+            _LOG.debug("replay: %s tells no speeds: %s", batches_url, error)
+            return
+        for batch in batches:
+            for host, work in (batch.by_host or {}).items():
+                if work.rows > 0 and work.busy_s > 0:
+                    self._rows_per_s[host].append(work.rows / work.busy_s)
+            self._newest_batch = max(self._newest_batch, batch.batch_id)
 
 
 def slowest_share(rows_per_s: Mapping[str, float], hosts: Sequence[str]) -> float:

@@ -97,14 +97,14 @@ def stream(
     work: Annotated[Work, typer.Option(help="What is done with a ride.")] = Work.NEAREST,
 ) -> None:
     """Run the operator until all is processed or SIGTERM comes; then exit 0."""
+    from testbed.pipeline.kafka_broker import require_broker
     from testbed.pipeline.kafka_jars import connector_jars
-    from testbed.pipeline.kafka_topic import require_broker
     from testbed.pipeline.stream import run_stream
 
     route = None
     if kafka is not None:
         require_broker(kafka)
-        jars = tuple(str(jar) for jar in connector_jars().paths)
+        jars = tuple(str(jar) for jar in connector_jars())
         route = KafkaRoute(bootstrap=kafka, topic=topic, output_topic=output_topic, jars=jars)
     options = StreamOptions(
         operator=operator, checkpoint=checkpoint, rides=rides, output=output, speed=speed, copies=copies,
@@ -155,6 +155,7 @@ def verify(
 @app.command(name="kafka-jars")
 def kafka_jars() -> None:
     """Fetch the broker and the connector from Maven Central into the cache, ahead of time."""
-    from testbed.pipeline.kafka_jars import broker_jars, connector_jars
+    from testbed.pipeline.kafka_jars import BROKER, CONNECTOR, require_kafka
 
-    emit({"broker": broker_jars().version, "connector": connector_jars().version}, Output.JSON)
+    require_kafka()
+    emit({"broker": BROKER[2], "connector": CONNECTOR[2]}, Output.JSON)

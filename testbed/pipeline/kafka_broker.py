@@ -2,11 +2,9 @@
 
 import contextlib
 import os
-import secrets
 import shutil
 import subprocess
 import time
-from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +17,8 @@ from testbed.pipeline.kafka_jars import broker_jars
 
 _START_TIMEOUT_S = 180.0
 _STOP_TIMEOUT_S = 15.0
+BROKER_S = 20.0
+_CLUSTER = "gesscale-broker-000000"  # Kafka wants 16 bytes in base64
 _HEAP = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
@@ -70,7 +70,11 @@ class KafkaBroker:
     def stop(self) -> None:
         """End it in order."""
         if self._process is not None:
-            _stop(self._process)
+            self._process.terminate()
+            try:
+                self._process.wait(_STOP_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                self.kill()
 
 
 @contextlib.contextmanager
@@ -108,14 +112,18 @@ def running_broker(
     GesscaleError
         Where it does not start; with the end of its log.
     """
-    jars = broker_jars()
+    class_path = os.pathsep.join(map(str, broker_jars()))
     folder.mkdir(parents=True)
     try:
         port, controller_port = (port, port + 1) if port else (free_port(host), free_port(host))
         properties = folder / "server.properties"
         properties.write_text(broker_properties(folder, host, port, controller_port, partitions))
-        java_command = [java_program(), *_HEAP, "-cp", jars.class_path]
-        _format_storage(java_command, properties)
+        java_command = [java_program(), *_HEAP, "-cp", class_path]
+        run(
+            [*java_command, "kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(properties)],
+            failure="kafka: the storage of the broker was not formatted",
+            timeout_s=_START_TIMEOUT_S,
+        )
         broker = KafkaBroker(
             bootstrap=f"{host}:{port}",
             command=[*way_in, *java_command, "kafka.Kafka", str(properties)],
@@ -152,34 +160,39 @@ def broker_properties(folder: Path, host: str, port: int, controller_port: int, 
     return "".join(f"{name}={value}\n" for name, value in settings.items())
 
 
-def _format_storage(java_command: list[str], properties: Path) -> None:
-    cluster = urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
-    command = [*java_command, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(properties)]
-    run(command, failure="kafka: the storage of the broker was not formatted", timeout_s=_START_TIMEOUT_S)
-
-
 def _await_broker(process: "subprocess.Popen[bytes]", bootstrap: str, log: Path) -> None:
-    from confluent_kafka import KafkaException
-    from confluent_kafka.admin import AdminClient
-
     deadline_s = time.monotonic() + _START_TIMEOUT_S
-    while time.monotonic() < deadline_s:
-        if process.poll() is not None:
-            message = f"kafka: the broker ended with code {process.returncode}: {log.read_text()[-500:]}"
-            raise GesscaleError(message)
-        with contextlib.suppress(KafkaException):
-            quiet = {"bootstrap.servers": bootstrap, "log_level": 0}
-            if AdminClient(quiet).list_topics(timeout=2).brokers:
-                return
-    ending = log.read_text()[-500:]
-    message = f"kafka: the broker did not answer on {bootstrap} in {_START_TIMEOUT_S:.0f} s: {ending}"
+    while time.monotonic() < deadline_s and process.poll() is None:
+        with contextlib.suppress(GesscaleError):
+            require_broker(bootstrap, timeout_s=2.0)
+            return
+    message = f"kafka: the broker does not answer on {bootstrap}: {log.read_text()[-500:]}"
     raise GesscaleError(message)
 
 
-def _stop(process: "subprocess.Popen[bytes]") -> None:
-    process.terminate()
+def require_broker(bootstrap: str, timeout_s: float = BROKER_S) -> None:
+    """Check that a broker answers, before Spark is started on its topics: that would say so after minutes.
+
+    Parameters
+    ----------
+    bootstrap
+        Where it is to listen.
+    timeout_s
+        One that starts just now has so long.
+
+    Raises
+    ------
+    GesscaleError
+        Where none answers.
+    """
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import AdminClient
+
     try:
-        process.wait(_STOP_TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait(_STOP_TIMEOUT_S)
+        AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}).list_topics(timeout=timeout_s)
+    except KafkaException as error:
+        message = (
+            f"kafka: expected a broker at {bootstrap}, none answers within {timeout_s:g} s ({error.args[0].str()}); "
+            "start it, or name another one with --kafka"
+        )
+        raise GesscaleError(message) from error

@@ -20,38 +20,9 @@ _RIDES_AT_ONCE = 1000
 _ANY_PARTITION = -1
 _READ_S = 60.0
 _CREATE_S = 20.0
-BROKER_S = 20.0
 Message = tuple[str, str, int]
 """Key, value and partition."""
 _GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, are spread evenly
-
-
-def require_broker(bootstrap: str, timeout_s: float = BROKER_S) -> None:
-    """Check that a broker answers, before Spark is started on its topics: that would say so after minutes.
-
-    Parameters
-    ----------
-    bootstrap
-        Where it is to listen.
-    timeout_s
-        One that starts just now has so long.
-
-    Raises
-    ------
-    GesscaleError
-        Where none answers.
-    """
-    from confluent_kafka import KafkaException
-    from confluent_kafka.admin import AdminClient
-
-    try:
-        AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}).list_topics(timeout=timeout_s)
-    except KafkaException as error:
-        message = (
-            f"kafka: expected a broker at {bootstrap}, none answers within {timeout_s:g} s ({error.args[0].str()}); "
-            "start it, or name another one with --kafka"
-        )
-        raise GesscaleError(message) from error
 
 
 def create_topics(bootstrap: str, topics: Iterable[str], *, partitions: int) -> None:

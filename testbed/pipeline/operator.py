@@ -118,18 +118,13 @@ def append_nearest(service_s_per_row: float) -> _FrameFunction:
     """
     names = np.array([name for name, _, _ in HOT_SPOTS], dtype=object)
 
-    def append(frames: Iterator["pd.DataFrame"]) -> Iterator["pd.DataFrame"]:
-        capacity = node_capacity(service_s_per_row)
-        for frame in frames:
-            began_s = time.perf_counter()
-            nearest, distance_deg = nearest_hot_spot(
-                frame["pickup_longitude"].to_numpy(), frame["pickup_latitude"].to_numpy()
-            )
-            result = frame.assign(hot_spot=names[nearest], distance_deg=distance_deg)
-            time.sleep(capacity.pause_s(len(frame), time.perf_counter() - began_s))
-            yield result
+    def append(frame: "pd.DataFrame") -> "pd.DataFrame":
+        nearest, distance_deg = nearest_hot_spot(
+            frame["pickup_longitude"].to_numpy(), frame["pickup_latitude"].to_numpy()
+        )
+        return frame.assign(hot_spot=names[nearest], distance_deg=distance_deg)
 
-    return append
+    return _paced(service_s_per_row, append)
 
 
 def keep_valid(service_s_per_row: float) -> _FrameFunction:
@@ -145,16 +140,24 @@ def keep_valid(service_s_per_row: float) -> _FrameFunction:
     callable
         Frames in, frames of `RIDE_SCHEMA` out.
     """
+    west, east, south, north = NEW_YORK
 
-    def keep(frames: Iterator["pd.DataFrame"]) -> Iterator["pd.DataFrame"]:
-        west, east, south, north = NEW_YORK
+    def keep(frame: "pd.DataFrame") -> "pd.DataFrame":
+        longitude, latitude = frame["pickup_longitude"], frame["pickup_latitude"]
+        return frame[longitude.between(west, east) & latitude.between(south, north)]
+
+    return _paced(service_s_per_row, keep)
+
+
+def _paced(service_s_per_row: float, work: Callable[["pd.DataFrame"], "pd.DataFrame"]) -> _FrameFunction:
+    """Do the work on each frame, and wait until the node would have done it."""
+
+    def do(frames: Iterator["pd.DataFrame"]) -> Iterator["pd.DataFrame"]:
         capacity = node_capacity(service_s_per_row)
         for frame in frames:
             began_s = time.perf_counter()
-            inside = frame["pickup_longitude"].between(west, east) & frame["pickup_latitude"].between(
-                south, north
-            )
+            result = work(frame)
             time.sleep(capacity.pause_s(len(frame), time.perf_counter() - began_s))
-            yield frame[inside]
+            yield result
 
-    return keep
+    return do

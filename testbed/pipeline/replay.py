@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
+from pyarrow.dataset import Dataset, dataset, field
 from pyspark.sql.datasource import DataSource
 
 from gesscale.errors import InputError
@@ -24,103 +25,53 @@ COLUMNS = ("ride", "pickup_time", "pickup_longitude", "pickup_latitude")
 
 
 @dataclass(frozen=True, slots=True)
-class _RowGroup:
-    path: Path
-    index: int
-    first_ride: int
-    rides: int
-
-
-@dataclass(frozen=True, slots=True)
 class RideStore:
-    """A folder of cleaned rides; any range of them is read without reading the others.
+    """Cleaned rides on disk, sorted and numbered from 0; any range of them is read without reading the others."""
 
-    Attributes
-    ----------
-    row_groups
-        Where they are, in the order of the rides.
-    """
-
-    row_groups: tuple[_RowGroup, ...]
+    rows: Dataset
 
     @property
     def rides(self) -> int:
         """Number of rides."""
-        return sum(group.rides for group in self.row_groups)
+        return int(self.rows.count_rows())
 
     def pickup_s(self) -> NDArray[np.float64]:
         """Return all pickup times in seconds since the epoch, shape (rides,)."""
-        tables = [
-            pq.ParquetFile(path).read(columns=["pickup_time"])
-            for path in dict.fromkeys(group.path for group in self.row_groups)
-        ]
-        times = pa.concat_tables(tables)["pickup_time"].cast(pa.timestamp("us"))
-        micros: NDArray[np.int64] = times.cast(pa.int64()).to_numpy()
-        return micros / 1e6
+        return _seconds(self.rows.to_table(columns=["pickup_time"], use_threads=False)["pickup_time"])
 
     def read(self, first_ride: int, end_ride: int) -> pa.Table:
         """Return the rides [first_ride, end_ride) with the columns `COLUMNS`."""
-        tables = list(self._pieces(first_ride, end_ride))
-        return pa.concat_tables(tables) if tables else _EMPTY
-
-    def _pieces(self, first_ride: int, end_ride: int) -> Iterator[pa.Table]:
-        for group in self.row_groups:
-            low = max(first_ride, group.first_ride)
-            high = min(end_ride, group.first_ride + group.rides)
-            if low < high:
-                table = pq.ParquetFile(group.path).read_row_group(group.index, columns=list(COLUMNS))
-                yield table.slice(low - group.first_ride, high - low)
+        wanted = (field("ride") >= first_ride) & (field("ride") < end_ride)
+        return self.rows.to_table(columns=list(COLUMNS), filter=wanted, use_threads=False)
 
 
-_EMPTY = pa.table(
-    {
-        "ride": pa.array([], pa.int64()),
-        "pickup_time": pa.array([], pa.timestamp("us")),
-        "pickup_longitude": pa.array([], pa.float64()),
-        "pickup_latitude": pa.array([], pa.float64()),
-    }
-)
+def _seconds(times: pa.ChunkedArray) -> NDArray[np.float64]:
+    micros: NDArray[np.int64] = times.cast(pa.timestamp("us")).cast(pa.int64()).to_numpy()
+    return micros / 1e6
 
 
 @lru_cache(maxsize=4)
 def open_rides(folder: str) -> RideStore:
-    """Open a folder that `testbed.pipeline.clean` wrote.
-
-    Parameters
-    ----------
-    folder
-        Its path.
-
-    Returns
-    -------
-    RideStore
-        Cheap to keep: it holds places, not rides.
+    """Open a folder that `testbed.pipeline.clean` wrote; no ride is read.
 
     Raises
     ------
     InputError
-        Where it is no such folder.
+        It is no such folder.
     """
-    paths = sorted(Path(folder).glob("*.parquet"))
+    paths = sorted(str(path) for path in Path(folder).glob("*.parquet"))
     if not paths:
         message = f"rides: expected Parquet files in {folder}, found none; make them with the command clean"
         raise InputError(message)
-    groups: list[_RowGroup] = []
-    first_ride = 0
-    for path in paths:
-        try:
-            metadata = pq.ParquetFile(path).metadata
-        except (OSError, pa.ArrowException) as error:
-            message = f"rides: {path} is not readable Parquet ({error}); make it again with the command clean"
-            raise InputError(message) from error
-        if missing := set(COLUMNS) - {metadata.schema.column(i).name for i in range(metadata.num_columns)}:
-            message = f"rides: {path} lacks the columns {sorted(missing)}; make it with the command clean"
-            raise InputError(message)
-        for index in range(metadata.num_row_groups):
-            rides = metadata.row_group(index).num_rows
-            groups.append(_RowGroup(path, index, first_ride, rides))
-            first_ride += rides
-    return RideStore(tuple(groups))
+    try:
+        rows = dataset(paths, format="parquet")
+    except (OSError, pa.ArrowException) as error:
+        message = f"rides: {folder} is not readable Parquet ({error}); make it again with the command clean"
+        raise InputError(message) from error
+    if missing := set(COLUMNS) - set(rows.schema.names):
+        message = f"rides: {folder} lacks the columns {sorted(missing)}; make it with the command clean"
+        raise InputError(message)
+    return RideStore(rows)
 
 
 def write_steady_rides(folder: Path, rides: int, *, apart_s: float) -> Path:
@@ -216,17 +167,15 @@ class ReplayReader(AdmissionReader):
         rides = open_rides(options.path).read(first_ride, end_ride)
         rows = np.arange(partition.start, partition.end)
         table = rides.take(pa.array(rows // copies - first_ride))
-        pickup_time = table["pickup_time"].cast(pa.timestamp("us"))
-        pickup_s = pickup_time.cast(pa.int64()).to_numpy() / 1e6
-        due_at_s = options.start_at + (pickup_s - partition.first_pickup_s) / options.speed
+        since_first_s = _seconds(table["pickup_time"]) - partition.first_pickup_s
         served = pa.table(
             {
                 "ride": table["ride"].cast(pa.int64()),
                 "copy": pa.array((rows % copies).astype(np.int32)),
-                "pickup_time": pickup_time,
+                "pickup_time": table["pickup_time"].cast(pa.timestamp("us")),
                 "pickup_longitude": table["pickup_longitude"],
                 "pickup_latitude": table["pickup_latitude"],
-                "due_at_s": pa.array(due_at_s),
+                "due_at_s": pa.array(options.start_at + since_first_s / options.speed),
             }
         )
         yield from served.combine_chunks().to_batches()

@@ -1,15 +1,7 @@
 """What is known of a run at an instant, and what a run is judged by."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import NamedTuple
-
-
-class Until(StrEnum):
-    """When the measurement of a series ends: with the series, or with its last input rate above 0."""
-
-    SERIES = "series"
-    INPUT = "input"
 
 
 class Sample(NamedTuple):

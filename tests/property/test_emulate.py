@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from latency_map import LatencyMap
 from latency_map.emulate.hosts import Host
-from latency_map.emulate.plan import MAX_EMULATED_RTT_MS, tc_plan
-from latency_map.emulate.tc import apply_commands
+from latency_map.emulate.plan import MAX_EMULATED_RTT_MS, apply_commands, tc_plan
 
 RTT_MS = st.floats(min_value=0, max_value=MAX_EMULATED_RTT_MS)
 

@@ -14,9 +14,8 @@ from gesscale.cli.latency_map.plan import read_hosts
 from gesscale.errors import InputError
 from latency_map import LatencyMap, LatencyMapError
 from latency_map.emulate.hosts import parse_hosts
-from latency_map.emulate.plan import tc_plan
+from latency_map.emulate.plan import apply_commands, tc_plan, undo_commands
 from latency_map.emulate.script import ScriptAction, render_script
-from latency_map.emulate.tc import apply_commands, undo_commands
 
 PHASES = (Phase.explicit, Phase.generate)  # to shrink an example takes minutes of running shells
 PIECES = (

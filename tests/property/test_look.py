@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from latency_map import Survey
-from latency_map.clusters import clusters, reading_order, symmetric_map
 from latency_map.pictures.node_link import lay_out
-from latency_map.summary import summarise
+from latency_map.summary import clusters, reading_order, summarise, symmetric_map
 
 delays = st.one_of(st.integers(0, 4).map(float), st.floats(0, 1e9), st.just(math.nan))
 

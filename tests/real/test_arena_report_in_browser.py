@@ -22,14 +22,10 @@ pytestmark = [pytest.mark.real, NEEDS_CHROMIUM]
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the address of a report that has every part: reference, variants, lost runs, a name that is markup."""
+    """Return the address of a report that has every part: variants, lost runs, a name that is markup."""
     experiment = an_experiment(
         (*POLICIES, f"{EVIL}.py:Mine"),
         engine="flink",
-        reference={
-            "source": "Table III",
-            "figures": {POLICIES[0]: {"cost": 1199.5}, "gesscale": {"cost": 999.5}},
-        },
         variants={
             "choices": [{"name": "restart", "options": [{"name": "a"}, {"name": "b", "set": {"slo": "30s"}}]}]
         },

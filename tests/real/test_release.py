@@ -25,7 +25,7 @@ IMPORTS = {
     "": "gesscale.spark, gesscale.cli.start",
     "spark": "pyspark.sql, pyarrow, pandas, gesscale.spark",
     "controller": "kubernetes, prometheus_api_client, ping3, confluent_kafka, gesscale.kubernetes.controller",
-    "arena": "jinja2, pyarrow, matplotlib, statsmodels.tsa.arima.model, sklearn.gaussian_process",
+    "arena": "jinja2, matplotlib, statsmodels.tsa.arima.model, sklearn.gaussian_process",
     "testbed": "pyspark.sql, sklearn",
     "all": "pyspark.sql, sklearn",
 }

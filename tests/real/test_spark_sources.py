@@ -203,7 +203,7 @@ def sources():
 def kafka(tmp_path_factory):
     with running_broker(tmp_path_factory.mktemp("broker") / "broker", partitions=2) as broker:
         create_topics(broker.bootstrap, ["rides", "out"], partitions=2)
-        return results(KAFKA, broker.bootstrap, jars=connector_jars().paths)
+        return results(KAFKA, broker.bootstrap, jars=connector_jars())
 
 
 @pytest.mark.parametrize("name", ["rate", "ramp", "socket"])

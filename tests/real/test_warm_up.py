@@ -56,10 +56,9 @@ spark.stop()
 
 def executor_words() -> list[str]:
     """Return the command of an executor in an image without the jar, with names where the driver knows more."""
-    arguments = spark_command.executor_arguments(
+    words = spark_command.executor_command(
         LOOPBACK, driver_address=LOOPBACK, driver_port=0, application="APPLICATION", executor_id=0
     )
-    words = spark_command.executor_command(arguments)
     at = words.index("--executor-id") + 1
     named = (*words[:at], "NUMBER", *words[at + 1 :])
     return [word.replace(f"@{LOOPBACK}:0", f"@{LOOPBACK}:PORT").replace(str(JAR), "") for word in named]

@@ -49,8 +49,7 @@ def show(
     Where the two directions of a pair differ, the larger counts.
     """
     from gesscale.cli.latency_map.map_files import load_survey, split_names
-    from latency_map.clusters import clusters, symmetric_map
-    from latency_map.summary import place, summarise
+    from latency_map.summary import clusters, place, summarise, symmetric_map
 
     imported = load_survey(file, unit, kind)
     survey, nodes = imported.survey, split_names(members)

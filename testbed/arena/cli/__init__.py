@@ -2,7 +2,7 @@
 
 import typer
 
-from testbed.arena.cli.results import compare, course, league, report, score
+from testbed.arena.cli.results import compare, course, league, report
 from testbed.arena.cli.run import list_, run
 from testbed.simulator.validation.commands import refit, validate
 
@@ -21,7 +21,6 @@ app.command(
     epilog="Example: gesscale arena course mine --policy gesscale2 --workload mine.csv --to mine-course"
 )(course)
 app.command("list", epilog="Example: gesscale arena list -o json")(list_)
-app.command(epilog="Example: gesscale arena score series.csv --slo 60s")(score)
 app.command(epilog="Example: gesscale arena validate --run reports/demo")(validate)
 app.command(
     epilog="Example: gesscale arena refit reports/demo --to mine.yaml --about 'my query on my nodes'"

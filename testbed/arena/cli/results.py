@@ -1,31 +1,23 @@
-"""``gesscale arena compare``, ``league``, ``report``, ``course`` and ``score``: what is made of results."""
+"""``gesscale arena compare``, ``league``, ``report`` and ``course``: what is made of results."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console
 from gesscale.common import API_VERSION
 from gesscale.errors import InputError
-from gesscale.words import suggestion
 from testbed.arena.cli.options import ResultsFolderArgument, duration_s, files_placed
 from testbed.arena.names import IDEAL, PRICES, Account
-from testbed.scoring.sample import Until
 
 if TYPE_CHECKING:
     from testbed.arena.case import CaseResult
     from testbed.arena.experiments.experiment import Experiment
 
-MOST_COURSES = 200
-"""Pages of courses that one report links to."""
-
 _FEW_SEEDS = 8
 """Below this number of seeds an interval is narrower than it says, which is worth a word."""
-
-_SHOWN_SEEDS = 12
 
 BaselineOption = Annotated[
     str | None,
@@ -70,29 +62,15 @@ def report(
         Path, typer.Option("--to", metavar="FILE.html", help="Where the page is written.")
     ] = Path("report.html"),
     baseline: BaselineOption = None,
-    courses: Annotated[
-        int,
-        typer.Option(
-            "--courses",
-            metavar="N",
-            min=0,
-            max=MOST_COURSES,
-            help="So many courses get a page with every decision, next to the report; each run is played again.",
-        ),
-    ] = 8,
 ) -> None:
     """Write results as one HTML page: the course of a run of each policy, and the comparison."""
     from testbed.arena.judging.comparing import choose_baseline
-    from testbed.arena.report.course_pages import write_course_pages
     from testbed.arena.report.page import write_report
     from testbed.arena.runs.results import read_results
 
     experiment, results = read_results(folder)
     base = choose_baseline(results, baseline, experiment)
-    pages = write_course_pages(
-        experiment, results, file, most=courses, baseline=base, say=stderr_console.print
-    )
-    write_report(experiment, results, file, baseline=base, pages=pages)
+    write_report(experiment, results, file, baseline=base)
     stderr_console.print(f"wrote {file}")
     _say_what_lacks(folder, experiment, results)
 
@@ -194,19 +172,13 @@ def course(
 
     experiment, results = read_results(folder)
     case = Case(
-        policy=_known("--policy", policy, experiment.policies),
-        workload=_known("--workload", workload or experiment.workloads[0], experiment.workloads),
+        policy=_placed(policy),
+        workload=_placed(workload) if workload else experiment.workloads[0],
         seed=experiment.seed_list[0] if seed is None else seed,
         variant=experiment.variant_names[0] if variant is None else variant,
     )
-    if case.variant not in experiment.variant_names:
-        known = suggestion(case.variant, [each or "(none)" for each in experiment.variant_names])
-        message = f"--variant: expected one of the experiment, got {case.variant!r}; {known}"
-        raise InputError(message)
     if case not in experiment.cases():
-        seeds = experiment.seed_list
-        known = f"{seeds[0]}, ..., {seeds[-1]}" if len(seeds) > _SHOWN_SEEDS else ", ".join(map(str, seeds))
-        message = f"--seed: expected one of the experiment, got {case.seed}; known here: {known}"
+        message = f"expected a run of experiment {experiment.name}, got {case}"
         raise InputError(message)
     if target.exists() and not target.is_dir():
         message = f"--to: expected a folder, got the file {target}; name another place"
@@ -220,46 +192,6 @@ def course(
         stderr_console.print(f"the run was lost: {result.lost}")
     stderr_console.print(f"open {target / 'page.html'} in a browser")
     stderr_console.print(f"what another policy would have decided: gesscale replay {target} --policy NAME")
-
-
-def score(
-    series: Annotated[
-        Path,
-        typer.Argument(
-            metavar="SERIES.csv",
-            help="Columns t_s, demand_replicas, supply_replicas, input_rows_per_s, processed_rows_per_s, "
-            "reconfiguration (0 or 1); each row holds until the next.",
-        ),
-    ],
-    *,
-    slo: Annotated[
-        str, typer.Option("--slo", help="Latency of a row that is still good, such as 60s.")
-    ] = "60s",
-    until: Annotated[
-        Until,
-        typer.Option(help="When the measurement ends: with the series, or with the last input rate above 0."),
-    ] = Until.SERIES,
-    output: OutputOption = Output.TABLE,
-) -> None:
-    """Compute every metric of a series that was recorded anywhere."""
-    from testbed.scoring.series import read_series, score_series
-
-    scores = asdict(score_series(read_series(series), duration_s("--slo", slo), until=until))
-    emit(
-        {"apiVersion": API_VERSION, "series": str(series), **scores},
-        output,
-        [
-            table(
-                f"{series.name}",
-                ("metric", "value"),
-                [(name, _plain(value)) for name, value in scores.items()],
-            )
-        ],
-    )
-
-
-def _plain(value: object) -> object:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
 
 
 def _baseline(experiment: "Experiment", results: Sequence["CaseResult"], wanted: str | None) -> str:
@@ -278,18 +210,8 @@ def _baseline(experiment: "Experiment", results: Sequence["CaseResult"], wanted:
     return base
 
 
-def _known(option: str, asked: str, names: tuple[str, ...]) -> str:
-    """Return the name of an experiment that is meant; a file by its name or by its path."""
-    from testbed.arena.report.formatting import short_names
-
-    called = {short: name for name, short in short_names(names).items()}
-    for name in (asked, *files_placed([asked])):
-        if name in names:
-            return name
-    if asked in called:
-        return called[asked]
-    message = f"{option}: expected one of the experiment, got {asked!r}; {suggestion(asked, called)}"
-    raise InputError(message)
+def _placed(name: str) -> str:
+    return files_placed([name])[0]
 
 
 def _say_what_lacks(folder: Path, experiment: "Experiment", results: Sequence["CaseResult"]) -> None:

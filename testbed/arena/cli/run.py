@@ -14,7 +14,6 @@ from gesscale.cli.ending import INTERRUPTED, end_as_ctrl_c_does
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table, warn
 from gesscale.common import API_VERSION
 from gesscale.errors import InputError
-from gesscale.extras import how_to_install
 from gesscale.words import suggestion
 from testbed.arena.cli.options import (
     complete_experiment,
@@ -109,8 +108,8 @@ def run(
     with _folder(results) as folder, open_results(folder, chosen, fresh=not resume) as kept:
         again = "the same command" if results is not None else f"the same command with --results {folder}"
         _play(runner, chosen, [case for case in kept.missing if case.variant in wanted], kept, again=again)
-        if not kept.missing and not kept.finish():
-            stderr_console.print(f"no Parquet file: pyarrow is not installed; {how_to_install('arena')}")
+        if not kept.missing:
+            kept.finish()
         found = [result for result in kept.results if result.case.variant in wanted]
     document = results_document(chosen, found)
     emit(document, output, summary_tables(chosen, found) if output is Output.TABLE else ())

@@ -31,7 +31,6 @@ class MapKind(StrEnum):
     """How a latency map is generated."""
 
     UNIFORM = "uniform"
-    STAR = "star"
     CLUSTERED = "clustered"
 
 
@@ -40,7 +39,7 @@ class GeneratedMap(Section):
 
     kind: MapKind = Field(
         MapKind.UNIFORM,
-        description="uniform: each pair on its own; star: each node's way to a hub; clustered: a few sites.",
+        description="uniform: each pair on its own; clustered: a few sites.",
     )
     low_ms: float = Field(0.0, ge=0, le=60_000, description="Least round trip of a pair, ms.")
     high_ms: float = Field(300.0, ge=0, le=60_000, description="Greatest round trip of a pair, ms.")

@@ -43,8 +43,6 @@ _STYLE: dict[Any, Any] = {
 _LONGEST_NAME = 20
 _HOURS_FROM_S = 8 * 3600.0
 _LOGARITHMIC_FROM_S = 100.0
-_WIDE_RANGE = 30.0
-"""Lag goes by the logarithm where the most is this many times the least."""
 
 
 class Drawing(NamedTuple):
@@ -62,26 +60,20 @@ class PolicyFigures:
     ----------
     index
         Its position in the experiment; decides colour and marker.
-    moves, costs, lags_s
-        Reconfigurations, cost (replica-minutes) and seconds above the objective of each run that has all of them.
-    lag_s, lag_low_s, lag_high_s
-        The mean lag with its interval; the ends are None where it has none.
+    moves, costs
+        Reconfigurations and cost (replica-minutes) of each run that has both.
+    lag_s
+        The mean of the seconds above the objective.
     least_cost
         Mean of the frontier's cost at each run's own number of reconfigurations; None where unknown.
-    latency_s
-        Means over the runs of p50, p95 and p99, seconds; empty where unknown.
     """
 
     policy: str
     index: int
     moves: tuple[float, ...]
     costs: tuple[float, ...]
-    lags_s: tuple[float, ...]
     lag_s: float
-    lag_low_s: float | None = None
-    lag_high_s: float | None = None
     least_cost: float | None = None
-    latency_s: tuple[float, ...] = ()
 
     @property
     def colour(self) -> str:
@@ -153,44 +145,6 @@ def draw_frontier(frontier: Sequence[float], policies: Sequence[PolicyFigures]) 
         figure.legend(loc="outside right upper")
 
     return _drawn(520, 320, fill)
-
-
-def draw_lag(policies: Sequence[PolicyFigures]) -> Drawing:
-    """Draw the seconds of lag of every run, with each policy's mean and interval."""
-
-    def fill(figure: "Figure") -> None:
-        ax = _row_for_each(figure, policies, "seconds of lag above the objective")
-        most = max(1.0, *(value for each in policies for value in each.lags_s))
-        least = min((each.lag_s for each in policies if each.lag_s > 0), default=most)
-        if most > _WIDE_RANGE * least:
-            ax.set_xscale("symlog", linthresh=least, linscale=0.6)
-        ax.set_xlim(-0.02 * min(most, 5 * least), 1.15 * most)
-        ax.xaxis.set_major_formatter(short)
-        for row, each in enumerate(policies):
-            _dots(ax, each.lags_s, [row] * len(each.lags_s), each)
-            if each.lag_low_s is not None and each.lag_high_s is not None:
-                ax.plot([each.lag_low_s, each.lag_high_s], [row, row], color=each.colour, linewidth=2.6)
-            _mark(ax, each.lag_s, row, each)
-
-    return _drawn(450, 70 + 26 * len(policies), fill)
-
-
-def draw_latency(policies: Sequence[PolicyFigures]) -> Drawing:
-    """Draw the median, p95 and p99 of the rows' latency for each policy."""
-
-    def fill(figure: "Figure") -> None:
-        from matplotlib.ticker import LogFormatter
-
-        ax = _row_for_each(figure, policies, "latency of rows, s: median │ p95 │ p99")
-        ax.set_xscale("log")
-        ax.xaxis.set_major_formatter(short)
-        ax.xaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1.0, 0.4)))
-        for row, each in enumerate(policies):
-            if each.latency_s and min(each.latency_s) > 0:
-                at = [row] * len(each.latency_s)
-                ax.plot(each.latency_s, at, "|-", color=each.colour, markersize=13, markeredgewidth=2.4)
-
-    return _drawn(450, 70 + 26 * len(policies), fill)
 
 
 def draw_courses(courses: Mapping[str, Series]) -> Mapping[str, Drawing]:
@@ -265,15 +219,6 @@ def _fill_course(axes: Sequence["Axes"], at: Sequence[float], course: Series) ->
     )
     queued.set_title("backlog, rows")
     queued.fill_between(at, _column(course, "backlog_rows"), color=_BACKLOG, alpha=0.55, label="backlog")
-
-
-def _row_for_each(figure: "Figure", policies: Sequence[PolicyFigures], title: str) -> "Axes":
-    ax = figure.subplots()
-    ax.set_title(title)
-    ax.grid(visible=False, axis="y")
-    ax.set_ylim(len(policies) - 0.5, -0.5)
-    ax.set_yticks(range(len(policies)), [each.label for each in policies])
-    return ax
 
 
 def _mark(ax: "Axes", x: float, y: float, each: PolicyFigures) -> Any:

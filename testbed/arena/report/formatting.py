@@ -32,11 +32,6 @@ def figure(value: float | None) -> str:
     return f"{MINUS}{text}" if value < 0 and text != "0" else text
 
 
-def as_given(value: float) -> str:
-    """Write a number of the reference as it was published: ``1,199.5``."""
-    return f"{value:,.6g}".replace("-", MINUS)
-
-
 def span(low: float | None, high: float | None) -> str:
     """Write an interval, ``[0.8, 1.2]``; nothing where it is unknown."""
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):

@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from gesscale.common.yaml_text import read_yaml
-from testbed.arena.case import Case, CaseResult
+from testbed.arena.case import CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.comparing import ResultGroup, group_results
 from testbed.arena.judging.statistics import Interval, compare
@@ -50,14 +50,11 @@ class Outcomes:
     ----------
     baseline
         The policy that the others are compared with.
-    pages
-        Addresses of the pages of courses, relative to the report.
     """
 
     experiment: Experiment
     results: Sequence[CaseResult]
     baseline: str
-    pages: Mapping[Case, str] = field(default_factory=dict)
     _groups: Mapping[tuple[str, str, str], ResultGroup] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

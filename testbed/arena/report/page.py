@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 import yaml
 
 from gesscale.common.errors import unwritable
 from gesscale.errors import InputError
 from gesscale.extras import how_to_install
-from testbed.arena.case import Case, CaseResult
+from testbed.arena.case import CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.comparing import choose_baseline
 from testbed.arena.judging.statistics import RESAMPLES
@@ -25,8 +24,6 @@ from testbed.arena.report.figures import (
     PolicyFigures,
     draw_courses,
     draw_frontier,
-    draw_lag,
-    draw_latency,
     draw_tradeoffs,
 )
 from testbed.arena.report.formatting import counted, figure, short_names, with_short_names
@@ -36,8 +33,6 @@ from testbed.arena.report.tables import (
     at_a_glance,
     comparison,
     lost_runs,
-    next_to_reference,
-    sensitivities,
 )
 from testbed.workloads.registry import workload_names
 
@@ -62,8 +57,6 @@ class Picture:
         What it shows, for those who cannot see it.
     policy
         What it is about, for the choice of policies; empty where it is about all.
-    page
-        Where the page of the run is, relative to the report; empty where there is none.
     """
 
     drawing: Drawing
@@ -71,7 +64,6 @@ class Picture:
     alt: str
     caption: str = ""
     policy: str = ""
-    page: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +74,7 @@ class WorkloadPart:
     name: str
     about: str
     tables: tuple[Table, ...]
-    reference: Table | None
-    variants: tuple[Table, ...]
-    pictures: tuple[Picture, ...]
+    frontier: Picture | None
     courses: tuple[Picture, ...]
     without_course: tuple[str, ...]
 
@@ -95,7 +85,6 @@ def write_report(
     file: Path,
     *,
     baseline: str | None = None,
-    pages: Mapping[Case, str] | None = None,
 ) -> None:
     """Write the report of an experiment.
 
@@ -107,8 +96,6 @@ def write_report(
         The HTML file; one that exists is replaced.
     baseline
         The policy that the others are compared with. Default: the experiment's first.
-    pages
-        Where the page of a course is, relative to the file; see `testbed.arena.report.course_pages`.
 
     Raises
     ------
@@ -118,16 +105,10 @@ def write_report(
     """
     chosen = choose_baseline(results, baseline, experiment)
     called, renamed = with_short_names(experiment, results)
-    found = pages or {}
     outcomes = Outcomes(
         experiment=called,
         results=renamed,
         baseline=short_names(experiment.policies).get(chosen, chosen),
-        pages={
-            shown.case: quote(found[result.case])
-            for shown, result in zip(renamed, results, strict=True)
-            if result.case in found
-        },
     )
     settings = yaml.safe_dump(experiment.document(), sort_keys=False, allow_unicode=True, width=100)
     text = _rendered(outcomes, settings)
@@ -195,27 +176,22 @@ def _policy_figures(outcomes: Outcomes, workload: str) -> list[PolicyFigures]:
     """Return what the pictures show of each policy that has a run with all of it."""
     found = []
     for index, policy in enumerate(outcomes.policies):
-        wanted = ("reconfigurations", "cost", "lag_above_slo_s")
+        wanted = ("reconfigurations", "cost")
         rows = [[metric_of(run, name) for name in wanted] for run in outcomes.of(workload, policy).results]
         runs = [row for row in rows if None not in row]
         lag = outcomes.mean(workload, policy, "lag_above_slo_s")
         if not runs or lag is None:
             continue
-        moves, costs, lags_s = zip(*runs, strict=True)
+        moves, costs = zip(*runs, strict=True)
         least = outcomes.mean(workload, policy, "frontier_cost")
-        latency = [outcomes.mean(workload, policy, f"latency_{part}_s") for part in ("p50", "p95", "p99")]
         found.append(
             PolicyFigures(
                 policy=policy,
                 index=index,
                 moves=moves,
                 costs=costs,
-                lags_s=lags_s,
                 lag_s=lag.mean,
-                lag_low_s=lag.low,
-                lag_high_s=lag.high,
                 least_cost=least.mean if least else None,
-                latency_s=tuple(each.mean for each in latency if each) if all(latency) else (),
             )
         )
     return found
@@ -243,44 +219,25 @@ def _part(outcomes: Outcomes, workload: str, key: str, policies: Sequence[Policy
             comparison(outcomes, workload, measures, key=f"{key}-{name}", caption=title)
             for name, title, measures in _TABLES
         ),
-        reference=next_to_reference(outcomes, workload, key=f"{key}-reference"),
-        variants=sensitivities(outcomes, workload, key=f"{key}-variants"),
-        pictures=_pictures(outcomes, workload, policies, courses) if policies else (),
-        courses=_courses(outcomes, workload, courses),
+        frontier=_frontier(workload, policies, courses) if policies else None,
+        courses=_courses(workload, courses),
         without_course=tuple(policy for policy in outcomes.policies if policy not in courses),
     )
 
 
-def _pictures(
-    outcomes: Outcomes, workload: str, policies: Sequence[PolicyFigures], courses: Mapping[str, CaseResult]
-) -> tuple[Picture, ...]:
+def _frontier(workload: str, policies: Sequence[PolicyFigures], courses: Mapping[str, CaseResult]) -> Picture:
     frontier = max((result.frontier for result in courses.values()), key=len, default=())
-    return (
-        Picture(
-            drawing=draw_frontier(frontier, policies),
-            title="Cost against reconfigurations",
-            alt=f"Cost against reconfigurations on {workload}, as in the table of provisioning.",
-            caption="Large: a policy’s mean. Small: its runs. Bar: the least cost that is possible at the policy’s own "
-            "numbers of reconfigurations; a policy below its bar let the rows wait. Solid line: the frontier of the "
-            "first seed; no plan below it provides enough at all times.",
-        ),
-        Picture(
-            drawing=draw_lag(policies),
-            title="Seconds of lag",
-            alt=f"Seconds of lag on {workload}, as in the table of lag.",
-            caption=f"Time in which the oldest row was more than {figure(outcomes.experiment.slo_s)} s old. Large: "
-            "mean and interval; small: runs.",
-        ),
-        Picture(
-            drawing=draw_latency(policies),
-            title="Latency of rows",
-            alt=f"Latency of rows on {workload}: median, p95, p99, as in the table of lag.",
-            caption="From event time to sink. Left to right: median, 95 %, 99 %; means over the runs. Logarithmic.",
-        ),
+    return Picture(
+        drawing=draw_frontier(frontier, policies),
+        title="Cost against reconfigurations",
+        alt=f"Cost against reconfigurations on {workload}, as in the table of provisioning.",
+        caption="Large: a policy’s mean. Small: its runs. Bar: the least cost that is possible at the policy’s own "
+        "numbers of reconfigurations; a policy below its bar let the rows wait. Solid line: the frontier of the "
+        "first seed; no plan below it provides enough at all times.",
     )
 
 
-def _courses(outcomes: Outcomes, workload: str, courses: Mapping[str, CaseResult]) -> tuple[Picture, ...]:
+def _courses(workload: str, courses: Mapping[str, CaseResult]) -> tuple[Picture, ...]:
     drawn = draw_courses({policy: result.series for policy, result in courses.items()})
     units = {"reconfigurations": "reconfigurations", "cost": "replica-min", "lag_above_slo_s": "s of lag"}
     pictures = []
@@ -295,7 +252,6 @@ def _courses(outcomes: Outcomes, workload: str, courses: Mapping[str, CaseResult
                 "provisioning error, backlog.",
                 caption=f"Seed {result.case.seed}{': ' if told else ''}{told}.",
                 policy=policy,
-                page=outcomes.pages.get(result.case, ""),
             )
         )
     return tuple(pictures)

@@ -1,4 +1,4 @@
-"""The page's tables as values: comparison, all workloads at a glance, the reference's figures, sensitivities."""
+"""The page's tables as values: comparison, all workloads at a glance, lost runs."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from testbed.arena.judging.statistics import Interval
 from testbed.arena.names import ORACLES
-from testbed.arena.report.formatting import NOTHING, as_given, counted, figure, span
-from testbed.arena.report.outcomes import MEASURES, PROVISIONING, Measure, Outcomes
+from testbed.arena.report.formatting import NOTHING, counted, figure, span
+from testbed.arena.report.outcomes import MEASURES, Measure, Outcomes
 
 GLANCE = ("cost", "lag_above_slo_s", "reconfigurations")
 """What a reader compares first: what it cost, what the rows suffered, how often it moved."""
@@ -150,74 +150,6 @@ def run_note(outcomes: Outcomes, workload: str, policy: str) -> str:
     notes += [f"{lost} lost"] if lost else []
     notes += [f"{left} not drained"] if left else []
     return ", ".join(notes)
-
-
-def next_to_reference(outcomes: Outcomes, workload: str, *, key: str) -> Table | None:
-    """Return the reference's figures with ours below each, as ratios to the baseline; None where there are none."""
-    reference = outcomes.experiment.reference
-    theirs_by_policy = reference.of(workload) if reference is not None else {}
-    base = theirs_by_policy.get(outcomes.baseline)
-    if base is None:
-        return None
-    measures = [
-        measure for measure in MEASURES if any(measure.name in of for of in theirs_by_policy.values())
-    ]
-    rows = []
-    for policy, figures in theirs_by_policy.items():
-        theirs = tuple(_their_cell(figures.get(measure.name), base.get(measure.name)) for measure in measures)
-        rows.append(TableRow(name=policy, note="theirs", cells=theirs, policy=policy))
-        if policy in outcomes.policies:
-            ours = tuple(_variant_cell(outcomes, workload, policy, measure) for measure in measures)
-            rows.append(TableRow(name=policy, note="ours", cells=ours, policy=policy))
-    caption = f"{workload}: figures and ratios to {outcomes.baseline}, theirs and ours"
-    return Table(key=key, caption=caption, corner="policy", columns=_heads(measures), rows=tuple(rows))
-
-
-def _their_cell(value: float | None, base: float | None) -> Cell:
-    if value is None:
-        return Cell(text=NOTHING)
-    return Cell(text=as_given(value), ratio=f"×{figure(value / base)}" if base and value != base else "")
-
-
-def sensitivities(outcomes: Outcomes, workload: str, *, key: str) -> tuple[Table, ...]:
-    """Return variants against metrics, a table for each policy; nothing where fewer than two were played."""
-    played = {result.case.variant for result in outcomes.results if result.case.workload == workload}
-    variants = [variant for variant in outcomes.experiment.variant_names if variant in played]
-    if len(variants) < 2:
-        return ()
-    measures = [*PROVISIONING, *(measure for measure in MEASURES if measure.name == "lag_above_slo_s")]
-    return tuple(
-        Table(
-            key=f"{key}-{index}",
-            caption=f"{policy} on {workload}"
-            + (
-                ""
-                if policy == outcomes.baseline
-                else f": ratios to {outcomes.baseline} under the same variant"
-            ),
-            corner="variant",
-            columns=_heads(measures),
-            rows=tuple(
-                TableRow(
-                    name=variant,
-                    cells=tuple(
-                        _variant_cell(outcomes, workload, policy, each, variant) for each in measures
-                    ),
-                    policy=policy,
-                )
-                for variant in variants
-            ),
-        )
-        for index, policy in enumerate(outcomes.policies)
-    )
-
-
-def _variant_cell(
-    outcomes: Outcomes, workload: str, policy: str, measure: Measure, variant: str | None = None
-) -> Cell:
-    mean = outcomes.mean(workload, policy, measure.name, variant)
-    ratio = outcomes.ratio(workload, policy, measure.name, variant) if policy != outcomes.baseline else None
-    return mean_cell(mean, ratio)
 
 
 def lost_runs(outcomes: Outcomes) -> Table | None:

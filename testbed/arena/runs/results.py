@@ -3,19 +3,15 @@
 experiment.json   the experiment, and digests of the files that it names
 results.jsonl     one line for each finished case; the truth, all else is made from it
 results.json      the document of ``gesscale arena run``, when all cases are done
-results.parquet   one row for each run, when all cases are done and pyarrow is installed
-series.parquet    the course of the first seed's runs, likewise
 """
 
 import fcntl
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from importlib.util import find_spec
+from collections.abc import Iterator, Mapping
 from io import FileIO
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Self
+from typing import Self
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -23,13 +19,12 @@ from gesscale.common import API_VERSION
 from gesscale.errors import InputError
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment, experiment_of
-from testbed.arena.judging.comparing import records, results_document
+from testbed.arena.judging.comparing import results_document
 from testbed.arena.runs.running import ARENA_FAULT
 from testbed.results_folder import check_ours
 
 EXPERIMENT, LINES, DOCUMENT = "experiment.json", "results.jsonl", "results.json"
-RUNS_TABLE, SERIES_TABLE = "results.parquet", "series.parquet"
-_OURS = (EXPERIMENT, LINES, DOCUMENT, RUNS_TABLE, SERIES_TABLE)
+_OURS = (EXPERIMENT, LINES, DOCUMENT)
 _MAY_GROW = ("policies", "workloads", "seeds")
 
 _LINE = TypeAdapter(CaseResult)
@@ -61,17 +56,10 @@ class ResultsFolder:
         self._lines.write(_LINE.dump_json(result) + b"\n")
         self._done[result.case] = result
 
-    def finish(self) -> bool:
-        """Write what is made from all results.
-
-        Returns
-        -------
-        bool
-            Whether the Parquet files are among it; not so without pyarrow.
-        """
+    def finish(self) -> None:
+        """Write what is made from all results."""
         document = results_document(self._experiment, self.results)
         _write_whole(self.folder / DOCUMENT, json.dumps(document, indent=1).encode())
-        return write_parquet(self.results, self.folder / RUNS_TABLE, self.folder / SERIES_TABLE)
 
     def __enter__(self) -> Self:
         return self
@@ -257,44 +245,3 @@ def _write_whole(path: Path, content: bytes) -> None:
     draft = path.with_suffix(".tmp")
     draft.write_bytes(content)
     draft.replace(path)
-
-
-def write_parquet(results: Sequence[CaseResult], runs_file: Path, series_file: Path) -> bool:
-    """Write one row for each run, and one for each sample of the series that were kept.
-
-    Parameters
-    ----------
-    results
-        Of one experiment.
-    runs_file
-        Columns: as `testbed.arena.judging.comparing.records`.
-    series_file
-        Columns: policy, workload, variant, seed, and those of the series. Not written where no series was kept.
-
-    Returns
-    -------
-    bool
-        False where nothing was written because pyarrow is not installed.
-    """
-    if find_spec("pyarrow") is None:
-        return False
-    import pyarrow
-    from pyarrow import parquet
-
-    parquet.write_table(pyarrow.Table.from_pylist(records(results)), runs_file)
-    courses = [_course(pyarrow, result) for result in results if result.series]
-    if courses:
-        parquet.write_table(pyarrow.concat_tables(courses, promote_options="permissive"), series_file)
-    return True
-
-
-def _course(pyarrow: ModuleType, result: CaseResult) -> Any:
-    """Return the series of a run as a table, the case repeated in each row."""
-    length = len(next(iter(result.series.values())))
-    case = {
-        "policy": [result.case.policy] * length,
-        "workload": [result.case.workload] * length,
-        "variant": [result.case.variant] * length,
-        "seed": [result.case.seed] * length,
-    }
-    return pyarrow.table({**case, **result.series})

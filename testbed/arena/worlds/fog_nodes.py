@@ -10,7 +10,7 @@ import numpy as np
 from gesscale.errors import InputError
 from latency_map import LARGEST, LatencyMap, LatencyMapError, read_map
 from latency_map.delays import Delays
-from latency_map.generate import Clusters, Span, clustered, node_names, star
+from latency_map.generate import Clusters, Span, clustered, node_names
 from testbed.arena.experiments.sections import GeneratedMap, MapKind, NodesSection
 from testbed.cluster.topology import read_topology
 from testbed.simulator.scene import SimulatedNode
@@ -111,8 +111,6 @@ def _drawn(generated: GeneratedMap, count: int, seed: int | None) -> LatencyMap:
 
 def _round_trips_ms(rng: np.random.Generator, generated: GeneratedMap, count: int) -> Delays:
     low, high = generated.low_ms, generated.high_ms
-    if generated.kind is MapKind.STAR:
-        return star(rng, count, Span(low_ms=low / 2, high_ms=high / 2))
     every_pair = generated.kind is MapKind.UNIFORM
     within = Span(low_ms=min(low, _SITE_MS), high_ms=min(high, _SITE_MS))
     sites = Clusters(

@@ -13,9 +13,9 @@ from testbed.baselines.daedalus.capacity import (
     with_window,
     workers,
 )
-from testbed.baselines.daedalus.scale_out import Downtimes, Normality, Recovery, watched
+from testbed.baselines.daedalus.scale_out import Downtimes
 from testbed.baselines.daedalus.settings import DaedalusSettings
-from testbed.baselines.daedalus.workload import Forecaster, History, extended, flows, idled
+from testbed.baselines.daedalus.workload import Forecaster, History, extended, idled
 
 
 class DaedalusMemo(Memo):
@@ -33,10 +33,8 @@ class DaedalusMemo(Memo):
         By node; of the present placement only, for keys are dealt again at each change.
     full_cpu
         The CPU of the hottest worker, 0..1, when the job could do no more.
-    capacities, history, forecaster, downtimes, normality, recovery
+    capacities, history, forecaster, downtimes
         See `testbed.baselines.daedalus`.
-    predicted_s
-        The predicted recovery time of the last proposal; None where it does not end within the forecast.
     """
 
     placement: tuple[str, ...]
@@ -48,9 +46,6 @@ class DaedalusMemo(Memo):
     capacities: Capacities = Capacities()
     history: History | None = None
     forecaster: Forecaster = Forecaster()
-    normality: Normality = Normality()
-    recovery: Recovery | None = None
-    predicted_s: float | None = None
 
 
 def begun(
@@ -112,11 +107,6 @@ def _after_change(
                 "changed_s": change.at_s,
                 "lines": {},
                 "downtimes": memo.downtimes.learned(reading.replicas - len(memo.placement), downtime_s),
-                "recovery": Recovery(
-                    from_s=change.at_s,
-                    predicted_s=memo.predicted_s,
-                    anomalous_until_s=change.at_s,
-                ),
             }
         )
     if reading.placement != memo.placement:
@@ -133,22 +123,8 @@ def _with_workload(
         history = idled(history, at_s)
     if history is None:
         return memo
-    since_s = memo.history.until_s if memo.history else 0.0
-    recovery, normality = watched(
-        memo.recovery,
-        memo.normality,
-        flows(history, reading.batches, since_s),
-        give_up_s=settings.forecast_s,
-        learns=reading.saturated_share == 0,
-    )
-    return memo.model_copy(
-        update={
-            "history": history,
-            "forecaster": memo.forecaster.updated(history, at_s, settings),
-            "recovery": recovery,
-            "normality": normality,
-        }
-    )
+    forecaster = memo.forecaster.updated(history, at_s, settings)
+    return memo.model_copy(update={"history": history, "forecaster": forecaster})
 
 
 def _with_capacity(

@@ -14,7 +14,7 @@ from gesscale.policies.memos import recalled
 from gesscale.policies.registry import PolicyCard
 from gesscale.ports import Knowledge
 from testbed.baselines.daedalus.memo import DaedalusMemo, begun, learned
-from testbed.baselines.daedalus.scale_out import Recovery, ScaleOutContext, choose
+from testbed.baselines.daedalus.scale_out import ScaleOutContext, choose
 from testbed.baselines.daedalus.settings import DaedalusSettings
 from testbed.baselines.daedalus.workload import History
 from testbed.baselines.shared.signals import cpu_share
@@ -78,13 +78,12 @@ class DaedalusPolicy(SizingPolicy):
             since_rescale_s=at_s - memo.changed_s if memo.changed_s else math.inf,
         )
         choice = choose(situation, self.sizing)
-        predicted_s = _known_number(situation.recovery_s(choice.workers))
         figure = "CPU" if reading.by_node else cpu_share(reading)[1]
         return SizeProposal(
             replicas=choice.workers,
             detail=f"input {rate:,.0f} rows/s, at most {outlook.max():,.0f} by {forecast}; {reading.replicas} do "
-            f"{capacities[reading.replicas - 1]:,.0f} by {figure}; {choice.why}{_remark(memo.recovery)}",
-            memo=memo.model_copy(update={"predicted_s": predicted_s}).model_dump_json(),
+            f"{capacities[reading.replicas - 1]:,.0f} by {figure}; {choice.why}",
+            memo=memo.model_dump_json(),
         )
 
     def _memo(self, reading: OperatorReading, at_s: float, knowledge: Knowledge) -> DaedalusMemo:
@@ -101,14 +100,6 @@ class DaedalusPolicy(SizingPolicy):
 def _known_number(figure: float | None) -> float | None:
     """Return a figure that is a finite number, else None."""
     return figure if figure is not None and math.isfinite(figure) else None
-
-
-def _remark(recovery: Recovery | None) -> str:
-    """Say how long the last recovery took, for people; nothing while it goes on."""
-    if recovery is None or not recovery.over:
-        return ""
-    predicted = "no end" if recovery.predicted_s is None else f"{recovery.predicted_s:.0f} s"
-    return f"; the last change took {recovery.observed_s:.0f} s to recover from, {predicted} predicted"
 
 
 CARD = PolicyCard(

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from testbed.baselines.daedalus.settings import DaedalusSettings
-from testbed.baselines.daedalus.workload import Flows
 
 _LEAST_DOWNTIME_S = 1.0
 
@@ -20,15 +19,6 @@ _DETECTION_S = 0.001
 
 # No replica goes while the backlog is more than the fewer replicas process in this time (Algorithm 1).
 _LAG_S = 1.0
-
-_LEAST_NORMAL = 10
-"""So many values show what is normal."""
-
-_CALM_S = 30.0
-"""After an anomaly it must be normal for so long, as in the authors' scripts."""
-
-_ROUNDING_SHARE = 0.01
-"""Of the workload: a difference of less is no anomaly, however quiet it was before."""
 
 
 def predicted_recovery_s(
@@ -81,113 +71,6 @@ class Downtimes:
         if workers_more > 0:
             return replace(self, out_s=mean_s(self.out_s))
         return replace(self, in_s=mean_s(self.in_s)) if workers_more < 0 else self
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Normality:
-    """Running mean and variance of workload minus throughput, rows/s (Welford's one-pass form).
-
-    Attributes
-    ----------
-    count, mean, square
-        Values, their mean, and the sum of their squared deviations.
-    """
-
-    count: int = 0
-    mean: float = 0.0
-    square: float = 0.0
-
-    def with_values(self, values: NDArray[np.float64]) -> "Normality":
-        """Return it with more values."""
-        count, mean, square = self.count, self.mean, self.square
-        for value in values.tolist():
-            count += 1
-            off = value - mean
-            mean += off / count
-            square += off * (value - mean)
-        return Normality(count=count, mean=mean, square=square)
-
-    def is_anomalous(self, values: NDArray[np.float64], rows_per_s: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Say of each value whether it is farther from the mean than a standard deviation.
-
-        Parameters
-        ----------
-        values
-            Workload minus throughput, rows/s.
-        rows_per_s
-            The workload.
-        """
-        deviation = math.sqrt(self.square / self.count) if self.count else 0.0
-        band = np.maximum(deviation, _ROUNDING_SHARE * rows_per_s)
-        return np.abs(values - self.mean) > band
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recovery:
-    """The recovery from the last change.
-
-    Attributes
-    ----------
-    from_s
-        When the change was ordered, seconds since the epoch.
-    predicted_s
-        The predicted duration; None where it ends beyond the forecast.
-    anomalous_until_s
-        The end of the last anomaly since.
-    over
-        Whether the job is as it was before, or has been given up on.
-    """
-
-    from_s: float
-    predicted_s: float | None
-    anomalous_until_s: float
-    over: bool = False
-
-    @property
-    def observed_s(self) -> float:
-        """How long it took, or has taken so far."""
-        return self.anomalous_until_s - self.from_s
-
-
-def watched(
-    recovery: Recovery | None,
-    normality: Normality,
-    lately: Flows,
-    *,
-    give_up_s: float,
-    learns: bool,
-) -> tuple[Recovery | None, Normality]:
-    """Watch a job return to normal after a change, and learn what is normal at other times.
-
-    Parameters
-    ----------
-    recovery
-        From the last change; None where there was none.
-    normality
-        What is normal.
-    lately
-        What was offered and processed since the last look.
-    give_up_s
-        A recovery that lasts longer is not waited for.
-    learns
-        Whether this was normal, provided that the job does not recover.
-
-    Returns
-    -------
-    tuple of Recovery or None, and Normality
-        The recovery is over once it has been normal for half a minute; None where it is not known yet what is normal.
-    """
-    gaps = lately.offered - lately.processed
-    if recovery is None or recovery.over:
-        return recovery, normality.with_values(gaps) if learns else normality
-    if normality.count < _LEAST_NORMAL:
-        return None, normality
-    ends_s = lately.ends_s
-    anomalous = (ends_s > recovery.from_s) & normality.is_anomalous(gaps, lately.offered)
-    until_s = float(ends_s[anomalous].max(initial=recovery.anomalous_until_s))
-    seen_until_s = float(ends_s.max(initial=recovery.from_s))
-    over = seen_until_s - until_s >= _CALM_S or seen_until_s - recovery.from_s > give_up_s
-    return replace(recovery, anomalous_until_s=until_s, over=over), normality
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -101,56 +101,6 @@ def idled(history: History | None, at_s: float) -> History | None:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Flows:
-    """What was offered and what was processed, rows/s, bin by bin.
-
-    Attributes
-    ----------
-    ends_s
-        When each bin ends, seconds since the epoch.
-    offered, processed
-        Of each bin.
-    """
-
-    ends_s: NDArray[np.float64]
-    offered: NDArray[np.float64]
-    processed: NDArray[np.float64]
-
-
-def flows(history: History, batches: Sequence[Batch], since_s: float) -> Flows:
-    """Return what is known of the bins that began at an instant or later.
-
-    Parameters
-    ----------
-    history
-        What was offered.
-    batches
-        The recent ones, oldest first. The rows of each are spread over its trigger interval, or over the time that it
-        took where that was longer.
-    since_s
-        The edge of a bin.
-    """
-    edges_s: list[float] = []
-    totals: list[float] = []
-    rows = 0.0
-    for batch in batches:
-        began_s = batch.ended_at_s - max(batch.seconds, batch.trigger_s or 0.0)
-        edges_s += [max(began_s, edges_s[-1]) if edges_s else began_s, batch.ended_at_s]
-        totals += [rows, rows + batch.rows]
-        rows += batch.rows
-    if not edges_s:
-        return Flows(ends_s=np.empty(0), offered=np.empty(0), processed=np.empty(0))
-    first_s = history.until_s - STEP_S * len(history.rows_per_s)
-    grid_s = np.linspace(first_s, history.until_s, len(history.rows_per_s) + 1)
-    seen = (grid_s >= max(since_s, edges_s[0]) - _ROUNDING) & (grid_s <= edges_s[-1] + _ROUNDING)
-    return Flows(
-        ends_s=grid_s[seen][1:],
-        offered=np.asarray(history.rows_per_s)[seen[1:] & seen[:-1]],
-        processed=np.diff(np.interp(grid_s[seen], edges_s, totals)) / STEP_S,
-    )
-
-
 def rounded(figure: float) -> float:
     """Return a figure to five digits, as it is remembered."""
     return float(f"{figure:.5g}")

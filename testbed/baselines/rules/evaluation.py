@@ -5,7 +5,7 @@ functions of readings, sizes and last actions.
 """
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -15,7 +15,6 @@ from gesscale.words import in_words
 from testbed.baselines.rules.model import Guard, Metric, Rule, ScalingAction, Trigger
 from testbed.baselines.rules.readings import MetricSample, MetricSamples
 from testbed.baselines.rules.settings import RulesSettings
-from testbed.baselines.shared.sizing import ceiling, floor
 
 _TOLERANCE = 0.1
 """Share of a time that may lack at its beginning, in whole seconds."""
@@ -72,8 +71,6 @@ class RuleContext:
         With its limits, which hold in addition to the bounds of rules.
     replicas
         How many it has.
-    initial
-        How many it had first.
     done_s
         When an action of each kind was last completed.
     held
@@ -83,7 +80,6 @@ class RuleContext:
     now_s: float
     operator: Operator
     replicas: int
-    initial: int
     done_s: Mapping[ScalingAction, float] = field(default_factory=dict)
     held: Collection[str] = ()
 
@@ -238,14 +234,12 @@ def judge(
 
 def resized(rule: Rule, replicas: int, standing: RuleContext, semantics: RulesSettings) -> int | None:
     """Return how many replicas a rule makes of some; None where a bound forbids it."""
-    wanted, operator, initial = rule.by.resized(replicas, rule.action), standing.operator, standing.initial
+    wanted, operator = rule.by.resized(replicas, rule.action), standing.operator
     if rule.action is ScalingAction.OUT:
-        bounds = [operator.max_replicas, rule.max, _times(rule.max_factor, initial, floor)]
-        bound = min(item for item in bounds if item is not None)
+        bound = operator.max_replicas if rule.max is None else min(operator.max_replicas, rule.max)
         beyond = wanted > bound
     else:
-        bounds = [operator.min_replicas, rule.min, _times(rule.min_factor, initial, ceiling)]
-        bound = max(item for item in bounds if item is not None)
+        bound = operator.min_replicas if rule.min is None else max(operator.min_replicas, rule.min)
         beyond = wanted < bound
     if not beyond:
         return wanted
@@ -299,10 +293,6 @@ def _largest(findings: Iterable[RuleFinding], present: int) -> RuleFinding | Non
     acting = [item for item in findings if item.replicas is not None]
     acting = [item for item in acting if item.rule.action is ScalingAction.OUT] or acting
     return max(acting, key=lambda item: abs((item.replicas or 0) - present), default=None)
-
-
-def _times(factor: float | None, initial: int, whole: Callable[[float], int]) -> int | None:
-    return None if factor is None else whole(factor * initial)
 
 
 def _words(trigger: Trigger, state: State, samples: MetricSamples, labels: Mapping[Metric, str]) -> str:

@@ -194,12 +194,8 @@ class Rule(SettingsGroup):
     """How many."""
     max: int | None = Field(None, ge=1, le=MOST_REPLICAS)
     """Replicas beyond which it never scales out. Default: the operator's own limit."""
-    max_factor: float | None = Field(None, ge=1, le=MOST_REPLICAS)
-    """The same as a multiple of the first number of replicas. Default: none."""
     min: int | None = Field(None, ge=1, le=MOST_REPLICAS)
     """Replicas below which it never scales in. Default: the operator's own limit."""
-    min_factor: float | None = Field(None, gt=0, le=MOST_REPLICAS)
-    """The same as a multiple of the first number of replicas. Default: none."""
     when: tuple[Trigger, ...] = Field(min_length=1)
     """Conditions; all must hold."""
     unless: tuple[Guard, ...] = ()
@@ -207,10 +203,9 @@ class Rule(SettingsGroup):
 
     @model_validator(mode="after")
     def _check_rule(self) -> Self:
-        for least, most in ((self.min, self.max), (self.min_factor, self.max_factor)):
-            if least is not None and most is not None and least > most:
-                message = f"expected min <= max, got {least:g} and {most:g}"
-                raise ValueError(message)
+        if self.min is not None and self.max is not None and self.min > self.max:
+            message = f"expected min <= max, got {self.min} and {self.max}"
+            raise ValueError(message)
         if self.together and self.operator != ALL:
             message = f"together is for rules of all operators ({ALL}), got operator {self.operator!r}"
             raise ValueError(message)

@@ -67,8 +67,6 @@ class RulesMemo(Memo):
 
     Attributes
     ----------
-    initial
-        How many replicas it had when it was first seen.
     replicas
         How many it has.
     change_s
@@ -83,7 +81,6 @@ class RulesMemo(Memo):
         What follows.
     """
 
-    initial: int
     replicas: int
     change_s: float | None = None
     done_s: dict[ScalingAction, float]
@@ -156,7 +153,6 @@ class RulesPolicy(SizingPolicy):
         return RulesMemo(
             policy=self.name,
             at_s=at_s,
-            initial=replicas if before is None else before.initial,
             replicas=replicas,
             change_s=None if change is None else change.at_s,
             done_s=_done_s(before, change, reading),
@@ -213,7 +209,6 @@ class RulesPolicy(SizingPolicy):
             now_s=memo.at_s,
             operator=self.workflow.operators[name],
             replicas=memo.replicas,
-            initial=memo.initial,
             done_s=memo.done_s,
             held=memo.held,
         )

@@ -1,12 +1,11 @@
-"""Tables: readings, loads, series, places, measured batches, peers."""
+"""Tables: readings, loads, places, measured batches, peers."""
 
 from pathlib import Path
 
 from fuzz.target import Form, RefusedError, Target, files, from_file
 from gesscale.cli import model
 from gesscale.cli.output import Output
-from latency_map.measure.peers import read_peers
-from testbed.scoring.series import read_series, score_series
+from latency_map.measure.peers import parse_peers
 from testbed.simulator.validation.batches import read_readings
 from testbed.workloads.user_csv import workload_from_csv
 
@@ -16,7 +15,7 @@ def _fit(path: Path) -> None:
 
 
 def _peers(path: Path) -> None:
-    if not read_peers(path):
+    if not parse_peers(path.read_text(errors="replace")):
         raise RefusedError
 
 
@@ -38,12 +37,6 @@ TARGETS = (
         form=Form.TEXT,
         samples=files("workloads/*"),
         call=from_file("load.csv", lambda path: workload_from_csv(path, name="mine")),
-    ),
-    Target(
-        name="series",
-        form=Form.TEXT,
-        samples=files("series/*"),
-        call=from_file("run.csv", lambda path: score_series(read_series(path), 20.0)),
     ),
     Target(
         name="measured-batches",

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from latency_map import Survey
-from latency_map.clusters import clusters, reading_order, symmetric_map
 from latency_map.generate import Clusters, Span, clustered
+from latency_map.summary import clusters, reading_order, symmetric_map
 
 NAN = float("nan")
 

@@ -6,8 +6,7 @@ import pytest
 from gesscale.common.text import command_line
 from latency_map import DelayKind, DelayUnit, LatencyMap, LatencyMapError, MissingDelayError
 from latency_map.emulate.hosts import Host
-from latency_map.emulate.plan import tc_plan
-from latency_map.emulate.tc import apply_commands, queue_packets
+from latency_map.emulate.plan import apply_commands, queue_packets, tc_plan
 
 NAMES = ("a", "b", "c")
 

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from latency_map import LatencyMapError
-from latency_map.generate import Clusters, Span, clustered, node_names, star
-from latency_map.quality.triangles import find_broken_triangles
+from latency_map.generate import Clusters, Span, clustered, node_names
 
 ACCESS = Span(low_ms=1, high_ms=20)
 SITES = Clusters(count=4, within=Span(low_ms=2, high_ms=10), between=Span(low_ms=30, high_ms=150))
@@ -13,21 +12,12 @@ def rng(seed=1):
     return np.random.default_rng(seed)
 
 
-@pytest.mark.parametrize(
-    "draw", [lambda: star(rng(), 12, ACCESS), lambda: clustered(rng(), 12, SITES)], ids=["star", "clustered"]
-)
-def test_generated_delays_are_sound_and_the_same_for_the_same_seed(draw):
-    rtt_ms = draw()
+def test_generated_delays_are_sound_and_the_same_for_the_same_seed():
+    rtt_ms = clustered(rng(), 12, SITES)
     np.testing.assert_array_equal(rtt_ms, rtt_ms.T)
     assert (rtt_ms.diagonal() == 0).all()
     assert (rtt_ms[~np.eye(12, dtype=bool)] > 0).all()
-    np.testing.assert_array_equal(rtt_ms, draw())
-
-
-def test_a_star_adds_both_access_delays_and_breaks_no_triangle():
-    rtt_ms = star(rng(), 3, Span(low_ms=5, high_ms=5))
-    np.testing.assert_array_equal(rtt_ms, 10.0 * ~np.eye(3, dtype=bool))
-    assert find_broken_triangles(star(rng(), 20, ACCESS), node_names(20)).broken == 0
+    np.testing.assert_array_equal(rtt_ms, clustered(rng(), 12, SITES))
 
 
 def test_clusters_are_near_inside_and_far_between():

@@ -7,7 +7,6 @@ from latency_map.measure.peers import (
     AgentsByName,
     agent_url,
     parse_peers,
-    read_peers,
     split_place,
 )
 
@@ -31,20 +30,6 @@ def test_peers_are_pairs_by_commas_or_lines(listing, peers):
 def test_other_listings_are_refused(listing):
     with pytest.raises(LatencyMapError, match="expected"):
         parse_peers(listing)
-
-
-def test_a_file_of_peers_is_read_or_refused(tmp_path):
-    file = tmp_path / "peers"
-    file.write_text("a=10.0.0.1\n")
-    assert read_peers(file) == {"a": "10.0.0.1"}
-    file.write_bytes(b"\xff\xfe")
-    with pytest.raises(LatencyMapError, match=f"expected a text file {file}"):
-        read_peers(file)
-    with pytest.raises(LatencyMapError, match="No such file"):
-        read_peers(tmp_path / "none")
-    file.write_text("#" * (2 << 20))
-    with pytest.raises(LatencyMapError, match="at most"):
-        read_peers(file)
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from latency_map import LatencyMapError, Survey
-from latency_map.clusters import symmetric_map
 from latency_map.generate import Clusters, Span, clustered, node_names
 from latency_map.pictures import draw_heat_map, draw_node_link, save
 from latency_map.pictures.figure import MEMBER_COLOUR, in_ms, label_of
 from latency_map.pictures.node_link import lay_out
+from latency_map.summary import symmetric_map
 
 NAN = float("nan")
 SITES = Clusters(count=3, within=Span(low_ms=2, high_ms=6), between=Span(low_ms=40, high_ms=120))

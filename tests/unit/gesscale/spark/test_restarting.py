@@ -74,7 +74,7 @@ def test_a_restart_exchanges_the_executors_while_no_query_runs_and_run_goes_on()
     assert [(query.replicas, query.isActive) for query in bench.queries] == [(1, False), (3, True)]
     assert bench.restartable.document() == [
         {
-            "order": "7-3", "replicas": 3, "state_partitions": None,
+            "order": "7-3", "replicas": 3,
             "stopped_run": "run0", "started_run": "run1",
             "last_batch_ended_at_s": 12.0, "first_batch_ended_at_s": None, "downtime_s": None,
         }

@@ -1,7 +1,5 @@
-"""The course of a run as a record with a page, and the report that leads there."""
+"""The course of a run as a record with a page."""
 
-import re
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -11,8 +9,6 @@ from gesscale.service.recorded import read_record
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import experiment_of
 from testbed.arena.playing import play
-from testbed.arena.report.course_pages import write_course_pages
-from testbed.arena.report.page import write_report
 from testbed.arena.runs.course import write_course
 from testbed.arena.runs.results import open_results
 
@@ -63,29 +59,6 @@ def test_a_policy_that_knows_the_load_has_no_course(tmp_path):
         write_course(EXPERIMENT, case("foresight"), tmp_path)
 
 
-def test_the_report_leads_to_so_many_pages_by_relative_links_the_baseline_first(tmp_path, results):
-    said = []
-    file = tmp_path / "mine report.html"
-    (tmp_path / "mine report-courses").mkdir()
-    (tmp_path / "mine report-courses" / "09-old.html").touch()
-    pages = write_course_pages(EXPERIMENT, results, file, most=1, baseline="hpa-cpu", say=said.append)
-    assert pages == {case("hpa-cpu"): "mine report-courses/01-steps-2-hpa-cpu.html"}
-    assert said == ["course 1 of 1: hpa-cpu on steps:2, seed 0"]
-    assert [each.name for each in (tmp_path / "mine report-courses").iterdir()] == ["01-steps-2-hpa-cpu.html"]
-    write_report(EXPERIMENT, results, file, pages=pages)
-    links = re.findall(r'<a href="([^"#][^"]*)"', file.read_text("utf-8"))
-    assert links == ["mine%20report-courses/01-steps-2-hpa-cpu.html"]
-    assert "hpa-cpu on steps:2, seed 0" in (tmp_path / pages[case("hpa-cpu")]).read_text("utf-8")
-
-
-def test_a_run_that_was_live_gets_no_page_of_a_simulated_one(tmp_path, results):
-    live = [replace(results[1], metrics={**results[1].metrics, "cost": 1.5})]
-    said = []
-    file = tmp_path / "report.html"
-    assert write_course_pages(EXPERIMENT, live, file, most=8, baseline="hpa-cpu", say=said.append) == {}
-    assert "played again it has other figures than those that were kept" in said[-1]
-
-
 def test_the_command_names_the_run_and_says_where_the_page_is(tmp_path, gesscale, results):
     with open_results(tmp_path / "mine", EXPERIMENT) as kept:
         for each in results:
@@ -97,20 +70,14 @@ def test_the_command_names_the_run_and_says_where_the_page_is(tmp_path, gesscale
     assert f"open {tmp_path / 'c' / 'page.html'} in a browser" in said
     title = f"hpa-cpu on steps:2, seed {EXPERIMENT.seed_list[0]}"
     assert f'"title":"{title}"' in (tmp_path / "c" / "page.html").read_text()
-    code, _, said = gesscale("arena", "course", tmp_path / "mine", "--policy", "hpa", "--to", tmp_path / "d")
-    assert code == 2
-    assert "--policy: expected one of the experiment, got 'hpa'" in said
-    code, _, said = gesscale(
-        "arena", "course", tmp_path / "mine", "--policy", "hpa-cpu", "--seed", 7, "--to", tmp_path / "d"
-    )
-    assert code == 2
-    assert "--seed: expected one of the experiment, got 7; known here: " in said
     (tmp_path / "file").write_text("mine")
     for wrong, expected in (
-        (("--variant", "x"), "--variant: expected one of the experiment, got 'x'"),
-        (("--to", tmp_path / "file"), "--to: expected a folder, got the file "),
+        (("--policy", "hpa"), "expected a run of experiment mine"),
+        (("--policy", "hpa-cpu", "--seed", 7), "expected a run of experiment mine"),
+        (("--policy", "hpa-cpu", "--variant", "x"), "expected a run of experiment mine"),
+        (("--policy", "hpa-cpu", "--to", tmp_path / "file"), "--to: expected a folder, got the file "),
     ):
-        code, _, said = gesscale("arena", "course", tmp_path / "mine", "--policy", "hpa-cpu", *wrong)
+        code, _, said = gesscale("arena", "course", tmp_path / "mine", *wrong)
         assert (code, expected in said) == (2, True)
     assert (tmp_path / "file").read_text() == "mine"
     code, _, said = gesscale("page", tmp_path / "mine")

@@ -4,7 +4,6 @@ import json
 
 import arena_plays
 import pytest
-from pyarrow import parquet
 
 from gesscale.errors import InputError
 from testbed.arena.case import CaseResult
@@ -129,19 +128,8 @@ def test_a_damaged_folder_is_refused_and_left_alone(tmp_path, experiment, name, 
     assert (tmp_path / name).read_text() == content
 
 
-def test_a_complete_folder_has_tables_for_other_tools(tmp_path, experiment):
+def test_a_complete_folder_has_the_document_for_other_tools(tmp_path, experiment):
     results = fill(tmp_path, experiment)
-    assert parquet.read_table(tmp_path / "results.parquet").to_pylist() == records(results)
-    series = parquet.read_table(tmp_path / "series.parquet").to_pylist()
-    assert len(series) == 8  # the first seed of 2 policies on 2 workloads, 2 samples each
-    assert series[1] == {
-        "policy": "thr-nlaware",
-        "workload": "steps",
-        "variant": "",
-        "seed": 0,
-        "t_s": 10.0,
-        "demand_replicas": None,
-    }
     document = json.loads((tmp_path / "results.json").read_text())
     assert document["runs"] == records(results)
     assert len(document["summary"]) == 4

@@ -161,24 +161,6 @@ def test_after_a_change_workers_begin_anew_and_what_was_seen_stays():
     assert set(memo_of(step(seen(4, 300.0, at_s=10_210.0), knowing(after))).lines) == set(NODES[:4])
 
 
-def test_the_last_recovery_is_told_beside_its_prediction():
-    before = remembers(
-        predicted_s=120.0,
-        normality={"count": 20, "mean": 0.0, "square": 0.0},
-        history=History(until_s=9990.0, offered_rows=300.0 * 9990.0, rows_per_s=(300.0,) * 20),
-    )
-    now = seen(4, 300.0, at_s=10_240.0, since_s=9900.0)
-    # Stopped at 10,000 s; the next batch ends at 10,100 s and does all that was offered meanwhile.
-    stopped = tuple(
-        replace(each, rows=33_000 if each.ended_at_s == 10_100 else each.rows)
-        for each in now.batches
-        if not 10_000 < each.ended_at_s < 10_100
-    )
-    found = step(replace(now, batches=stopped), knowing(before, change(10_000.0, 4, 100.0)))
-    # Bins end at 10,020, 10,050 and 10,080 without rows, and the one to 10,110 has too many.
-    assert "the last change took 110 s to recover from, 120 s predicted" in found.detail
-
-
 # Steps and memory
 
 

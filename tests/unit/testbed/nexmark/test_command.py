@@ -20,9 +20,7 @@ def test_what_cannot_be_played_is_wrong_usage(gesscale, words, complaint):
 def test_without_the_jars_of_kafka_one_line_says_how_to_get_them(gesscale, tmp_path, monkeypatch):
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
-    java.write_text(
-        "#!/bin/sh\necho ':: org.apache.kafka#kafka_2.13;4.3.1: not found ::'\necho a >&2\nexit 1\n"
-    )
+    java.write_text("#!/bin/sh\necho ':: org.apache.kafka#kafka_2.13;4.3.1: not found ::'\nexit 1\n")
     java.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

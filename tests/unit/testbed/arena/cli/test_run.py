@@ -99,7 +99,7 @@ def test_kept_results_are_gone_on_with_compared_and_reported(load, tmp_path, are
     assert "against gesscale" in table.stdout
     assert "2 seeds are few" in table.stderr
     page = tmp_path / "page.html"
-    assert arena("report", folder, "--to", page, "--courses", 0).exit_code == 0
+    assert arena("report", folder, "--to", page).exit_code == 0
     assert "<html" in page.read_text()
 
 

@@ -6,8 +6,6 @@ from testbed.arena.report.outcomes import PROVISIONING, Outcomes
 from testbed.arena.report.tables import (
     comparison,
     lost_runs,
-    next_to_reference,
-    sensitivities,
     verdict_of,
 )
 
@@ -68,55 +66,6 @@ def test_a_verdict_needs_the_whole_interval_on_one_side():
     assert verdict(1.0, 1.2) == ""
     assert verdict(1.01, 1.2) == "worse"
     assert verdict_of(None) == ""
-
-
-REFERENCE = {"source": "them", "figures": {"base": {"cost": 1199.5}, "other": {"cost": 999.5}}}
-
-
-def test_a_reference_stands_above_ours_as_a_ratio():
-    # theirs: 999.5 / 1199.5 = 0.8333; ours: 10 / 20
-    results = [result("base", 0, 20), result("other", 0, 10)]
-    table = next_to_reference(outcomes(results, reference=REFERENCE), "nyc", key="k")
-    assert [label for label, _ in table.columns] == ["cost"]
-    shown = [(row.name, row.note, row.cells[0].text, row.cells[0].ratio) for row in table.rows]
-    assert shown == [
-        ("base", "theirs", "1,199.5", ""),
-        ("base", "ours", "20", ""),
-        ("other", "theirs", "999.5", "×0.833"),
-        ("other", "ours", "10", "×0.5"),
-    ]
-
-
-VARIANTS = {
-    "choices": [
-        {
-            "name": "cpu",
-            "options": [{"name": "work"}, {"name": "all", "set": {"metrics.cpu": "work-and-waiting"}}],
-        }
-    ]
-}
-
-
-def test_sensitivities_compare_with_the_baseline_of_the_same_variant():
-    # default: 10 / 20; cpu=all: 30 / 40
-    results = [
-        result("base", 0, 20, variant="default"),
-        result("other", 0, 10, variant="default"),
-        result("base", 0, 40, variant="cpu=all"),
-        result("other", 0, 30, variant="cpu=all"),
-    ]
-    found = outcomes(results, variants=VARIANTS)
-    of_base, of_other = sensitivities(found, "nyc", key="k")
-    cost = [label for label, _ in of_base.columns].index("cost")
-    assert [(row.name, row.cells[cost].text) for row in of_base.rows] == [
-        ("default", "20"),
-        ("cpu=all", "40"),
-    ]
-    assert [(row.name, row.cells[cost].ratio) for row in of_other.rows] == [
-        ("default", "×0.5"),
-        ("cpu=all", "×0.75"),
-    ]
-    assert found.mean("nyc", "other", "cost").mean == 10  # all else is about the default
 
 
 def test_lost_runs_of_the_same_reason_share_a_row():

@@ -1,4 +1,4 @@
-"""Daedalus 3.4 and 3.5: recovery times predicted and observed, downtimes learned."""
+"""Daedalus 3.4 and 3.5: predicted recovery times, downtimes learned."""
 
 import math
 
@@ -7,14 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.baselines.daedalus.scale_out import (
-    Downtimes,
-    Normality,
-    Recovery,
-    predicted_recovery_s,
-    watched,
-)
-from testbed.baselines.daedalus.workload import Flows
+from testbed.baselines.daedalus.scale_out import Downtimes, predicted_recovery_s
 
 FORECAST = np.full(900, 10_000.0)
 REPLAYED = 100_000.0
@@ -51,42 +44,3 @@ def test_downtimes_are_learned_by_direction():
     assert first.learned(2, 50.0) == Downtimes(out_s=36.0, in_s=15.0)  # 30 + 0.3 x 20
     assert first.learned(-1, 5.0) == Downtimes(out_s=30.0, in_s=12.0)
     assert first.learned(0, 500.0) == first
-
-
-# Observed recovery
-
-NORMAL = Normality().with_values(np.array([-10.0, 10.0] * 10))
-"""Mean 0, standard deviation 10 rows/s."""
-
-
-def lately(*gaps, from_s=1000.0, workload=100.0):
-    offered = np.full(len(gaps), workload)
-    return Flows(
-        ends_s=from_s + 30.0 * np.arange(1, len(gaps) + 1),
-        offered=offered,
-        processed=offered - np.array(gaps),
-    )
-
-
-def watch(recovery, normality, flows, *, learns=True):
-    return watched(recovery, normality, flows, give_up_s=900.0, learns=learns)
-
-
-def begun(at_s=1000.0):
-    return Recovery(from_s=at_s, predicted_s=100.0, anomalous_until_s=at_s)
-
-
-def test_a_recovery_lasts_to_the_end_of_its_last_anomaly():
-    # Down for 30 s, 60 s in which more is processed than comes, then as ever.
-    recovery, normality = watch(begun(), NORMAL, lately(100.0, -50.0, -50.0, 2.0))
-    assert recovery.over
-    assert recovery.observed_s == 90
-    assert normality is NORMAL
-
-
-def test_what_is_normal_is_learned_at_other_times_only():
-    over = Recovery(from_s=0.0, predicted_s=None, anomalous_until_s=0.0, over=True)
-    assert watch(over, NORMAL, lately(5.0))[1].count == 21
-    assert watch(None, NORMAL, lately(5.0))[1].count == 21
-    assert watch(None, NORMAL, lately(5.0), learns=False)[1].count == 20
-    assert watch(begun(), NORMAL, lately(5.0))[1].count == 20

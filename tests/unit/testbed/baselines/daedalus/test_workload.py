@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gesscale.model.observation import Batch
-from testbed.baselines.daedalus.workload import History, extended, flows, idled
+from testbed.baselines.daedalus.workload import History, extended, idled
 
 STEP_S = 30.0
 
@@ -69,21 +69,3 @@ def test_no_row_is_lost_however_the_batches_are_looked_at(rates, looks):
         began_s = history.until_s - STEP_S * len(history.rows_per_s)
         offered = totals[round(history.until_s / 10)] - totals[round(began_s / 10)]
         assert sum(history.rows_per_s) * STEP_S == pytest.approx(offered, rel=1e-4, abs=1e-3)
-
-
-def test_rows_are_processed_within_their_trigger_interval():
-    # A batch of 5 s every 10 s has its rows of the 10 s before its end.
-    reported = steady(1000, 1120, 50.0)
-    history = extend(None, reported)
-    found = flows(history, reported, 0.0)
-    assert found.ends_s.tolist() == [1050, 1080, 1110]
-    assert found.offered == pytest.approx((50, 50, 50))
-    assert found.processed == pytest.approx((50, 50, 50))
-    assert flows(history, reported, 1080.0).ends_s.tolist() == [1110]
-
-
-def test_while_the_job_is_down_nothing_is_processed():
-    reported = (*steady(1000, 1080, 50.0), batch(1190.0, 9500.0, rows=5500, seconds=10.0))
-    found = flows(extend(None, reported), reported, 1020.0)
-    # 1085 s is the end of the last batch before the stop, so 25 s of the bin to 1110 s are empty.
-    assert found.processed == pytest.approx((50, 50, 5 * 50 / 30, 0, 0))

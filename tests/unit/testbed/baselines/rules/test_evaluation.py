@@ -48,7 +48,7 @@ def rule(**changes: object) -> Rule:
 
 def standing(**changes: object) -> RuleContext:
     limits = {"name": "op", "driver_node": "n0", "max_replicas": 8, **changes.pop("limits", {})}
-    figures = {"now_s": 1000.0, "replicas": 4, "initial": 1, **changes}
+    figures = {"now_s": 1000.0, "replicas": 4, **changes}
     return RuleContext(operator=Operator(**limits), **figures)
 
 
@@ -165,9 +165,6 @@ def test_a_guard_delays_a_rule_that_goes_on_to_hold_and_in_mode_edge_forgets_it(
         assert wanted(judged(guarded, at=opened, mode=mode)) == later
 
 
-# Edges
-
-
 # Bounds
 
 
@@ -179,8 +176,6 @@ def test_a_guard_delays_a_rule_that_goes_on_to_hold_and_in_mode_edge_forgets_it(
         ({"by": {"absolute": 2}, "max": 8}, 8, None, None),
         ({"by": {"absolute": 2}, "max": 3}, 5, None, None),  # above it already: the rule does not remove any
         ({"by": {"absolute": 2}}, 7, None, 8),  # the operator's own limit bounds as well
-        ({"by": {"relative": 2}, "max_factor": 3}, 4, None, 6),  # 3 x 2 that it had first
-        ({"by": {"relative": 2}, "max_factor": 1.9}, 2, None, 3),  # 3.8: 3 at most
         ({"action": "scale-in", "by": {"absolute": 2}, "min": 1}, 5, 3, 3),  # no upper bound by mistake
         ({"action": "scale-in", "by": {"absolute": 2}, "min": 4}, 5, None, 4),
         (
@@ -189,14 +184,11 @@ def test_a_guard_delays_a_rule_that_goes_on_to_hold_and_in_mode_edge_forgets_it(
             1,
             1,
         ),  # at least one comes before the bound
-        ({"action": "scale-in", "by": {"absolute": 2}, "min_factor": 1.4}, 4, None, 3),  # 2.8: 3 at least
         ({"action": "scale-in", "by": {"absolute": 2}, "min": 6}, 5, None, None),
-        # 1.1 x 10 is 11, and not a hair more
-        ({"action": "scale-in", "by": {"absolute": 1}, "min_factor": 1.1, "max": 99}, 12, 11, 11),
     ],
 )
 def test_bounds_block_or_cut_short(changes, replicas, block, clamp):
-    at = standing(initial=10 if replicas > 8 else 2)
+    at = standing()
     assert resized(rule(**changes), replicas, at, read()) == block
     assert resized(rule(**changes), replicas, at, read(bounds="clamp")) == clamp
 

@@ -51,7 +51,6 @@ def test_sizes(factor, replicas, out, back):
         ({"by": {}}, ("by",)),
         ({"by": {"absolute": 1, "relative": 2}}, ("by",)),
         ({"min": 4, "max": 3}, ()),
-        ({"min_factor": 3, "max_factor": 2}, ()),
         ({"when": []}, ("when",)),
         ({"when": [{**CPU, "for": 0}]}, ("when", 0, "for")),
         ({"when": [{**CPU, "below": 20}]}, ("when", 0)),

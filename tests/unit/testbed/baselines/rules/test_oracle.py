@@ -50,7 +50,7 @@ def run(
     semantics = RulesSettings.model_validate(read)
     mine = ranked(distinct(rules), name)
     longest_s = max((trigger.for_s for rule in mine for trigger in rule.when), default=0.0)
-    standing = {"operator": Operator(name=name, driver_node="n0", max_replicas=100), "initial": 1}
+    standing = {"operator": Operator(name=name, driver_node="n0", max_replicas=100)}
     done_s: dict[ScalingAction, float] = {}
     held: frozenset[str] = frozenset()
     samples: MetricSamples = ()
