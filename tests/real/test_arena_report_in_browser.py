@@ -15,7 +15,7 @@ from selenium.webdriver.support.ui import Select
 from testbed.arena.report.page import write_report
 
 EVIL = "<img src=x onerror=alert(1)>"
-PHONE, DESKTOP = 400, 1400
+DESKTOP = 1400
 
 pytestmark = [pytest.mark.real, NEEDS_CHROMIUM]
 

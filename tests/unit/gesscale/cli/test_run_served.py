@@ -51,22 +51,6 @@ def test_the_first_step_comes_at_once_and_all_is_served(gesscale, site, port):
     assert found["/"].startswith("<!doctype html>")
 
 
-def test_the_page_looks_back_on_what_earlier_processes_decided(gesscale, site, port):
-    asked, points = [], []
-
-    def look():
-        asked.append(1)
-        if len(asked) == 4:  # in the second step of the second process
-            answer = fetch(f"http://127.0.0.1:{port}/api/points?workflow=workflow")
-            points.extend(json.loads(answer)["points"])
-
-    site.serve_overload(look)
-    gesscale("run", "-c", site.config, "--steps", 2, *QUICK)
-    gesscale("run", "-c", site.config, "--steps", 2, "--listen", port, *QUICK)
-    assert len(points) == 3  # two of the earlier process, one of this one
-    assert [each["at_s"] for each in points] == sorted(each["at_s"] for each in points)
-
-
 def test_a_port_that_is_taken_is_refused(gesscale, site):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
