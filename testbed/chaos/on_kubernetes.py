@@ -14,7 +14,7 @@ from gesscale.common.yaml_text import read_yaml
 from gesscale.errors import ClusterError, GesscaleError, MetricsUnavailableError
 from gesscale.monitor.fetch import fetch
 from testbed.chaos.plan import Fault, PlannedChange
-from testbed.chaos.proxies import FaultyApi, Trouble, tls_to
+from testbed.chaos.proxies import FaultyProxy, Trouble, tls_to
 from testbed.chaos.query import ChaosQuery
 from testbed.chaos.rows import driver_of
 from testbed.chaos.setting import ChaosSetting
@@ -44,7 +44,7 @@ class KubernetesQuery(ChaosQuery):
     """
 
     stage: KubernetesStage
-    proxy: FaultyApi
+    proxy: FaultyProxy
     _earlier_logs: str = field(default="", init=False)
 
     @property
@@ -222,7 +222,7 @@ def kubernetes_query(
 ) -> Iterator[KubernetesQuery]:
     """Have what a run of the query needs around it; nothing runs yet."""
     scenario = replace(setting.scenario, max_replicas=len(cluster.node_names), period_s=5.0)
-    with FaultyApi(cluster.api_url, tls_to(cluster.authority)).serving() as proxy:
+    with FaultyProxy(cluster.api_url, tls_to(cluster.authority)).serving() as proxy:
         yield KubernetesQuery(
             stage=KubernetesStage(cluster=cluster, scenario=scenario, folder=folder),
             proxy=proxy,
