@@ -216,7 +216,7 @@ def test_packages_bring_policies_and_a_broken_one_leaves_the_others_alone(site, 
     install_policy(packages, "steady = steady:CARD\nmine = nowhere:CARD")
     site.serve_overload()
     asked = ("recommend", "-c", site.config, "--policy")
-    (_, advice, noted), (_, docs, _), (_, listing, _), (code, _, said) = elsewhere(
+    (_, advice, _), (_, docs, _), (_, listing, noted), (code, _, said) = elsewhere(
         packages,
         (*asked, "steady", "--set", "analyze.steady.high_share=0.5", "-o", "json"),
         ("config", "docs"),

@@ -174,9 +174,3 @@ def test_agents_are_asked_again_only_after_a_while_but_at_once_after_a_failure(h
         asked.append(len(httpserver.log) > before)
     # Failed at 0, so asked at 10; then not before 310; and when the clock is set back.
     assert asked == [True, True, False, False, True, True]
-
-
-# Prometheus
-
-
-# Any source
