@@ -9,12 +9,12 @@ from pathlib import Path
 from gesscale.common import API_VERSION
 from gesscale.model.document import as_document
 from testbed.arena.case import CaseResult
-from testbed.arena.cli.tables import on_one_line, short_name
+from testbed.arena.cli.tables import on_one_line
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.comparing import group_results, records
 from testbed.arena.judging.standings import Bills
 from testbed.arena.judging.statistics import Interval, compare, mean_interval
-from testbed.arena.report.formatting import counted, figure
+from testbed.arena.report.formatting import counted, figure, short_name
 from testbed.live.tables import ReportTable
 
 BILL, REPLICAS, LATE = "bill", "replica_min", "late_min"
