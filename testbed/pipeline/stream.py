@@ -11,7 +11,7 @@ from gesscale.spark import count_output
 from gesscale.spark.sources import parsed, sum_of_numbers
 from testbed.pipeline.kafka_topic import read_topic
 from testbed.pipeline.operator import OUTPUT_SCHEMA, RIDE_SCHEMA, Work, append_nearest, keep_valid
-from testbed.pipeline.replay import open_rides
+from testbed.pipeline.replay import RideReplay, open_rides
 from testbed.pipeline.session import open_session, run_query, stop_on_signals
 
 _START_FILE = "replay_start.json"
@@ -110,7 +110,9 @@ def run_stream(options: StreamOptions) -> None:
         Where the query fails.
     """
     stopping = stop_on_signals()
-    expected_rows = options.expected_rows if options.kafka else _replay_rows(options)
+    expected_rows = (
+        options.expected_rows if options.kafka else open_rides(str(options.rides)).rides * options.copies
+    )
     jars = ",".join(options.kafka.jars) if options.kafka else ""
     spark = open_session(options.operator, jars=jars, autoscaler=options.autoscaler)
 
@@ -171,8 +173,6 @@ def _start(spark: Any, options: StreamOptions, url: str | None) -> Any:
 
 
 def _replay(spark: Any, options: StreamOptions, url: str | None) -> Any:
-    from testbed.pipeline.replay import RideReplay
-
     spark.dataSource.register(RideReplay)
     given = {
         "path": options.rides,
@@ -185,10 +185,6 @@ def _replay(spark: Any, options: StreamOptions, url: str | None) -> Any:
     }
     texts = {name: str(value) for name, value in given.items() if value is not None}
     return spark.readStream.format("gesscale-replay").options(**texts).load()
-
-
-def _replay_rows(options: StreamOptions) -> int:
-    return open_rides(str(options.rides)).rides * options.copies
 
 
 def _start_at_s(options: StreamOptions) -> float:
