@@ -1,7 +1,7 @@
 """Four queries of Nexmark in Spark's own functions; the same function serves a stream and a batch.
 
-They are the benchmark's queries 1, 3, 5 and 11: without state, a join, windows and sessions. Windows are shorter than the original's, so that many close in
-a run of minutes.
+They are the benchmark's queries 1, 3, 5 and 11: without state, a join, windows and sessions. Windows are shorter than
+the original's, so that many close in a run of minutes.
 """
 
 from collections.abc import Callable
