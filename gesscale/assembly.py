@@ -7,6 +7,7 @@ from typing import Any
 
 from gesscale.advised_cluster import AdvisedCluster
 from gesscale.common.http_client import ANYWHERE, HttpClient
+from gesscale.common.text import enumerate_some
 from gesscale.errors import ClusterError, InputError, SettingsError
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
@@ -28,8 +29,6 @@ from gesscale.settings import Settings
 from gesscale.settings.groups import MonitorSettings
 from gesscale.settings.operators import KafkaSettings
 from latency_map import LatencyMap, LatencyMapError
-
-_NAMES_SHOWN = 12
 
 OpenCluster = Callable[[Mapping[str, str]], Cluster]
 """What an entry point of group ``gesscale.clusters`` provides: it takes ``execute.options``."""
@@ -240,7 +239,7 @@ def _check_named_nodes(settings: Settings, delays: LatencyMap) -> None:
         if node not in delays:
             message = (
                 f"{setting}: expected a node of the latency map {settings.latency_map.file} "
-                f"({_some(delays.names)}), got {node!r}; correct the name or add the node to the map"
+                f"({enumerate_some(delays.names)}), got {node!r}; correct the name or add the node to the map"
             )
             raise SettingsError(message)
 
@@ -252,10 +251,6 @@ def _named_nodes(settings: Settings) -> Iterator[tuple[str, str]]:
         yield f"monitor.hosts.{address}", node
     for node in settings.plan.exclude_nodes:
         yield "plan.exclude_nodes", node
-
-
-def _some(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:_NAMES_SHOWN]) + (", ..." if len(names) > _NAMES_SHOWN else "")
 
 
 def _open_batches(

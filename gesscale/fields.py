@@ -210,16 +210,10 @@ class SettingsGroup(BaseModel):
 
 def _wants_number(field: FieldInfo) -> bool:
     """Return whether a field is a number; not one that is read from text, such as a duration, and says so itself."""
-    kinds = _plain_kinds(field.annotation)
+    optional = get_origin(field.annotation) in (Union, UnionType)
+    kinds = set(get_args(field.annotation) if optional else (field.annotation,))
     from_text = any(isinstance(each, BeforeValidator) for each in field.metadata)
     return bool(kinds & {int, float}) and bool not in kinds and not from_text
-
-
-def _plain_kinds(annotation: object) -> set[object]:
-    """Return the kinds of value that a field may have itself; not those within a list or a mapping."""
-    if isinstance(annotation, UnionType) or get_origin(annotation) in (Union, Annotated):
-        return set().union(*(_plain_kinds(each) for each in get_args(annotation)))
-    return {annotation} if isinstance(annotation, type) else set()
 
 
 def description_of(field: FieldInfo) -> str:

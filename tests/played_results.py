@@ -77,7 +77,7 @@ def _played(case: Case, samples: int, *, with_series: bool) -> CaseResult:
         "above_frontier_pct": 100 * (cost / frontier_cost - 1),
     }
     series = {name: tuple(values) for name, values in course.items()} if with_series else {}
-    return CaseResult(case=case, metrics=metrics, series=series, frontier=frontier if with_series else ())
+    return CaseResult(case=case, metrics=metrics, series=series)
 
 
 def _course(

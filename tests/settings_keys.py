@@ -3,7 +3,7 @@
 import typer
 
 from gesscale.settings import Settings
-from gesscale.settings.schema import plain_schema, schema_rows
+from gesscale.settings.reference import plain_schema, schema_rows
 
 
 def settings_keys() -> str:

@@ -27,7 +27,7 @@ def validate(
     """Check a settings file as `run` would take it: environment, latency map and names too. Exit 2 with every fault."""
     from gesscale.assembly import check_environment
     from gesscale.settings import load_settings
-    from gesscale.settings.doubts import doubts
+    from gesscale.settings.faults import doubts
 
     settings = load_settings(file, set_ or [])
     found = tuple(doubts(settings, check_environment(settings).names))
@@ -66,6 +66,6 @@ def show_definition() -> None:
 @crd.command("docs", epilog="Example: gesscale crd docs > docs/reference/streamautoscaler.md")
 def resource_page() -> None:
     """Print the page of all members of a StreamAutoscaler (Markdown)."""
-    from gesscale.kubernetes.resource.reference import reference_page
+    from gesscale.kubernetes.resource.crd import reference_page
 
     typer.echo(reference_page(), nl=False)

@@ -54,7 +54,7 @@ def show(
     """Show what a policy does, and every setting that it uses with default and reason."""
     from gesscale.policies.registry import any_card
     from gesscale.settings.analyze import AnalyzeSettings, analyze_settings_with
-    from gesscale.settings.schema import plain_schema, schema_rows
+    from gesscale.settings.reference import plain_schema, schema_rows
 
     card = any_card(name)
     accepting = analyze_settings_with({name: card}) if ":" in name else AnalyzeSettings

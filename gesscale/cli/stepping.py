@@ -20,7 +20,7 @@ from gesscale.model.document import decision_document
 from gesscale.policies.registry import any_card
 from gesscale.service.access import is_loopback
 from gesscale.settings import Settings, load_settings
-from gesscale.settings.doubts import doubts
+from gesscale.settings.faults import doubts
 from gesscale.settings.loading import naming
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from gesscale.service.access import HEADERS, PROBES, SCRAPED, Access
 from gesscale.service.api import pages_of, streams_of
 from gesscale.service.documents import ONLY_WORKFLOW
 from gesscale.service.journal import Journal, SeenStep
-from gesscale.service.metrics import ScalerMetrics, StepFigures, figures_of
+from gesscale.service.metrics import ScalerMetrics, step_figures
 from gesscale.settings import Settings
 from gesscale.words import in_words
 
@@ -93,21 +93,9 @@ class ServedLoop:
         cluster, latencies = self._seen
         at_s = decisions[0].at_s
         known = self.loop.knowledge.recall(at_s)
-        live = {each.operator: each.analysis.reading for each in decisions}
-        figures = {
-            each.operator: figures_of(
-                each,
-                self._workflow.operators[each.operator],
-                known,
-                reading.placement if (reading := live[each.operator]) else None,
-                at_s,
-            )
-            for each in decisions
-        }
-        standing = decisions[0].latency_map
-        self._metrics.step_done(
-            "", ONLY_WORKFLOW, StepFigures(at_s=at_s, operators=figures, latency_map=standing), decisions
-        )
+        live = {each.operator: each.analysis.reading.placement for each in decisions if each.analysis.reading}
+        figures = step_figures(decisions, self._workflow, known, live, at_s)
+        self._metrics.step_done("", ONLY_WORKFLOW, figures, decisions)
         self._journal.add(
             SeenStep(
                 name=ONLY_WORKFLOW,

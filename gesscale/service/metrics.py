@@ -18,7 +18,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from gesscale.model.decision import Decision, MapStatus
-from gesscale.model.workflow import Operator
+from gesscale.model.workflow import Operator, Workflow
 from gesscale.ports import Knowledge
 from perfmodel import Estimate, ModelError, fit_errors
 
@@ -156,6 +156,30 @@ class StepFigures:
     at_s: float
     operators: Mapping[str, OperatorFigures]
     latency_map: MapStatus = field(default_factory=MapStatus)
+
+
+def step_figures(
+    decisions: Iterable[Decision],
+    workflow: Workflow,
+    known: Knowledge,
+    live: Mapping[str, tuple[str, ...] | None],
+    at_s: float,
+) -> StepFigures:
+    """Gather the figures of a step; see `figures_of`.
+
+    Parameters
+    ----------
+    live
+        By operator, the nodes that hold a replica now; None or absent where this is not known.
+    """
+    figures = {
+        each.operator: figures_of(
+            each, workflow.operators[each.operator], known, live.get(each.operator), at_s
+        )
+        for each in decisions
+    }
+    standing = next(iter(decisions)).latency_map
+    return StepFigures(at_s=at_s, operators=figures, latency_map=standing)
 
 
 _KINDS = ("current", "desired", "min", "max")

@@ -2,7 +2,7 @@
 
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from gesscale.conditions import Ascending, Condition, Needs
 from gesscale.fields import Duration, OptionalFilePath, SettingsGroup, WebAddress
@@ -16,6 +16,13 @@ def _place(value: str) -> str:
     split_place(value)
     return value
 
+
+Place = Annotated[
+    str,
+    StringConstraints(pattern=r"^[A-Za-z0-9._\[\]:-]+$", min_length=1, max_length=320),
+    AfterValidator(_place),
+]
+"""HOST:PORT."""
 
 RENEWED_IN_TIME = Ascending(
     "refresh_s",
@@ -48,7 +55,7 @@ class LatencyMapSettings(SettingsGroup):
     """Whether they are round trips or one-way delays. Default: as for the unit."""
     agents: tuple[WebAddress, ...] = ()
     """Addresses of the agents. Default: none; `source: agents` needs these or `agents_dns`."""
-    agents_dns: Annotated[str, AfterValidator(_place)] | None = None
+    agents_dns: Place | None = None
     """HOST:PORT that stands for all agents, such as a headless service. Default: none."""
     prometheus_url: WebAddress | None = None
     """The Prometheus server that scrapes the agents. Default: that of `monitor`."""

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import Field, ValidationError, create_model
-from pydantic.fields import FieldInfo
 
 from gesscale.common.text import glimpse, shortened
 from gesscale.common.yaml_text import parse_yaml, read_yaml
 from gesscale.errors import InputError, SettingsError
-from gesscale.fields import model_within
+from gesscale.fields import SettingsGroup, model_within
 from gesscale.policies.registry import any_card, own_card, placed
 from gesscale.settings.analyze import AnalyzeSettings, analyze_settings_with
 from gesscale.settings.faults import SettingsSource, describe_faults
@@ -139,34 +138,25 @@ def _from_file(path: Path) -> SettingsSource:
 
 
 def _from_environment(environ: Mapping[str, str]) -> SettingsSource:
-    # A name without "__" names no setting: the test bed marks its processes by some of these.
+    # Another name without "__" is no mistake: the test bed marks its processes by some of these.
+    meant = {
+        f"{group}_{inner.alias}".upper(): f"{group}__{inner.alias}".upper()
+        for group, field in Settings.model_fields.items()
+        for inner in (model_within(field.annotation) or SettingsGroup).model_fields.values()
+    }
     for name in sorted(environ):
-        _check_underscores(name)
+        if name.startswith(ENVIRONMENT_PREFIX) and (key := meant.get(name.removeprefix(ENVIRONMENT_PREFIX))):
+            message = (
+                f"environment: {name} names no setting; did you mean {ENVIRONMENT_PREFIX}{key}, "
+                "with two underscores?"
+            )
+            raise SettingsError(message)
     found = [
         (name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__"), value, name)
         for name, value in sorted(environ.items())
         if name.startswith(ENVIRONMENT_PREFIX) and "__" in name
     ]
     return SettingsSource(name="environment", document=_nested(found))
-
-
-def _check_underscores(variable: str) -> None:
-    """Refuse a variable that names a setting with one underscore between group and setting: it would do nothing."""
-    stem = variable.removeprefix(ENVIRONMENT_PREFIX)
-    if stem == variable or "__" in stem:
-        return
-    for group, field in Settings.model_fields.items():
-        beginning = f"{group.upper()}_"
-        keys = [f"{inner.alias}".upper() for inner in _fields_of(field.annotation)]
-        if stem.startswith(beginning) and stem.removeprefix(beginning) in keys:
-            meant = f"{ENVIRONMENT_PREFIX}{group.upper()}__{stem.removeprefix(beginning)}"
-            message = f"environment: {variable} names no setting; did you mean {meant}, with two underscores?"
-            raise SettingsError(message)
-
-
-def _fields_of(annotation: Any) -> Iterable[FieldInfo]:
-    group = model_within(annotation)
-    return () if group is None else group.model_fields.values()
 
 
 def _from_options(overrides: Iterable[str]) -> SettingsSource:

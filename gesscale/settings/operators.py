@@ -14,9 +14,10 @@ from gesscale.wire import MOST_REPLICAS
 class KafkaSettings(SettingsGroup):
     """Where an operator's source is a Kafka topic."""
 
-    bootstrap: str = Field(min_length=1)
-    """Brokers as host:port, separated by commas."""
-    topic: str = Field(min_length=1)
+    bootstrap: str = Field(min_length=1, max_length=2048)
+    """Brokers as host:port, separated by commas; in a resource Services of its namespace, or hosts that the
+    administrator allows."""
+    topic: str = Field(min_length=1, max_length=249)
     """The topic the operator reads."""
 
 

@@ -1,8 +1,8 @@
 """The node-link picture: nodes by the delays between them, the shortest links that join all, a placement's NDmax.
 
-Nodes stand by Kamada and Kawai's springs (networkx) on the square roots of the delays, since delays span more than a
-page can show. In maps of more than `SPRINGS_UP_TO` nodes they are placed by Fruchterman and Reingold's forces, which
-are quicker. Then what overlaps is moved apart. Places are in points, 1/72 inch.
+Nodes stand by classical scaling of the square roots of the delays, since delays span more than a page can show; where
+they have their names on them Kamada and Kawai's springs (networkx) go on from there. Then what overlaps is moved apart.
+Places are in points, 1/72 inch.
 """
 
 from collections.abc import Collection
@@ -36,12 +36,12 @@ NAMES_UP_TO = 64
 LABELS_UP_TO = 32
 """Most nodes of a map whose links have their delay written on them."""
 
-SPRINGS_UP_TO = 300
-"""Most nodes of a map that springs are let loose on, and that are moved apart."""
+APART_UP_TO = 300
+"""Most nodes of a map that are moved apart where they overlap."""
 
 _NAME_PT, _DOT_PT, _CHARACTER_PT = 9.0, 7.0, 5.6
 _MARGIN_PT, _HEAD_PT, _FOOT_PT, _LEAST_WIDTH_PT = 40.0, 46.0, 44.0, 430.0
-_NEAREST_SHARE = 0.02
+_NEAREST_SHARE, _LABELLED_FROM_PT = 0.02, 120.0
 _ROUNDS, _WIDEN_EVERY, _WIDEN_BY, _OVERLAP_PT = 400, 40, 1.08, 0.05
 _NOTE = (
     "Figures: round trip, ms. Lines: the shortest links that join all nodes. Colours: clusters."
@@ -90,7 +90,10 @@ def draw_node_link(survey: Survey, *, title: str, members: Collection[str] = ())
     if placement and placement.widest is not None and placement.nd_max_ms is not None:
         ends = places[latencies.positions(placement.widest)]
         ax.plot(*ends.T, color=MEMBER_COLOUR, linewidth=1.8, linestyle=(0, (4, 2)), zorder=2)
-        _write(ax, ends.mean(axis=0), f"NDmax {in_ms(placement.nd_max_ms)}", MEMBER_COLOUR)
+        if (
+            np.hypot(*(ends[0] - ends[1])) >= _LABELLED_FROM_PT
+        ):  # else it would hide the names; the title has it
+            _write(ax, ends.mean(axis=0), f"NDmax {in_ms(placement.nd_max_ms)}", MEMBER_COLOUR)
     labels = label_of(latencies.names)
     colours = {
         name: CLUSTER_COLOURS[number % len(CLUSTER_COLOURS)]
@@ -125,20 +128,32 @@ def lay_out(latencies: LatencyMap) -> tuple[Delays, Delays]:
     if count <= NAMES_UP_TO:
         labels = label_of(latencies.names).values()
         boxes = np.array([(_CHARACTER_PT * len(label) + 24, 3 * _NAME_PT) for label in labels])
+    if count <= LABELS_UP_TO:
+        boxes += 24.0
     if count == 1:
         return np.zeros((1, 2)), boxes
     rtt_ms = latencies.rtt_ms
     top = float(np.nanmax(rtt_ms)) or 1.0
     lengths = np.sqrt(np.maximum(np.nan_to_num(rtt_ms, nan=top) / top, _NEAREST_SHARE))
-    if count <= SPRINGS_UP_TO:
+    np.fill_diagonal(lengths, 0.0)
+    places = _scaled(lengths)
+    if count <= NAMES_UP_TO:
         found = nx.kamada_kawai_layout(
-            nx.empty_graph(count), dist=dict(enumerate(map(dict, map(enumerate, lengths))))
+            nx.empty_graph(count),
+            dist=dict(enumerate(map(dict, map(enumerate, lengths)))),
+            pos=dict(enumerate(places)),
         )
-    else:
-        found = nx.spring_layout(nx.from_numpy_array(1 / lengths), seed=0)
-    extent_pt = max(_LEAST_WIDTH_PT / 2, float(np.sqrt((boxes**2).sum())))
-    places: Delays = extent_pt * np.array([found[row] for row in range(count)])
-    return (_push_apart(places, boxes) if count <= SPRINGS_UP_TO else places), boxes
+        places = np.array([found[row] for row in range(count)])
+    places *= max(_LEAST_WIDTH_PT / 2, float(np.sqrt((boxes**2).sum()))) / max(np.abs(places).max(), 1e-9)
+    return (_push_apart(places, boxes) if count <= APART_UP_TO else places), boxes
+
+
+def _scaled(lengths: Delays) -> Delays:
+    """Place nodes by classical scaling of the lengths between them."""
+    centred = lengths**2 - (lengths**2).mean(axis=0)
+    values, vectors = np.linalg.eigh(-(centred - centred.mean(axis=1, keepdims=True)) / 2)
+    places: Delays = vectors[:, :-3:-1] * np.sqrt(np.maximum(values[:-3:-1], 0.0))
+    return places
 
 
 def _push_apart(places: Delays, boxes: Delays) -> Delays:

@@ -59,16 +59,12 @@ class CaseResult:
         By the names of `METRICS`; None where unknown. Empty where the run was lost.
     series
         The course of the run for the figures, downsampled: names of columns to values. Empty unless asked for.
-    frontier
-        Least replica-minutes of any plan with at most 0, 1, 2 ... reconfigurations in the world of the run, up to
-        the run's own number. Empty unless asked for, or with several operators.
     """
 
     case: Case
     lost: str = ""
     metrics: Mapping[str, float | Exact | bool | None] = field(default_factory=dict)
     series: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
-    frontier: tuple[float, ...] = ()
 
 
 def case_name(words: Sequence[object]) -> str:

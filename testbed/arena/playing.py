@@ -119,7 +119,7 @@ def result_of(case: Case, world: World, judge: Judge, ended_at_s: float) -> Case
     ended_at_s
         When all rows were processed, or the run was given up, seconds since its beginning.
     """
-    scores, series = judge.scores(ended_at_s), judge.series()
+    scores = judge.scores(ended_at_s)
     return CaseResult(
         case=case,
         metrics={
@@ -128,8 +128,7 @@ def result_of(case: Case, world: World, judge: Judge, ended_at_s: float) -> Case
             **asdict(judge.backlog()),
             **_frontier_metrics(world, scores),
         },
-        series=series,
-        frontier=_frontier_curve(world, scores) if series else (),
+        series=judge.series(),
     )
 
 
@@ -140,16 +139,6 @@ def _frontier_metrics(world: World, scores: Mapping[str, Scores]) -> dict[str, f
     )
     cost = sum(scored.cost for scored in scores.values())
     return {"frontier_cost": least, "above_frontier_pct": 100 * (cost / least - 1) if least > 0 else None}
-
-
-def _frontier_curve(world: World, scores: Mapping[str, Scores]) -> tuple[float, ...]:
-    """Return the least cost with 0, 1, 2 ... changes up to the run's own number; empty with several operators."""
-    if len(scores) != 1:
-        return ()
-    ((name, scored),) = scores.items()
-    found = _frontier_of(world, name, scored)
-    most = min(found.most_reconfigurations, found.enough_reconfigurations)
-    return tuple(found.cost(changes) for changes in range(most + 1))
 
 
 def _frontier_of(world: World, operator: str, scored: Scores) -> Frontier:

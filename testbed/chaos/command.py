@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from gesscale.cli.ending import end_as_ctrl_c_does
-from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console
 
 _INTERRUPTED = 130
 
@@ -27,9 +27,7 @@ def chaos(
     within: Annotated[
         float, typer.Option(min=5, max=600, help="Seconds in which a change has to converge.")
     ] = 120,
-    query: Annotated[
-        str, typer.Option(help="rides, or of Nexmark: q1, or q5 with a shuffle and state.")
-    ] = "rides",
+    query: Annotated[str, typer.Option(help="rides, or q5 of Nexmark, with a shuffle and state.")] = "rides",
     kafka: Annotated[bool, typer.Option("--kafka", help="The events of Nexmark come through Kafka.")] = False,
     faults: Annotated[
         str | None,
@@ -53,7 +51,7 @@ def chaos(
     spark_home()  # without PySpark it ends here
     from testbed.chaos.plan import KUBERNETES_FAULTS, LOCAL_FAULTS, faults_named
     from testbed.chaos.playing import play_chaos
-    from testbed.chaos.results import FAULT_COLUMNS, Results, by_fault
+    from testbed.chaos.results import Results, tables_of
     from testbed.chaos.setting import ChaosSetting
     from testbed.cluster import privilege
     from testbed.live.nodes import Stage
@@ -80,10 +78,7 @@ def chaos(
         stage.say("interrupted: what is done is kept, the same command goes on")
         raise typer.Exit(_INTERRUPTED) from None
     records = Results(folder=results).records()
-    tables = [
-        table(f"Chaos, seed {seed}", ["what", "figure"], verdict.summary()),
-        table("By fault", list(FAULT_COLUMNS), by_fault(records)),
-    ]
-    emit(verdict.document(), output, tables)
+    tables = tables_of(f"Chaos, seed {seed}", records, verdict)
+    emit(verdict, output, [each.shown() for each in tables])
     if not verdict.kept:
         raise typer.Exit(3)

@@ -11,7 +11,7 @@ from pathlib import Path
 from gesscale.errors import ClusterError
 from testbed.chaos.controller import removed_on_doubt
 from testbed.chaos.plan import Fault, PlannedChange
-from testbed.chaos.proxies import Behaviour, FaultyPage
+from testbed.chaos.proxies import FaultyProxy, Trouble
 from testbed.chaos.query import ChaosQuery
 from testbed.chaos.rows import driver_of, event_topic
 from testbed.chaos.setting import MAP_MAX_AGE_S, STEPS, ChaosSetting, write_map, write_wanted
@@ -28,10 +28,10 @@ from testbed.live.running import DRIVER_S, await_query
 from testbed.pipeline.kafka_broker import KafkaBroker
 
 SLOWER = 10
-_PAGES: Mapping[Fault, Behaviour] = {
-    Fault.METRICS_HANG: Behaviour.HANGING,
-    Fault.METRICS_LIE: Behaviour.LYING,
-    Fault.METRICS_GONE: Behaviour.GONE,
+_PAGES: Mapping[Fault, Trouble] = {
+    Fault.METRICS_HANG: Trouble.HANGING,
+    Fault.METRICS_LIE: Trouble.LYING,
+    Fault.METRICS_GONE: Trouble.CUT,
 }
 
 
@@ -50,7 +50,7 @@ class LocalQuery(ChaosQuery):
 
     spark: LocalSpark
     metrics_url: str
-    page: FaultyPage
+    page: FaultyProxy
     topic: KafkaFeed | None
     network_timeout_s: int
     _logs: int = field(default=0, init=False)
@@ -168,7 +168,7 @@ class LocalQuery(ChaosQuery):
         if change.fault is Fault.MAP_STALE:
             return "map", _stale(topology, self.folder)
         if change.fault in _PAGES:
-            return "page", self.page.behaving(_PAGES[change.fault])
+            return "page", self.page.in_trouble(_PAGES[change.fault])
         if change.fault is Fault.BROKER_KILLED and self.topic is not None:
             return "broker", _gone(self.topic.broker)
         held = sorted({*before, *change.placement} - {topology.driver_node})
@@ -224,7 +224,7 @@ def local_query(setting: ChaosSetting, topology: Topology, folder: Path) -> Iter
     (operator,) = setting.scenario.operators
     metrics_url = operator.metrics_url(topology)
     with ExitStack() as stack:
-        page = stack.enter_context(FaultyPage(metrics_url).serving())
+        page = stack.enter_context(FaultyProxy(metrics_url).serving())
         topic = stack.enter_context(event_topic(setting, topology, folder)) if setting.kafka else None
         setting.write_loop(topology, page.url, folder)
         write_map(topology, time.time(), folder)

@@ -13,9 +13,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Self
 
+from pydantic import TypeAdapter, ValidationError
+
 from gesscale.errors import InputError
 from testbed.chaos.plan import Fault, PlannedChange
 from testbed.live.nodes import Stage
+from testbed.live.tables import ReportTable
 from testbed.results_folder import check_ours
 
 CHANGES, REPORT, SETTING = "changes.jsonl", "chaos.md", "chaos.json"
@@ -89,19 +92,6 @@ class ChangeRecord:
         """Nodes that had to give their replica up."""
         return len(set(self.before) - set(self.placement))
 
-    def line(self) -> str:
-        """Return the record as a line of JSON."""
-        document = asdict(self)
-        return json.dumps({**document, **document.pop("tallies")}) + "\n"
-
-    @classmethod
-    def read(cls, document: Mapping[str, Any]) -> Self:
-        """Return the record that a line holds; raises ValueError, TypeError or KeyError where it holds none."""
-        given = dict(document)
-        tallies = Tallies(**{each.name: given.pop(each.name) for each in fields(Tallies)})
-        nodes = {name: tuple(given[name]) for name in ("before", "placement")}
-        return cls(**{**given, **nodes, "fault": Fault(given["fault"]), "tallies": tallies})
-
     def in_words(self) -> str:
         """Return a line for people."""
         converged = "NOT CONVERGED" if self.converged_s is None else f"converged in {self.converged_s:.1f} s"
@@ -109,6 +99,14 @@ class ChangeRecord:
             f"change {self.number}: {','.join(self.before)} -> {','.join(self.placement)}; {self.fault.value} "
             f"{self.target}; {converged}; {self.rows} rows, {self.rows_lost} lost, {self.rows_doubled} doubled"
         )
+
+
+_RECORD = TypeAdapter(ChangeRecord)
+
+
+def record_line(record: ChangeRecord) -> str:
+    """Return a record as a line of JSON."""
+    return _RECORD.dump_json(record).decode() + "\n"
 
 
 def read_records(file: Path) -> tuple[ChangeRecord, ...]:
@@ -121,8 +119,8 @@ def read_records(file: Path) -> tuple[ChangeRecord, ...]:
     """
     lines = file.read_text("utf-8").splitlines(keepends=True) if file.exists() else []
     try:
-        return tuple(ChangeRecord.read(json.loads(line)) for line in lines if line.endswith("\n"))
-    except (ValueError, TypeError, KeyError) as error:
+        return tuple(_RECORD.validate_json(line) for line in lines if line.endswith("\n"))
+    except ValidationError as error:
         message = f"{file}: expected a record of a change in each line, got something else: {error}"
         raise InputError(message) from error
 
@@ -154,11 +152,6 @@ class ChaosVerdict:
         """Whether no row was lost or doubled, all converged, nothing was removed on doubt, and nothing was left."""
         bad = self.rows_lost or self.rows_doubled or self.not_converged or self.left
         return not (bad or self.tallies.removed_on_doubt or self.tallies.controller_ended)
-
-    def document(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        document = asdict(self)
-        return {**document, **document.pop("tallies")}
 
     def summary(self) -> list[tuple[str, str]]:
         """Return it as pairs of a word and a figure."""
@@ -196,47 +189,37 @@ def judge(records: Sequence[ChangeRecord], left: Sequence[str] = ()) -> ChaosVer
     )
 
 
-FAULT_COLUMNS = (
-    "fault",
-    "changes",
-    "converged, median s",
-    "longest s",
-    "removals",
-    "failed batches",
-    "lost tasks",
-)
+def tables_of(title: str, records: Sequence[ChangeRecord], verdict: ChaosVerdict) -> list[ReportTable]:
+    """Return the verdict, and what came of each fault that there was, as tables."""
+    headings = (
+        "fault",
+        "changes",
+        "converged, median s",
+        "longest s",
+        "removals",
+        "failed batches",
+        "lost tasks",
+    )
+    by_fault = {fault: [record for record in records if record.fault is fault] for fault in Fault}
+    rows = [_fault_row(fault, those) for fault, those in by_fault.items() if those]
+    return [
+        ReportTable(title, ("what", "figure"), verdict.summary()),
+        ReportTable("By fault", headings, rows),
+    ]
 
 
-def by_fault(records: Sequence[ChangeRecord]) -> list[tuple[str, ...]]:
-    """Return a row of `FAULT_COLUMNS` for each fault that there was."""
-    rows: list[tuple[str, ...]] = []
-    for fault in Fault:
-        those = [record for record in records if record.fault is fault]
-        if not those:
-            continue
-        times_s = [each.converged_s for each in those if each.converged_s is not None]
-        late = len(those) - len(times_s)
-        rows.append(
-            (
-                fault.value,
-                str(len(those)),
-                f"{median(times_s):.1f}" if times_s else "–",
-                f"{max(times_s):.1f}" if times_s and not late else f"{late} not in time",
-                str(sum(each.removals for each in those)),
-                str(sum(each.tallies.failed_batches for each in those)),
-                str(sum(each.tallies.lost_tasks for each in those)),
-            )
-        )
-    return rows
-
-
-def markdown(title: str, records: Sequence[ChangeRecord], verdict: ChaosVerdict) -> str:
-    """Return the report."""
-    lines = [f"# {title}", "", "| what | figure |", "|---|---|"]
-    lines += [f"| {name} | {figure} |" for name, figure in verdict.summary()]
-    lines += ["", "| " + " | ".join(FAULT_COLUMNS) + " |", "|---|" + "---:|" * (len(FAULT_COLUMNS) - 1)]
-    lines += ["| " + " | ".join(row) + " |" for row in by_fault(records)]
-    return "\n".join(lines) + "\n"
+def _fault_row(fault: Fault, records: Sequence[ChangeRecord]) -> tuple[str, ...]:
+    times_s = [each.converged_s for each in records if each.converged_s is not None]
+    late = len(records) - len(times_s)
+    return (
+        fault.value,
+        str(len(records)),
+        f"{median(times_s):.1f}" if times_s else "–",
+        f"{max(times_s):.1f}" if times_s and not late else f"{late} not in time",
+        str(sum(each.removals for each in records)),
+        str(sum(each.tallies.failed_batches for each in records)),
+        str(sum(each.tallies.lost_tasks for each in records)),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,7 +284,7 @@ class Results:
     def keep(self, record: ChangeRecord, stage: Stage) -> None:
         """Keep and say what came of a change."""
         with (self.folder / CHANGES).open("a") as file:
-            file.write(record.line())
+            file.write(record_line(record))
         stage.say(record.in_words())
 
     def report(self, title: str, left: Sequence[str]) -> ChaosVerdict:
@@ -316,7 +299,6 @@ class Results:
         """
         records = self.records()
         verdict = judge(records, left)
-        (self.folder / REPORT).write_text(
-            markdown(f"Chaos: {len(records)} changes of {title}", records, verdict)
-        )
+        tables = tables_of(f"Chaos: {len(records)} changes of {title}", records, verdict)
+        (self.folder / REPORT).write_text("\n".join(each.markdown() for each in tables))
         return verdict

@@ -3,16 +3,15 @@
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from gesscale.errors import InputError
 from testbed.chaos.setting import PARTITIONS, RIDES, ChaosSetting
@@ -22,7 +21,7 @@ from testbed.live.kafka import KafkaFeed, kafka_feed
 from testbed.live.running import Job
 from testbed.live.scenario import TopicInput
 from testbed.nexmark.day import TOPIC, NexmarkJob
-from testbed.nexmark.events import AUCTIONS, BEGINS_S, BID, EPOCH, PERSONS, events
+from testbed.nexmark.events import BEGINS_S, BID, events
 from testbed.nexmark.queries import query_named
 from testbed.pipeline.replay import write_steady_rides
 from testbed.pipeline.sink import FileSink, SinkCount, count_keys
@@ -30,7 +29,6 @@ from testbed.workloads.workload import Workload
 
 _SLIDE_US, _SLIDES = 2_000_000, 5
 """The windows of query q5: 10 s long, one every 2 s, so that each event is in five."""
-_Numbers = NDArray[np.int64]
 
 
 class Exactness(Protocol):
@@ -46,8 +44,8 @@ def newest_commit(checkpoint: Path) -> int:
     return max((int(path.name) for path in (checkpoint / "commits").glob("[0-9]*")), default=-1)
 
 
-def committed(checkpoint: Path) -> _Numbers:
-    """Return the numbers of the rows that are committed.
+def committed_rows(checkpoint: Path) -> int:
+    """Return how many rows of the source of rides are committed.
 
     Raises
     ------
@@ -56,58 +54,36 @@ def committed(checkpoint: Path) -> _Numbers:
     """
     newest = newest_commit(checkpoint)
     if newest < 0:
-        return np.empty(0, np.int64)
+        return 0
     log = checkpoint / "offsets" / str(newest)
     try:
-        match json.loads(log.read_text().splitlines()[-1]):
-            case {"rows": int(rows)}:
-                return np.arange(rows)
-            case {**topics} if len(topics) == 1:
-                return _of_topic(*topics.values())
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        return int(json.loads(log.read_text().splitlines()[-1])["rows"])
+    except (OSError, ValueError, LookupError, TypeError) as error:
         message = f"checkpoint: expected the rows of batch {newest} in {log}, got: {error}; is it of another source?"
         raise InputError(message) from error
-    message = f"checkpoint: expected the rows of batch {newest} in {log}, got something else"
-    raise InputError(message)
-
-
-def _of_topic(ends: Any) -> _Numbers:
-    """Return which events are before the offsets of a topic's partitions."""
-    each = [np.arange(int(end)) * PARTITIONS + int(partition) for partition, end in ends.items()]
-    return np.sort(np.concatenate(each))
 
 
 @dataclass(slots=True)
-class NumberedRows:
-    """Of a query whose result has a row for each row, or for some of them, with its number.
+class NumberedRides:
+    """Of the query `rides`, whose result has each ride by its number.
 
     Attributes
     ----------
     checkpoint, sink
         Of the query.
-    expected
-        Which of the committed rows give a row of the result, by their numbers.
     """
 
     checkpoint: Path
     sink: FileSink
-    expected: Callable[[_Numbers], NDArray[np.bool_]] = lambda numbers: np.ones(numbers.size, np.bool_)
 
     def count(self) -> SinkCount:
-        """Count the rows that are committed; others belong to a batch that is being committed."""
-        must_be = committed(self.checkpoint)
-        must_be = must_be[self.expected(must_be)]
-        (column,) = self.sink.columns
+        """Count the rides that are committed; others belong to a batch that is being committed."""
+        rows = committed_rows(self.checkpoint)
         found = np.concatenate(
-            [np.empty(0, np.int64), *(table[column].to_numpy() for table in self.sink.read())]
+            [np.empty(0, np.int64), *(table["ride"].to_numpy() for table in self.sink.read())]
         )
-        early = found[np.isin(found, must_be)]
-        return count_keys(early, np.zeros_like(early), must_be.size)
-
-
-def is_bid(numbers: _Numbers) -> NDArray[np.bool_]:
-    """Say which events are bids, by their numbers."""
-    return numbers % EPOCH >= PERSONS + AUCTIONS
+        early = found[found < rows]
+        return count_keys(early, np.zeros_like(early), rows)
 
 
 @dataclass(slots=True)
@@ -120,13 +96,12 @@ class HotWindows:
     ----------
     sink
         Of the query.
-    events_per_s, seed
+    events_per_s
         Of the events.
     """
 
     sink: FileSink
     events_per_s: float
-    seed: int
 
     def count(self) -> SinkCount:
         """Compare all windows up to the newest one with what a batch over the same events gives."""
@@ -136,7 +111,7 @@ class HotWindows:
             found.update(zip(ends, table["auction"].to_pylist(), table["bids"].to_pylist(), strict=True))
         if not found:
             return SinkCount(rows=0, distinct=0, duplicated=0, missing=0)
-        expected = Counter(hot_auctions(max(end for end, _, _ in found), self.events_per_s, self.seed))
+        expected = Counter(hot_auctions(max(end for end, _, _ in found), self.events_per_s))
         wrong = (found - expected).total()  # rows that came twice, and rows that are false
         return SinkCount(
             rows=found.total(),
@@ -146,18 +121,18 @@ class HotWindows:
         )
 
 
-def hot_auctions(until_us: int, events_per_s: float, seed: int) -> list[tuple[int, int, int]]:
+def hot_auctions(until_us: int, events_per_s: float) -> list[tuple[int, int, int]]:
     """Return the result of query q5 up to an instant: the end of the window, the auction, its bids.
 
     Parameters
     ----------
     until_us
         The end of the last window, microseconds since the epoch.
-    events_per_s, seed
+    events_per_s
         Of the events.
     """
     last = int((until_us / 1e6 - BEGINS_S) * events_per_s) + 1
-    made = events(0, max(1, last), events_per_s=events_per_s, seed=seed)
+    made = events(0, max(1, last), events_per_s=events_per_s)
     bids = made.filter(pc.equal(made["kind"], BID))
     at_us = bids["at"].cast(pa.int64()).to_numpy()
     first_end = (at_us // _SLIDE_US + 1) * _SLIDE_US
@@ -172,7 +147,6 @@ def hot_auctions(until_us: int, events_per_s: float, seed: int) -> list[tuple[in
 
 
 _START_S = 2.0
-_SEED = 1
 _STATE_PARTITIONS = 4
 
 
@@ -226,11 +200,12 @@ def driver_of(setting: ChaosSetting, folder: Path, topic: KafkaFeed | None) -> D
         checkpoint = folder / f"checkpoint-{operator.name}"
         rides = write_steady_rides(folder / "rides", setting.events, apart_s=1 / setting.rows_per_s)
         job = TaxiJob(scenario=setting.scenario, rides=rides, start_at_s=start_at_s)
-        rows = NumberedRows(checkpoint=checkpoint, sink=FileSink(sink, ("ride",)))
+        rows = NumberedRides(checkpoint=checkpoint, sink=FileSink(sink, ("ride",)))
     else:
         checkpoint = folder / "checkpoint"
         job = _nexmark(setting, start_at_s, topic)
-        rows = _nexmark_rows(setting, checkpoint, sink)
+        found = FileSink(sink, ("window_end", "auction", "bids"))
+        rows = HotWindows(sink=found, events_per_s=setting.rows_per_s)
     obeys = ("--autoscaler", operator.name) if setting.kubernetes else ()
     return Driver(program=(*job.program(operator, folder), *obeys), checkpoint=checkpoint, rows=rows)
 
@@ -245,10 +220,3 @@ def _nexmark(setting: ChaosSetting, start_at_s: float, topic: KafkaFeed | None) 
         feed=topic,
         state_partitions=_STATE_PARTITIONS,
     )
-
-
-def _nexmark_rows(setting: ChaosSetting, checkpoint: Path, sink: Path) -> Exactness:
-    if setting.query == "q5":
-        found = FileSink(sink, ("window_end", "auction", "bids"))
-        return HotWindows(sink=found, events_per_s=setting.rows_per_s, seed=_SEED)
-    return NumberedRows(checkpoint=checkpoint, sink=FileSink(sink, ("number",)), expected=is_bid)

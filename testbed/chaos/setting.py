@@ -14,11 +14,10 @@ from testbed.cluster.topology import Topology
 from testbed.live.scenario import Scenario, TaxiOperator, TopicInput
 
 RIDES = "rides"
-QUERIES = (RIDES, "q1", "q5")
+QUERIES = (RIDES, "q5")
 SETTINGS, MAP, WANTED, STEPS = "gesscale.yaml", "latency.json", "wanted.json", "steps.jsonl"
 MAP_MAX_AGE_S = 3600.0
 PARTITIONS = 4
-"""Of the topic; event n is in partition n modulo this, so that offsets tell which events were read."""
 NEXMARK_MS_PER_ROW = 2.0
 """Emulated work of a node of weight 1 on an event of Nexmark, where the query makes its events itself."""
 
@@ -42,9 +41,9 @@ class ChaosSetting:
     within_s
         A change has to converge in this time.
     query
-        What runs: ``rides``, the demo's, or one of Nexmark: ``q1`` without state, ``q5`` with a shuffle and state.
+        What runs: ``rides``, the demo's, without state; or ``q5`` of Nexmark, with a shuffle and state.
     kafka
-        Whether the events come through a topic of a real broker; with a query of Nexmark only.
+        Whether the events come through a topic of a real broker; with ``q5`` only.
     faults
         Which may strike.
     network_timeout_s
@@ -75,7 +74,7 @@ class ChaosSetting:
             message = f"chaos: expected a query of {', '.join(QUERIES)}, got {self.query!r}"
             raise InputError(message)
         if self.kafka and self.query == RIDES:
-            message = "chaos: the query rides does not read Kafka; choose q1 or q5"
+            message = "chaos: the query rides does not read Kafka; choose q5"
             raise InputError(message)
         if self.kubernetes and self.kafka:
             message = "chaos: on Kubernetes the query makes its events itself; leave --kafka out"

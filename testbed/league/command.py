@@ -54,18 +54,6 @@ def league(
     report: Annotated[
         bool, typer.Option("--report", help="Play nothing live: report on the runs that are there.")
     ] = False,
-    resume: Annotated[
-        bool, typer.Option("--resume/--fresh", help="Go on with results that are there, or throw them away.")
-    ] = True,
-    archive: Annotated[
-        Path | None,
-        typer.Option(
-            "--archive",
-            metavar="FOLDER",
-            help="Also keep each scored run there, 1 kB each: a folder to go on with on another machine.",
-            show_default=False,
-        ),
-    ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Play policies on real Spark over emulated edge nodes, score them as the arena does, and simulate the same cases.
@@ -77,7 +65,7 @@ def league(
 
         spark_home()  # without PySpark it ends here
     from testbed.cluster import privilege
-    from testbed.league.playing import keep_records, play_league, report_league
+    from testbed.league.playing import play_league, report_league
     from testbed.league.setting import LeagueSetting
     from testbed.live.nodes import Stage
 
@@ -98,13 +86,11 @@ def league(
         privilege.enter()
         end_as_ctrl_c_does()
         try:
-            league = play_league(setting, results, stage, attempts=attempts, runs=runs, fresh=not resume)
+            league = play_league(setting, results, stage, attempts=attempts, runs=runs)
         except KeyboardInterrupt:
             stage.say("interrupted: what is done is kept, the same command goes on")
             raise typer.Exit(_INTERRUPTED) from None
-    emit(league.document(), output, league.tables())
+    emit(league.document(), output, [each.shown() for each in league.tables()])
     stage.say(f"report: {results}/league.md, league.json; see also: gesscale arena report {results}/live")
-    if archive is not None:
-        stage.say(f"{keep_records(results, archive)} runs are kept in {archive}")
     if league.faults:
         raise typer.Exit(1)

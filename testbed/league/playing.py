@@ -8,7 +8,6 @@ RESULTS/league.md    the report, and league.json
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from gesscale.errors import ClusterError, InputError
@@ -36,7 +35,6 @@ def play_league(
     *,
     attempts: int = 1,
     runs: int | None = None,
-    fresh: bool = False,
 ) -> LeagueReport:
     """Play what is missing of a league, and write its report.
 
@@ -52,8 +50,6 @@ def play_league(
         So often a run is tried that the cluster breaks.
     runs
         At most so many runs are played live now; None: all that are missing.
-    fresh
-        Whether the results that are there go.
 
     Returns
     -------
@@ -69,7 +65,7 @@ def play_league(
     check_experiment(experiment)
     _check_loads(experiment, stage)
     _claim(results)
-    simulated = _simulated(experiment, results, stage, fresh=fresh)
+    simulated = _simulated(experiment, results, stage)
     topology = read_topology(setting.topology)
     live = play_live(
         experiment,
@@ -84,7 +80,6 @@ def play_league(
         nodes=lambda: _nodes(topology, stage),
         attempts=attempts,
         runs=runs,
-        fresh=fresh,
     )
     report = LeagueReport(
         experiment=experiment, live=live, simulated=simulated, price=setting.late_minute_price
@@ -118,41 +113,13 @@ def report_league(results: Path, stage: Stage, *, price: float) -> LeagueReport:
     return report
 
 
-def _simulated(experiment: Experiment, results: Path, stage: Stage, *, fresh: bool) -> tuple[CaseResult, ...]:
+def _simulated(
+    experiment: Experiment, results: Path, stage: Stage, *, fresh: bool = False
+) -> tuple[CaseResult, ...]:
     with open_results(results / SIMULATED, experiment, fresh=fresh) as kept:
         stage.say(f"simulating {len(kept.missing)} of {len(experiment.cases())} cases")
         _play(experiment, kept, kept.missing, play, stage)
         return kept.results
-
-
-def keep_records(results: Path, archive: Path) -> int:
-    """Copy the scored live runs of a league to a folder of small files, from which it can be reported and gone on with.
-
-    Parameters
-    ----------
-    results
-        Of the league.
-    archive
-        Made where there is none. Runs that it holds stay as they are; those of another experiment are refused.
-
-    Returns
-    -------
-    int
-        How many runs are in the archive now. Their courses and the plans of least cost are left out.
-
-    Raises
-    ------
-    InputError
-        Where either folder holds something else.
-    """
-    experiment, live = read_results(results / LIVE)
-    _claim(archive)
-    with open_results(archive / LIVE, experiment) as kept:
-        missing = set(kept.missing)
-        for result in live:
-            if result.case in missing and not result.lost:
-                kept.add(replace(result, series={}, frontier=()))
-        return len(kept.results)
 
 
 def _check_loads(experiment: Experiment, stage: Stage) -> None:
@@ -214,7 +181,6 @@ def play_live(
     nodes: Callable[[], AbstractContextManager[None]],
     attempts: int,
     runs: int | None = None,
-    fresh: bool = False,
 ) -> tuple[CaseResult, ...]:
     """Play what is missing live, a whole repetition before the next; the nodes stay up between runs.
 
@@ -235,8 +201,6 @@ def play_live(
         So often a run is tried that the cluster breaks, and nodes that cannot be used.
     runs
         At most so many runs are played now; None: all that are missing.
-    fresh
-        Whether the results that are there go.
 
     Returns
     -------
@@ -250,7 +214,7 @@ def play_live(
     """
     chosen: Sequence[Case] | None = None
     for attempt in range(attempts):
-        with open_results(folder, experiment, fresh=fresh and attempt == 0) as kept:
+        with open_results(folder, experiment) as kept:
             if chosen is None:
                 chosen = sorted(kept.missing, key=lambda case: case.seed)[:runs]
             cases = [case for case in chosen if case in kept.missing]

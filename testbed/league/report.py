@@ -1,74 +1,145 @@
-"""What a live league says: tables for a terminal and for Markdown, and a document for JSON."""
+"""Live results next to those of the simulator: figures, ranks, and pairs of policies whose order differs."""
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
 from pathlib import Path
-from statistics import median
-
-from rich.table import Table
 
 from gesscale.common import API_VERSION
 from gesscale.model.document import as_document
 from testbed.arena.case import CaseResult
-from testbed.arena.cli.tables import TextColumn, fitted, on_one_line, short_name
+from testbed.arena.cli.tables import on_one_line
 from testbed.arena.experiments.experiment import Experiment
-from testbed.arena.judging.comparing import records
-from testbed.arena.report.formatting import counted, figure
-from testbed.league.comparison import (
-    BILL_PARTS,
-    COST_GOAL_PCT,
-    FIGURES,
-    LATE_GOAL_MIN,
-    LATE_GOAL_PCT,
-    BothSides,
-    Entry,
-    FigureError,
-    PairOrder,
-    compare_both,
-)
+from testbed.arena.judging.comparing import group_results, records
+from testbed.arena.judging.standings import Bills
+from testbed.arena.judging.statistics import Interval, compare, mean_interval
+from testbed.arena.report.formatting import counted, figure, short_name
+from testbed.live.tables import ReportTable
 
-_HEADINGS = dict(zip(FIGURES, ("bill", "replica-min", "late min", "replicas", "backlog, rows"), strict=True))
+BILL, REPLICAS, LATE = "bill", "replica_min", "late_min"
+_HEADINGS = {BILL: "bill", REPLICAS: "replica-min", LATE: "late min"}
 
-_Columns = Mapping[str, Sequence[str]]
-"""Cells by the heading of their column."""
+COST_GOAL_PCT = 5.0
+LATE_GOAL_PCT, LATE_GOAL_MIN = 20.0, 1.0
+"""How close the simulator is to be: replica-minutes, and late minutes by either of both."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _TextTable:
-    """A table as text, for a terminal and for Markdown; `keys` stay where the figures do not fit beside each other."""
+class Entry:
+    """A policy on a load, live and simulated over the same repetitions.
 
-    title: str
-    keys: _Columns
-    figures: _Columns = field(default_factory=dict)
+    Attributes
+    ----------
+    runs, lost: live runs, and how many of them have no figures
+    live, simulated: the means of bill, replica-minutes and late minutes by name; None without a run
+    live_rank, simulated_rank: by the mean bill on this load, 1 being the least; None without a run
+    """
 
-    def shown(self) -> list[Table]:
-        keys, figures = (
-            [TextColumn(heading=heading, cells=cells) for heading, cells in columns.items()]
-            for columns in (self.keys, self.figures)
+    workload: str
+    policy: str
+    runs: int
+    lost: int
+    live: Mapping[str, Interval | None]
+    simulated: Mapping[str, Interval | None]
+    live_rank: int | None = None
+    simulated_rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairOrder:
+    """Two policies on a load: which has the lower bill.
+
+    Attributes
+    ----------
+    live, simulated: the bill of the one less that of the other, over the repetitions of both
+    """
+
+    workload: str
+    one: str
+    other: str
+    live: Interval
+    simulated: Interval
+
+    @property
+    def is_separated(self) -> bool:
+        """Whether the live runs tell the two apart: the interval of the difference leaves out 0."""
+        low, high = self.live.low, self.live.high
+        return low is not None and high is not None and (low > 0 or high < 0)
+
+    @property
+    def differs(self) -> bool:
+        """Whether the simulator has them the other way round."""
+        return self.live.mean * self.simulated.mean < 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """On how many of the policies and loads that came through live the simulator is as close as it is to be.
+
+    Attributes
+    ----------
+    cost: mean replica-minutes within `COST_GOAL_PCT`
+    late: mean late minutes within `LATE_GOAL_PCT` or `LATE_GOAL_MIN`
+    """
+
+    cost: int
+    late: int
+    entries: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The live runs of a policy on a load, and the simulated ones of the repetitions that came through live."""
+
+    live: Bills
+    simulated: Bills
+
+    def entry(self, price: float) -> Entry:
+        group = self.live.group
+        return Entry(
+            workload=group.workload,
+            policy=group.policy,
+            runs=len(group.results),
+            lost=group.lost,
+            live=_means(self.live, price),
+            simulated=_means(self.simulated, price),
         )
-        return fitted(self.title, keys, figures)
 
-    def markdown(self) -> str:
-        columns = {
-            " ".join(head.splitlines()): cells for head, cells in {**self.keys, **self.figures}.items()
-        }
-        lines = [[*columns], ["---"] * len(columns), *zip(*columns.values(), strict=True)]
-        return "\n".join([f"### {self.title}", "", *(f"| {' | '.join(line)} |" for line in lines), ""])
+
+def _means(bills: Bills, price: float) -> Mapping[str, Interval | None]:
+    by_seed = {BILL: bills.at(price), REPLICAS: bills.at(0.0), LATE: bills.late_min()}
+    return {
+        name: mean_interval([value for value in values.values() if value is not None])
+        for name, values in by_seed.items()
+    }
+
+
+def _ranked(entries: Sequence[Entry]) -> list[Entry]:
+    """Return the entries of a load with their ranks, the least live bill first."""
+    live = _ranks({entry.policy: entry.live[BILL] for entry in entries})
+    simulated = _ranks({entry.policy: entry.simulated[BILL] for entry in entries})
+    found = [
+        replace(entry, live_rank=live.get(entry.policy), simulated_rank=simulated.get(entry.policy))
+        for entry in entries
+    ]
+    return sorted(found, key=lambda entry: entry.live_rank or len(found) + 1)
+
+
+def _ranks(bills: Mapping[str, Interval | None]) -> dict[str, int]:
+    means = {policy: bill.mean for policy, bill in bills.items() if bill is not None}
+    return {policy: rank for rank, policy in enumerate(sorted(means, key=means.__getitem__), start=1)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeagueReport:
-    """A league that was played.
+    """A league that was played; only cases that came through live are compared.
 
     Attributes
     ----------
-    experiment
-        What was played.
-    live, simulated
-        What came of it.
-    price
-        Of a late minute, replica-minutes.
+    experiment: what was played
+    live, simulated: what came of it; live results may be missing
+    price: of a late minute, replica-minutes
     """
 
     experiment: Experiment
@@ -77,58 +148,93 @@ class LeagueReport:
     price: float
 
     @property
-    def both(self) -> BothSides:
-        """The two sides compared."""
-        return compare_both(self.experiment, self.live, self.simulated, price=self.price)
+    def entries(self) -> tuple[Entry, ...]:
+        """All policies by load in the experiment's order, the least live bill first."""
+        return tuple(
+            entry
+            for groups in self._by_load()
+            for entry in _ranked([group.entry(self.price) for group in groups])
+        )
+
+    @property
+    def pairs(self) -> tuple[PairOrder, ...]:
+        """The policies that came through live on the same repetitions, by two."""
+        return tuple(
+            pair
+            for groups in self._by_load()
+            for one, other in combinations(groups, 2)
+            if (pair := self._pair(one, other)) is not None
+        )
+
+    @property
+    def reached(self) -> Reached:
+        """How often the simulator is as close as it is to be."""
+        cost, late = (
+            [
+                (live.mean, simulated.mean)
+                for entry in self.entries
+                if (live := entry.live[name]) and (simulated := entry.simulated[name])
+            ]
+            for name in (REPLICAS, LATE)
+        )
+        return Reached(
+            cost=sum(abs(there - here) <= here * COST_GOAL_PCT / 100 for here, there in cost),
+            late=sum(
+                abs(there - here) <= max(LATE_GOAL_MIN, here * LATE_GOAL_PCT / 100) for here, there in late
+            ),
+            entries=len(cost),
+        )
 
     @property
     def faults(self) -> tuple[CaseResult, ...]:
         """The live runs that have no figures."""
         return tuple(result for result in self.live if result.lost)
 
+    def _by_load(self) -> list[list[_Group]]:
+        simulated = {result.case: result for result in self.simulated}
+        loads: dict[str, list[_Group]] = {}
+        for group in group_results(self.experiment, self.live):
+            through = [each.case for each in group.results if not each.lost]
+            beside = replace(group, results=tuple(simulated[case] for case in through if case in simulated))
+            loads.setdefault(group.workload, []).append(_Group(Bills(group), Bills(beside)))
+        return list(loads.values())
+
+    def _pair(self, one: _Group, other: _Group) -> PairOrder | None:
+        live, simulated = (
+            compare(first.at(self.price), second.at(self.price), as_ratio=False).difference
+            for first, second in ((one.live, other.live), (one.simulated, other.simulated))
+        )
+        if live is None or simulated is None:
+            return None
+        return PairOrder(
+            workload=one.live.load,
+            one=one.live.policy,
+            other=other.live.policy,
+            live=live,
+            simulated=simulated,
+        )
+
     def document(self) -> dict[str, object]:
         """Return all of it, for JSON."""
-        both, experiment = self.both, self.experiment
         return {
             "apiVersion": API_VERSION,
-            "experiment": experiment.document(),
+            "experiment": self.experiment.document(),
             "price_replica_min": self.price,
-            "objective_s": experiment.slo_s,
-            "entries": both.entries,
+            "objective_s": self.experiment.slo_s,
+            "entries": self.entries,
             "pairs": [
                 {**asdict(pair), "separated": pair.is_separated, "differs": pair.differs}
-                for pair in both.pairs
+                for pair in self.pairs
             ],
-            "errors": both.errors,
-            "reached": both.reached,
+            "reached": self.reached,
             "runs": {"live": records(self.live), "simulated": records(self.simulated)},
         }
 
-    def tables(self) -> list[Table]:
-        """Return its tables, for a terminal."""
-        return [table for each in self._text_tables() for table in each.shown()]
-
     def markdown(self) -> str:
         """Return its page."""
-        both = self.both
-        separated = [pair for pair in both.pairs if pair.is_separated]
-        wrong = [pair for pair in separated if pair.differs]
-        said = (
-            f"Of {counted(len(both.pairs), 'pair')} of policies the live runs tell {len(separated)} apart; the "
-            f"simulator has {len(wrong)} of these the other way round, and {len(both.differing)} of all. "
-            f"{self._closeness(both)} {self._exactness()} {self._machine()}".rstrip()
-        )
-        return "\n".join(
-            [
-                f"# {self.experiment.title}",
-                "",
-                self._basis(),
-                "",
-                said,
-                "",
-                *(each.markdown() for each in self._text_tables()),
-            ]
-        )
+        said = " ".join([self._order(), self._closeness(), self._exactness(), self._machine()]).rstrip()
+        tables = [each.markdown() for each in self.tables()]
+        return "\n".join([f"# {self.experiment.title}", "", self._basis(), "", said, "", *tables])
 
     def write(self, folder: Path) -> None:
         """Write league.md and league.json to a folder."""
@@ -136,27 +242,20 @@ class LeagueReport:
         document = json.dumps(as_document(self.document()), indent=1)
         (folder / "league.json").write_text(document + "\n", encoding="utf-8")
 
-    def _closeness(self, both: BothSides) -> str:
-        reached = both.reached
+    def _order(self) -> str:
+        separated = [pair for pair in self.pairs if pair.is_separated]
+        return (
+            f"Of {counted(len(self.pairs), 'pair')} of policies the live runs tell {len(separated)} apart; the "
+            f"simulator has {sum(pair.differs for pair in separated)} of these the other way round, and "
+            f"{sum(pair.differs for pair in self.pairs)} of all."
+        )
+
+    def _closeness(self) -> str:
+        reached = self.reached
         return (
             f"Of {reached.entries} means, by policy and load, the simulated replica-minutes are within "
             f"{COST_GOAL_PCT:g} % for {reached.cost}, the late minutes within {LATE_GOAL_PCT:g} % or "
             f"{LATE_GOAL_MIN:g} minute for {reached.late}."
-        )
-
-    def _machine(self) -> str:
-        """Say what else ran: how busy the machine was."""
-        before, busy, waited = (
-            [float(value) for each in self.live if (value := each.metrics.get(name)) is not None]
-            for name in ("machine_load_before", "machine_busy_pct", "loop_waited_pct")
-        )
-        if not before or not busy or not waited:
-            return ""
-        return (
-            f"When the runs began, {min(before):.0f} to {max(before):.0f} processes ran or waited for a core "
-            f"(median {median(before):.0f}); the cores were busy {min(busy):.0f} to {max(busy):.0f} % of the time; "
-            f"the loop waited for a core {min(waited):.0f} to {max(waited):.0f} % of the time in which it had "
-            "something to do."
         )
 
     def _exactness(self) -> str:
@@ -166,6 +265,14 @@ class LeagueReport:
         )
         return f"{lost} rows lost, {doubled} doubled in {counted(len(through), 'run')}."
 
+    def _machine(self) -> str:
+        loads = [
+            float(load) for each in self.live if (load := each.metrics.get("machine_load_before")) is not None
+        ]
+        if not loads:
+            return ""
+        return f"When the runs began, the load average was {min(loads):.0f} to {max(loads):.0f}."
+
     def _basis(self) -> str:
         return (
             f"Bill: replica-minutes until the last row is through, and {self.price:g} for each minute in which the "
@@ -173,75 +280,54 @@ class LeagueReport:
             f"95 % intervals over the repetitions; two have their range, one has none."
         )
 
-    def _text_tables(self) -> list[_TextTable]:
-        both = self.both
+    def tables(self) -> list[ReportTable]:
+        """Return its tables: one for each load, the pairs whose order differs, and runs without figures."""
+        entries = self.entries
         tables = [
-            _of_load(workload, [entry for entry in both.entries if entry.workload == workload])
-            for workload in dict.fromkeys(entry.workload for entry in both.entries)
+            _of_load(workload, [entry for entry in entries if entry.workload == workload])
+            for workload in dict.fromkeys(entry.workload for entry in entries)
         ]
-        if both.errors:
-            tables.append(_of_errors(both.errors))
-        if both.differing:
-            tables.append(_of_pairs(both.differing))
+        if differing := [pair for pair in self.pairs if pair.differs]:
+            tables.append(_of_pairs(differing))
         if self.faults:
             tables.append(_of_faults(self.faults))
         return tables
 
 
-def _of_load(workload: str, entries: Sequence[Entry]) -> _TextTable:
-    keys = {
-        "policy": [short_name(entry.policy) for entry in entries],
-        "runs": [_runs(entry) for entry in entries],
-    }
-    figures = {
-        "rank\nlive": [figure(entry.live_rank) for entry in entries],
-        "rank\nsimulated": [figure(entry.simulated_rank) for entry in entries],
-    }
-    for name, heading in _HEADINGS.items():
-        figures[f"{heading}\nlive"] = [on_one_line(entry.live[name]) for entry in entries]
-        figures[f"{heading}\nsimulated"] = [on_one_line(entry.simulated[name]) for entry in entries]
-    return _TextTable(title=short_name(workload), keys=keys, figures=figures)
+def _of_load(workload: str, entries: Sequence[Entry]) -> ReportTable:
+    headings = ["policy", "runs", "rank live", "rank simulated"]
+    headings += [f"{each} {side}" for each in _HEADINGS.values() for side in ("live", "simulated")]
+    rows = [
+        [
+            short_name(entry.policy),
+            f"{entry.runs} ({entry.lost} lost)" if entry.lost else f"{entry.runs}",
+            figure(entry.live_rank),
+            figure(entry.simulated_rank),
+            *(on_one_line(side[name]) for name in _HEADINGS for side in (entry.live, entry.simulated)),
+        ]
+        for entry in entries
+    ]
+    return ReportTable(short_name(workload), headings, rows)
 
 
-def _runs(entry: Entry) -> str:
-    return f"{entry.runs} ({entry.lost} lost)" if entry.lost else f"{entry.runs}"
+def _of_pairs(pairs: Sequence[PairOrder]) -> ReportTable:
+    rows = [
+        [
+            short_name(pair.workload),
+            f"{short_name(pair.one)} less {short_name(pair.other)}",
+            on_one_line(pair.live),
+            on_one_line(pair.simulated),
+            "yes" if pair.is_separated else "no",
+        ]
+        for pair in pairs
+    ]
+    headings = ["load", "pair", "live", "simulated", "told apart live"]
+    return ReportTable("Pairs whose order differs: differences of their bills", headings, rows)
 
 
-def _of_errors(errors: Sequence[FigureError]) -> _TextTable:
-    columns = {
-        "figure": [_HEADINGS[error.figure] for error in errors],
-        "mean": [figure(error.mean) for error in errors],
-        "mean, %": [figure(error.mean_pct) for error in errors],
-        "most": [figure(error.most) for error in errors],
-        "most, %": [figure(error.most_pct) for error in errors],
-    }
-    return _TextTable(
-        title="How far the simulator is from the live runs, over policies and loads", keys=columns
-    )
-
-
-def _of_pairs(pairs: Sequence[PairOrder]) -> _TextTable:
-    columns = {
-        "load": [short_name(pair.workload) for pair in pairs],
-        "pair": [f"{short_name(pair.one)} less {short_name(pair.other)}" for pair in pairs],
-        "live": [on_one_line(pair.live) for pair in pairs],
-        "simulated": [on_one_line(pair.simulated) for pair in pairs],
-        "told apart live": ["yes" if pair.is_separated else "no" for pair in pairs],
-    }
-    for name in BILL_PARTS:
-        for side in ("live", "simulated"):
-            parts = [pair.live_parts if side == "live" else pair.simulated_parts for pair in pairs]
-            columns[f"{_HEADINGS[name]}\n{side}"] = [figure(each.get(name)) for each in parts]
-    return _TextTable(
-        title="Pairs whose order differs: differences of their bills and of what makes them", keys=columns
-    )
-
-
-def _of_faults(faults: Sequence[CaseResult]) -> _TextTable:
-    columns = {
-        "load": [short_name(fault.case.workload) for fault in faults],
-        "policy": [short_name(fault.case.policy) for fault in faults],
-        "repetition": [f"{fault.case.seed + 1}" for fault in faults],
-        "what happened": [fault.lost for fault in faults],
-    }
-    return _TextTable(title="Runs without figures", keys=columns)
+def _of_faults(faults: Sequence[CaseResult]) -> ReportTable:
+    rows = [
+        [short_name(each.case.workload), short_name(each.case.policy), f"{each.case.seed + 1}", each.lost]
+        for each in faults
+    ]
+    return ReportTable("Runs without figures", ["load", "policy", "repetition", "what happened"], rows)

@@ -139,8 +139,8 @@ def test_figures_have_a_size_and_the_page_is_never_wider_than_the_window(page, r
         "return [...document.querySelectorAll('img')].map(image => {"
         "const box = image.getBoundingClientRect(); return [box.width, box.height, box.left, box.right]})"
     )
-    # cost against lag; for each of 2 workloads the frontier, and the courses of 4 + 1 policies
-    assert len(boxes) == 1 + 2 * (1 + 5)
+    # cost against lag; for each of 2 workloads the courses of 4 + 1 policies
+    assert len(boxes) == 1 + 2 * 5
     assert all(box[0] >= 200 and box[1] >= 80 for box in boxes)
     assert all(box[2] >= 0 and box[3] <= width for box in boxes)
 

@@ -19,9 +19,10 @@ from gesscale.kubernetes.controller.workflow_controller import ControllerContext
 from gesscale.kubernetes.orders import Documents, OrderWriter
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.placement.watches import Watches
+from gesscale.kubernetes.resource.autoscaler import place_in
 from gesscale.kubernetes.resource.order import order_of
 from gesscale.kubernetes.resource.spec_groups import AGENTS_DNS
-from gesscale.kubernetes.resource.translate import GatheredWorkflows, Key, ManagedWorkflow, gather
+from gesscale.kubernetes.resource.translate import GatheredWorkflows, Key, gather
 from gesscale.plan.change_budget import ChangeBudget
 from gesscale.service.journal import Journal
 from gesscale.service.metrics import ApiFigures, ScalerMetrics
@@ -196,11 +197,7 @@ class Controller:
         names = {"/".join(key) for key in gathered.workflows}
         self.journal.keep_only(names)
         self._budget.keep_only(names)
-        self._fault_reporter.report(
-            gathered.faults,
-            {key: generation for key, (_, generation) in generations.items()},
-            steady_now_s(),
-        )
+        self._fault_reporter.report(gathered.faults, generations, steady_now_s())
 
     def _gather(self) -> tuple[dict[Key, tuple[str, int]], GatheredWorkflows]:
         """Form workflows, again only where a spec has changed: statuses change all the time, by ourselves."""
@@ -208,18 +205,14 @@ class Controller:
         generations: dict[Key, tuple[str, int]] = {}
         for item in documents.values():
             metadata = item["metadata"]
-            key = (str(metadata.get("namespace", "default")), str(metadata.get("name", "?")))
-            generations[key] = str(metadata.get("uid", "")), int(metadata.get("generation", 0))
-        known, gathered = self._gathered
-        if generations != known:
-            fresh = gather(documents.values())
-            workflows = {
-                key: old if (old := gathered.workflows.get(key)) is not None and _same(old, new) else new
-                for key, new in fresh.workflows.items()
-            }
-            self._gathered = (generations, GatheredWorkflows(workflows=workflows, faults=fresh.faults))
+            generations[place_in(item)] = str(metadata.get("uid", "")), int(metadata.get("generation", 0))
+        if generations != self._gathered[0]:
+            gathered = gather(documents.values())
+            self._gathered = (generations, gathered)
             self._reservations.keep_only(
-                (key[0], name) for key, workflow in workflows.items() for name in workflow.resources
+                (workflow.namespace, name)
+                for workflow in gathered.workflows.values()
+                for name in workflow.resources
             )
         return self._gathered
 
@@ -247,12 +240,3 @@ class Controller:
         self._elector.stop()
         self._watches.stop()
         self._pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _same(old: ManagedWorkflow, new: ManagedWorkflow) -> bool:
-    """Say whether nothing that people wrote has changed."""
-    return old.resources.keys() == new.resources.keys() and all(
-        old.resources[name].metadata.generation == resource.metadata.generation
-        and old.resources[name].metadata.uid == resource.metadata.uid
-        for name, resource in new.resources.items()
-    )

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from gesscale.errors import GesscaleError
 from gesscale.kubernetes.controller.probes import StepStatus
@@ -19,6 +18,7 @@ from gesscale.kubernetes.controller.workflow_controller import ControllerContext
 from gesscale.kubernetes.orders import Documents
 from gesscale.kubernetes.placement.applications import find_application
 from gesscale.kubernetes.placement.nodes import ONE_POD
+from gesscale.kubernetes.resource.autoscaler import StreamAutoscaler
 from gesscale.kubernetes.resource.translate import Key, ManagedWorkflow
 from gesscale.loop import next_step_in_s
 from gesscale.service.metrics import ScalerMetrics
@@ -161,17 +161,21 @@ class WorkflowScheduler:
                 self._start(key, scheduled, now_s)
 
     def _is_due(self, scheduled: _ScheduledWorkflow, workflow: ManagedWorkflow, now_s: float) -> bool:
-        if scheduled.workflow is not workflow:
+        if scheduled.workflow != workflow:
             if _is_recreated(scheduled.workflow, workflow):
                 self._close(scheduled)
-            scheduled.workflow, scheduled.due_s, scheduled.placed = workflow, now_s, False
+            scheduled.due_s, scheduled.placed = now_s, False
+        scheduled.workflow = workflow  # the same object compares at once in the next round
         if now_s >= scheduled.due_s:
             return True
         if scheduled.placed or now_s < max(scheduled.begun_s + _EARLY_STEP_S, scheduled.look_s):
             return False
         scheduled.look_s = now_s + _EARLY_LOOK_EVERY_S
-        scheduled.placed = all_ordered(workflow, self._documents)
-        return not scheduled.placed and awaits_placement(workflow, self._documents, self._context)
+        unplaced = _unplaced(workflow, self._documents)
+        scheduled.placed = not unplaced
+        index = self._context.look().index
+        found = [find_application(resource, index) for resource in unplaced]
+        return any(each.place is not None and not each.executors for each in found)
 
     def _start(self, key: Key, scheduled: _ScheduledWorkflow, now_s: float) -> None:
         scheduled.begun_s, scheduled.due_s = now_s, now_s + scheduled.workflow.monitor.period_s
@@ -218,11 +222,9 @@ class WorkflowScheduler:
             self._close(scheduled)
         if scheduled.controller is None:
             workflow = scheduled.workflow
-            documents = {
-                name: self._documents.newest((workflow.namespace, name)) or {} for name in workflow.resources
-            }
-            statuses: dict[str, Mapping[str, Any]] = {
-                name: group_of(document, "status") for name, document in documents.items()
+            statuses = {
+                name: group_of(self._documents.newest((workflow.namespace, name)) or {}, "status")
+                for name in workflow.resources
             }
             scheduled.controller = WorkflowController(
                 workflow, self._context, scheduled.term, statuses, now_s
@@ -238,24 +240,11 @@ def _is_recreated(old: ManagedWorkflow, new: ManagedWorkflow) -> bool:
     )
 
 
-def all_ordered(workflow: ManagedWorkflow, documents: Documents) -> bool:
-    """Say whether each operator has an order, or is not to get one."""
-    return all(
-        resource.spec.mode != "Act" or _order_in(documents, (workflow.namespace, name)) is not None
+def _unplaced(workflow: ManagedWorkflow, documents: Documents) -> list[StreamAutoscaler]:
+    """Return what we may place and have not: if its driver runs, it waits for its first executors."""
+    return [
+        resource
         for name, resource in workflow.resources.items()
-    )
-
-
-def _order_in(documents: Documents, resource: Key) -> object:
-    return group_of(documents.newest(resource) or {}, "status").get("order")
-
-
-def awaits_placement(workflow: ManagedWorkflow, documents: Documents, context: ControllerContext) -> bool:
-    """Say whether a driver runs whose first executors have no placement yet, though we may place them."""
-    for name, resource in workflow.resources.items():
-        if resource.spec.mode != "Act" or _order_in(documents, (workflow.namespace, name)):
-            continue
-        application = find_application(resource, context.look().index)
-        if application.place is not None and not application.executors:
-            return True
-    return False
+        if resource.spec.mode == "Act"
+        and not group_of(documents.newest((workflow.namespace, name)) or {}, "status").get("order")
+    ]

@@ -15,7 +15,7 @@ from gesscale.kubernetes.reporting import ObservedStep, StepReport, node_pool_of
 from gesscale.kubernetes.resource.status import DriverStatus
 from gesscale.kubernetes.resource.translate import Key, ManagedWorkflow, ResourceFault
 from gesscale.model.decision import Decision
-from gesscale.service.metrics import ScalerMetrics, StepFigures, figures_of
+from gesscale.service.metrics import ScalerMetrics, step_figures
 from gesscale.wire import group_of
 
 
@@ -61,23 +61,8 @@ class StatusReporter:
             Where a status could not be written; the rest was reported all the same.
         """
         now_s = self._now_s()
-        live = step.cluster.placements
-        figures = {
-            decision.operator: figures_of(
-                decision,
-                step.workflow.operators[decision.operator],
-                step.known,
-                live.get(decision.operator),
-                now_s,
-            )
-            for decision in step.decisions
-        }
-        self._metrics.step_done(
-            workflow.namespace,
-            workflow.name,
-            StepFigures(at_s=now_s, operators=figures, latency_map=step.decisions[0].latency_map),
-            step.decisions,
-        )
+        figures = step_figures(step.decisions, step.workflow, step.known, step.cluster.placements, now_s)
+        self._metrics.step_done(workflow.namespace, workflow.name, figures, step.decisions)
         lost: Exception | None = None
         for decision in step.decisions:
             try:
@@ -109,8 +94,7 @@ class StatusReporter:
         self, workflow: ManagedWorkflow, step: WorkflowStep, decision: Decision, term: int, now_s: float
     ) -> None:
         name = decision.operator
-        resource, application = workflow.resources[name], step.applications[name]
-        key = (workflow.namespace, name)
+        resource, key = workflow.resources[name], (workflow.namespace, name)
         newest = self._documents.newest(key)
         if newest is None or str(newest["metadata"].get("uid", "")) != resource.metadata.uid:
             return  # deleted meanwhile, or created again
@@ -120,7 +104,7 @@ class StatusReporter:
             decision=decision,
             known=step.known,
             live=step.cluster.placements.get(name),
-            driver=_driver(application),
+            driver=_driver(step.applications[name]),
             node_pool=node_pool_of(step.cluster, name),
         )
         report = self._write(
@@ -164,7 +148,7 @@ _AGAIN_S = 15.0
 
 @dataclass(slots=True)
 class _Report:
-    said: tuple[int, ResourceFault]
+    said: tuple[tuple[str, int] | None, ResourceFault]
     writing: Future[None]
     at_s: float
 
@@ -185,7 +169,7 @@ class FaultReporter:
         self._reported: dict[Key, _Report] = {}
 
     def report(
-        self, faults: Mapping[Key, ResourceFault], generations: Mapping[Key, int], now_s: float
+        self, faults: Mapping[Key, ResourceFault], generations: Mapping[Key, tuple[str, int]], now_s: float
     ) -> None:
         """Report the faults that were not reported yet.
 
@@ -194,7 +178,7 @@ class FaultReporter:
         faults
             All that there are, by resource.
         generations
-            Of which generation of its resource each fault speaks.
+            The UID and the generation of each resource.
         now_s
             Of a clock that never jumps.
         """
@@ -202,7 +186,7 @@ class FaultReporter:
             key: last for key, last in self._reported.items() if key in faults or not last.writing.done()
         }
         for key, fault in faults.items():
-            said, last = (generations.get(key, 0), fault), self._reported.get(key)
+            said, last = (generations.get(key), fault), self._reported.get(key)
             if last is not None:
                 if not last.writing.done():
                     continue

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from gesscale.assembly import open_monitor
 from gesscale.knowledge.memory import KnowledgeLimits, MemoryKnowledge
@@ -19,30 +19,22 @@ from gesscale.kubernetes.resource.memory import MemoryStatus, knowledge_of, read
 from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.translate import ManagedWorkflow
 from gesscale.loop import ControlLoop
-from gesscale.model.decision import Decision
 from gesscale.model.workflow import Workflow
 from gesscale.plan.change_budget import ChangeBudget
 from gesscale.plan.directives import Directive, Pause
 from gesscale.policies.guarded import GuardedPolicy
 from gesscale.ports import ClusterState, Knowledge, Latencies, MetricSource
 from gesscale.service.journal import Journal, SeenStep
-from gesscale.settings.operators import KafkaSettings
 from gesscale.wire import group_of
 from gesscale.words import first_of
 
 _LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RestoredState:
-    """What the statuses of a workflow's resources hand down.
+class RestoredState(NamedTuple):
+    """What the statuses of a workflow's resources hand down: readings and memos.
 
-    Attributes
-    ----------
-    known
-        Readings, none dated later than now, and memos.
-    lost
-        Operators whose memory is gone, or broken in part, though something was decided for them.
+    Lost are operators whose memory is gone, or broken in part, though something was decided for them.
     """
 
     known: Knowledge
@@ -70,17 +62,7 @@ def restored_state(statuses: Mapping[str, Mapping[str, Any]], now_s: float) -> R
             _LOG.warning("operator %s: of its status.memory is dropped what cannot be: %s", name, dropped)
         if _is_lost(status, dropped=bool(faults)):
             lost.add(name)
-    known = knowledge_of(memories)
-    return RestoredState(
-        known=Knowledge(
-            readings={
-                name: tuple(replace(each, at_s=min(each.at_s, now_s)) for each in readings)
-                for name, readings in known.readings.items()
-            },
-            memos=known.memos,
-        ),
-        lost=frozenset(lost),
-    )
+    return RestoredState(knowledge_of(memories, now_s), frozenset(lost))
 
 
 def _is_lost(status: Mapping[str, Any], *, dropped: bool) -> bool:
@@ -127,28 +109,10 @@ class ControllerContext:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkflowStep:
-    """What one step brought.
+class WorkflowStep(SeenStep):
+    """What one step brought and, by operator, what runs of it."""
 
-    Attributes
-    ----------
-    decisions
-        One for each operator.
-    applications
-        By operator, what runs of it.
-    workflow
-        As the loop knew it.
-    cluster
-        As the loop saw it.
-    known
-        Knowledge as recalled after the step.
-    """
-
-    decisions: tuple[Decision, ...]
     applications: Mapping[str, Application]
-    workflow: Workflow
-    cluster: ClusterState
-    known: Knowledge
 
 
 class WorkflowController:
@@ -231,26 +195,21 @@ class WorkflowController:
             timed=self._context.timed,
             seen=lambda cluster, latencies: seen.append((cluster, latencies)),
         )
-        decisions, known = loop.step(now_s), self._store.recall(now_s)
-        self._context.journal.add(
-            SeenStep(
-                name=f"{workflow.namespace}/{workflow.name}",
-                workflow=built,
-                period_s=workflow.monitor.period_s,
-                policy=loop.policy.name,
-                decisions=decisions,
-                cluster=seen[0][0],
-                latencies=seen[0][1],
-                known=known,
-            )
-        )
-        return WorkflowStep(
-            decisions=decisions,
-            applications=cluster.applications,
+        decisions = loop.step(now_s)
+        state, latencies = seen[0]
+        step = WorkflowStep(
+            name=loop.scope,
             workflow=built,
-            cluster=cluster.seen,
-            known=known,
+            period_s=workflow.monitor.period_s,
+            policy=loop.policy.name,
+            decisions=decisions,
+            cluster=state,
+            latencies=latencies,
+            known=self._store.recall(now_s),
+            applications=cluster.applications,
         )
+        self._context.journal.add(step)
+        return step
 
     def _standing(self) -> Mapping[str, OrderStatus | None]:
         workflow, writer = self._cluster.workflow, self._context.order_writer
@@ -269,7 +228,7 @@ class WorkflowController:
     def _open_metrics(self, workflow: ManagedWorkflow) -> MetricSource:
         """Return the metric source, the same one until the settings change: it remembers an idle query's batch."""
         topics = {
-            name: KafkaSettings(bootstrap=resource.spec.kafka.bootstrap, topic=resource.spec.kafka.topic)
+            name: resource.spec.kafka
             for name, resource in workflow.resources.items()
             if resource.spec.kafka is not None
         }

@@ -11,7 +11,6 @@ from gesscale.common.text import glimpse
 from gesscale.errors import InputError
 from gesscale.kubernetes.resource.parts import ResourcePart, ShortName, ValidationRule, in_camel_case
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
-from gesscale.kubernetes.resource.status import StreamAutoscalerStatus
 from gesscale.settings.faults import describe_faults
 from gesscale.wire import group_of, text_of
 from gesscale.words import place_of
@@ -34,21 +33,15 @@ class Metadata(BaseModel):
     namespace: ShortName = "default"
     uid: str = Field("", max_length=128)
     generation: int = Field(0, ge=0, le=2**63 - 1)
-    resource_version: str = Field("", max_length=128)
 
 
 class StreamAutoscaler(ResourcePart):
-    """One operator of a workflow: what people want of it, and what is reported of it."""
+    """One operator of a workflow, and what people want of it; its status is not read here."""
 
     model_config = ConfigDict(extra="ignore")
 
     metadata: Metadata
-    spec: StreamAutoscalerSpec = Field(
-        default_factory=StreamAutoscalerSpec, description="What people want of it."
-    )
-    status: StreamAutoscalerStatus = Field(
-        default_factory=StreamAutoscalerStatus, description="What is reported of it."
-    )
+    spec: StreamAutoscalerSpec = StreamAutoscalerSpec()
     RULES = (
         ValidationRule(
             cel="size(self.metadata.name) <= 63",
@@ -93,8 +86,8 @@ def read_autoscaler(document: Mapping[str, Any]) -> StreamAutoscaler:
     Returns
     -------
     StreamAutoscaler
-        With every default filled in. Its status is left out. A newer controller or a person may have
-        written anything there; we must still obey the spec and write a status of our own.
+        With every default filled in. A newer controller or a person may have written anything into its status; we
+        must still obey the spec and write a status of our own.
 
     Raises
     ------
@@ -105,15 +98,11 @@ def read_autoscaler(document: Mapping[str, Any]) -> StreamAutoscaler:
         said = {key: value for key, value in document.items() if key != "status"}
         # As JSON and strictly: else "1" would pass for a number, which the API server refuses.
         return StreamAutoscaler.model_validate_json(json.dumps(said), strict=True)
-    except (AttributeError, TypeError, ValueError, RecursionError) as error:
-        if not isinstance(error, ValidationError):
-            message = (
-                f"{name_in_messages(document)}: expected an object as JSON says it, got {glimpse(document)}"
-            )
-            raise InputError(message) from None
-        faults = describe_faults(error, [], StreamAutoscaler)
-        message = f"{name_in_messages(document)}: {in_camel_case('; '.join(faults))}"
-        raise InputError(message) from None
+    except ValidationError as error:
+        fault = in_camel_case("; ".join(describe_faults(error, [], StreamAutoscaler)))
+    except (AttributeError, TypeError, ValueError, RecursionError):
+        fault = f"expected an object as JSON says it, got {glimpse(document)}"
+    raise InputError(f"{name_in_messages(document)}: {fault}")
 
 
 def name_in_messages(document: Mapping[str, Any]) -> str:

@@ -1,10 +1,9 @@
-"""The definition of StreamAutoscaler and its structural schema, generated from the models."""
+"""The definition of StreamAutoscaler, generated from the models, and the page of all its members."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import yaml
-from pydantic import BaseModel
 
 from gesscale.kubernetes.resource.autoscaler import (
     GROUP,
@@ -15,16 +14,12 @@ from gesscale.kubernetes.resource.autoscaler import (
     VERSION,
     StreamAutoscaler,
 )
+from gesscale.kubernetes.resource.conditions import MEANING
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.status import StreamAutoscalerStatus
-from gesscale.settings.schema import plain_schema
+from gesscale.settings.reference import is_duration, plain_schema, schema_rows
 
 _EXCLUSIVE = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
-
-
-def structural_schema(model: type[BaseModel]) -> Any:
-    """Return the schema of a part and all it contains, as ``openAPIV3Schema`` holds it."""
-    return _with_flags(plain_schema(model))
 
 
 def _with_flags(schema: Any) -> Any:
@@ -74,8 +69,8 @@ def definition() -> dict[str, Any]:
             "apiVersion": {"type": "string"},
             "kind": {"type": "string"},
             "metadata": {"type": "object"},
-            "spec": structural_schema(StreamAutoscalerSpec),
-            "status": structural_schema(StreamAutoscalerStatus),
+            "spec": _with_flags(plain_schema(StreamAutoscalerSpec)),
+            "status": _with_flags(plain_schema(StreamAutoscalerStatus)),
         },
         "x-kubernetes-validations": [
             {"rule": rule.cel, "message": rule.message} for rule in StreamAutoscaler.RULES
@@ -116,3 +111,64 @@ class _Plain(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - PyYAML's hook
         """Never refer back."""
         return True
+
+
+_PAGE_HEAD = """\
+# StreamAutoscaler
+
+Written by `gesscale crd docs > docs/reference/streamautoscaler.md`; change the descriptions in
+`gesscale/kubernetes/resource/` and `gesscale/settings/`.
+
+One StreamAutoscaler (`gesscale.dev/v1alpha1`, short name `sas`, namespaced) stands for one operator of a workflow: one
+Spark Structured Streaming application, whose executors are its replicas. The smallest one only recommends:
+
+```yaml
+apiVersion: gesscale.dev/v1alpha1
+kind: StreamAutoscaler
+metadata: {name: nearest, namespace: taxi}
+spec: {}
+```
+
+A duration is written as Go writes it: `250ms`, `90s`, `5m`, `1h30m`, `168h`; `Never` stands where a limit may be
+lifted. An instant is RFC 3339, such as `2026-11-21T21:00:00Z`. The API server fills in the defaults.
+"""
+
+_TABLE = "| Member | Type | Default | Meaning, and why this default |\n|---|---|---|---|\n"
+_STATUS_TABLE = "| Member | Type | Meaning |\n|---|---|---|\n"
+
+
+def reference_page() -> str:
+    """Return the page as Markdown: what docs/reference/streamautoscaler.md holds; a test compares the two."""
+    version = definition()["spec"]["versions"][0]
+    schema = version["schema"]["openAPIV3Schema"]
+    spec, status = schema["properties"]["spec"], schema["properties"]["status"]
+    spec_rows = "".join(
+        f"| `{row.key}` | {row.kind} | {row.default} | {row.meaning} |\n"
+        for row in schema_rows(spec, "spec.", groups=True)
+    )
+    status_rows = "".join(
+        f"| `{row.key}` | {row.kind} | {row.meaning} |\n" for row in schema_rows(status, "status.")
+    )
+    rules = "".join(f"- `{path}`: {message}\n" for path, message in sorted(set(_rules(schema, ""))))
+    conditions = "".join(f"| `{name}` | {meaning} |\n" for name, meaning in MEANING.items())
+    columns = ", ".join(
+        f"{column['name']} (`{column['jsonPath']}`{', wide' if column.get('priority') else ''})"
+        for column in COLUMNS
+    )
+    return (
+        f"{_PAGE_HEAD}\n## What people say: spec\n\n{_TABLE}{spec_rows}\n"
+        f"## What the API server refuses besides\n\n{rules}\n"
+        f"## What is reported: status\n\n{_STATUS_TABLE}{status_rows}\n"
+        f"## Conditions\n\n| Type | True means |\n|---|---|\n{conditions}\n"
+        f"## Columns of `kubectl get sas`\n\n{columns}. MST and Load are in rows per second.\n"
+    )
+
+
+def _rules(schema: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]:
+    for rule in schema.get("x-kubernetes-validations", ()):
+        if not is_duration(schema):
+            yield path or "metadata", rule["message"]
+    for name, member in schema.get("properties", {}).items():
+        yield from _rules(member, f"{path}.{name}".lstrip("."))
+    if "items" in schema:
+        yield from _rules(schema["items"], f"{path}[]")

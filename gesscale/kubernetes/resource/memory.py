@@ -1,7 +1,7 @@
 """What a new controller needs to go on where an old one died: exact, bounded, in the status of the resource."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import islice, zip_longest
 from typing import Any, TypeVar
 
@@ -109,22 +109,19 @@ def _part(kind: type[R], said: Any, faults: list[str]) -> R | None:
     return part
 
 
-def knowledge_of(memories: Mapping[str, MemoryStatus]) -> Knowledge:
+def knowledge_of(memories: Mapping[str, MemoryStatus], latest_s: float = LATEST_S) -> Knowledge:
     """Return what the statuses of a workflow's resources remember; a new store begins with it.
 
     Parameters
     ----------
     memories
         By operator.
-
-    Returns
-    -------
-    Knowledge
-        Readings and memos.
+    latest_s
+        What is dated later counts as of then.
     """
     return Knowledge(
         readings={
-            name: tuple(reading.reading() for reading in memory.readings)
+            name: tuple(replace(each.reading(), at_s=min(each.at_s, latest_s)) for each in memory.readings)
             for name, memory in memories.items()
             if memory.readings
         },

@@ -12,10 +12,9 @@ from gesscale.fields import LARGEST_EXACT
 from gesscale.kubernetes.resource.parts import NODES_AT_MOST, ExactMoment, NodeName, Reported, like
 from gesscale.model.order import Order
 from gesscale.wire import Strategy, entries_of, group_of, order_fault, rank_of
-from gesscale.words import place_of, problem_of
+from gesscale.words import first_fault
 
 HISTORY_AT_MOST = 10
-_FAULTS_SHOWN = 5
 _FOUND_LATER = {"reason", "before", "settled_at_s", "given_up", "downtime_s", "first_tasks_s"}
 
 
@@ -62,16 +61,12 @@ def parse_order(value: Any) -> OrderStatus:
     Raises
     ------
     InputError
-        Where it is none; the message names every field that is wrong.
+        Where it is none; the message names the first field that is wrong.
     """
     try:
         return OrderStatus.model_validate(value)
     except ValidationError as error:
-        faults = "; ".join(
-            ": ".join(filter(None, [place_of(fault["loc"]), problem_of(fault)]))
-            for fault in error.errors(include_url=False)[:_FAULTS_SHOWN]
-        )
-        message = f"status.order is no order: {faults}"
+        message = f"status.order is no order: {first_fault(error)}"
         raise InputError(message) from None
 
 

@@ -230,7 +230,7 @@ def like(group: type[BaseModel], name: str, **changed: Any) -> Any:
     group, name
         The group of settings and the setting, as the code calls it.
     changed
-        What differs, as `pydantic.Field` takes it.
+        What differs, as `pydantic.Field` takes it; without a description, the docstring of the field is it.
 
     Returns
     -------
@@ -278,19 +278,6 @@ def _compared(name: str) -> str:
 
 def _member(path: str) -> str:
     return ".".join(("self", *(to_camel(name.removesuffix("_s")) for name in path.split("."))))
-
-
-def as_settings(part: BaseModel, group: type[BaseModel]) -> dict[str, Any]:
-    """Return what a part says of a group of settings, as that group is validated from.
-
-    Examples
-    --------
-    >>> from gesscale.settings.operators import KafkaSettings
-    >>> as_settings(KafkaSettings(bootstrap="kafka:9092", topic="rides"), KafkaSettings)
-    {'bootstrap': 'kafka:9092', 'topic': 'rides'}
-    """
-    shared = group.model_fields.keys() & type(part).model_fields.keys()
-    return {group.model_fields[name].alias or name: getattr(part, name) for name in sorted(shared)}
 
 
 def in_camel_case(text: str) -> str:
@@ -381,9 +368,12 @@ ExactMoment = Annotated[
 ]
 """The same to the microsecond."""
 
-NodeName = Annotated[
+DnsName = Annotated[
     str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", min_length=1, max_length=253)
 ]
+"""The name of an object."""
+
+NodeName = DnsName
 """The name of a Kubernetes node."""
 
 ShortName = Annotated[

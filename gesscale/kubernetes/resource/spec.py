@@ -162,18 +162,6 @@ class ExecutorSpec(ResourcePart):
     exclude_nodes: NodeNames = like(PlanSettings, "exclude_nodes", json_schema_extra=_SET)
 
 
-class KafkaSpec(ResourcePart):
-    """Where the operator's source is a Kafka topic."""
-
-    bootstrap: Annotated[str, StringConstraints(min_length=1, max_length=2048)] = like(
-        KafkaSettings,
-        "bootstrap",
-        description="Brokers, ``host:port`` separated by commas: Services of the namespace, or hosts that the "
-        "administrator allows.",
-    )
-    topic: Annotated[str, StringConstraints(min_length=1, max_length=249)] = like(KafkaSettings, "topic")
-
-
 class ReconfigurationSpec(ResourcePart):
     """How replicas are exchanged."""
 
@@ -235,7 +223,7 @@ class StreamAutoscalerSpec(ResourcePart):
     """Nodes that may hold an executor. Default: all nodes."""
     executor: ExecutorSpec = ExecutorSpec()
     """Which nodes can take an executor, besides the pool."""
-    kafka: KafkaSpec | None = like(OperatorSettings, "kafka")
+    kafka: KafkaSettings | None = like(OperatorSettings, "kafka")
     latency_map: LatencyMapSpec = LatencyMapSpec()
     """How far apart the nodes are. The same for all operators of a workflow."""
     monitor: MonitorSpec = MonitorSpec()

@@ -12,13 +12,13 @@ from gesscale.conditions import Needs
 from gesscale.errors import SettingsError
 from gesscale.kubernetes.resource.parts import (
     Address,
+    DnsName,
     HistorySpan,
     PeriodSpan,
     ResourcePart,
     Span,
     SpanOrNever,
     TimeoutSpan,
-    as_settings,
     like,
     rule_of,
 )
@@ -28,27 +28,14 @@ from gesscale.policies.registry import policy_card
 from gesscale.settings.analyze import AnalyzeSettings
 from gesscale.settings.faults import describe_faults
 from gesscale.settings.groups import MonitorSettings
-from gesscale.settings.latency_map import RENEWED_IN_TIME, LatencyMapSettings
+from gesscale.settings.latency_map import RENEWED_IN_TIME, LatencyMapSettings, Place
 from gesscale.words import error_in_words
 from latency_map import Asymmetry, DelayKind, DelayUnit
-from latency_map.measure.peers import split_place
 
 AGENTS_DNS = "latency-agents.gesscale:9109"
 """The headless service of deploy/k3s/latency-agent."""
 OWN_SETTINGS_CHARACTERS = 65_536
 """Of a policy's own settings: the controller checks them again whenever a resource changes."""
-
-
-def _place(value: str) -> str:
-    split_place(value)
-    return value
-
-
-Place = Annotated[
-    str,
-    StringConstraints(pattern=r"^[A-Za-z0-9._\[\]:-]+$", min_length=1, max_length=320),
-    AfterValidator(_place),
-]
 
 
 def _policy(value: str) -> str:
@@ -62,12 +49,9 @@ class MonitorSpec(ResourcePart):
     """What is read, and how often."""
 
     source: Literal["Driver", "Prometheus"] = like(MonitorSettings, "source", default="Driver")
-    prometheus_url: Address | None = like(
-        MonitorSettings,
-        "prometheus_url",
-        description="The Prometheus server: a Service of the namespace, or a host that the administrator allows. "
-        "Default: none; source Prometheus needs one.",
-    )
+    prometheus_url: Address | None = like(MonitorSettings, "prometheus_url", description=None)
+    """The Prometheus server: a Service of the namespace, or a host that the administrator allows. Default: none;
+    source Prometheus needs one."""
     period_s: PeriodSpan = like(MonitorSettings, "period_s")
     least_period_s: PeriodSpan = like(MonitorSettings, "least_period_s")
     window_s: Span = like(MonitorSettings, "window_s")
@@ -78,9 +62,8 @@ class MonitorSpec(ResourcePart):
 
     def settings(self) -> MonitorSettings:
         """Return the settings of the monitor; which host is which node the cluster tells."""
-        return MonitorSettings.model_validate(
-            {**as_settings(self, MonitorSettings), "source": self.source.lower()}
-        )
+        given = {**dict(self), "source": self.source.lower()}
+        return MonitorSettings.model_validate(given, by_name=True)
 
 
 class Gesscale2Spec(ResourcePart):
@@ -95,28 +78,21 @@ class PolicySpec(ResourcePart):
     """When an operator needs more or fewer replicas: a policy and its settings."""
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=63), AfterValidator(_policy)] = like(
-        AnalyzeSettings,
-        "policy",
-        description="A policy that the controller has; `gesscale policies` lists them. Default: the one with the "
-        "least bill on the arena's loads; the paper's is gesscale.",
+        AnalyzeSettings, "policy", description=None
     )
+    """A policy that the controller has; `gesscale policies` lists them. Default: the one with the least bill on the
+    arena's loads; the paper's is gesscale."""
     law: Literal["gesscale", "microbatch", "auto"] = like(AnalyzeSettings, "law")
     back_pressure_threshold: float = like(AnalyzeSettings, "back_pressure_threshold")
     headroom_threshold_pct: float = like(AnalyzeSettings, "headroom_threshold_pct")
     recovery_target_s: Span = like(AnalyzeSettings, "recovery_target_s")
     stabilization_window_s: Span | None = like(AnalyzeSettings, "stabilization_window_s")
-    reading_max_age_s: SpanOrNever = like(
-        AnalyzeSettings,
-        "reading_max_age_s",
-        description="Evidence older than this is left out, unless Never. Default: a week, the longest rhythm that "
-        "loads usually have.",
-    )
-    reading_half_life_s: SpanOrNever = like(
-        AnalyzeSettings,
-        "reading_half_life_s",
-        description="Age at which evidence counts half; Never: age does not count. Default: a day, so that "
-        "yesterday's cycle still tells.",
-    )
+    reading_max_age_s: SpanOrNever = like(AnalyzeSettings, "reading_max_age_s", description=None)
+    """Evidence older than this is left out, unless Never. Default: a week, the longest rhythm that loads usually
+    have."""
+    reading_half_life_s: SpanOrNever = like(AnalyzeSettings, "reading_half_life_s", description=None)
+    """Age at which evidence counts half; Never: age does not count. Default: a day, so that yesterday's cycle still
+    tells."""
     cpu_high_pct: float = like(AnalyzeSettings, "cpu_high_pct")
     cpu_low_pct: float = like(AnalyzeSettings, "cpu_low_pct")
     seed: int = like(AnalyzeSettings, "seed")
@@ -141,19 +117,16 @@ class PolicySpec(ResourcePart):
         SettingsError
             In one line, where the policy does not take its own settings as they are.
         """
-        given = {**as_settings(self, AnalyzeSettings), "policy": self.name}
-        given["gesscale2"] = {} if self.gesscale2 is None else as_settings(self.gesscale2, Gesscale2Settings)
-        if not self.own_settings:
-            return AnalyzeSettings.model_validate(given)
-        card = policy_card(self.name)
-        if card.settings is None or card.settings is Gesscale2Settings:
-            where = (
-                "it has none of its own" if card.settings is None else "they stand in spec.policy.gesscale2"
-            )
-            message = f"spec.policy.settings: expected none for policy {self.name}: {where}"
-            raise SettingsError(message)
-        own = _checked(self.own_settings, card.settings)
-        return AnalyzeSettings.model_validate({**given, card.group: own})
+        given = {name: value for name, value in self if name in AnalyzeSettings.model_fields}
+        given |= {"policy": self.name, "gesscale2": dict(self.gesscale2 or {})}
+        if self.own_settings:
+            card = policy_card(self.name)
+            if card.settings is None or card.settings is Gesscale2Settings:
+                where = "they stand in spec.policy.gesscale2" if card.settings else "it has none of its own"
+                message = f"spec.policy.settings: expected none for policy {self.name}: {where}"
+                raise SettingsError(message)
+            given[card.group] = _checked(self.own_settings, card.settings)
+        return AnalyzeSettings.model_validate(given, by_name=True)
 
 
 def _checked(own: Mapping[str, Any], kind: type[BaseModel]) -> BaseModel:
@@ -194,9 +167,7 @@ def _files_in(value: object) -> Iterator[str]:
 class ConfigMapSpec(ResourcePart):
     """A latency map in a ConfigMap of the namespace, in any form that `gesscale latency-map import` reads."""
 
-    name: Annotated[
-        str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", min_length=1, max_length=253)
-    ]
+    name: DnsName
     """Name of the ConfigMap. The controller reads it once the namespace's owner has granted it that:
     docs/howto/k3s.md."""
     key: Annotated[str, StringConstraints(pattern=r"^[-._a-zA-Z0-9]+$", min_length=1, max_length=253)] = (
@@ -213,28 +184,18 @@ class LatencyMapSpec(ResourcePart):
     source: Literal["Agents", "Prometheus", "ConfigMap"] = "Agents"
     """Where the map is read: the agents of `gesscale latency-map agent`, the Prometheus server that scrapes them, or
     a ConfigMap (again whenever it changes). Default: the agents, which deploy/k3s brings."""
-    agents_dns: Place = like(
-        LatencyMapSettings,
-        "agents_dns",
-        default=AGENTS_DNS,
-        description="HOST:PORT that stands for all agents: a Service of the namespace, or a host that the "
-        "administrator allows. Default: the headless service of deploy/k3s, which is allowed.",
-    )
+    agents_dns: Place = like(LatencyMapSettings, "agents_dns", default=AGENTS_DNS, description=None)
+    """HOST:PORT that stands for all agents: a Service of the namespace, or a host that the administrator allows.
+    Default: the headless service of deploy/k3s, which is allowed."""
     prometheus_url: Address | None = like(LatencyMapSettings, "prometheus_url")
     config_map: ConfigMapSpec | None = None
     """Where the map is kept. Default: none; source ConfigMap needs one."""
-    refresh_s: Span = like(
-        LatencyMapSettings,
-        "refresh_s",
-        description="Time after which the source is asked again. Default: delays change more slowly, and asking many "
-        "agents costs traffic.",
-    )
-    max_age_s: SpanOrNever = like(
-        LatencyMapSettings,
-        "max_age_s",
-        description="Age from which a map is stale, unless Never: no replica is removed by it, and no evidence taken "
-        "under it. Default: a day, the rhythm of the load on shared links.",
-    )
+    refresh_s: Span = like(LatencyMapSettings, "refresh_s", description=None)
+    """Time after which the source is asked again. Default: delays change more slowly, and asking many agents costs
+    traffic."""
+    max_age_s: SpanOrNever = like(LatencyMapSettings, "max_age_s", description=None)
+    """Age from which a map is stale, unless Never: no replica is removed by it, and no evidence taken under it.
+    Default: a day, the rhythm of the load on shared links."""
     asymmetry: Asymmetry | None = like(LatencyMapSettings, "asymmetry")
     RULES = (
         rule_of(Needs(("source", "config_map"), ("config_map",), hint="such as {name: latency-map}")),

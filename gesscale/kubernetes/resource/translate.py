@@ -121,8 +121,10 @@ class ManagedWorkflow:
             name: Directive(
                 operator=workflow.operators[name],
                 acts=item.spec.mode != "Recommend",
-                pause=_pause(item),
-                override=_override(item),
+                pause=None
+                if (pause := item.spec.pause) is None
+                else Pause(until_s=pause.until_s, why=pause.reason),
+                override=None if item.spec.override is None else Override(**dict(item.spec.override)),
             )
             for name, item in self.resources.items()
         }
@@ -166,22 +168,13 @@ def gather(documents: Iterable[Mapping[str, Any]]) -> GatheredWorkflows:
     sound: dict[Key, dict[str, StreamAutoscaler]] = {}
     broken: dict[Key, dict[str, ResourceFault]] = {}
     for document in documents:
-        try:
-            resource = read_autoscaler(document)
-        except InputError as error:
-            key, name = _said_place(document)
-            fault = ResourceFault(reason=FaultReason.SPEC_INVALID, message=str(error))
-            broken.setdefault(key, {})[name] = fault
-            continue
-        key = (resource.namespace, resource.workflow)
-        try:
-            resource.spec.policy.settings()
-        except SettingsError as error:
-            message = f"{name_in_messages(document)}: {error}"
-            fault = ResourceFault(reason=FaultReason.SETTINGS_INVALID, message=message)
-            broken.setdefault(key, {})[resource.name] = fault
+        namespace, name = place_in(document)
+        workflow = text_of(group_of(document, "spec"), "workflow", name)
+        read = _read(document)
+        if isinstance(read, ResourceFault):
+            broken.setdefault((namespace, workflow), {})[name] = read
         else:
-            sound.setdefault(key, {})[resource.name] = resource
+            sound.setdefault((namespace, workflow), {})[name] = read
     workflows: dict[Key, ManagedWorkflow] = {}
     faults: dict[Key, ResourceFault] = {}
     for key in sorted({*sound, *broken}):
@@ -211,10 +204,17 @@ def outside_driver(resource: StreamAutoscaler) -> DriverPlace | None:
     return DriverPlace(node=driver.node, metrics_url=driver.metrics_url)
 
 
-def _said_place(document: Mapping[str, Any]) -> tuple[Key, str]:
-    """Return workflow and name of a resource that cannot be read."""
-    namespace, name = place_in(document)
-    return (namespace, text_of(group_of(document, "spec"), "workflow", name)), name
+def _read(document: Mapping[str, Any]) -> StreamAutoscaler | ResourceFault:
+    try:
+        resource = read_autoscaler(document)
+    except InputError as error:
+        return ResourceFault(reason=FaultReason.SPEC_INVALID, message=str(error))
+    try:
+        resource.spec.policy.settings()
+    except SettingsError as error:
+        message = f"{name_in_messages(document)}: {error}"
+        return ResourceFault(reason=FaultReason.SETTINGS_INVALID, message=message)
+    return resource
 
 
 def _faults_between(
@@ -249,31 +249,18 @@ def _faults_between(
 
 def _differences(members: Sequence[StreamAutoscaler]) -> Iterator[str]:
     """Yield each shared member that differs, such as ``policy.law ('auto' in near, 'gesscale' in clean)``."""
-    shared = {item.name: dict(_shared(item)) for item in members}
+    shared = {item.name: _shared(item.spec.model_dump(mode="json", by_alias=True)) for item in members}
     for path in next(iter(shared.values())):
-        values: dict[object, str] = {}
-        for name, found in shared.items():
-            values.setdefault(found.get(path), name)
-        if len(values) > 1:
-            said = ", ".join(
-                f"{'nothing' if value is None else value!r} in {name}" for value, name in values.items()
-            )
+        first_with = {repr(shared[name][path]): name for name in reversed(shared)}
+        if len(first_with) > 1:
+            said = ", ".join(f"{value} in {name}" for value, name in reversed(first_with.items()))
             yield f"{path} ({said})"
 
 
-def _shared(item: StreamAutoscaler) -> Iterator[tuple[str, Any]]:
-    spec = item.spec.model_dump(mode="json", by_alias=True)
-    for group in ("policy", "monitor", "latencyMap"):
-        yield from _flat(group, spec[group])
-    yield "reconfiguration.rescaleTimeout", spec["reconfiguration"]["rescaleTimeout"]
-
-
-def _flat(path: str, value: object) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _flat(f"{path}.{key}", inner)
-    else:
-        yield path, str(value) if isinstance(value, list) else value
+def _shared(spec: Mapping[str, Any]) -> dict[str, Any]:
+    groups = ("policy", "monitor", "latencyMap")
+    shared = {f"{group}.{name}": value for group in groups for name, value in spec[group].items()}
+    return {**shared, "reconfiguration.rescaleTimeout": spec["reconfiguration"]["rescaleTimeout"]}
 
 
 def _unknown_upstream(
@@ -316,15 +303,3 @@ def _operator(item: StreamAutoscaler, driver: DriverPlace | None) -> Operator:
         cap=None if cap is None else BatchCap(rows=cap.rows or 0, rows_per_replica=cap.rows_per_replica or 0),
         restarts=Strategy(spec.reconfiguration.strategy) is Strategy.RESTART,
     )
-
-
-def _pause(item: StreamAutoscaler) -> Pause | None:
-    pause = item.spec.pause
-    return None if pause is None else Pause(until_s=pause.until_s, why=pause.reason)
-
-
-def _override(item: StreamAutoscaler) -> Override | None:
-    override = item.spec.override
-    if override is None:
-        return None
-    return Override(until_s=override.until_s, replicas=override.replicas, nodes=override.nodes)

@@ -111,8 +111,9 @@ def league(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Rank the policies over all loads by what they cost, and name the winner of each load."""
-    from testbed.arena.cli.tables import short_name, standing_tables
+    from testbed.arena.cli.tables import standing_tables
     from testbed.arena.judging.standings import lateness_metric, standings
+    from testbed.arena.report.formatting import short_name
     from testbed.arena.runs.results import read_results
 
     prices = tuple(price or PRICES)
@@ -196,8 +197,8 @@ def course(
 
 def _baseline(experiment: "Experiment", results: Sequence["CaseResult"], wanted: str | None) -> str:
     """Return the baseline policy, and say so where it is not the usual one."""
-    from testbed.arena.cli.tables import short_name
     from testbed.arena.judging.comparing import choose_baseline
+    from testbed.arena.report.formatting import short_name
 
     if wanted is None and any(result.case.policy == IDEAL for result in results):
         return IDEAL

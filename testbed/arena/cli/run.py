@@ -1,7 +1,6 @@
 """``gesscale arena run`` and ``list``: play every case, keep the results, say what came of it."""
 
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -93,8 +92,13 @@ def run(
 
     Exit 1: a policy lost all its runs, or the arena lost one.
     """
-    from testbed.arena.cli.tables import note_lost, summary_tables
-    from testbed.arena.judging.comparing import results_document
+    from testbed.arena.cli.tables import comparison_tables, note_lost
+    from testbed.arena.judging.comparing import (
+        choose_baseline,
+        choose_metrics,
+        compare_results,
+        results_document,
+    )
     from testbed.arena.playing import check_experiment
     from testbed.arena.runs.results import open_results
     from testbed.arena.runs.running import ARENA_FAULT
@@ -106,13 +110,18 @@ def run(
     warn(check_experiment(chosen))
     end_as_ctrl_c_does()  # a batch system ends its jobs by SIGTERM
     with _folder(results) as folder, open_results(folder, chosen, fresh=not resume) as kept:
-        again = "the same command" if results is not None else f"the same command with --results {folder}"
-        _play(runner, chosen, [case for case in kept.missing if case.variant in wanted], kept, again=again)
+        missing = [case for case in kept.missing if case.variant in wanted]
+        _play(runner, chosen, missing, kept, is_kept=results is not None)
         if not kept.missing:
             kept.finish()
         found = [result for result in kept.results if result.case.variant in wanted]
     document = results_document(chosen, found)
-    emit(document, output, summary_tables(chosen, found) if output is Output.TABLE else ())
+    tables = []
+    if output is Output.TABLE:
+        base = choose_baseline(found, None, chosen)
+        compared = compare_results(chosen, found, baseline=base, metrics=choose_metrics(found, ()))
+        tables = comparison_tables(base, compared)
+    emit(document, output, tables)
     note_lost(found)
     if results is not None:
         stderr_console.print(
@@ -219,23 +228,16 @@ def _at_least_one(option: str, number: int) -> int:
 
 @contextmanager
 def _folder(results: Path | None) -> Iterator[Path]:
-    """Give a folder for the results; without a name a passing one, which an interrupted run leaves behind."""
+    """Give a folder for the results; without a name a passing one."""
     if results is not None:
         yield results
         return
-    passing = Path(tempfile.mkdtemp(prefix="gesscale-arena-"))
-    try:
-        yield passing
-    except typer.Exit:
-        raise
-    except BaseException:
-        shutil.rmtree(passing)
-        raise
-    shutil.rmtree(passing)
+    with tempfile.TemporaryDirectory(prefix="gesscale-arena-") as passing:
+        yield Path(passing)
 
 
 def _play(
-    runner: Runner, experiment: "Experiment", cases: Sequence["Case"], kept: "ResultsFolder", *, again: str
+    runner: Runner, experiment: "Experiment", cases: Sequence["Case"], kept: "ResultsFolder", *, is_kept: bool
 ) -> None:
     """Play cases under a progress bar; ends the command where it is interrupted."""
     from rich.progress import (
@@ -279,7 +281,8 @@ def _play(
     # The file knows: an interrupt may come between a line and its count.
     _, on_file = read_results(kept.folder)
     total = len(kept.results) + len(kept.missing)
+    after = f"are done and kept in {kept.folder}; the same command goes on"
     stderr_console.print(
-        f"interrupted: {len(on_file)} of {total} runs are done and kept in {kept.folder}; {again} goes on"
+        f"interrupted: {len(on_file)} of {total} runs {after if is_kept else 'were done; --results keeps them'}"
     )
     raise typer.Exit(INTERRUPTED)

@@ -4,24 +4,20 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from rich.table import Table
 
 from gesscale.cli.output import room, stderr_console, table
 from testbed.arena.case import CaseResult
-from testbed.arena.experiments.experiment import Experiment
-from testbed.arena.judging.comparing import Compared, choose_metrics, group_results
+from testbed.arena.judging.comparing import Compared
 from testbed.arena.judging.standings import Standing
 from testbed.arena.judging.statistics import Comparison, Interval
-from testbed.arena.report.formatting import figure, span
+from testbed.arena.report.formatting import figure, short_name, span
 
 _FRAME = 3
 """Blanks and line that each column adds."""
 
 _REASONS_SHOWN = 5
-_LONG_NAME, _SHORT_NAME = 12, 4
-"""A heading with more characters is folded; its second line has at least the smaller number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,22 +66,6 @@ def fitted(title: str, keys: Sequence[TextColumn], figures: Sequence[TextColumn]
     return tables
 
 
-def folded(metric: str) -> str:
-    """Write a metric's long name on two lines, such as ``lag_above_`` and ``slo_s``."""
-    first, joint, rest = metric.rpartition("_")
-    if len(metric) <= _LONG_NAME or not first:
-        return metric
-    while len(rest) < _SHORT_NAME and "_" in first:
-        first, _, more = first.rpartition("_")
-        rest = f"{more}_{rest}"
-    return f"{first}{joint}\n{rest}"
-
-
-def below(interval: Interval | None) -> str:
-    """Write a figure, and its interval on a line below."""
-    return "–\n" if interval is None else f"{figure(interval.mean)}\n{_ends(interval)}"
-
-
 def on_one_line(interval: Interval | None) -> str:
     """Write a figure, and its interval after it."""
     return "–" if interval is None else f"{figure(interval.mean)} {_ends(interval)}".strip()
@@ -107,12 +87,6 @@ def _ends(interval: Interval) -> str:
     return span(interval.low, interval.high)
 
 
-def short_name(name: str) -> str:
-    """Return a policy or workload without the folders of its file."""
-    place, colon, rest = name.partition(":")
-    return f"{Path(place).name}{colon}{rest}"
-
-
 def first_of_each(names: Iterable[str]) -> list[str]:
     """Blank every name that repeats the one above."""
     shown: list[str] = []
@@ -121,31 +95,6 @@ def first_of_each(names: Iterable[str]) -> list[str]:
         shown.append("" if name == last else name)
         last = name
     return shown
-
-
-def summary_tables(experiment: Experiment, results: Sequence[CaseResult]) -> list[Table]:
-    """Return for each workload the means of the usual metrics, an interval below each."""
-    metrics = choose_metrics(results, ())
-    groups = group_results(experiment, results)
-    tables: list[Table] = []
-    for workload in experiment.workloads:
-        inside = [group for group in groups if group.workload == workload]
-        keys = [TextColumn(heading="policy", cells=[short_name(group.policy) for group in inside])]
-        if any(group.variant for group in inside):
-            keys.insert(
-                0, TextColumn(heading="variant", cells=first_of_each(group.variant for group in inside))
-            )
-        counts = [
-            f"{len(group.results)}" + (f"\n{group.lost} lost" if group.lost else "") for group in inside
-        ]
-        keys.append(TextColumn(heading="runs", cells=counts))
-        figures = [
-            TextColumn(heading=folded(metric), cells=[below(group.interval(metric)) for group in inside])
-            for metric in metrics
-        ]
-        title = f"{short_name(workload)}: mean over the runs, 95 % interval below"
-        tables += fitted(title, keys, figures)
-    return tables
 
 
 def note_lost(results: Sequence[CaseResult]) -> None:

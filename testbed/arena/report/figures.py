@@ -5,7 +5,6 @@ import io
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gesscale.errors import InputError
@@ -60,20 +59,14 @@ class PolicyFigures:
     ----------
     index
         Its position in the experiment; decides colour and marker.
-    moves, costs
-        Reconfigurations and cost (replica-minutes) of each run that has both.
-    lag_s
-        The mean of the seconds above the objective.
-    least_cost
-        Mean of the frontier's cost at each run's own number of reconfigurations; None where unknown.
+    cost, lag_s
+        The means of the replica-minutes, and of the seconds above the objective.
     """
 
     policy: str
     index: int
-    moves: tuple[float, ...]
-    costs: tuple[float, ...]
+    cost: float
     lag_s: float
-    least_cost: float | None = None
 
     @property
     def colour(self) -> str:
@@ -106,11 +99,11 @@ def draw_tradeoffs(workloads: Mapping[str, Sequence[PolicyFigures]]) -> Drawing:
             ax.set_title(workload)
             ax.set_xscale("symlog", linthresh=_LOGARITHMIC_FROM_S, linscale=0.5)
             ax.set_xlim(-0.15 * _LOGARITHMIC_FROM_S, 1.5 * max(most_lag_s, _LOGARITHMIC_FROM_S))
-            ax.set_ylim(0, 1.12 * max(1.0, *(fmean(each.costs) for each in policies)))
+            ax.set_ylim(0, 1.12 * max(1.0, *(each.cost for each in policies)))
             ax.xaxis.set_major_formatter(short)
             ax.yaxis.set_major_formatter(short)
             for each in policies:
-                named[each.label] = _mark(ax, each.lag_s, fmean(each.costs), each)
+                named[each.label] = _mark(ax, each.lag_s, each.cost, each)
         for ax in axes[len(workloads) :]:
             ax.remove()
         figure.supxlabel("lag, s", fontsize=11)
@@ -118,33 +111,6 @@ def draw_tradeoffs(workloads: Mapping[str, Sequence[PolicyFigures]]) -> Drawing:
         figure.legend(named.values(), named.keys(), loc="outside right upper")
 
     return _drawn(150 + 220 * columns, 60 + 200 * rows, fill)
-
-
-def draw_frontier(frontier: Sequence[float], policies: Sequence[PolicyFigures]) -> Drawing:
-    """Draw every run, each policy's mean, and the frontier: the least cost with 0, 1, 2 ... changes."""
-
-    def fill(figure: "Figure") -> None:
-        ax = figure.subplots()
-        for each in policies:
-            _dots(ax, each.moves, each.costs, each)
-            moves, cost = fmean(each.moves), fmean(each.costs)
-            if each.least_cost is not None:
-                ax.plot([moves, moves], [cost, each.least_cost], ":", color=each.colour)
-                ax.plot(moves, each.least_cost, "_", color=each.colour, markersize=11, markeredgewidth=2.4)
-            _mark(ax, moves, cost, each)
-        _, high = (
-            ax.get_ylim()
-        )  # the frontier may leave at the top, where plans hardly change and cost too much
-        if frontier:
-            ax.step(range(len(frontier)), frontier, where="post", color=_INK, label="frontier")
-        ax.set_xlim(right=1.04 * max(1.0, *(moves for each in policies for moves in each.moves)))
-        ax.set_ylim(top=high)
-        ax.yaxis.set_major_formatter(short)
-        ax.set_title("cost, replica-minutes")
-        ax.set_xlabel("reconfigurations")
-        figure.legend(loc="outside right upper")
-
-    return _drawn(520, 320, fill)
 
 
 def draw_courses(courses: Mapping[str, Series]) -> Mapping[str, Drawing]:
@@ -236,11 +202,6 @@ def _mark(ax: "Axes", x: float, y: float, each: PolicyFigures) -> Any:
         linestyle="none",
     )
     return mark
-
-
-def _dots(ax: "Axes", x: Sequence[float], y: Sequence[float], each: PolicyFigures) -> None:
-    """Draw the single runs of a policy, small and pale."""
-    ax.plot(x, y, each.marker, color=each.colour, markersize=4, alpha=0.4, markeredgewidth=0)
 
 
 def _column(course: Series, name: str) -> list[float]:

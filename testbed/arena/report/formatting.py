@@ -1,7 +1,6 @@
 """Numbers and names as the report writes them."""
 
 import math
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
@@ -58,29 +57,24 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def short_name(name: str) -> str:
+    """Return a policy or workload without the folders of its file."""
+    file, colon, rest = name.partition(":")
+    return f"{PurePath(file).name}{colon}{rest}"
+
+
 def short_names(names: Collection[str]) -> Mapping[str, str]:
-    """Return for each name what it is called in the report; no two are called the same.
+    """Return for each name what it is called in the report: its short name, or all names whole where two are alike.
 
     Examples
     --------
     >>> short_names(["gesscale", "/home/me/mine.csv", "/home/me/mine.py:Mine"])
     {'gesscale': 'gesscale', '/home/me/mine.csv': 'mine.csv', '/home/me/mine.py:Mine': 'mine.py:Mine'}
     >>> short_names(["/a/mine.csv", "/b/mine.csv"])
-    {'/a/mine.csv': 'a/mine.csv', '/b/mine.csv': 'b/mine.csv'}
+    {'/a/mine.csv': '/a/mine.csv', '/b/mine.csv': '/b/mine.csv'}
     """
-    parts = {name: PurePath(name).parts if PurePath(name).is_absolute() else (name,) for name in names}
-    kept = dict.fromkeys(names, 1)
-
-    def shown(name: str) -> str:
-        return str(PurePath(*parts[name][-kept[name] :])) if len(parts[name]) > 1 else name
-
-    while True:
-        counts = Counter(map(shown, names))
-        alike = [name for name in names if counts[shown(name)] > 1 and kept[name] < len(parts[name])]
-        if not alike:
-            return {name: shown(name) for name in names}
-        for name in alike:
-            kept[name] += 1
+    short = {name: short_name(name) for name in names}
+    return short if len(set(short.values())) == len(short) else {name: name for name in names}
 
 
 def with_short_names(

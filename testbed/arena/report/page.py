@@ -23,7 +23,6 @@ from testbed.arena.report.figures import (
     Drawing,
     PolicyFigures,
     draw_courses,
-    draw_frontier,
     draw_tradeoffs,
 )
 from testbed.arena.report.formatting import counted, figure, short_names, with_short_names
@@ -74,7 +73,6 @@ class WorkloadPart:
     name: str
     about: str
     tables: tuple[Table, ...]
-    frontier: Picture | None
     courses: tuple[Picture, ...]
     without_course: tuple[str, ...]
 
@@ -163,7 +161,7 @@ def _rendered(outcomes: Outcomes, settings: str) -> str:
         glance=at_a_glance(outcomes),
         tradeoff=_tradeoff({name: figures for name, figures in shown.items() if figures}),
         lost=lost_runs(outcomes),
-        parts=[_part(outcomes, name, key, shown[name]) for name, key in workloads.items()],
+        parts=[_part(outcomes, name, key) for name, key in workloads.items()],
         policies=[(name, known.get(name, "a policy of its own")) for name in experiment.policies],
         definitions=(("Provisioning", PROVISIONING), ("Delay", DELAY), ("Distance", DISTANCE)),
         resamples=RESAMPLES,
@@ -173,27 +171,13 @@ def _rendered(outcomes: Outcomes, settings: str) -> str:
 
 
 def _policy_figures(outcomes: Outcomes, workload: str) -> list[PolicyFigures]:
-    """Return what the pictures show of each policy that has a run with all of it."""
+    """Return what the picture shows of each policy that has a run with all of it."""
     found = []
     for index, policy in enumerate(outcomes.policies):
-        wanted = ("reconfigurations", "cost")
-        rows = [[metric_of(run, name) for name in wanted] for run in outcomes.of(workload, policy).results]
-        runs = [row for row in rows if None not in row]
+        cost = outcomes.mean(workload, policy, "cost")
         lag = outcomes.mean(workload, policy, "lag_above_slo_s")
-        if not runs or lag is None:
-            continue
-        moves, costs = zip(*runs, strict=True)
-        least = outcomes.mean(workload, policy, "frontier_cost")
-        found.append(
-            PolicyFigures(
-                policy=policy,
-                index=index,
-                moves=moves,
-                costs=costs,
-                lag_s=lag.mean,
-                least_cost=least.mean if least else None,
-            )
-        )
+        if cost is not None and lag is not None:
+            found.append(PolicyFigures(policy=policy, index=index, cost=cost.mean, lag_s=lag.mean))
     return found
 
 
@@ -209,7 +193,7 @@ def _tradeoff(workloads: Mapping[str, Sequence[PolicyFigures]]) -> Picture | Non
     )
 
 
-def _part(outcomes: Outcomes, workload: str, key: str, policies: Sequence[PolicyFigures]) -> WorkloadPart:
+def _part(outcomes: Outcomes, workload: str, key: str) -> WorkloadPart:
     courses = outcomes.courses(workload)
     return WorkloadPart(
         key=key,
@@ -219,21 +203,8 @@ def _part(outcomes: Outcomes, workload: str, key: str, policies: Sequence[Policy
             comparison(outcomes, workload, measures, key=f"{key}-{name}", caption=title)
             for name, title, measures in _TABLES
         ),
-        frontier=_frontier(workload, policies, courses) if policies else None,
         courses=_courses(workload, courses),
         without_course=tuple(policy for policy in outcomes.policies if policy not in courses),
-    )
-
-
-def _frontier(workload: str, policies: Sequence[PolicyFigures], courses: Mapping[str, CaseResult]) -> Picture:
-    frontier = max((result.frontier for result in courses.values()), key=len, default=())
-    return Picture(
-        drawing=draw_frontier(frontier, policies),
-        title="Cost against reconfigurations",
-        alt=f"Cost against reconfigurations on {workload}, as in the table of provisioning.",
-        caption="Large: a policy’s mean. Small: its runs. Bar: the least cost that is possible at the policy’s own "
-        "numbers of reconfigurations; a policy below its bar let the rows wait. Solid line: the frontier of the "
-        "first seed; no plan below it provides enough at all times.",
     )
 
 

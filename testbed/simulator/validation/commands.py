@@ -1,4 +1,4 @@
-"""``gesscale arena validate`` and ``refit``: the simulator against measurements."""
+"""``gesscale arena validate`` and ``refit``: the simulator against recorded runs."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields, is_dataclass
@@ -14,54 +14,36 @@ from gesscale.errors import InputError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from testbed.simulator.validation.batches import BatchErrors
     from testbed.simulator.validation.comparison import RunComparison, TimelineErrors
     from testbed.simulator.validation.recorded_run import RecordedRun
 
-_PHYSICS = {"map": "map", "groupby": "group-by"}
-"""The bundled constants of each query that a file of readings may name."""
-
-RunsOption = Annotated[
-    list[Path] | None,
-    typer.Option("--run", metavar="FOLDER", help="A recorded run, as the demo leaves it; repeatable."),
-]
-
 
 def validate(
-    runs: RunsOption = None,
-    readings: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.csv",
-            help="Measured batch times: query (map or groupby), replicas, nd_max_ms, batch_rows, tasks, batch_ms, "
-            "host_cpu.",
-        ),
-    ] = None,
+    runs: Annotated[
+        list[Path],
+        typer.Option("--run", metavar="FOLDER", help="A recorded run, as the demo leaves it; repeatable."),
+    ],
+    *,
     physics: Annotated[
         str, typer.Option(help="Constants of the recorded runs' query: a name or a file.")
     ] = "local-cluster",
     seeds: Annotated[int, typer.Option(min=1, max=1000, help="How often each run is acted again.")] = 20,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Say how far the simulator is from measurements: batch times, and whole runs acted again."""
-    if not runs and readings is None:
-        message = "expected something to compare with: --readings FILE, --run FOLDER, or both"
-        raise InputError(message)
+    """Say how far the simulator is from recorded runs: batch times, and whole runs acted again."""
     from testbed.simulator.spark.constants import read_physics
     from testbed.simulator.validation.comparison import between_runs
 
-    measured, held_out = ({}, {}) if readings is None else _compare_readings(readings)
-    compared, recorded = _compare_runs(runs or [], physics, seeds)
+    compared, recorded = _compare_runs(runs, physics, seeds)
     between = between_runs(recorded)
     document = {
         "apiVersion": API_VERSION,
-        "readings": {"errors": measured, "heldOut": held_out},
-        "physics": {"of": physics, "constants": read_physics(physics)} if compared else None,
+        "physics": {"of": physics, "constants": read_physics(physics)},
         "seeds": seeds,
         "runs": compared,
         "betweenRuns": between,
     }
-    emit(document, output, _tables(measured, held_out, compared, between, seeds))
+    emit(document, output, _tables(compared, between, seeds))
 
 
 def refit(
@@ -100,29 +82,6 @@ def refit(
     stderr_console.print(f"{file}: {len(fitted.origins)} constants by {names}, the others as {physics}")
 
 
-def _compare_readings(
-    file: Path,
-) -> tuple[dict[str, dict[str, "BatchErrors"]], dict[str, dict[str, "BatchErrors"]]]:
-    """Return the errors of each query's bundled constants, and of constants fitted without what they predict."""
-    from testbed.simulator.spark.constants import read_physics
-    from testbed.simulator.validation.batches import batch_errors, read_readings
-    from testbed.simulator.validation.comparison import BUSY, parts_of_readings
-    from testbed.simulator.validation.refit import FITTED, held_out_errors
-
-    known = {query: batches for query, batches in read_readings(file).items() if query in _PHYSICS}
-    if not known:
-        message = f"{file}: expected a column query with {' or '.join(_PHYSICS)}, got neither"
-        raise InputError(message)
-    errors, held_out = {}, {}
-    for query, batches in known.items():
-        physics = read_physics(_PHYSICS[query])
-        parts = parts_of_readings(batches)
-        errors[query] = {label: batch_errors(physics, part) for label, part in parts.items() if part}
-        calm = [batch for batch in batches if batch.host_cpu < BUSY]
-        held_out[query] = held_out_errors(physics, FITTED[query], calm)
-    return errors, held_out
-
-
 def _compare_runs(
     folders: list[Path], physics_name: str, seeds: int
 ) -> tuple[dict[str, "RunComparison"], list["RecordedRun"]]:
@@ -144,8 +103,6 @@ def _compare_runs(
 
 
 def _tables(
-    measured: Mapping[str, Mapping[str, object]],
-    held_out: Mapping[str, Mapping[str, object]],
     compared: Mapping[str, "RunComparison"],
     between: Mapping[str, "TimelineErrors"],
     seeds: int,
@@ -153,8 +110,6 @@ def _tables(
     """Return a table for each part of the comparison that there is."""
     again = f"Runs acted again, {seeds} seeds: "
     parts: dict[str, Mapping[str, Mapping[str, object]]] = {
-        "Readings against the bundled constants: errors, %": measured,
-        "Readings predicted by constants fitted without them: errors, %": held_out,
         "Warm batches, each by its own rows and nodes: errors, %": {
             name: each.warm_batches for name, each in compared.items()
         },

@@ -1,4 +1,4 @@
-"""What ``validate`` reports: each reading and each recorded run against the simulator."""
+"""What ``validate`` reports: each recorded run against the simulator."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -169,10 +169,6 @@ def _error_pct(recorded: Series, simulated: Series, *, whole: float | None = Non
     return 100 * float(np.abs(simulated - recorded).mean()) / part
 
 
-BUSY = 0.9
-"""Above this use of the machine's CPU, readings show the machine and not the nodes that it emulates."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureSpread:
     """A quantity over seeds."""
@@ -318,14 +314,6 @@ def parts_of_run(measured: Sequence[MeasuredBatch]) -> dict[str, list[MeasuredBa
         "full": [item for item in measured if item.is_full],
         "not full": [item for item in measured if not item.is_full],
         **{f"n = {count}": [item for item in measured if item.replicas == count] for count in counts},
-    }
-
-
-def parts_of_readings(measured: Sequence[MeasuredBatch]) -> dict[str, list[MeasuredBatch]]:
-    """Part readings: all, and those during which the machine was not full."""
-    return {
-        "all": list(measured),
-        f"CPU < {100 * BUSY:.0f} %": [item for item in measured if item.host_cpu < BUSY],
     }
 
 

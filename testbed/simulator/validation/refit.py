@@ -1,7 +1,7 @@
 """Constants of the physics fitted to measured batches, and to recorded runs of a real cluster."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
@@ -12,20 +12,12 @@ from numpy.typing import NDArray
 from gesscale.errors import InputError
 from testbed.simulator.spark.constants import SparkPhysics
 from testbed.simulator.validation.batches import (
-    BatchErrors,
     MeasuredBatch,
-    batch_errors,
     of_batch,
     of_run,
     predicted_s,
 )
 from testbed.simulator.validation.recorded_run import RecordedRun, Start, starts
-
-FITTED: Mapping[str, tuple[str, ...]] = {
-    "map": ("fixed_s", "task_s", "service_ms_per_row", "driver_round_trips", "wave_round_trips"),
-    "groupby": ("fixed_s", "service_ms_per_row", "driver_round_trips", "state_round_trips"),
-}
-"""What the readings of each query determine; the other constants stay."""
 
 _BEGIN = {
     "service_ms_per_row": 1.0,
@@ -71,42 +63,6 @@ def fit_constants(
     )
     values = [float(f"{value:.4g}") for value in solution.x]
     return with_values(values), residuals(np.array(values))
-
-
-def held_out_errors(
-    physics: SparkPhysics, names: Sequence[str], measured: Sequence[MeasuredBatch]
-) -> dict[str, BatchErrors]:
-    """Fit without all batches of one round trip, or of one number of replicas, and predict these.
-
-    Parameters
-    ----------
-    physics, names
-        As for `fit_constants`.
-    measured
-        Readings; all nodes of one were equally far apart.
-
-    Returns
-    -------
-    dict
-        Errors on what was left out, by what that was: first the round trips, then the numbers of replicas.
-    """
-    found = {}
-    for kind in (_round_trip, _replicas):
-        for left_out in sorted({kind(item) for item in measured}, key=lambda label: (len(label), label)):
-            known = [item for item in measured if kind(item) != left_out]
-            if len(known) >= len(names):
-                fitted, _ = fit_constants(physics, names, known)
-                held = [item for item in measured if kind(item) == left_out]
-                found[left_out] = batch_errors(fitted, held)
-    return found
-
-
-def _round_trip(item: MeasuredBatch) -> str:
-    return f"{1000 * item.executor_set.farthest_s:.0f} ms"
-
-
-def _replicas(item: MeasuredBatch) -> str:
-    return f"n = {item.replicas}"
 
 
 CALM_S = 30.0

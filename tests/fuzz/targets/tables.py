@@ -1,4 +1,4 @@
-"""Tables: readings, loads, places, measured batches, peers."""
+"""Tables: readings, loads, peers."""
 
 from pathlib import Path
 
@@ -6,7 +6,6 @@ from fuzz.target import Form, RefusedError, Target, files, from_file
 from gesscale.cli import model
 from gesscale.cli.output import Output
 from latency_map.measure.peers import parse_peers
-from testbed.simulator.validation.batches import read_readings
 from testbed.workloads.user_csv import workload_from_csv
 
 
@@ -16,11 +15,6 @@ def _fit(path: Path) -> None:
 
 def _peers(path: Path) -> None:
     if not parse_peers(path.read_text(errors="replace")):
-        raise RefusedError
-
-
-def _measured(path: Path) -> None:
-    if not read_readings(path):
         raise RefusedError
 
 
@@ -37,11 +31,5 @@ TARGETS = (
         form=Form.TEXT,
         samples=files("workloads/*"),
         call=from_file("load.csv", lambda path: workload_from_csv(path, name="mine")),
-    ),
-    Target(
-        name="measured-batches",
-        form=Form.TEXT,
-        samples=files("measured/*"),
-        call=from_file("measured.csv", _measured),
     ),
 )

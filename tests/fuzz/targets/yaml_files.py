@@ -13,7 +13,7 @@ from latency_map import LatencyMap, read_map
 from latency_map.emulate.plan import tc_plan
 from latency_map.emulate.script import ScriptAction, render_script
 from testbed.arena.experiments.experiment import read_experiment
-from testbed.baselines.rules import command
+from testbed.baselines.rules.settings import read_rules
 from testbed.cluster.topology import read_topology
 from testbed.simulator.spark.constants import read_physics
 
@@ -33,10 +33,6 @@ def _options(data: bytes, folder: Path) -> None:
     del folder
     overrides = [line for line in data.decode(errors="replace").splitlines() if line]
     use_settings(load_settings(None, overrides, {}))
-
-
-def _rules(path: Path) -> None:
-    command.check(path)
 
 
 def _hosts(path: Path) -> None:
@@ -75,7 +71,7 @@ TARGETS = (
         call=from_file("gesscale.yaml", _settings),
     ),
     Target(name="settings-options", form=Form.TEXT, samples=files("options/*"), call=_options),
-    Target(name="rules", form=Form.YAML, samples=files("rules/*"), call=from_file("rules.yaml", _rules)),
+    Target(name="rules", form=Form.YAML, samples=files("rules/*"), call=from_file("rules.yaml", read_rules)),
     Target(name="hosts-csv", form=Form.TEXT, samples=files("hosts/*.csv"), call=from_file("hosts", _hosts)),
     Target(
         name="hosts-kubectl",

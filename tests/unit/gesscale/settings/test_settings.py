@@ -13,7 +13,7 @@ from gesscale.errors import SettingsError
 from gesscale.fields import SettingsGroup, model_within
 from gesscale.model.workflow import BatchCap, Operator
 from gesscale.settings import Settings, settings_page
-from gesscale.settings.doubts import doubts
+from gesscale.settings.faults import doubts
 
 
 def test_little_has_to_be_given(load: Load) -> None:

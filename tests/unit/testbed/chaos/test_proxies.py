@@ -12,7 +12,7 @@ from scripted_api import SETTLE_S, ApiServer, as_json, connection_to, scripted_a
 from gesscale.common.http_client import ANYWHERE, FetchError
 from gesscale.kubernetes.api.faults import ApiError
 from gesscale.kubernetes.api.resources import PODS
-from testbed.chaos.proxies import Behaviour, FaultyApi, FaultyPage, Trouble
+from testbed.chaos.proxies import FaultyProxy, Trouble
 
 
 class Page(BaseHTTPRequestHandler):
@@ -28,24 +28,24 @@ class Page(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def page() -> Iterator[FaultyPage]:
+def page() -> Iterator[FaultyProxy]:
     with HTTPServer(("127.0.0.1", 0), Page) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        with FaultyPage(f"http://127.0.0.1:{server.server_address[1]}").serving() as made:
+        with FaultyProxy(f"http://127.0.0.1:{server.server_address[1]}").serving() as made:
             yield made
         server.shutdown()
         thread.join()
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "rows"), [(Behaviour.LYING, -4), (Behaviour.HANGING, None), (Behaviour.GONE, None)]
+    ("behaviour", "rows"), [(Trouble.LYING, -4), (Trouble.HANGING, None), (Trouble.CUT, None)]
 )
-def test_a_page_misbehaves_and_recovers(page: FaultyPage, behaviour: Behaviour, rows: int | None) -> None:
+def test_a_page_misbehaves_and_recovers(page: FaultyProxy, behaviour: Trouble, rows: int | None) -> None:
     def fetched(timeout_s: float) -> object:
         return json.loads(ANYWHERE.fetch(f"{page.url}/batches", timeout_s=timeout_s, max_bytes=1000))
 
-    with page.behaving(behaviour):
+    with page.in_trouble(behaviour):
         if rows is None:
             with pytest.raises(FetchError):
                 fetched(0.5)
@@ -61,8 +61,8 @@ def api() -> Iterator[ApiServer]:
 
 
 @pytest.fixture
-def proxy(api: ApiServer) -> Iterator[FaultyApi]:
-    made = FaultyApi(api.url, lambda host, port: HTTPConnection(host, port, timeout=SETTLE_S))
+def proxy(api: ApiServer) -> Iterator[FaultyProxy]:
+    made = FaultyProxy(api.url, lambda host, port: HTTPConnection(host, port, timeout=SETTLE_S))
     with made.serving():
         yield made
 
@@ -77,7 +77,7 @@ def proxy(api: ApiServer) -> Iterator[FaultyApi]:
     ],
 )
 def test_each_trouble_is_answered_as_an_api_server_does(
-    api: ApiServer, proxy: FaultyApi, trouble: Trouble, status: int, reads: bool
+    api: ApiServer, proxy: FaultyProxy, trouble: Trouble, status: int, reads: bool
 ) -> None:
     api.says(as_json({"items": [], "metadata": {"resourceVersion": "7"}}))
     api.says(as_json({"metadata": {"name": "a"}}), to="PATCH")
@@ -98,12 +98,11 @@ def test_each_trouble_is_answered_as_an_api_server_does(
                 list(asked.pages(PODS))
         else:
             assert list(asked.pages(PODS))
-    assert proxy.met >= 1
     assert asked.patch(PODS, "a", {}, namespace="streams") == {"metadata": {"name": "a"}}
     assert api.asked[-1].headers["authorization"] == "Bearer secret"  # the client's own
 
 
-def test_a_watch_that_is_open_ends_when_its_version_is_too_old(api: ApiServer, proxy: FaultyApi) -> None:
+def test_a_watch_that_is_open_ends_when_its_version_is_too_old(api: ApiServer, proxy: FaultyProxy) -> None:
     first = {"type": "ADDED", "object": {"metadata": {"name": "a", "resourceVersion": "8"}}}
     api.says(stream(first, then=lambda _: api.over.wait(SETTLE_S)), to="watch")
     lines = connection_to(proxy.url).watch(PODS, resource_version="7", lasts_s=30.0)

@@ -8,7 +8,7 @@ import pytest
 from gesscale.errors import InputError
 from testbed.chaos.controller import removed_on_doubt
 from testbed.chaos.plan import Fault
-from testbed.chaos.results import ChangeRecord, Tallies, by_fault, judge, markdown, read_records
+from testbed.chaos.results import ChangeRecord, Tallies, judge, read_records, record_line, tables_of
 
 GOOD = ChangeRecord(
     number=0,
@@ -58,7 +58,7 @@ def test_one_fault_is_enough(fault: dict[str, object]) -> None:
 def test_records_are_read_as_written_without_a_line_cut_short(tmp_path: Path) -> None:
     file = tmp_path / "changes.jsonl"
     assert read_records(file) == ()
-    file.write_text(GOOD.line() + GOOD.line()[:20])
+    file.write_text(record_line(GOOD) + record_line(GOOD)[:20])
     assert read_records(file) == (GOOD,)
     file.write_text("{}\n")
     with pytest.raises(InputError, match="record of a change"):
@@ -68,11 +68,12 @@ def test_records_are_read_as_written_without_a_line_cut_short(tmp_path: Path) ->
 def test_the_table_has_a_row_for_each_fault() -> None:
     killed = replace(GOOD, fault=Fault.EXECUTOR_KILLED, converged_s=8.0)
     records = [killed, replace(killed, converged_s=10.0), replace(GOOD, converged_s=None)]
-    assert by_fault(records) == [
+    _, by_fault = tables_of("t", records, judge(records))
+    assert by_fault.rows == [
         ("none", "1", "–", "1 not in time", "1", "0", "0"),
         ("executor-killed", "2", "9.0", "10.0", "2", "0", "0"),
     ]
-    assert "| executor-killed | 2 | 9.0 |" in markdown("t", records, judge(records))
+    assert "| executor-killed | 2 | 9.0 |" in by_fault.markdown()
 
 
 def test_only_removals_in_doubtful_steps_count() -> None:

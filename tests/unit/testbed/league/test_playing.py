@@ -9,8 +9,7 @@ from rich.console import Console
 
 from gesscale.errors import ClusterError, InputError
 from testbed.arena.case import CaseResult
-from testbed.arena.runs.results import read_results
-from testbed.league.playing import keep_records, play_league, play_live, report_league
+from testbed.league.playing import play_league, play_live, report_league
 from testbed.league.setting import LeagueSetting
 from testbed.live.nodes import Stage
 
@@ -21,10 +20,9 @@ TWO_LOADS = an_experiment(policies=["ds2", "drs"], workloads=["steps", "spikes"]
 class Cluster:
     """Plays a case unless it is to break it; counts how often its nodes come up."""
 
-    def __init__(self, *broken, busy=0, with_course=False):
+    def __init__(self, *broken, busy=0):
         self.broken, self.played, self.ups, self.busy = list(broken), [], 0, busy
         self.said, self.loads = io.StringIO(), []
-        self.series = {"t_s": (0.0, 1.0)} if with_course else {}
 
     def __call__(self, _experiment, case, **_options):
         self.played.append((case.policy, case.seed))
@@ -33,7 +31,7 @@ class Cluster:
             self.broken.pop(0)
             raise ClusterError("the driver of operator 'nearest' has ended before its day was over")
         metrics = {"node_seconds": 60.0, "rows_lost": 0, "rows_doubled": 0}
-        return CaseResult(case=case, metrics=metrics, series=self.series)
+        return CaseResult(case=case, metrics=metrics)
 
     @contextmanager
     def nodes(self):
@@ -110,17 +108,6 @@ def test_a_report_needs_the_runs_alone(tmp_path):
     assert (tmp_path / "league.json").exists()
     with pytest.raises(InputError, match="this is no folder"):
         report_league(tmp_path / "nothing", Stage(Console(file=io.StringIO())), price=10.0)
-
-
-def test_runs_that_are_kept_elsewhere_are_small_and_can_be_gone_on_with(tmp_path):
-    results, archive = tmp_path / "results", tmp_path / "archive"
-    Cluster(("ds2", 1), with_course=True).play(results / "live", attempts=1, runs=3)
-    assert keep_records(results, archive) == 2  # the run that broke is not among them
-    assert all(not run.series for run in read_results(archive / "live")[1])
-    rest = Cluster()
-    assert len(rest.play(archive / "live")) == 4
-    assert rest.played == [("ds2", 1), ("drs", 1)]
-    assert keep_records(results, archive) == 4  # nothing there is lost
 
 
 def test_a_load_beyond_the_cluster_is_said_before_anything_is_played(tmp_path):

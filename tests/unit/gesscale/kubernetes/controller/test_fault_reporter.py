@@ -33,7 +33,7 @@ class Scene:
 
     def hear(self, fault, now_s, generation=1):
         faults = {KEY: fault} if fault else {}
-        self.fault_reporter.report(faults, {KEY: generation}, now_s)
+        self.fault_reporter.report(faults, {KEY: ("uid", generation)}, now_s)
         return len(self.reported)
 
 

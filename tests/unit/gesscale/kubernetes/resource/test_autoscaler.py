@@ -23,7 +23,6 @@ def test_a_resource_needs_nothing_but_a_name():
         3,
     )
     assert found.spec.mode == "Recommend"
-    assert found.status.conditions == ()
 
 
 def test_its_groups_become_settings():

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from structural import faults, nodes
 
-from gesscale.kubernetes.resource.crd import COLUMNS, definition, definition_yaml
-from gesscale.kubernetes.resource.reference import reference_page
+from gesscale.kubernetes.resource.crd import COLUMNS, definition, definition_yaml, reference_page
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 
 ROOT = Path(__file__).parents[5]

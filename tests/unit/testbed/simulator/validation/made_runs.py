@@ -18,7 +18,6 @@ from testbed.simulator.validation.recorded_run import RecordedOrder, RecordedRun
 RECORDS = Path(__file__).parents[4] / "data" / "records"
 FITTED_TO = ("warm-1", "warm-4", "warm-5")
 """The records that the constants of ``local-cluster`` are fitted to."""
-READINGS = RECORDS.parent / "spark_saturation_readings.csv"
 
 KNOWN = SparkPhysics(
     trigger_s=2.0,

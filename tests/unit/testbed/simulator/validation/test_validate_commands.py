@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from made_runs import FITTED_TO, READINGS, RECORDS
+from made_runs import FITTED_TO, RECORDS
 
 from gesscale.cli.app import main
 from testbed.simulator.spark.constants import FOLDER, read_physics
@@ -38,26 +38,6 @@ def arena(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
 @pytest.fixture
 def record(tmp_path: Path) -> Path:
     return Path(shutil.copytree(RECORDS / "warm-2", tmp_path / "mine"))
-
-
-def test_readings_are_told_by_query_with_what_was_left_out(arena: Command) -> None:
-    code, out, _ = arena("validate", "--readings", READINGS)
-    assert code == 0
-    assert "Readings against the bundled constants" in out
-    assert "Runs acted again" not in out
-    document = json.loads(arena("validate", "--readings", READINGS, "-o", "json")[1])["readings"]
-
-    def counts(part: str) -> dict[tuple[str, str], int]:
-        return {
-            (q, of): each["compared"] for q, parts in document[part].items() for of, each in parts.items()
-        }
-
-    # Counted in the file.
-    assert {("map", "all"): 39, ("map", "CPU < 90 %"): 28, ("groupby", "all"): 18}.items() <= counts(
-        "errors"
-    ).items()
-    held_out = {("map", "150 ms"): 8, ("map", "n = 4"): 5, ("groupby", "150 ms"): 4}
-    assert held_out.items() <= counts("heldOut").items()
 
 
 def test_json_of_runs_has_every_figure(arena: Command) -> None:
@@ -120,12 +100,7 @@ def test_refit_of_the_bundled_records_is_the_bundled_file(arena: Command, tmp_pa
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["validate"], "expected something to compare with: --readings FILE, --run FOLDER, or both"),
         (["validate", "--run", "nowhere"], "nowhere"),
-        (
-            ["validate", "--readings", "nowhere.csv"],
-            "nowhere.csv: expected a readable CSV file, got: No such",
-        ),
         (
             ["validate", "--run", RECORDS / "warm-2", "--physics", "mop"],
             "mop: expected one of group-by, local-",
