@@ -126,12 +126,7 @@ class KnowledgeSettings(SettingsGroup):
 
     def limits(self) -> KnowledgeLimits:
         """Return how much a store keeps."""
-        return KnowledgeLimits(
-            readings_per_operator=self.readings_per_operator,
-            models_per_operator=self.models_per_operator,
-            decisions_per_operator=self.decisions_per_operator,
-            orders_per_operator=self.orders_per_operator,
-        )
+        return KnowledgeLimits(**self.model_dump(exclude={"file"}))
 
 
 class Settings(SettingsGroup):

@@ -12,7 +12,6 @@ import yaml
 
 from gesscale.common.yaml_text import read_yaml
 from gesscale.errors import ClusterError, GesscaleError, MetricsUnavailableError
-from gesscale.monitor.fetch import fetch
 from testbed.chaos.plan import Fault, PlannedChange
 from testbed.chaos.proxies import FaultyProxy, Trouble, tls_to
 from testbed.chaos.query import ChaosQuery
@@ -23,7 +22,6 @@ from testbed.cluster.processes import Role
 from testbed.kubernetes.cluster import KubernetesTestBed
 from testbed.live.kubernetes import SPACE, KubernetesStage, controller_command
 
-_TIMEOUT_S, _MOST_BYTES = 3.0, 1 << 20
 _ENDED_S, _DRIVER_S, _POLL_S = 45.0, 240.0, 0.5
 _TROUBLES = {
     Fault.API_CONFLICT: Trouble.CONFLICT,
@@ -75,7 +73,7 @@ class KubernetesQuery(ChaosQuery):
         ClusterError
             Where no driver answers after that.
         """
-        (container,) = self._driver_pod()["status"]["containerStatuses"]
+        (container,) = self.stage.driver()["status"]["containerStatuses"]
         self.stage.cluster.kill_container(container["containerID"])
         ended = "--for=jsonpath={.status.phase}=Failed"
         self.stage.kubectl("wait", ended, f"pod/{self.stage.driver_pod}", f"--timeout={_ENDED_S:g}s")
@@ -139,7 +137,7 @@ class KubernetesQuery(ChaosQuery):
         """Start again what has ended by itself, and count it."""
         self.keep_controller_running()
         try:
-            phase = self._driver_pod()["status"]["phase"]
+            phase = self.stage.driver()["status"]["phase"]
         except (ClusterError, LookupError):
             return
         if phase in {"Failed", "Succeeded"}:
@@ -207,13 +205,8 @@ class KubernetesQuery(ChaosQuery):
         ]
 
     def _replicas(self) -> dict[str, Any]:
-        address = self._driver_pod()["status"].get("podIP", "")
-        url = f"http://{address}:{self.stage.operator.metrics_port}/replicas"
-        document: dict[str, Any] = json.loads(fetch(url, timeout_s=_TIMEOUT_S, max_bytes=_MOST_BYTES))
+        document: dict[str, Any] = json.loads(self.stage.ask_driver("replicas"))
         return document
-
-    def _driver_pod(self) -> dict[str, Any]:
-        return self.stage.document("pod", self.stage.driver_pod)
 
 
 @contextmanager

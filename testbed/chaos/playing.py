@@ -14,6 +14,7 @@ from testbed.chaos.query import ChaosQuery
 from testbed.chaos.results import ChaosVerdict, Results
 from testbed.chaos.setting import ChaosSetting
 from testbed.cluster import lifecycle, namespaces, processes
+from testbed.cluster.delay_backend import DelayBackend
 from testbed.cluster.state import state_directory
 from testbed.cluster.topology import Topology, read_topology
 from testbed.kubernetes import control_groups
@@ -78,7 +79,7 @@ def _cluster(setting: ChaosSetting, topology: Topology, stage: Stage) -> Iterato
             yield lambda folder: kubernetes_query(setting, cluster, folder)
         return
     lifecycle.down(topology.name)
-    with edge_nodes(topology, stage):
+    with edge_nodes(topology, stage, DelayBackend.RELAY_C):  # it takes new delays
         yield lambda folder: local_query(setting, topology, folder)
 
 

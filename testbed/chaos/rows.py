@@ -96,13 +96,12 @@ class HotWindows:
     ----------
     sink
         Of the query.
-    events_per_s, seed
+    events_per_s
         Of the events.
     """
 
     sink: FileSink
     events_per_s: float
-    seed: int
 
     def count(self) -> SinkCount:
         """Compare all windows up to the newest one with what a batch over the same events gives."""
@@ -112,7 +111,7 @@ class HotWindows:
             found.update(zip(ends, table["auction"].to_pylist(), table["bids"].to_pylist(), strict=True))
         if not found:
             return SinkCount(rows=0, distinct=0, duplicated=0, missing=0)
-        expected = Counter(hot_auctions(max(end for end, _, _ in found), self.events_per_s, self.seed))
+        expected = Counter(hot_auctions(max(end for end, _, _ in found), self.events_per_s))
         wrong = (found - expected).total()  # rows that came twice, and rows that are false
         return SinkCount(
             rows=found.total(),
@@ -122,18 +121,18 @@ class HotWindows:
         )
 
 
-def hot_auctions(until_us: int, events_per_s: float, seed: int) -> list[tuple[int, int, int]]:
+def hot_auctions(until_us: int, events_per_s: float) -> list[tuple[int, int, int]]:
     """Return the result of query q5 up to an instant: the end of the window, the auction, its bids.
 
     Parameters
     ----------
     until_us
         The end of the last window, microseconds since the epoch.
-    events_per_s, seed
+    events_per_s
         Of the events.
     """
     last = int((until_us / 1e6 - BEGINS_S) * events_per_s) + 1
-    made = events(0, max(1, last), events_per_s=events_per_s, seed=seed)
+    made = events(0, max(1, last), events_per_s=events_per_s)
     bids = made.filter(pc.equal(made["kind"], BID))
     at_us = bids["at"].cast(pa.int64()).to_numpy()
     first_end = (at_us // _SLIDE_US + 1) * _SLIDE_US
@@ -148,7 +147,6 @@ def hot_auctions(until_us: int, events_per_s: float, seed: int) -> list[tuple[in
 
 
 _START_S = 2.0
-_SEED = 1
 _STATE_PARTITIONS = 4
 
 
@@ -207,7 +205,7 @@ def driver_of(setting: ChaosSetting, folder: Path, topic: KafkaFeed | None) -> D
         checkpoint = folder / "checkpoint"
         job = _nexmark(setting, start_at_s, topic)
         found = FileSink(sink, ("window_end", "auction", "bids"))
-        rows = HotWindows(sink=found, events_per_s=setting.rows_per_s, seed=_SEED)
+        rows = HotWindows(sink=found, events_per_s=setting.rows_per_s)
     obeys = ("--autoscaler", operator.name) if setting.kubernetes else ()
     return Driver(program=(*job.program(operator, folder), *obeys), checkpoint=checkpoint, rows=rows)
 

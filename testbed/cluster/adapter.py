@@ -133,8 +133,9 @@ class LocalCluster:
     def _executors(self, spark: LocalSpark) -> _Executors:
         running = spark.running(Role.EXECUTOR)
         for since_s in (self._starting_since_s, self._leaving_since_s):
-            for gone in [each for each in since_s if each not in running and _is_of(each, spark)]:
-                del since_s[gone]
+            for each in [*since_s]:
+                if each.mark.operator == spark.operator and each not in running:
+                    del since_s[each]
         active = spark.active_executors()
         ready, starting, leaving = {}, {}, {}
         for process in running:
@@ -168,10 +169,6 @@ class LocalCluster:
             )
             raise ClusterError(message)
         return open_spark(self.topology, operator)
-
-
-def _is_of(process: Process, spark: LocalSpark) -> bool:
-    return process.mark.operator == spark.operator
 
 
 def open_local_cluster(options: Mapping[str, str]) -> LocalCluster:

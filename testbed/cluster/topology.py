@@ -154,7 +154,9 @@ def read_topology(source: str) -> Topology:
     InputError
         Where the file or its latency map cannot be read, or says what cannot be.
     """
-    path = find_topology(source)
+    path, bundled = Path(source), BUNDLED / f"{source}.yaml"
+    if not path.is_file() and bundled.is_file():
+        path = bundled
     try:
         content = read_yaml(path, "file")
         described = _TopologyFile.model_validate(content)
@@ -166,21 +168,13 @@ def read_topology(source: str) -> Topology:
         message = f"topology {path}: {'; '.join(describe_faults(error, (), _TopologyFile))}"
         raise InputError(message) from error
     except OSError as error:
-        bundled = ", ".join(sorted(file.stem for file in BUNDLED.glob("*.yaml")))
-        message = f"topology {path}: {error.strerror or error}; choose one of {bundled}, or name a YAML file"
+        names = ", ".join(sorted(file.stem for file in BUNDLED.glob("*.yaml")))
+        message = f"topology {path}: {error.strerror or error}; choose one of {names}, or name a YAML file"
         raise InputError(message) from error
     except InputError as error:
         message = f"topology {path}: {error}"
         raise InputError(message) from error
     return _topology(described, delays)
-
-
-def find_topology(source: str) -> Path:
-    """Return the file of a topology given by path or by bundled name."""
-    bundled = BUNDLED / f"{source}.yaml"
-    if Path(source).is_file() or not bundled.is_file():
-        return Path(source)
-    return bundled
 
 
 def _topology(described: _TopologyFile, delays: LatencyMap) -> Topology:

@@ -2,9 +2,8 @@
 
 import json
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
@@ -18,7 +17,6 @@ from rich.console import Console
 from gesscale.common.http_client import ANYWHERE, FetchError
 from gesscale.common.yaml_text import parse_yaml
 from gesscale.errors import ClusterError, MetricsUnavailableError
-from gesscale.monitor.fetch import fetch
 from gesscale.monitor.record_files import DECISIONS, SETTINGS
 from gesscale.monitor.records import parse_document, to_batches
 from gesscale.service.recorded import write_page
@@ -40,24 +38,6 @@ _LOOK_EVERY_S = 1.0
 _TIMEOUT_S, _MOST_BYTES = 10.0, 16 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arrival:
-    """An executor that an order brought, seconds from the order.
-
-    Attributes
-    ----------
-    bound_s: until its pod was bound to the node; whole seconds, as Kubernetes reports them
-    registered_s: until the driver had it
-    first_task_s: until its first task had begun; None where it had none
-    """
-
-    order: str
-    node: str
-    bound_s: float | None
-    registered_s: float
-    first_task_s: float | None
-
-
 @dataclass(slots=True)
 class Witness:
     """Asks the API server and the driver again and again, and says what is new.
@@ -67,7 +47,9 @@ class Witness:
     stage: what is watched
     say: prints a line for each thing that is new
     record: the batches that the driver has reported; it begins with the first
+    orders, executors: all that there were, by id
     placement: nodes of the executors that live now; None before the driver reported
+    driver_phase: of its pod; empty before there is one
     """
 
     stage: KubernetesStage
@@ -75,24 +57,16 @@ class Witness:
     record: Record = field(default_factory=lambda: Record(began_at_s=0.0))
     orders: dict[str, dict[str, Any]] = field(default_factory=dict)
     executors: dict[str, dict[str, Any]] = field(default_factory=dict)
-    bound_at_s: dict[str, float] = field(default_factory=dict)
     placement: tuple[str, ...] | None = None
     driver_phase: str = ""
-    _url: str = ""
-    _seen_events: set[tuple[str, str]] = field(default_factory=set)
 
     def look(self) -> None:
         """Look once; whoever does not answer this time is asked again."""
-        try:
-            self._look_at_events()
+        with suppress(ClusterError, MetricsUnavailableError):
             self._look_at_order()
-            self._look_at_pods()
-        except ClusterError:
-            return
-        try:
-            self._look_at_driver()
-        except MetricsUnavailableError:
-            return
+            self.driver_phase = self.stage.driver()["status"].get("phase", "")
+            self._look_at_batches()
+            self._look_at_executors()
 
     def ordered(self) -> list[dict[str, Any]]:
         """Return the orders, oldest first."""
@@ -100,45 +74,23 @@ class Witness:
 
     def rescales(self) -> list[Rescale]:
         """Return what each order changed, but for the first, which is where the executors began."""
-        first_task_s = defaultdict(list)
-        for arrival in self.arrivals():
-            if arrival.first_task_s is not None:
-                first_task_s[arrival.order].append(arrival.first_task_s)
-        return [
-            Rescale(
-                at_s=datetime.fromisoformat(after["at"]).timestamp(),
-                added=tuple(node for node in after["placement"] if node not in before["placement"]),
-                removed=tuple(node for node in before["placement"] if node not in after["placement"]),
-                replicas=len(after["placement"]),
-                first_task_s=tuple(first_task_s[after["id"]]),
-                why=f"order {after['id']}",
-            )
-            for before, after in pairwise(self.ordered())
+        return [self._rescale(before, after) for before, after in pairwise(self.ordered())]
+
+    def _rescale(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> Rescale:
+        at_s = datetime.fromisoformat(after["at"]).timestamp()
+        first_tasks_at_s = [
+            each["first_task_at_s"]
+            for each in self.executors.values()
+            if each.get("order") == after["id"] and each.get("first_task_at_s")
         ]
-
-    def arrivals(self) -> Iterator[Arrival]:
-        """Yield how long each executor took that an order had started."""
-        for identity, each in self.executors.items():
-            order = self.orders.get(each.get("order") or "")
-            if order is None or not each.get("added_at_s"):
-                continue
-            at_s = datetime.fromisoformat(order["at"]).timestamp()
-            bound, worked = self.bound_at_s.get(identity), each.get("first_task_at_s")
-            yield Arrival(
-                order=order["id"],
-                node=each["node"],
-                bound_s=None if bound is None else max(0.0, bound - at_s),
-                registered_s=each["added_at_s"] - at_s,
-                first_task_s=None if worked is None else worked - at_s,
-            )
-
-    def _look_at_events(self) -> None:
-        for event in self.stage.document("events")["items"]:
-            about = event.get("involvedObject") or {}
-            key = (event["metadata"]["uid"], event.get("message", ""))
-            if about.get("kind") == "StreamAutoscaler" and key not in self._seen_events:
-                self._seen_events.add(key)
-                self.say(f"event {event['type']} {event['reason']}: {event['message']}")
+        return Rescale(
+            at_s=at_s,
+            added=tuple(node for node in after["placement"] if node not in before["placement"]),
+            removed=tuple(node for node in before["placement"] if node not in after["placement"]),
+            replicas=len(after["placement"]),
+            first_task_s=tuple(first_at_s - at_s for first_at_s in first_tasks_at_s),
+            why=f"order {after['id']}",
+        )
 
     def _look_at_order(self) -> None:
         found = self.stage.document("streamautoscaler", self.stage.operator.name)
@@ -147,45 +99,23 @@ class Witness:
             self.orders[order["id"]] = order
             self.say(f"order {order['id']}: executors on {', '.join(order['placement'])}")
 
-    def _look_at_pods(self) -> None:
-        for pod in self.stage.document("pods")["items"]:
-            labels = pod["metadata"].get("labels") or {}
-            if labels.get("spark-role") == "driver":
-                self.driver_phase = (pod.get("status") or {}).get("phase", "")
-                address = (pod.get("status") or {}).get("podIP")
-                self._url = f"http://{address}:{self.stage.operator.metrics_port}" if address else ""
-            identity = labels.get("spark-exec-id")
-            if identity is None or identity in self.bound_at_s:
-                continue
-            for condition in (pod.get("status") or {}).get("conditions") or ():
-                if condition["type"] == "PodScheduled" and condition["status"] == "True":
-                    self.bound_at_s[identity] = datetime.fromisoformat(
-                        condition["lastTransitionTime"]
-                    ).timestamp()
-
-    def _look_at_driver(self) -> None:
-        if not self._url:
-            return
+    def _look_at_batches(self) -> None:
         newest = max(self.record.batches, default=-1)
-        body = fetch(f"{self._url}/batches?after={newest}", timeout_s=_TIMEOUT_S, max_bytes=_MOST_BYTES)
-        document = parse_document(body, self.stage.operator.name)
-        batches = to_batches(document.batches, {}, ahead_s=0.0)[0]
+        body = self.stage.ask_driver(f"batches?after={newest}")
+        batches = to_batches(parse_document(body, self.stage.operator.name).batches, {}, ahead_s=0.0)[0]
         if batches and not self.record.batches:
             self.record.began_at_s = min(batch.ended_at_s - batch.seconds for batch in batches)
         self.record.see(tuple(batches))
-        replicas = json.loads(fetch(f"{self._url}/replicas", timeout_s=_TIMEOUT_S, max_bytes=_MOST_BYTES))
+
+    def _look_at_executors(self) -> None:
+        replicas = json.loads(self.stage.ask_driver("replicas"))
         for each in replicas["executors"]:
-            self._keep_executor(each)
+            known = self.executors.get(each["id"], {})
+            self.executors[each["id"]] = {**each, "order": known.get("order") or each.get("order")}
         placement = tuple(replicas["hosts"] or ())
         if placement != self.placement:
             self.placement = placement
             self.say(f"executors live on {', '.join(placement) or 'no node'}")
-
-    def _keep_executor(self, each: Mapping[str, Any]) -> None:
-        known = self.executors.get(each["id"], {})
-        if each.get("first_task_at_s") and not known.get("first_task_at_s"):
-            self.say(f"executor {each['id']} on {each['node']} has its first task")
-        self.executors[each["id"]] = {**each, "order": known.get("order") or each.get("order")}
 
 
 def read_decisions(url: str) -> list[dict[str, Any]]:
@@ -294,19 +224,11 @@ def play(scenario: Scenario, folder: Path, console: Console) -> bool:
         console.print(stage.kubectl("describe", "streamautoscaler", name), highlight=False)
         decisions = _decisions(stage, say)
     witness.record.rescales.extend(witness.rescales())
-    arrivals = tuple(witness.arrivals())
-    for arrival in arrivals:
-        bound = "?" if arrival.bound_s is None else f"{arrival.bound_s:.0f}"
-        worked = "none" if arrival.first_task_s is None else f"{arrival.first_task_s:.1f} s"
-        console.print(
-            f"order {arrival.order}, {arrival.node}: pod bound after {bound} s, registered after "
-            f"{arrival.registered_s:.1f} s, first task after {worked}"
-        )
     sink = verify_sink(folder / "sink", rides.rows)
     day = Day(records={name: witness.record}, produced=rides.rows, sink=sink)
     checks = [check_both_directions(witness.record.rescales), _placed_check(witness), *check_rows(day)]
     title = f"policy {scenario.policy} on Kubernetes: {scenario.title}"
-    more = {"policy": scenario.policy, "cleaning": rides.cleaning, "arrivals": arrivals}
+    more = {"policy": scenario.policy, "cleaning": rides.cleaning}
     kept = write_report(day, checks, title, folder, console, more=more)
     if decisions:
         write_decisions(decisions, scenario, cluster.topology, stage.driver_node, folder)

@@ -12,16 +12,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST_ABOVE_SHOWN = 40
-_PARAMETERS = {
-    "alpha": (1e-3, "1000 rows/s"),
-    "beta": (1.0, "1"),
-    "gamma": (1.0, "rows/s per ms"),
-}
-"""Of a model: by what each is scaled, and its unit then."""
 
 
 def draw(records: Mapping[str, Record], title: str, file: Path) -> None:
-    """Draw load, replicas, nodes, backlog, and model or bills over time, a column for each operator.
+    """Draw load, replicas, nodes, backlog, and bills where there are some, over time, a column for each operator.
 
     Parameters
     ----------
@@ -37,34 +31,29 @@ def draw(records: Mapping[str, Record], title: str, file: Path) -> None:
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
+    has_bills = any(each.plan.bills for record in records.values() for each in record.decisions)
+    panels = {**_PANELS, _draw_bills: 3} if has_bills else _PANELS
     figure, axes = plt.subplots(
-        6,
+        len(panels),
         len(records),
-        figsize=(2 + 8 * len(records), 13.5),
+        figsize=(2 + 8 * len(records), 2.25 * len(panels)),
         sharex=True,
         squeeze=False,
-        height_ratios=[5, 2, 4, 2, 2, 3],
+        height_ratios=[*panels.values()],
         layout="constrained",
     )
     figure.suptitle(title)
     for (name, record), column in zip(records.items(), axes.T, strict=True):
-        _draw_operator(record, column)
+        _draw_operator(record, [*panels], column)
         if len(records) > 1:
             column[0].set_title(name)
     figure.savefig(file, dpi=110)
     plt.close(figure)
 
 
-def _draw_operator(record: Record, axes: "Sequence[Axes]") -> None:
-    has_bills = any(decision.plan.bills for decision in record.decisions)
-    panels = (
-        _draw_load,
-        _draw_replicas,
-        _draw_nodes,
-        _draw_nd_max,
-        _draw_backlog,
-        _draw_bills if has_bills else _draw_parameters,
-    )
+def _draw_operator(
+    record: Record, panels: Sequence[Callable[[Record, "Axes"], None]], axes: "Sequence[Axes]"
+) -> None:
     for panel, ax in zip(panels, axes, strict=True):
         panel(record, ax)
         ax.grid(visible=True, alpha=0.25)
@@ -128,6 +117,16 @@ def _draw_backlog(record: Record, ax: "Axes") -> None:
     ax.set_ylim(bottom=0)
 
 
+_PANELS: Mapping[Callable[[Record, "Axes"], None], int] = {
+    _draw_load: 5,
+    _draw_replicas: 2,
+    _draw_nodes: 4,
+    _draw_nd_max: 2,
+    _draw_backlog: 2,
+}
+"""What is drawn, and how high."""
+
+
 def _draw_bills(record: Record, ax: "Axes") -> None:
     """Draw by how much the bill of each number of replicas exceeds the least, while decisions had bills."""
     at, bills = _course(record, lambda decision: decision.plan.bills or None)
@@ -140,15 +139,3 @@ def _draw_bills(record: Record, ax: "Axes") -> None:
     ax.set_ylabel("bill above the\nleast, replica-min")
     ax.set_ylim(-1, _MOST_ABOVE_SHOWN)
     ax.legend(loc="upper left", fontsize="small", ncols=8, title="replicas", title_fontsize="small")
-
-
-def _draw_parameters(record: Record, ax: "Axes") -> None:
-    at, models = _course(record, lambda decision: decision.analysis.model)
-    for name, (scale, unit) in _PARAMETERS.items():
-        values = [scale * model.parameters[name] for model in models if name in model.parameters]
-        if values:
-            ax.step(at, values, where="post", label=f"{name}, {unit}")
-    ax.set_ylabel("model as\ncalibrated")
-    ax.set_ylim(0, 1.5 * ax.get_ylim()[1])  # room for the legend
-    if models:
-        ax.legend(loc="upper left", fontsize="small", ncols=3)

@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 
+from gesscale.monitor.fetch import fetch
 from latency_map import write_csv
 from testbed.cluster.commands import run
 from testbed.cluster.spark_command import SMALL_JVM, spark_home
@@ -30,6 +31,7 @@ from testbed.live.scenario import Scenario, TaxiOperator
 
 SPACE = "streams"
 SUBMIT_S = 180
+_TIMEOUT_S, _MOST_BYTES = 5.0, 16 << 20
 _OVERRIDE = timedelta(days=1)
 
 
@@ -79,6 +81,22 @@ class KubernetesStage:
         """Return an object or a list as JSON."""
         found: dict[str, Any] = json.loads(self.kubectl("get", *what, "-o", "json"))
         return found
+
+    def driver(self) -> dict[str, Any]:
+        """Return the driver's pod."""
+        return self.document("pod", self.driver_pod)
+
+    def ask_driver(self, path: str) -> bytes:
+        """Return what the driver says of its batches or replicas.
+
+        Raises
+        ------
+        MetricsUnavailableError
+            Where it does not answer.
+        """
+        address = self.driver()["status"].get("podIP", "")
+        url = f"http://{address}:{self.operator.metrics_port}/{path}"
+        return fetch(url, timeout_s=_TIMEOUT_S, max_bytes=_MOST_BYTES)
 
     def set(self) -> None:
         """Create everything but controller and driver."""

@@ -13,6 +13,7 @@ from gesscale.clock import SystemClock
 from gesscale.errors import ClusterError
 from testbed.cluster import lifecycle
 from testbed.cluster.check import PairCheck, check_pairs
+from testbed.cluster.delay_backend import DelayBackend
 from testbed.cluster.topology import Topology
 
 ECHOES = (5, 10, 20, 40)
@@ -67,7 +68,9 @@ class DayClock(SystemClock):
 
 
 @contextmanager
-def edge_nodes(topology: Topology, stage: Stage) -> Iterator[None]:
+def edge_nodes(
+    topology: Topology, stage: Stage, delays_by: DelayBackend = DelayBackend.AUTO
+) -> Iterator[None]:
     """Have the nodes of a topology for as long as the context lasts.
 
     Parameters
@@ -76,9 +79,11 @@ def edge_nodes(topology: Topology, stage: Stage) -> Iterator[None]:
         The nodes.
     stage
         Prints what happens.
+    delays_by
+        What makes the delays.
     """
     stage.say(f"bringing up {len(topology.nodes)} edge nodes, each a network namespace")
-    lifecycle.up(topology)
+    lifecycle.up(topology, delays_by=delays_by)
     try:
         yield
     finally:

@@ -22,7 +22,6 @@ _Folder = Annotated[Path, typer.Option(help="Of checkpoint and sink.")]
 _Events = Annotated[int, typer.Option(help="How many events there are.")]
 _EventsPerS = Annotated[float, typer.Option(help="Events in a second of their own time.")]
 _Topic = Annotated[str, typer.Option(help="Name of the topic.")]
-_Seed = Annotated[int, typer.Option(help="Equal seeds give equal events.")]
 
 
 @app.callback()
@@ -37,7 +36,6 @@ def stream(
     folder: _Folder,
     events: _Events = 20_000,
     events_per_s: _EventsPerS = 100.0,
-    seed: _Seed = 1,
     start_at: Annotated[float, typer.Option(help="When the first event is due, epoch.")] = 0.0,
     step_s: Annotated[float, typer.Option(help="Length of a step of the load.")] = 1.0,
     rates: Annotated[str, typer.Option(help="Events due per second, by step; without: all at once.")] = "",
@@ -57,7 +55,7 @@ def stream(
     from testbed.nexmark.stream import NexmarkStream, run_stream
 
     given = {
-        "events": events, "events_per_s": events_per_s, "seed": seed, "start_at": start_at, "step_s": step_s,
+        "events": events, "events_per_s": events_per_s, "start_at": start_at, "step_s": step_s,
         "rates": rates, "service_s_per_row": service_ms_per_row / 1000, "cap_rows": cap_rows,
         "cap_rows_per_replica": cap_rows_per_replica,
     }  # fmt: skip
@@ -96,7 +94,6 @@ def produce(
     topic: _Topic = "nexmark",
     events: _Events = 20_000,
     events_per_s: _EventsPerS = 100.0,
-    seed: _Seed = 1,
     partitions: Annotated[int, typer.Option(min=1, help="Of the topic, which is made.")] = 4,
     step_s: Annotated[float, typer.Option(help="Length of a step of the load.")] = 1.0,
     rates: Annotated[str, typer.Option(help="Events due per second, by step; without: all at once.")] = "",
@@ -111,7 +108,7 @@ def produce(
     from testbed.pipeline.kafka_broker import require_broker
 
     given = {
-        "events": events, "events_per_s": events_per_s, "seed": seed, "step_s": step_s, "rates": rates,
+        "events": events, "events_per_s": events_per_s, "step_s": step_s, "rates": rates,
         "start_at": time.time() if start_at is None else start_at,
     }  # fmt: skip
     options = NexmarkOptions.parse(NAME, given)
@@ -126,14 +123,13 @@ def verify(
     folder: _Folder,
     events: _Events = 20_000,
     events_per_s: _EventsPerS = 100.0,
-    seed: _Seed = 1,
     form: OutputOption = Output.TABLE,
 ) -> None:
     """Compare what a stream wrote with the same query as a batch; exit 3 unless they are equal, row for row."""
     from testbed.nexmark.source import NexmarkOptions
     from testbed.nexmark.stream import compare, open_nexmark_session
 
-    source = NexmarkOptions(events=events, events_per_s=events_per_s, seed=seed)
+    source = NexmarkOptions(events=events, events_per_s=events_per_s)
     spark = open_nexmark_session(f"verify-{query}", 2)
     try:
         found = compare(spark, query_named(query), source, folder / "sink")

@@ -10,7 +10,7 @@ from gesscale.cli.output import console
 
 
 def nexmark(
-    query: Annotated[str, typer.Argument(help="q1, q2, q3, q5, q8 or q11.")] = "q5",
+    query: Annotated[str, typer.Argument(help="q1, q3, q5 or q11.")] = "q5",
     policy: Annotated[str, typer.Option(help="The policy that scales.")] = "gesscale2",
     topology: Annotated[str, typer.Option(help="A topology file, or a bundled one's name.")] = "edge8",
     seconds: Annotated[float, typer.Option(min=60, help="Seconds that the day lasts.")] = 240.0,

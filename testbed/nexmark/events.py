@@ -47,10 +47,11 @@ _HOT_PERSON_ONE_IN = 4
 _HOT_STEP = 100
 _AUCTIONS_IN_FLIGHT = 100
 _ACTIVE_PERSONS = 1000
+_SEED = 0xD1342543DE82EF95
 _Numbers = NDArray[np.int64]
 
 
-def events(start: int, end: int, *, events_per_s: float, seed: int) -> pa.Table:
+def events(start: int, end: int, *, events_per_s: float) -> pa.Table:
     """Return the events [start, end).
 
     Parameters
@@ -59,8 +60,6 @@ def events(start: int, end: int, *, events_per_s: float, seed: int) -> pa.Table:
         Numbers of events; any range gives the same events as a larger one that holds it.
     events_per_s
         How many happen in a second of their own time.
-    seed
-        Equal seeds give equal events.
 
     Returns
     -------
@@ -72,7 +71,7 @@ def events(start: int, end: int, *, events_per_s: float, seed: int) -> pa.Table:
     kind = np.select([position < PERSONS, position < PERSONS + AUCTIONS], [PERSON, AUCTION], BID)
 
     def draw(field: int, below: int | _Numbers) -> _Numbers:
-        return (_mixed(numbers, field, seed) % np.asarray(below, dtype=np.uint64)).astype(np.int64)
+        return (_mixed(numbers, field) % np.asarray(below, dtype=np.uint64)).astype(np.int64)
 
     at_us = np.rint((BEGINS_S + numbers / events_per_s) * 1e6).astype(np.int64)
     newest_person = epoch  # the first event of an epoch is a person
@@ -135,10 +134,10 @@ def _times(at_us: _Numbers, mask: NDArray[np.bool_] | None = None) -> pa.Array:
     return pa.array(at_us, mask=mask).cast(pa.timestamp("us", tz="UTC"))
 
 
-def _mixed(numbers: _Numbers, field: int, seed: int) -> NDArray[np.uint64]:
+def _mixed(numbers: _Numbers, field: int) -> NDArray[np.uint64]:
     """Return a random number for each event and field: the finaliser of SplitMix64 (Steele, Lea, Flood, 2014)."""
     mixed = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    mixed += np.uint64((seed * 0xD1342543DE82EF95 + field * 0xDA942042E4DD58B5) % 2**64)
+    mixed += np.uint64((_SEED + field * 0xDA942042E4DD58B5) % 2**64)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return mixed ^ (mixed >> np.uint64(31))

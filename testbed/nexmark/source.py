@@ -25,7 +25,7 @@ class NexmarkOptions(AdmissionOptions):
     ----------
     events
         How many there are.
-    events_per_s, seed
+    events_per_s
         See `testbed.nexmark.events.events`.
     start_at, step_s, rates
         When the first event is due, seconds since the epoch; how many are due per second from then on, separated by
@@ -36,7 +36,6 @@ class NexmarkOptions(AdmissionOptions):
 
     events: PositiveInt
     events_per_s: PositiveFloat = 100.0
-    seed: int = 1
     start_at: float = 0.0
     step_s: PositiveFloat = 1.0
     rates: str = ""
@@ -137,5 +136,5 @@ def due_events(options: NexmarkOptions, now_s: float) -> int:
 
 
 def _events(options: NexmarkOptions, rows: RowRange) -> Iterator[pa.RecordBatch]:
-    made = events(rows.start, rows.end, events_per_s=options.events_per_s, seed=options.seed)
+    made = events(rows.start, rows.end, events_per_s=options.events_per_s)
     yield from made.to_batches()

@@ -91,7 +91,7 @@ def event_texts(options: NexmarkOptions, start: int, end: int) -> list[str]:
     start, end
         Their numbers.
     """
-    made = events(start, end, events_per_s=options.events_per_s, seed=options.seed)
+    made = events(start, end, events_per_s=options.events_per_s)
     texts = made.set_column(made.schema.get_field_index("at"), "at", _as_text(made["at"]))
     texts = texts.set_column(texts.schema.get_field_index("expires"), "expires", _as_text(texts["expires"]))
     return [

@@ -8,8 +8,7 @@ import numpy as np
 import typer
 
 from gesscale.cli.output import Output, OutputOption, emit, table
-from testbed.pipeline.operator import Work
-from testbed.pipeline.stream import KafkaRoute, StreamOptions
+from testbed.pipeline.stream import stream
 
 app = typer.Typer(
     name="pipeline",
@@ -74,46 +73,7 @@ def clean(
     emit(summary, form, [table(f"Rides in {output}", ["what", "records"], rows)])
 
 
-@app.command()
-def stream(
-    checkpoint: Annotated[Path, typer.Option(help="Checkpoint folder.")],
-    rides: Annotated[Path | None, typer.Option(help="Cleaned rides.")] = None,
-    output: Annotated[Path | None, typer.Option("--to", help="The file sink's folder.")] = None,
-    operator: Annotated[str, typer.Option(help="The operator's name.")] = "nearest",
-    speed: Annotated[float, typer.Option(help="Seconds of the day per second.")] = 1.0,
-    copies: Annotated[int, typer.Option(help="How often each ride is served.")] = 1,
-    start_at_s: Annotated[float | None, typer.Option(help="When the first is due, epoch.")] = None,
-    cap_rows: Annotated[int | None, typer.Option(help="Cap on a batch.")] = None,
-    cap_rows_per_replica: Annotated[int | None, typer.Option(help="Cap for each replica.")] = None,
-    trigger_s: Annotated[float, typer.Option(help="Trigger interval.")] = 2.0,
-    service_ms_per_row: Annotated[float, typer.Option(help="Emulated time for a row.")] = 0.0,
-    metrics_port: Annotated[int, typer.Option(help="Port of the listener; 0: any.")] = 9108,
-    expected_rows: Annotated[int | None, typer.Option(help="With Kafka: stop after so many rows.")] = None,
-    linger: Annotated[bool, typer.Option(help="Stay when all is processed, until SIGTERM.")] = False,
-    kafka: Annotated[str | None, typer.Option(help="Bootstrap server: topics instead of files.")] = None,
-    topic: Annotated[str, typer.Option(help="Topic to read.")] = "rides",
-    output_topic: Annotated[str, typer.Option(help="Topic to write; not with --to.")] = "nearest",
-    autoscaler: Annotated[str | None, typer.Option(help="StreamAutoscaler to obey, on Kubernetes.")] = None,
-    work: Annotated[Work, typer.Option(help="What is done with a ride.")] = Work.NEAREST,
-) -> None:
-    """Run the operator until all is processed or SIGTERM comes; then exit 0."""
-    from testbed.pipeline.kafka_broker import require_broker
-    from testbed.pipeline.kafka_jars import connector_jars
-    from testbed.pipeline.stream import run_stream
-
-    route = None
-    if kafka is not None:
-        require_broker(kafka)
-        jars = tuple(str(jar) for jar in connector_jars())
-        route = KafkaRoute(bootstrap=kafka, topic=topic, output_topic=output_topic, jars=jars)
-    options = StreamOptions(
-        operator=operator, checkpoint=checkpoint, rides=rides, output=output, speed=speed, copies=copies,
-        start_at_s=start_at_s, cap_rows=cap_rows, cap_rows_per_replica=cap_rows_per_replica,
-        trigger_s=trigger_s, service_s_per_row=service_ms_per_row / 1000, metrics_port=metrics_port,
-        expected_rows=expected_rows, linger=linger, kafka=route,
-        autoscaler=autoscaler, work=work,
-    )  # fmt: skip
-    run_stream(options)
+app.command()(stream)
 
 
 @app.command()

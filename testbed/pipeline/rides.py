@@ -71,11 +71,6 @@ class GeneratedRides:
     valid: int
     of_each_fault: int
 
-    @property
-    def lines(self) -> int:
-        """Lines written, the header apart."""
-        return self.valid + len(FAULTS) * self.of_each_fault
-
 
 def bundled_demand() -> Demand:
     """Return the bundled day: 2015-01-06 04:00 to 04:00, rising and falling by 13x."""

@@ -65,9 +65,9 @@ def test_stream_and_batch_have_the_same_rows(results, name):
 
 
 @pytest.mark.parametrize(
-    # 2 partitions for each stage with state: q5 has one for its windows and one for the most, q8 two counts and a join
+    # 2 partitions for each stage with state: q5 has one for its windows and one for the most
     ("name", "with_state"),
-    [("q1", 0), ("q2", 0), ("q3", 2), ("q5", 4), ("q8", 6), ("q11", 2)],
+    [("q1", 0), ("q3", 2), ("q5", 4), ("q11", 2)],
 )
 def test_tasks_with_state_are_counted(results, name, with_state):
     assert results[name]["with_state"] == with_state

@@ -8,6 +8,7 @@ from typing import Any
 
 from gesscale.kubernetes.api.events import EventDraft, EventType, Incident
 from gesscale.kubernetes.reporting.status import ObservedStep, fault_status, new_status, settled_order
+from gesscale.kubernetes.resource.conditions import FAILURES, LIMITS, METRICS_LACKING
 from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.parts import parse_instant_s
 from gesscale.kubernetes.resource.translate import ResourceFault
@@ -187,17 +188,8 @@ def _is_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return same and abs(here - there) <= max(_ALIKE_MS, MOVED_SHARE * abs(there))
 
 
-_VETOES = {
-    Reason.NO_CANDIDATE_NODE,
-    Reason.DELAY_EATS_GAIN,
-    Reason.LATENCY_MAP_MISSING,
-    Reason.LATENCY_MAP_STALE,
-    Reason.DELAY_UNKNOWN,
-    Reason.CLUSTER_UNAVAILABLE,
-}
-_BLIND = {Reason.METRICS_MISSING, Reason.METRICS_STALE}
+_VETOES = (LIMITS - {Reason.AT_MAX_REPLICAS, Reason.AT_MIN_REPLICAS}) | {Reason.CLUSTER_UNAVAILABLE}
 _ADVICE = {OutcomeStatus.NOT_ALLOWED, OutcomeStatus.REHEARSED}
-_FAILURES = {OutcomeStatus.FAILED, OutcomeStatus.PARTLY_APPLIED}
 _NODES_NAMED = 6
 UNRECORDED = "Unrecorded"
 """The reason of an order whose controller died before it could write down why."""
@@ -302,7 +294,7 @@ def _change(
     status, sentence = decision.outcome.status, change_sentence(decision)
     if decision.acted:
         yield EventDraft(EventType.NORMAL, Incident.RESCALING, sentence)
-    if status in _FAILURES and before.get("outcome") != status:
+    if status in FAILURES and before.get("outcome") != status:
         message = f"{sentence}: {decision.outcome.detail or 'not all of it could be done'}"
         yield EventDraft(EventType.WARNING, Incident.FAILED_RESCALE, message, decision.outcome.detail)
     if status in _ADVICE and (before.get("outcome") != status or _advised(old) != _advised(new)):
@@ -327,7 +319,7 @@ def _standstill(before: Mapping[str, Any], decision: Decision) -> Iterator[Event
         yield EventDraft(EventType.NORMAL, Incident.RESUMED, "the pause has ended", "")
     if plan.reason is Reason.PAUSED:
         yield EventDraft(EventType.NORMAL, Incident.PAUSED, detail, "")
-    elif plan.reason in _BLIND:
+    elif plan.reason in METRICS_LACKING:
         yield EventDraft(EventType.WARNING, Incident.METRICS_MISSING, *said)
     elif plan.reason is Reason.OVERRIDDEN:
         yield EventDraft(EventType.NORMAL, Incident.OVERRIDDEN, detail, "")

@@ -14,7 +14,8 @@ from gesscale.model.decision import FIXED_SLOTS, Decision, OutcomeStatus, Reason
 from gesscale.model.observation import HOLDS_NONE_YET
 from gesscale.wire import entries_of
 
-_METRICS_LACKING = {Reason.METRICS_MISSING, Reason.METRICS_STALE}
+FAILURES = {OutcomeStatus.FAILED, OutcomeStatus.PARTLY_APPLIED}
+METRICS_LACKING = {Reason.METRICS_MISSING, Reason.METRICS_STALE}
 _CANNOT_CHANGE = {
     Reason.CLUSTER_UNAVAILABLE,
     Reason.RECONFIGURING,
@@ -23,7 +24,7 @@ _CANNOT_CHANGE = {
 }
 _WAITS = {Reason.RECONFIGURING, Reason.CHANGE_BUDGET_SPENT}
 """A change that goes on, of this operator or of others, is no fault."""
-_LIMITS = {
+LIMITS = {
     Reason.AT_MAX_REPLICAS,
     Reason.AT_MIN_REPLICAS,
     Reason.NO_CANDIDATE_NODE,
@@ -154,7 +155,7 @@ def _metrics(decision: Decision) -> Finding:
     analysis = decision.analysis
     if analysis.reading is not None:
         return Finding(True, "MetricsFound", "the driver reports batches")
-    reason = analysis.reason if analysis.reason in _METRICS_LACKING else Reason.METRICS_MISSING
+    reason = analysis.reason if analysis.reason in METRICS_LACKING else Reason.METRICS_MISSING
     return Finding(False, reason, analysis.detail)
 
 
@@ -174,7 +175,7 @@ def _model(decision: Decision) -> Finding:
 
 def _able(decision: Decision) -> Finding:
     outcome = decision.outcome
-    if outcome.status in {OutcomeStatus.FAILED, OutcomeStatus.PARTLY_APPLIED}:
+    if outcome.status in FAILURES:
         return Finding(False, "OrderFailed", outcome.detail)
     for said in (decision.plan, decision.analysis):
         if said.reason in _CANNOT_CHANGE:
@@ -198,7 +199,7 @@ def _active(spec: StreamAutoscalerSpec, paused: Finding, metrics: Finding, slots
 def _limited(decision: Decision) -> Finding:
     plan = decision.plan
     wanted = decision.analysis.verdict in {Verdict.MORE, Verdict.FEWER}
-    if wanted and plan.change is None and plan.reason in _LIMITS:
+    if wanted and plan.change is None and plan.reason in LIMITS:
         return Finding(True, plan.reason, plan.detail)
     return Finding(False, "DesiredWithinRange", "what is wanted can be had")
 

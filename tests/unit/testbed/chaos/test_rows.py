@@ -70,12 +70,12 @@ def write_windows(folder: Path, rows: list[tuple[int, int, int]]) -> HotWindows:
     }
     pq.write_table(pa.table(table), folder / "sink" / "part-0.parquet")
     sink = FileSink(folder / "sink", ("window_end", "auction", "bids"))
-    return HotWindows(sink=sink, events_per_s=RATE, seed=1)
+    return HotWindows(sink=sink, events_per_s=RATE)
 
 
 def by_definition(end_s: float) -> list[tuple[int, int, int]]:
     """Count the bids of one window by its definition: ten seconds long, its end is not in it."""
-    made = events(0, int(60 * RATE), events_per_s=RATE, seed=1).to_pylist()
+    made = events(0, int(60 * RATE), events_per_s=RATE).to_pylist()
     counts = Counter(
         event["auction"]
         for event in made
@@ -87,7 +87,7 @@ def by_definition(end_s: float) -> list[tuple[int, int, int]]:
 
 def test_windows_that_are_lost_false_or_doubled_are_found(tmp_path: Path) -> None:
     rows = [row for end_s in range(2, 22, 2) for row in by_definition(end_s)]
-    assert sorted(hot_auctions(round((BEGINS_S + 20) * 1e6), RATE, 1)) == sorted(rows)
+    assert sorted(hot_auctions(round((BEGINS_S + 20) * 1e6), RATE)) == sorted(rows)
     assert write_windows(tmp_path / "good", rows).count().exactly_once
     lost = write_windows(tmp_path / "lost", rows[1:]).count()
     assert (lost.missing, lost.duplicated) == (1, 0)

@@ -6,7 +6,7 @@ import pytest
 
 from testbed.nexmark.events import AUCTION, BID, FIRST_ID, PERSON, SCHEMA, events
 
-ALL = events(0, 5000, events_per_s=100.0, seed=3)
+ALL = events(0, 5000, events_per_s=100.0)
 ROWS = ALL.to_pylist()
 
 
@@ -21,14 +21,11 @@ def test_kinds_come_1_to_3_to_46():
         assert [row["id"] for row in of(kind)] == [FIRST_ID + number for number in range(count)]
     # event 4999 at 100 events/s: 49.99 s after the first
     assert (ROWS[-1]["at"] - ROWS[0]["at"]).total_seconds() == pytest.approx(49.99)
-    other = events(0, 5000, events_per_s=100.0, seed=4)
-    assert other["at"].equals(ALL["at"])
-    assert not other["price"].equals(ALL["price"])
 
 
 @pytest.mark.parametrize(("start", "end"), [(0, 1), (49, 51), (777, 1234), (4999, 5000), (20, 20)])
 def test_any_range_gives_the_same_events(start, end):
-    assert events(start, end, events_per_s=100.0, seed=3).equals(ALL.slice(start, end - start))
+    assert events(start, end, events_per_s=100.0).equals(ALL.slice(start, end - start))
 
 
 def test_sellers_bidders_and_auctions_have_come_before():

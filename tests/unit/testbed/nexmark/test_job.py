@@ -47,7 +47,7 @@ def test_drivers_and_producers_are_told_options_that_they_know(feed):
     assert words_of("q5", feed).keys() <= known_to("stream")
     sent = {*job("q5", FEED).event_options, "kafka", "topic", "partitions"}
     assert {f"--{name}" for name in sent} <= known_to("produce")
-    plain, fed = words_of("q8"), words_of("q8", FEED)
+    plain, fed = words_of("q3"), words_of("q3", FEED)
     kafka = {"--kafka": "10.77.0.1:9092", "--topic": "nexmark", "--cap-rows": "750"}
     assert dict(fed.items() - plain.items()) == kafka  # only where its events come from is another one
     assert plain.keys() - fed.keys() == {"--cap-rows-per-replica"}
@@ -62,11 +62,11 @@ def test_the_loop_knows_the_fixed_cap_and_hears_of_the_load_from_the_driver(tmp_
 
 
 def test_rows_are_due_when_the_source_offers_them():
-    made, given = job("q8"), words_of("q8")
-    # 10 s of 2, and 10 s of 5; q8 reads each event twice, with half of the work each time
+    made, given = job("q3"), words_of("q3")
+    # 10 s of 2, and 10 s of 5; q3 reads each event twice, with half of the work each time
     assert (made.events, made.rows_total) == (70, 140)
     assert made.events_per_s == pytest.approx(70 / 30, abs=0.05)
-    assert [words_of(name)["--service-ms-per-row"] for name in ("q5", "q8")] == ["8.0", "4.0"]
+    assert [words_of(name)["--service-ms-per-row"] for name in ("q5", "q3")] == ["8.0", "4.0"]
     options = NexmarkOptions.parse(
         NAME,
         {

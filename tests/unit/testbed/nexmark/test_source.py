@@ -30,7 +30,7 @@ def test_stream_and_batch_serve_the_same_events():
     def rows(reader, ranges):
         return pa.Table.from_batches(made for each in ranges for made in reader.read(each))
 
-    expected = events(0, 120, events_per_s=100.0, seed=1)
+    expected = events(0, 120, events_per_s=100.0)
     assert rows(stream, stream.partitions({"rows": 0}, {"rows": 120})).equals(expected)
     assert rows(batch, batch.partitions()).combine_chunks().equals(expected)
 

@@ -50,28 +50,17 @@ class Scene:
             now_s=lambda: self.now_s,
             steady_s=lambda: self.steady_s,
         )
-        self._workflows = {}
 
     def look(self):
         return self.world.look()
 
     def advance(self, after_s=0.0, *, watched=True):
-        """Let time pass, and start what is due; an unchanged workflow is the same object, as the controller does it."""
+        """Let time pass, and start what is due."""
         self.steady_s += after_s
         self.now_s += after_s
         if watched:
             self.api.catch_up()
-        fresh = gather(self.api.seen.values()).workflows
-        for key, workflow in fresh.items():
-            old = self._workflows.get(key)
-            same = old is not None and all(
-                old.resources[name].metadata.generation == each.metadata.generation
-                and old.resources[name].metadata.uid == each.metadata.uid
-                for name, each in workflow.resources.items()
-            )
-            self._workflows[key] = old if same else workflow
-        self._workflows = {key: self._workflows[key] for key in fresh}
-        self.scheduler.advance(self._workflows, self.term)
+        self.scheduler.advance(gather(self.api.seen.values()).workflows, self.term)
 
     @property
     def ordered(self):
