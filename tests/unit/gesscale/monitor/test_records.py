@@ -127,13 +127,3 @@ def test_an_error_repeats_nothing_of_an_answer(body: bytes) -> None:
     with pytest.raises(MetricsUnavailableError) as raised:
         parse_document(body, "op")
     assert HIDDEN not in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [HIDDEN, {HIDDEN: 1}, {**RECORD, "rows": HIDDEN}, {**RECORD, "hosts": {HIDDEN: HIDDEN}}, [HIDDEN]],
-)
-def test_a_complaint_repeats_nothing_of_a_record(wrong: object) -> None:
-    _, faults, _ = to_batches([wrong], {})
-    assert len(faults) == 1
-    assert HIDDEN not in faults[0]

@@ -1,11 +1,8 @@
 """Where the first replicas of an operator go."""
 
-from dataclasses import replace
+from edge import NODES, known, operator
 
-from edge import NODES, FakeCluster, control_loop, known, operator, workflow
-
-from gesscale.model.decision import Change, OutcomeStatus, Plan, Reason
-from gesscale.model.observation import WorkflowObservation
+from gesscale.model.decision import Change, Plan, Reason
 from gesscale.plan.directives import Directive
 from gesscale.plan.filters import place_first
 from gesscale.ports import ClusterState, Knowledge, Node
@@ -36,24 +33,3 @@ def test_the_drivers_own_node_comes_first_then_the_nearest():
 def test_without_a_map_or_enough_nodes_the_plan_stands():
     assert first(cluster(*NODES), knowledge=Knowledge()) is BLANK
     assert first(cluster("near"), min_replicas=2) is BLANK
-
-
-def loop(fresh, **said):
-    class Fresh(FakeCluster):
-        def state(self) -> ClusterState:
-            return replace(super().state(), unplaced=frozenset({"op"}))
-
-    two = operator(min_replicas=2)
-    return control_loop(
-        Fresh({"op": fresh}),
-        WorkflowObservation(at_s=1000.0),
-        flow=workflow(two),
-        directives={"op": Directive(operator=two, **said)},
-    )
-
-
-def test_the_loop_places_a_new_operator_before_it_has_any_metrics():
-    (decision,) = loop(()).step(1000.0)
-    assert decision.plan.reason is Reason.FIRST_PLACEMENT
-    assert decision.outcome.status is OutcomeStatus.APPLIED
-    assert decision.outcome.added == ("hub", "near")

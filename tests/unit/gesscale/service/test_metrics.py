@@ -16,28 +16,6 @@ from gesscale.model.decision import (
 from gesscale.service.metrics import ApiFigures, OperatorFigures, ScalerMetrics, StepFigures
 from perfmodel import Estimate
 
-NAMES = {
-    "gesscale_build_info",
-    "gesscale_leader",
-    "gesscale_loop_steps_total",
-    "gesscale_phase_duration_seconds",
-    "gesscale_last_step_timestamp_seconds",
-    "gesscale_input_rows_per_second",
-    "gesscale_throughput_rows_per_second",
-    "gesscale_backlog_rows",
-    "gesscale_mst_rows_per_second",
-    "gesscale_replicas",
-    "gesscale_nd_max_seconds",
-    "gesscale_saturated_ratio",
-    "gesscale_decisions_total",
-    "gesscale_rescale_duration_seconds",
-    "gesscale_order_pending_seconds",
-    "gesscale_model_error_ratio",
-    "gesscale_latency_map_age_seconds",
-    "gesscale_kubernetes_requests_total",
-    "gesscale_kubernetes_watch_stale_seconds",
-    "gesscale_missing_rights",
-}
 LABELS = (
     *("namespace", "workflow", "operator", "verdict", "reason", "result", "kind", "bound"),
     *("phase", "le", "verb", "resource", "code", "version"),
@@ -94,19 +72,6 @@ def step(age_s=None, **operators):
 @pytest.fixture
 def metrics():
     return ScalerMetrics("1.2.3")
-
-
-def test_the_names_are_exactly_these():
-    api = ApiFigures(requests={("watch", "pods", "200"): 3}, stale_s={"pods": 0.0}, missing_rights=0)
-    metrics = ScalerMetrics("1.2.3", lambda: api)
-    metrics.lead(True)
-    metrics.step_done("streams", "taxi", step(age_s=30.0, op=FULL), [decision()])
-    with metrics.timed("plan"):
-        pass
-    metrics.rescale_took(12.0)
-    names = {key[0] for key in samples(metrics)}
-    parts = ("_bucket", "_count", "_sum")
-    assert {name.removesuffix(next((p for p in parts if name.endswith(p)), "")) for name in names} == NAMES
 
 
 def test_every_figure_of_an_operator_has_its_sample(metrics):

@@ -4,7 +4,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gesscale.common.metrics_text import exposition
-from gesscale.spark.executors import ExecutorWatch, TasksDone
+from gesscale.spark.executors import ExecutorWatch
 from gesscale.spark.metrics import operator_metrics
 from gesscale.spark.operator_state import OperatorState
 from gesscale.spark.reconcile import LiveExecutor
@@ -139,16 +139,6 @@ def test_the_newest_active_query_is_served_and_old_ones_are_forgotten():
     assert len(bench.state.histories()) == 8
 
 
-def test_a_batch_is_attributed_to_the_executors_it_was_planned_with():
-    bench = Bench(cap_rows_per_replica=50)
-    bench.now_s = 99.0
-    bench.state.executors()  # asked while the batch that began at 99 s was planned
-    bench.now_s, bench.hosts = 99.4, ["a", "b", "c"]
-    bench.batch()
-    batch = bench.state.document(after=-1)["batches"][0]
-    assert (batch["hosts_at_start"], batch["hosts"], batch["cap_rows"]) == (("a", "b"), ("a", "b", "c"), 100)
-
-
 def test_borders_between_batches_are_told_and_the_ends_of_a_run_are_known():
     bench, ends = Bench(), []
     bench.state.notify_of_batch_ends(lambda: ends.append(bench.now_s))
@@ -159,24 +149,6 @@ def test_borders_between_batches_are_told_and_the_ends_of_a_run_are_known():
     )
     assert ends == [100.0]  # a trigger without a batch is no border
     assert bench.state.batch_ends_s("r1") == (99.5, 99.5)  # began at 99 s, took 0.5 s
-
-
-def test_what_replicas_did_is_told_with_the_batch_and_leaves_no_series_when_it_is_not():
-    bench = Bench()
-    bench.done = {0: {"0": TasksDone(75, 0.25, 4), "1": TasksDone(25, 0.125)}}
-    bench.batch()
-    assert bench.asked == [("r1", 0)]
-    (batch,) = bench.state.document(after=-1)["batches"]
-    assert batch["by_host"] == {
-        "a": {"rows": 75.0, "busy_s": 0.25, "state_partitions": 4},
-        "b": {"rows": 25.0, "busy_s": 0.125, "state_partitions": 0},
-    }
-    assert bench.gauge("batch_replica_state_partitions", host="b") == 0
-    assert bench.gauge("batch_replica_rows", host="a") == 75
-    assert bench.gauge("batch_replica_busy_seconds", host="b") == 0.125
-    bench.batch(batch_id=1)
-    assert bench.state.document(after=0)["batches"][0]["by_host"] is None
-    assert bench.gauge("batch_replica_rows", host="a") is None
 
 
 def test_jobs_that_cannot_be_asked_are_said_once_and_not_asked_again(caplog):

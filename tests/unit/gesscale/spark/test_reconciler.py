@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from gesscale.spark.executors import ExecutorWatch
-from gesscale.spark.reconcile import ExecutorPod, LiveExecutor
+from gesscale.spark.reconcile import LiveExecutor
 from gesscale.spark.reconciler import Reconciler
 from gesscale.wire import OrderDocument, Strategy
 
@@ -107,19 +107,6 @@ def test_executors_go_at_a_border_or_when_none_comes_for_a_minute():
     bench.step()
     assert ("go", "2") not in bench.step(after_s=59)
     assert ("go", "2") in bench.step(after_s=2)
-
-
-def test_a_pod_that_waits_by_an_older_order_is_withdrawn():
-    bench = Bench("a")
-    bench.say("1-1", "a", "full")
-    bench.step()
-    bench.waiting = [ExecutorPod(name="p2", executor="2", node=None, order="1-1", waits=True)]
-    assert bench.step(after_s=3) == [("total", 2)]
-    bench.say("1-2", "a", "b")
-    assert bench.step() == [("template", "1-2", ("a", "b")), ("withdraw", "p2"), ("total", 2)]
-    # also where nothing is missing any more
-    bench.say("1-3", "a")
-    assert bench.step() == [("template", "1-3", ("a",)), ("withdraw", "p2"), ("total", 1)]
 
 
 def test_an_api_server_that_fails_harms_neither_adding_nor_removing(caplog):

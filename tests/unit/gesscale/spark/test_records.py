@@ -3,10 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from gesscale.batch_record import HostWork
 from gesscale.errors import InputError
-from gesscale.monitor.records import parse_document, to_batches
-from gesscale.spark.records import RING_BATCHES, ExecutorSnapshot, QueryHistory, QuerySettings, document
+from gesscale.spark.records import RING_BATCHES, ExecutorSnapshot, QueryHistory, QuerySettings
 
 STATEFUL = Path(__file__).parents[3] / "data" / "progress" / "stateful.json"
 TWO = ExecutorSnapshot(at_s=0.0, hosts=("10.77.0.2", "10.77.0.3"))
@@ -92,21 +90,6 @@ def test_only_the_newest_batches_are_kept():
     for number in range(RING_BATCHES + 3):
         add(history, report(number))
     assert [history.batches[0].batch_id, history.batches[-1].batch_id] == [3, RING_BATCHES + 2]
-
-
-def test_monitor_understands_what_is_served():
-    history = QueryHistory(query="q", last_progress_at_s=9.0)
-    for number in range(3):
-        by_host = {"10.77.0.2": HostWork(rows=60.0, busy_s=0.5)} if number == 2 else None
-        add(history, report(number, ms=1500 + number), settings(cap_rows=100), by_host=by_host)
-    served = document(history, settings(), now_s=10.0, after=0)
-    parsed = parse_document(json.dumps(served).encode(), "nearest")
-    batches, faults, work = to_batches(parsed.batches, {"10.77.0.2": "edge2"})
-    assert faults == []
-    assert work == {batches[1].ended_at_s: {"edge2": HostWork(rows=60.0, busy_s=0.5)}}
-    assert [batch.batch_id for batch in batches] == [1, 2]
-    assert batches[0].nodes == ("10.77.0.3", "edge2")
-    assert batches[0].is_full
 
 
 @pytest.mark.parametrize(

@@ -101,15 +101,6 @@ def test_a_query_that_reads_its_rows_twice_is_unknown_in_each_batch_for_one_reas
     assert "reads its rows more than once" in said[0]
 
 
-def test_a_python_source_that_was_confirmed_is_believed_again_after_a_batch_that_does_not_fit():
-    ends = [{"at": rows} for rows in (0, 10, 20, 30)]
-    given = [
-        batch(low, high, {"at": 90}, rows, PYTHON)
-        for low, high, rows in zip(ends, ends[1:], (10, 17, 10), strict=False)
-    ]
-    assert positions(given) == [Position(90, 80), None, Position(90, 60)]
-
-
 def test_kafka_may_skip_the_markers_of_transactions():
     topic = [{"rides": {"0": rows}} for rows in (0, 51, 100)]
     assert positions([batch(topic[0], topic[1], topic[2], 50)]) == [Position(100, 49)]
