@@ -132,7 +132,7 @@ Timeout = Annotated[
 """Seconds that a request may take."""
 
 
-def _file_path(value: Path | None) -> Path | None:
+def _file_path(value: Path) -> Path:
     if "\0" in str(value):
         message = "expected the path of a file, which has no character 0"
         raise ValueError(message)
@@ -140,7 +140,6 @@ def _file_path(value: Path | None) -> Path | None:
 
 
 FilePath = Annotated[Path, AfterValidator(_file_path)]
-OptionalFilePath = Annotated[Path | None, AfterValidator(_file_path)]
 """The path of a file; whether there is one is not looked at."""
 
 

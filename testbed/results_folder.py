@@ -40,3 +40,19 @@ def check_ours(folder: Path, *, mark: str, holds: str, leftovers: Collection[str
             f"{', '.join(others[:3])}; name another"
         )
         raise InputError(message)
+
+
+def claim_folder(folder: Path, *, mark: str, holds: str, leftovers: Collection[str] = ()) -> None:
+    """Make a folder of results, or go on with one; see `check_ours`.
+
+    Raises
+    ------
+    InputError
+        Where it holds something else, or cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        check_ours(folder, mark=mark, holds=holds, leftovers=leftovers)
+    except OSError as error:
+        message = f"results {folder}: {error.strerror}; name a folder that can be written"
+        raise InputError(message) from error

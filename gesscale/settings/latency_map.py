@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from gesscale.conditions import Ascending, Condition, Needs
-from gesscale.fields import Duration, OptionalFilePath, SettingsGroup, WebAddress
+from gesscale.fields import Duration, FilePath, SettingsGroup, WebAddress
 from latency_map import Asymmetry, DelayKind, DelayUnit, MapLimits
 from latency_map.limits import DEFAULT_NODES
 from latency_map.measure.peers import split_place
@@ -46,7 +46,7 @@ class LatencyMapSettings(SettingsGroup):
     source: Literal["file", "agents", "prometheus"] = "file"
     """Where the map is read: a file (again whenever it changes), the agents of `gesscale latency-map agent`, or the
     Prometheus server that scrapes them. Default: a file needs no other service."""
-    file: OptionalFilePath = None
+    file: FilePath | None = None
     """The map in any form that `gesscale latency-map import` reads; a relative path in a settings file starts at that
     file. Default: none; `source: file` needs one."""
     unit: DelayUnit | None = None

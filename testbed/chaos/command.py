@@ -5,10 +5,7 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli.ending import end_as_ctrl_c_does
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console
-
-_INTERRUPTED = 130
 
 
 def chaos(
@@ -53,8 +50,7 @@ def chaos(
     from testbed.chaos.playing import play_chaos
     from testbed.chaos.results import Results, tables_of
     from testbed.chaos.setting import ChaosSetting
-    from testbed.cluster import privilege
-    from testbed.live.nodes import Stage
+    from testbed.live.nodes import Stage, resumable
 
     usual = KUBERNETES_FAULTS if kubernetes else LOCAL_FAULTS
     setting = ChaosSetting(
@@ -69,14 +65,9 @@ def chaos(
         network_timeout_s=network_timeout_s,
         kubernetes=kubernetes,
     )
-    privilege.enter()
-    end_as_ctrl_c_does()
     stage = Stage(stderr_console)
-    try:
+    with resumable(stage):
         verdict = play_chaos(setting, changes, results.absolute(), stage)
-    except KeyboardInterrupt:
-        stage.say("interrupted: what is done is kept, the same command goes on")
-        raise typer.Exit(_INTERRUPTED) from None
     records = Results(folder=results).records()
     tables = tables_of(f"Chaos, seed {seed}", records, verdict)
     emit(verdict, output, [each.shown() for each in tables])

@@ -13,6 +13,7 @@ from gesscale.assembly import build_loop
 from gesscale.clock import SystemClock
 from gesscale.errors import GesscaleError
 from gesscale.model.decision import Analysis, Decision, Plan, Reason, Verdict
+from gesscale.model.document import decision_document
 from gesscale.model.observation import WorkflowObservation
 from gesscale.plan.placement import nd_max_ms, stay
 from gesscale.policies.guarded import GuardedPolicy
@@ -94,28 +95,16 @@ class OrderedPlacement:
 
 
 def step_line(decision: Decision) -> str:
-    """Return what of a decision is needed to judge it, as a line of JSON."""
+    """Return a decision, and whether it was made on doubt, as a line of JSON."""
     reading = decision.analysis.reading
-    return (
-        json.dumps(
-            {
-                "at_s": decision.at_s,
-                "says": decision.sentence,
-                "outcome": decision.outcome.status.value,
-                "detail": decision.outcome.detail,
-                "added": decision.outcome.added,
-                "removed": decision.outcome.removed,
-                "doubtful": bool(reading is None or reading.doubt or decision.latency_map.stale),
-            }
-        )
-        + "\n"
-    )
+    doubtful = bool(reading is None or reading.doubt or decision.latency_map.stale)
+    return json.dumps({**decision_document(decision), "doubtful": doubtful}) + "\n"
 
 
 def removed_on_doubt(steps: str) -> int:
     """Count the replicas that were removed in doubtful steps; a line that is not complete yet is left out."""
     lines = (json.loads(line) for line in steps.splitlines(keepends=True) if line.endswith("\n"))
-    return sum(len(line["removed"]) for line in lines if line["doubtful"])
+    return sum(len(line["outcome"]["removed"]) for line in lines if line["doubtful"])
 
 
 def control(folder: Path) -> None:

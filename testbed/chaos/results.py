@@ -19,7 +19,7 @@ from gesscale.errors import InputError
 from testbed.chaos.plan import Fault, PlannedChange
 from testbed.live.nodes import Stage
 from testbed.live.tables import ReportTable
-from testbed.results_folder import check_ours
+from testbed.results_folder import claim_folder
 
 CHANGES, REPORT, SETTING = "changes.jsonl", "chaos.md", "chaos.json"
 
@@ -247,20 +247,11 @@ class Results:
         InputError
             Where it cannot be written, or holds something else than an earlier command of the same run left.
         """
+        claim_folder(self.folder, mark=SETTING, holds="of chaos")
         file = self.folder / SETTING
         text = json.dumps(wanted, indent=2) + "\n"
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            found = json.loads(file.read_text()) if file.exists() else None
-            check_ours(self.folder, mark=SETTING, holds="of chaos")
-        except (OSError, ValueError) as error:
-            message = f"results {self.folder}: {error}; name a folder that can be written"
-            raise InputError(message) from error
-        if found not in (None, json.loads(text)):
-            message = (
-                f"results {self.folder}: expected a run of {dict(wanted)}, this is one of {found}; "
-                "name another folder"
-            )
+        if file.exists() and (found := file.read_text()) != text:
+            message = f"results {self.folder}: expected a run of {text}, this is one of {found}; name another folder"
             raise InputError(message)
         file.write_text(text)
 

@@ -5,14 +5,11 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli.ending import end_as_ctrl_c_does
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console
 from testbed.arena.cli.options import duration_s, files_placed
 
 POLICIES = "gesscale2,gesscale,ds2,drs,hpa-varga"
 LOADS = ("nyc-day", "spikes", "steps")
-
-_INTERRUPTED = 130
 
 
 def league(
@@ -64,10 +61,9 @@ def league(
         from testbed.cluster.spark_command import spark_home
 
         spark_home()  # without PySpark it ends here
-    from testbed.cluster import privilege
     from testbed.league.playing import play_league, report_league
     from testbed.league.setting import LeagueSetting
-    from testbed.live.nodes import Stage
+    from testbed.live.nodes import Stage, resumable
 
     stage = Stage(stderr_console)
     if report:
@@ -83,13 +79,8 @@ def league(
             topology=topology,
             query=query,
         )
-        privilege.enter()
-        end_as_ctrl_c_does()
-        try:
+        with resumable(stage):
             league = play_league(setting, results, stage, attempts=attempts, runs=runs)
-        except KeyboardInterrupt:
-            stage.say("interrupted: what is done is kept, the same command goes on")
-            raise typer.Exit(_INTERRUPTED) from None
     emit(league.document(), output, [each.shown() for each in league.tables()])
     stage.say(f"report: {results}/league.md, league.json; see also: gesscale arena report {results}/live")
     if league.faults:

@@ -23,7 +23,7 @@ from testbed.league.live import LivePlay
 from testbed.league.report import LeagueReport
 from testbed.league.setting import LeagueSetting, league_query
 from testbed.live.nodes import Stage, checked_pairs, edge_nodes
-from testbed.results_folder import check_ours
+from testbed.results_folder import claim_folder
 
 LIVE, SIMULATED, RUNS = "live", "simulated", "runs"
 
@@ -64,7 +64,7 @@ def play_league(
     experiment = setting.experiment
     check_experiment(experiment)
     _check_loads(experiment, stage)
-    _claim(results)
+    claim_folder(results, mark=LIVE, holds="of a league", leftovers=(SIMULATED,))
     simulated = _simulated(experiment, results, stage)
     topology = read_topology(setting.topology)
     live = play_live(
@@ -145,22 +145,6 @@ def _check_loads(experiment: Experiment, stage: Stage) -> None:
                 f"{case.workload}: its peak is {load.peak_rows_per_s:.0f} rows/s, and {most} replicas carry at most "
                 f"{carried:.0f}: rows will wait whatever a policy does"
             )
-
-
-def _claim(results: Path) -> None:
-    """Make the folder, or check that it is one of a league.
-
-    Raises
-    ------
-    InputError
-        Where it holds something else, or cannot be made.
-    """
-    try:
-        results.mkdir(parents=True, exist_ok=True)
-        check_ours(results, mark=LIVE, holds="of a league", leftovers=(SIMULATED,))
-    except OSError as error:
-        message = f"results {results}: {error.strerror}; name a folder that can be written"
-        raise InputError(message) from error
 
 
 @contextmanager

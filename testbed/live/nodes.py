@@ -6,16 +6,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
+from gesscale.cli.ending import end_as_ctrl_c_does
 from gesscale.clock import SystemClock
 from gesscale.errors import ClusterError
-from testbed.cluster import lifecycle
+from testbed.cluster import lifecycle, privilege
 from testbed.cluster.check import PairCheck, check_pairs
 from testbed.cluster.delay_backend import DelayBackend
 from testbed.cluster.topology import Topology
 
+_INTERRUPTED = 130
 ECHOES = (5, 10, 20, 40)
 
 
@@ -65,6 +68,18 @@ class DayClock(SystemClock):
             return False
         self.check()
         return SystemClock.wait_until(self, at_s)
+
+
+@contextmanager
+def resumable(stage: Stage) -> Iterator[None]:
+    """Have the rights that nodes need; Ctrl-C says that the same command goes on, and ends it with exit code 130."""
+    privilege.enter()
+    end_as_ctrl_c_does()
+    try:
+        yield
+    except KeyboardInterrupt:
+        stage.say("interrupted: what is done is kept, the same command goes on")
+        raise typer.Exit(_INTERRUPTED) from None
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from pydantic import ValidationError, model_validator
 from gesscale.common.errors import InputError
 from gesscale.common.text import glimpse
 from gesscale.common.yaml_text import parse_yaml, read_text
-from gesscale.fields import Duration, OptionalFilePath, SettingsGroup
+from gesscale.fields import Duration, FilePath, SettingsGroup
 from gesscale.words import first_fault, suggestion
 from testbed.baselines.rules.model import ALL, Rule, RuleSet, distinct
 
@@ -69,7 +69,7 @@ class RulesSettings(SettingsGroup):
 
     rules: tuple[Rule, ...] = ()
     """The rules. Default: those of docs/reference/policies/rules.md, on lag and CPU."""
-    file: OptionalFilePath = None
+    file: FilePath | None = None
     """A YAML file with the rules; the loop reads it at its start. Default: none, they stand here. A file without any
     rule changes nothing."""
 

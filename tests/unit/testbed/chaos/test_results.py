@@ -4,9 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from recorded_steps import decided
 
 from gesscale.errors import InputError
-from testbed.chaos.controller import removed_on_doubt
+from gesscale.model.decision import MapStatus
+from testbed.chaos.controller import removed_on_doubt, step_line
 from testbed.chaos.plan import Fault
 from testbed.chaos.results import ChangeRecord, Tallies, judge, read_records, record_line, tables_of
 
@@ -77,5 +79,8 @@ def test_the_table_has_a_row_for_each_fault() -> None:
 
 
 def test_only_removals_in_doubtful_steps_count() -> None:
-    lines = '{"removed": ["a"], "doubtful": false}\n{"removed": ["b", "c"], "doubtful": true}\n{"remo'
-    assert removed_on_doubt(lines) == 2
+    outcome = replace(decided().outcome, removed=("b", "c"))
+    shrunk = replace(decided(), outcome=outcome)
+    assert removed_on_doubt(step_line(shrunk)) == 0
+    lines = step_line(shrunk) + step_line(replace(shrunk, latency_map=MapStatus(stale="old")))
+    assert removed_on_doubt(lines + lines[:10]) == 2

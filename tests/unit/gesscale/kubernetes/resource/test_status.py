@@ -1,9 +1,7 @@
 """The status: figures that stay calm, memory that is exact, documents that the definition accepts."""
 
 import json
-import math
 
-import pytest
 from structural import faults
 
 from gesscale.kubernetes.resource.crd import definition
@@ -22,7 +20,6 @@ from gesscale.kubernetes.resource.status import (
     LoadStatus,
     ModelStatus,
     StreamAutoscalerStatus,
-    rounded,
 )
 from gesscale.ports import Knowledge
 from perfmodel import Reading
@@ -60,37 +57,6 @@ def test_a_document_has_no_null_and_the_definition_accepts_it():
     assert document["history"][0]["id"] == "1-1"
     assert document["history"][0]["at"] == "2027-01-15T08:00:00Z"
     assert StreamAutoscalerStatus.model_validate(document).document() == document
-
-
-@pytest.mark.parametrize(
-    ("value", "three_digits"),
-    [(1234.4, 1230.0), (0.0012345, 0.00123), (999.6, 1000.0), (0.0, 0.0), (-5.678, -5.68)],
-)
-def test_figures_have_three_digits(value, three_digits):
-    assert rounded(value) == three_digits
-
-
-def test_memory_comes_back_to_the_last_bit_through_json():
-    readings = (
-        Reading(
-            replicas=3,
-            nd_max_ms=math.pi,
-            rows_per_s=1e3 / 3,
-            saturated=False,
-            batch_rows=500.0,
-            tasks=7,
-            weight=2.5,
-            at_s=1_800_000_000.123456,
-        ),
-        Reading(replicas=2, nd_max_ms=0.1 + 0.2, rows_per_s=200.0, at_s=1_799_999_000.5),
-    )
-    known = Knowledge(
-        readings={"near": readings},
-        memos={"near": '{"window": [[0.1, 2]]}'},
-    )
-    text = json.dumps(MemoryStatus.of(known, "near").document())
-    back = knowledge_of({"near": MemoryStatus.model_validate(json.loads(text))})
-    assert back == known
 
 
 def test_a_memo_beyond_all_bounds_is_left_out():
