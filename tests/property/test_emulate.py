@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from latency_map import LatencyMap
 from latency_map.emulate.hosts import Host
-from latency_map.emulate.plan import MAX_EMULATED_RTT_MS, apply_commands, tc_plan
+from latency_map.emulate.plan import MAX_EMULATED_RTT_MS, tc_plan
 
 RTT_MS = st.floats(min_value=0, max_value=MAX_EMULATED_RTT_MS)
 
@@ -33,12 +33,3 @@ def test_both_sides_add_half_of_the_round_trip(latencies):
         assert there_us == added_us[b, a] >= 0
         # each half is rounded to a microsecond
         assert abs(2 * there_us / 1000 - latencies.delay_ms(a, b)) <= 0.001 + 1e-6
-
-
-@given(maps())
-def test_no_two_things_on_a_device_bear_one_handle(latencies):
-    for node in tc_plan(latencies, hosts_of(latencies)).nodes:
-        commands = apply_commands(node)
-        for word in ("handle", "classid"):
-            given_names = [command[command.index(word) + 1] for command in commands if word in command]
-            assert len(set(given_names)) == len(given_names)

@@ -1,6 +1,5 @@
 import math
 from functools import partial
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -49,17 +48,6 @@ def random_map(count: int, seed: int, *, levels: int = 0, missing: float = 0.0) 
     return LatencyMap.from_delays(names, values + values.T, unit=DelayUnit.MS, kind=DelayKind.RTT)
 
 
-def by_trying_all(latencies, size, keep=()):
-    """The least NDmax, and the first set in name order that has it."""
-    best = None
-    for nodes in combinations(sorted(latencies.names), size):
-        if set(keep) <= set(nodes) and not latencies.missing(nodes):
-            found = latencies.nd_max_ms(nodes)
-            if best is None or found < best[0]:
-                best = found, nodes
-    return best
-
-
 def test_the_best_set_may_leave_out_the_nearest_pair(trap):
     assert least_nd_max_subset(trap, 3) == Choice(nodes=("c", "d", "e"), nd_max_ms=5.0, gap_ms=0.0)
     assert least_nd_max_subset(trap, 2) == Choice(nodes=("a", "b"), nd_max_ms=1.0, gap_ms=0.0)
@@ -76,21 +64,7 @@ def test_only_candidates_are_chosen(trap):
     assert least_nd_max_subset(trap, 2, candidates="acde").nodes == ("c", "d")
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize(("size", "kept"), [(2, 0), (4, 0), (4, 1), (5, 2), (9, 0)])
-def test_exact_is_what_trying_all_subsets_finds_first_in_name_order(seed, size, kept):
-    latencies = random_map(9, seed, levels=6, missing=0.05 * (seed % 3))
-    keep = sorted(latencies.names)[3 : 3 + kept]
-    expected = by_trying_all(latencies, size, keep)
-    if expected is None:
-        with pytest.raises(NoChoiceError):
-            least_nd_max_subset(latencies, size, keep=keep)
-    else:
-        choice = least_nd_max_subset(latencies, size, keep=keep)
-        assert (choice.nd_max_ms, choice.nodes, choice.optimal) == (*expected, True)
-
-
-@pytest.mark.parametrize("size", [8, 20, 30, 45])
+@pytest.mark.parametrize("size", [8, 30])
 def test_sixty_candidates_of_random_delays_are_solved_exactly(size):
     choice = least_nd_max_subset(random_map(60, seed=1), size)
     assert choice.optimal
@@ -117,15 +91,6 @@ def test_a_search_that_is_stopped_says_how_far_from_the_best_it_may_be():
 )
 def test_more_than_sixty_candidates_are_chosen_from_greedily_unless_told(count, asked, taken):
     assert least_nd_max_subset(random_map(count, seed=1), 3, method=asked).method is taken
-
-
-@pytest.mark.parametrize("size", [4, 8])
-def test_short_searches_improve_greedy_and_narrow_its_gap(size):
-    latencies = random_map(150, seed=5)
-    plain, searched = greedy_nd_max_subset(latencies, size), least_nd_max_subset(latencies, size)
-    assert searched.method is Method.GREEDY
-    assert searched.nd_max_ms <= plain.nd_max_ms
-    assert searched.nd_max_ms - searched.gap_ms > plain.nd_max_ms - plain.gap_ms  # the certified bound
 
 
 def test_greedy_adds_the_nearest_to_those_kept(trap):

@@ -44,17 +44,6 @@ def test_missing_delays_are_taken_for_the_shortest_way_round():
     assert clusters(Survey(names=tuple("abcde"), rtt_ms=rtt_ms)) == (("a", "b", "c"), ("d", "e"))
 
 
-def test_clusters_stand_side_by_side_in_reading_order():
-    parameters = Clusters(count=4, within=Span(low_ms=2, high_ms=5), between=Span(low_ms=40, high_ms=90))
-    rtt_ms = clustered(np.random.default_rng(5), 24, parameters)
-    order = np.random.default_rng(6).permutation(24)
-    survey = Survey(names=tuple(f"n{row:02d}" for row in order), rtt_ms=rtt_ms[np.ix_(order, order)])
-    place = {name: index for index, name in enumerate(reading_order(survey))}
-    for cluster in clusters(survey):
-        places = sorted(place[name] for name in cluster)
-        assert places == list(range(places[0], places[0] + len(cluster)))
-
-
 def test_the_larger_direction_counts_and_a_lone_one_for_both():
     rtt_ms = np.array([[5.0, 3.0, NAN], [4.0, 0.0, NAN], [7.0, NAN, 0.0]])  # a is apart from itself
     symmetric = symmetric_map(Survey(names=("a", "b", "c"), rtt_ms=rtt_ms)).rtt_ms

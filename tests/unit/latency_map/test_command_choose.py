@@ -52,12 +52,6 @@ def test_farthest_ranks_the_members_unless_told(run):
     assert [item["node"] for item in answer["ranked"]] == ["a", "b"]
 
 
-def test_farthest_says_which_members_it_cannot_rank(run):
-    document = as_json(run("farthest", "--members", "a,b,d", "--output", "json"))
-    assert [item["node"] for item in document["ranked"]] == ["a"]
-    assert [item["node"] for item in document["unreachable"]] == ["b", "d"]
-
-
 def test_choose_writes_nodes_and_how_certain_they_are(run):
     document = as_json(run("choose", "--size", "2", "--keep", "c", "--exclude", "b", "--output", "json"))
     assert document == {

@@ -1,6 +1,5 @@
 """How large a map may be, and matrices that grow no further."""
 
-import numpy as np
 import pytest
 
 from latency_map import (
@@ -13,7 +12,6 @@ from latency_map import (
     SideFiles,
     parse_survey,
 )
-from latency_map.grid import Grid
 from latency_map.measure.gather import Gathering, GaugeSample, gather_samples
 
 TEXTS = {
@@ -61,24 +59,6 @@ def test_there_is_no_limit_beyond_that_of_every_map(nodes):
     with pytest.raises(ValueError, match="expected a limit of 1 to 5000 nodes"):
         MapLimits(nodes=nodes)
     assert LARGEST.nodes == 5000
-
-
-def test_a_grid_keeps_what_it_holds_as_it_grows():
-    grid = Grid("text", MapLimits(nodes=200), {"delay": np.float64(np.nan), "line": np.uint32(0)})
-    expected = np.full((200, 200), np.nan)
-    for node in range(200):
-        assert grid.number(f"n{node}") == node == grid.number(f"n{node}")
-        for other in (node // 2, node):
-            grid.layers["delay"][node, other] = expected[node, other] = node + other
-            grid.layers["delay"][other, node] = expected[other, node] = node - other
-    with pytest.raises(LatencyMapError, match=r"^text, line 3, column 4: expected at most 200 nodes"):
-        grid.number("more", line=3, column=4)
-    with pytest.raises(LatencyMapError, match=r"^text: expected a node name"):
-        grid.number("")
-    assert not grid.layers["line"][:200, :200].any()
-    order = np.random.default_rng(1).permutation(200).tolist()
-    np.testing.assert_array_equal(grid.finish("delay", order), expected[np.ix_(order, order)])
-    assert list(grid.layers) == ["line"]
 
 
 def test_a_page_that_fails_half_way_leaves_nothing():

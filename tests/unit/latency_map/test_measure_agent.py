@@ -99,7 +99,7 @@ def test_a_port_in_use_is_one_line_and_exit_code_1():
 
 def test_the_agent_loads_nothing_heavy():
     heavy = (
-        "{'scipy', 'networkx', 'pandas', 'pyspark', 'matplotlib', 'pydantic', 'yaml', 'rich', 'typer'}"
+        "{'numpy', 'scipy', 'networkx', 'pandas', 'pyspark', 'matplotlib', 'pydantic', 'yaml', 'rich', 'typer'}"
         " & set(sys.modules)"
     )
     script = f"import sys, latency_map.measure.agent; sys.exit(str({heavy}) if {heavy} else 0)"

@@ -57,26 +57,6 @@ def test_ports_and_probes_fit_the_agent(pod, options):
     assert annotations["prometheus.io/port"] == str(options.port)
 
 
-def test_the_pod_is_restricted_and_yet_its_group_may_send_echoes(pod):
-    (agent,) = pod["containers"]
-    assert agent["securityContext"] == {
-        "allowPrivilegeEscalation": False,
-        "readOnlyRootFilesystem": True,
-        "capabilities": {"drop": ["ALL"]},
-    }
-    context = pod["securityContext"]
-    assert context["runAsNonRoot"] is True
-    assert context["seccompProfile"] == {"type": "RuntimeDefault"}
-    (sysctl,) = context["sysctls"]
-    assert sysctl["name"] == "net.ipv4.ping_group_range"
-    first, last = (int(group) for group in sysctl["value"].split())
-    assert first <= context["runAsGroup"] <= last
-    assert not pod.get("hostNetwork")  # which would not let the sysctl be set
-    namespace = load("../base/namespace.yaml")
-    enforced = namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"]
-    assert enforced == "restricted"
-
-
 def test_no_token_of_the_kubernetes_api_is_within_reach(pod):
     account = load("serviceaccount.yaml")
     assert account["automountServiceAccountToken"] is False

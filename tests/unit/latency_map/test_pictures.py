@@ -6,9 +6,7 @@ import pytest
 from latency_map import LatencyMapError, Survey
 from latency_map.generate import Clusters, Span, clustered, node_names
 from latency_map.pictures import draw_heat_map, draw_node_link, save
-from latency_map.pictures.figure import MEMBER_COLOUR, in_ms, label_of
-from latency_map.pictures.node_link import lay_out
-from latency_map.summary import symmetric_map
+from latency_map.pictures.figure import MEMBER_COLOUR, label_of
 
 NAN = float("nan")
 SITES = Clusters(count=3, within=Span(low_ms=2, high_ms=6), between=Span(low_ms=40, high_ms=120))
@@ -129,30 +127,6 @@ def test_the_same_map_gives_the_same_file(draw, suffix, tmp_path):
 def test_a_picture_that_cannot_be_written_is_refused(name, tmp_path):
     with pytest.raises(LatencyMapError, match="expected a"):
         save(draw_heat_map(SMALL, title="small"), tmp_path / name)
-
-
-@pytest.mark.parametrize("nodes", [3, 7, 60, 100])
-def test_nodes_do_not_overlap(nodes):
-    places, boxes = lay_out(symmetric_map(generated(nodes)))
-    apart = np.abs(places[:, None] - places) - boxes
-    np.fill_diagonal(apart[..., 0], 1.0)
-    assert (apart.max(axis=2) > -0.1).all()
-
-
-@pytest.mark.parametrize(
-    ("delay_ms", "text"),
-    [
-        (0, "0"),
-        (0.0861, "0.086"),
-        (1.234, "1.23"),
-        (20, "20"),
-        (27.94, "27.9"),
-        (300, "300"),
-        (2984.1, "2984"),
-    ],
-)
-def test_delays_are_written_with_three_digits(delay_ms, text):
-    assert in_ms(delay_ms) == text
 
 
 def test_the_domain_that_all_nodes_share_is_not_written():

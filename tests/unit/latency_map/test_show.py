@@ -84,14 +84,3 @@ def test_pictures_are_written_beside_the_table(faulty, tmp_path):
 )
 def test_what_cannot_be_shown_is_an_input_error(faulty, options):
     assert isinstance(run("show", faulty, *options).exception, InputError)
-
-
-@pytest.mark.parametrize("missing", ["--unit", "--kind"])
-def test_unit_and_kind_are_never_guessed(tmp_path, missing):
-    given = {"--unit": "ms", "--kind": "rtt"}
-    del given[missing]
-    file = tmp_path / "map.csv"
-    file.write_text(",a,b\na,0,1\nb,1,0\n")
-    result = run("show", file, *(part for option in given.items() for part in option))
-    assert isinstance(result.exception, InputError)
-    assert missing in str(result.exception)

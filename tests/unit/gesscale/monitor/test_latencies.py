@@ -8,7 +8,7 @@ from werkzeug import Response
 from gesscale.errors import SettingsError
 from gesscale.monitor.latencies import AgentLatencies, Bounds, FileLatencies
 from gesscale.settings.latency_map import LatencyMapSettings
-from latency_map import Asymmetry, Survey, write_survey
+from latency_map import Survey, write_survey
 
 NOW_S = 1_795_000_000.0
 HOUR_S = 3600.0
@@ -70,29 +70,6 @@ def test_a_file_of_too_many_nodes_is_refused_with_the_setting_that_bounds_it(fil
     )
     assert f"expected at most {len(NODES) - 1} nodes (limit: latency_map.max_nodes), got" in problem
     assert FileLatencies(file=file).current(NOW_S).map == delays()
-
-
-LOPSIDED = [[0.0, 10.0], [12.0, 0.0]]
-
-
-@pytest.mark.parametrize(
-    ("at_s", "asymmetry", "hub_near_ms"),
-    [
-        (NOW_S, None, 12.0),  # measured: the larger one
-        (None, None, None),  # a table: refused
-        (None, Asymmetry.MAX, 12.0),
-        (NOW_S, Asymmetry.MEAN, 11.0),
-        (NOW_S, Asymmetry.REFUSE, None),
-    ],
-)
-def test_two_directions_that_differ_are_a_slip_only_in_a_table(tmp_path, at_s, asymmetry, hub_near_ms):
-    write_survey(survey(at_s=at_s, names=("hub", "near"), rtt_ms=LOPSIDED), tmp_path / "map.json")
-    given = FileLatencies(file=tmp_path / "map.json", asymmetry=asymmetry).current(NOW_S)
-    if hub_near_ms is None:
-        assert given.map is None
-        assert "max or mean" in given.standing.problem
-    else:
-        assert given.map.delay_ms("hub", "near") == hub_near_ms
 
 
 # Age

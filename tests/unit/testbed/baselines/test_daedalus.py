@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from edge import known, observe, operator, reading, workflow
 
@@ -17,7 +16,6 @@ from testbed.baselines.daedalus.capacity import Capacities, CpuRegression, Obser
 from testbed.baselines.daedalus.memo import DaedalusMemo
 from testbed.baselines.daedalus.scale_out import Downtimes
 from testbed.baselines.daedalus.settings import DaedalusSettings
-from testbed.baselines.daedalus.workload import History
 
 NODES = ("edge", "far", "hub", "mid", "near")
 FLOW = workflow(operator(max_replicas=5))
@@ -162,27 +160,6 @@ def test_after_a_change_workers_begin_anew_and_what_was_seen_stays():
 
 
 # Steps and memory
-
-
-def test_a_memo_stays_below_32_kib_with_fifty_workers_and_a_full_history():
-    nodes = [f"node-{index:02}" for index in range(50)]
-    sums = np.random.default_rng(0).random(4)
-    line = CpuRegression(
-        count=10_000, mean_cpu=sums[0], mean_rate=1e5 * sums[1], square_cpu=sums[2], product=1e5 * sums[3]
-    )
-    memo = remembers(
-        placement=tuple(nodes),
-        lines=dict.fromkeys(nodes, line),
-        capacities=Capacities(
-            per_worker_rows_per_s=1e5 * sums[0],
-            seen={
-                count: ObservedRate(rows_per_s=1e5 * sums[1] * count, at_s=1.7e9) for count in range(1, 51)
-            },
-        ),
-        history=History(until_s=1.7e9, offered_rows=1e12 * sums[2], rows_per_s=(123_450.0,) * 720),
-        forecaster={"rows_per_s": (123_450.0,) * 60},
-    )
-    assert len(memo.model_dump_json()) < 32 * 1024
 
 
 # What is missing

@@ -93,15 +93,6 @@ def test_the_first_step_stands_beside_what_runs():
     assert on_cpu(5, 0.9).desired_replicas == 7
 
 
-def test_a_memo_is_bounded_however_often_it_is_written():
-    memo = None
-    for step in range(400):
-        # Ever fewer are asked for, a little at a time.
-        memo = on_cpu(40, 1.0 - step / 400, at_s=1000.0 + step * 0.1, memo=memo, limits={"most": 40}).memo
-    assert len(json.loads(memo)["asked"]) <= 41
-    assert len(memo) < 2000
-
-
 @pytest.mark.parametrize("name", ["hpa-cpu", "hpa-varga"])
 def test_what_is_seen_while_cooling_is_remembered_unless_told_otherwise(name):
     change = Order(at_s=900.0, placement=tuple(placed(5)), downtime_s=10.0)
@@ -191,11 +182,3 @@ def test_the_lags_of_several_sources_are_added_up():
         lagging(6, 0.0, name="c", saturated_share=1.0, **CALM),
     )
     assert found == {"a": 3, "b": 3, "c": 9}
-
-
-PRESSED = (
-    lagging(6, 0.0, name="a", saturated_share=0.0, **CALM),
-    lagging(6, 0.0, name="b", saturated_share=1.0, **CALM),
-    lagging(6, 0.0, name="c", start=0.0, saturated_share=0.0, **CALM),
-)
-"""b holds a back, but no lag grows."""

@@ -1,9 +1,7 @@
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gesscale.errors import InputError
 from testbed.pipeline.schedule import ReplaySchedule, split_by_speed, split_rows
 
 
@@ -54,19 +52,3 @@ def test_slots_of_unequal_speed_end_together():
         )  # the slowest asks first: the worst order
         free_at[speed] += (high - low) / speed
     assert max(free_at.values()) < 115
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"pickup_s": ()}, "at least one ride"),
-        ({"pickup_s": (2.0, 1.0)}, "unsorted"),
-        ({"speed": 0.0}, "speed > 0"),
-        ({"speed": float("nan")}, "speed > 0"),
-        ({"copies": 0}, "copies"),
-        ({"copies": 257}, "copies"),
-    ],
-)
-def test_what_cannot_be_replayed_is_refused(changes, message):
-    with pytest.raises(InputError, match=message):
-        schedule(**changes)

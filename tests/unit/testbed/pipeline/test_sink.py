@@ -63,13 +63,6 @@ def test_a_compact_file_stands_for_the_batches_up_to_it(sink):
     assert [path.name for path in committed_files(sink.folder)] == names[:3]
 
 
-@pytest.mark.parametrize("line", ["{", "[]", '{"action": "add"}', '"text"'])
-def test_a_broken_entry_is_refused(sink, line):
-    (sink.folder / "_spark_metadata" / "0").write_text(f"v1\n{line}")
-    with pytest.raises(InputError, match="not understood"):
-        verify_sink(sink.folder, 1)
-
-
 def test_a_folder_that_is_no_sink_or_is_damaged_is_refused(sink, tmp_path):
     with pytest.raises(InputError, match="no _spark_metadata"):
         verify_sink(tmp_path, 1)

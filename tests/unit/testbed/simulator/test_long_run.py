@@ -28,13 +28,3 @@ def test_an_hour_of_faults_costs_no_row_and_no_replica_on_doubt(tmp_path: Path) 
     assert {Reason.METRICS_MISSING, Reason.CLUSTER_UNAVAILABLE} <= report.reasons.keys()
     assert report.changes > 0
     assert len(hours) == 1
-
-
-def test_faults_are_drawn_by_their_seed_one_at_a_time_and_every_kind_comes() -> None:
-    drawn = Faults.drawn(7, 86_400.0, mean_gap_s=600.0, least_s=60.0, most_s=900.0)
-    assert drawn.windows == Faults.drawn(7, 86_400.0, mean_gap_s=600.0, least_s=60.0, most_s=900.0).windows
-    assert drawn.windows != Faults.drawn(8, 86_400.0, mean_gap_s=600.0, least_s=60.0, most_s=900.0).windows
-    assert {each.fault for each in drawn.windows} == set(Fault)
-    ends = [0.0, *(each.until_s for each in drawn.windows)]
-    assert all(before < each.from_s for before, each in zip(ends, drawn.windows, strict=False))
-    assert all(60.0 <= each.until_s - each.from_s <= 900.0 for each in drawn.windows)

@@ -117,13 +117,3 @@ def by_node(scene: Scene, step: int = 4) -> dict[str, tuple[float, float]]:
 def test_each_replica_has_its_rows_and_its_cpu_use(account: CpuAccount, shares: tuple[float, float]) -> None:
     seen = by_node(uneven(cpu=account))
     assert seen == {"n0": pytest.approx((50, shares[0])), "n1": pytest.approx((50, shares[1]))}
-
-
-@pytest.mark.parametrize("delay_s", [0.0, 25.0])
-def test_single_replicas_add_up_to_the_operator(delay_s: float) -> None:
-    for reading in readings(play(uneven(delay_s=delay_s), "thr-nlaware", physics=QUIET, rules=NEVER))[2:]:
-        assert reading.by_node.keys() == set(reading.placement)
-        rates = [each.throughput_rows_per_s for each in reading.by_node.values()]
-        assert sum(rates) == pytest.approx(reading.throughput_rows_per_s)
-        shares = [each.cpu_share for each in reading.by_node.values()]
-        assert sum(shares) / 2 == pytest.approx(reading.cpu_share, abs=0.03)

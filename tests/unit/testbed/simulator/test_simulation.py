@@ -13,9 +13,9 @@ from spark_scenes import (
     wave,
 )
 
-from gesscale.model.decision import Change, OutcomeStatus, Reason
+from gesscale.model.decision import Change, Reason
 from gesscale.options import PolicyOptions
-from testbed.simulator.scene import CpuAccount, MetricTraits, NodeFailure, Scene
+from testbed.simulator.scene import MetricTraits, NodeFailure, Scene
 from testbed.simulator.spark.plant import SparkPlant
 
 NEVER = PolicyOptions(cpu_low_pct=0, cpu_high_pct=100)
@@ -67,24 +67,6 @@ def test_late_steps_are_late_by_no_more_than_the_scene_says_and_do_not_add_up() 
 
 
 # Policies on Spark
-
-
-@pytest.mark.parametrize("policy", ["gesscale", "thr-nlaware", "thr-nlunaware"])
-def test_a_policy_follows_a_day_up_and_down(policy: str) -> None:
-    # Nodes that are drawn may be far, and round trips of a tenth of a batch keep the use of computing alone below
-    # 90 %: THR sees that overload only where waiting counts.
-    notes = play(busy_day(metrics=MetricTraits(cpu=CpuAccount.WORK_AND_WAITING)), policy)
-    supply = [sample.supply_replicas for sample in notes.samples["op"]]
-    assert max(supply) >= 6
-    assert supply[-1] <= 2
-    assert sum(completion.rows for completion in notes.completions) == 20_880_000
-    # It is neither starved nor flooded: the mean distance from the demand is below one replica and a half.
-    off = [abs(sample.supply_replicas - sample.demand_replicas) for sample in notes.samples["op"]]
-    assert sum(off) / len(off) < 1.5
-    assert {decision.outcome.status for decision in notes.decisions} <= {
-        OutcomeStatus.APPLIED,
-        OutcomeStatus.NOTHING_TO_DO,
-    }
 
 
 def test_a_lost_replica_is_started_again_once_its_node_is_back() -> None:

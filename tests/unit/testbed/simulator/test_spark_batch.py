@@ -6,7 +6,7 @@ import pytest
 from spark_scenes import QUIET, equal_delays, nodes
 
 from testbed.simulator.fog import Fog
-from testbed.simulator.scene import LinkSlowdown, SimulatedNode
+from testbed.simulator.scene import SimulatedNode
 from testbed.simulator.spark.batch import ExecutorSet, mean_batch_s, run_batch, timeline_after_loss
 from testbed.simulator.spark.constants import read_physics
 from testbed.simulator.spark.efforts import efforts
@@ -32,17 +32,6 @@ def test_one_wave_takes_fixed_time_round_trips_and_the_rows_of_one_task() -> Non
     assert timeline.waiting_s == pytest.approx(
         3 * 0.4
     )  # all replicas wait while the driver talks to the farthest
-
-
-def test_a_slow_link_counts_while_it_is_slow() -> None:
-    slow = LinkSlowdown(one="n0", other="n1", from_s=5, until_s=9, added_ms=100)
-    fog = Fog(nodes(2), equal_delays(2, 50), slowdowns=[slow])
-    assert [ExecutorSet.of(["n1"], "n0", fog, at_s).farthest_s for at_s in (None, 4, 5, 9)] == [
-        0.05,
-        0.05,
-        0.15,
-        0.05,
-    ]
 
 
 def test_the_hottest_partition_decides_wherever_it_falls() -> None:

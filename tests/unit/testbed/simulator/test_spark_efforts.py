@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated_orders import order
-from spark_scenes import QUIET, chain, drawn_delays, equal_delays, one_operator, physics_of, steady
+from spark_scenes import QUIET, chain, equal_delays, one_operator, physics_of, steady
 
 from testbed.simulator.fog import Fog
 from testbed.simulator.plant import Effort
@@ -106,24 +105,6 @@ def test_a_plant_tells_the_efforts_of_the_batches_that_are_asked_for_at_any_time
     # Two batches of 1000 rows on two executors, 0.1 + 1.0 s each.
     assert reported() == {"n0": pytest.approx((1000, 2.2, 0)), "n1": pytest.approx((1000, 2.2, 0))}
     assert nothing() == {}
-
-
-def test_the_efforts_of_whole_runs_add_up_to_the_counters() -> None:
-    scene = chain(
-        steady(300, 900), delays=drawn_delays(5, 1), initial={"first": ("n0", "n3"), "second": ("n1",)}
-    )
-    plant = SparkPlant(scene, dict.fromkeys(("first", "second"), read_physics("map")), seed=3)
-    sums = {"first": np.zeros(3), "second": np.zeros(3)}
-    reported = {"first": -1, "second": -1}
-    for until_s in range(10, 1500, 10):
-        plant.advance(float(until_s))
-        for operator in sums:
-            fresh = [batch for batch in plant.batches(operator) if batch.batch_id > reported[operator]]
-            reported[operator] = max((batch.batch_id for batch in fresh), default=reported[operator])
-            sums[operator] += np.sum([*plant.efforts(operator, fresh)().values()], axis=0) if fresh else 0.0
-    for operator, did in sums.items():
-        tally = plant.tally(operator)
-        assert did == pytest.approx([tally.processed_rows, tally.work_s, tally.waiting_s])
 
 
 # What is handed on

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated_orders import order
-from spark_scenes import chain, drawn_delays, one_operator, steady, wave
+from spark_scenes import chain, drawn_delays, one_operator, steady
 from thoroughness import examples
 
 from gesscale.errors import ClusterError
@@ -138,27 +138,3 @@ def test_the_true_mst_does_not_depend_on_the_order_of_nodes_and_falls_with_delay
     # Where slots take tasks as they become free, a longer delay may by chance deal them out better.
     assert other.mst_rows_per_s("op", placement) <= mst * 1.02
     assert mst > 0
-
-
-def test_a_long_run_keeps_no_more_than_a_short_one() -> None:
-    def kept(hours: float) -> tuple[int, int, int]:
-        scene = chain(wave(0, 700, hours * 3600, 3600), delays=drawn_delays(5, 1), ratio=1.0)
-        plant = SparkPlant(scene, dict.fromkeys(("first", "second"), read_physics("map")), seed=1)
-        for step in range(round(hours * 360)):
-            plant.advance(10.0 * step)
-            plant.completions()
-        query = plant._queries["second"]
-        return len(query.batches) // 1024, len(query._stream._segments) // 100, len(query._idles._runs) // 33  # type: ignore[attr-defined] # a Topic
-
-    assert kept(2) == kept(40) == (0, 0, 0)
-
-
-def test_a_backlog_that_grows_for_days_takes_no_memory() -> None:
-    scene = chain(steady(5000, 3 * 86400, step_s=3600.0), delays=drawn_delays(5, 1), ratio=1.0)
-    quick = replace(read_physics("map"), service_ms_per_row=0.1, trigger_s=2.0)
-    slow = replace(read_physics("map"), service_ms_per_row=20.0)
-    plant = SparkPlant(scene, {"first": quick, "second": slow}, seed=1)
-    for hour in range(1, 25):
-        plant.advance(3600.0 * hour)
-    assert plant.tally("second").offered_rows - plant.tally("second").processed_rows > 1e8
-    assert len(plant._queries["second"]._stream._segments) <= 4096  # type: ignore[attr-defined] # a Topic

@@ -49,10 +49,6 @@ def test_a_walk_begins_where_it_should_and_keeps_its_stride_and_bounds(name, beg
     assert 0.995 * up < max(strides) <= up
 
 
-def test_the_convergence_has_its_three_stages():
-    assert rates("kanis-convergence", 0).tolist() == [0.0] * 10 + [2e6] * 40 + [1e6] * 40
-
-
 def test_a_spike_takes_a_minute_of_half_to_two_million():
     added = spikes(np.random.default_rng(1), 2_000_000)
     up, down = added[added > 0], added[added < 0]

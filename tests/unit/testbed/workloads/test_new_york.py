@@ -43,18 +43,6 @@ def test_every_half_hour_of_any_day_keeps_its_rows(begins):
     assert rows == pytest.approx([3 * count for count in counts], rel=1e-6, abs=1e-3)
 
 
-def test_from_the_last_day_there_is_one_day():
-    workload = workload_named("nyc:2015-01-31", seed=0)
-    assert workload.duration_s == pytest.approx(144 * 60)
-    assert workload.total_rows == pytest.approx(3 * 897_719)
-
-
-def test_any_draws_days_that_have_a_second_one():
-    loads = [workload_named("nyc:any", seed=seed) for seed in range(60)]
-    assert all(load.duration_s == pytest.approx(288 * 60) for load in loads)
-    assert len({load.rows_per_s for load in loads}) > 40  # of 214; some come twice in 60 draws
-
-
 @pytest.mark.parametrize("day", ["2014-06-30", "2015-02-01", "2013-05-01"])
 def test_a_day_outside_the_series_is_refused_with_its_bounds(day):
     with pytest.raises(InputError, match=f"expected a day from 2014-07-01 to 2015-01-31, got {day}"):

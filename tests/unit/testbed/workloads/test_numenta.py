@@ -15,20 +15,6 @@ def rows_by_minute(name, seed=0):
     return [60 * rate for rate in workload.rows_per_s]
 
 
-@pytest.mark.parametrize(
-    ("name", "minutes"),
-    [
-        ("nab-tweets-amzn", 288),  # 2 d / 10
-        ("nab-tweets-crm", 288),  # 6 d / 30
-        ("nab-tweets-cvs", 240),  # 20 d / 120
-        ("nab-network-a2eb1cd9", 288),  # 1 d / 5
-        ("nab-occupancy-t4013", 288),  # 2 d / 10
-    ],
-)
-def test_a_bin_is_a_minute(name, minutes):
-    assert len(rows_by_minute(name)) == minutes
-
-
 def test_readings_whose_clock_jumped_stand_five_minutes_apart():
     # In the source no reading of 2014-03-09 has a time between 01:56 and 03:00, and twelve have 03:00. In the file's
     # order they are the twelve below, those of 02:01 to 02:56. Minute 12 of a day ten times as fast holds two of them.
@@ -56,13 +42,6 @@ def test_first_and_last_day_are_those_that_a_whole_window_follows(series):
     first = whole[0] * per_day
     expected = bins(series)[first : first + series.window_bins] * series.bin_min / 5
     assert rows_by_minute(f"{series.name}:{series.first}") == pytest.approx(expected.tolist())
-
-
-@every_series
-def test_any_draws_whole_windows_that_differ(series):
-    loads = [workload_named(f"{series.name}:any", seed=seed) for seed in range(30)]
-    assert {len(load.rows_per_s) for load in loads} == {series.window_bins}
-    assert len({load.rows_per_s for load in loads}) >= 25  # of 421 windows or more; some come twice
 
 
 @pytest.mark.parametrize("day", ["2015-02-26", "2015-04-21", "", "ANY", "2015-02-30"])

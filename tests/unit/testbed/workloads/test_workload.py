@@ -15,13 +15,6 @@ def load(*rates, step_s=10.0):
     return Workload.of_rates("test", step_s, rates)
 
 
-def test_duration_peak_and_total_follow_from_rates_and_step():
-    workload = load(1, 0, 3)
-    assert workload.duration_s == 30
-    assert workload.peak_rows_per_s == 3
-    assert workload.total_rows == 40  # 10 * (1 + 0 + 3)
-
-
 def test_offered_rows_rise_within_steps_and_stand_still_outside():
     workload = load(1, 0, 3)
     at = {-5: 0, 0: 0, 5: 5, 10: 10, 15: 10, 20: 10, 25: 25, 30: 40, 31: 40}

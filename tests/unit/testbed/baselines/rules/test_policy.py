@@ -15,7 +15,7 @@ from gesscale.model.workflow import Workflow
 from gesscale.policies import policy_named
 from gesscale.ports import Knowledge
 from gesscale.settings.analyze import AnalyzeSettings
-from testbed.baselines.rules.model import Metric, ScalingAction
+from testbed.baselines.rules.model import ScalingAction
 from testbed.baselines.rules.policy import RulesMemo, RulesPolicy
 from testbed.baselines.rules.settings import RulesSettings
 
@@ -176,23 +176,6 @@ def test_a_memo_that_cannot_be_used_is_as_none_and_takes_nothing_away(memo):
     found = course.step(seen(0.0, 1000.0, replicas=3))
     assert (found.desired_replicas, found.reason) == (None, Reason.COOLING_DOWN)
     assert course.memo().done_s == {ScalingAction.OUT: 900.0, ScalingAction.IN: 900.0}
-
-
-def test_a_memo_stays_small_whatever_is_told_and_loses_no_peak():
-    # Batches of a second and an hour to look back on: 3600 readings of each of three metrics.
-    rules = [
-        {**OUT, "name": name, "when": [{"metric": name, "above": 1e6, "for": "1h"}]}
-        for name in ("queue-length", "lag", "latency")
-    ]
-    course = Course(policy(*rules))
-    for step in range(70):
-        at_s = 1_700_000_000.0 + 60 * step
-        item = seen(123_456.789 + step, at_s, input_rows_per_s=7.0)
-        course.step(replace(item, batches=batches(123_456.789 + step, at_s, count=60, every_s=1.0)))
-    assert len(course.knowledge.memos["op"]) < 32 * 1024
-    samples = course.memo().samples[Metric.QUEUE_LENGTH]
-    assert 3000 < samples[-1].at_s - samples[0].at_s < 4000
-    assert samples[0].low < samples[0].high
 
 
 # Scopes

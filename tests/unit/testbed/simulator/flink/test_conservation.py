@@ -13,7 +13,6 @@ from thoroughness import examples
 
 from gesscale.errors import ClusterError
 from gesscale.model.workflow import Operator, Workflow
-from testbed.simulator.flink.task import fair_share
 from testbed.simulator.scene import NodeFailure
 
 NOISY = replace(
@@ -168,13 +167,6 @@ def test_two_producers_share_the_room_before_their_consumer(
     assert tallies == pytest.approx(through, rel=0.01)
     flink.advance(1200.0)
     assert flink.tally("join").processed_rows == pytest.approx(600 * (left + right))
-
-
-def test_what_an_operator_leaves_of_its_share_is_shared_by_those_that_want_more() -> None:
-    # 90 among three: one needs 10, one 35, so that 45 are left; two that need more have 40 each.
-    assert fair_share(90.0, [35.0, 10.0]) == 45.0
-    assert fair_share(90.0, [200.0, 10.0]) == 40.0
-    assert fair_share(0.0, [35.0, 10.0]) == 0.0
 
 
 def test_a_row_reaches_every_consumer() -> None:

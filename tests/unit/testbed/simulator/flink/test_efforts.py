@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 from flink_scenes import NODES, PLAIN, alone, plant
 
-from testbed.simulator.flink.physics import key_shares
 from testbed.simulator.flink.plant import FlinkPlant
 from testbed.simulator.plant import Effort
 from testbed.simulator.scene import NodeFailure, SimulatedNode
@@ -23,22 +22,6 @@ def test_a_slow_node_has_as_many_rows_and_works_twice_as_long_for_them() -> None
     flink = plant(alone([60.0] * 2, ("n0", "n1"), nodes=SLOW))
     flink.advance(60.0)
     assert newest(flink) == {"n0": pytest.approx((300, 3.0, 3.0)), "n1": pytest.approx((300, 6.0, 0.0))}
-
-
-@pytest.mark.parametrize("rate", [20.0, 80.0, 500.0])
-def test_skew_of_keys_is_proportional_at_every_load(rate: float) -> None:
-    keyed = replace(PLAIN, keys=100)
-    shares = key_shares(100, 3)
-    assert max(shares) > 1.1 * min(shares)
-    flink = plant(alone([rate] * 3, NODES[:3]), keyed)
-    flink.advance(180.0)
-    did = newest(flink, 6)
-    rows = min(rate, flink.mst_rows_per_s("op", NODES[:3])) * 60
-    for share, node in zip(shares, NODES[:3], strict=True):
-        assert did[node].rows == pytest.approx(rows * share)
-        assert did[node].work_s == pytest.approx(rows * share * 0.01)
-    hottest = max(did.values(), key=lambda effort: effort.rows)
-    assert hottest.waiting_s == pytest.approx(0.0, abs=1e-6)
 
 
 def test_work_and_waiting_of_all_replicas_add_up_to_the_counters() -> None:

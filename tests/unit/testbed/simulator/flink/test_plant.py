@@ -7,9 +7,6 @@ import pytest
 from flink_scenes import PLAIN, alone, chain, plant, seen
 from simulated_orders import order
 
-from gesscale.errors import ClusterError
-from testbed.simulator.flink.physics import read_physics
-
 NOISY = replace(PLAIN, noise=0.05, restart_spread=0.2, cold_share=0.5)
 
 
@@ -112,19 +109,6 @@ def test_a_change_of_one_operator_stops_the_whole_job_unless_told_otherwise() ->
 # What cannot be
 
 
-@pytest.mark.parametrize(
-    ("placement", "words"),
-    [(("n0", "n9"), "no such node"), ((), "at least one node")],
-)
-def test_a_placement_that_cannot_be_is_refused_and_changes_nothing(
-    placement: tuple[str, ...], words: str
-) -> None:
-    flink = plant(alone([50.0] * 5))
-    with pytest.raises(ClusterError, match=words):
-        flink.order("op", placement)
-    assert flink.tally("op").serving_replicas == 1
-
-
 # Chance
 
 
@@ -154,11 +138,3 @@ def test_noise_is_correlated_in_time_and_leaves_the_mean_alone() -> None:
     assert mean == pytest.approx(1.0, abs=0.006)
     assert variance**0.5 == pytest.approx(0.05, rel=0.1)
     assert lagged / variance == pytest.approx(0.846, abs=0.02)  # exp(-10 / 60)
-
-
-def test_the_bundled_operator_reads_its_mst_within_its_noise() -> None:
-    flink = plant(alone([150.0] * 20), read_physics("taxi-nearest"))
-    flink.advance(600.0)
-    reading = seen(flink, 600.0)
-    # Noise of 3 % that lasts a minute: within 4 deviations.
-    assert reading.warm_rows_per_s == pytest.approx(flink.mst_rows_per_s("op", ("n0",)), rel=0.12)

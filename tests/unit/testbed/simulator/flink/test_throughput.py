@@ -7,9 +7,7 @@ import pytest
 from testbed.simulator.flink.physics import (
     FlinkPhysics,
     capacity,
-    circling_rate,
     read_physics,
-    round_trips_ms,
 )
 
 PLAIN = FlinkPhysics(service_s=0.01, row_bytes=16_384)
@@ -30,29 +28,6 @@ NEXMARK_Q1_MAPPER = {
     26: 7476391.8,
 }
 """Instances and their rows per second: github.com/ljqcodelove/ContTune, README.md, commit 19ee63b."""
-
-
-def test_one_token_pays_service_and_delay_in_turn() -> None:
-    # 0.1 s at the station, 0.3 s on the way: 1 / 0.4 s.
-    assert circling_rate(1, 0.1, 0.3) == pytest.approx(2.5)
-
-
-def test_credits_hide_a_short_round_trip_and_starve_at_a_long_one() -> None:
-    # 10 credits of 20 ms last 200 ms; two round trips of 5 ms are hidden, of 2 s they are not: 10 / 4 s at most.
-    assert circling_rate(10, 0.02, 0.01) == pytest.approx(50, rel=1e-3)
-    assert circling_rate(10, 0.02, 4.0) == pytest.approx(10 / 4.02, rel=0.02)
-
-
-def test_rows_come_from_the_driver_or_from_every_replica() -> None:
-    rtt_ms = {frozenset("ab"): 10.0, frozenset("ac"): 20.0, frozenset("bc"): 90.0}
-
-    def between(one: str, other: str) -> float:
-        return rtt_ms.get(frozenset((one, other)), 0.0)
-
-    assert round_trips_ms(PLAIN, "a", ("b", "c"), between) == [10.0, 20.0]
-    spread = replace(PLAIN, sources_beside_replicas=True)
-    assert round_trips_ms(spread, "a", ("b", "c"), between) == [90.0, 90.0]
-    assert round_trips_ms(spread, "a", ("a",), between) == [0.0]
 
 
 def test_checkpoints_take_their_share_of_the_time() -> None:
