@@ -191,11 +191,3 @@ def test_the_lags_of_several_sources_are_added_up():
         lagging(6, 0.0, name="c", saturated_share=1.0, **CALM),
     )
     assert found == {"a": 3, "b": 3, "c": 9}
-
-
-PRESSED = (
-    lagging(6, 0.0, name="a", saturated_share=0.0, **CALM),
-    lagging(6, 0.0, name="b", saturated_share=1.0, **CALM),
-    lagging(6, 0.0, name="c", start=0.0, saturated_share=0.0, **CALM),
-)
-"""b holds a back, but no lag grows."""
