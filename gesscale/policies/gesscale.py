@@ -212,8 +212,8 @@ class GesscalePolicy(PerOperatorPolicy):
             return replace(stay(analysis, cluster, reason, detail), rejections=rejections)
         node, after = helpful[0], self._sized(context, (*present, helpful[0]))
         best = "the nearest free node that helps" if self.latency_aware else "a random free node"
-        detail = f"{analysis.detail}; {node} is {best}: {after}"
-        return _change(context, after, detail, rejections)
+        plan = self.changed(context, after.placement, rejections, f"; {node} is {best}: {after}")
+        return replace(plan, mst=after.mst)
 
     def plan_fewer(self, context: PlanningContext) -> Plan:
         """Give up all the farthest replicas that the model says can be spared (Algorithm 4, IV-E)."""
@@ -239,7 +239,8 @@ class GesscalePolicy(PerOperatorPolicy):
             stuck = stay(analysis, context.cluster, Reason.FEWER_WOULD_NOT_SUSTAIN, detail)
             return replace(stuck, rejections=rejections)
         detail = f"{needed:.0f} rows/s are needed; {len(kept)} replicas: {enough[-1]}"
-        return _change(context, enough[-1], detail, rejections)
+        plan = self.changed(context, enough[-1].placement, rejections)
+        return replace(plan, detail=detail, mst=enough[-1].mst)
 
     def _sized(self, context: PlanningContext, placement: tuple[str, ...]) -> SizedPlacement:
         operator = context.operator
@@ -295,21 +296,6 @@ class _Grown:
             nd_ms if known else None,
             self.msts.at(index) if known and self.msts is not None else None,
         )
-
-
-def _change(
-    context: PlanningContext, after: SizedPlacement, detail: str, rejections: tuple[Rejection, ...]
-) -> Plan:
-    return Plan(
-        operator=context.operator.name,
-        reason=context.analysis.reason,
-        detail=detail,
-        before=context.placement,
-        placement=after.placement,
-        mst=after.mst,
-        nd_max_ms=after.nd_max_ms,
-        rejections=rejections,
-    )
 
 
 _ACCEPTS = (

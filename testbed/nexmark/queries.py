@@ -25,8 +25,6 @@ class Query:
     ----------
     name
         As the benchmark numbers it.
-    question
-        What it answers.
     result
         Events in, result out; frames of Spark, streaming or not.
     closes
@@ -36,7 +34,6 @@ class Query:
     """
 
     name: str
-    question: str
     result: Callable[[Any], Any]
     closes: str = ""
     reads: int = 1
@@ -108,22 +105,10 @@ def _sessions(events: Any) -> Any:
 QUERIES = {
     query.name: query
     for query in (
-        Query(name="q1", question="What is each bid in euro?", result=_prices_in_euro),
-        Query(
-            name="q3", question="Who sells in three states, in one category?", result=_local_sellers, reads=2
-        ),
-        Query(
-            name="q5",
-            question="Which auctions have most bids in a sliding window?",
-            result=_hot_auctions,
-            closes="window_end",
-        ),
-        Query(
-            name="q11",
-            question="How many bids has each person in a session?",
-            result=_sessions,
-            closes="session_end",
-        ),
+        Query(name="q1", result=_prices_in_euro),
+        Query(name="q3", result=_local_sellers, reads=2),
+        Query(name="q5", result=_hot_auctions, closes="window_end"),
+        Query(name="q11", result=_sessions, closes="session_end"),
     )
 }
 

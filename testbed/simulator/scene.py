@@ -50,10 +50,16 @@ class Section(SettingsGroup):
 
 
 class Fault(Section):
-    """What goes wrong for a while."""
+    """What goes wrong for a while.
 
-    from_s: Moment = Field(description="When it begins.")
-    until_s: Duration = Field(description="When it is over.")
+    Attributes
+    ----------
+    from_s: When it begins.
+    until_s: When it is over.
+    """
+
+    from_s: Moment
+    until_s: Duration
 
     @model_validator(mode="after")
     def _check_times(self) -> Self:
@@ -64,17 +70,29 @@ class Fault(Section):
 
 
 class NodeFailure(Fault):
-    """A node that is gone for a while, with all that runs on it."""
+    """A node that is gone for a while, with all that runs on it.
 
-    node: str = Field(description="Which.")
+    Attributes
+    ----------
+    node: Which.
+    """
+
+    node: str
 
 
 class LinkSlowdown(Fault):
-    """A pair of nodes whose round trip is longer for a while than the latency map says."""
+    """A pair of nodes whose round trip is longer for a while than the latency map says.
 
-    one: str = Field(description="A node.")
-    other: str = Field(description="Another.")
-    added_ms: float = Field(gt=0, description="On top of the map's round trip, ms.")
+    Attributes
+    ----------
+    one: A node.
+    other: Another.
+    added_ms: On top of the map's round trip, ms.
+    """
+
+    one: str
+    other: str
+    added_ms: float = Field(gt=0)
 
     @model_validator(mode="after")
     def _check_nodes(self) -> Self:
@@ -93,15 +111,26 @@ class CpuAccount(StrEnum):
 
 
 class MetricTraits(Section):
-    """How well Monitor sees."""
+    """How well Monitor sees.
 
-    cpu: CpuAccount = Field(CpuAccount.WORK, description="What is reported as CPU use.")
-    window_s: Duration = Field(60.0, description="Time over which an operator is judged.")
-    history_s: Duration = Field(180.0, description="How far back batches are read.")
-    stale_after_s: Duration = Field(180.0, description="Age beyond which figures are not acted on.")
-    delay_s: Moment = Field(0.0, description="Age of the newest figures that can be had.")
-    gap_share: Share = Field(0.0, description="Share of the periods without any figures, 0..1.")
-    jitter_s: Moment = Field(0.0, description="A step is taken up to this much too late.")
+    Attributes
+    ----------
+    cpu: What is reported as CPU use.
+    window_s: Time over which an operator is judged.
+    history_s: How far back batches are read.
+    stale_after_s: Age beyond which figures are not acted on.
+    delay_s: Age of the newest figures that can be had.
+    gap_share: Share of the periods without any figures, 0..1.
+    jitter_s: A step is taken up to this much too late.
+    """
+
+    cpu: CpuAccount = CpuAccount.WORK
+    window_s: Duration = 60.0
+    history_s: Duration = 180.0
+    stale_after_s: Duration = 180.0
+    delay_s: Moment = 0.0
+    gap_share: Share = 0.0
+    jitter_s: Moment = 0.0
 
     @property
     def reach_s(self) -> float:

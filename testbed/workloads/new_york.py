@@ -131,20 +131,11 @@ def _build_day(request: WorkloadRequest) -> Workload:
 
 
 def _begins(request: WorkloadRequest, otherwise: date) -> date:
-    if request.parameter is None:
-        return otherwise
     if request.parameter == "any":
         starts = sorted(passengers_by_day())[: 1 - _DAYS]
         return starts[int(request.rng("nyc").integers(len(starts)))]
-    try:
-        return date.fromisoformat(request.parameter)
-    except ValueError:
-        name, _, _ = request.text.partition(":")
-        message = (
-            f"workload {request.text!r}: expected a day such as {name}:{otherwise}, or {name}:any, "
-            f"got {request.parameter!r}"
-        )
-        raise InputError(message) from None
+    days = passengers_by_day()
+    return request.day(min(days), max(days), otherwise)
 
 
 BUILDERS = {"nyc": _build, "nyc-day": _build_day}

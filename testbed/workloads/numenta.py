@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from gesscale.common.yaml_text import read_yaml
-from gesscale.errors import InputError
 from testbed.workloads.workload import Workload, WorkloadRequest
 
 _READING_MIN = 5
@@ -118,24 +117,9 @@ def _begins_bin(series: Series, request: WorkloadRequest) -> int:
     if request.parameter == _ANY:
         return int(request.rng(series.name).integers(whole[0], whole[-1] + 2 - series.window_bins))
     per_day = 24 * 60 // series.bin_min
+    day = request.day(series.first, series.last, series.default)
     first_midnight = -(-int(whole[0]) // per_day)
-    return (first_midnight + (_day(series, request) - series.first).days) * per_day
-
-
-def _day(series: Series, request: WorkloadRequest) -> date:
-    if request.parameter is None:
-        return series.default
-    try:
-        day = date.fromisoformat(request.parameter)
-    except ValueError:
-        day = None
-    if day is None or not series.first <= day <= series.last:
-        message = (
-            f"workload {request.text!r}: expected a day from {series.first} to {series.last}, such as "
-            f"{series.name}:{series.default}, or {series.name}:{_ANY}, got {request.parameter!r}"
-        )
-        raise InputError(message)
-    return day
+    return (first_midnight + (day - series.first).days) * per_day
 
 
 BUILDERS = {series.name: partial(_build, series) for series in SERIES}

@@ -4,6 +4,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from datetime import date
 from itertools import accumulate
 from zlib import crc32
 
@@ -175,3 +176,26 @@ class WorkloadRequest:
             )
             raise InputError(message)
         return minutes
+
+    def day(self, first: date, last: date, default: date) -> date:
+        """Return the parameter where it is a day from a first to a last one.
+
+        Raises
+        ------
+        InputError
+            Where it is something else.
+        """
+        if self.parameter is None:
+            return default
+        try:
+            day = date.fromisoformat(self.parameter)
+        except ValueError:
+            day = None
+        if day is None or not first <= day <= last:
+            name, _, _ = self.text.partition(":")
+            message = (
+                f"workload {self.text!r}: expected a day from {first} to {last}, such as {name}:{default}, or "
+                f"{name}:any, got {self.parameter!r}"
+            )
+            raise InputError(message)
+        return day

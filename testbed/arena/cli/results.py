@@ -141,7 +141,7 @@ def league(
         prices,
         experiment.workloads,
         ratios=f"ratios to {short_name(base)}{late}",
-        lateness="late\nminutes" if account is Account.MINUTES else "lag area,\nminutes",
+        lateness="late minutes" if account is Account.MINUTES else "lag area, minutes",
     )
     emit(document, output, tables)
     _say_what_lacks(folder, experiment, results)

@@ -1,69 +1,19 @@
-"""Tables of results for a terminal: figures with their intervals, as many columns next to each other as fit."""
+"""Tables of results for a terminal: figures with their intervals."""
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from rich.table import Table
 
-from gesscale.cli.output import room, stderr_console, table
+from gesscale.cli.output import stderr_console, table
 from testbed.arena.case import CaseResult
 from testbed.arena.judging.comparing import Compared
 from testbed.arena.judging.standings import Standing
 from testbed.arena.judging.statistics import Comparison, Interval
 from testbed.arena.report.formatting import figure, short_name, span
 
-_FRAME = 3
-"""Blanks and line that each column adds."""
-
 _REASONS_SHOWN = 5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextColumn:
-    """A column of a table.
-
-    Attributes
-    ----------
-    heading
-        Of one line or more; figures stand flush right below it.
-    cells
-        One for each row, of one line or more.
-    """
-
-    heading: str
-    cells: Sequence[str]
-
-    @property
-    def width(self) -> int:
-        """Characters that it takes, its frame too."""
-        lines = (line for cell in (self.heading, *self.cells) for line in cell.splitlines())
-        return max((len(line) for line in lines), default=0) + _FRAME
-
-
-def fitted(title: str, keys: Sequence[TextColumn], figures: Sequence[TextColumn]) -> list[Table]:
-    """Return a table, or several below each other where one is too wide; each repeats the keys."""
-    beside_keys = room() - 1 - sum(column.width for column in keys)
-    pages: list[list[TextColumn]] = []
-    left = 0
-    for column in figures:
-        if not pages or column.width > left:
-            pages.append([])
-            left = beside_keys
-        pages[-1].append(column)
-        left -= column.width
-    tables = []
-    for number, page in enumerate(pages):
-        columns = [*keys, *page]
-        rows = zip(*(column.cells for column in columns), strict=True)
-        made = table(
-            title if number == 0 else f"{title}, continued", [column.heading for column in columns], rows
-        )
-        for shown in made.columns[len(keys) :]:
-            shown.justify = "right"
-        tables.append(made)
-    return tables
 
 
 def on_one_line(interval: Interval | None) -> str:
@@ -87,16 +37,6 @@ def _ends(interval: Interval) -> str:
     return span(interval.low, interval.high)
 
 
-def first_of_each(names: Iterable[str]) -> list[str]:
-    """Blank every name that repeats the one above."""
-    shown: list[str] = []
-    last = None
-    for name in names:
-        shown.append("" if name == last else name)
-        last = name
-    return shown
-
-
 def note_lost(results: Sequence[CaseResult]) -> None:
     """Say on stderr which runs were lost, and why."""
     reasons = Counter((result.case.policy, result.lost) for result in results if result.lost)
@@ -112,30 +52,25 @@ def comparison_tables(baseline: str, compared: Sequence[Compared]) -> list[Table
     tables: list[Table] = []
     for workload, variant in dict.fromkeys((entry.workload, entry.variant) for entry in compared):
         inside = [entry for entry in compared if (entry.workload, entry.variant) == (workload, variant)]
-        tables += _comparison(workload, baseline, inside)
+        tables.append(_comparison(workload, baseline, inside))
     return tables
 
 
-def _comparison(workload: str, baseline: str, entries: Sequence[Compared]) -> list[Table]:
+def _comparison(workload: str, baseline: str, entries: Sequence[Compared]) -> Table:
     """Return a block of rows for each metric, its policies indented."""
-    rows: list[Compared | str] = []
-    for metric in dict.fromkeys(entry.metric for entry in entries):
-        rows += [metric, *(entry for entry in entries if entry.metric == metric)]
-
-    def column(heading: str, cell: Callable[[Compared], str]) -> TextColumn:
-        return TextColumn(heading=heading, cells=["" if isinstance(row, str) else cell(row) for row in rows])
-
-    names = [row if isinstance(row, str) else f"  {_policy(row)}" for row in rows]
-    figures = [
-        column("mean", lambda entry: on_one_line(entry.ours)),
-        column("to the baseline", lambda entry: relation(entry.against)),
-        column("better", _wins),
-    ]
+    headings = ["", "mean", "to the baseline", "better"]
     if any(entry.reference_ratio is not None for entry in entries):
-        figures.append(column("reference", _reference))
+        headings.append("reference")
+    rows = []
+    for metric in dict.fromkeys(entry.metric for entry in entries):
+        rows.append([metric, "", "", "", ""])
+        for entry in entries:
+            if entry.metric == metric:
+                figures = on_one_line(entry.ours), relation(entry.against), _wins(entry), _reference(entry)
+                rows.append([f"  {_policy(entry)}", *figures])
     variant = f", variant {entries[0].variant}" if entries[0].variant else ""
     title = f"{short_name(workload)}{variant}: against {short_name(baseline)}, [95 % interval]"
-    return fitted(title, [TextColumn(heading="", cells=names)], figures)
+    return table(title, headings, [row[: len(headings)] for row in rows])
 
 
 def _reference(entry: Compared) -> str:
@@ -166,50 +101,41 @@ def standing_tables(
     ``ratios`` and ``lateness`` say in the headings what the figures are ratios to, and what counts as late.
     """
     tables: list[Table] = []
-    middle = prices[len(prices) // 2]
+    headings = ["policy", "replicas", lateness, "actions"]
+    for price in prices:
+        headings += [f"bill at {price:g}", f"won at {price:g}"]
+    if any(standing.above_foresight_pct is not None for standing in found):
+        headings.append(f"above foresight at {prices[len(prices) // 2]:g}, %")
     for variant in dict.fromkeys(standing.variant for standing in found):
-        own = [standing for standing in found if standing.variant == variant]
-        keys = [TextColumn(heading="policy", cells=[_standing_name(standing) for standing in own])]
-        figures = [
-            TextColumn(heading="replicas", cells=[on_one_line(standing.replicas) for standing in own]),
-            TextColumn(heading=lateness, cells=[on_one_line(standing.late_min) for standing in own]),
-            TextColumn(heading="actions", cells=[on_one_line(standing.actions) for standing in own]),
-        ]
-        for index, price in enumerate(prices):
-            bills = [on_one_line(standing.bills[index]) for standing in own]
-            won = [str(len(standing.won[index])) if standing.competes else "" for standing in own]
-            figures += [
-                TextColumn(heading=f"bill at {price:g}\na late minute", cells=bills),
-                TextColumn(heading=f"won\nat {price:g}", cells=won),
-            ]
-        if any(standing.above_foresight_pct is not None for standing in own):
-            above = [on_one_line(standing.above_foresight_pct) for standing in own]
-            figures.append(TextColumn(heading=f"above foresight\nat {middle:g}, %", cells=above))
+        rows = [_standing_row(standing)[: len(headings)] for standing in found if standing.variant == variant]
         named = f", variant {variant}" if variant else ""
-        title = f"Over all loads{named}: {ratios}, [95 % interval]"
-        tables += fitted(title, keys, figures)
-    return [*tables, *_winners(found, prices, workloads)]
+        tables.append(table(f"Over all loads{named}: {ratios}, [95 % interval]", headings, rows))
+    return [*tables, _winners(found, prices, workloads)]
 
 
-def _winners(found: Sequence[Standing], prices: Sequence[float], workloads: Sequence[str]) -> list[Table]:
+def _standing_row(standing: Standing) -> list[str]:
+    figures = [on_one_line(each) for each in (standing.replicas, standing.late_min, standing.actions)]
+    for bill, won in zip(standing.bills, standing.won, strict=True):
+        figures += [on_one_line(bill), str(len(won)) if standing.competes else ""]
+    return [_standing_name(standing), *figures, on_one_line(standing.above_foresight_pct)]
+
+
+def _winners(found: Sequence[Standing], prices: Sequence[float], workloads: Sequence[str]) -> Table:
     """Return who has the least bill on each load, for each variant and price."""
     variants = list(dict.fromkeys(standing.variant for standing in found))
-    rows = [(load, price) for load in workloads for price in range(len(prices))]
-    keys = [
-        TextColumn(heading="load", cells=first_of_each(short_name(load) for load, _ in rows)),
-        TextColumn(heading="late minute", cells=[f"{prices[price]:g}" for _, price in rows]),
+    winners = {
+        (standing.variant, load, price): short_name(standing.policy)
+        for standing in found
+        for price, loads in zip(prices, standing.won, strict=True)
+        for load in loads
+    }
+    rows = [
+        [short_name(load), f"{price:g}", *(winners.get((variant, load, price), "–") for variant in variants)]
+        for load in workloads
+        for price in prices
     ]
-    columns = []
-    for variant in variants:
-        winner = {
-            (load, price): short_name(standing.policy)
-            for standing in found
-            if standing.variant == variant
-            for price, loads in enumerate(standing.won)
-            for load in loads
-        }
-        columns.append(TextColumn(heading=variant or "winner", cells=[winner.get(row, "–") for row in rows]))
-    return fitted("The least bill on each load", keys, columns)
+    headings = ["load", "late minute", *(variant or "winner" for variant in variants)]
+    return table("The least bill on each load", headings, rows)
 
 
 def _standing_name(standing: Standing) -> str:

@@ -61,64 +61,62 @@ def _check_seeds(seeds: object) -> object:
 
 
 class Experiment(Section):
-    """Which policies on which workloads with which seeds, and in which world."""
+    """Which policies on which workloads with which seeds, and in which world.
 
-    name: str = Field(
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", description="How commands and results call it."
-    )
-    title: str = Field("", description="What it is for, in a line.")
-    engine: Engine = Field(Engine.SPARK, description="The engine that is simulated: spark or flink.")
-    policies: tuple[str, ...] = Field(min_length=1, description="The policies, by their names in the arena.")
-    workloads: tuple[str, ...] = Field(min_length=1, description="The loads, by name or file.")
-    seeds: Annotated[int | tuple[int, ...], BeforeValidator(_check_seeds)] = Field(
-        30, description="How many (0, 1, ...), or which. Default: what intervals need at least."
-    )
-    nodes: NodesSection = Field(description="The fog nodes and the delays between them.")
-    operators: Mapping[str, OperatorSection] = Field(
-        {"operator": OperatorSection()}, min_length=1, description="What is scaled; operators by name."
-    )
-    rules: RulesSection = Field(RulesSection(), description="Thresholds of the policies.")
-    metrics: MetricTraits = Field(MetricTraits(), description="How well Monitor sees.")
-    faults: FaultsSection = Field(FaultsSection(), description="What goes wrong on the way.")
-    peak_share: float = Field(
-        0.8,
-        gt=0,
-        le=10,
-        description="A pattern's peak needs this share of the most that max_replicas can sustain. Absolute "
-        "loads are played as they are.",
-    )
-    load_factor: float | None = Field(
-        None,
-        gt=0,
-        description="Patterns are played at their own rates times this. Default: scaled by peak_share instead.",
-    )
-    length_s: Duration | None = Field(
-        None,
-        description="Every load is played in this time, at its own rates or as scaled. Default: each in its own.",
-    )
-    period_s: Duration = Field(60.0, description="Time between two steps of the loop. Default: paper IV-B.")
-    least_period_s: Duration | None = Field(
-        None,
-        description="A policy may ask for its next step so soon. Default: none may ask, so all have the same steps.",
-    )
-    sample_s: Duration = Field(10.0, description="Time between two samples for the scores.")
-    rescale_timeout_s: Duration = Field(
-        300.0, description="A change that has not settled after this time no longer blocks the next."
-    )
-    drain_limit_s: Moment = Field(
-        7200.0, description="After the input ends, the time that all rows may take to be processed."
-    )
-    slo_s: Duration = Field(60.0, description="Latency of a row that is still good. Default: one period.")
-    restart_is_supply: bool = Field(
-        True, description="Whether replicas count as supply while they are restarted."
-    )
-    time_limit_s: Duration = Field(
-        60.0,
-        description="CPU time that a policy may think in one case, or ten times as much real time; it loses the run "
-        "beyond.",
-    )
-    variants: VariantsSection = Field(VariantsSection(), description="What is varied.")
-    reference: ReferenceSection | None = Field(None, description="Figures to print next to ours.")
+    Attributes
+    ----------
+    name: How commands and results call it.
+    title: What it is for, in a line.
+    engine: The engine that is simulated: spark or flink.
+    policies: The policies, by their names in the arena.
+    workloads: The loads, by name or file.
+    seeds: How many (0, 1, ...), or which. Default: what intervals need at least.
+    nodes: The fog nodes and the delays between them.
+    operators: What is scaled; operators by name.
+    rules: Thresholds of the policies.
+    metrics: How well Monitor sees.
+    faults: What goes wrong on the way.
+    peak_share: A pattern's peak needs this share of the most that max_replicas can sustain. Absolute loads are
+        played as they are.
+    load_factor: Patterns are played at their own rates times this. Default: scaled by peak_share instead.
+    length_s: Every load is played in this time, at its own rates or as scaled. Default: each in its own.
+    period_s: Time between two steps of the loop. Default: paper IV-B.
+    least_period_s: A policy may ask for its next step so soon. Default: none may ask, so all have the same steps.
+    sample_s: Time between two samples for the scores.
+    rescale_timeout_s: A change that has not settled after this time no longer blocks the next.
+    drain_limit_s: After the input ends, the time that all rows may take to be processed.
+    slo_s: Latency of a row that is still good. Default: one period.
+    restart_is_supply: Whether replicas count as supply while they are restarted.
+    time_limit_s: CPU time that a policy may think in one case, or ten times as much real time; it loses the run
+        beyond.
+    variants: What is varied.
+    reference: Figures to print next to ours.
+    """
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
+    title: str = ""
+    engine: Engine = Engine.SPARK
+    policies: tuple[str, ...] = Field(min_length=1)
+    workloads: tuple[str, ...] = Field(min_length=1)
+    seeds: Annotated[int | tuple[int, ...], BeforeValidator(_check_seeds)] = 30
+    nodes: NodesSection
+    operators: Mapping[str, OperatorSection] = Field({"operator": OperatorSection()}, min_length=1)
+    rules: RulesSection = RulesSection()
+    metrics: MetricTraits = MetricTraits()
+    faults: FaultsSection = FaultsSection()
+    peak_share: float = Field(0.8, gt=0, le=10)
+    load_factor: float | None = Field(None, gt=0)
+    length_s: Duration | None = None
+    period_s: Duration = 60.0
+    least_period_s: Duration | None = None
+    sample_s: Duration = 10.0
+    rescale_timeout_s: Duration = 300.0
+    drain_limit_s: Moment = 7200.0
+    slo_s: Duration = 60.0
+    restart_is_supply: bool = True
+    time_limit_s: Duration = 60.0
+    variants: VariantsSection = VariantsSection()
+    reference: ReferenceSection | None = None
 
     @field_validator("policies", "workloads")
     @classmethod

@@ -35,19 +35,24 @@ class MapKind(StrEnum):
 
 
 class GeneratedMap(Section):
-    """A latency map that is drawn."""
+    """A latency map that is drawn.
 
-    kind: MapKind = Field(
-        MapKind.UNIFORM,
-        description="uniform: each pair on its own; clustered: a few sites.",
-    )
-    low_ms: float = Field(0.0, ge=0, le=60_000, description="Least round trip of a pair, ms.")
-    high_ms: float = Field(300.0, ge=0, le=60_000, description="Greatest round trip of a pair, ms.")
-    clusters: int = Field(
-        3, ge=1, description="How many sites a clustered map has; each is 10 ms wide at most."
-    )
-    seed: int = Field(0, ge=0, description="Of the map, where all seeds share one.")
-    per_seed: bool = Field(False, description="Whether each seed of the experiment draws another map.")
+    Attributes
+    ----------
+    kind: uniform: each pair on its own; clustered: a few sites.
+    low_ms: Least round trip of a pair, ms.
+    high_ms: Greatest round trip of a pair, ms.
+    clusters: How many sites a clustered map has; each is 10 ms wide at most.
+    seed: Of the map, where all seeds share one.
+    per_seed: Whether each seed of the experiment draws another map.
+    """
+
+    kind: MapKind = MapKind.UNIFORM
+    low_ms: float = Field(0.0, ge=0, le=60_000)
+    high_ms: float = Field(300.0, ge=0, le=60_000)
+    clusters: int = Field(3, ge=1)
+    seed: int = Field(0, ge=0)
+    per_seed: bool = False
 
     @model_validator(mode="after")
     def _check_range(self) -> Self:
@@ -58,32 +63,33 @@ class GeneratedMap(Section):
 
 
 class NodesSection(Section):
-    """The fog nodes: a topology, a latency map, or nodes with a map that is drawn."""
+    """The fog nodes: a topology, a latency map, or nodes with a map that is drawn.
 
-    topology: str | None = Field(
-        None, min_length=1, description="A topology file or the name of a bundled one."
-    )
-    map: str | None = Field(None, min_length=1, description="A file with a latency map.")
-    unit: DelayUnit | None = Field(None, description="Unit of that file, where it does not tell.")
-    kind: DelayKind | None = Field(None, description="Direction of its delays, where it does not tell.")
-    generated: GeneratedMap | None = Field(None, description="How the map is drawn; needs `count`.")
-    count: int | None = Field(
-        None, ge=1, le=MAX_NODES, description="How many nodes; of a topology or map the first. Default: all."
-    )
-    weights: Mapping[str, Annotated[float, Field(gt=0, le=1000)]] = Field(
-        {}, description="True speed of nodes against one of weight 1. Default: the topology's, else 1."
-    )
-    reported_weights: Mapping[str, Annotated[float, Field(gt=0, le=1000)]] = Field(
-        {}, description="Weights that the scaler receives. Default: the true ones."
-    )
-    driver_node: str | None = Field(
-        None, description="Node of the Spark driver. Default: the topology's, else the first."
-    )
-    executors_per_node: int | None = Field(
-        None,
-        ge=1,
-        description="How many executors a node can hold, of all operators together. Default: one of each operator.",
-    )
+    Attributes
+    ----------
+    topology: A topology file or the name of a bundled one.
+    map: A file with a latency map.
+    unit: Unit of that file, where it does not tell.
+    kind: Direction of its delays, where it does not tell.
+    generated: How the map is drawn; needs `count`.
+    count: How many nodes; of a topology or map the first. Default: all.
+    weights: True speed of nodes against one of weight 1. Default: the topology's, else 1.
+    reported_weights: Weights that the scaler receives. Default: the true ones.
+    driver_node: Node of the Spark driver. Default: the topology's, else the first.
+    executors_per_node: How many executors a node can hold, of all operators together. Default: one of each
+        operator.
+    """
+
+    topology: str | None = Field(None, min_length=1)
+    map: str | None = Field(None, min_length=1)
+    unit: DelayUnit | None = None
+    kind: DelayKind | None = None
+    generated: GeneratedMap | None = None
+    count: int | None = Field(None, ge=1, le=MAX_NODES)
+    weights: Mapping[str, Annotated[float, Field(gt=0, le=1000)]] = {}
+    reported_weights: Mapping[str, Annotated[float, Field(gt=0, le=1000)]] = {}
+    driver_node: str | None = None
+    executors_per_node: int | None = Field(None, ge=1)
 
     @model_validator(mode="after")
     def _check_source(self) -> Self:
@@ -98,46 +104,39 @@ class NodesSection(Section):
 
 
 class OperatorSection(Section):
-    """An operator that is scaled; its key is its name."""
+    """An operator that is scaled; its key is its name.
 
-    upstream: tuple[str, ...] = Field(
-        (), description="Operators whose output it reads. Default: it reads the load."
-    )
-    load_share: float = Field(
-        1.0, gt=0, le=1, description="Share of the load's rows that it reads, where it reads the load."
-    )
-    selectivity: float = Field(1.0, ge=0, description="Rows that it emits per row that it reads.")
-    physics: str | None = Field(
-        None,
-        min_length=1,
-        description="Constants of the engine and of the code: a bundled name or a file. Default: `map` on Spark, "
-        "`taxi-nearest` on Flink.",
-    )
-    service_ms_per_row: float | None = Field(
-        None,
-        gt=0,
-        description="Work of one row on a node of weight 1, ms. Default: as in the physics; 5 on Spark where none are "
-        "named.",
-    )
-    trigger_s: Duration | None = Field(
-        None, description="Trigger interval of the micro-batches (Spark). Default: as in the physics."
-    )
-    cap_rows_per_replica: int | None = Field(
-        2400, ge=1, description="Cap B on the rows of a batch, per replica (Spark); null: none."
-    )
-    restart_s: Duration | None = Field(
-        None, description="Time without output at each change (Flink). Default: as in the physics."
-    )
-    constants: Mapping[str, float] = Field(
-        {}, description="Other constants of the physics, by name. Default: as they are."
-    )
-    min_replicas: int = Field(1, ge=1, description="Fewest replicas.")
-    max_replicas: int = Field(8, ge=1, description="Most replicas. Default: the workers of the paper.")
-    initial_replicas: Annotated[int | Literal["needed"], BeforeValidator(_check_initial)] = Field(
-        1,
-        description="Replicas when the run begins; the first is on the driver's node, others nearest to it. `needed`: "
-        "as many as the first five minutes of the load need, where they are best.",
-    )
+    Attributes
+    ----------
+    upstream: Operators whose output it reads. Default: it reads the load.
+    load_share: Share of the load's rows that it reads, where it reads the load.
+    selectivity: Rows that it emits per row that it reads.
+    physics: Constants of the engine and of the code: a bundled name or a file. Default: `map` on Spark,
+        `taxi-nearest` on Flink.
+    service_ms_per_row: Work of one row on a node of weight 1, ms. Default: as in the physics; 5 on Spark where none
+        are named.
+    trigger_s: Trigger interval of the micro-batches (Spark). Default: as in the physics.
+    cap_rows_per_replica: Cap B on the rows of a batch, per replica (Spark); null: none.
+    restart_s: Time without output at each change (Flink). Default: as in the physics.
+    constants: Other constants of the physics, by name. Default: as they are.
+    min_replicas: Fewest replicas.
+    max_replicas: Most replicas. Default: the workers of the paper.
+    initial_replicas: Replicas when the run begins; the first is on the driver's node, others nearest to it.
+        `needed`: as many as the first five minutes of the load need, where they are best.
+    """
+
+    upstream: tuple[str, ...] = ()
+    load_share: float = Field(1.0, gt=0, le=1)
+    selectivity: float = Field(1.0, ge=0)
+    physics: str | None = Field(None, min_length=1)
+    service_ms_per_row: float | None = Field(None, gt=0)
+    trigger_s: Duration | None = None
+    cap_rows_per_replica: int | None = Field(2400, ge=1)
+    restart_s: Duration | None = None
+    constants: Mapping[str, float] = {}
+    min_replicas: int = Field(1, ge=1)
+    max_replicas: int = Field(8, ge=1)
+    initial_replicas: Annotated[int | Literal["needed"], BeforeValidator(_check_initial)] = 1
 
     @model_validator(mode="after")
     def _check_limits(self) -> Self:
@@ -166,26 +165,35 @@ class OperatorSection(Section):
 
 
 class FaultsSection(Section):
-    """What goes wrong on the way."""
+    """What goes wrong on the way.
 
-    failures: tuple[NodeFailure, ...] = Field((), description="Nodes that fail.")
-    slowdowns: tuple[LinkSlowdown, ...] = Field((), description="Links that slow down.")
+    Attributes
+    ----------
+    failures: Nodes that fail.
+    slowdowns: Links that slow down.
+    """
+
+    failures: tuple[NodeFailure, ...] = ()
+    slowdowns: tuple[LinkSlowdown, ...] = ()
 
 
 class RulesSection(AnalyzeSettings):
     """Thresholds of the policies, as in the settings of group ``analyze``.
 
     The settings of a policy of one's own stand here as they were read: the code of that policy runs only to play it.
+
+    Attributes
+    ----------
+    policy: Not here: an experiment lists them.
+    seed: Not here: each case has its own.
     """
 
     model_config = ConfigDict(
         serialize_by_alias=True, validate_by_name=True, validate_by_alias=True, extra="allow"
     )
 
-    policy: Literal["gesscale"] = Field(
-        "gesscale", exclude=True, description="Not here: an experiment lists them."
-    )
-    seed: Literal[0] = Field(0, exclude=True, description="Not here: each case has its own.")
+    policy: Literal["gesscale"] = Field("gesscale", exclude=True)
+    seed: Literal[0] = Field(0, exclude=True)
 
     def unknown(self, known: Collection[str] = ()) -> tuple[str, ...]:
         """Return the settings that there are not, but for groups of policies of one's own."""
@@ -197,13 +205,18 @@ Figures = Mapping[str, Mapping[str, float]]
 
 
 class ReferenceSection(Section):
-    """Published figures, shown next to ours."""
+    """Published figures, shown next to ours.
 
-    source: str = Field(min_length=1, description="Where they are from.")
-    figures: Figures = Field({}, description="By policy and metric.")
-    by_workload: Mapping[str, Figures] = Field(
-        {}, description="By workload, policy and metric. Default: `figures` hold for every workload."
-    )
+    Attributes
+    ----------
+    source: Where they are from.
+    figures: By policy and metric.
+    by_workload: By workload, policy and metric. Default: `figures` hold for every workload.
+    """
+
+    source: str = Field(min_length=1)
+    figures: Figures = Field({})
+    by_workload: Mapping[str, Figures] = {}
 
     @model_validator(mode="after")
     def _check_metrics(self) -> Self:
@@ -225,18 +238,31 @@ MAX_VARIANTS = 1000
 
 
 class Option(Section):
-    """One reading of a choice."""
+    """One reading of a choice.
 
-    name: str = Field(pattern=r"^[^=,\s]+$", description="How results call it.")
-    set: Mapping[str, JsonValue] = Field({}, description="What it changes, such as `metrics.cpu: work`.")
+    Attributes
+    ----------
+    name: How results call it.
+    set: What it changes, such as `metrics.cpu: work`.
+    """
+
+    name: str = Field(pattern=r"^[^=,\s]+$")
+    set: Mapping[str, JsonValue] = {}
 
 
 class VariantChoice(Section):
-    """A question with several answers; the first is the one that holds elsewhere."""
+    """A question with several answers; the first is the one that holds elsewhere.
 
-    name: str = Field(pattern=r"^[^=,\s]+$", description="How results call it.")
-    question: str = Field("", description="What is chosen, for people.")
-    options: tuple[Option, ...] = Field(min_length=1, description="The answers; the first is the default.")
+    Attributes
+    ----------
+    name: How results call it.
+    question: What is chosen, for people.
+    options: The answers; the first is the default.
+    """
+
+    name: str = Field(pattern=r"^[^=,\s]+$")
+    question: str = ""
+    options: tuple[Option, ...] = Field(min_length=1)
 
     @field_validator("options")
     @classmethod
@@ -246,12 +272,16 @@ class VariantChoice(Section):
 
 
 class VariantsSection(Section):
-    """What is varied, and how choices are combined."""
+    """What is varied, and how choices are combined.
 
-    combine: Literal["one-at-a-time", "full-factorial"] = Field(
-        "one-at-a-time", description="Change one choice at a time, or take every combination."
-    )
-    choices: tuple[VariantChoice, ...] = Field((), description="The choices.")
+    Attributes
+    ----------
+    combine: Change one choice at a time, or take every combination.
+    choices: The choices.
+    """
+
+    combine: Literal["one-at-a-time", "full-factorial"] = "one-at-a-time"
+    choices: tuple[VariantChoice, ...] = ()
 
     @field_validator("choices")
     @classmethod

@@ -45,7 +45,7 @@ def test_every_half_hour_of_any_day_keeps_its_rows(begins):
 
 @pytest.mark.parametrize("day", ["2014-06-30", "2015-02-01", "2013-05-01"])
 def test_a_day_outside_the_series_is_refused_with_its_bounds(day):
-    with pytest.raises(InputError, match=f"expected a day from 2014-07-01 to 2015-01-31, got {day}"):
+    with pytest.raises(InputError, match="expected a day from 2014-07-01 to 2015-01-31, "):
         workload_named(f"nyc:{day}", seed=0)
 
 
