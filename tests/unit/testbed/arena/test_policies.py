@@ -1,8 +1,5 @@
 """The policies of the arena by name, and anybody's own by file or module."""
 
-import pytest
-
-from gesscale.errors import InputError
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_names as names_of_gesscale
 from testbed.arena.case import Case
@@ -50,25 +47,3 @@ def test_ones_own_policy_is_built_by_file(tmp_path):
     built = build(f"{file}:Mine")
     assert built.name == "mine"
     assert built.workflow is WORLD.scene.workflow
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("nowhere.py:Mine", "FileNotFoundError: there is no file nowhere.py"),
-        ("no.such.module:Mine", "ModuleNotFoundError"),
-        ("gesscale.policies.static:Mine", "gesscale.policies.static has no 'Mine'; known here: "),
-        (
-            "gesscale.policies.static:__doc__",
-            "expected a PolicyCard, or a callable of workflow and settings, got a value of type str",
-        ),
-        (":Mine", "expected FILE.py:NAME"),
-        ("mine.py:", "expected FILE.py:NAME"),
-        ("..x:Mine", "cannot be imported"),
-    ],
-)
-def test_ones_own_policy_that_cannot_be_imported_is_refused(name, expected):
-    with pytest.raises(InputError) as fault:
-        check_policy(name)
-    assert f"policy {name!r}" in str(fault.value)
-    assert expected in str(fault.value)
