@@ -4,7 +4,7 @@ import pytest
 
 from gesscale.errors import InputError
 from testbed.workloads import user_csv
-from testbed.workloads.user_csv import workload_from_csv
+from testbed.workloads.user_csv import rates_on_grid, workload_from_csv
 
 
 def read(folder, text, name="load.csv"):
@@ -84,3 +84,7 @@ def test_a_directory_a_missing_file_and_a_pipe_are_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe.csv")
     with pytest.raises(InputError, match="expected a CSV file, got a device or pipe"):
         workload_from_csv(tmp_path / "pipe.csv", name="mine")
+
+
+def test_a_step_over_many_pieces_keeps_their_rows():
+    assert rates_on_grid([0, 1, 2, 3, 10], [1, 2, 3, 0], 5).tolist() == pytest.approx([6 / 5, 0.0])
