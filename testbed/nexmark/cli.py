@@ -4,15 +4,13 @@ import json
 import logging
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from gesscale.cli.output import Output, OutputOption, emit, table
+from gesscale.errors import InputError
 from testbed.nexmark.queries import QUERIES, query_named
-
-if TYPE_CHECKING:
-    from testbed.nexmark.stream import EventTopic
 
 app = typer.Typer(
     name="nexmark", help="Stream a query of Nexmark, and verify what it wrote.", no_args_is_help=True
@@ -21,6 +19,8 @@ _Query = Annotated[str, typer.Argument(help=f"One of {', '.join(QUERIES)}.")]
 _Folder = Annotated[Path, typer.Option(help="Of checkpoint and sink.")]
 _Events = Annotated[int, typer.Option(help="How many events there are.")]
 _EventsPerS = Annotated[float, typer.Option(help="Events in a second of their own time.")]
+_StepS = Annotated[float, typer.Option(help="Length of a step of the load.")]
+_Rates = Annotated[str, typer.Option(help="Events due per second, by step; without: all at once.")]
 _Topic = Annotated[str, typer.Option(help="Name of the topic.")]
 
 
@@ -37,8 +37,8 @@ def stream(
     events: _Events = 20_000,
     events_per_s: _EventsPerS = 100.0,
     start_at: Annotated[float, typer.Option(help="When the first event is due, epoch.")] = 0.0,
-    step_s: Annotated[float, typer.Option(help="Length of a step of the load.")] = 1.0,
-    rates: Annotated[str, typer.Option(help="Events due per second, by step; without: all at once.")] = "",
+    step_s: _StepS = 1.0,
+    rates: _Rates = "",
     service_ms_per_row: Annotated[float, typer.Option(help="Emulated time for an event.")] = 0.0,
     cap_rows: Annotated[int | None, typer.Option(help="Cap on a batch.")] = None,
     cap_rows_per_replica: Annotated[int | None, typer.Option(help="Cap for each replica.")] = None,
@@ -52,40 +52,42 @@ def stream(
 ) -> None:
     """Run a query until all is processed or SIGTERM comes; then exit 0."""
     from testbed.nexmark.source import NAME, NexmarkOptions
-    from testbed.nexmark.stream import NexmarkStream, run_stream
+    from testbed.nexmark.stream import is_through, make_events, open_nexmark_session, read_events, start_query
+    from testbed.pipeline.kafka_broker import require_broker
+    from testbed.pipeline.kafka_jars import connector_jars
+    from testbed.pipeline.session import run_query, stop_on_signals
 
     given = {
         "events": events, "events_per_s": events_per_s, "start_at": start_at, "step_s": step_s,
         "rates": rates, "service_s_per_row": service_ms_per_row / 1000, "cap_rows": cap_rows,
         "cap_rows_per_replica": cap_rows_per_replica,
     }  # fmt: skip
-    source = NexmarkOptions.parse(NAME, given)
-    run_stream(
-        NexmarkStream(
-            query=query_named(query),
-            source=source,
-            folder=folder,
-            trigger_s=trigger_s,
-            state_partitions=state_partitions,
-            metrics_port=metrics_port,
-            linger=linger,
-            topic=None if kafka is None else _event_topic(kafka, topic, cap_rows_per_replica),
-            autoscaler=autoscaler,
-        )
+    source, asked, jars = NexmarkOptions.parse(NAME, given), query_named(query), ""
+    if kafka is not None:
+        if cap_rows_per_replica is not None:
+            message = "nexmark: with --kafka the cap is fixed (maxOffsetsPerTrigger); give --cap-rows"
+            raise InputError(message)
+        require_broker(kafka)
+        jars = ",".join(map(str, connector_jars()))
+    stopping = stop_on_signals()
+    spark = open_nexmark_session(asked.name, state_partitions, jars=jars, autoscaler=autoscaler)
+
+    def start(url: str | None) -> Any:
+        made = make_events(spark, source, url) if kafka is None else read_events(spark, kafka, topic, source)
+        return start_query(asked, made, folder, trigger_s)
+
+    run_query(
+        spark,
+        asked.name,
+        start,
+        lambda progress: not linger and is_through(progress and json.loads(progress.json), events),
+        stopping,
+        port=metrics_port,
+        cap_rows=cap_rows,
+        cap_rows_per_replica=cap_rows_per_replica,
+        trigger_s=trigger_s,
+        autoscaler=autoscaler,
     )
-
-
-def _event_topic(kafka: str, topic: str, cap_rows_per_replica: int | None) -> "EventTopic":
-    from gesscale.errors import InputError
-    from testbed.nexmark.stream import EventTopic
-    from testbed.pipeline.kafka_broker import require_broker
-    from testbed.pipeline.kafka_jars import connector_jars
-
-    if cap_rows_per_replica is not None:
-        message = "nexmark: with --kafka the cap is fixed (maxOffsetsPerTrigger); give --cap-rows"
-        raise InputError(message)
-    require_broker(kafka)
-    return EventTopic(bootstrap=kafka, name=topic, jars=tuple(map(str, connector_jars())))
 
 
 @app.command()
@@ -95,8 +97,8 @@ def produce(
     events: _Events = 20_000,
     events_per_s: _EventsPerS = 100.0,
     partitions: Annotated[int, typer.Option(min=1, help="Of the topic, which is made.")] = 4,
-    step_s: Annotated[float, typer.Option(help="Length of a step of the load.")] = 1.0,
-    rates: Annotated[str, typer.Option(help="Events due per second, by step; without: all at once.")] = "",
+    step_s: _StepS = 1.0,
+    rates: _Rates = "",
     start_at: Annotated[
         float | None,
         typer.Option(help="When the first event is due, epoch; without: now.", show_default=False),
@@ -104,7 +106,7 @@ def produce(
 ) -> None:
     """Send the events to a topic of Kafka when they are due."""
     from testbed.nexmark.source import NAME, NexmarkOptions
-    from testbed.nexmark.stream import EventTopic, produce_events
+    from testbed.nexmark.stream import produce_events
     from testbed.pipeline.kafka_broker import require_broker
 
     given = {
@@ -113,7 +115,7 @@ def produce(
     }  # fmt: skip
     options = NexmarkOptions.parse(NAME, given)
     require_broker(kafka)
-    sent = produce_events(options, EventTopic(bootstrap=kafka, name=topic), partitions=partitions)
+    sent = produce_events(options, kafka, topic, partitions=partitions)
     typer.echo(json.dumps({"events": sent}))
 
 

@@ -17,7 +17,7 @@ from testbed.nexmark.queries import Query
 from testbed.nexmark.source import NAME, Nexmark, NexmarkOptions, due_events
 from testbed.pipeline.kafka_topic import Message, create_topics, read_topic, send_due
 from testbed.pipeline.operator import node_capacity
-from testbed.pipeline.session import open_session, run_query, stop_on_signals
+from testbed.pipeline.session import open_session
 
 _AT_ONCE_S = 1.0
 """Events that are sent before the broker has the earlier ones span so much of their own time at most.
@@ -26,54 +26,26 @@ Less than rows may be late (`testbed.nexmark.queries.LATE`): a batch that begins
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventTopic:
-    """A topic with events.
+def produce_events(options: NexmarkOptions, bootstrap: str, topic: str, *, partitions: int) -> int:
+    """Make the topic where it is not there, send each event when it is due, and return when the broker has them all.
 
-    Attributes
-    ----------
-    bootstrap, name
-        Of the broker, such as ``127.0.0.1:9092``, and of the topic.
-    jars
-        Paths of the connector's jars, for who reads it.
-    """
-
-    bootstrap: str
-    name: str = "nexmark"
-    jars: tuple[str, ...] = ()
-
-
-def produce_events(options: NexmarkOptions, topic: EventTopic, *, partitions: int) -> int:
-    """Make the topic, send each event when it is due, and return when the broker has all of them.
-
-    Parameters
-    ----------
-    options
-        Which events, and when they are due.
-    topic
-        Where to; it is made where it is not there.
-    partitions
-        Of the topic. The events go to them in turn: a batch reads as many of each, so that none is late.
-
-    Returns
-    -------
-    int
-        Events sent and acknowledged.
+    The events go to the partitions in turn: a batch reads as many of each, so that none is late. Returns how many were
+    sent and acknowledged.
 
     Raises
     ------
     GesscaleError
         Where the broker does not take them.
     """
-    create_topics(topic.bootstrap, [topic.name], partitions=partitions)
+    create_topics(bootstrap, [topic], partitions=partitions)
 
     def messages(start: int, end: int) -> Iterator[Message]:
         for number, value in enumerate(event_texts(options, start, end), start):
             yield str(number), value, number % partitions
 
     return send_due(
-        topic.bootstrap,
-        topic.name,
+        bootstrap,
+        topic,
         options.events,
         due=lambda: due_events(options, time.time()),
         messages=messages,
@@ -100,24 +72,30 @@ def event_texts(options: NexmarkOptions, start: int, end: int) -> list[str]:
     ]
 
 
-def read_events(
-    spark: Any, topic: EventTopic, *, cap_rows: int | None, service_s_per_row: float = 0.0
-) -> Any:
-    """Return the events of a topic as a streaming frame with the columns of `testbed.nexmark.events.SCHEMA`.
+def read_events(spark: Any, bootstrap: str, topic: str, options: NexmarkOptions) -> Any:
+    """Return the events of a topic, from its beginning, as a streaming frame, with the cap and time of the options."""
+    read = read_topic(spark, bootstrap, topic, SCHEMA, cap_rows=options.cap_rows)
+    service_s = options.service_s_per_row
+    return read.mapInArrow(take_time(service_s), SCHEMA) if service_s else read
+
+
+def make_events(spark: Any, options: NexmarkOptions, url: str | None) -> Any:
+    """Return the events of the source ``nexmark`` as a streaming frame.
 
     Parameters
     ----------
     spark
-        A session that has the connector's jars.
-    topic
-        Where they are, from its beginning.
-    cap_rows
-        The cap on a batch; None where there is none.
-    service_s_per_row
-        Emulated time for an event on a node of weight 1, reading it included.
+        A session of `open_nexmark_session`.
+    options
+        Of the source.
+    url
+        Where `gesscale.spark` serves the live replicas; None where it does not.
     """
-    read = read_topic(spark, topic.bootstrap, topic.name, SCHEMA, cap_rows=cap_rows)
-    return read.mapInArrow(take_time(service_s_per_row), SCHEMA) if service_s_per_row else read
+    given = options.model_dump(exclude_none=True)
+    if url is not None:
+        given["replicas_url"] = f"{url}/replicas"
+    texts = {name: str(value) for name, value in given.items()}
+    return spark.readStream.format(NAME).options(**texts).load()
 
 
 def take_time(
@@ -163,84 +141,6 @@ LOCALITY_SETTINGS = {"spark.locality.wait": "0s"}
 """Of the context: tasks do not wait for the replica that holds their state, so that an added one gets a part of it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NexmarkStream:
-    """A query as it runs.
-
-    Attributes
-    ----------
-    query
-        Which.
-    source
-        The events, and when they are due.
-    folder
-        Where checkpoint and sink are.
-    trigger_s
-        The trigger interval.
-    state_partitions
-        Into how many parts its state is cut when it first begins.
-    metrics_port
-        Where `gesscale.spark` serves; 0 takes a free port.
-    linger
-        Go on serving metrics when everything is processed, until SIGTERM comes.
-    topic
-        Where the events come from in place of the source ``nexmark``.
-    autoscaler
-        The StreamAutoscaler whose orders the executors follow, on Kubernetes.
-    """
-
-    query: Query
-    source: NexmarkOptions
-    folder: Path
-    trigger_s: float = 2.0
-    state_partitions: int = 6
-    metrics_port: int = 9108
-    linger: bool = False
-    topic: EventTopic | None = None
-    autoscaler: str | None = None
-
-    @property
-    def sink(self) -> Path:
-        """The folder of Parquet files that it writes."""
-        return self.folder / "sink"
-
-
-def run_stream(stream: NexmarkStream) -> None:
-    """Run the query until everything is processed, or SIGTERM or SIGINT comes.
-
-    Parameters
-    ----------
-    stream
-        What to run.
-
-    Raises
-    ------
-    GesscaleError
-        Where the query fails.
-    """
-    stopping, source = stop_on_signals(), stream.source
-    jars = ",".join(stream.topic.jars) if stream.topic else ""
-    spark = open_nexmark_session(
-        stream.query.name, stream.state_partitions, jars=jars, autoscaler=stream.autoscaler
-    )
-
-    def through(progress: Any) -> bool:
-        return not stream.linger and is_through(progress and json.loads(progress.json), source.events)
-
-    run_query(
-        spark,
-        stream.query.name,
-        lambda url: start_query(spark, stream, url),
-        through,
-        stopping,
-        port=stream.metrics_port,
-        cap_rows=source.cap_rows,
-        cap_rows_per_replica=source.cap_rows_per_replica,
-        trigger_s=stream.trigger_s,
-        autoscaler=stream.autoscaler,
-    )
-
-
 def open_nexmark_session(
     app: str, state_partitions: int, *, jars: str = "", autoscaler: str | None = None
 ) -> Any:
@@ -282,42 +182,17 @@ def is_through(progress: Any, events: int) -> bool:
     return all(sum_of_numbers(offset) == events for offset in offsets)
 
 
-def start_query(spark: Any, stream: NexmarkStream, url: str | None) -> Any:
-    """Start the query and return it.
-
-    Parameters
-    ----------
-    spark
-        A session of `open_nexmark_session`.
-    stream
-        What to run.
-    url
-        Where `gesscale.spark` serves the live replicas; None where it does not.
-    """
+def start_query(query: Query, rows: Any, folder: Path, trigger_s: float) -> Any:
+    """Start a query over the events and return it; its checkpoint and its sink of Parquet files are in the folder."""
     return (
-        count_output(stream.query.result(_events(spark, stream, url)))
-        .writeStream.queryName(stream.query.name)
+        count_output(query.result(rows))
+        .writeStream.queryName(query.name)
         .format("parquet")
-        .option("path", str(stream.sink))
-        .option("checkpointLocation", str(stream.folder / "checkpoint"))
-        .trigger(processingTime=f"{round(stream.trigger_s * 1000)} milliseconds")
+        .option("path", str(folder / "sink"))
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(processingTime=f"{round(trigger_s * 1000)} milliseconds")
         .start()
     )
-
-
-def _events(spark: Any, stream: NexmarkStream, url: str | None) -> Any:
-    if stream.topic is not None:
-        return read_events(
-            spark,
-            stream.topic,
-            cap_rows=stream.source.cap_rows,
-            service_s_per_row=stream.source.service_s_per_row,
-        )
-    given = stream.source.model_dump(exclude_none=True)
-    if url is not None:
-        given["replicas_url"] = f"{url}/replicas"
-    texts = {name: str(value) for name, value in given.items()}
-    return spark.readStream.format(NAME).options(**texts).load()
 
 
 TAIL_S = 60.0

@@ -19,14 +19,13 @@ from gesscale.spark.scheduler import SparkJobs
 from testbed.nexmark.stream import compare
 from testbed.nexmark.queries import QUERIES
 from testbed.nexmark.source import NexmarkOptions
-from testbed.nexmark.stream import NexmarkStream, is_through, open_nexmark_session, start_query
+from testbed.nexmark.stream import is_through, make_events, open_nexmark_session, start_query
 
 spark = open_nexmark_session("nexmark", 2)
 source = NexmarkOptions(events=12_000, cap_rows=3000)
 for query in QUERIES.values():
     folder = Path(tempfile.mkdtemp())
-    stream = NexmarkStream(query=query, source=source, folder=folder, trigger_s=0.2)
-    running = start_query(spark, stream, None)
+    running = start_query(query, make_events(spark, source, None), folder, 0.2)
     deadline = time.monotonic() + 240
     while running.isActive and time.monotonic() < deadline:
         if is_through(running.lastProgress and json.loads(running.lastProgress.json), source.events):
@@ -39,7 +38,7 @@ for query in QUERIES.values():
     while done is None and time.monotonic() < deadline + 60:  # Spark's account follows the end of a batch
         done = watch.done_in(str(running.runId), newest)
     with_state = sum(tasks.with_state for tasks in done.values())
-    found = asdict(compare(spark, query, source, stream.sink))
+    found = asdict(compare(spark, query, source, folder / "sink"))
     found |= {"name": query.name, "failure": failure and str(failure)[:500], "with_state": with_state}
     print("RESULT " + json.dumps(found), flush=True)
 spark.stop()
