@@ -1,11 +1,9 @@
 """YAML text, read strictly and within bounds: what JSON can say, every key once.
 
-The only place that reads YAML. A first pass over the parser's events counts values, levels and what aliases stand
-for, before anything is built. Keys, dates and times are text; an alias is a copy.
+The only place that reads YAML. A first pass over the parser's events counts values and levels before anything is
+built, and refuses aliases. Keys, dates and times are text.
 """
 
-import json
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ MAX_BYTES = 8 << 20
 """Most bytes of a file of YAML, and most characters of a text."""
 
 MAX_VALUES = 200_000
-"""Most values of a document, its keys and what aliases stand for included: a thousand Kubernetes nodes need fewer."""
+"""Most values of a document, its keys included: a thousand Kubernetes nodes need fewer."""
 
 MAX_DEPTH = 64
 """Most levels of lists and mappings within each other."""
@@ -88,16 +86,15 @@ def parse_yaml(text: str, source: str) -> Any:
     Raises
     ------
     InputError
-        In one line, with the place in the text: it is no YAML, says what JSON could not, holds a key twice in one
-        mapping, or exceeds a limit.
+        In one line, with the place in the text: it is no YAML, says what JSON could not, holds an alias or a key
+        twice in one mapping, or exceeds a limit.
     """
     if len(text) > MAX_BYTES:
         problem = f"expected YAML of at most {MAX_BYTES} characters, got {len(text)}; shorten it"
         raise InputError(located(source, "", problem))
     try:
-        has_aliases = _Check(text).run()
-        content = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader, made stricter
-        return json.loads(json.dumps(content)) if has_aliases else content
+        _check(text)
+        return yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader, made stricter
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}"
@@ -107,6 +104,27 @@ def parse_yaml(text: str, source: str) -> Any:
     raise InputError(located(source, place, f"expected YAML, got: {problem[:200]}; correct it"))
 
 
+def _check(text: str) -> None:
+    """Refuse what must not be built."""
+    values = levels = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionEndEvent):
+            levels -= 1
+        if not isinstance(event, yaml.AliasEvent | yaml.ScalarEvent | yaml.CollectionStartEvent):
+            continue
+        values += 1
+        if isinstance(event, yaml.AliasEvent):
+            raise _refusal(f"the alias {shortened(str(event.anchor))}; repeat what it stands for", event)
+        if event.tag not in _TAGS:
+            raise _refusal(f"the tag {shortened(str(event.tag))}, which is not read", event)
+        if isinstance(event, yaml.CollectionStartEvent):
+            levels += 1
+        if values > MAX_VALUES:
+            raise _refusal(f"more than {MAX_VALUES} values", event)
+        if levels > MAX_DEPTH:
+            raise _refusal(f"more than {MAX_DEPTH} levels within each other", event)
+
+
 _Base: Any = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
 
@@ -114,108 +132,28 @@ class _Loader(_Base):  # type: ignore[misc]
     """The safe loader, whose keys and dates are text."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - of the base class
-        letter: [(tag, pattern) for tag, pattern in rules if tag in _TAGS or tag == f"{_CORE}merge"]
+        letter: [(tag, pattern) for tag, pattern in rules if tag in _TAGS]
         for letter, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:
-        self.flatten_mapping(node)
-        return {key.value: self.construct_object(value, deep=deep) for key, value in node.value}
+        mapping: dict[str, Any] = {}
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise _refusal("a key that is no text", key)
+            if key.value in mapping:
+                raise _refusal(f"the key {shortened(key.value)} twice in one mapping", key)
+            mapping[key.value] = self.construct_object(value, deep=deep)
+        return mapping
 
-
-@dataclass(slots=True)
-class _Group:
-    """A list or mapping that is open, and what is known of it so far."""
-
-    event: Any
-    began: int
-    keys: set[str] = field(default_factory=set)
-    awaits_key: bool = False
-    below: int = 0
-
-
-class _Check:
-    """Looks at the events of a text, and refuses what must not be built."""
-
-    def __init__(self, text: str) -> None:
-        self._events = yaml.parse(text, Loader=_Loader)
-        self._resolver = yaml.SafeLoader("")
-        self._open: list[_Group] = []
-        self._sizes: dict[str, tuple[int, int]] = {}
-        self._count = 0
-
-    def run(self) -> bool:
-        """Look at all of it; return whether there are aliases."""
-        has_aliases, documents = False, 0
-        for event in self._events:
-            if isinstance(event, yaml.DocumentStartEvent):
-                documents += 1
-                if documents > 1:
-                    raise _refusal("a second document, where one is expected", event)
-            elif isinstance(event, yaml.CollectionEndEvent):
-                self._close()
-            elif isinstance(event, yaml.NodeEvent):
-                has_aliases = has_aliases or isinstance(event, yaml.AliasEvent)
-                self._value(event)
-        return has_aliases
-
-    def _value(self, event: Any) -> None:
-        count, levels = 1, 0
-        if isinstance(event, yaml.AliasEvent):
-            if event.anchor not in self._sizes:
-                raise _refusal(
-                    f"the alias {shortened(str(event.anchor))} before the end of what it stands for", event
-                )
-            count, levels = self._sizes[event.anchor]
-        elif event.tag not in _TAGS:
-            raise _refusal(f"the tag {shortened(str(event.tag))}, which is not read", event)
-        self._take_key(event)
-        self._count += count
-        if self._count > MAX_VALUES:
-            raise _refusal(f"more than {MAX_VALUES} values, aliases included", event)
-        if isinstance(event, yaml.CollectionStartEvent):
-            is_mapping = isinstance(event, yaml.MappingStartEvent)
-            self._open.append(_Group(event, self._count, awaits_key=is_mapping))
-        elif isinstance(event, yaml.ScalarEvent):
-            self._scalar(event)
-        if self._open:
-            self._open[-1].below = max(self._open[-1].below, levels)
-        if len(self._open) + levels > MAX_DEPTH:
-            raise _refusal(f"more than {MAX_DEPTH} levels within each other", event)
-
-    def _close(self) -> None:
-        group = self._open.pop()
-        levels = group.below + 1
-        if group.event.anchor is not None:
-            self._sizes[group.event.anchor] = self._count - group.began + 1, levels
-        if self._open:
-            self._open[-1].below = max(self._open[-1].below, levels)
-
-    def _take_key(self, event: Any) -> None:
-        """Take a value for a key where one is due in the innermost mapping."""
-        if not self._open or not isinstance(self._open[-1].event, yaml.MappingStartEvent):
-            return
-        mapping = self._open[-1]
-        if mapping.awaits_key:
-            if not isinstance(event, yaml.ScalarEvent):
-                raise _refusal("a key that is no text", event)
-            if event.value in mapping.keys:
-                raise _refusal(f"the key {shortened(event.value)} twice in one mapping", event)
-            mapping.keys.add(event.value)
-        mapping.awaits_key = not mapping.awaits_key
-
-    def _scalar(self, event: Any) -> None:
-        if event.anchor is not None:
-            self._sizes[event.anchor] = 1, 0
-        tag = event.tag
-        if tag in {None, "!"}:
-            tag = self._resolver.resolve(yaml.ScalarNode, event.value, event.implicit)  # type: ignore[no-untyped-call]
-        if tag in _NUMBERS and len(event.value) > _MAX_CHARACTERS:
-            kind, most = tag.removeprefix(_CORE), _MAX_CHARACTERS
+    def construct_scalar(self, node: Any) -> Any:
+        if node.tag in _NUMBERS and len(node.value) > _MAX_CHARACTERS:
+            kind, found = node.tag.removeprefix(_CORE), len(node.value)
             raise _refusal(
-                f"{kind} of {len(event.value)} characters, where at most {most} are expected", event
+                f"{kind} of {found} characters, where at most {_MAX_CHARACTERS} are expected", node
             )
+        return super().construct_scalar(node)
 
 
-def _refusal(problem: str, event: Any) -> yaml.MarkedYAMLError:
-    return yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+def _refusal(problem: str, at: Any) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=at.start_mark)

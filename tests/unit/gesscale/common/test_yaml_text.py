@@ -12,13 +12,6 @@ from gesscale.errors import InputError
 BOMB = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"a{level}: &a{level} [{','.join([f'*a{level - 1}'] * 9)}]\n" for level in range(1, 10)
 )
-MERGE_BOMB = "a0: &a0 {k: 1, l: 2}\n" + "".join(
-    f"a{level}: &a{level} {{<<: [{','.join([f'*a{level - 1}'] * 9)}]}}\n" for level in range(1, 10)
-)
-# Each line adds 50 levels to those of the one before it.
-CHAIN = f"a0: &a0 {'[' * 50}{']' * 50}\n" + "".join(
-    f"a{link}: &a{link} {'[' * 50}*a{link - 1}{']' * 50}\n" for link in range(1, 100)
-)
 
 
 def refusal(text):
@@ -45,10 +38,7 @@ def refusal(text):
         ("a: =", {"a": "="}),
         ("1: a\non: b\n~: c", {"1": "a", "on": "b", "~": "c"}),  # so are keys
         ("a: !!str 5", {"a": "5"}),
-        ("a: &x {b: 1}\nc: *x", {"a": {"b": 1}, "c": {"b": 1}}),
-        ("x: &x {a: 1, b: 2}\ny: {b: 3, <<: *x}", {"x": {"a": 1, "b": 2}, "y": {"b": 3, "a": 1}}),
-        ("{<<: [{a: 1}, {a: 2, b: 2}]}", {"a": 1, "b": 2}),  # the first of the list comes first
-        ("'<<': 1", {"<<": 1}),
+        ("<<: {a: 1}", {"<<": {"a": 1}}),  # also this one
     ],
 )
 def test_what_json_could_say_is_read(text, value):
@@ -71,19 +61,16 @@ def test_what_json_could_say_is_read(text, value):
         ("1:" * 100 + "1", "int of 201 characters"),
         ("a: 1\nb: 2\na: 3", "line 3, column 1: expected YAML, got: the key 'a' twice"),
         ("1: a\n'1': b", "line 2, column 1: expected YAML, got: the key '1' twice"),
-        ("{<<: {a: 1}, <<: {b: 1}}", "the key '<<' twice"),
-        ("<<: [{a: 1}, 2]", "mapping"),
         ("? [a]\n: 1", "key that is no text"),
-        ("a: &x 1\n*x : 2", "key that is no text"),
-        ("*a", "the alias 'a' before the end of what it stands for"),
-        ("&a [*a]", "the alias 'a' before the end of what it stands for"),
-        ("a: 1\n---\nb: 2", "a second document"),
+        ("a: &x {b: 1}\nc: *x", "line 2, column 4: expected YAML, got: the alias 'x'"),
+        ("*a", "the alias 'a'"),
+        ("&a [*a]", "the alias 'a'"),
+        ("a: 1\n---\nb: 2", "another document"),
         ("[" * 3000, f"more than {MAX_DEPTH} levels"),
         ("{a: " * 3000, f"more than {MAX_DEPTH} levels"),
         ("- " * 3000, f"more than {MAX_DEPTH} levels"),
-        (CHAIN, f"line 2, column 59: expected YAML, got: more than {MAX_DEPTH} levels"),
-        (BOMB, f"more than {MAX_VALUES} values, aliases included"),
-        (MERGE_BOMB, f"more than {MAX_VALUES} values, aliases included"),
+        (BOMB, "the alias 'a0'"),
+        ("- a\n" * MAX_VALUES, f"more than {MAX_VALUES} values"),
         ("a" * (MAX_BYTES + 1), f"at most {MAX_BYTES} characters, got {MAX_BYTES + 1}"),
         ("a: \x00", "expected YAML"),
         ("\ud800", "expected YAML"),
@@ -100,10 +87,9 @@ def test_anything_else_is_refused_in_one_line(text, problem):
     assert problem in refusal(text)
 
 
-@pytest.mark.parametrize("text", [BOMB, MERGE_BOMB], ids=glimpse)
-def test_a_bomb_is_refused_before_it_takes_memory(text):
+def test_too_much_is_refused_before_it_takes_memory():
     tracemalloc.start()
-    assert f"more than {MAX_VALUES} values" in refusal(text)
+    assert f"more than {MAX_VALUES} values" in refusal("- a\n" * 10 * MAX_VALUES)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 64e6
