@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from http.client import HTTPException
+from http.client import HTTPException, responses
 from io import BytesIO
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TypeAlias
@@ -186,8 +186,9 @@ class _Get:
                 connection.request("GET", path, headers=headers, preload_content=False, decode_content=False)
                 with closing(connection.getresponse()) as response:
                     if response.status != HTTPStatus.OK:
-                        known = {status.value: status.phrase for status in HTTPStatus}
-                        message = f"it answered {response.status} {known.get(response.status, '')}".rstrip()
+                        message = (
+                            f"it answered {response.status} {responses.get(response.status, '')}".rstrip()
+                        )
                         raise FetchError(message)
                     if response.headers.get("Content-Encoding", "identity").lower() != "identity":
                         message = "it answered with compressed text, which was not asked for"

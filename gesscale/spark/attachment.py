@@ -78,7 +78,7 @@ class Attachment:
             self._endpoint.close()
         if self._listener is not None:
             with contextlib.suppress(Exception):  # a stopped session has no listeners any more
-                self._listener.stop()
+                self._spark.streams.removeListener(self._listener)
 
 
 def attach(
@@ -189,7 +189,7 @@ def _listen(spark: Any, state: OperatorState) -> Any:
         from gesscale.spark.listener import ProgressListener
 
         listener = ProgressListener(state, partial(trigger_of, spark))
-        listener.listen(spark)
+        spark.streams.addListener(listener)
     except Exception as error:  # noqa: BLE001 - the contract: the query runs, watched or not
         state.count_error("no listener could be added to the session; there will be no batches", error)
         return None

@@ -11,7 +11,7 @@ import json
 import queue
 import threading
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
@@ -36,18 +36,8 @@ class ProgressListener(StreamingQueryListener):  # type: ignore[misc] # pyspark 
     def __init__(self, state: OperatorState, trigger_of: Callable[[str], Trigger]) -> None:
         self._state = state
         self._trigger_of = trigger_of
-        self._stop: Callable[[], object] = lambda: None
         self._waiting: queue.Queue[Callable[[], None]] = queue.Queue(_WAITING_EVENTS)
         threading.Thread(target=self._note_for_ever, name="gesscale-listener", daemon=True).start()
-
-    def listen(self, spark: Any) -> None:
-        """Begin to hear the queries of a classic (not Connect) session."""
-        spark.streams.addListener(self)
-        self._stop = partial(spark.streams.removeListener, self)
-
-    def stop(self) -> None:
-        """Hear nothing more."""
-        self._stop()
 
     @cached_property
     def _jlistener(self) -> Any:

@@ -90,22 +90,17 @@ class OperatorState:
 
     def idle(self, run_id: str) -> None:
         """Note that a query lives and has nothing to do."""
-        with self._lock:
-            history = self._histories.get(run_id)
-        if history is not None:
+        if history := self._find(run_id):
             history.last_progress_at_s = self._clock_s()
 
     def end(self, run_id: str) -> None:
         """Note that a query has ended; its batches can still be read, its gauges are gone."""
-        with self._lock:
-            history = self._histories.get(run_id)
-        if history is not None:
+        if history := self._find(run_id):
             history.active = False
 
     def batch_ends_s(self, run_id: str) -> tuple[float, float] | None:
         """Return when the first and the last known batch of a run ended; None before the first."""
-        with self._lock:
-            history = self._histories.get(run_id)
+        history = self._find(run_id)
         batches = list(history.batches) if history else []
         return (batches[0].ended_at_s, batches[-1].ended_at_s) if batches else None
 
@@ -157,6 +152,10 @@ class OperatorState:
                 return None
 
         return guarded
+
+    def _find(self, run_id: str) -> QueryHistory | None:
+        with self._lock:
+            return self._histories.get(run_id)
 
     def _history(self, run_id: str, query: str) -> QueryHistory:
         with self._lock:

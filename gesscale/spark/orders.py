@@ -261,42 +261,29 @@ def follow_orders(
                 operator, master or "unknown",
             )  # fmt: skip
             return None
-        follower = _put_together(scheduler, state, watch, autoscaler, namespace, restart)
+        server = connect()
+        name = autoscaler or scheduler.setting(AUTOSCALER)
+        own_space = scheduler.setting("spark.kubernetes.namespace") or "default"
+        space = namespace or scheduler.setting(NAMESPACE) or own_space
+        reader = OrderReader()
+        reconciler = Reconciler(
+            orders=lambda: reader.order,
+            spark=scheduler,
+            list_pods=partial(server.executor_pods, own_space, scheduler.application),
+            delete_pod=partial(server.delete_pod, own_space),
+            use_placement=_template_writer(scheduler, name),
+            watch=watch,
+            clock_s=time.time,
+            restart=restart,
+            obeyed=scheduler.setting(ORDER),
+        )
     except Exception as error:  # noqa: BLE001 - the contract: the query runs, steered or not
-        text = str(error) if isinstance(error, GesscaleError) else f"{type(error).__name__}: {error}"
-        _LOG.warning("operator %s: not steered: %s", operator, text[:500])
+        _LOG.warning("operator %s: not steered: %s", operator, _sentence(error))
         return None
-    follower.orders.start()
-    follower.reconciler.start()
-    return follower
-
-
-def _put_together(
-    scheduler: Scheduler,
-    state: OperatorState,
-    watch: ExecutorWatch,
-    autoscaler: str | None,
-    namespace: str | None,
-    restart: RestartableQuery | None,
-) -> OrderFollower:
-    server = connect()
-    name = autoscaler or scheduler.setting(AUTOSCALER)
-    own_space = scheduler.setting("spark.kubernetes.namespace") or "default"
-    space = namespace or scheduler.setting(NAMESPACE) or own_space
-    reader = OrderReader()
-    reconciler = Reconciler(
-        orders=lambda: reader.order,
-        spark=scheduler,
-        list_pods=partial(server.executor_pods, own_space, scheduler.application),
-        delete_pod=partial(server.delete_pod, own_space),
-        use_placement=_template_writer(scheduler, name),
-        watch=watch,
-        clock_s=time.time,
-        restart=restart,
-        obeyed=scheduler.setting(ORDER),
-    )
     orders = OrderWatch(server, namespace=space, name=name, reader=reader, on_order=reconciler.wake)
     state.notify_of_batch_ends(reconciler.batch_ended)
+    orders.start()
+    reconciler.start()
     return OrderFollower(orders=orders, reconciler=reconciler)
 
 

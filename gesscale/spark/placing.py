@@ -6,9 +6,9 @@ import re
 import shlex
 import tempfile
 import time
+from argparse import ArgumentParser
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -280,18 +280,14 @@ def submit_settings(arguments: str) -> dict[str, str]:
     >>> submit_settings("--master local[2] --conf spark.a=b=c --conf=spark.d=e pyspark-shell")
     {'spark.master': 'local[2]', 'spark.a': 'b=c', 'spark.d': 'e'}
     """
-    words = [part for word in shlex.split(arguments) for part in _split_option(word)]
-    filed: dict[str, str] = {}
-    found: dict[str, str] = {}
-    for option, value in pairwise(words):
-        if option == "--master":
-            found["spark.master"] = value
-        elif option == "--properties-file":
-            filed = _properties(Path(value))
-        elif option in {"--conf", "-c"} and "=" in value:
-            name, _, text = value.partition("=")
-            found[name] = text
-    return filed | found
+    parser = ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--master")
+    parser.add_argument("--properties-file", type=Path)
+    parser.add_argument("--conf", "-c", action="append", default=[])
+    given, _ = parser.parse_known_args(shlex.split(arguments))
+    found = _properties(given.properties_file) if given.properties_file else {}
+    found |= dict(pair.split("=", 1) for pair in given.conf if "=" in pair)
+    return found | ({"spark.master": given.master} if given.master else {})
 
 
 def _properties(path: Path) -> dict[str, str]:
@@ -302,8 +298,3 @@ def _properties(path: Path) -> dict[str, str]:
         return {}
     pairs = [re.split(r"\s*[=:]\s*|\s+", line, maxsplit=1) for line in lines if line and line[0] not in "#!"]
     return {pair[0]: pair[1].strip() for pair in pairs if len(pair) == 2}
-
-
-def _split_option(word: str) -> list[str]:
-    option, equals, value = word.partition("=")
-    return [option, value] if equals and option in {"--conf", "--master", "--properties-file"} else [word]

@@ -39,11 +39,6 @@ class PodPlacement:
     nodes: tuple[str, ...] | None = None
     pool: Mapping[str, Any] | None = None
 
-    def __post_init__(self) -> None:
-        if self.nodes is not None and not self.nodes:
-            message = "a placement names at least one node; an operator without a replica would stand still"
-            raise InputError(message)
-
 
 def executor_template(
     base: Mapping[str, Any], placement: PodPlacement, *, autoscaler: str, container: str | None = None

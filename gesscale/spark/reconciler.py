@@ -112,7 +112,7 @@ class Reconciler:
             self._begin(order)
         actions = self._plan(order, may_remove=False)
         self._add(order, actions)
-        if self._restart is not None and self._restart_is_due(order, actions):
+        if self._restart is not None and self._restart_is_due(self._restart, order, actions):
             self._restarted_for = order.id
             self._restart.restart(order.id, lambda: self._exchange(order))
         elif actions.surplus and not actions.missing and self._may_remove():
@@ -120,9 +120,11 @@ class Reconciler:
         return _SETTLED_S if actions.is_settled and not self._leaving and self._all_have_worked() else _BUSY_S
 
     def _is_refused(self, order: OrderDocument) -> bool:
-        if order.strategy is not Strategy.RESTART or self._restart is not None:
-            return False
-        if order.id == self._restarted_for:
+        if (
+            self._restart is not None
+            or order.strategy is not Strategy.RESTART
+            or order.id == self._restarted_for
+        ):
             return False
         self._say(
             f"order {order.id} asks for a restart, which this job cannot do: give "
@@ -191,16 +193,14 @@ class Reconciler:
         self._removal_wanted_s = None
         _LOG.info("order %s: executors %s go", order.id, ", ".join(actions.decommission))
 
-    def _restart_is_due(self, order: OrderDocument, actions: Actions) -> bool:
+    def _restart_is_due(self, restart: RestartableQuery, order: OrderDocument, actions: Actions) -> bool:
         if order.strategy is not Strategy.RESTART or order.id == self._restarted_for:
             return False
         if not actions.missing:
             return True
         if self._clock_s() - self._since_s < _ARRIVE_WITHIN_S:
             return False
-        there = self._replicas_there()
-        assert self._restart is not None  # noqa: S101 - who asks has looked
-        if there == self._restart.replicas:
+        if self._replicas_there() == restart.replicas:
             self._say(
                 f"order {order.id}: no executor came to {', '.join(actions.missing)}; the query goes on as it is"
             )

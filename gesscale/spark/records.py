@@ -3,7 +3,7 @@
 import math
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -17,8 +17,6 @@ from gesscale.spark.triggers import UNKNOWN_TRIGGER, Trigger
 RING_BATCHES = 512
 OBSERVATION, OUTPUT_ROWS = "gesscale", "output_rows"
 """The names of the observed metric by which a query counts its output itself."""
-
-_SERVED, _WORK = (tuple(each.name for each in fields(kind)) for kind in (BatchRecord, HostWork))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,7 +235,7 @@ def document(
         "now_s": now_s,
         "last_progress_at_s": history.last_progress_at_s if history else None,
         "listener_errors": errors,
-        "batches": [_as_dict(batch) for batch in batches if batch.batch_id > after],
+        "batches": [asdict(batch) for batch in batches if batch.batch_id > after],
     }
 
 
@@ -274,15 +272,6 @@ def state_partitions(progress: Mapping[str, Any]) -> int | None:
     """Return the partitions of the state by a progress report of Spark, the fewest of its operators; None without."""
     counts = [operator.get("numShufflePartitions") for operator in progress.get("stateOperators") or ()]
     return min((count for count in counts if count is not None), default=None)
-
-
-def _as_dict(record: BatchRecord) -> dict[str, Any]:
-    served = {name: getattr(record, name) for name in _SERVED}
-    if record.by_host is not None:
-        served["by_host"] = {
-            host: {name: getattr(work, name) for name in _WORK} for host, work in record.by_host.items()
-        }
-    return served
 
 
 def _distinct(executors: ExecutorSnapshot | None) -> tuple[str, ...]:

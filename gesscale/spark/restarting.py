@@ -2,8 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gesscale.spark.operator_state import OperatorState
@@ -17,26 +16,6 @@ StartQuery = Callable[..., Any]
 """Starts the query: session and replicas in, StreamingQuery out; the same checkpoint each time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Restart:
-    """One restart.
-
-    Attributes
-    ----------
-    order
-        By which order.
-    replicas
-        With how many it was started again.
-    stopped_run, started_run
-        Spark's run ids.
-    """
-
-    order: str
-    replicas: int
-    stopped_run: str
-    started_run: str
-
-
 class RestartableQuery:
     """Holds the query that runs now.
 
@@ -48,6 +27,13 @@ class RestartableQuery:
         Starts the query.
     state
         The operator's batches, which tell the downtime.
+
+    Attributes
+    ----------
+    query
+        The query that runs, or the last one; None before the first start.
+    replicas
+        How many replicas it was started with; None before the first start.
     """
 
     def __init__(self, spark: Any, start: StartQuery, state: OperatorState) -> None:
@@ -55,20 +41,10 @@ class RestartableQuery:
         self._lock = threading.Lock()
         self._border = threading.Event()
         state.notify_of_batch_ends(self._border.set)
-        self._query: Any = None
-        self._replicas: int | None = None
+        self.query: Any = None
+        self.replicas: int | None = None
         self._failure: Exception | None = None
-        self._restarts: list[Restart] = []
-
-    @property
-    def query(self) -> Any:
-        """Return the query that runs, or the last one; None before the first start."""
-        return self._query
-
-    @property
-    def replicas(self) -> int | None:
-        """Return how many replicas it was started with; None before the first start."""
-        return self._replicas
+        self._restarts: list[dict[str, Any]] = []
 
     def run(self, replicas: int, stopping: threading.Event) -> None:
         """Start the query, and return when it has ended by itself or was asked to stop.
@@ -91,13 +67,13 @@ class RestartableQuery:
             with self._lock:
                 if self._failure is not None:
                     raise self._failure
-                if not self._query.isActive:
+                if not self.query.isActive:
                     break
         with self._lock:
-            stopped = stopping.is_set() and self._query.isActive
+            stopped = stopping.is_set() and self.query.isActive
             if stopped:
-                self._query.stop()
-            failure = self._query.exception()
+                self.query.stop()
+            failure = self.query.exception()
         if failure is not None and stopped:
             _LOG.warning("the query was asked to stop, and its last batch ended with an error: %s", failure)
         elif failure is not None:
@@ -113,11 +89,11 @@ class RestartableQuery:
         exchange
             Lets executors go, and returns how many replicas there are.
         """
-        if self._query is None:
+        if self.query is None:
             return  # it starts on what is there
         self._await_batch_end()
         with self._lock:  # from here on `run` waits
-            stopped = self._query
+            stopped = self.query
             if not stopped.isActive:
                 return  # it has ended by itself
             stopped.stop()
@@ -128,37 +104,36 @@ class RestartableQuery:
                 self._failure = error
                 raise
             self._restarts.append(
-                Restart(
-                    order=order,
-                    replicas=replicas,
-                    stopped_run=str(stopped.runId),
-                    started_run=str(self._query.runId),
-                )
+                {
+                    "order": order,
+                    "replicas": replicas,
+                    "stopped_run": str(stopped.runId),
+                    "started_run": str(self.query.runId),
+                }
             )
             del self._restarts[:-_REMEMBERED]
-        _LOG.info("order %s: the query runs again with %s replicas", order, self._replicas)
+        _LOG.info("order %s: the query runs again with %s replicas", order, self.replicas)
 
     def document(self) -> list[dict[str, Any]]:
         """Return the last restarts as JSON values, each with its downtime once a batch has ended after it."""
-        return [asdict(each) | self._downtime(each) for each in self._restarts]
+        return [each | self._downtime(each) for each in self._restarts]
 
     def _begin(self, replicas: int) -> None:
-        self._query = self._start(self._spark, replicas)
-        self._replicas = replicas
+        self.query = self._start(self._spark, replicas)
+        self.replicas = replicas
 
     def _await_batch_end(self) -> None:
         """Wait until no batch is worked on, or one has just ended; a batch that is stopped would be done again."""
         self._border.clear()
         waited_s = 0.0
-        while (
-            waited_s < _BATCH_END_WITHIN_S and self._query.isActive and self._query.status["isTriggerActive"]
-        ):
+        while waited_s < _BATCH_END_WITHIN_S and self.query.isActive and self.query.status["isTriggerActive"]:
             if self._border.wait(_POLL_S):
                 return
             waited_s += _POLL_S
 
-    def _downtime(self, restart: Restart) -> dict[str, float | None]:
-        before, after = (self._state.batch_ends_s(run) for run in (restart.stopped_run, restart.started_run))
+    def _downtime(self, restart: Mapping[str, Any]) -> dict[str, float | None]:
+        before = self._state.batch_ends_s(restart["stopped_run"])
+        after = self._state.batch_ends_s(restart["started_run"])
         return {
             "last_batch_ended_at_s": before[1] if before else None,
             "first_batch_ended_at_s": after[0] if after else None,

@@ -70,15 +70,11 @@ def rate_rows(seconds: int, rows_per_s: int, ramp_up_s: int) -> float:
 
 
 def _numbers(value: object) -> list[float]:
-    if isinstance(value, bool):
-        return []
-    if isinstance(value, int | float):
-        return [value]
     if isinstance(value, dict):
-        return [number for item in value.values() for number in _numbers(item)]
+        value = list(value.values())
     if isinstance(value, list):
         return [number for item in value for number in _numbers(item)]
-    return []
+    return [value] if isinstance(value, int | float) and not isinstance(value, bool) else []
 
 
 def _is_count(value: object) -> bool:

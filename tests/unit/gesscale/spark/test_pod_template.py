@@ -144,8 +144,6 @@ def test_a_template_that_is_no_pod_is_refused(base, said):
         executor_template(base, PodPlacement(nodes=("a",)), autoscaler="taxi")
 
 
-def test_a_placement_without_a_node_and_a_name_that_is_no_label_are_refused():
-    with pytest.raises(InputError, match="at least one node"):
-        PodPlacement(order="1-1", nodes=())
+def test_a_name_that_is_no_label_is_refused():
     with pytest.raises(InputError, match="at most 63"):
         executor_template({}, PodPlacement(nodes=("a",)), autoscaler="x" * 64)
