@@ -135,7 +135,7 @@ class Rounds:
 
 
 def serve(options: AgentOptions, *, say: Say) -> None:
-    """Run an agent until SIGTERM, Ctrl-C or the end of its time.
+    """Run an agent until SIGTERM or Ctrl-C.
 
     Parameters
     ----------
@@ -163,9 +163,9 @@ def serve(options: AgentOptions, *, say: Say) -> None:
     server = _open_pages(options, rounds, instance)
     try:
         say(f"node {options.node}: figures at http://{options.host}:{server.port}/metrics, by {method}")
-        in_thread(rounds.run).result(timeout=options.run_s)
-    except (TimeoutError, KeyboardInterrupt):
-        pass  # its time is over, or it was told to end
+        in_thread(rounds.run).result()
+    except KeyboardInterrupt:
+        pass  # it was told to end
     finally:
         stop.set()
         server.close()

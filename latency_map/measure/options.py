@@ -43,8 +43,6 @@ class AgentOptions:
         How long figures are kept; None to derive it from the number of peers.
     method, probe_port
         How round trips are measured.
-    run_s
-        When to end; None never.
     """
 
     node: str
@@ -60,7 +58,6 @@ class AgentOptions:
     window_s: float | None
     method: ProbeMethod
     probe_port: int
-    run_s: float | None
 
     def longest_round_s(self, nodes: int) -> float:
         """Return how long a round lasts in a cluster of so many nodes, all replies late."""
@@ -174,7 +171,6 @@ _OPTIONS = (
     _Option(
         "--port", "probe_port", _whole(1, 65535), None, "port for tcp, open or closed; that of --listen by default"
     ),
-    _Option("--for", "run_s", _seconds, None, "seconds after which to end; never by default"),
 )  # fmt: skip
 
 FLAGS = tuple(option.flag for option in _OPTIONS)

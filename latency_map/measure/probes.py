@@ -39,20 +39,13 @@ class Timeout:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnknownHost:
-    """The address is no IP address and no name that resolves to one."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Unreachable:
-    """The echo could not be sent, or came back as undeliverable."""
+    """The address does not resolve, or the probe could not be sent or came back as undeliverable."""
 
     reason: str
 
 
-RttSample: TypeAlias = Reply | Timeout | UnknownHost | Unreachable
+RttSample: TypeAlias = Reply | Timeout | Unreachable
 
 Probe: TypeAlias = Callable[[str, int], RttSample]
 """Measures one round trip: address and sequence number in, what came out. Called from many threads."""
@@ -82,10 +75,9 @@ def ping_rtt_ms(address: str, *, timeout_s: float, sequence: int = 0) -> RttSamp
     """
     import ping3
 
-    try:
-        numeric = resolve(address)
-    except (OSError, ValueError) as error:
-        return UnknownHost(reason=f"{address!r} does not resolve: {error}")
+    numeric = resolve(address)
+    if isinstance(numeric, Unreachable):
+        return numeric
     try:
         answer = ping3.ping(numeric, timeout=timeout_s, unit="ms", seq=sequence)
     except PermissionError as error:
@@ -99,25 +91,12 @@ def ping_rtt_ms(address: str, *, timeout_s: float, sequence: int = 0) -> RttSamp
     return interpret(answer, timeout_s=timeout_s)
 
 
-def resolve(address: str) -> str:
-    """Return the IP address, version 4 or 6, that a name stands for.
-
-    Parameters
-    ----------
-    address
-        A name, or an IP address, which stands for itself.
-
-    Returns
-    -------
-    str
-        The first address that the system gives.
-
-    Raises
-    ------
-    OSError, ValueError
-        There is none.
-    """
-    return str(socket.getaddrinfo(address, None, type=socket.SOCK_DGRAM)[0][4][0])
+def resolve(address: str) -> str | Unreachable:
+    """Return the first IP address, version 4 or 6, that the system gives for a name, or why there is none."""
+    try:
+        return str(socket.getaddrinfo(address, None, type=socket.SOCK_DGRAM)[0][4][0])
+    except (OSError, ValueError) as error:
+        return Unreachable(reason=f"{address!r} does not resolve: {error}")
 
 
 def interpret(answer: float | bool | None, *, timeout_s: float) -> RttSample:
@@ -164,11 +143,10 @@ def tcp_rtt_ms(address: str, *, port: int, timeout_s: float) -> RttSample:
     RttSample
         The round trip, or why there is none.
     """
-    try:
-        numeric = resolve(address)
-        family, kind, protocol, _, place = socket.getaddrinfo(numeric, port, type=socket.SOCK_STREAM)[0]
-    except (OSError, ValueError) as error:
-        return UnknownHost(reason=f"{address!r} does not resolve: {error}")
+    numeric = resolve(address)
+    if isinstance(numeric, Unreachable):
+        return numeric
+    family, kind, protocol, _, place = socket.getaddrinfo(numeric, port, type=socket.SOCK_STREAM)[0]
     wait_s = min(timeout_s, FIRST_RETRY_S)
     with socket.socket(family, kind, protocol) as connection:
         connection.settimeout(wait_s)
@@ -260,8 +238,10 @@ class PairSummary:
         replies.
     jitter_ms
         Mean absolute difference of one reply to the next that came; None with fewer than two.
-    replies, timeouts, unknown_host, unreachable
+    replies, timeouts, unreachable
         How often each answer came.
+    reason
+        Why the last probe that could not be sent or delivered failed; empty where there was none.
     """
 
     median_ms: float | None
@@ -269,13 +249,13 @@ class PairSummary:
     jitter_ms: float | None
     replies: int
     timeouts: int
-    unknown_host: int
     unreachable: int
+    reason: str
 
     @property
     def probes(self) -> int:
         """How many there were."""
-        return self.replies + self.timeouts + self.unknown_host + self.unreachable
+        return self.replies + self.timeouts + self.unreachable
 
     @property
     def loss_ratio(self) -> float | None:
@@ -297,15 +277,16 @@ def summarise(samples: Sequence[RttSample]) -> PairSummary:
         What they say together.
     """
     rtts_ms = [sample.rtt_ms for sample in samples if isinstance(sample, Reply)]
+    reasons = [sample.reason for sample in samples if isinstance(sample, Unreachable)]
     steps_ms = [abs(later - earlier) for earlier, later in pairwise(rtts_ms)]
     return PairSummary(
         median_ms=_quantile(rtts_ms, 0.5) if rtts_ms else None,
         p95_ms=_quantile(rtts_ms, 0.95) if rtts_ms else None,
         jitter_ms=fmean(steps_ms) if steps_ms else None,
         replies=len(rtts_ms),
-        timeouts=_count(samples, Timeout),
-        unknown_host=_count(samples, UnknownHost),
-        unreachable=_count(samples, Unreachable),
+        timeouts=sum(isinstance(sample, Timeout) for sample in samples),
+        unreachable=len(reasons),
+        reason=reasons[-1] if reasons else "",
     )
 
 
@@ -315,7 +296,3 @@ def _quantile(values: Sequence[float], share: float) -> float:
     below = int(place)
     above = min(below + 1, len(values) - 1)
     return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
-
-
-def _count(samples: Sequence[RttSample], kind: type[RttSample]) -> int:
-    return sum(isinstance(sample, kind) for sample in samples)

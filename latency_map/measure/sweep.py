@@ -16,7 +16,7 @@ from latency_map.measure.probes import (
     Reply,
     RttSample,
     Timeout,
-    UnknownHost,
+    Unreachable,
     resolve,
     summarise,
 )
@@ -125,8 +125,8 @@ class Sweeper:
             soundings[node] += (SentProbe(sent_at_s=started_s, sample=sample),)
         return soundings
 
-    def _begin(self, address: str | UnknownHost) -> Future[RttSample]:
-        if isinstance(address, UnknownHost):
+    def _begin(self, address: str | Unreachable) -> Future[RttSample]:
+        if isinstance(address, Unreachable):
             known: Future[RttSample] = Future()
             known.set_result(address)
             return known
@@ -134,7 +134,7 @@ class Sweeper:
         return in_thread(partial(self._probe, address, next(self._sequences) % _SEQUENCE_NUMBERS))
 
 
-def resolve_all(addresses: Mapping[str, str], *, timeout_s: float) -> dict[str, str | UnknownHost]:
+def resolve_all(addresses: Mapping[str, str], *, timeout_s: float) -> dict[str, str | Unreachable]:
     """Resolve names side by side.
 
     Parameters
@@ -146,20 +146,13 @@ def resolve_all(addresses: Mapping[str, str], *, timeout_s: float) -> dict[str, 
 
     Returns
     -------
-    dict of str to str or UnknownHost
+    dict of str to str or Unreachable
         The IP address of each node, or why there is none.
     """
-    asked = {node: in_thread(partial(_resolved, address)) for node, address in addresses.items()}
+    asked = {node: in_thread(partial(resolve, address)) for node, address in addresses.items()}
     wait(asked.values(), timeout=timeout_s)
-    late = UnknownHost(reason=f"the name service gave no answer within {timeout_s:g} s")
+    late = Unreachable(reason=f"the name service gave no answer within {timeout_s:g} s")
     return {node: future.result() if future.done() else late for node, future in asked.items()}
-
-
-def _resolved(address: str) -> str | UnknownHost:
-    try:
-        return resolve(address)
-    except (OSError, ValueError) as error:
-        return UnknownHost(reason=f"{address!r} does not resolve: {error}")
 
 
 def neighbours(node: str, names: Iterable[str], *, each: int, turn: int) -> tuple[str, ...]:

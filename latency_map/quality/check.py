@@ -36,13 +36,7 @@ USUAL_DIFFERENCE_RATIO = 0.1
 _MOSTLY_RATIO = 0.5
 
 
-def check(
-    survey: Survey,
-    now_s: float | None = None,
-    *,
-    asymmetry: Asymmetry | None = None,
-    old_after_s: float = OLD_AFTER_S,
-) -> QualityReport:
+def check(survey: Survey, now_s: float | None = None, *, asymmetry: Asymmetry | None = None) -> QualityReport:
     """Judge a survey.
 
     Parameters
@@ -54,8 +48,6 @@ def check(
     asymmetry
         What will be done where two directions differ, as in `Survey.rule`: that they do is an error only where
         it is refused.
-    old_after_s
-        Age from which it is old.
 
     Returns
     -------
@@ -78,7 +70,7 @@ def check(
         *_find_estimated(survey),
         *_find_broken_triangles(survey),
         *_find_outliers(survey.names, combined_ms),
-        *_find_age(survey, now_s, old_after_s),
+        *_find_age(survey, now_s),
     ]
     severities = list(Severity)
     findings = tuple(sorted(found, key=lambda finding: severities.index(finding.severity)))
@@ -313,13 +305,13 @@ def _find_outliers(names: tuple[str, ...], combined_ms: Delays) -> Iterator[Find
         )
 
 
-def _find_age(survey: Survey, now_s: float | None, old_after_s: float) -> Iterator[Finding]:
+def _find_age(survey: Survey, now_s: float | None) -> Iterator[Finding]:
     if now_s is None or survey.measured_at_s is None:
         return
     age_s = now_s - survey.measured_at_s
     severity, advice = Severity.INFO, f"recent: {age_s / 3600:.3g} h old"
     if age_s < 0:
         severity, advice = Severity.WARNING, "dated in the future: set the clock where it was measured"
-    elif age_s > old_after_s:
+    elif age_s > OLD_AFTER_S:
         severity, advice = Severity.WARNING, f"{age_s / 3600:.3g} h old: measure again"
     yield Finding(concern=Concern.AGE, severity=severity, count=1, out_of=1, counted="map", advice=advice)

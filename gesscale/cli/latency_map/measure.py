@@ -2,6 +2,7 @@
 
 import os
 import time
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from latency_map.measure.row import TargetReport
+    from latency_map.measure.probes import PairSummary
 
 FAILED = 1
 PANEL = "Make a map"
@@ -50,8 +51,8 @@ def measure(
 ) -> None:
     """Measure one row of a map: round trips from this machine to others. Exit code 1: no node answered."""
     from gesscale.cli.latency_map.map_files import emit_map
-    from latency_map.measure.probes import probe_by
-    from latency_map.measure.row import report_target, row_to_survey
+    from latency_map.measure.probes import probe_by, summarise
+    from latency_map.measure.row import row_to_survey
     from latency_map.measure.sweep import Pacer, Sweeper
 
     addresses = _targets(target or [], source)
@@ -66,19 +67,19 @@ def measure(
         probe_by(way, port=port, timeout_s=timeout), pacer, timeout_s=timeout, first_sequence=os.getpid()
     )
     found = sweeper.sweep(addresses, count=count)
-    reports = {
-        node: report_target(address, [one.sample for one in found[node]])
-        for node, address in addresses.items()
-    }
+    summaries = {node: summarise([one.sample for one in sent]) for node, sent in found.items()}
     survey = None
-    if any(report.summary.replies for report in reports.values()):
+    if any(summary.replies for summary in summaries.values()):
         origin = f"measured from {source} by {way}"
-        survey = row_to_survey(source, reports, measured_at_s=measured_at_s, origin=origin)
+        survey = row_to_survey(source, summaries, measured_at_s=measured_at_s, origin=origin)
     document = {
         "source": source,
-        "targets": {node: _target_document(report) for node, report in reports.items()},
+        "targets": {
+            node: {"address": addresses[node], **asdict(summary), "loss_ratio": summary.loss_ratio}
+            for node, summary in summaries.items()
+        },
     }
-    emit_map(survey, map_target, document, output, _row_tables(source, reports))
+    emit_map(survey, map_target, document, output, _row_tables(source, addresses, summaries))
     if survey is None:
         hint = "; a firewall may drop echoes: try --method tcp" if way is ProbeMethod.ICMP else ""
         complain(f"error: none of {len(addresses)} nodes answered, no map is written{hint}")
@@ -193,37 +194,24 @@ def _sleep(seconds: float) -> bool:
     return False
 
 
-def _row_tables(source: str, reports: "Mapping[str, TargetReport]") -> "list[Table]":
+def _row_tables(
+    source: str, addresses: "Mapping[str, str]", summaries: "Mapping[str, PairSummary]"
+) -> "list[Table]":
     columns = ("node", "address", "median", "p95", "jitter", "loss", "replies")
     figures = ("median_ms", "p95_ms", "jitter_ms", "loss_ratio", "replies")
     rows = [
-        (node, report.address, *(getattr(report.summary, name) for name in figures))
-        for node, report in reports.items()
+        (node, addresses[node], *(getattr(summary, name) for name in figures))
+        for node, summary in summaries.items()
     ]
     tables = [table(f"from {source}, round trips in ms, loss as a share", columns, rows)]
-    lost = [(node, _failures(report)) for node, report in reports.items() if report.summary.loss_ratio]
+    lost = [(node, _failures(summary)) for node, summary in summaries.items() if summary.loss_ratio]
     return [*tables, table("without reply", ("node", "probes"), lost)] if lost else tables
 
 
-def _target_document(report: "TargetReport") -> dict[str, object]:
-    from dataclasses import asdict
-
-    return {
-        "address": report.address,
-        **asdict(report.summary),
-        "loss_ratio": report.summary.loss_ratio,
-        "reason": report.reason,
-    }
-
-
-def _failures(report: "TargetReport") -> str:
-    counts = {
-        "timeouts": report.summary.timeouts,
-        "unknown host": report.summary.unknown_host,
-        "unreachable": report.summary.unreachable,
-    }
+def _failures(summary: "PairSummary") -> str:
+    counts = {"timeouts": summary.timeouts, "unreachable": summary.unreachable}
     said = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
-    return f"{said}: {report.reason}" if report.reason else said
+    return f"{said}: {summary.reason}" if summary.reason else said
 
 
 def _agent_urls(listed: str, name: str) -> list[str]:

@@ -36,7 +36,7 @@ def test_measure_writes_one_row_of_a_map(port, tmp_path):
     assert report["targets"]["a"]["replies"] == 3
     assert report["targets"]["b"] == {
         "address": "a..b", "median_ms": None, "p95_ms": None, "jitter_ms": None, "loss_ratio": 1.0,
-        "replies": 0, "timeouts": 0, "unknown_host": 3, "unreachable": 0,
+        "replies": 0, "timeouts": 0, "unreachable": 3,
         "reason": report["targets"]["b"]["reason"],
     }  # fmt: skip
     assert "does not resolve" in report["targets"]["b"]["reason"]
@@ -57,7 +57,7 @@ def test_when_nobody_answers_no_map_is_written_and_it_ends_with_exit_code_1(port
     result = measure(port, "--target", "b=a..b", "--to", str(file))
     assert result.exit_code == 1
     assert "none of 1 nodes answered, no map is written" in result.stderr
-    assert "3 unknown host" in result.stdout
+    assert "3 unreachable" in result.stdout
     assert not file.exists()
 
 

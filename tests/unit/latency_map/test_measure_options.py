@@ -15,7 +15,6 @@ def test_what_is_not_told_has_a_default():
     assert (options.neighbours, options.count, options.rate_per_s, options.round_s) == (10, 5, 5.0, 30.0)
     assert options.method is ProbeMethod.AUTO
     assert options.window_s is None
-    assert options.run_s is None
 
 
 def test_the_environment_tells_what_the_command_line_does_not():

@@ -8,7 +8,6 @@ from latency_map.measure.probes import (
     FIRST_RETRY_S,
     Reply,
     Timeout,
-    UnknownHost,
     Unreachable,
     interpret,
     ping_rtt_ms,
@@ -40,9 +39,9 @@ def test_the_answers_of_ping3_are_told_apart(answer, kind):
 
 
 @pytest.mark.parametrize("address", ["", "a..b", "x" * 64 + ".y", "no\0name"])
-def test_names_that_cannot_resolve_are_unknown_hosts(address):
-    assert isinstance(ping_rtt_ms(address, timeout_s=0.1), UnknownHost)
-    assert isinstance(tcp_rtt_ms(address, port=9, timeout_s=0.1), UnknownHost)
+def test_names_that_cannot_resolve_are_unreachable(address):
+    assert isinstance(ping_rtt_ms(address, timeout_s=0.1), Unreachable)
+    assert isinstance(tcp_rtt_ms(address, port=9, timeout_s=0.1), Unreachable)
 
 
 def test_a_port_answers_whether_it_is_open_or_closed():
@@ -83,10 +82,10 @@ def test_median_and_95th_percentile_are_those_of_the_replies():
 
 def test_lost_probes_are_counted_by_kind_and_enter_no_figure_of_time():
     # 10 -> 13 -> (lost) -> 12: |3| and |1|, mean 2
-    samples = [*replies(10, 13), LOST, UnknownHost(reason=""), Unreachable(reason=""), LOST, *replies(12)]
+    samples = [*replies(10, 13), LOST, Unreachable(reason="a"), Unreachable(reason="b"), LOST, *replies(12)]
     summary = summarise(samples)
     assert (summary.median_ms, summary.jitter_ms) == (12, pytest.approx(2))
-    assert (summary.replies, summary.timeouts, summary.unknown_host, summary.unreachable) == (3, 2, 1, 1)
+    assert (summary.replies, summary.timeouts, summary.unreachable, summary.reason) == (3, 2, 2, "b")
     assert summary.loss_ratio == pytest.approx(4 / 7)
 
 

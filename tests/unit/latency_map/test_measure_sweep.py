@@ -6,7 +6,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from gesscale.common.metrics_text import exposition
 from latency_map.measure.gauges import agent_metrics
-from latency_map.measure.probes import Reply, Timeout, UnknownHost
+from latency_map.measure.probes import Reply, Timeout, Unreachable
 from latency_map.measure.sweep import (
     Measurements,
     Pacer,
@@ -74,7 +74,7 @@ def test_a_probe_that_never_ends_is_given_up():
 def test_a_name_that_does_not_resolve_is_counted_and_not_probed():
     sweeper = Sweeper(lambda *_: Reply(rtt_ms=1.0), pacer(), timeout_s=5)
     soundings = sweeper.sweep({"a": "127.0.0.1", "b": "a..b"}, count=3)
-    assert [type(one.sample) for one in soundings["b"]] == [UnknownHost] * 3
+    assert [type(one.sample) for one in soundings["b"]] == [Unreachable] * 3
     assert [type(one.sample) for one in soundings["a"]] == [Reply] * 3
     assert sweeper.sent == 3
 
