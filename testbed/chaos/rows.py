@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -29,14 +28,6 @@ from testbed.workloads.workload import Workload
 
 _SLIDE_US, _SLIDES = 2_000_000, 5
 """The windows of query q5: 10 s long, one every 2 s, so that each event is in five."""
-
-
-class Exactness(Protocol):
-    """Counts the rows of a query's sink against those that must be there by now."""
-
-    def count(self) -> SinkCount:
-        """Count them; raises InputError where the sink is damaged."""
-        ...
 
 
 def newest_commit(checkpoint: Path) -> int:
@@ -163,7 +154,7 @@ class Driver:
 
     program: tuple[str, ...]
     checkpoint: Path
-    rows: Exactness
+    rows: NumberedRides | HotWindows
 
 
 @contextmanager
@@ -195,7 +186,7 @@ def driver_of(setting: ChaosSetting, folder: Path, topic: KafkaFeed | None) -> D
     (operator,) = setting.scenario.operators
     start_at_s, sink = time.time() + _START_S, folder / "sink"
     job: Job
-    rows: Exactness
+    rows: NumberedRides | HotWindows
     if setting.query == RIDES:
         checkpoint = folder / f"checkpoint-{operator.name}"
         rides = write_steady_rides(folder / "rides", setting.events, apart_s=1 / setting.rows_per_s)

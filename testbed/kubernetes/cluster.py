@@ -28,7 +28,7 @@ from testbed.kubernetes.control_plane import (
 from testbed.kubernetes.images import bundled_images, write_archive
 from testbed.kubernetes.kubectl import run_kubectl
 from testbed.kubernetes.network import PodNetwork, network_commands
-from testbed.kubernetes.nodes import kill_kubelet, load_images, start_kubelet, start_node
+from testbed.kubernetes.nodes import load_images, part_of, start_kubelet, start_node
 from testbed.kubernetes.tools import Tools, build, find_tools, obstacle
 
 
@@ -91,9 +91,6 @@ class KubernetesTestBed:
             url, token = content["clusters"][0]["cluster"]["server"], content["users"][0]["user"]["token"]
         except OSError as error:
             message = f"cluster {self.topology.name!r} has no Kubernetes; run: testbed kubernetes up"
-            raise ClusterError(message) from error
-        except (InputError, LookupError, TypeError) as error:
-            message = f"{self.kubeconfig}: expected our own kubeconfig, got: {error}; bring it up again"
             raise ClusterError(message) from error
         return Api(url=url, authority=self.files.authority, token=token)
 
@@ -172,7 +169,9 @@ class KubernetesTestBed:
 
     def kill_api_server(self) -> None:
         """End the API server by SIGKILL; pods run on."""
-        processes.kill(self._api_servers())
+        found = processes.find(str(state.state_directory(self.topology.name)))
+        parts = [each for each in found if each.mark.role is processes.Role.CONTROL_PLANE]
+        processes.kill([each for each in parts if each.mark.operator == API_SERVER])
 
     def start_api_server(self) -> None:
         """Undo `kill_api_server`, and wait until it answers.
@@ -198,7 +197,7 @@ class KubernetesTestBed:
         ClusterError
             Where none runs.
         """
-        kill_kubelet(self.topology, node)
+        processes.kill([part_of(self.topology, node, "kubelet")])
 
     def start_kubelet(self, node: str) -> None:
         """Undo `kill_kubelet`.
@@ -245,14 +244,6 @@ class KubernetesTestBed:
             Where something cannot be removed.
         """
         return down(self.topology.name)
-
-    def _api_servers(self) -> list[processes.Process]:
-        found = processes.find(str(state.state_directory(self.topology.name)))
-        return [
-            each
-            for each in found
-            if each.mark.role is processes.Role.CONTROL_PLANE and each.mark.operator == API_SERVER
-        ]
 
     def _set_link(self, node: str, direction: str) -> None:
         if node not in self.node_names:

@@ -92,17 +92,6 @@ def start_node(topology: Topology, name: str, *, program: Path, tools: Tools, fi
     )
 
 
-def kill_kubelet(topology: Topology, name: str) -> None:
-    """End a node's kubelet by SIGKILL; its pods run on.
-
-    Raises
-    ------
-    ClusterError
-        Where none runs.
-    """
-    processes.kill([_part(topology, name, "kubelet")])
-
-
 def start_kubelet(topology: Topology, name: str, *, program: Path, tools: Tools, files: Files) -> None:
     """Start the kubelet of a node again, beside the containerd that has its pods.
 
@@ -111,7 +100,7 @@ def start_kubelet(topology: Topology, name: str, *, program: Path, tools: Tools,
     ClusterError
         Where the node has ended, or it cannot be started.
     """
-    beside = _part(topology, name, "containerd")
+    beside = part_of(topology, name, "containerd")
     way_in = ("nsenter", f"--target={beside.pid}", *(f"--{each}" for each in _OWN), "--")
     arguments = _arguments(topology, name, program, tools, files)
     processes.start(
@@ -130,8 +119,14 @@ def _arguments(topology: Topology, name: str, program: Path, tools: Tools, files
     )
 
 
-def _part(topology: Topology, name: str, part: str) -> Process:
-    """Return the process of a node that is its kubelet, or its containerd."""
+def part_of(topology: Topology, name: str, part: str) -> Process:
+    """Return the process of a node that is its kubelet, or its containerd.
+
+    Raises
+    ------
+    ClusterError
+        Where it does not run.
+    """
     for process in processes.find(str(state_directory(topology.name))):
         if process.mark.role is Role.NODE and process.mark.node == name:
             words = _command_line(process.pid)

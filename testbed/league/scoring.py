@@ -4,10 +4,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gesscale.errors import ClusterError
 from gesscale.model.decision import Reason
@@ -16,24 +14,9 @@ from testbed.arena.case import Case, CaseResult
 from testbed.arena.playing import Judge, result_of
 from testbed.arena.worlds.scenes import World
 from testbed.live.record import Record
+from testbed.nexmark.day import NexmarkJob
+from testbed.pipeline.schedule import ReplaySchedule
 from testbed.scoring.sample import Completion, Sample
-
-
-class Schedule(Protocol):
-    """When each row was due, seconds since the epoch; rows are numbered in the order in which they are processed."""
-
-    @property
-    def rows_total(self) -> int:
-        """Rows of the whole run."""
-        ...
-
-    def offered_rows(self, now_s: float) -> int:
-        """Return how many rows are due by an instant."""
-        ...
-
-    def rows_due_at_s(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return when these rows are due."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,13 +28,13 @@ class LiveRun:
     record
         Batches, decisions and changes of its one operator.
     schedule
-        When each row was due.
+        When each row was due; rows are numbered in the order in which they are processed.
     rows_doubled, rows_lost
         Rows in the sink that should not be there, such as a second time; and rows that it should hold and lacks.
     """
 
     record: Record
-    schedule: Schedule
+    schedule: ReplaySchedule | NexmarkJob
     rows_doubled: int
     rows_lost: int
 

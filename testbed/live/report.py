@@ -190,8 +190,10 @@ def write_report(
     promises = {check.promise: check.kept for check in checks}
     summary = {"apiVersion": API_VERSION, "rows": rows, "operators": figures, "promises": promises, **more}
     (folder / "summary.json").write_text(json.dumps(as_document(summary), indent=2) + "\n")
+    only = len(day.records) == 1
+    changes = [_changes_table(record, "" if only else f" of {name}") for name, record in day.records.items()]
     with (folder / "summary.txt").open("w") as file:
-        for shown in (*_changes_tables(day.records), _figures_table(figures, more), _promises_table(checks)):
+        for shown in (*changes, _figures_table(figures, more), _promises_table(checks)):
             console.print(shown)
             Console(file=file, width=110).print(shown)
     for line in (f"report: {folder}/figure.png, summary.txt, decisions.jsonl, batches.jsonl", *hints):
@@ -235,15 +237,7 @@ def operator_figures(record: Record) -> dict[str, object]:
     }
 
 
-def _changes_tables(records: Mapping[str, Record]) -> list[Table]:
-    many = len(records) > 1
-    return [
-        _changes_table(record, f"Reconfigurations of {name}" if many else "Reconfigurations")
-        for name, record in records.items()
-    ]
-
-
-def _changes_table(record: Record, title: str) -> Table:
+def _changes_table(record: Record, of: str) -> Table:
     """Tabulate the rescales of a run: when, which nodes, what they cost, why."""
     rescales = record.rescales
     first_tasks = [next(iter(rescale.first_task_s), None) for rescale in rescales]
@@ -258,7 +252,7 @@ def _changes_table(record: Record, title: str) -> Table:
         "longest gap, s": record.longest_gaps_s(SETTLE_S),
         "why": [rescale.why for rescale in rescales],
     }
-    return table(title, [*columns], list(zip(*columns.values(), strict=True)))
+    return table(f"Reconfigurations{of}", [*columns], list(zip(*columns.values(), strict=True)))
 
 
 def _signed(rescale: Rescale) -> str:
