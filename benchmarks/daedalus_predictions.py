@@ -27,7 +27,7 @@ from testbed.arena.experiments.experiment import Experiment, read_experiment
 from testbed.arena.policies.catalogue import build_policy
 from testbed.arena.worlds.fog_nodes import seed_of
 from testbed.arena.worlds.scenes import world_of
-from testbed.baselines.daedalus.memo import DaedalusMemo
+from testbed.baselines.daedalus.policy import DaedalusMemo
 from testbed.scoring.sample import Completion, Sample
 from testbed.simulator.plant import Plant
 from testbed.simulator.simulation import simulate

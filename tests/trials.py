@@ -11,8 +11,7 @@ from gesscale.model.observation import Batch
 from gesscale.model.order import Order
 from gesscale.policies import policy_named
 from gesscale.settings.analyze import AnalyzeSettings
-from testbed.baselines.autrascale.memo import AutrascaleMemo
-from testbed.baselines.autrascale.settings import AutrascaleSettings
+from testbed.baselines.autrascale.situation import AutrascaleMemo, AutrascaleSettings
 
 TRIGGER_S = 10.0
 

@@ -14,16 +14,31 @@ from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.policies.memos import recalled
 from gesscale.policies.registry import PolicyCard
 from gesscale.ports import Knowledge
-from testbed.baselines.autrascale import backlog, latency, throughput
-from testbed.baselines.autrascale.memo import MOST_CHECKS, MOST_RATES, AutrascaleMemo, RateModel
-from testbed.baselines.autrascale.settings import AutrascaleSettings
-from testbed.baselines.autrascale.situation import AutrascaleContext, is_other, shown, staying
+from testbed.baselines.autrascale.situation import (
+    MOST_CHECKS,
+    MOST_RATES,
+    AutrascaleContext,
+    AutrascaleMemo,
+    AutrascaleSettings,
+    RateModel,
+    is_other,
+    shown,
+    staying,
+)
+from testbed.baselines.autrascale.steps import (
+    begin_draining,
+    drain,
+    keep_up,
+    keep_up_again,
+    search_again,
+    search_on,
+)
 from testbed.baselines.shared.sizing import ON_NODES, SizeProposal, SizingPolicy, held_up, on_nodes_as_told
 
 _PERSISTING = 3
 """The policy must see another rate in so many steps in a row."""
 
-_STEPS = {"throughput": throughput.take, "backlog": backlog.take}
+_STEPS = {"throughput": keep_up, "backlog": drain}
 """The steps that go on at any offered rate."""
 
 
@@ -118,9 +133,9 @@ def _step(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
         detail = f"{memo.recent_rates[-1]:.0f} rows/s are offered; whether that stays so is not known yet"
         return staying(memo, detail, Reason.WITHIN_TARGET)
     return (
-        throughput.again(memo, now)
-        or (latency.take(memo, now) if memo.phase == "latency" else latency.again(memo, now))
-        or backlog.begin(memo, now)
+        keep_up_again(memo, now)
+        or (search_on(memo, now) if memo.phase == "latency" else search_again(memo, now))
+        or begin_draining(memo, now)
         or staying(memo, f"{shown(memo.replicas)} keeps its targets", Reason.WITHIN_TARGET)
     )
 

@@ -18,8 +18,8 @@ from gesscale.policies import policy_named
 from gesscale.policies.memos import Memo, recalled
 from gesscale.ports import KnowledgeStore
 from gesscale.settings.analyze import AnalyzeSettings
-from testbed.baselines.autrascale.memo import AutrascaleMemo
-from testbed.baselines.daedalus.memo import DaedalusMemo
+from testbed.baselines.autrascale.situation import AutrascaleMemo
+from testbed.baselines.daedalus.policy import DaedalusMemo
 from testbed.baselines.drs import DrsMemo
 from testbed.baselines.ds2 import Ds2Memo
 from testbed.baselines.hpa import Recommendations

@@ -4,9 +4,9 @@ import pytest
 from edge import workflow
 from trials import World, alone, durations, op, policy, word_count
 
-from testbed.baselines.autrascale import latency
+from testbed.baselines.autrascale import steps
 from testbed.baselines.autrascale.search import SearchSpace
-from testbed.baselines.autrascale.settings import AutrascaleSettings
+from testbed.baselines.autrascale.situation import AutrascaleSettings
 
 # The throughput step
 
@@ -108,8 +108,8 @@ def test_the_best_bootstrap_sample_that_is_good_by_its_estimate_goes_first():
 
 
 def test_a_target_that_cannot_be_met_ends_after_so_many_trials_with_the_best_score(monkeypatch):
-    assert latency._MOST_TRIALS == 20
-    monkeypatch.setattr(latency, "_MOST_TRIALS", 5)
+    assert steps._MOST_TRIALS == 20
+    monkeypatch.setattr(steps, "_MOST_TRIALS", 5)
     # Two replicas are the least, 9 s in batches and 5 s before them; no number of them makes it 5.
     world = alone(180.0, processing_latency_s=5.0, **NO_BACKLOG_STEP)
     world.policy = policy(workflow(op(most=30)), processing_latency=5.0, event_latency=86400.0)

@@ -10,7 +10,7 @@ from trials import CHAIN, World, alone, op, policy, seen
 
 from gesscale.model.decision import Reason, Verdict
 from gesscale.model.observation import MissingReading
-from testbed.baselines.autrascale.memo import AutrascaleMemo, LatencySample, RateCheck, RateModel
+from testbed.baselines.autrascale.situation import AutrascaleMemo, LatencySample, RateCheck, RateModel
 
 NAN = math.nan
 

@@ -9,7 +9,6 @@ from edge import batches, operator, reading, workflow
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed.baselines.autrascale.backlog import target_throughput
 from testbed.baselines.autrascale.search import (
     GaussianProcess,
     SearchSpace,
@@ -18,6 +17,7 @@ from testbed.baselines.autrascale.search import (
     most_promising,
     transferred,
 )
+from testbed.baselines.autrascale.steps import target_throughput
 from testbed.baselines.shared.signals import batch_s, longest_path_s
 
 WORD_COUNT, YAHOO = (3, 4, 12, 10), (4, 2, 1, 1, 34)

@@ -12,9 +12,8 @@ from gesscale.model.observation import Batch, NodeReading
 from gesscale.model.order import Order
 from gesscale.policies import policy_named, registry
 from gesscale.settings.analyze import AnalyzeSettings
-from testbed.baselines.daedalus.capacity import Capacities, CpuRegression, ObservedRate
-from testbed.baselines.daedalus.memo import DaedalusMemo
-from testbed.baselines.daedalus.scale_out import Downtimes
+from testbed.baselines.daedalus.policy import DaedalusMemo
+from testbed.baselines.daedalus.scale_out import Capacities, CpuRegression, Downtimes, ObservedRate
 from testbed.baselines.daedalus.settings import DaedalusSettings
 
 NODES = ("edge", "far", "hub", "mid", "near")

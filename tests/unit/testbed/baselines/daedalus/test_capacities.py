@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.baselines.daedalus.capacity import Capacities, ObservedRate
+from testbed.baselines.daedalus.scale_out import Capacities, ObservedRate
 
 
 def learned(before, workers, rows_per_s, at_s=0.0):

@@ -6,7 +6,7 @@ import pytest
 from edge import reading
 
 from gesscale.model.observation import NodeReading
-from testbed.baselines.daedalus.capacity import CpuRegression, job_capacity, workers
+from testbed.baselines.daedalus.scale_out import CpuRegression, job_capacity, workers
 
 
 def worker(cpu, rate):
