@@ -42,14 +42,11 @@ class Clusters:
         How many clusters, as equal in size as can be, in the order of the nodes.
     within, between
         Round trips inside each cluster, and from each cluster to each other one.
-    noise
-        Standard deviation of the logarithm of the factor that every pair differs by.
     """
 
     count: int
     within: Span
     between: Span
-    noise: float = 0.1
 
 
 def node_names(nodes: int) -> tuple[str, ...]:
@@ -73,32 +70,25 @@ def clustered(rng: np.random.Generator, nodes: int, parameters: Clusters) -> Del
     Returns
     -------
     numpy.ndarray
-        Shape ``(n, n)``, round trips in ms: the cluster pair's delay times log-normal noise of median 1.
+        Shape ``(n, n)``, round trips in ms.
 
     Raises
     ------
     LatencyMapError
-        There are more clusters than nodes, or none, or the noise is negative.
+        There are more clusters than nodes, or none.
     """
-    count, noise = parameters.count, parameters.noise
+    count = parameters.count
     if not 1 <= count <= nodes:
         message = f"clusters: expected 1 to {nodes} of them for {nodes} nodes, got {count}"
-        raise LatencyMapError(message)
-    if not 0 <= noise < math.inf:
-        message = f"noise of the delays: expected at least 0, got {noise:g}"
         raise LatencyMapError(message)
     base_ms = _symmetric(parameters.between.draw(rng, (count, count)))
     np.fill_diagonal(base_ms, parameters.within.draw(rng, count))
     cluster = np.arange(nodes) * count // nodes
-    factors = np.exp(noise * _symmetric(rng.standard_normal((nodes, nodes))))
-    return _between_nodes(base_ms[np.ix_(cluster, cluster)] * factors)
+    rtt_ms = base_ms[np.ix_(cluster, cluster)]
+    np.fill_diagonal(rtt_ms, 0.0)
+    return rtt_ms
 
 
 def _symmetric(matrix: Delays) -> Delays:
     upper = np.triu(matrix, 1)
     return upper + upper.T
-
-
-def _between_nodes(rtt_ms: Delays) -> Delays:
-    np.fill_diagonal(rtt_ms, 0.0)
-    return rtt_ms

@@ -14,12 +14,7 @@ from gesscale.cli.output import Output, OutputOption, emit, stderr_console, tabl
 from gesscale.common import API_VERSION
 from gesscale.errors import InputError
 from gesscale.words import suggestion
-from testbed.arena.cli.options import (
-    complete_experiment,
-    complete_policies,
-    complete_workload,
-    files_placed,
-)
+from testbed.arena.cli.options import complete_experiment, complete_policies, complete_workload, files_placed
 from testbed.arena.names import Engine
 
 if TYPE_CHECKING:

@@ -19,20 +19,10 @@ from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.comparing import choose_baseline
 from testbed.arena.judging.statistics import RESAMPLES
 from testbed.arena.policies.catalogue import policy_names
-from testbed.arena.report.figures import (
-    Drawing,
-    PolicyFigures,
-    draw_courses,
-    draw_tradeoffs,
-)
+from testbed.arena.report.figures import Drawing, PolicyFigures, draw_courses, draw_tradeoffs
 from testbed.arena.report.formatting import counted, figure, short_names, with_short_names
 from testbed.arena.report.outcomes import DELAY, DISTANCE, HEADCOUNT, PROVISIONING, Outcomes, metric_of
-from testbed.arena.report.tables import (
-    Table,
-    at_a_glance,
-    comparison,
-    lost_runs,
-)
+from testbed.arena.report.tables import Table, at_a_glance, comparison, lost_runs
 from testbed.workloads.registry import workload_names
 
 if TYPE_CHECKING:

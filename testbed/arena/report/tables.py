@@ -99,7 +99,8 @@ def comparison(
         )
         for policy in outcomes.policies
     )
-    return Table(key=key, caption=caption, corner="policy", columns=_heads(measures), rows=rows)
+    columns = tuple((measure.label, measure.unit) for measure in measures)
+    return Table(key=key, caption=caption, corner="policy", columns=columns, rows=rows)
 
 
 def at_a_glance(outcomes: Outcomes) -> tuple[Table, ...]:
@@ -169,7 +170,3 @@ def lost_runs(outcomes: Outcomes) -> Table | None:
     columns = tuple((label, "") for label in ("workload", "variant", "seeds", "reason"))
     caption = f"{counted(len(outcomes.lost), 'lost run')}; no mean includes them, and the others went on"
     return Table(key="lost", caption=caption, corner="policy", columns=columns, rows=tuple(rows))
-
-
-def _heads(measures: Sequence[Measure]) -> tuple[tuple[str, str], ...]:
-    return tuple((measure.label, measure.unit) for measure in measures)

@@ -117,6 +117,5 @@ def _round_trips_ms(rng: np.random.Generator, generated: GeneratedMap, count: in
         count=count if every_pair else min(generated.clusters, count),
         within=within,
         between=Span(low_ms=low, high_ms=high),
-        noise=0.0,
     )
     return clustered(rng, count, sites)

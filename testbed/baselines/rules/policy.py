@@ -34,12 +34,7 @@ from testbed.baselines.rules.evaluation import (
 )
 from testbed.baselines.rules.model import Metric, Rule, ScalingAction, distinct
 from testbed.baselines.rules.readings import MetricSamples, appended, is_reported, label, pruned, reports
-from testbed.baselines.rules.settings import (
-    DEFAULT_RULES,
-    RulesSettings,
-    check_operators,
-    read_rules,
-)
+from testbed.baselines.rules.settings import DEFAULT_RULES, RulesSettings, check_operators, read_rules
 from testbed.baselines.shared.sizing import ON_NODES, SizeProposal, SizingPolicy, SizingSettings
 
 _SAMPLES_AT_MOST = 512

@@ -11,12 +11,7 @@ from numpy.typing import NDArray
 
 from gesscale.errors import InputError
 from testbed.simulator.spark.constants import SparkPhysics
-from testbed.simulator.validation.batches import (
-    MeasuredBatch,
-    of_batch,
-    of_run,
-    predicted_s,
-)
+from testbed.simulator.validation.batches import MeasuredBatch, of_batch, of_run, predicted_s
 from testbed.simulator.validation.recorded_run import RecordedRun, Start, starts
 
 _BEGIN = {

@@ -18,7 +18,10 @@ SMALL = Survey(
 
 
 def generated(nodes):
-    rtt_ms = clustered(np.random.default_rng(1), nodes, SITES)
+    rng = np.random.default_rng(1)
+    rtt_ms = clustered(rng, nodes, SITES)
+    upper = np.triu(rtt_ms * np.exp(0.1 * rng.standard_normal((nodes, nodes))), 1)
+    rtt_ms = upper + upper.T  # no two pairs are as far apart
     return Survey(names=node_names(nodes), rtt_ms=rtt_ms)
 
 
