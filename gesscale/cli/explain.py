@@ -15,6 +15,7 @@ from gesscale.cli.output import (
     emit,
     estimate_in_words,
     joined,
+    placement_in_words,
     rate,
     stderr_console,
     table,
@@ -140,7 +141,7 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     yield "throughput (CT)", rate(reading.get("throughput_rows_per_s"))
     yield "backlog", with_unit(reading.get("backlog_rows"), "rows")
     yield "back pressure", _share(reading.get("saturated_share"))
-    yield "placement", joined(", ".join(reading.get("placement", ())), _nd_max(analysis))
+    yield "placement", placement_in_words(reading.get("placement", ()), analysis["nd_max_ms"])
     yield "state partitions", _state(reading.get("by_node") or {})
     yield "MST", estimate_in_words(analysis["mst"])
     yield "headroom (DT)", with_unit(analysis["headroom_pct"], "%")
@@ -151,7 +152,7 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
         "\n".join(f"{each['name']} {each['value']:.3g} ± {each['deviation']:.2g}" for each in learned),
     )
     yield "latency map", MapStatus(**decision.get("latency_map", {})).sentence
-    yield "plan", joined(", ".join(plan["placement"]), _nd_max(plan))
+    yield "plan", placement_in_words(plan["placement"], plan["nd_max_ms"])
     yield "MST planned", estimate_in_words(plan["mst"])
     yield "outcome", joined(outcome["status"], outcome["detail"])
     yield "took", with_unit(outcome["seconds"] or None, "s")
@@ -209,10 +210,6 @@ def _model(model: Mapping[str, Any] | None) -> str:
     )
     lines = (f"{model['law']}: {parameters}; readings: {model['readings_used']}, {state}", *model["warnings"])
     return "\n".join(lines)
-
-
-def _nd_max(conclusion: Mapping[str, Any]) -> str:
-    return "" if conclusion["nd_max_ms"] is None else f"NDmax {conclusion['nd_max_ms']:.4g} ms"
 
 
 def _share(value: float | None) -> str:

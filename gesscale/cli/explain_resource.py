@@ -6,7 +6,15 @@ from typing import Any
 
 from rich.table import Table
 
-from gesscale.cli.output import estimate_in_words, joined, rate, stderr_console, table, with_unit
+from gesscale.cli.output import (
+    estimate_in_words,
+    joined,
+    placement_in_words,
+    rate,
+    stderr_console,
+    table,
+    with_unit,
+)
 from gesscale.errors import InputError
 from gesscale.kubernetes.resource.order import OrderStatus, order_of, past_orders
 from gesscale.kubernetes.resource.parts import format_instant
@@ -100,11 +108,11 @@ def _rows(status: Mapping[str, Any], decision: Mapping[str, Any]) -> Iterable[tu
     yield "input rate (IR)", rate(load.get("inputRowsPerSecond"))
     yield "throughput (CT)", rate(load.get("throughputRowsPerSecond"))
     yield "backlog", with_unit(load.get("backlogRows"), "rows")
-    yield "placement", _placement(status)
+    yield "placement", placement_in_words(status.get("placement", ()), status.get("ndMaxMs"))
     yield "MST", estimate_in_words(status.get("mst"))
     yield "model", _model(status.get("model"))
     yield "latency map", _latency_map(status.get("latencyMap") or {})
-    yield "recommendation", _placement(advised)
+    yield "recommendation", placement_in_words(advised.get("placement", ()), advised.get("ndMaxMs"))
     yield "MST recommended", estimate_in_words(advised.get("mst"))
     yield "order", joined(order.get("id", ""), ", ".join(order.get("placement", ())))
     yield "outcome", decision.get("outcome", "")
@@ -114,11 +122,6 @@ def _rows(status: Mapping[str, Any], decision: Mapping[str, Any]) -> Iterable[tu
     for condition in status.get("conditions", ()):
         said = joined(f"{condition['status']} ({condition['reason']})", condition.get("message", ""))
         yield condition["type"], said
-
-
-def _placement(group: Mapping[str, Any]) -> str:
-    nodes, nd_max_ms = ", ".join(group.get("placement", ())), group.get("ndMaxMs")
-    return nodes if nd_max_ms is None else joined(nodes, f"NDmax {nd_max_ms:.4g} ms")
 
 
 def _model(model: Mapping[str, Any] | None) -> str:

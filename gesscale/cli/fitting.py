@@ -1,22 +1,54 @@
-"""Readings split, a law fitted to them, and what a prediction or a fit says."""
+"""A CSV file of readings, chosen by conditions such as ``query=map`` or ``host_cpu<0.9``, and a law fitted to them."""
 
-from collections.abc import Iterator, Sequence
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from rich.table import Table
 
 from gesscale.cli.output import table
-from gesscale.cli.readings_csv import ReadingsFile, read_readings_file
-from gesscale.csv_table import CsvRow
+from gesscale.csv_table import CsvRow, read_csv
 from gesscale.errors import InputError
+from gesscale.fields import LARGEST_EXACT
 from perfmodel import Conditions, FitErrors, Model, ModelError, Reading, fit_errors, law_named
 from perfmodel.model import Estimate
 
 NOMINAL_CAP_ROWS = 1000.0
 """Stands for a cap that no reading tells; what is predicted at that cap does not depend on it."""
+
+_REQUIRED = ("replicas", "nd_max_ms", "mst_rows_per_s")
+_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "!=": operator.ne,
+    "=": operator.eq,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+_SMALLEST, _LARGEST = 1e-9, 1e15
+_CONDITION = re.compile(r"\s*(?P<column>[^<>=!]+?)\s*(?P<sign><=|>=|!=|=|<|>)\s*(?P<value>[^<>=!]+?)\s*")
+
+_Count = Annotated[int, Field(ge=1, le=LARGEST_EXACT)]
+_Figure = Annotated[float, Field(ge=_SMALLEST, le=_LARGEST)]
+_OrNothing = BeforeValidator(lambda text: None if text == "" else text)
+
+
+class _Row(BaseModel):
+    """A row of the file; the descriptions say what is expected."""
+
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
+
+    replicas: _Count = Field(description="a whole number >= 1")
+    nd_max_ms: float = Field(ge=0, le=_LARGEST, description="a round trip in ms, >= 0")
+    mst_rows_per_s: _Figure = Field(serialization_alias="rows_per_s", description="rows per second, > 0")
+    batch_rows: Annotated[_Figure | None, _OrNothing] = Field(None, description="rows > 0, or nothing")
+    tasks: Annotated[_Count | None, _OrNothing] = Field(None, description="a whole number >= 1, or nothing")
+    weight: Annotated[_Figure | None, _OrNothing] = Field(None, description="a number > 0, or nothing")
 
 
 def fitted(
@@ -66,26 +98,72 @@ def at_nominal_cap(readings: Sequence[Reading]) -> list[Reading]:
 
 
 def split(path: Path, where: Sequence[str], holdout: Sequence[str]) -> tuple[list[Reading], list[Reading]]:
-    """Read the readings to fit and those held out: rows that meet any one of the hold-outs."""
-    file = read_readings_file(path)
-    chosen: Sequence[CsvRow] = file.rows
+    """Read the readings to fit and those held out: rows that meet any one of the hold-outs.
+
+    Only the chosen rows are checked: others may hold anything.
+    """
+    chosen: Sequence[CsvRow] = list(read_csv(path, _REQUIRED).rows)
+    _require(chosen, path, "expected readings below the header, got none")
     for condition in where:
-        chosen = file.where(chosen, condition)
-        _require(chosen, file, f"no row left after --where {condition}")
+        chosen = _meeting(chosen, condition)
+        _require(chosen, path, f"no row left after --where {condition}; look at the values of that column")
     held_out: set[int] = set()
     for condition in holdout:
-        met = file.where(chosen, condition)
-        _require(met, file, f"no row meets --holdout {condition}")
+        met = _meeting(chosen, condition)
+        _require(met, path, f"no row meets --holdout {condition}; look at the values of that column")
         held_out |= {row.line for row in met}
     rest = [row for row in chosen if row.line not in held_out]
-    _require(rest, file, f"no row left to fit after --holdout {', '.join(holdout)}")
-    return file.readings(rest), file.readings([row for row in chosen if row.line in held_out])
+    _require(
+        rest,
+        path,
+        f"no row left to fit after --holdout {', '.join(holdout)}; look at the values of that column",
+    )
+    return _readings(rest), _readings([row for row in chosen if row.line in held_out])
 
 
-def _require(rows: Sequence[CsvRow], file: ReadingsFile, what: str) -> None:
+def _require(rows: Sequence[CsvRow], path: Path, what: str) -> None:
     if not rows:
-        message = f"{file.path}: {what}; look at the values of that column"
+        message = f"{path}: {what}"
         raise InputError(message)
+
+
+def _readings(rows: Sequence[CsvRow]) -> list[Reading]:
+    return [Reading(**row.read_as(_Row).model_dump(by_alias=True)) for row in rows]
+
+
+def _meeting(rows: Sequence[CsvRow], condition: str) -> list[CsvRow]:
+    """Return the rows that meet a condition: a column, a comparison, and a value or another column."""
+    parts = _CONDITION.fullmatch(condition)
+    if parts is None:
+        message = f"expected a condition such as nd_max_ms=150 or tasks=replicas, got {condition!r}"
+        raise InputError(message)
+    column, sign, value = parts["column"], parts["sign"], parts["value"]
+    if column not in rows[0].cells:
+        known = ", ".join(rows[0].cells)
+        message = f"{rows[0].path}: no column {column!r} for the condition {condition!r}, only {known}"
+        raise InputError(message)
+    return [row for row in rows if _holds(row, column, sign, value)]
+
+
+def _holds(row: CsvRow, column: str, sign: str, value: str) -> bool:
+    left, right = row.cells[column], row.cells.get(value, value)
+    numbers = _number(left), _number(right)
+    if None not in numbers:
+        return _COMPARISONS[sign](*numbers)
+    if sign in ("=", "!="):
+        return _COMPARISONS[sign](left, right)
+    message = (
+        f"{row.path}, line {row.line}, column {column}: expected numbers to compare by {sign}, "
+        f"got {left!r} and {right!r}"
+    )
+    raise InputError(message)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 @contextmanager

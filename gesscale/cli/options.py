@@ -35,6 +35,17 @@ def operators_of(context: typer.Context, incomplete: str) -> list[str]:
     return beginning(incomplete, _operators(context.params.get("config") or "gesscale.yaml"))
 
 
+def overrides_of(set_: list[str] | None, policy: str | None) -> list[str]:
+    """Return what ``--set`` and ``--policy`` override of the settings."""
+    from gesscale.policies.registry import any_card
+    from gesscale.settings.loading import naming
+
+    if policy is None:
+        return set_ or []
+    any_card(policy)  # says what is wrong with it before the settings do
+    return [*(set_ or []), naming(policy)]
+
+
 def _operators(config: object) -> Iterator[str]:
     from gesscale.common.yaml_text import read_yaml
     from gesscale.errors import InputError

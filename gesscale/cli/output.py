@@ -22,6 +22,7 @@ _complaints = Console(stderr=True, soft_wrap=True, markup=False, highlight=False
 
 
 _UNBOUNDED = 100_000
+_FAULTS_SHOWN = 3
 _LONGEST_WHOLE_WORD = 32
 """Characters; a longer one, such as a path, may be folded."""
 
@@ -92,6 +93,14 @@ def warn(warnings: Iterable[str]) -> None:
         complain(f"warning: {each}")
 
 
+def say_left_out(faults: Sequence[str]) -> None:
+    """Say on stderr which lines of a record could not be used: the first, and how many."""
+    for fault in faults[:_FAULTS_SHOWN]:
+        stderr_console.print(f"left out: {fault}")
+    if faults:
+        stderr_console.print(f"lines left out: {len(faults)}")
+
+
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
     """Build a table in the house style: numbers flush right, floats with four digits, None as a dash."""
     result = Table(title=escape(title), title_justify="left")
@@ -139,6 +148,11 @@ def estimate_in_words(estimate: Mapping[str, Any] | None) -> str:
         return ""
     span = f"{with_unit(estimate['low'], '')} to {with_unit(estimate['high'], '')}"
     return joined(f"{rate(estimate['mid'])} ({span})", estimate.get("reason", ""))
+
+
+def placement_in_words(nodes: Iterable[str], nd_max_ms: float | None) -> str:
+    """Return the nodes of a placement, and how far they are apart where that is known."""
+    return joined(", ".join(nodes), "" if nd_max_ms is None else f"NDmax {nd_max_ms:.4g} ms")
 
 
 def joined(*parts: str) -> str:

@@ -5,10 +5,8 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli.options import PolicyOption, SetOption
-from gesscale.cli.output import Output, OutputOption, emit, stderr_console
-
-_FAULTS_SHOWN = 3
+from gesscale.cli.options import PolicyOption, SetOption, overrides_of
+from gesscale.cli.output import Output, OutputOption, emit, say_left_out, stderr_console
 
 app = typer.Typer()
 
@@ -37,7 +35,7 @@ def replay(
     from gesscale.cli import replaying
     from gesscale.replay import agreement
 
-    settings = replaying.settings_of(record, config, set_ or [], policy)
+    settings = replaying.settings_of(record, config, overrides_of(set_, policy))
     name = settings.analyze.policy
     recording, answers = replaying.played_again(record, settings)
     found = agreement(answers)
@@ -62,8 +60,5 @@ def page(
 
     file = target or record / "page.html"
     faults = write_page(record, file)
-    for complaint in faults[:_FAULTS_SHOWN]:
-        stderr_console.print(f"left out: {complaint}")
-    if faults:
-        stderr_console.print(f"lines left out: {len(faults)}")
+    say_left_out(faults)
     stderr_console.print(f"open {file} in a browser")

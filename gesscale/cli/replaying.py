@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from gesscale.assembly import open_latencies, recall_knowledge
-from gesscale.cli.output import stderr_console, table
+from gesscale.cli.output import say_left_out, stderr_console, table
 from gesscale.common import API_VERSION
 from gesscale.errors import InputError, SettingsError
 from gesscale.model.decision import Change
@@ -16,7 +16,6 @@ from gesscale.model.document import decision_document
 from gesscale.monitor.record_files import SETTINGS, Recording, read_recording, settings_file
 from gesscale.monitor.replay import RecordedWorld
 from gesscale.policies.guarded import GuardedPolicy
-from gesscale.policies.registry import any_card
 from gesscale.replay import Agreement, ReplayedDecision, answers_of
 from gesscale.settings import Settings, load_settings
 from gesscale.settings.loading import naming
@@ -26,16 +25,24 @@ NOTE = (
     "Batches and placements follow it: each decision is an answer to the situation as it was live, no simulation of "
     "what would have come of it."
 )
-_FAULTS_SHOWN = 3
 
 
 def played_again(record: Path, settings: Settings) -> tuple[Recording, Sequence[ReplayedDecision]]:
     """Ask the policy of the settings at each instant of the recorded run."""
+    monitor = settings.monitor
     recording = read_recording(record, settings.workflow.operators)
-    instants_s = recording.instants_s(settings.monitor.period_s)
+    world = RecordedWorld(
+        recording=recording,
+        delays=_delays(settings),
+        window_s=monitor.window_s,
+        history_s=monitor.history_s,
+        stale_after_s=monitor.stale_after_s,
+        as_read=_reads_alike(record, settings),
+    )
+    instants_s = recording.instants_s(monitor.period_s)
     answers = answers_of(
         GuardedPolicy(settings.analyze.build(settings.workflow.build())),
-        _world(record, recording, settings),
+        world,
         recall_knowledge(settings, math.nextafter(instants_s[0], -math.inf)),
         instants_s=instants_s,
         rescale_timeout_s=settings.plan.rescale_timeout_s,
@@ -44,25 +51,10 @@ def played_again(record: Path, settings: Settings) -> tuple[Recording, Sequence[
     return recording, answers
 
 
-def settings_of(record: Path, config: Path | None, overrides: Sequence[str], policy: str | None) -> Settings:
+def settings_of(record: Path, config: Path | None, overrides: Sequence[str]) -> Settings:
     """Return the settings of the record, or others, with what was overridden on the command line."""
     file = config or settings_file(record, advice="; name settings that are elsewhere by --config")
-    if policy is not None:
-        any_card(policy)  # says what is wrong with it before the settings do
-        overrides = [*overrides, naming(policy)]
     return load_settings(file, overrides, trusted=config is not None)
-
-
-def _world(record: Path, recording: Recording, settings: Settings) -> RecordedWorld:
-    monitor = settings.monitor
-    return RecordedWorld(
-        recording=recording,
-        delays=_delays(settings),
-        window_s=monitor.window_s,
-        history_s=monitor.history_s,
-        stale_after_s=monitor.stale_after_s,
-        as_read=_reads_alike(record, settings),
-    )
 
 
 def _delays(settings: Settings) -> LatencyMap:
@@ -160,10 +152,7 @@ def print_notes(recording: Recording, found: Agreement, *, everything: bool) -> 
     stderr_console.print(f"{_live_policy(recording) or 'no decision'} is on record. {NOTE}")
     if not everything:
         stderr_console.print("shown are the decisions with a change or a difference; --all shows every one")
-    for complaint in recording.faults[:_FAULTS_SHOWN]:
-        stderr_console.print(f"left out: {complaint}")
-    if recording.faults:
-        stderr_console.print(f"lines left out: {len(recording.faults)}")
+    say_left_out(recording.faults)
 
 
 def _live_policy(recording: Recording) -> str:

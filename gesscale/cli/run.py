@@ -12,6 +12,7 @@ from gesscale.cli.options import (
     NamespaceOption,
     PolicyOption,
     SetOption,
+    overrides_of,
 )
 from gesscale.cli.output import LogFormat, Output, OutputOption, logging_to_stderr
 from gesscale.errors import InputError
@@ -106,9 +107,10 @@ def run(
     if config is None:
         message = "run: expected --config FILE, or --kubernetes to be the controller of a cluster"
         raise InputError(message)
-    from gesscale.cli.stepping import go_on, settings_of
+    from gesscale.cli.stepping import go_on
+    from gesscale.settings import load_settings
 
-    settings = settings_of(config, set_, policy)
+    settings = load_settings(config, overrides_of(set_, policy))
     with logging_to_stderr(log_format):
         go_on(settings, steps, output, listen, token)
 
@@ -124,9 +126,10 @@ def once(
 
     Exit 1: no operator could be read, or a change failed. Exit 3: more is needed but not to be had.
     """
-    from gesscale.cli.stepping import settings_of, step
+    from gesscale.cli.stepping import step
+    from gesscale.settings import load_settings
 
-    step(settings_of(config, set_, policy), output, advise_only=False)
+    step(load_settings(config, overrides_of(set_, policy)), output, advise_only=False)
 
 
 @app.command(epilog="Example: gesscale recommend -c gesscale.yaml --policy ds2")
@@ -140,6 +143,7 @@ def recommend(
 
     Exit 1: no operator could be read. Exit 3: more is needed but not to be had.
     """
-    from gesscale.cli.stepping import settings_of, step
+    from gesscale.cli.stepping import step
+    from gesscale.settings import load_settings
 
-    step(settings_of(config, set_, policy), output, advise_only=True)
+    step(load_settings(config, overrides_of(set_, policy)), output, advise_only=True)

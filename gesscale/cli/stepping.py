@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -17,11 +16,9 @@ from gesscale.knowledge.sqlite import SqliteHistory
 from gesscale.loop import ControlLoop
 from gesscale.model.decision import Decision, OutcomeStatus, Reason, Verdict
 from gesscale.model.document import decision_document
-from gesscale.policies.registry import any_card
 from gesscale.service.access import is_loopback
-from gesscale.settings import Settings, load_settings
+from gesscale.settings import Settings
 from gesscale.settings.faults import doubts
-from gesscale.settings.loading import naming
 
 if TYPE_CHECKING:
     from gesscale.service.local import ServedLoop
@@ -38,14 +35,6 @@ NOT_FEASIBLE = {
 
 
 NOT_READ = {Reason.METRICS_MISSING, Reason.METRICS_STALE}
-
-
-def settings_of(config: Path, overrides: list[str] | None, policy: str | None) -> Settings:
-    """Load settings with what was overridden on the command line."""
-    if policy is not None:
-        any_card(policy)  # says what is wrong with it before the settings do
-    named = [] if policy is None else [naming(policy)]
-    return load_settings(config, [*(overrides or []), *named])
 
 
 def go_on(settings: Settings, steps: int, output: Output, listen: str | None, token: str) -> None:
