@@ -77,27 +77,29 @@ def predicted(
         return model, model.predict(conditions)
 
 
-def with_batch_rows(law: str, readings: list[Reading]) -> tuple[list[Reading], tuple[str, ...]]:
-    """Return the readings; at a nominal cap, with a note, where the law needs the rows of batches and none tells them.
+def read_readings(
+    path: Path, law: str, where: Sequence[str], holdout: Sequence[str]
+) -> tuple[list[Reading], list[Reading], tuple[str, ...]]:
+    """Read the readings to fit and those held out; at a nominal cap, with a note, where none tells a law's batch rows.
 
-    Divided by B, the law is T / B = s / n + (T0 + k NDmax) / B: where B is the same in all readings, they tell s, and
-    the rest per row.
+    Divided by B, the micro-batch law is T / B = s / n + (T0 + k NDmax) / B: where B is the same in all readings, they
+    tell s, and the rest per row.
     """
-    if law != "microbatch" or any(reading.batch_rows is not None for reading in readings):
-        return readings, ()
+    used, held_out = _split(path, where, holdout)
+    if law != "microbatch" or any(reading.batch_rows is not None for reading in used):
+        return used, held_out, ()
     note = (
         "no reading has batch_rows: fitted as if all were of one unknown cap; s_ms_per_row and predictions at that cap "
         f"hold, t0_s and k_round_trips are per {NOMINAL_CAP_ROWS:g} rows"
     )
-    return at_nominal_cap(readings), (note,)
+    return _at_nominal_cap(used), _at_nominal_cap(held_out), (note,)
 
 
-def at_nominal_cap(readings: Sequence[Reading]) -> list[Reading]:
-    """Return the readings as if each were of a full batch at the nominal cap."""
+def _at_nominal_cap(readings: Sequence[Reading]) -> list[Reading]:
     return [replace(reading, batch_rows=NOMINAL_CAP_ROWS) for reading in readings]
 
 
-def split(path: Path, where: Sequence[str], holdout: Sequence[str]) -> tuple[list[Reading], list[Reading]]:
+def _split(path: Path, where: Sequence[str], holdout: Sequence[str]) -> tuple[list[Reading], list[Reading]]:
     """Read the readings to fit and those held out: rows that meet any one of the hold-outs.
 
     Only the chosen rows are checked: others may hold anything.

@@ -1,6 +1,7 @@
 """``gesscale model``: fit a performance model to a file of readings, and predict with it."""
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -64,10 +65,7 @@ def fit(
     """Fit a law and say how well it describes the readings."""
     from gesscale.cli import fitting
 
-    used, held_out = fitting.split(file, where or [], holdout or [])
-    used, notes = fitting.with_batch_rows(law.value, used)
-    if notes:
-        held_out = fitting.at_nominal_cap(held_out)
+    used, held_out, notes = fitting.read_readings(file, law.value, where or [], holdout or [])
     model, errors, apart = fitting.fitted(file, law.value, used, held_out)
     warnings = (*notes, *model.warnings)
     emit(fitting.document(model, errors, apart, warnings), output, fitting.tables(model, errors, apart))
@@ -90,8 +88,7 @@ def predict(
     """Fit a law and predict the maximum sustainable throughput, rows/s."""
     from gesscale.cli import fitting
 
-    used, _ = fitting.split(file, where or [], [])
-    used, notes = fitting.with_batch_rows(law.value, used)
+    used, _, notes = fitting.read_readings(file, law.value, where or [], [])
     if notes and batch_rows is not None:
         message = (
             f"{file}: expected readings with batch_rows to predict for --batch-rows, got none; leave it out"
@@ -110,10 +107,7 @@ def predict(
     document = {
         "law": model.law,
         "unit": "rows/s",
-        "low": estimate.low,
-        "mid": estimate.mid,
-        "high": estimate.high,
-        "reason": estimate.reason,
+        **asdict(estimate),
         "calibrated": model.calibrated,
         "warnings": warnings,
     }

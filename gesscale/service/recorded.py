@@ -122,7 +122,7 @@ def _hash_of(text: str) -> str:
 def _document(title: str, settings: Settings, recording: Recording) -> dict[str, Any]:
     workflow = settings.workflow.build()
     decisions = [each.decision for each in recording.decisions]
-    costs = _costs(recording)
+    costs = {(each.operator, each.at_s): _cost(each, recording) for each in decisions if each.acted}
     ends_s = {name: [batch.ended_at_s for batch in batches] for name, batches in recording.batches.items()}
     points = [
         point_of(
@@ -171,12 +171,6 @@ def _delays(settings: Settings) -> Latencies:
         return Latencies()
 
 
-def _costs(recording: Recording) -> dict[tuple[str, float], OrderCost]:
-    """Return what each order cost, by operator and instant."""
-
-    def cost(decision: Decision) -> OrderCost:
-        order = Order(placement=decision.plan.placement, at_s=decision.at_s)
-        return cost_of(order, recording.batches[decision.operator])
-
-    decisions = (each.decision for each in recording.decisions)
-    return {(each.operator, each.at_s): cost(each) for each in decisions if each.acted}
+def _cost(decision: Decision, recording: Recording) -> OrderCost:
+    order = Order(placement=decision.plan.placement, at_s=decision.at_s)
+    return cost_of(order, recording.batches[decision.operator])
