@@ -1,7 +1,6 @@
 """``gesscale run --kubernetes``: the loop as a controller, inside a cluster or outside."""
 
 import logging
-import time
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -56,10 +55,10 @@ def serve_controller(
     from gesscale.kubernetes.api import connect
     from gesscale.kubernetes.api.lease import steady_now_s
     from gesscale.kubernetes.controller.controller import Controller, ControllerOptions
-    from gesscale.kubernetes.controller.probes import problems_of, serve_probes
+    from gesscale.kubernetes.controller.probes import probes, problems_of
     from gesscale.kubernetes.controller.targets import AllowedTarget
     from gesscale.service.access import SCRAPED, Access
-    from gesscale.service.api import pages_of, streams_of
+    from gesscale.service.api import serve
 
     host, port = host_and_port(listen or f"0.0.0.0:{PROBES_PORT}")
     connection = connect(kubeconfig, context)
@@ -73,22 +72,14 @@ def serve_controller(
     def problems() -> tuple[str, ...]:
         return problems_of(controller.health(), steady_now_s())
 
-    pages = pages_of(controller.journal, problems, time.time)
-    try:
-        probes = serve_probes(
-            controller.health,
-            {SCRAPED: controller.metrics.page, **pages},
-            steady_now_s,
-            streams=streams_of(controller.journal, problems, time.time),
-            guard=Access(token=token, own_machine_only=True),
-            host=host,
-            port=port,
-        )
-    except (OSError, OverflowError) as error:
-        message = (
-            f"--listen: expected an address of this machine with a free port, got {host}:{port}: {error}"
-        )
-        raise InputError(message) from error
+    served = serve(
+        host,
+        port,
+        {**probes(controller.health, steady_now_s), SCRAPED: controller.metrics.page},
+        journal=controller.journal,
+        problems=problems,
+        guard=Access(token=token, own_machine_only=True),
+    )
     on_stop_signals(controller.stop)
     scope = f"namespace {namespace}" if namespace else "all namespaces"
     _LOG.info(
@@ -96,12 +87,12 @@ def serve_controller(
         controller.identity,
         connection.url,
         scope,
-        probes.url,
+        served.url,
     )
     try:
         controller.run()
     finally:
-        probes.close()
+        served.close()
         connection.close()
     _LOG.info("stopped; the lease is given back")
 

@@ -1,17 +1,53 @@
 """Where the page, its API and its stream of steps are, by path; all read-only. The form: `schema`."""
 
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
 
 from gesscale.common import API_VERSION
-from gesscale.common.http_server import Page, Stream, json_body
+from gesscale.common.http_server import Guard, Page, PageServer, Stream, json_body
+from gesscale.errors import InputError
+from gesscale.service.access import HEADERS
 from gesscale.service.assets import build_number, page_html, page_script, page_style
 from gesscale.service.documents import Head
 from gesscale.service.journal import Journal
 
 ALIVE_S = 15.0
 """An event comes at least this often, so that both ends notice when the other has gone."""
+
+
+def serve(
+    host: str,
+    port: int,
+    pages: Mapping[str, Page],
+    *,
+    journal: Journal,
+    problems: Callable[[], tuple[str, ...]],
+    guard: Guard,
+) -> PageServer:
+    """Serve the page, its API and other pages, such as probes and metrics, until closed.
+
+    Raises
+    ------
+    InputError
+        The address cannot be taken.
+    """
+    try:
+        return PageServer(
+            host,
+            port,
+            {**pages, **pages_of(journal, problems, time.time)},
+            streams=streams_of(journal, problems, time.time),
+            headers=HEADERS,
+            guard=guard,
+        )
+    except (OSError, OverflowError) as error:
+        message = (
+            f"--listen: expected an address of this machine with a free port, got {host}:{port}: {error}; "
+            "choose another one"
+        )
+        raise InputError(message) from error
 
 
 def pages_of(

@@ -1,18 +1,17 @@
 """A loop outside Kubernetes that is served: its metrics, whether it lives, and its page."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
-from gesscale.common.http_server import PageServer, Unavailable
-from gesscale.errors import InputError
+from gesscale.common.http_server import Unavailable
 from gesscale.loop import ControlLoop
 from gesscale.model.decision import Decision
 from gesscale.ports import ClusterState, Latencies
-from gesscale.service.access import HEADERS, PROBES, SCRAPED, Access
-from gesscale.service.api import pages_of, streams_of
+from gesscale.service.access import PROBES, SCRAPED, Access
+from gesscale.service.api import serve
 from gesscale.service.documents import ONLY_WORKFLOW
 from gesscale.service.journal import Journal, SeenStep
 from gesscale.service.metrics import ScalerMetrics, step_figures
@@ -37,8 +36,6 @@ class ServedLoop:
         See `gesscale.service.access.Access`.
     past
         Decisions of earlier processes, oldest first, as documents.
-    steady_s
-        A clock that never jumps.
 
     Attributes
     ----------
@@ -62,30 +59,21 @@ class ServedLoop:
         port: int,
         token: str = "",
         past: Iterable[Mapping[str, Any]] = (),
-        steady_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._workflow, self._period_s = settings.workflow.build(), settings.monitor.period_s
         self._metrics, self._journal = ScalerMetrics(version("gesscale")), Journal()
         self._journal.begin_with(ONLY_WORKFLOW, past)
         self._seen = ClusterState(), Latencies()
-        self._steady_s, self._moved_at_s = steady_s, steady_s()
+        self._moved_at_s = time.monotonic()
         self.loop = replace(loop, timed=self._metrics.timed, seen=self._see)
-        pages = {SCRAPED: self._metrics.page, **pages_of(self._journal, self._problems, time.time)}
-        try:
-            self._server = PageServer(
-                host,
-                port,
-                {**dict.fromkeys(PROBES, self._probe), **pages},
-                streams=streams_of(self._journal, self._problems, time.time),
-                headers=HEADERS,
-                guard=Access(token=token),
-            )
-        except (OSError, OverflowError) as error:
-            message = (
-                f"--listen: expected an address of this machine with a free port, got {host}:{port}: {error}; "
-                "choose another one"
-            )
-            raise InputError(message) from error
+        self._server = serve(
+            host,
+            port,
+            {**dict.fromkeys(PROBES, self._probe), SCRAPED: self._metrics.page},
+            journal=self._journal,
+            problems=self._problems,
+            guard=Access(token=token),
+        )
         self.url = self._server.url
 
     def report(self, decisions: tuple[Decision, ...]) -> None:
@@ -108,7 +96,7 @@ class ServedLoop:
                 known=known,
             )
         )
-        self._moved_at_s = self._steady_s()
+        self._moved_at_s = time.monotonic()
 
     def close(self) -> None:
         """Stop serving."""
@@ -118,7 +106,7 @@ class ServedLoop:
         self._seen = cluster, latencies
 
     def _problems(self) -> tuple[str, ...]:
-        still_s = self._steady_s() - self._moved_at_s
+        still_s = time.monotonic() - self._moved_at_s
         if still_s <= max(_LATE_PERIODS * self._period_s, _LATE_AT_LEAST_S):
             return ()
         return (

@@ -7,12 +7,10 @@ time arrives, and a controller must not be restarted for that.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from gesscale.common.http_server import Guard, Page, PageServer, Stream, Unavailable
+from gesscale.common.http_server import Page, Unavailable
 from gesscale.kubernetes.placement.watches import STALE_AT_MOST_S, CacheStatus
-from gesscale.service.access import HEADERS
 from gesscale.words import in_words
 
-PORT = 8080
 LIVENESS_PERIODS = 5
 """So many of its own periods the scheduler may stand still: a slow step does not stop it, a deadlock does."""
 STUCK_S = 300.0
@@ -110,38 +108,15 @@ def problems_of(health: HealthSnapshot, now_s: float) -> tuple[str, ...]:
     return (*liveness_failures(health, now_s), *readiness_failures(health, now_s), *other)
 
 
-def serve_probes(
-    health: Callable[[], HealthSnapshot],
-    pages: Mapping[str, Page],
-    clock: Callable[[], float],
-    *,
-    streams: Mapping[str, Stream] | None = None,
-    guard: Guard | None = None,
-    host: str = "0.0.0.0",  # noqa: S104 - the kubelet and Prometheus ask the pod's own address
-    port: int = PORT,
-) -> PageServer:
-    """Answer ``/healthz``, ``/readyz`` and the pages until closed.
+def probes(health: Callable[[], HealthSnapshot], clock: Callable[[], float]) -> dict[str, Page]:
+    """Return ``/healthz`` and ``/readyz``.
 
     Parameters
     ----------
     health
         Asked at each probe; never waits for a lock that a step holds.
-    pages, streams, guard
-        What else is served, such as ``/metrics``, and who gets it; see `gesscale.common.http_server.PageServer`.
     clock
         Seconds of a clock that never jumps, such as `time.monotonic`.
-    host, port
-        Where to listen; port 0 takes a free one.
-
-    Returns
-    -------
-    PageServer
-        Serving already.
-
-    Raises
-    ------
-    OSError
-        Where the address cannot be taken.
     """
 
     def healthz(_parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
@@ -154,8 +129,7 @@ def serve_probes(
         role = f"leader, {steps}" if seen.leading else "follower"
         return _answer(f"ready: {role}", readiness_failures(seen, clock()))
 
-    probes = {"/healthz": healthz, "/readyz": readyz}
-    return PageServer(host, port, {**probes, **pages}, streams=streams, headers=HEADERS, guard=guard)
+    return {"/healthz": healthz, "/readyz": readyz}
 
 
 def _answer(well: str, problems: tuple[str, ...]) -> tuple[str, bytes]:

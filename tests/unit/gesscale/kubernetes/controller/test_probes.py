@@ -6,12 +6,13 @@ from urllib.request import urlopen
 
 import pytest
 
+from gesscale.common.http_server import PageServer
 from gesscale.kubernetes.controller.probes import (
     HealthSnapshot,
     StepStatus,
     liveness_failures,
+    probes,
     readiness_failures,
-    serve_probes,
 )
 from gesscale.kubernetes.placement.watches import CacheStatus
 from gesscale.service.metrics import ScalerMetrics
@@ -84,9 +85,8 @@ def test_a_follower_steps_nothing_and_is_ready_but_must_see_the_cluster_too():
 def probed():
     """A server whose vitals the test sets."""
     seen = [WELL]
-    endpoint = serve_probes(
-        lambda: seen[0], {"/metrics": ScalerMetrics("1.2.3").page}, lambda: NOW_S, host="127.0.0.1", port=0
-    )
+    pages = {**probes(lambda: seen[0], lambda: NOW_S), "/metrics": ScalerMetrics("1.2.3").page}
+    endpoint = PageServer("127.0.0.1", 0, pages)
     yield endpoint.url, seen
     endpoint.close()
 
