@@ -258,12 +258,8 @@ class _PageHandler(BaseHTTPRequestHandler):
                 return
             status, kind, body = HTTPStatus.OK, *self._page(parts)
         except Refused as refusal:
-            status, kind, body, headers = (
-                refusal.status,
-                "text/plain",
-                f"{refusal}\n".encode(),
-                refusal.headers,
-            )
+            status, headers = refusal.status, refusal.headers
+            kind, body = "text/plain", f"{refusal}\n".encode()
         except ValueError as error:
             status, kind, body = HTTPStatus.BAD_REQUEST, "text/plain", f"{error}\n".encode()
         self._send_head(status, {"Content-Type": kind, "Content-Length": str(len(body)), **headers})

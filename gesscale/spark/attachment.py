@@ -240,11 +240,7 @@ def _pages(
         }
         return json_body(document)
 
-    return {
-        "/metrics": metrics,
-        "/batches": batches,
-        "/replicas": replicas,
-    }
+    return {"/metrics": metrics, "/batches": batches, "/replicas": replicas}
 
 
 def _told(executor: LiveExecutor, watch: ExecutorWatch) -> dict[str, Any]:
