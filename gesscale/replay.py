@@ -118,7 +118,7 @@ def answers_of(
     )
     answers = []
     for at_s in instants_s:
-        world.move_to(at_s)
+        world.now_s = at_s
         for decision in loop.step(at_s):
             recorded = world.live(decision.operator)
             live = None if recorded is None else recorded.decision

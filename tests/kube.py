@@ -170,11 +170,14 @@ class FakeCluster:
             problem = "" if since_s is None else "the API server is out of reach"
             return View(objects=objects, listed=True, stale_since_s=since_s, problem=problem)
 
+        nodes = view("nodes", {each.name: each for each in self.nodes})
+        pods = view("pods", {f"{each.namespace}/{each.name}": each for each in self.pods})
         return ClusterView(
             at_s=self.at_s,
-            nodes=view("nodes", {each.name: each for each in self.nodes}),
-            pods=view("pods", {f"{each.namespace}/{each.name}": each for each in self.pods}),
+            nodes=nodes,
+            pods=pods,
             resources=view("resources", {}),
+            index=ClusterIndex(nodes.objects, pods.objects),
         )
 
 

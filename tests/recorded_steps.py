@@ -2,7 +2,8 @@
 
 from edge import known, reading
 
-from gesscale.kubernetes.reporting import ObservedStep, report_step
+from gesscale.kubernetes.reporting.report import report_step
+from gesscale.kubernetes.reporting.status import ObservedStep
 from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.status import DriverStatus

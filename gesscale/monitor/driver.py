@@ -43,7 +43,6 @@ class DriverMetrics(WindowedReader):
     client: HttpClient = field(default=ANYWHERE, repr=False)
 
     def __post_init__(self) -> None:
-        WindowedReader.__post_init__(self)
         for operator, url in self.urls.items():
             check_url(url, f"metrics of operator {operator!r}")
 

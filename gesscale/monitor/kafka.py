@@ -61,10 +61,6 @@ class KafkaOffsets:
         InputError
             Where the package confluent-kafka is not installed.
         """
-        return sum(self.end_offsets(timeout_s).values())
-
-    def end_offsets(self, timeout_s: float) -> Mapping[int, int]:
-        """Return the end offset of each partition; bounds and errors as `end_offset_rows`."""
         admin_client, kafka_exception, latest, partition_of = _confluent_kafka()
         half_s = timeout_s / 2  # two questions: which partitions, and where they end
         try:
@@ -78,7 +74,7 @@ class KafkaOffsets:
                 raise MetricsUnavailableError(message)
             asked = {partition_of(self.topic, partition): latest() for partition in topic.partitions}
             answers = admin.list_offsets(asked, request_timeout=half_s)
-            return {part.partition: answer.result(timeout=half_s).offset for part, answer in answers.items()}
+            return sum(answer.result(timeout=half_s).offset for answer in answers.values())
         except FetchError as error:
             message = f"the Kafka broker {self.bootstrap} was not asked: {error}"
             raise MetricsUnavailableError(message) from error

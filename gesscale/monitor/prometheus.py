@@ -57,7 +57,6 @@ class PrometheusMetrics(WindowedReader):
     client: HttpClient = field(default=ANYWHERE, repr=False)
 
     def __post_init__(self) -> None:
-        WindowedReader.__post_init__(self)
         check_url(self.url, "the Prometheus server")
 
     def observe(self, now_s: float) -> WorkflowObservation:

@@ -35,7 +35,7 @@ class RecordedWorld:
         Take the figures that the live loop read at that instant, which include what batches do not tell: CPU,
         idling, a broker's offsets. Else all are computed from the batches, as for another window.
     now_s
-        The instant, seconds since the epoch; see `move_to`.
+        The instant, seconds since the epoch; set it to go to another one.
     """
 
     recording: Recording
@@ -49,10 +49,6 @@ class RecordedWorld:
 
     def __post_init__(self) -> None:
         self._live = {(each.decision.at_s, each.decision.operator): each for each in self.recording.decisions}
-
-    def move_to(self, now_s: float) -> None:
-        """Go to an instant."""
-        self.now_s = now_s
 
     def live(self, operator: str) -> RecordedDecision | None:
         """Return what was decided live for an operator at this instant; None where nothing is recorded."""

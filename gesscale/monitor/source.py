@@ -1,7 +1,6 @@
 """What every metric source shares: its periods, and operators asked in parallel in bounded time."""
 
 import logging
-import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
@@ -9,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 
 from gesscale.common.threads import in_thread
-from gesscale.errors import MetricsUnavailableError, SettingsError
+from gesscale.errors import MetricsUnavailableError
 from gesscale.model.observation import Batch, MissingReading, OperatorReading, WorkflowObservation
 from gesscale.monitor.screen import screen
 from gesscale.monitor.window import ByNode, summarise
@@ -34,11 +33,6 @@ class WindowedReader:
         How far back a reading's batches reach, seconds; at least the window.
     timeout_s
         Time within which all operators must have answered, seconds.
-
-    Raises
-    ------
-    SettingsError
-        Where one of them is not a positive finite number, or the history is shorter than the window.
     """
 
     _: KW_ONLY
@@ -47,18 +41,6 @@ class WindowedReader:
     history_s: float
     timeout_s: float
     monotonic_s: Callable[[], float] = field(default=time.monotonic, repr=False)
-
-    def __post_init__(self) -> None:
-        for name, value in ((name, getattr(self, name)) for name in PERIODS):
-            if not (math.isfinite(value) and value > 0):
-                message = f"monitor: {name} must be a positive number of seconds, got {value}"
-                raise SettingsError(message)
-        if self.history_s < self.window_s:
-            message = (
-                f"monitor: history_s ({self.history_s:g}) must be at least window_s ({self.window_s:g}), "
-                "or the rates have no base"
-            )
-            raise SettingsError(message)
 
     def read(
         self,

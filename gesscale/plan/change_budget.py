@@ -2,9 +2,9 @@
 
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from gesscale.model.decision import Analysis, Plan, Reason, Verdict
+from gesscale.plan.placement import unchanged
 from gesscale.ports import Knowledge
 
 REPAIRS = frozenset({Reason.REPLICA_LOST, Reason.FIRST_PLACEMENT, Reason.OVERRIDDEN})
@@ -116,14 +116,7 @@ def held_back(plan: Plan, others: Collection[str], most: int) -> Plan:
     detail = (
         f"at most {most} may be in change at once, and as many are{named}; else: {plan.reason}, {plan.detail}"
     )
-    return replace(
-        plan,
-        reason=Reason.CHANGE_BUDGET_SPENT,
-        detail=detail,
-        placement=plan.before,
-        mst=None,
-        nd_max_ms=None,
-    )
+    return unchanged(plan, Reason.CHANGE_BUDGET_SPENT, detail)
 
 
 def _saving(plan: Plan) -> float:

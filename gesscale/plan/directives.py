@@ -1,12 +1,12 @@
 """What people order in place of the policy: only advise, pause, or hold a placement by hand until some time."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gesscale.errors import InputError
 from gesscale.model.decision import Plan, Reason
 from gesscale.model.workflow import Operator
-from gesscale.plan.placement import additions, shrinking, usable
+from gesscale.plan.placement import additions, shrinking, unchanged, usable
 from gesscale.ports import ClusterState, Knowledge, Latencies
 from gesscale.words import in_words
 
@@ -127,7 +127,7 @@ def _paused(plan: Plan, pause: Pause, cluster: ClusterState, now_s: float) -> Pl
     detail = f"paused {until}" + (f" ({pause.why})" if pause.why else "")
     if plan.change is not None:
         detail += f"; else: {plan.reason.value}, {plan.detail}"
-    return _at(_live(plan, cluster), plan, Reason.PAUSED, detail)
+    return unchanged(plan, Reason.PAUSED, detail, _live(plan, cluster))
 
 
 def _overridden(
@@ -142,14 +142,14 @@ def _overridden(
     proposal = f"{', '.join(override.nodes)}" if override.nodes else f"{override.replicas} replicas"
     detail = f"{proposal} by hand, for {in_words(override.until_s - now_s)} more"
     if cluster.problem:
-        return _at(live, plan, Reason.CLUSTER_UNAVAILABLE, cluster.problem)
+        return unchanged(plan, Reason.CLUSTER_UNAVAILABLE, cluster.problem, live)
     if override.nodes:
         target, lacking = _named(override.nodes, live, cluster)
     else:
         target, lacking = _counted(override.replicas or 1, live, operator, cluster, knowledge.latencies)
     pending = knowledge.pending(operator.name)
     if target == live or (pending is not None and pending.placement == target):
-        return _at(live, plan, Reason.OVERRIDDEN, f"{detail}{lacking}")
+        return unchanged(plan, Reason.OVERRIDDEN, f"{detail}{lacking}", live)
     return Plan(
         operator=plan.operator,
         reason=Reason.OVERRIDDEN,
@@ -195,16 +195,3 @@ def _counted(
 def _live(plan: Plan, cluster: ClusterState) -> tuple[str, ...]:
     """Return the present placement: as the cluster sees it, else as the plan began with it."""
     return tuple(sorted(cluster.placements.get(plan.operator, plan.before)))
-
-
-def _at(placement: tuple[str, ...], plan: Plan, reason: Reason, detail: str) -> Plan:
-    """Return the plan without its change."""
-    return replace(
-        plan,
-        reason=reason,
-        detail=detail,
-        before=placement,
-        placement=placement,
-        mst=None,
-        nd_max_ms=None,
-    )

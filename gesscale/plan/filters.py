@@ -1,11 +1,10 @@
 """What the loop does with the plans of every policy: replicas that were lost, doubtful figures, first placements."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from gesscale.model.decision import Analysis, Plan, Reason
 from gesscale.plan.directives import Directive
-from gesscale.plan.placement import additions, nd_max_ms, usable
+from gesscale.plan.placement import additions, nd_max_ms, unchanged, usable
 from gesscale.ports import ClusterState, Knowledge
 from latency_map import LatencyMap, NoChoiceError, least_nd_max_subset
 
@@ -105,14 +104,7 @@ def _kept_on_doubt(plan: Plan, analysis: Analysis) -> Plan:
     doubt = analysis.reading.doubt if analysis.reading is not None else ""
     if not doubt or plan.change is None or not plan.change.remove:
         return plan
-    return replace(
-        plan,
-        reason=Reason.METRICS_STALE,
-        detail=f"{plan.detail}; but nothing is removed: {doubt}",
-        placement=plan.before,
-        mst=None,
-        nd_max_ms=None,
-    )
+    return unchanged(plan, Reason.METRICS_STALE, f"{plan.detail}; but nothing is removed: {doubt}")
 
 
 def place_first(

@@ -4,9 +4,8 @@ The driver's node counts as a member of every placement: its round trips to the 
 """
 
 import zlib
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,17 +50,10 @@ def rejected(
     ('edge0', 'edge9', 90)
     """
     listed, others = nodes[:MOST_LISTED], nodes[MOST_LISTED:]
-    found = [Rejection(node=node, reason=reason, detail=detail(node)) for node in listed[:-1]]
-    found += [
-        Rejection(
-            node=node,
-            reason=reason,
-            detail=detail(node),
-            others=len(others),
-            other_nodes=tuple(others) if names_others else (),
-        )
-        for node in listed[-1:]
-    ]
+    found = [Rejection(node=node, reason=reason, detail=detail(node)) for node in listed]
+    if others:
+        other_nodes = tuple(others) if names_others else ()
+        found[-1] = replace(found[-1], others=len(others), other_nodes=other_nodes)
     return tuple(found)
 
 
@@ -153,29 +145,25 @@ def usable(cluster: ClusterState, placement: Sequence[str]) -> NodeRanking:
         By name; nodes that are not ready, cordoned, full, excluded or of the wrong architecture are rejections.
     """
     held = set(placement)
-    rejections = [
-        each
-        for reason, names in cluster.unusable.items()
-        for each in rejected(
-            [name for name in names if name not in held],
-            reason,
-            lambda name: cluster.nodes[name].problem,
-            names_others=True,
-        )
-    ]
     return NodeRanking(
-        nodes=_without(cluster.usable, held),
-        rejections=tuple(sorted(rejections, key=lambda each: each.node)),
+        nodes=tuple(name for name in cluster.usable if name not in held),
+        rejections=unfit(cluster, held, names_others=True),
     )
 
 
-def unfit(cluster: ClusterState) -> tuple[Rejection, ...]:
+def unfit(
+    cluster: ClusterState, held: Collection[str] = (), *, names_others: bool = False
+) -> tuple[Rejection, ...]:
     """Return the nodes that can take no replica, and why.
 
     Parameters
     ----------
     cluster
         The nodes, as they are to one operator.
+    held
+        Nodes that are left out.
+    names_others
+        As for `rejected`.
 
     Returns
     -------
@@ -185,19 +173,14 @@ def unfit(cluster: ClusterState) -> tuple[Rejection, ...]:
     found = [
         each
         for reason, names in cluster.unusable.items()
-        for each in rejected(names, reason, lambda name: cluster.nodes[name].problem)
+        for each in rejected(
+            [name for name in names if name not in held],
+            reason,
+            lambda name: cluster.nodes[name].problem,
+            names_others=names_others,
+        )
     ]
     return tuple(sorted(found, key=lambda each: each.node))
-
-
-def _without(names: tuple[str, ...], out: Iterable[str]) -> tuple[str, ...]:
-    """Leave a few names out of many sorted ones."""
-    left = list(names)
-    for name in out:
-        index = bisect_left(left, name)
-        if left[index : index + 1] == [name]:
-            del left[index]
-    return tuple(left)
 
 
 def additions(
@@ -363,6 +346,24 @@ def stay(analysis: Analysis, cluster: ClusterState, reason: Reason | None = None
         placement=present,
         mst=analysis.mst if seen else None,
         nd_max_ms=analysis.nd_max_ms if seen else None,
+    )
+
+
+def unchanged(plan: Plan, reason: Reason, detail: str, present: tuple[str, ...] | None = None) -> Plan:
+    """Return a plan without its change.
+
+    Parameters
+    ----------
+    plan
+        What was wanted.
+    reason, detail
+        Why it is not done.
+    present
+        Where the replicas are; None where the plan says it.
+    """
+    before = plan.before if present is None else present
+    return replace(
+        plan, reason=reason, detail=detail, before=before, placement=before, mst=None, nd_max_ms=None
     )
 
 

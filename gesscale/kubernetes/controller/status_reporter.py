@@ -11,7 +11,8 @@ from gesscale.kubernetes.api import Events
 from gesscale.kubernetes.controller.workflow_controller import WorkflowStep
 from gesscale.kubernetes.orders import Document, Documents
 from gesscale.kubernetes.placement.applications import Application
-from gesscale.kubernetes.reporting import ObservedStep, StepReport, node_pool_of, report_fault, report_step
+from gesscale.kubernetes.reporting.report import StepReport, report_fault, report_step
+from gesscale.kubernetes.reporting.status import ObservedStep, node_pool_of
 from gesscale.kubernetes.resource.status import DriverStatus
 from gesscale.kubernetes.resource.translate import Key, ManagedWorkflow, ResourceFault
 from gesscale.model.decision import Decision

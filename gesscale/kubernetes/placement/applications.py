@@ -3,25 +3,16 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any
 
 from gesscale.kubernetes.placement.nodes import ONE_POD, NodeRecord, Room, parse_quantity, room_of
-from gesscale.kubernetes.placement.pods import PodRecord, Toleration
+from gesscale.kubernetes.placement.pods import PodRecord
 from gesscale.kubernetes.placement.room import ExecutorNeeds, judge_node, room_taken, selects
 from gesscale.kubernetes.resource.autoscaler import AUTOSCALER_LABEL, StreamAutoscaler
 from gesscale.kubernetes.resource.translate import DriverPlace, driver_selector, outside_driver
 from gesscale.ports import Node
 
 _NOTHING = Room()
-
-
-class _Needs(NamedTuple):
-    """`ExecutorNeeds` as a key."""
-
-    takes: Room
-    pool: str
-    architectures: frozenset[str]
-    tolerations: tuple[Toleration, ...]
 
 
 class ClusterIndex:
@@ -35,7 +26,7 @@ class ClusterIndex:
 
     def __init__(self, nodes: Mapping[str, NodeRecord], pods: Mapping[str, PodRecord]) -> None:
         self.nodes, self.pods = nodes, pods
-        self._unfit: dict[_Needs, Mapping[str, Node]] = {}
+        self._unfit: dict[Any, Mapping[str, Node]] = {}
 
     @cached_property
     def members(self) -> Mapping[str, Node]:
@@ -56,13 +47,6 @@ class ClusterIndex:
         return room_taken(self.pods.values())
 
     @cached_property
-    def _by_namespace(self) -> Mapping[str, tuple[PodRecord, ...]]:
-        found: dict[str, list[PodRecord]] = {}
-        for pod in self.pods.values():
-            found.setdefault(pod.namespace, []).append(pod)
-        return {namespace: tuple(pods) for namespace, pods in found.items()}
-
-    @cached_property
     def _by_label(self) -> Mapping[tuple[str, str, str], tuple[PodRecord, ...]]:
         found: dict[tuple[str, str, str], list[PodRecord]] = {}
         for pod in self.pods.values():
@@ -73,7 +57,7 @@ class ClusterIndex:
     def pods_of(self, namespace: str, labels: Mapping[str, str]) -> Collection[PodRecord]:
         """Return the pods of a namespace that have the rarest of some labels; without labels, all of them."""
         if not labels:
-            return self._by_namespace.get(namespace, ())
+            return [pod for pod in self.pods.values() if pod.namespace == namespace]
         return min((self._by_label.get((namespace, *label), ()) for label in labels.items()), key=len)
 
     def unfit(
@@ -111,7 +95,7 @@ class ClusterIndex:
 
     def _unfit_to_any(self, needs: ExecutorNeeds) -> Mapping[str, Node]:
         """Return the nodes that are unfit for executors with these needs, whosever they are."""
-        key = _Needs(needs.takes, needs.pool.model_dump_json(), needs.architectures, needs.tolerations)
+        key = needs.takes, needs.pool.model_dump_json(), needs.architectures, needs.tolerations
         known = self._unfit.get(key)
         if known is None:
             judged = (

@@ -183,7 +183,7 @@ class KubernetesCluster:
             nodes.values(),
             view.pods.objects.values(),
             [needs_of(each, self.applications[name], nodes).takes for name, each in resources.items()],
-            reserved=self.reservations.total(),
+            reserved=self.reservations.of_others(None),
         )
 
     def _unfit(self, operator: str, view: ClusterView) -> dict[str, Node]:

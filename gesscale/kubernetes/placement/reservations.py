@@ -4,7 +4,7 @@ Two workflows that are stepped at once must not both order the last room of a no
 """
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from gesscale.kubernetes.placement.nodes import Room
@@ -33,17 +33,10 @@ class Reservations:
         with self._lock:
             self._reserved = {key: reservation for key, reservation in self._reserved.items() if key in kept}
 
-    def of_others(self, resource: Key) -> dict[str, Room]:
-        """Return by node what is promised to others than this resource."""
-        return self._total(lambda key: key != resource)
-
-    def total(self) -> dict[str, Room]:
-        """Return by node what is promised to all resources."""
-        return self._total(lambda _key: True)
-
-    def _total(self, counts: Callable[[Key], bool]) -> dict[str, Room]:
+    def of_others(self, resource: Key | None) -> dict[str, Room]:
+        """Return by node what is promised to others than this resource; None for what is promised to all."""
         with self._lock:
-            reserved = [reservation for key, reservation in self._reserved.items() if counts(key)]
+            reserved = [reservation for key, reservation in self._reserved.items() if key != resource]
         total: dict[str, Room] = {}
         for nodes, takes in reserved:
             for node in nodes:

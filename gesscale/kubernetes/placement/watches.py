@@ -49,20 +49,15 @@ class ClusterView:
         When, by the clock of the views' own ages; one that never jumps.
     resources
         What people say: an operator that was paused must not be scaled by what was said before.
-    known_index
-        What was worked out of nodes and pods before; None for nothing.
+    index
+        Nodes and pods, arranged; the same one until they change.
     """
 
     at_s: float
     nodes: View[NodeRecord]
     pods: View[PodRecord]
     resources: View[dict[str, Any]]
-    known_index: ClusterIndex | None = None
-
-    @property
-    def index(self) -> ClusterIndex:
-        """Nodes and pods, arranged; the same one until they change."""
-        return self.known_index or ClusterIndex(self.nodes.objects, self.pods.objects)
+    index: ClusterIndex
 
     @property
     def problem(self) -> str:
@@ -132,7 +127,7 @@ class Watches:
             nodes=nodes,
             pods=pods,
             resources=self._resources.snapshot(),
-            known_index=index,
+            index=index,
         )
 
     def statuses(self) -> tuple[CacheStatus, ...]:

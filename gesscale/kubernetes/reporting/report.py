@@ -48,7 +48,7 @@ def status_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, An
     old
         As it stands in the resource; ``lastDecision.at`` tells when it was written.
     new
-        As `gesscale.kubernetes.reporting.new_status` made it.
+        As `gesscale.kubernetes.reporting.status.new_status` made it.
 
     Returns
     -------

@@ -7,12 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError, model_validator
 
-from gesscale.errors import InputError
 from gesscale.fields import LARGEST_EXACT
 from gesscale.kubernetes.resource.parts import NODES_AT_MOST, ExactMoment, NodeName, Reported, like
 from gesscale.model.order import Order
 from gesscale.wire import Strategy, entries_of, group_of, order_fault, rank_of
-from gesscale.words import first_fault
 
 HISTORY_AT_MOST = 10
 _FOUND_LATER = {"reason", "before", "settled_at_s", "given_up", "downtime_s", "first_tasks_s"}
@@ -50,26 +48,6 @@ class OrderStatus(Reported, Order):
         return self.model_dump(mode="json", by_alias=True, include=_FOUND_LATER, exclude_defaults=True)
 
 
-def parse_order(value: Any) -> OrderStatus:
-    """Check an order as it stands in a resource.
-
-    Parameters
-    ----------
-    value
-        The JSON value of ``status.order``.
-
-    Raises
-    ------
-    InputError
-        Where it is none; the message names the first field that is wrong.
-    """
-    try:
-        return OrderStatus.model_validate(value)
-    except ValidationError as error:
-        message = f"status.order is no order: {first_fault(error)}"
-        raise InputError(message) from None
-
-
 def order_of(document: Mapping[str, Any]) -> OrderStatus | None:
     """Return the order in a resource; None where there is none, or none that a driver could carry out."""
     return next(_sound(group_of(document, "status").get("order")), None)
@@ -91,5 +69,5 @@ def past_orders(status: Mapping[str, Any], *, replaced: bool = False) -> tuple[O
 
 
 def _sound(value: Any) -> Iterator[OrderStatus]:
-    with suppress(InputError):
-        yield parse_order(value)
+    with suppress(ValidationError):
+        yield OrderStatus.model_validate(value)

@@ -14,7 +14,7 @@ from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.kubernetes.controller.workflow_controller import restored_state
 from gesscale.kubernetes.orders import OrderKnowledge, order_of
 from gesscale.kubernetes.reporting.report import report_fault
-from gesscale.kubernetes.resource.order import parse_order
+from gesscale.kubernetes.resource.order import order_of
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault, gather
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_named
@@ -71,7 +71,9 @@ def _order(data: bytes, folder: Path) -> None:
     book = OrderReader()
     for number in (1, 2):
         book.read({"metadata": {"uid": f"u{number}"}, "status": {"order": value}})
-    order = parse_order(value)
+    order = order_of({"status": {"order": value}})
+    if order is None:
+        raise RefusedError
     _ = order.rank, order.at_s
 
 

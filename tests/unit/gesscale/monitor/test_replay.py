@@ -51,7 +51,7 @@ def world(*decisions: RecordedDecision, at_s: float = 100.0, **changes: object) 
     recording = Recording(batches={"op": RUN}, decisions=decisions)
     periods = {"window_s": 10.0, "history_s": 60.0, "stale_after_s": 30.0}
     placed = RecordedWorld(recording=recording, delays=delays(), **{**periods, **changes})
-    placed.move_to(at_s)
+    placed.now_s = at_s
     return placed
 
 

@@ -5,7 +5,7 @@ from recorded_steps import T0_S, overloaded
 
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.kubernetes.orders import OrderKnowledge
-from gesscale.kubernetes.resource.order import parse_order
+from gesscale.kubernetes.resource.order import OrderStatus
 
 LATER_S = EPOCH_S + 100.0
 
@@ -22,7 +22,7 @@ class Scene:
         self.knowledge = OrderKnowledge(MemoryKnowledge(), lambda: {"op": self.order})
 
     def stands(self, *placement, number=1, at_s=EPOCH_S, **more):
-        self.order = parse_order({**order(number, *placement, at_s=at_s), **more})
+        self.order = OrderStatus.model_validate({**order(number, *placement, at_s=at_s), **more})
 
     def known(self, now_s=LATER_S):
         orders = self.knowledge.recall(now_s).orders

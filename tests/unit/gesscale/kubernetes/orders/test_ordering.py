@@ -4,7 +4,7 @@ import pytest
 from kube import EPOCH_S, SPACE, FakeApi, desk_of, order, refused
 
 from gesscale.errors import ClusterError
-from gesscale.kubernetes.resource.order import HISTORY_AT_MOST, parse_order
+from gesscale.kubernetes.resource.order import HISTORY_AT_MOST, OrderStatus
 
 OP = (SPACE, "op")
 
@@ -27,12 +27,12 @@ def test_an_order_bears_term_count_and_time(api):
     second = write(api, order_writer, "a", "b", term=7, over=first)
     assert (first.id, second.id, second.term) == ("7-1", "7-2", 7)
     assert second.at_s == EPOCH_S
-    assert parse_order(api.status()["order"]) == second == order_writer.standing(OP)
+    assert OrderStatus.model_validate(api.status()["order"]) == second == order_writer.standing(OP)
 
 
 def test_the_same_is_not_ordered_twice(api):
     order_writer = desk_of(api, lambda: 2)
-    standing = parse_order(order(4, "a", "b", term=1))
+    standing = OrderStatus.model_validate(order(4, "a", "b", term=1))
     assert write(api, order_writer, "a", "b", term=2, over=standing) is standing
     assert api.patches == []
 

@@ -3,12 +3,13 @@
 import pytest
 
 from gesscale.kubernetes.api import View
+from gesscale.kubernetes.placement.applications import ClusterIndex
 from gesscale.kubernetes.placement.watches import ClusterView
 
 
 def view(**changes):
     views = {kind: View(objects={}, listed=True) for kind in ("nodes", "pods", "resources")}
-    return ClusterView(at_s=100.0, **{**views, **changes})
+    return ClusterView(at_s=100.0, index=ClusterIndex({}, {}), **{**views, **changes})
 
 
 @pytest.mark.parametrize(("since_s", "is_old"), [(70.0, False), (69.9, True), (200.0, False)])

@@ -18,7 +18,8 @@ from recorded_steps import (
     standing,
 )
 
-from gesscale.kubernetes.reporting import node_pool_of, report_fault
+from gesscale.kubernetes.reporting.report import report_fault
+from gesscale.kubernetes.reporting.status import node_pool_of
 from gesscale.kubernetes.resource.memory import READINGS_AT_MOST
 from gesscale.kubernetes.resource.status import HISTORY_AT_MOST, StreamAutoscalerStatus
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
