@@ -14,7 +14,6 @@ from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.kubernetes.controller.workflow_controller import restored_state
 from gesscale.kubernetes.orders import OrderKnowledge, order_of
 from gesscale.kubernetes.reporting.report import report_fault
-from gesscale.kubernetes.resource.order import order_of
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault, gather
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_named
