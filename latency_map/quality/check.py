@@ -290,19 +290,6 @@ def _find_outliers(names: tuple[str, ...], combined_ms: Delays) -> Iterator[Find
                 worst=Worst(nodes=(names[a], names[b]), rtt_ms=rtt_ms, text=text),
                 advice=f"over {VOTES_RATIO:.0%} of the other nodes speak against them; measure them again",
             )
-    if outliers.far_nodes.any():
-        medians_ms = outliers.node_medians_ms
-        most_ms = float(medians_ms[outliers.far_nodes].max())
-        node = min(names[row] for row in np.flatnonzero(medians_ms == most_ms))
-        yield Finding(
-            concern=Concern.FAR_NODES,
-            severity=Severity.INFO,
-            count=int(outliers.far_nodes.sum()),
-            out_of=len(names),
-            counted="nodes",
-            worst=Worst(nodes=(node,), rtt_ms=most_ms, text=f"{node}: median {most_ms:.4g} ms to the others"),
-            advice="far away, or overloaded while it was measured; where it ought to be near, measure again",
-        )
 
 
 def _find_age(survey: Survey, now_s: float | None) -> Iterator[Finding]:

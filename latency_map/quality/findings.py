@@ -28,7 +28,6 @@ class Concern(StrEnum):
     BROKEN_TRIANGLES = "broken triangles"
     SLOW_PAIRS = "outliers: slow pairs"
     FAST_PAIRS = "outliers: fast pairs"
-    FAR_NODES = "outliers: far nodes"
     ESTIMATED = "estimated"
     AGE = "age"
 

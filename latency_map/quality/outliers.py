@@ -1,4 +1,4 @@
-"""Outliers: pairs and nodes whose delays do not go with the rest.
+"""Outliers: pairs whose delays do not go with the rest.
 
 A pair is judged by the other nodes, its witnesses. A witness that is ``x`` from one node of the pair and ``y`` from
 the other says that they are at most ``x + y`` apart and at least ``|x - y|``. A pair is *slow* where more than nine
@@ -7,10 +7,6 @@ scale is assumed, and a single bad delay makes no other pair an outlier: it spoi
 alarms and may miss an outlier: noise of 10 % on every delay makes none, and on PlanetLab 0.09 % of the pairs are slow
 and 0.04 % fast. Of pairs of PlanetLab that were spoilt on purpose it found 40 % where they were four times too slow,
 67 % where they were ten times too fast.
-
-A node is *far* where the logarithm of its median delay is more than 3.5 robust standard deviations (median
-absolute deviation times 1.4826; Iglewicz and Hoaglin, 1993) above the median of all nodes, and more than twice
-that median.
 """
 
 from dataclasses import dataclass
@@ -31,10 +27,6 @@ MIN_WITNESSES = 3
 MAX_WITNESSES = 128
 """More nodes than these are sampled."""
 
-_ROBUST_DEVIATIONS = 3.5
-_DEVIATION_OF_MAD = 1.4826
-_FAR_RATIO = 2.0
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Outliers:
@@ -49,22 +41,16 @@ class Outliers:
         for a fast one; NaN for other pairs.
     pairs_judged
         How many pairs have witnesses enough.
-    far_nodes
-        Shape ``(n,)``.
-    node_medians_ms
-        Shape ``(n,)``: median delay of each node to the others; NaN where none is known.
     """
 
     slow_pairs: Mask
     fast_pairs: Mask
     allowed_ms: Delays
     pairs_judged: int
-    far_nodes: NDArray[np.bool_]
-    node_medians_ms: Delays
 
 
 def find_outliers(rtt_ms: Delays, names: tuple[str, ...], *, seed: int = 0) -> Outliers:
-    """Find the pairs and nodes whose delays do not go with the rest.
+    """Find the pairs whose delays do not go with the rest.
 
     Parameters
     ----------
@@ -92,14 +78,11 @@ def find_outliers(rtt_ms: Delays, names: tuple[str, ...], *, seed: int = 0) -> O
         too_short = (pairs_ms * MARGIN < np.abs(seen_ms[row] - seen_ms[after])).sum(axis=1)
         slow[row, after] = too_long > needed[row, after]
         fast[row, after] = too_short > needed[row, after]
-    medians_ms = _node_medians(rtt_ms)
     return Outliers(
         slow_pairs=slow,
         fast_pairs=fast,
         allowed_ms=_allowed_ms(slow, fast, seen_ms, witnesses),
         pairs_judged=int((counts >= MIN_WITNESSES).sum()) // 2,
-        far_nodes=_far(medians_ms),
-        node_medians_ms=medians_ms,
     )
 
 
@@ -126,24 +109,3 @@ def _allowed_ms(slow: Mask, fast: Mask, seen_ms: Delays, witnesses: NDArray[np.i
         bounds = seen_ms[a] + seen_ms[b] if slow[a, b] else np.abs(seen_ms[a] - seen_ms[b])
         allowed_ms[a, b] = np.nanmedian(bounds[others])
     return allowed_ms
-
-
-def _node_medians(rtt_ms: Delays) -> Delays:
-    others = rtt_ms.copy()
-    np.fill_diagonal(others, np.nan)
-    medians = np.full(len(others), np.nan)
-    some = ~np.isnan(others).all(axis=1)
-    medians[some] = np.nanmedian(others[some], axis=1)
-    return medians
-
-
-def _far(medians_ms: Delays) -> NDArray[np.bool_]:
-    far = np.zeros(len(medians_ms), dtype=bool)
-    (usable,) = np.nonzero(medians_ms > 0)
-    if len(usable) < MIN_WITNESSES:
-        return far
-    logs = np.log(medians_ms[usable])
-    above = logs - np.median(logs)
-    deviation = _DEVIATION_OF_MAD * np.median(np.abs(above))
-    far[usable] = above > max(_ROBUST_DEVIATIONS * deviation, np.log(_FAR_RATIO))
-    return far

@@ -19,10 +19,6 @@ app = typer.Typer()
 Members = Annotated[
     str, typer.Option("--members", help="Nodes of the placement, by commas; the driver's too.")
 ]
-Offered = Annotated[
-    str | None,
-    typer.Option("--candidates", help="Nodes to choose from, by commas; by default all of the map."),
-]
 
 
 @app.command(rich_help_panel=PANEL, epilog="Example: gesscale latency-map choose map.json --size 4")
@@ -33,7 +29,9 @@ def choose(
     unit: Unit = None,
     kind: Kind = None,
     keep: Annotated[str, typer.Option(help="Nodes that must be in, by commas.")] = "",
-    candidates: Offered = None,
+    candidates: Annotated[
+        str | None, typer.Option(help="Nodes to choose from, by commas; by default all of the map.")
+    ] = None,
     exclude: Annotated[str, typer.Option(help="Nodes that must be out, by commas.")] = "",
     method: Annotated[
         Method,
@@ -45,7 +43,7 @@ def choose(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Choose the nodes with the least NDmax; exit code 3 where no such set is possible."""
-    from gesscale.cli.latency_map.map_files import load_map, split_names
+    from gesscale.cli.latency_map.map_files import load_map, some_names, split_names
     from latency_map import least_nd_max_subset
 
     latencies = load_map(file, unit, kind, asymmetry)
@@ -54,7 +52,8 @@ def choose(
         message = f"--exclude: expected nodes that are not kept, got {', '.join(both)}"
         raise InputError(message)
     latencies.positions(excluded)
-    offered = [name for name in _offered(candidates) or latencies.names if name not in excluded]
+    named = latencies.names if candidates is None else some_names("--candidates", candidates)
+    offered = [name for name in named if name not in excluded]
     choice = least_nd_max_subset(latencies, size, keep=kept, candidates=offered, method=method)
     document = {
         "nodes": choice.nodes,
@@ -78,7 +77,6 @@ def nearest(
     members: Members,
     unit: Unit = None,
     kind: Kind = None,
-    candidates: Offered = None,
     asymmetry: Symmetry = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -88,7 +86,7 @@ def nearest(
 
     latencies, placement = load_map(file, unit, kind, asymmetry), some_names("--members", members)
     others = [name for name in latencies.names if name not in placement]
-    _emit_ranking(by_distance(latencies, placement, _offered(candidates) or others), "nearest first", output)
+    _emit_ranking(by_distance(latencies, placement, others), "nearest first", output)
 
 
 @app.command(
@@ -101,9 +99,6 @@ def farthest(
     members: Members,
     unit: Unit = None,
     kind: Kind = None,
-    candidates: Annotated[
-        str | None, typer.Option(help="Members that may go, by commas; by default all.")
-    ] = None,
     asymmetry: Symmetry = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -112,16 +107,8 @@ def farthest(
     from latency_map import by_distance
 
     latencies, placement = load_map(file, unit, kind, asymmetry), some_names("--members", members)
-    removable = _offered(candidates) or placement
-    found = by_distance(latencies, placement, removable, farthest_first=True)
+    found = by_distance(latencies, placement, placement, farthest_first=True)
     _emit_ranking(found, "farthest first", output)
-
-
-def _offered(candidates: str | None) -> list[str]:
-    """Return the nodes that are named as candidates; none where the option is not given."""
-    from gesscale.cli.latency_map.map_files import some_names
-
-    return [] if candidates is None else some_names("--candidates", candidates)
 
 
 def _emit_ranking(found: "Distances", order: str, output: Output) -> None:

@@ -140,16 +140,6 @@ def test_a_pair_that_is_much_too_fast_is_an_outlier():
     assert "at least 50 ms" in found.worst.text
 
 
-def test_a_node_far_from_all_the_others_is_told_and_is_no_fault():
-    values = np.full((8, 8), 10.0) + np.arange(8) * 0.1
-    values = np.maximum(values, values.T)
-    values[7], values[:, 7] = 300.0, 300.0
-    np.fill_diagonal(values, 0.0)
-    found = finding(check(survey(values)), Concern.FAR_NODES)
-    assert found.severity is Severity.INFO
-    assert (found.count, found.worst.nodes, found.worst.rtt_ms) == (1, ("h",), 300.0)
-
-
 @pytest.mark.parametrize(
     ("age_s", "severity"),
     [(60.0, Severity.INFO), (86_401.0, Severity.WARNING), (-5.0, Severity.WARNING)],
