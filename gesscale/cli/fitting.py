@@ -15,8 +15,7 @@ from gesscale.cli.output import table
 from gesscale.csv_table import CsvRow, read_csv
 from gesscale.errors import InputError
 from gesscale.fields import LARGEST_EXACT
-from perfmodel import Conditions, FitErrors, Model, ModelError, Reading, fit_errors, law_named
-from perfmodel.model import Estimate
+from perfmodel import FitErrors, Model, ModelError, Reading
 
 NOMINAL_CAP_ROWS = 1000.0
 """Stands for a cap that no reading tells; what is predicted at that cap does not depend on it."""
@@ -49,32 +48,6 @@ class _Row(BaseModel):
     batch_rows: Annotated[_Figure | None, _OrNothing] = Field(None, description="rows > 0, or nothing")
     tasks: Annotated[_Count | None, _OrNothing] = Field(None, description="a whole number >= 1, or nothing")
     weight: Annotated[_Figure | None, _OrNothing] = Field(None, description="a number > 0, or nothing")
-
-
-def fitted(
-    file: Path, law: str, used: Sequence[Reading], held_out: Sequence[Reading]
-) -> tuple[Model, FitErrors, FitErrors | None]:
-    """Fit a law, and say how far it is from the readings used and from those held out."""
-    with _model_errors(file):
-        model = law_named(law).fit(used)
-        return model, fit_errors(model, used), fit_errors(model, held_out) if held_out else None
-
-
-def predicted(
-    file: Path,
-    law: str,
-    used: Sequence[Reading],
-    *,
-    replicas: int,
-    nd_max_ms: float,
-    batch_rows: float | None,
-    weight: float | None,
-) -> tuple[Model, Estimate]:
-    """Fit a law and predict by it."""
-    with _model_errors(file):
-        model = law_named(law).fit(used)
-        conditions = Conditions(replicas=replicas, nd_max_ms=nd_max_ms, batch_rows=batch_rows, weight=weight)
-        return model, model.predict(conditions)
 
 
 def read_readings(
@@ -169,7 +142,8 @@ def _number(text: str) -> float | None:
 
 
 @contextmanager
-def _model_errors(file: Path) -> Iterator[None]:
+def naming_the_file(file: Path) -> Iterator[None]:
+    """Refuse readings that a law cannot be fitted to, and conditions that it says nothing of, by their file."""
     try:
         yield
     except ModelError as fault:

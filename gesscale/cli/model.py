@@ -64,9 +64,13 @@ def fit(
 ) -> None:
     """Fit a law and say how well it describes the readings."""
     from gesscale.cli import fitting
+    from perfmodel import fit_errors, law_named
 
     used, held_out, notes = fitting.read_readings(file, law.value, where or [], holdout or [])
-    model, errors, apart = fitting.fitted(file, law.value, used, held_out)
+    with fitting.naming_the_file(file):
+        model = law_named(law.value).fit(used)
+        errors = fit_errors(model, used)
+        apart = fit_errors(model, held_out) if held_out else None
     warnings = (*notes, *model.warnings)
     emit(fitting.document(model, errors, apart, warnings), output, fitting.tables(model, errors, apart))
     if output is Output.TABLE:
@@ -87,6 +91,7 @@ def predict(
 ) -> None:
     """Fit a law and predict the maximum sustainable throughput, rows/s."""
     from gesscale.cli import fitting
+    from perfmodel import Conditions, law_named
 
     used, _, notes = fitting.read_readings(file, law.value, where or [], [])
     if notes and batch_rows is not None:
@@ -94,15 +99,12 @@ def predict(
             f"{file}: expected readings with batch_rows to predict for --batch-rows, got none; leave it out"
         )
         raise InputError(message)
-    model, estimate = fitting.predicted(
-        file,
-        law.value,
-        used,
-        replicas=replicas,
-        nd_max_ms=nd_max_ms,
-        batch_rows=fitting.NOMINAL_CAP_ROWS if notes else batch_rows,
-        weight=weight,
-    )
+    full_batch = fitting.NOMINAL_CAP_ROWS if notes else batch_rows
+    with fitting.naming_the_file(file):
+        model = law_named(law.value).fit(used)
+        estimate = model.predict(
+            Conditions(replicas=replicas, nd_max_ms=nd_max_ms, batch_rows=full_batch, weight=weight)
+        )
     warnings = (*notes, *model.warnings)
     document = {
         "law": model.law,
