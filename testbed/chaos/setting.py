@@ -79,8 +79,8 @@ class ChaosSetting:
         if self.kubernetes and self.kafka:
             message = "chaos: on Kubernetes the query makes its events itself; leave --kafka out"
             raise InputError(message)
-        most = self._most_rows_per_s()
-        if most is not None and self.rows_per_s > most:
+        service_ms = self.scenario.operators[0].service_ms_per_row  # 0: only the processor says
+        if service_ms and self.rows_per_s > (most := int(1000 / service_ms)):
             message = (
                 f"chaos: expected at most {most} rows/s, which the only replica of a placement of one can do, got "
                 f"{self.rows_per_s}: batches would never catch up"
@@ -96,11 +96,6 @@ class ChaosSetting:
                 "; it needs --kafka" if impossible[0] == Fault.BROKER_KILLED and not self.kubernetes else ""
             )
             raise InputError(message)
-
-    def _most_rows_per_s(self) -> int | None:
-        """Return what a replica of weight 1 can do at the most; None where only its processor says."""
-        service_ms = self.scenario.operators[0].service_ms_per_row
-        return int(1000 / service_ms) if service_ms else None
 
     @property
     def scenario(self) -> Scenario:

@@ -235,16 +235,6 @@ class KubernetesTestBed:
         ready = ready_nodes(self.api)
         return tuple(name for name in self.node_names if not ready.get(name, False))
 
-    def close(self) -> KubernetesSwept:
-        """Take it down, its namespaces too.
-
-        Raises
-        ------
-        ClusterError
-            Where something cannot be removed.
-        """
-        return down(self.topology.name)
-
     def _set_link(self, node: str, direction: str) -> None:
         if node not in self.node_names:
             message = f"expected a node that holds pods ({', '.join(self.node_names)}), got {node!r}"
@@ -271,7 +261,7 @@ def kubernetes_up(topology: Topology) -> Iterator[KubernetesTestBed]:
     try:
         yield cluster
     finally:
-        cluster.close()
+        down(topology.name)
 
 
 def up(topology: Topology) -> KubernetesTestBed:

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import tarfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -109,16 +109,11 @@ def _layer(image: Image) -> bytes:
                 layer.addfile(entry)
         for path, data in image.files.items():
             _add(layer, path, data, mode=0o755 if path.startswith("bin/") or f"/{path}" == ENTRY else 0o644)
-        for entry in _links(image):
+        for path, target in image.links.items():
+            entry = tarfile.TarInfo(path)
+            entry.type, entry.linkname = tarfile.SYMTYPE, target
             layer.addfile(entry)
     return content.getvalue()
-
-
-def _links(image: Image) -> Iterator[tarfile.TarInfo]:
-    for path, target in image.links.items():
-        entry = tarfile.TarInfo(path)
-        entry.type, entry.linkname = tarfile.SYMTYPE, target
-        yield entry
 
 
 def _add(archive: tarfile.TarFile, path: str, content: bytes, mode: int = 0o644) -> None:
@@ -186,16 +181,10 @@ class HostPrograms:
 
 def host_programs() -> HostPrograms:
     """Return volumes, mounts and environment for the system's programs, Java, this Python and this project."""
-    paths = mounted_paths()
-    names = [f"host-{number}" for number in range(len(paths))]
+    paths = {f"host-{number}": str(path) for number, path in enumerate(mounted_paths())}
     return HostPrograms(
-        volumes=tuple(
-            {"name": name, "hostPath": {"path": str(path)}} for name, path in zip(names, paths, strict=True)
-        ),
-        mounts=tuple(
-            {"name": name, "mountPath": str(path), "readOnly": True}
-            for name, path in zip(names, paths, strict=True)
-        ),
+        volumes=tuple({"name": name, "hostPath": {"path": path}} for name, path in paths.items()),
+        mounts=tuple({"name": name, "mountPath": path, "readOnly": True} for name, path in paths.items()),
         environment=tuple({"name": name, "value": value} for name, value in _environment().items()),
     )
 

@@ -80,12 +80,9 @@ def start_node(topology: Topology, name: str, *, program: Path, tools: Tools, fi
     settings = kubelet_settings(directory, group, host_memory_bytes=_host_memory_bytes())
     (directory / "kubelet.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
     own = ("unshare", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc", "--")
+    command = (*own, "sh", "-ec", _SCRIPT, "node", *_arguments(topology, name, program, tools, files))
     processes.start(
-        inside(
-            topology.name,
-            name,
-            (*own, "sh", "-ec", _SCRIPT, "node", *_arguments(topology, name, program, tools, files)),
-        ),
+        inside(topology.name, name, command),
         Mark(cluster=str(state_directory(topology.name)), role=Role.NODE, node=name),
         environment={**processes.base_environment(), "PATH": tools.path},
         log=directory / "node.log",

@@ -196,16 +196,8 @@ class KubernetesStage:
         options = [
             word for pair in {**self._settings(), **settings}.items() for word in ("--conf", "=".join(pair))
         ]
-        command = (
-            *(
-                f"{home}/bin/spark-submit",
-                "--master",
-                f"k8s://{self.cluster.api_url}",
-                "--deploy-mode",
-                "cluster",
-            ),
-            *(*options, f"local://{file}", *words),
-        )
+        where = ("--master", f"k8s://{self.cluster.api_url}", "--deploy-mode", "cluster")
+        command = (f"{home}/bin/spark-submit", *where, *options, f"local://{file}", *words)
         environment = {**os.environ, "SPARK_HOME": home, "KUBECONFIG": str(self.cluster.kubeconfig)}
         run(
             self.cluster.in_control_plane(command),

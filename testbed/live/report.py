@@ -79,26 +79,18 @@ def check_nodes(decisions: Sequence[Decision], delays: LatencyMap, driver_node: 
             continue
         placement = set(decision.analysis.reading.placement)
         change = decision.plan.change
-        for _ in change.add:
-            chosen += 1
-            members = placement | {driver_node}
-            distances = {
-                name: _distance(delays, name, members) for name in delays.names if name not in placement
-            }
-            come = [node for node in change.add if distances.get(node) == min(distances.values())]
-            if not come:
-                wrong.append(f"+{sorted(set(change.add) - placement)}")
-                break
-            placement.add(come[0])
-        for _ in change.remove:
-            chosen += 1
-            members = placement | {driver_node}
-            distances = {name: _distance(delays, name, members - {name}) for name in placement}
-            gone = [node for node in change.remove if distances.get(node) == max(distances.values())]
-            if not gone:
-                wrong.append(f"-{sorted(set(change.remove) & placement)}")
-                break
-            placement.remove(gone[0])
+        for sign, nodes in (("+", change.add), ("-", change.remove)):
+            for _ in nodes:
+                chosen += 1
+                members = placement | {driver_node}
+                candidates = placement if sign == "-" else set(delays.names) - placement
+                distances = {name: _distance(delays, name, members - {name}) for name in candidates}
+                called = (max if sign == "-" else min)(distances.values())
+                right = [node for node in nodes if distances.get(node) == called]
+                if not right:
+                    wrong.append(f"{sign}{sorted(set(nodes) & candidates)}")
+                    break
+                placement ^= {right[0]}
     detail = f"{chosen} nodes chosen" + (
         f", wrong: {', '.join(wrong)}" if wrong else ", none other than the map calls for"
     )
