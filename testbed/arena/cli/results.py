@@ -64,13 +64,11 @@ def report(
     baseline: BaselineOption = None,
 ) -> None:
     """Write results as one HTML page: the course of a run of each policy, and the comparison."""
-    from testbed.arena.judging.comparing import choose_baseline
     from testbed.arena.report.page import write_report
     from testbed.arena.runs.results import read_results
 
     experiment, results = read_results(folder)
-    base = choose_baseline(results, baseline, experiment)
-    write_report(experiment, results, file, baseline=base)
+    write_report(experiment, results, file, baseline=baseline)
     stderr_console.print(f"wrote {file}")
     _say_what_lacks(folder, experiment, results)
 
@@ -173,8 +171,8 @@ def course(
 
     experiment, results = read_results(folder)
     case = Case(
-        policy=_placed(policy),
-        workload=_placed(workload) if workload else experiment.workloads[0],
+        policy=files_placed([policy])[0],
+        workload=files_placed([workload])[0] if workload else experiment.workloads[0],
         seed=experiment.seed_list[0] if seed is None else seed,
         variant=experiment.variant_names[0] if variant is None else variant,
     )
@@ -209,10 +207,6 @@ def _baseline(experiment: "Experiment", results: Sequence["CaseResult"], wanted:
             f"gesscale arena run --policies {IDEAL} plays it"
         )
     return base
-
-
-def _placed(name: str) -> str:
-    return files_placed([name])[0]
 
 
 def _say_what_lacks(folder: Path, experiment: "Experiment", results: Sequence["CaseResult"]) -> None:

@@ -55,7 +55,9 @@ def run(
             autocompletion=complete_workload,
         ),
     ] = None,
-    seeds: Annotated[int | None, typer.Option("--seeds", help="How many. Default: the experiment's.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option("--seeds", min=1, help="How many. Default: the experiment's.")
+    ] = None,
     variants: Annotated[
         list[str] | None,
         typer.Option("--variants", metavar="NAME|all", help="Of the experiment; repeatable. Default: all."),
@@ -66,7 +68,7 @@ def run(
         typer.Option("--map", metavar="MAP", help="A latency map, instead of the experiment's nodes."),
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", help="Processes. Default: one for each core.")
+        int | None, typer.Option("--jobs", "-j", min=1, help="Processes. Default: one for each core.")
     ] = None,
     spark: Annotated[
         str | None,
@@ -161,7 +163,7 @@ def _changes(
     if workloads:
         changes["workloads"] = files_placed(workloads)
     if seeds is not None:
-        changes["seeds"] = _at_least_one("--seeds", seeds)
+        changes["seeds"] = seeds
     if engine is not None:
         changes["engine"] = engine.value
     if latency_map is not None:
@@ -208,17 +210,10 @@ def _runner(jobs: int | None, spark: str | None) -> Runner:
         return lambda experiment, cases, done: run_on_spark(
             experiment, cases, master=spark, done=done, play=play
         )
-    processes = len(os.sched_getaffinity(0)) if jobs is None else _at_least_one("--jobs", jobs)
+    processes = len(os.sched_getaffinity(0)) if jobs is None else jobs
     return lambda experiment, cases, done: run_locally(
         experiment, cases, jobs=processes, done=done, play=play
     )
-
-
-def _at_least_one(option: str, number: int) -> int:
-    if number < 1:
-        message = f"{option}: expected at least 1, got {number}"
-        raise InputError(message)
-    return number
 
 
 @contextmanager

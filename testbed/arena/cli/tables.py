@@ -11,7 +11,7 @@ from testbed.arena.case import CaseResult
 from testbed.arena.judging.comparing import Compared
 from testbed.arena.judging.standings import Standing
 from testbed.arena.judging.statistics import Comparison, Interval
-from testbed.arena.report.formatting import figure, short_name, span
+from testbed.arena.report.formatting import counted, figure, short_name, span
 
 _REASONS_SHOWN = 5
 
@@ -41,8 +41,7 @@ def note_lost(results: Sequence[CaseResult]) -> None:
     """Say on stderr which runs were lost, and why."""
     reasons = Counter((result.case.policy, result.lost) for result in results if result.lost)
     for (policy, reason), times in reasons.most_common(_REASONS_SHOWN):
-        runs = "run" if times == 1 else "runs"
-        stderr_console.print(f"{short_name(policy)} lost {times} {runs}: {reason}")
+        stderr_console.print(f"{short_name(policy)} lost {counted(times, 'run')}: {reason}")
     if len(reasons) > _REASONS_SHOWN:
         stderr_console.print(f"and {len(reasons) - _REASONS_SHOWN} other reasons; see lost in --output json")
 
@@ -66,15 +65,12 @@ def _comparison(workload: str, baseline: str, entries: Sequence[Compared]) -> Ta
         rows.append([metric, "", "", "", ""])
         for entry in entries:
             if entry.metric == metric:
-                figures = on_one_line(entry.ours), relation(entry.against), _wins(entry), _reference(entry)
+                reference = "" if entry.reference_ratio is None else figure(entry.reference_ratio)
+                figures = on_one_line(entry.ours), relation(entry.against), _wins(entry), reference
                 rows.append([f"  {_policy(entry)}", *figures])
     variant = f", variant {entries[0].variant}" if entries[0].variant else ""
     title = f"{short_name(workload)}{variant}: against {short_name(baseline)}, [95 % interval]"
     return table(title, headings, [row[: len(headings)] for row in rows])
-
-
-def _reference(entry: Compared) -> str:
-    return "" if entry.reference_ratio is None else figure(entry.reference_ratio)
 
 
 def _policy(entry: Compared) -> str:

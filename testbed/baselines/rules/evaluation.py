@@ -184,16 +184,12 @@ def condition(
     labels
         What metrics are called, where not by their names.
     """
-    states = [
-        (trigger, trigger_state(trigger, samples.get(trigger.metric, ()), now_s, semantics))
-        for trigger in rule.when
-    ]
-    words = [
-        _words(trigger, state, samples.get(trigger.metric, ()), labels or {}) for trigger, state in states
-    ]
-    return joined(
-        [RuleCondition(state=state, words=text) for (_, state), text in zip(states, words, strict=True)]
-    )
+    judged = []
+    for trigger in rule.when:
+        seen = samples.get(trigger.metric, ())
+        state = trigger_state(trigger, seen, now_s, semantics)
+        judged.append(RuleCondition(state=state, words=_words(trigger, state, seen, labels or {})))
+    return joined(judged)
 
 
 def joined(conditions: Sequence[RuleCondition]) -> RuleCondition:

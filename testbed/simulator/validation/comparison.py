@@ -277,7 +277,7 @@ def compare_run(run: RecordedRun, physics: SparkPhysics, acted: Sequence[Sequenc
         },
         totals={
             name: _total(getattr(recorded, name), values)
-            for name in _names(RunTimeline)
+            for name in (field.name for field in fields(RunTimeline))
             if (values := [v for timeline in timelines if (v := getattr(timeline, name)) is not None])
             and getattr(recorded, name) is not None
         },
@@ -286,7 +286,7 @@ def compare_run(run: RecordedRun, physics: SparkPhysics, acted: Sequence[Sequenc
                 from_record=FigureSpread.of([getattr(each, name) for each in distances]),
                 between_seeds=FigureSpread.of([getattr(each, name) for each in chance]) if chance else None,
             )
-            for name in _names(TimelineErrors)
+            for name in (field.name for field in fields(TimelineErrors))
         },
     )
 
@@ -330,7 +330,3 @@ def _total(recorded: float, values: Sequence[float]) -> Total:
     simulated = FigureSpread.of(values)
     error_pct = 100 * (simulated.median / recorded - 1) if recorded else None
     return Total(recorded=recorded, simulated=simulated, error_pct=error_pct)
-
-
-def _names(kind: type[RunTimeline] | type[TimelineErrors]) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind))

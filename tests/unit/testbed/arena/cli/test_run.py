@@ -133,8 +133,6 @@ def test_variants_are_played_by_name_or_all(tmp_path, load, arena, run_json):
         (("--policies", "gescale"), "'gescale'"),
         (("--workload", "nycc"), "did you mean nyc"),
         (("--workload", "nowhere.csv"), r"nowhere\.csv"),
-        (("--seeds", "0"), "--seeds: expected at least 1, got 0"),
-        (("--jobs", "0"), "--jobs: expected at least 1, got 0"),
         (("--policies", ""), "policies: expected at least one, got none"),
         (("--variants", "x"), "experiment standard varies nothing"),
         (("--experiment", "tabel3"), "there is no experiment 'tabel3'"),
