@@ -6,6 +6,7 @@ import typer
 
 from gesscale.cli.latency_map import check_repair, choose, import_map, measure, plan, show
 from gesscale.cli.latency_map.options import max_nodes_asked
+from latency_map.names import MAX_NODES
 
 app = typer.Typer(
     name="latency-map",
@@ -24,6 +25,7 @@ def _bound_maps(
         int | None,
         typer.Option(
             min=1,
+            max=MAX_NODES,
             help="Most nodes of a map that is read, up to 5000; memory grows with their square. Stands before the "
             "command.",
             show_default="1000",

@@ -32,11 +32,7 @@ from latency_map.limits import DEFAULT_LIMITS
 def chosen_limits() -> MapLimits:
     """Return how large a map may be that is read, as the user chose for the command that runs."""
     nodes = max_nodes_asked.get()
-    try:
-        return DEFAULT_LIMITS if nodes is None else MapLimits(nodes=nodes)
-    except ValueError as error:
-        message = f"--max-nodes: {error}"
-        raise InputError(message) from None
+    return DEFAULT_LIMITS if nodes is None else MapLimits(nodes=nodes)
 
 
 def load_survey(

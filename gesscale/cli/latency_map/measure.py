@@ -1,6 +1,7 @@
 """``latency-map measure``, ``agent``, ``gather``: a map from the network."""
 
 import os
+import threading
 import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
@@ -62,7 +63,7 @@ def measure(
     )
     way = _allowed_method(method)
     measured_at_s = time.time()
-    pacer = Pacer(rate, clock=time.monotonic, sleep=_sleep)
+    pacer = Pacer(rate, clock=time.monotonic, sleep=threading.Event().wait)
     sweeper = Sweeper(
         probe_by(way, port=port, timeout_s=timeout), pacer, timeout_s=timeout, first_sequence=os.getpid()
     )
@@ -187,11 +188,6 @@ def _allowed_method(method: ProbeMethod) -> ProbeMethod:
             raise error.__context__ from None
         complain(f"error: {error}")
         raise typer.Exit(FAILED) from None
-
-
-def _sleep(seconds: float) -> bool:
-    time.sleep(seconds)
-    return False
 
 
 def _row_tables(

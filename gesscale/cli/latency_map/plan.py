@@ -1,6 +1,5 @@
 """``latency-map plan``: the scripts that give real nodes the round trips of a map."""
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -125,13 +124,14 @@ def _to_host(item: Any, source: str, device: str, *, pod_networks: bool) -> "Hos
 
 
 def _parse_time_s(text: str) -> int:
-    """Return seconds of a time such as ``90s``, ``30m`` or ``2h``."""
-    match = re.fullmatch(r"(\d{1,6})([smh]?)", text.strip())
-    seconds = int(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]] if match else 0
-    if not seconds:
-        message = f"expected a time such as 90s, 30m or 2h, got {text!r}"
-        raise InputError(message)
-    return seconds
+    """Return whole seconds of a duration such as ``90s``, ``30m`` or ``2h``."""
+    from gesscale.fields import parse_duration_s
+
+    try:
+        return round(parse_duration_s(text, least_s=1.0))
+    except ValueError as error:
+        message = f"--for: {error}"
+        raise InputError(message) from None
 
 
 def _print_left_out(planned: "EmulationPlan") -> None:
