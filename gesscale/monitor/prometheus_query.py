@@ -1,6 +1,7 @@
 """A query to a Prometheus server: the one place that knows its client, whose requests our own HTTP client bounds."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, model_validator
@@ -72,7 +73,7 @@ def ask(
     failed = f"asked the Prometheus server {url} for {what}, but got no samples"
     session = Session()
     session.trust_env = False  # neither proxies nor passwords of the environment
-    bounded = _BoundedAdapter(timeout_s=timeout_s, max_bytes=max_bytes, max_parts=max_parts, client=client)
+    bounded = _BoundedAdapter(partial(client.fetch, timeout_s=timeout_s, max_bytes=max_bytes), max_parts)
     try:
         with PrometheusConnect(url.rstrip("/"), session=session) as server:
             session.mount(
@@ -90,10 +91,9 @@ def ask(
 class _BoundedAdapter(BaseAdapter):
     """Sends the requests of a session of ``requests`` through our own HTTP client."""
 
-    def __init__(self, *, timeout_s: float, max_bytes: int, max_parts: int, client: HttpClient) -> None:
+    def __init__(self, fetch: Callable[[str], bytes], max_parts: int) -> None:
         super().__init__()
-        self._timeout_s, self._max_bytes, self._max_parts = timeout_s, max_bytes, max_parts
-        self._client = client
+        self._fetch, self._max_parts = fetch, max_parts
 
     def send(
         self,
@@ -106,7 +106,7 @@ class _BoundedAdapter(BaseAdapter):
     ) -> Response:
         response = Response()
         response.request, response.url = request, request.url or ""
-        body = self._client.fetch(response.url, timeout_s=self._timeout_s, max_bytes=self._max_bytes)
+        body = self._fetch(response.url)
         if body.count(b"{") + body.count(b"[") > self._max_parts:
             message = f"it answered more than {self._max_parts} JSON objects and lists"
             raise FetchError(message)

@@ -189,8 +189,6 @@ class NodeRecord:
         Those that close it to pods that do not tolerate them.
     weight
         Its capacity against a node of weight 1.
-    remark
-        What is wrong with the weight that it states; empty where nothing is.
     """
 
     name: str
@@ -203,7 +201,6 @@ class NodeRecord:
     cordoned: bool = False
     taints: tuple[Taint, ...] = ()
     weight: float = 1.0
-    remark: str = ""
 
     @property
     def address(self) -> str:
@@ -233,7 +230,6 @@ def read_node(item: Mapping[str, Any]) -> NodeRecord:
     """
     metadata, spec, status = (group_of(item, part) for part in ("metadata", "spec", "status"))
     labels = texts_of(metadata, "labels")
-    weight, remark = _weight({**labels, **texts_of(metadata, "annotations")}.get(WEIGHT))
     addresses = members_of(status, "addresses")
     taints = (
         Taint(key=text_of(each, "key"), value=text_of(each, "value"), effect=text_of(each, "effect"))
@@ -251,8 +247,7 @@ def read_node(item: Mapping[str, Any]) -> NodeRecord:
         taints=tuple(
             each for each in taints if each.effect in CLOSING_EFFECTS and each.key != _UNSCHEDULABLE
         ),
-        weight=weight,
-        remark=remark,
+        weight=_weight({**labels, **texts_of(metadata, "annotations")}.get(WEIGHT, "1")),
     )
 
 
@@ -309,16 +304,10 @@ def _unready(conditions: Iterable[Mapping[str, Any]]) -> str:
     return "it has no Ready condition"
 
 
-def _weight(text: str | None) -> tuple[float, str]:
-    if text is None:
-        return 1.0, ""
+def _weight(text: str) -> float:
+    """Return the weight that a node states; 1 where it is none."""
     try:
         weight = float(text)
     except ValueError:
-        weight = float("nan")
-    if 0 < weight <= _WEIGHT_MAX:
-        return weight, ""
-    return (
-        1.0,
-        f"{WEIGHT}: expected a number above 0, at most {_WEIGHT_MAX:g}, got {glimpse(text)}; 1 is taken",
-    )
+        return 1.0
+    return weight if 0 < weight <= _WEIGHT_MAX else 1.0

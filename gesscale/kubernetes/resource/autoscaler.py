@@ -69,11 +69,6 @@ class StreamAutoscaler(ResourcePart):
         """Namespace of the resource."""
         return self.metadata.namespace
 
-    @property
-    def workflow(self) -> str:
-        """Name of the workflow."""
-        return self.spec.workflow or self.name
-
 
 def read_autoscaler(document: Mapping[str, Any]) -> StreamAutoscaler:
     """Check a resource that the API server gave, which may keep an older definition, or none of ours.

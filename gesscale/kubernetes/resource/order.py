@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError, model_validator
 from gesscale.fields import LARGEST_EXACT
 from gesscale.kubernetes.resource.parts import NODES_AT_MOST, ExactMoment, NodeName, Reported, like
 from gesscale.model.order import Order
-from gesscale.wire import Strategy, entries_of, group_of, order_fault, rank_of
+from gesscale.wire import Strategy, entries_of, group_of, order_fault
 
 HISTORY_AT_MOST = 10
 _FOUND_LATER = {"reason", "before", "settled_at_s", "given_up", "downtime_s", "first_tasks_s"}
@@ -31,11 +31,6 @@ class OrderStatus(Reported, Order):
     settled_at_s: ExactMoment | None = like(Order, "settled_at_s")
     downtime_s: float | None = like(Order, "downtime_s", alias="downtimeSeconds")
     first_tasks_s: float | None = like(Order, "first_tasks_s", alias="firstTasksSeconds")
-
-    @property
-    def rank(self) -> tuple[int, int]:
-        """Return term and counter: of two orders, the one of the higher rank is newer."""
-        return rank_of(self.id)
 
     @model_validator(mode="after")
     def _check(self) -> "OrderStatus":

@@ -73,7 +73,7 @@ def _order(data: bytes, folder: Path) -> None:
     order = order_of({"status": {"order": value}})
     if order is None:
         raise RefusedError
-    _ = order.rank, order.at_s
+    _ = order.at_s
 
 
 def _orders() -> Sequence[bytes]:

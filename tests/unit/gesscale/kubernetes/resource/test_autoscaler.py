@@ -16,12 +16,7 @@ def resource(spec=None, *, name="near", **more):
 
 def test_a_resource_needs_nothing_but_a_name():
     found = read_autoscaler(resource())
-    assert (found.name, found.namespace, found.workflow, found.metadata.generation) == (
-        "near",
-        "taxi",
-        "near",
-        3,
-    )
+    assert (found.name, found.namespace, found.metadata.generation) == ("near", "taxi", 3)
     assert found.spec.mode == "Recommend"
 
 
