@@ -6,7 +6,7 @@ import re
 import shlex
 import tempfile
 import time
-from argparse import ArgumentParser
+from argparse import ArgumentError, ArgumentParser
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -280,11 +280,14 @@ def submit_settings(arguments: str) -> dict[str, str]:
     >>> submit_settings("--master local[2] --conf spark.a=b=c --conf=spark.d=e pyspark-shell")
     {'spark.master': 'local[2]', 'spark.a': 'b=c', 'spark.d': 'e'}
     """
-    parser = ArgumentParser(add_help=False, allow_abbrev=False)
+    parser = ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     parser.add_argument("--master")
     parser.add_argument("--properties-file", type=Path)
     parser.add_argument("--conf", "-c", action="append", default=[])
-    given, _ = parser.parse_known_args(shlex.split(arguments))
+    try:
+        given, _ = parser.parse_known_args(shlex.split(arguments))
+    except ArgumentError:  # spark-submit refuses it in its own words
+        return {}
     found = _properties(given.properties_file) if given.properties_file else {}
     found |= dict(pair.split("=", 1) for pair in given.conf if "=" in pair)
     return found | ({"spark.master": given.master} if given.master else {})
