@@ -32,8 +32,7 @@ class AdvisedCluster:
         ClusterError
             Always: there is nothing to act on.
         """
-        message = (
+        raise ClusterError(
             f"operator {operator!r}: cannot place replicas on {', '.join(placement)}, since no cluster is "
             "configured; set execute.cluster (for instance to local)"
         )
-        raise ClusterError(message)

@@ -97,8 +97,7 @@ def open_latencies(settings: Settings) -> KeptLatencies:
     try:
         source.load()
     except LatencyMapError as error:
-        message = f"latency_map.file: {error}"
-        raise InputError(message) from error
+        raise InputError(f"latency_map.file: {error}") from error
     return source
 
 
@@ -220,28 +219,28 @@ def _cluster_entry(settings: Settings) -> EntryPoint | None:
         return None
     known = {entry.name: entry for entry in entry_points(group="gesscale.clusters")}
     if name not in known:
-        message = f"execute.cluster: expected none or one of {', '.join(sorted(known))}, got {name!r}"
-        raise SettingsError(message)
+        raise SettingsError(
+            f"execute.cluster: expected none or one of {', '.join(sorted(known))}, got {name!r}"
+        )
     return known[name]
 
 
 def _check_knowledge_file(file: Path) -> None:
     if file.is_dir():
-        message = f"knowledge.file: expected a file, got the directory {file}; name a file in it"
-        raise SettingsError(message)
+        raise SettingsError(f"knowledge.file: expected a file, got the directory {file}; name a file in it")
     if not file.parent.is_dir():
-        message = f"knowledge.file: expected {file} in a directory that exists, got none; make {file.parent}"
-        raise SettingsError(message)
+        raise SettingsError(
+            f"knowledge.file: expected {file} in a directory that exists, got none; make {file.parent}"
+        )
 
 
 def _check_named_nodes(settings: Settings, delays: LatencyMap) -> None:
     for setting, node in _named_nodes(settings):
         if node not in delays:
-            message = (
+            raise SettingsError(
                 f"{setting}: expected a node of the latency map {settings.latency_map.file} "
                 f"({enumerate_some(delays.names)}), got {node!r}; correct the name or add the node to the map"
             )
-            raise SettingsError(message)
 
 
 def _named_nodes(settings: Settings) -> Iterator[tuple[str, str]]:

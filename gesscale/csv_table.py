@@ -56,11 +56,10 @@ class CsvRow:
             return model.model_validate(self.cells)
         except ValidationError as fault:
             column = str(fault.errors()[0]["loc"][0])
-            message = (
+            raise InputError(
                 f"{self.path}, line {self.line}, column {column}: expected {model.model_fields[column].description}, "
                 f"got {shortened(self.cells.get(column, ''))}; repair the cell or leave the row out"
-            )
-            raise InputError(message) from None
+            ) from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,8 +109,7 @@ def read_csv(
     lines = _lines(path, _text(path, most_bytes))
     line, columns = next(lines, (0, ()))
     if not columns:
-        message = f"{path}: expected a header with {header or ', '.join(required)}, got an empty file"
-        raise InputError(message)
+        raise InputError(f"{path}: expected a header with {header or ', '.join(required)}, got an empty file")
     if required:
         _check_header(f"{path}, line {line}", columns, required)
     return CsvTable(path=path, line=line, columns=columns, rows=_rows(path, columns, lines))
@@ -125,8 +123,7 @@ def _lines(path: Path, text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
             if any(cells):
                 yield reader.line_num, tuple(cell.strip() for cell in cells)
     except csv.Error as fault:
-        message = f"{path}, line {reader.line_num}: expected CSV, got: {fault}"
-        raise InputError(message) from fault
+        raise InputError(f"{path}, line {reader.line_num}: expected CSV, got: {fault}") from fault
 
 
 def _rows(
@@ -134,8 +131,9 @@ def _rows(
 ) -> Iterator[CsvRow]:
     for line, cells in lines:
         if len(cells) != len(columns):
-            message = f"{path}, line {line}: expected {len(columns)} cells as in the header, got {len(cells)}"
-            raise InputError(message)
+            raise InputError(
+                f"{path}, line {line}: expected {len(columns)} cells as in the header, got {len(cells)}"
+            )
         yield CsvRow(path=path, line=line, cells=dict(zip(columns, cells, strict=True)))
 
 
@@ -144,27 +142,24 @@ def _text(path: Path, most_bytes: int) -> str:
         with path.open("rb") as file:
             raw = file.read(most_bytes + 1)
     except (OSError, ValueError) as fault:
-        message = f"{path}: expected a readable CSV file, got: {cause_of(fault)}"
-        raise InputError(message) from fault
+        raise InputError(f"{path}: expected a readable CSV file, got: {cause_of(fault)}") from fault
     if len(raw) > most_bytes:
-        message = f"{path}: expected at most {most_bytes // 2**20} MiB, got more; give fewer rows, such as one per 10 s"
-        raise InputError(message)
+        raise InputError(
+            f"{path}: expected at most {most_bytes // 2**20} MiB, got more; give fewer rows, such as one per 10 s"
+        )
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as fault:
         line = raw.count(b"\n", 0, fault.start) + 1
-        message = (
+        raise InputError(
             f"{path}, line {line}: expected UTF-8, got the byte 0x{raw[fault.start]:02x}; save it as UTF-8"
-        )
-        raise InputError(message) from fault
+        ) from fault
 
 
 def _check_header(where: str, columns: Sequence[str], required: Sequence[str]) -> None:
     if missing := [name for name in required if name not in columns]:
         came = ", ".join(columns)[:_SHOWN]
-        message = f"{where}: expected the column {missing[0]} in the header, got only {came}"
-        raise InputError(message)
+        raise InputError(f"{where}: expected the column {missing[0]} in the header, got only {came}")
     if len(set(columns)) != len(columns):
         twice = next(name for name in columns if columns.count(name) > 1)
-        message = f"{where}: expected each column once, got {shortened(twice)} twice"
-        raise InputError(message)
+        raise InputError(f"{where}: expected each column once, got {shortened(twice)} twice")

@@ -79,11 +79,10 @@ def parse_duration_s(value: object, *, least_s: float = SHORTEST_S, most_s: floa
     elif isinstance(value, str) and (match := re.fullmatch(_PATTERN, value)):
         seconds = float(match[1]) * _SECONDS[match[2] or "s"]
     if not least_s <= seconds <= most_s:
-        message = (
+        raise ValueError(
             "expected a positive duration such as 30, '250ms', '30s', '5m', '1h' or '7d', "
             f"{format_duration(least_s)} to {format_duration(most_s)}"
         )
-        raise ValueError(message)
     return float(seconds)
 
 
@@ -134,8 +133,7 @@ Timeout = Annotated[
 
 def _file_path(value: Path) -> Path:
     if "\0" in str(value):
-        message = "expected the path of a file, which has no character 0"
-        raise ValueError(message)
+        raise ValueError("expected the path of a file, which has no character 0")
     return value
 
 
@@ -159,11 +157,11 @@ def web_address(value: str) -> str:
     except ValueError:  # urlsplit and its port raise it on nonsense
         known = False
     if not known:
-        message = "expected an address such as http://10.0.0.1:9090"
-        raise ValueError(message)
+        raise ValueError("expected an address such as http://10.0.0.1:9090")
     if "@" in parts.netloc or any(mark in value for mark in "?#%"):
-        message = "expected an address without user name, query and escapes, such as http://10.0.0.1:9090"
-        raise ValueError(message)
+        raise ValueError(
+            "expected an address without user name, query and escapes, such as http://10.0.0.1:9090"
+        )
     return value
 
 
@@ -195,8 +193,7 @@ class SettingsGroup(BaseModel):
     def _take_no_truth_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
         """Refuse YAML's yes, no, true and false where a number is wanted: pydantic takes them for 1 and 0."""
         if isinstance(value, bool) and info.field_name and _wants_number(cls.model_fields[info.field_name]):
-            message = "expected a number"
-            raise ValueError(message)
+            raise ValueError("expected a number")
         return value
 
     @model_validator(mode="after")

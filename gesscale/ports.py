@@ -52,10 +52,9 @@ class Node:
 
     def __post_init__(self) -> None:
         if self.reason not in NODE_PROBLEMS:
-            message = (
+            raise ClusterError(
                 f"node {self.name}: expected a reason of {', '.join(NODE_PROBLEMS)}, got {self.reason.value}"
             )
-            raise ClusterError(message)
 
 
 @dataclass(frozen=True, kw_only=True)

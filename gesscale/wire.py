@@ -92,8 +92,7 @@ def read_order(value: object) -> OrderDocument:
     else:
         fault = order_fault(identity, order.get("term"), nodes)
     if fault:
-        message = f"status.order is no order: {fault}"
-        raise InputError(message)
+        raise InputError(f"status.order is no order: {fault}")
     return OrderDocument(str(identity), tuple(nodes or ()), Strategy(strategy))
 
 

@@ -70,5 +70,4 @@ def __getattr__(name: str) -> object:
         if found is not None:
             globals()[name] = found
             return found
-    message = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(message)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

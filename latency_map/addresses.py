@@ -29,8 +29,7 @@ def parse_address(text: str) -> Address:
             return ipaddress.ip_address(text)
     except ValueError:
         pass
-    message = f"expected an IPv4 or IPv6 address, got {shortened(text)}{zone_hint(text)}"
-    raise LatencyMapError(message)
+    raise LatencyMapError(f"expected an IPv4 or IPv6 address, got {shortened(text)}{zone_hint(text)}")
 
 
 def parse_network(text: str) -> Network:
@@ -47,8 +46,9 @@ def parse_network(text: str) -> Network:
             return ipaddress.ip_network(text)
     except ValueError as error:
         problem = f": {' '.join(str(error).split()):.120}"
-    message = f"expected a network such as 10.42.1.0/24, got {shortened(text)}{problem}{zone_hint(text)}"
-    raise LatencyMapError(message)
+    raise LatencyMapError(
+        f"expected a network such as 10.42.1.0/24, got {shortened(text)}{problem}{zone_hint(text)}"
+    )
 
 
 def zone_hint(text: str) -> str:

@@ -21,11 +21,10 @@ class Span:
 
     def __post_init__(self) -> None:
         if not 0 <= self.low_ms <= self.high_ms < math.inf:
-            message = (
+            raise LatencyMapError(
                 "range of delays: expected two numbers of ms, at least 0, the lesser first,"
                 f" got {self.low_ms:g} and {self.high_ms:g}"
             )
-            raise LatencyMapError(message)
 
     def draw(self, rng: np.random.Generator, shape: int | tuple[int, int]) -> Delays:
         """Draw that many delays."""
@@ -79,8 +78,7 @@ def clustered(rng: np.random.Generator, nodes: int, parameters: Clusters) -> Del
     """
     count = parameters.count
     if not 1 <= count <= nodes:
-        message = f"clusters: expected 1 to {nodes} of them for {nodes} nodes, got {count}"
-        raise LatencyMapError(message)
+        raise LatencyMapError(f"clusters: expected 1 to {nodes} of them for {nodes} nodes, got {count}")
     base_ms = _symmetric(parameters.between.draw(rng, (count, count)))
     np.fill_diagonal(base_ms, parameters.within.draw(rng, count))
     cluster = np.arange(nodes) * count // nodes

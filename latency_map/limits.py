@@ -49,8 +49,7 @@ class MapLimits:
 
     def __post_init__(self) -> None:
         if not 1 <= self.nodes <= MAX_NODES:
-            message = f"expected a limit of 1 to {MAX_NODES} nodes, got {self.nodes}"
-            raise ValueError(message)
+            raise ValueError(f"expected a limit of 1 to {MAX_NODES} nodes, got {self.nodes}")
 
     @property
     def text_bytes(self) -> int:

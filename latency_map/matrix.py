@@ -57,11 +57,10 @@ class LatencyMap:
         rtt_ms = read_only(_matrix(names, self.rtt_ms), np.float64)
         _check_delays(names, rtt_ms, DelayUnit.MS, DelayKind.RTT, Asymmetry.REFUSE)
         if _lopsided(rtt_ms) or np.isnan(rtt_ms.diagonal()).any():
-            message = (
+            raise LatencyMapError(
                 "expected round trips known in both directions or in none and a diagonal of 0, got a matrix"
                 " with lone missing cells; build it with LatencyMap.from_delays, which fills them"
             )
-            raise LatencyMapError(message)
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "rtt_ms", rtt_ms)
         object.__setattr__(self, "_positions", {name: row for row, name in enumerate(names)})
@@ -270,13 +269,13 @@ def _matrix(names: Sequence[str], values: ArrayLike) -> Delays:
     try:
         matrix = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        message = f"expected a square matrix of numbers, NaN where a delay is missing: {error}"
-        raise LatencyMapError(message) from None
+        raise LatencyMapError(
+            f"expected a square matrix of numbers, NaN where a delay is missing: {error}"
+        ) from None
     if matrix.shape != (len(names), len(names)):
-        message = (
+        raise LatencyMapError(
             f"expected a {len(names)} x {len(names)} matrix for {len(names)} nodes, got shape {matrix.shape}"
         )
-        raise LatencyMapError(message)
     return matrix
 
 
@@ -285,8 +284,7 @@ def _check_delays(
 ) -> None:
     fault = find_fault(values, unit=unit, kind=kind, asymmetry=asymmetry)
     if fault:
-        message = f"delay from {names[fault.row]} to {names[fault.column]}: {fault.problem}"
-        raise LatencyMapError(message)
+        raise LatencyMapError(f"delay from {names[fault.row]} to {names[fault.column]}: {fault.problem}")
 
 
 def _lopsided(rtt_ms: Delays) -> bool:

@@ -57,5 +57,4 @@ def check_names(names: Sequence[str]) -> None:
     fault = find_name_fault(names)
     if fault:
         position, problem = fault
-        message = f"node {position + 1} of the latency map: {problem}"
-        raise LatencyMapError(message)
+        raise LatencyMapError(f"node {position + 1} of the latency map: {problem}")

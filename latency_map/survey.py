@@ -64,18 +64,16 @@ class Survey:
             self.estimated if self.estimated.size else np.zeros(shape, dtype=bool), np.bool_
         )
         if rtt_ms.shape != shape or estimated.shape != shape:
-            message = (
+            raise LatencyMapError(
                 f"survey: expected matrices of {shape} for {len(names)} nodes, got {rtt_ms.shape} round trips"
                 f" and {estimated.shape} marks of estimates"
             )
-            raise LatencyMapError(message)
         fault = find_impossible(rtt_ms, unit=DelayUnit.MS, kind=DelayKind.RTT)
         if fault:
-            message = (
+            raise LatencyMapError(
                 f"survey: expected round trips of 0 to {MAX_RTT_MS:g} ms, got"
                 f" {rtt_ms[fault.row, fault.column]:g} from {names[fault.row]} to {names[fault.column]}"
             )
-            raise LatencyMapError(message)
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "rtt_ms", rtt_ms)
         object.__setattr__(self, "estimated", estimated)

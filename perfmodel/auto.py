@@ -127,6 +127,5 @@ def law_named(name: str, *, max_age_s: float | None = None, half_life_s: float |
     'microbatch'
     """
     if name not in _LAWS:
-        message = f"expected a law, one of {', '.join(_LAWS)}, got {name!r}"
-        raise ModelError(message)
+        raise ModelError(f"expected a law, one of {', '.join(_LAWS)}, got {name!r}")
     return _LAWS[name](max_age_s=max_age_s, half_life_s=half_life_s)

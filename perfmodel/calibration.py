@@ -150,8 +150,9 @@ def calibrate(curve: Curve, points: Points, rows_per_s: Vector, weights: Vector)
         try:
             chosen = minimise(residuals, jacobian, chosen, limits, loss, scale)
         except ValueError as fault:  # the solver lost its way among values of wildly different sizes
-            message = f"law {curve.law}: the fit of {observed.size} readings broke down ({fault}); check them"
-            raise ModelError(message) from fault
+            raise ModelError(
+                f"law {curve.law}: the fit of {observed.size} readings broke down ({fault}); check them"
+            ) from fault
         left = residuals(chosen)
         scale = max(NOISE_PRIOR, OUTLIER_SIGMAS * _robust_deviation(left, chosen.size))
     weight = float(weights.sum())

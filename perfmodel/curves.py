@@ -108,11 +108,10 @@ class SustainableRate(Curve):
         """Return the saturated readings."""
         saturated = [reading for reading in readings if reading.saturated]
         if not saturated:
-            message = (
+            raise ModelError(
                 f"law gesscale: expected a saturated reading, got none in {len(readings)} readings; "
                 "wait until the operator has worked at its limit, or use the law microbatch"
             )
-            raise ModelError(message)
         return saturated
 
     def shape_coordinate(self, points: Points) -> Vector:
@@ -166,11 +165,10 @@ class BatchTime(Curve):
         """Return the readings that know their batch rows, saturated or not."""
         sized = [reading for reading in readings if reading.batch_rows is not None]
         if not sized:
-            message = (
+            raise ModelError(
                 f"law microbatch: expected a reading with batch_rows, got none in {len(readings)} readings; "
                 "record the rows of each batch, or use the law gesscale"
             )
-            raise ModelError(message)
         return sized
 
     def shape_coordinate(self, points: Points) -> Vector:

@@ -97,5 +97,4 @@ def _check(owner: str, name: str, value: float | None, *, least: float = _SMALLE
         return
     limit = "> 0" if least == _SMALLEST else f">= {least}"
     came = str(value) if isinstance(value, float) or value <= _LARGEST else f"more than {_LARGEST:g}"
-    message = f"{owner}: expected a finite {name} {limit}, got {came}"
-    raise ModelError(message)
+    raise ModelError(f"{owner}: expected a finite {name} {limit}, got {came}")

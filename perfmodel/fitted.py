@@ -145,8 +145,7 @@ def fit_curve(curve: Curve, readings: Sequence[Reading], weights: Vector) -> Fit
         When there is no reading.
     """
     if not readings:
-        message = f"law {curve.law}: expected at least one reading, got none"
-        raise ModelError(message)
+        raise ModelError(f"law {curve.law}: expected at least one reading, got none")
     points = Points.of(readings)
     calibration = calibrate(curve, points, np.array([reading.rows_per_s for reading in readings]), weights)
     distinct = _distinct(curve.shape_coordinate(points), points.nd_max_ms)

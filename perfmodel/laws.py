@@ -42,8 +42,7 @@ class _CurveLaw:
         for field in ("max_age_s", "half_life_s"):
             value = getattr(self, field)
             if value is not None and not (math.isfinite(value) and value > 0):
-                message = f"law {self.name}: expected {field} > 0 seconds or None, got {value}"
-                raise ModelError(message)
+                raise ModelError(f"law {self.name}: expected {field} > 0 seconds or None, got {value}")
 
     def fit(self, readings: Sequence[Reading], now_s: float | None = None) -> FittedModel:
         """Fit the law to readings; their order does not matter.
@@ -79,11 +78,10 @@ class _CurveLaw:
         now = _newest(readings) if now_s is None else now_s
         young = [reading for reading in readings if now - reading.at_s <= self.max_age_s]
         if not young:
-            message = (
+            raise ModelError(
                 f"law {self.name}: expected a reading of the last {self.max_age_s:g} s, got none in "
                 f"{len(readings)}, the newest {now - _newest(readings):.0f} s old; wait for new ones"
             )
-            raise ModelError(message)
         return young
 
 

@@ -68,8 +68,7 @@ def minimise(
     left = residuals(at)
     cost, slope, curvature = _losses(left, loss, scale)
     if not math.isfinite(cost):
-        message = "residuals are not finite in the initial point"
-        raise ValueError(message)
+        raise ValueError("residuals are not finite in the initial point")
     damping, evaluations = 1e-3, 1
     while evaluations < MAX_EVALUATIONS and damping < _MOST_DAMPING:
         design = jacobian(at)

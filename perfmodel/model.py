@@ -32,8 +32,9 @@ class Estimate:
 
     def __post_init__(self) -> None:
         if not 0 <= self.low <= self.mid <= self.high:
-            message = f"estimate: expected 0 <= low <= mid <= high, got {self.low}, {self.mid}, {self.high}"
-            raise ModelError(message)
+            raise ModelError(
+                f"estimate: expected 0 <= low <= mid <= high, got {self.low}, {self.mid}, {self.high}"
+            )
 
 
 class Estimates(NamedTuple):
@@ -135,8 +136,9 @@ def fit_errors(model: Model, readings: Sequence[Reading]) -> FitErrors:
     else:
         comparable = [reading for reading in readings if reading.saturated]
     if not comparable:
-        message = f"law {model.law}: expected a comparable reading, got none in {len(readings)} readings"
-        raise ModelError(message)
+        raise ModelError(
+            f"law {model.law}: expected a comparable reading, got none in {len(readings)} readings"
+        )
     errors = [
         100 * abs(model.predict(_conditions(reading)).mid / reading.rows_per_s - 1) for reading in comparable
     ]

@@ -30,16 +30,14 @@ def check_ours(folder: Path, *, mark: str, holds: str, leftovers: Collection[str
     if not folder.exists():
         return
     if not folder.is_dir():
-        message = f"results {folder}: expected a folder, this is a file"
-        raise InputError(message)
+        raise InputError(f"results {folder}: expected a folder, this is a file")
     held = {path.name for path in folder.iterdir()}
     others = sorted(held - {*leftovers}) if mark not in held else []
     if others:
-        message = (
+        raise InputError(
             f"results {folder}: expected an empty folder or one {holds}, this holds something else: "
             f"{', '.join(others[:3])}; name another"
         )
-        raise InputError(message)
 
 
 def claim_folder(folder: Path, *, mark: str, holds: str, leftovers: Collection[str] = ()) -> None:
@@ -54,5 +52,4 @@ def claim_folder(folder: Path, *, mark: str, holds: str, leftovers: Collection[s
         folder.mkdir(parents=True, exist_ok=True)
         check_ours(folder, mark=mark, holds=holds, leftovers=leftovers)
     except OSError as error:
-        message = f"results {folder}: {error.strerror}; name a folder that can be written"
-        raise InputError(message) from error
+        raise InputError(f"results {folder}: {error.strerror}; name a folder that can be written") from error

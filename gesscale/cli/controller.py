@@ -109,5 +109,4 @@ def host_and_port(listen: str) -> tuple[str, int]:
     try:
         return split_place(place, default_port=PROBES_PORT)
     except LatencyMapError as error:
-        message = f"--listen: {error}"
-        raise InputError(message) from error
+        raise InputError(f"--listen: {error}") from error

@@ -64,10 +64,9 @@ def explain(
         from gesscale.cli.explain_resource import explained, read_resources, say_how_to_look
 
         if knowledge or config:
-            message = (
+            raise InputError(
                 "expected --kubernetes without --knowledge and --config: it reads the status of resources"
             )
-            raise InputError(message)
         found = read_resources(operator, namespace=namespace, kubeconfig=kubeconfig, context=context)
         if not found:
             stderr_console.print("there is no StreamAutoscaler")
@@ -106,23 +105,25 @@ def _check_operator(operator: str, config: Path | None, decided: set[str]) -> No
 
     known = decided | ({*load_settings(config).workflow.operators} if config is not None else set())
     if known and operator not in known:
-        message = f"expected an operator, got {operator!r}; {suggestion(operator, known)}"
-        raise InputError(message)
+        raise InputError(f"expected an operator, got {operator!r}; {suggestion(operator, known)}")
 
 
 def _knowledge_file(knowledge: Path | None, config: Path | None) -> Path:
     if (knowledge is None) == (config is None):
-        message = "expected one of --knowledge FILE, --config FILE and --kubernetes, to know what to read"
-        raise InputError(message)
+        raise InputError(
+            "expected one of --knowledge FILE, --config FILE and --kubernetes, to know what to read"
+        )
     from gesscale.settings import load_settings
 
     path = knowledge or load_settings(config).knowledge.file
     if not path.is_file():
         if path.is_dir():
-            message = f"knowledge file {path}: expected the file that `gesscale run` writes, got a directory"
-            raise InputError(message)
-        message = f"there is no knowledge file {path}; `gesscale run` begins one, --knowledge names another"
-        raise InputError(message)
+            raise InputError(
+                f"knowledge file {path}: expected the file that `gesscale run` writes, got a directory"
+            )
+        raise InputError(
+            f"there is no knowledge file {path}; `gesscale run` begins one, --knowledge names another"
+        )
     return path
 
 

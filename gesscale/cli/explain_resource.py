@@ -72,8 +72,9 @@ def read_resources(
     except ApiError as error:
         if error.status != 404:
             raise
-        message = f"namespace {namespace or connection.namespace} has no StreamAutoscaler {name!r}"
-        raise InputError(message) from error
+        raise InputError(
+            f"namespace {namespace or connection.namespace} has no StreamAutoscaler {name!r}"
+        ) from error
     finally:
         connection.close()
     return tuple(sorted(found, key=lambda each: (each["metadata"]["namespace"], each["metadata"]["name"])))

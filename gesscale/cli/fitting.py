@@ -98,8 +98,7 @@ def _split(path: Path, where: Sequence[str], holdout: Sequence[str]) -> tuple[li
 
 def _require(rows: Sequence[CsvRow], path: Path, what: str) -> None:
     if not rows:
-        message = f"{path}: {what}"
-        raise InputError(message)
+        raise InputError(f"{path}: {what}")
 
 
 def _readings(rows: Sequence[CsvRow]) -> list[Reading]:
@@ -110,13 +109,13 @@ def _meeting(rows: Sequence[CsvRow], condition: str) -> list[CsvRow]:
     """Return the rows that meet a condition: a column, a comparison, and a value or another column."""
     parts = _CONDITION.fullmatch(condition)
     if parts is None:
-        message = f"expected a condition such as nd_max_ms=150 or tasks=replicas, got {condition!r}"
-        raise InputError(message)
+        raise InputError(f"expected a condition such as nd_max_ms=150 or tasks=replicas, got {condition!r}")
     column, sign, value = parts["column"], parts["sign"], parts["value"]
     if column not in rows[0].cells:
         known = ", ".join(rows[0].cells)
-        message = f"{rows[0].path}: no column {column!r} for the condition {condition!r}, only {known}"
-        raise InputError(message)
+        raise InputError(
+            f"{rows[0].path}: no column {column!r} for the condition {condition!r}, only {known}"
+        )
     return [row for row in rows if _holds(row, column, sign, value)]
 
 
@@ -127,11 +126,10 @@ def _holds(row: CsvRow, column: str, sign: str, value: str) -> bool:
         return _COMPARISONS[sign](*numbers)
     if sign in ("=", "!="):
         return _COMPARISONS[sign](left, right)
-    message = (
+    raise InputError(
         f"{row.path}, line {row.line}, column {column}: expected numbers to compare by {sign}, "
         f"got {left!r} and {right!r}"
     )
-    raise InputError(message)
 
 
 def _number(text: str) -> float | None:
@@ -147,8 +145,7 @@ def naming_the_file(file: Path) -> Iterator[None]:
     try:
         yield
     except ModelError as fault:
-        message = f"{file}: {fault}"
-        raise InputError(message) from fault
+        raise InputError(f"{file}: {fault}") from fault
 
 
 def document(

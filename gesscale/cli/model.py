@@ -95,10 +95,9 @@ def predict(
 
     used, _, notes = fitting.read_readings(file, law.value, where or [], [])
     if notes and batch_rows is not None:
-        message = (
+        raise InputError(
             f"{file}: expected readings with batch_rows to predict for --batch-rows, got none; leave it out"
         )
-        raise InputError(message)
     full_batch = fitting.NOMINAL_CAP_ROWS if notes else batch_rows
     with fitting.naming_the_file(file):
         model = law_named(law.value).fit(used)

@@ -60,11 +60,10 @@ def settings_of(record: Path, config: Path | None, overrides: Sequence[str]) -> 
 def _delays(settings: Settings) -> LatencyMap:
     if settings.latency_map.source == "file" and (delays := open_latencies(settings).current(0.0).map):
         return delays
-    message = (
+    raise InputError(
         f"the settings read the latency map from {settings.latency_map.source}, which cannot tell of the past; name "
         "its file by --set latency_map.source=file --set latency_map.file=FILE"
     )
-    raise InputError(message)
 
 
 def _reads_alike(record: Path, used: Settings) -> bool:

@@ -76,16 +76,14 @@ def run(
     from gesscale.service.access import read_token
 
     if token_file is not None and listen is None and not kubernetes:
-        message = "run: expected --token-file with --listen HOST:PORT: without it nothing is served"
-        raise InputError(message)
+        raise InputError("run: expected --token-file with --listen HOST:PORT: without it nothing is served")
     token = "" if token_file is None else read_token(token_file)
     if kubernetes:
         if config is not None or set_ or policy or steps or output is not Output.TABLE:
-            message = (
+            raise InputError(
                 "run: expected --kubernetes without --config, --set, --policy, --steps and --output: its settings are "
                 "resources, and so are its results"
             )
-            raise InputError(message)
         from gesscale.cli.controller import serve_controller
 
         with logging_to_stderr(log_format):
@@ -100,13 +98,11 @@ def run(
             )
         return
     if max_changing_operators is not None:
-        message = (
+        raise InputError(
             "run: expected --max-changing-operators with --kubernetes; else set plan.max_changing_operators"
         )
-        raise InputError(message)
     if config is None:
-        message = "run: expected --config FILE, or --kubernetes to be the controller of a cluster"
-        raise InputError(message)
+        raise InputError("run: expected --config FILE, or --kubernetes to be the controller of a cluster")
     from gesscale.cli.stepping import go_on
     from gesscale.settings import load_settings
 

@@ -54,10 +54,9 @@ class ByteBudget:
         """
         with self._lock:
             if self._taken + count > self._most:
-                message = (
+                raise FetchError(
                     f"it is not read, since other answers take the {self._most >> 20} MiB that all may take"
                 )
-                raise FetchError(message)
             self._taken += count
 
     def give_back(self, count: int) -> None:
@@ -79,8 +78,7 @@ def resolve_host(host: str, port: int) -> list[Address]:
         texts = dict.fromkeys(str(entry[4][0]) for entry in found)
         return [ip_address(text) for text in texts if "%" not in text]  # without an IPv6 zone
     except (OSError, ValueError) as error:
-        message = f"the connection failed: {host!r} does not resolve: {error}"
-        raise FetchError(message) from None
+        raise FetchError(f"the connection failed: {host!r} does not resolve: {error}") from None
 
 
 def resolve_in_time(resolve: Resolve, host: str, port: int, timeout_s: float) -> Sequence[Address]:
@@ -95,11 +93,9 @@ def resolve_in_time(resolve: Resolve, host: str, port: int, timeout_s: float) ->
     try:
         found = asked.result(timeout=max(0.0, timeout_s))
     except TimeoutError:
-        message = f"no answer of the name service for {host!r} came within {timeout_s:g} s"
-        raise FetchError(message) from None
+        raise FetchError(f"no answer of the name service for {host!r} came within {timeout_s:g} s") from None
     if not found:
-        message = f"the connection failed: {host!r} has no address"
-        raise FetchError(message)
+        raise FetchError(f"the connection failed: {host!r} has no address")
     return found
 
 
@@ -149,8 +145,7 @@ class HttpClient:
         except TimeoutError:
             get.cut()
             asked.add_done_callback(get.forget)
-            message = f"no complete answer came within {timeout_s:g} s"
-            raise FetchError(message) from None
+            raise FetchError(f"no complete answer came within {timeout_s:g} s") from None
         try:
             yield body
         finally:
@@ -191,14 +186,12 @@ class _Get:
                         )
                         raise FetchError(message)
                     if response.headers.get("Content-Encoding", "identity").lower() != "identity":
-                        message = "it answered with compressed text, which was not asked for"
-                        raise FetchError(message)
+                        raise FetchError("it answered with compressed text, which was not asked for")
                     return self._body(response.read)
         except (OSError, HTTPError, HTTPException, ValueError) as error:
             if isinstance(error, TimeoutError) or type(error) is ConnectTimeoutError:
                 raise TimeoutError from None
-            message = f"the connection failed: {_reason(error)}"
-            raise FetchError(message) from None
+            raise FetchError(f"the connection failed: {_reason(error)}") from None
 
     def cut(self) -> None:
         """End the connection: a socket's own timeout starts again with every byte."""
@@ -245,8 +238,7 @@ class _Get:
                     self.budget.take(len(piece))
                     body.write(piece)
                     if body.tell() > self._max_bytes:
-                        message = f"it answered more than {self._max_bytes} bytes"
-                        raise FetchError(message)
+                        raise FetchError(f"it answered more than {self._max_bytes} bytes")
             except BaseException:
                 self.budget.give_back(body.tell())
                 raise
@@ -261,8 +253,7 @@ def _checked(url: str) -> SplitResult:
         or "@" in parts.netloc
         or "%" in parts.netloc
     ):
-        message = f"expected an address such as http://10.0.0.1:9109, got {url!r}"
-        raise FetchError(message)
+        raise FetchError(f"expected an address such as http://10.0.0.1:9109, got {url!r}")
     return parts
 
 

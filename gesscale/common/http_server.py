@@ -276,8 +276,7 @@ class _PageHandler(BaseHTTPRequestHandler):
         except (Refused, ValueError):
             raise
         except Exception as error:  # noqa: BLE001 - the client gets the error, the process goes on
-            said = f"{type(error).__name__}: {error}"
-            raise Refused(HTTPStatus.INTERNAL_SERVER_ERROR, said) from None
+            raise Refused(HTTPStatus.INTERNAL_SERVER_ERROR, f"{type(error).__name__}: {error}") from None
 
     def _send_stream(self, stream: Stream) -> None:
         """Send events until the client has gone, or has not taken one for as long as a connection may last."""

@@ -70,8 +70,7 @@ def command_line(words: Iterable[str]) -> str:
     every = tuple(words)
     for word in every:
         if "\0" in word or any("\ud800" <= letter <= "\udfff" for letter in word):
-            message = f"expected a word that a command can be given, got {shortened(word)}"
-            raise InputError(message)
+            raise InputError(f"expected a word that a command can be given, got {shortened(word)}")
     return shlex.join(every)
 
 

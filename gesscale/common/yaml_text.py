@@ -90,8 +90,11 @@ def parse_yaml(text: str, source: str) -> Any:
         twice in one mapping, or exceeds a limit.
     """
     if len(text) > MAX_BYTES:
-        problem = f"expected YAML of at most {MAX_BYTES} characters, got {len(text)}; shorten it"
-        raise InputError(located(source, "", problem))
+        raise InputError(
+            located(
+                source, "", f"expected YAML of at most {MAX_BYTES} characters, got {len(text)}; shorten it"
+            )
+        )
     try:
         _check(text)
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader, made stricter

@@ -139,8 +139,7 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
         undo.callback(connection.close)
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_DOCUMENT_BYTES)
         if not _is_ours(connection, path):
-            message = f"{path}: expected a knowledge file, got one without any tables"
-            raise KnowledgeError(message)
+            raise KnowledgeError(f"{path}: expected a knowledge file, got one without any tables")
         undo.pop_all()
     return connection
 
@@ -164,11 +163,11 @@ def faults_in_words(path: Path) -> Iterator[None]:
     try:
         yield
     except DocumentError as error:
-        message = f"knowledge file {path}: {error}; {_CORRUPT_ADVICE}"
-        raise CorruptFileError(message) from error
+        raise CorruptFileError(f"knowledge file {path}: {error}; {_CORRUPT_ADVICE}") from error
     except UnicodeDecodeError as error:  # in SQLite's message, which names a table by its bytes
-        message = f"knowledge file {path}: a name in it is not UTF-8; {_CORRUPT_ADVICE}"
-        raise CorruptFileError(message) from error
+        raise CorruptFileError(
+            f"knowledge file {path}: a name in it is not UTF-8; {_CORRUPT_ADVICE}"
+        ) from error
     except sqlite3.Error as error:
         # The low byte of an extended result code is the plain one: https://www.sqlite.org/rescode.html
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
@@ -176,8 +175,9 @@ def faults_in_words(path: Path) -> Iterator[None]:
         is_corrupt = not ours and code in _CORRUPT
         advice = _CORRUPT_ADVICE if is_corrupt else _ADVICE.get(code, "")
         text = f"{error}"[:_MESSAGE_CHARACTERS]
-        message = f"knowledge file {path}: {text}{'; ' if advice else ''}{advice}"
-        raise (CorruptFileError if is_corrupt else KnowledgeError)(message) from error
+        raise (CorruptFileError if is_corrupt else KnowledgeError)(
+            f"knowledge file {path}: {text}{'; ' if advice else ''}{advice}"
+        ) from error
 
 
 def _open(path: Path) -> sqlite3.Connection:
@@ -190,8 +190,7 @@ def _open(path: Path) -> sqlite3.Connection:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_DOCUMENT_BYTES)
         (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
-            message = f"knowledge file {path}: {verdict[:_MESSAGE_CHARACTERS]}"
-            raise CorruptFileError(message)
+            raise CorruptFileError(f"knowledge file {path}: {verdict[:_MESSAGE_CHARACTERS]}")
         known = _is_ours(connection, path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
@@ -224,20 +223,19 @@ def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
     if tables == 0:
         return False
     if application != APPLICATION_ID:
-        message = f"{path}: expected a knowledge file, got the database of another program; name another file"
-        raise KnowledgeError(message)
+        raise KnowledgeError(
+            f"{path}: expected a knowledge file, got the database of another program; name another file"
+        )
     if version > SCHEMA_VERSION:
-        message = (
+        raise KnowledgeError(
             f"{path}: its schema is version {version}, this gesscale knows up to {SCHEMA_VERSION}; "
             "update gesscale, or name another file"
         )
-        raise KnowledgeError(message)
     if version < SCHEMA_VERSION:
-        message = (
+        raise CorruptFileError(
             f"knowledge file {path}: its schema is version {version}, this gesscale reads {SCHEMA_VERSION} "
             "(the loop sets such a file aside)"
         )
-        raise CorruptFileError(message)
     return True
 
 
@@ -247,14 +245,16 @@ def _set_aside(path: Path, now_s: float) -> Path:
     names = (f"{path.name}.corrupt-{stamp}{f'-{again}' if again else ''}" for again in range(_MAX_ASIDE))
     aside = next((path.with_name(name) for name in names if not path.with_name(name).exists()), None)
     if aside is None:
-        message = f"{path} is corrupt, and so were {_MAX_ASIDE} others in the same second; look at the disk"
-        raise KnowledgeError(message)
+        raise KnowledgeError(
+            f"{path} is corrupt, and so were {_MAX_ASIDE} others in the same second; look at the disk"
+        )
     try:
         for suffix in ("", "-wal", "-shm"):
             part = path.with_name(path.name + suffix)
             if part.exists():
                 part.rename(aside.with_name(aside.name + suffix))
     except OSError as error:
-        message = f"{path} is corrupt, and cannot be set aside: {error.strerror}; rename it, or name another"
-        raise KnowledgeError(message) from error
+        raise KnowledgeError(
+            f"{path} is corrupt, and cannot be set aside: {error.strerror}; rename it, or name another"
+        ) from error
     return aside

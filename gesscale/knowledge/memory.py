@@ -33,8 +33,7 @@ class KnowledgeLimits:
     def __post_init__(self) -> None:
         for item in fields(self):
             if getattr(self, item.name) < 1:
-                message = f"{item.name}: expected at least 1 row, got {getattr(self, item.name)}"
-                raise InputError(message)
+                raise InputError(f"{item.name}: expected at least 1 row, got {getattr(self, item.name)}")
 
 
 def order_of(decision: Decision) -> Order | None:

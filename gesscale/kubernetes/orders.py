@@ -81,8 +81,7 @@ class Documents:
         document = self.newest(resource)
         for tries_left in reversed(range(_TRIES)):
             if document is None:
-                message = f"streamautoscaler {'/'.join(resource)} does not exist any more"
-                raise ClusterError(message)
+                raise ClusterError(f"streamautoscaler {'/'.join(resource)} does not exist any more")
             status = patch_of(document)
             if not status:
                 return

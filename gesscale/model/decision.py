@@ -232,8 +232,9 @@ class Change:
     def __post_init__(self) -> None:
         nodes = (*self.add, *self.remove)
         if not nodes or len(set(nodes)) != len(nodes):
-            message = f"a change names at least one node and each once, got +{self.add} -{self.remove}"
-            raise InputError(message)
+            raise InputError(
+                f"a change names at least one node and each once, got +{self.add} -{self.remove}"
+            )
 
     @classmethod
     def between(cls, before: Iterable[str], after: Iterable[str]) -> "Change | None":

@@ -31,11 +31,10 @@ class BatchCap:
 
     def __post_init__(self) -> None:
         if min(self.rows, self.rows_per_replica) < 0 or (self.rows > 0) == (self.rows_per_replica > 0):
-            message = (
+            raise InputError(
                 "a batch cap is either fixed or per replica, and positive; got "
                 f"rows={self.rows}, rows_per_replica={self.rows_per_replica}"
             )
-            raise InputError(message)
 
     def at(self, replicas: int) -> int:
         """Return the cap, in rows, that holds with this many replicas."""
@@ -72,11 +71,10 @@ class Operator:
 
     def __post_init__(self) -> None:
         if self.min_replicas < 1 or not REPLICA_LIMITS.holds(self):
-            message = (
+            raise InputError(
                 f"operator {self.name!r}: expected 1 <= min_replicas <= max_replicas, "
                 f"got {self.min_replicas} and {self.max_replicas}"
             )
-            raise InputError(message)
 
     def batch_rows(self, replicas: int) -> int | None:
         """Return the cap of a batch with this many replicas, in rows; None without a cap."""
@@ -105,8 +103,9 @@ class Workflow:
         listed = tuple(operators)
         named = {operator.name: operator for operator in listed}
         if not listed or len(named) != len(listed):
-            message = f"a workflow needs operators with distinct names, got {[o.name for o in listed]}"
-            raise InputError(message)
+            raise InputError(
+                f"a workflow needs operators with distinct names, got {[o.name for o in listed]}"
+            )
         upstream = {name: tuple(sorted(set(operator.upstream))) for name, operator in named.items()}
         generations = _generations(listed, named)
         order = tuple(name for generation in generations for name in generation)
@@ -159,17 +158,17 @@ def _generations(listed: Sequence[Operator], named: Mapping[str, Operator]) -> t
     for operator in listed:
         for upstream in operator.upstream:
             if upstream not in named:
-                message = (
+                raise InputError(
                     f"operator {operator.name!r}: its upstream {upstream!r} is not an operator of the "
                     f"workflow ({', '.join(sorted(named))}); name one of these or leave upstream empty"
                 )
-                raise InputError(message)
             sorter.add(operator.name, upstream)
     try:
         sorter.prepare()
     except CycleError as error:
-        message = f"a workflow has no cycles, but its streams join {' -> '.join(error.args[1])}"
-        raise InputError(message) from None
+        raise InputError(
+            f"a workflow has no cycles, but its streams join {' -> '.join(error.args[1])}"
+        ) from None
     generations = []
     while sorter.is_active():
         generations.append(sorter.get_ready())

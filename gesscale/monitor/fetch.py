@@ -35,10 +35,9 @@ def metrics_page(
         with client.page(url, timeout_s=timeout_s, max_bytes=max_bytes) as body:
             yield body
     except FetchError as error:
-        message = (
+        raise MetricsUnavailableError(
             f"asked {url} for metrics, but {error}; is the driver up, and is this the port of its listener?"
-        )
-        raise MetricsUnavailableError(message) from error
+        ) from error
 
 
 def fetch(url: str, *, timeout_s: float, max_bytes: int, client: HttpClient = ANYWHERE) -> bytes:
@@ -65,5 +64,4 @@ def check_url(url: str, what: str) -> None:
     try:
         web_address(url)
     except ValueError as error:
-        message = f"{what}: {error}, got {url!r}"
-        raise InputError(message) from None
+        raise InputError(f"{what}: {error}, got {url!r}") from None

@@ -70,20 +70,21 @@ class KafkaOffsets:
                 resolve_in_time(self.resolve, broker.host, broker.port, half_s)
             topic = listing.topics.get(self.topic)
             if topic is None or not topic.partitions:
-                message = f"the Kafka broker {self.bootstrap} has no topic {self.topic!r}: create it"
-                raise MetricsUnavailableError(message)
+                raise MetricsUnavailableError(
+                    f"the Kafka broker {self.bootstrap} has no topic {self.topic!r}: create it"
+                )
             asked = {partition_of(self.topic, partition): latest() for partition in topic.partitions}
             answers = admin.list_offsets(asked, request_timeout=half_s)
             return sum(answer.result(timeout=half_s).offset for answer in answers.values())
         except FetchError as error:
-            message = f"the Kafka broker {self.bootstrap} was not asked: {error}"
-            raise MetricsUnavailableError(message) from error
+            raise MetricsUnavailableError(
+                f"the Kafka broker {self.bootstrap} was not asked: {error}"
+            ) from error
         except (kafka_exception, TimeoutError) as error:
-            message = (
+            raise MetricsUnavailableError(
                 f"asked the Kafka broker {self.bootstrap} for the end offsets of topic {self.topic!r}, "
                 f"but no answer came within {timeout_s:g} s: {error}; is it up and reachable from here?"
-            )
-            raise MetricsUnavailableError(message) from error
+            ) from error
 
     def _addresses(self, timeout_s: float) -> str:
         """Return the brokers as addresses that have been judged."""
@@ -158,6 +159,7 @@ def _confluent_kafka() -> tuple[Any, Any, Any, Any]:
         from confluent_kafka import KafkaException, TopicPartition
         from confluent_kafka.admin import AdminClient, OffsetSpec
     except ImportError as error:
-        message = f"Kafka offsets need the package confluent-kafka: {how_to_install('controller')}"
-        raise InputError(message) from error
+        raise InputError(
+            f"Kafka offsets need the package confluent-kafka: {how_to_install('controller')}"
+        ) from error
     return AdminClient, KafkaException, OffsetSpec.latest, TopicPartition

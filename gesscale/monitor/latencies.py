@@ -344,8 +344,9 @@ class PrometheusLatencies(KeptLatencies):
             client=self.client,
         )
         if not series:
-            message = f"{self.url} holds no sample of {RTT_SECONDS}; are the agents among its scrape targets?"
-            raise MetricsUnavailableError(message)
+            raise MetricsUnavailableError(
+                f"{self.url} holds no sample of {RTT_SECONDS}; are the agents among its scrape targets?"
+            )
         samples = (
             GaugeSample(name=one.metric.get("__name__", ""), labels=one.metric, value=one.values[-1][1])
             for one in series

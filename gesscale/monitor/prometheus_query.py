@@ -84,8 +84,9 @@ def ask(
         raise MetricsUnavailableError(f"{failed}: {error}") from error
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
         # Not in the error's own words: they repeat the answer.
-        message = f"{failed}: its answer is no vector or matrix of numbers; is Prometheus there?"
-        raise MetricsUnavailableError(message) from error
+        raise MetricsUnavailableError(
+            f"{failed}: its answer is no vector or matrix of numbers; is Prometheus there?"
+        ) from error
 
 
 class _BoundedAdapter(BaseAdapter):
@@ -108,8 +109,7 @@ class _BoundedAdapter(BaseAdapter):
         response.request, response.url = request, request.url or ""
         body = self._fetch(response.url)
         if body.count(b"{") + body.count(b"[") > self._max_parts:
-            message = f"it answered more than {self._max_parts} JSON objects and lists"
-            raise FetchError(message)
+            raise FetchError(f"it answered more than {self._max_parts} JSON objects and lists")
         response._content = body
         response.status_code, response.encoding = 200, "utf-8"
         return response

@@ -90,11 +90,10 @@ class Recording:
         ends = [batch.ended_at_s for listed in self.batches.values() for batch in listed]
         steps = int((max(ends) - min(ends)) // period_s)
         if steps > _MOST_STEPS:
-            message = (
+            raise InputError(
                 f"expected a record of at most {_MOST_STEPS} periods of {format_duration(period_s)}, got {steps}; "
                 "choose a longer one by --set monitor.period=1h"
             )
-            raise InputError(message)
         return tuple(min(ends) + period_s * step for step in range(steps + 1))
 
 
@@ -117,8 +116,7 @@ def settings_file(folder: Path, *, advice: str = "") -> Path:
     if file.is_file():
         return file
     writer = "the demo or `gesscale arena course`"
-    message = f"there is no {file}: expected a record, a folder as {writer} writes it{advice}"
-    raise InputError(message)
+    raise InputError(f"there is no {file}: expected a record, a folder as {writer} writes it{advice}")
 
 
 def write_recording(
@@ -183,27 +181,24 @@ def read_recording(folder: Path, operators: Collection[str]) -> Recording:
 def _check_names(recorded: Iterable[str | None], operators: Collection[str], folder: Path) -> None:
     known = ", ".join(operators)
     if strangers := sorted({name for name in recorded if name is not None} - {*operators}):
-        message = (
+        raise InputError(
             f"record {folder} is of operator {strangers[0]!r}, but the settings describe {known}; name the settings "
             "of that run by --config"
         )
-        raise InputError(message)
     if None in recorded and len(operators) > 1:
-        message = (
+        raise InputError(
             f"{folder / BATCHES}: the settings describe several operators ({known}), so each line needs the key "
             "operator; one has none"
         )
-        raise InputError(message)
 
 
 def _check_span(times_s: Collection[float], file: Path) -> None:
     first_s, last_s = min(times_s, default=0.0), max(times_s, default=0.0)
     if last_s - first_s > LONGEST_RUN_S:
-        message = (
+        raise InputError(
             f"{file}: expected a run of at most {format_duration(LONGEST_RUN_S)}, got {first_s} to {last_s} s "
             "since the epoch; correct these, or cut the record"
         )
-        raise InputError(message)
 
 
 def _understood(
@@ -222,15 +217,15 @@ def _understood(
             except ValueError as error:
                 faults.append(f"{file}, line {number}: {error}")
             if len(faults) > _MOST_TORN:
-                message = (
+                raise InputError(
                     f"{file}: expected a record, got more than {_MOST_TORN} lines that are none; {faults[0]}"
                 )
-                raise InputError(message)
     except OSError as error:
         if optional and isinstance(error, FileNotFoundError):
             return [], []
-        message = f"{file}: {error.strerror or error}; a record is a folder as the demo writes it"
-        raise InputError(message) from error
+        raise InputError(
+            f"{file}: {error.strerror or error}; a record is a folder as the demo writes it"
+        ) from error
     return found, faults
 
 
@@ -242,6 +237,7 @@ def _lines(file: Path) -> Iterator[bytes]:
                 return
             if number > _MOST_LINES or len(line) > _MOST_LINE_BYTES:
                 limits = f"{_MOST_LINES} lines of at most {_MOST_LINE_BYTES} bytes"
-                message = f"{file}, line {number}: expected at most {limits}, got more; cut the record"
-                raise InputError(message)
+                raise InputError(
+                    f"{file}, line {number}: expected at most {limits}, got more; cut the record"
+                )
             yield line.rstrip(b"\r\n")

@@ -77,8 +77,7 @@ def _check_work(by_host: Mapping[str, HostWork] | None) -> Mapping[str, HostWork
     for work in (by_host or {}).values():
         told = (getattr(work, name) for name in figures_of(HostWork))
         if not all(figure is None or 0 <= figure < math.inf for figure in told):
-            message = "expected finite figures >= 0"
-            raise ValueError(message)
+            raise ValueError("expected finite figures >= 0")
     return by_host
 
 
@@ -112,8 +111,7 @@ def _within(least: float, most: float) -> Any:
         if value is not None and (
             least > value > 0 or value > most
         ):  # what is not above 0 the screening judges
-            message = f"expected {least:g} to {most:g}"
-            raise ValueError(message)
+            raise ValueError(f"expected {least:g} to {most:g}")
         return value
 
     return Annotated[float | None, AfterValidator(check), BeforeValidator(_none_if_nan)]
@@ -183,25 +181,22 @@ def parse_document(body: bytes, operator: str) -> BatchesDocument:
     # What came is not repeated: whoever names the address must not read other pages by its errors.
     asked = f"asked for the batches of operator {operator!r}"
     if sum(map(body.count, (b",", b"[", b"{"))) > _MOST_VALUES:
-        message = (
+        raise MetricsUnavailableError(
             f"{asked}, but the answer has more than {_MOST_VALUES} values; is its listener a gesscale one?"
         )
-        raise MetricsUnavailableError(message)
     try:
         document = BatchesDocument.model_validate_json(body)
     except ValidationError as error:
-        message = (
+        raise MetricsUnavailableError(
             f"{asked}, but the answer of {len(body)} bytes is no document of gesscale.dev/v1: "
             f"{_first_fault_of_answer(error)}; "
             "is this the port of the operator's gesscale listener?"
-        )
-        raise MetricsUnavailableError(message) from None
+        ) from None
     if document.operator != operator:
-        message = (
+        raise MetricsUnavailableError(
             f"{asked}, but the driver of another operator answered; "
             "compare the address with the port given to gesscale.spark.attach"
         )
-        raise MetricsUnavailableError(message)
     return document
 
 

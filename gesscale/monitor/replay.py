@@ -134,8 +134,9 @@ class RecordedWorld:
         ClusterError
             Always: what is recorded has happened.
         """
-        message = f"operator {operator!r}: a recorded run cannot be changed to {', '.join(placement)}"
-        raise ClusterError(message)
+        raise ClusterError(
+            f"operator {operator!r}: a recorded run cannot be changed to {', '.join(placement)}"
+        )
 
     def _placement(self, operator: str) -> tuple[str, ...]:
         if (live := self.live(operator)) is not None:

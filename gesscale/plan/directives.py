@@ -53,11 +53,10 @@ class Override:
     def __post_init__(self) -> None:
         counted = self.replicas is not None
         if counted == bool(self.nodes) or len(set(self.nodes)) != len(self.nodes) or self.replicas == 0:
-            message = (
+            raise InputError(
                 "an override gives either a positive number of replicas or the nodes, each once; got "
                 f"replicas={self.replicas}, nodes={list(self.nodes)}"
             )
-            raise InputError(message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,8 +95,7 @@ class PolicyCard:
         """
         if self.needs is not None and not self.is_installed:
             extra, package = self.needs
-            message = f"policy {self.name} needs {package}: {how_to_install(extra)}"
-            raise SettingsError(message)
+            raise SettingsError(f"policy {self.name} needs {package}: {how_to_install(extra)}")
         own = self.own_settings(options)
         return self.build(workflow, options) if own is None else self.build(workflow, options, own)
 
@@ -113,8 +112,7 @@ class PolicyCard:
         try:
             return self.settings.model_validate(getattr(options, self.group, {}))
         except ValidationError as error:
-            message = f"{self.group}: {first_fault(error)}"
-            raise SettingsError(message) from None
+            raise SettingsError(f"{self.group}: {first_fault(error)}") from None
 
 
 OWN = "FILE.py:NAME or PACKAGE.MODULE:NAME"
@@ -150,20 +148,19 @@ def named_object(name: str) -> object:
     """
     place, _, attribute = name.rpartition(":")
     if not (place and attribute):
-        message = f"policy {name!r}: expected {OWN}"
-        raise SettingsError(message)
+        raise SettingsError(f"policy {name!r}: expected {OWN}")
     try:
         module = _of_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        message = f"policy {name!r}: cannot be imported: {error_in_words(error)}{place_in_file(error)}"
-        raise SettingsError(message) from error
+        raise SettingsError(
+            f"policy {name!r}: cannot be imported: {error_in_words(error)}{place_in_file(error)}"
+        ) from error
     known = vars(module)
     if attribute not in known:
         names = [key for key in known if not key.startswith("_")]
-        message = f"policy {name!r}: {place} has no {attribute!r}; {suggestion(attribute, names)}"
-        raise SettingsError(message)
+        raise SettingsError(f"policy {name!r}: {place} has no {attribute!r}; {suggestion(attribute, names)}")
     found: object = known[attribute]
     return found
 
@@ -205,17 +202,15 @@ def card_of(value: object, name: str, origin: str, taken: Collection[str]) -> Po
     """
     if isinstance(value, PolicyCard):
         if (fault := next(_faults(value, taken), None)) is not None:
-            message = f"{origin}: {fault}"
-            raise SettingsError(message)
+            raise SettingsError(f"{origin}: {fault}")
         return value
     if callable(value):
         summary = (inspect.getdoc(value) or "a policy of one's own").splitlines()[0]
         return PolicyCard(name=name, summary=summary, source=origin, build=value)
     kind = type(value).__name__
-    message = (
+    raise SettingsError(
         f"{origin}: expected a PolicyCard, or a callable of workflow and settings, got a value of type {kind}"
     )
-    raise SettingsError(message)
 
 
 def _faults(card: PolicyCard, taken: Collection[str]) -> Iterator[str]:
@@ -237,8 +232,7 @@ def _faults(card: PolicyCard, taken: Collection[str]) -> Iterator[str]:
 
 def _of_file(path: Path) -> ModuleType:
     if not path.is_file():
-        message = f"there is no file {path}"
-        raise FileNotFoundError(message)
+        raise FileNotFoundError(f"there is no file {path}")
     name = f"{_MODULE}{crc32(str(path.resolve()).encode()):08x}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None  # noqa: S101 - for mypy: a name that ends in .py has a loader

@@ -57,20 +57,17 @@ def read_token(file: Path) -> str:
         mode = stat.S_IMODE(file.stat().st_mode)
         text = file.read_bytes()[: _MOST_TOKEN_BYTES + 1].decode("ascii", "replace").strip()
     except OSError as error:
-        message = f"--token-file: {file}: {error.strerror or error}"
-        raise InputError(message) from error
+        raise InputError(f"--token-file: {file}: {error.strerror or error}") from error
     if mode & (stat.S_IROTH | stat.S_IWOTH | stat.S_IWGRP):
-        message = (
+        raise InputError(
             f"--token-file: expected a file that others may not read or change, got {file} with mode {mode:04o}; "
             f"run: chmod 600 {file}, and make a new token: others may know this one"
         )
-        raise InputError(message)
     if not _SHORTEST_TOKEN <= len(text) <= _MOST_TOKEN_BYTES or not text.isprintable() or " " in text:
-        message = (
+        raise InputError(
             f"--token-file: expected one line of {_SHORTEST_TOKEN} to {_MOST_TOKEN_BYTES} letters and digits, got "
             f"{len(text)} characters in {file}; make one by: openssl rand -hex 32 > {file}"
         )
-        raise InputError(message)
     return text
 
 

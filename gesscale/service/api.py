@@ -43,11 +43,10 @@ def serve(
             guard=guard,
         )
     except (OSError, OverflowError) as error:
-        message = (
+        raise InputError(
             f"--listen: expected an address of this machine with a free port, got {host}:{port}: {error}; "
             "choose another one"
-        )
-        raise InputError(message) from error
+        ) from error
 
 
 def pages_of(
@@ -126,6 +125,5 @@ def _event(name: str, document: object) -> bytes:
 
 def _value(parameters: Mapping[str, list[str]], name: str) -> str:
     if len(given := parameters.get(name, [])) != 1:
-        message = f"expected the parameter {name} once, got it {len(given)} times"
-        raise ValueError(message)
+        raise ValueError(f"expected the parameter {name} once, got it {len(given)} times")
     return given[0]

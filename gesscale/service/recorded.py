@@ -86,10 +86,9 @@ def read_record(folder: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
     settings = load_settings(settings_file(folder), [], trusted=False)
     recording = read_recording(folder, settings.workflow.operators)
     if not recording.decisions:
-        message = (
+        raise InputError(
             f"{folder}: expected at least one decision in decisions.jsonl, got none: there is nothing to show"
         )
-        raise InputError(message)
     return _document(folder.resolve().name, settings, recording), recording.faults
 
 

@@ -77,13 +77,13 @@ class AnalyzeSettings(PolicyOptions, _NamedPolicy):
         except GesscaleError:
             raise
         except Exception as error:
-            message = f"policy {self.policy!r}: cannot be made: {error_in_words(error)}{place_in_file(error)}"
-            raise SettingsError(message) from error
+            raise SettingsError(
+                f"policy {self.policy!r}: cannot be made: {error_in_words(error)}{place_in_file(error)}"
+            ) from error
         if lacks := [name for name in ("name", "analyze", "plan") if not hasattr(policy, name)]:
-            message = (
+            raise SettingsError(
                 f"policy {self.policy!r}: expected a policy, got a {type(policy).__name__} without {lacks[0]}"
             )
-            raise SettingsError(message)
         return policy
 
 

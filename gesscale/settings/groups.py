@@ -104,8 +104,7 @@ class ExecuteSettings(SettingsGroup):
     @model_validator(mode="after")
     def _check_cluster(self) -> Self:
         if self.mode == "act" and self.cluster == "none":
-            message = "mode act needs a cluster to act on, got none; set cluster (for instance local)"
-            raise ValueError(message)
+            raise ValueError("mode act needs a cluster to act on, got none; set cluster (for instance local)")
         return self
 
 
@@ -159,9 +158,8 @@ class Settings(SettingsGroup):
     def _check_metrics(self) -> Self:
         silent = [name for name, item in self.workflow.operators.items() if item.metrics_url is None]
         if self.monitor.source == "driver" and silent:
-            message = (
+            raise ValueError(
                 f"monitor.source driver needs metrics_url of every operator, missing at {', '.join(silent)}; "
                 "give it, or read from prometheus"
             )
-            raise ValueError(message)
         return self

@@ -80,9 +80,8 @@ class LatencyMapSettings(SettingsGroup):
     @model_validator(mode="after")
     def _check_agents(self) -> Self:
         if self.source == "agents" and bool(self.agents) == bool(self.agents_dns):
-            message = (
+            raise ValueError(
                 "source agents needs either agents, such as [http://10.0.0.1:9109, http://10.0.0.2:9109], or "
                 "agents_dns, such as latency-agents.gesscale:9109"
             )
-            raise ValueError(message)
         return self

@@ -67,8 +67,7 @@ def load_settings(
         return kind.model_validate(document)
     except ValidationError as error:
         faults = "\n".join(f"  {fault}" for fault in describe_faults(error, sources, kind))
-        message = f"the settings cannot be used:\n{faults}"
-        raise SettingsError(message) from None
+        raise SettingsError(f"the settings cannot be used:\n{faults}") from None
 
 
 def naming(policy: str) -> str:
@@ -99,11 +98,10 @@ def _without_own_policy(file: SettingsSource, above: Iterable[SettingsSource]) -
         return file
     named = [_named_policy(source.document) for source in above]
     if not any(named):
-        message = (
+        raise SettingsError(
             f"{file.name}: analyze.policy: {own!r} is a policy of one's own, and its code runs only where it is named "
             "by --policy"
         )
-        raise SettingsError(message)
     known = {name: field.alias or name for name, field in AnalyzeSettings.model_fields.items()}
     kept = {*known, *known.values(), any_card(next(filter(None, named))).group} - {"policy"}
     analyze = {key: value for key, value in file.document["analyze"].items() if key in kept}
@@ -114,17 +112,17 @@ def _from_file(path: Path) -> SettingsSource:
     try:
         document = read_yaml(path, f"settings file {path}")
     except OSError as error:
-        message = f"settings file {path}: {error.strerror or error}; name an existing YAML file"
-        raise SettingsError(message) from error
+        raise SettingsError(
+            f"settings file {path}: {error.strerror or error}; name an existing YAML file"
+        ) from error
     except InputError as error:
         raise SettingsError(str(error)) from error
     if document is None:
         document = {}
     if not isinstance(document, dict):
-        message = (
+        raise SettingsError(
             f"settings file {path}: expected groups of settings such as `monitor:`, got {glimpse(document)}"
         )
-        raise SettingsError(message)
     for *above, key in _PATHS:
         group: Any = document
         for name in above:
@@ -146,11 +144,10 @@ def _from_environment(environ: Mapping[str, str]) -> SettingsSource:
     }
     for name in sorted(environ):
         if name.startswith(ENVIRONMENT_PREFIX) and (key := meant.get(name.removeprefix(ENVIRONMENT_PREFIX))):
-            message = (
+            raise SettingsError(
                 f"environment: {name} names no setting; did you mean {ENVIRONMENT_PREFIX}{key}, "
                 "with two underscores?"
             )
-            raise SettingsError(message)
     found = [
         (name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__"), value, name)
         for name, value in sorted(environ.items())
@@ -164,8 +161,7 @@ def _from_options(overrides: Iterable[str]) -> SettingsSource:
     for override in overrides:
         key, equals, value = override.partition("=")
         if not (key and equals):
-            message = f"expected an option such as monitor.period=30s, got {shortened(override)}"
-            raise SettingsError(message)
+            raise SettingsError(f"expected an option such as monitor.period=30s, got {shortened(override)}")
         found.append((key.strip().split("."), value, f"option {shortened(key)}"))
     return SettingsSource(name="option", document=_nested(found))
 
@@ -176,8 +172,7 @@ def _nested(assignments: Iterable[tuple[list[str], str, str]]) -> dict[str, Any]
         try:
             value = parse_yaml(text, source)
         except InputError as error:
-            message = f"{error}, or quote {shortened(text)}"
-            raise SettingsError(message) from error
+            raise SettingsError(f"{error}, or quote {shortened(text)}") from error
         for key in reversed(keys):
             value = {key: value}
         document = _merged(document, value)

@@ -44,8 +44,7 @@ class OperatorSettings(SettingsGroup):
     @model_validator(mode="after")
     def _check_cap(self) -> Self:
         if self.batch_cap_rows is not None and self.batch_cap_rows_per_replica is not None:
-            message = "expected batch_cap_rows or batch_cap_rows_per_replica, got both"
-            raise ValueError(message)
+            raise ValueError("expected batch_cap_rows or batch_cap_rows_per_replica, got both")
         return self
 
     def build(self, name: str) -> Operator:

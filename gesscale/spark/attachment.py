@@ -66,8 +66,9 @@ class Attachment:
             What ended the query.
         """
         if self._restartable is None:
-            message = "Attachment.run: expected attach(..., restart=start_query), got none; start the query yourself"
-            raise InputError(message)
+            raise InputError(
+                "Attachment.run: expected attach(..., restart=start_query), got none; start the query yourself"
+            )
         self._restartable.run(_first_replicas(self._spark), stopping or threading.Event())
 
     def close(self) -> None:
@@ -177,11 +178,10 @@ def attach(
 def _refuse_connect(spark: Any) -> None:
     """Refuse the session of a Spark Connect client: it runs in no driver, and has no executors to tell of."""
     if type(spark).__module__.startswith("pyspark.sql.connect."):
-        message = (
+        raise InputError(
             "gesscale.spark.attach: expected the session of a driver, got that of a Spark Connect client: run the "
             "query in the driver itself, with spark-submit"
         )
-        raise InputError(message)
 
 
 def _listen(spark: Any, state: OperatorState) -> Any:
@@ -224,8 +224,7 @@ def _pages(
         try:
             after = int(text)
         except ValueError:
-            message = f"after: expected the number of a batch, got {text!r}"
-            raise ValueError(message) from None
+            raise ValueError(f"after: expected the number of a batch, got {text!r}") from None
         return json_body(state.document(after=after))
 
     def replicas(_parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:

@@ -107,10 +107,9 @@ class ApiServer:
                 return found
         except ValueError:
             pass
-        message = (
+        raise ApiError(
             f"{method} {path}: expected a JSON object of at most {_MOST_BYTES} bytes, got something else"
         )
-        raise ApiError(message)
 
     @contextmanager
     def _opened(
@@ -125,11 +124,13 @@ class ApiServer:
                 yield answer
         except HTTPError as error:
             said = _message(error.read(_SAID_BYTES))
-            message = f"{method} {path}: the API server answered {error.code}: {said}"
-            raise ApiError(message, error.code) from None
+            raise ApiError(
+                f"{method} {path}: the API server answered {error.code}: {said}", error.code
+            ) from None
         except (OSError, HTTPException) as error:
-            message = f"{method} {path}: no answer of the API server {self.url}: {str(error) or type(error).__name__}"
-            raise ApiError(message) from None
+            raise ApiError(
+                f"{method} {path}: no answer of the API server {self.url}: {str(error) or type(error).__name__}"
+            ) from None
 
 
 def connect(*, timeout_s: float = 10.0) -> ApiServer:
@@ -153,8 +154,7 @@ def connect(*, timeout_s: float = 10.0) -> ApiServer:
         )
     except (OSError, LookupError, TypeError, ValueError, AttributeError, ModuleNotFoundError) as error:
         where = f"the ServiceAccount in {_ACCOUNT}" if host else "the kubeconfig"
-        message = f"{where} cannot be used: {type(error).__name__} {error}"
-        raise GesscaleError(message) from None
+        raise GesscaleError(f"{where} cannot be used: {type(error).__name__} {error}") from None
 
 
 def _by_kubeconfig(timeout_s: float) -> ApiServer:

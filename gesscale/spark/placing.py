@@ -205,37 +205,32 @@ def read_base_template(where: str) -> dict[str, Any]:
         return {}
     parts = urlsplit(where)
     if parts.scheme not in ("", "file", "local"):
-        message = (
+        raise InputError(
             f"{TEMPLATE_SETTING}: expected a file of this machine or pod, got {where}; give a local copy"
         )
-        raise InputError(message)
     try:
         from gesscale.common.yaml_text import read_yaml
 
         found = read_yaml(Path(parts.path))
     except (OSError, InputError, ModuleNotFoundError) as error:
-        message = f"{TEMPLATE_SETTING}: expected a pod template in {where}, but: {error}"
-        raise InputError(message) from None
+        raise InputError(f"{TEMPLATE_SETTING}: expected a pod template in {where}, but: {error}") from None
     if not isinstance(found, dict):
-        message = f"{TEMPLATE_SETTING}: expected a pod in {where}, got {type(found).__name__}"
-        raise InputError(message)
+        raise InputError(f"{TEMPLATE_SETTING}: expected a pod in {where}, got {type(found).__name__}")
     return found
 
 
 def _check(settings: SessionSettings) -> None:
     if settings.get("spark.dynamicAllocation.enabled").lower() == "true":
-        message = (
+        raise InputError(
             "gesscale.spark.place: spark.dynamicAllocation.enabled is true, and two would choose the executors; "
             "set it to false"
         )
-        raise InputError(message)
     allocator = settings.get("spark.kubernetes.allocation.pods.allocator") or "direct"
     if allocator != "direct":
-        message = (
+        raise InputError(
             f"gesscale.spark.place: expected spark.kubernetes.allocation.pods.allocator=direct, got {allocator}: "
             "only then is each executor built from the present template"
         )
-        raise InputError(message)
 
 
 def _awaits_order(resource: Mapping[str, Any]) -> bool:

@@ -70,15 +70,13 @@ def executor_template(
         Where the template is no pod, or the name cannot be a label.
     """
     if not _LABEL_VALUE.fullmatch(autoscaler):
-        message = (
+        raise InputError(
             "a StreamAutoscaler's name becomes a label: expected at most 63 letters, digits, . _ or -, "
             f"got {autoscaler!r}"
         )
-        raise InputError(message)
     pod = copy.deepcopy(dict(base))
     if pod.get("kind", "Pod") != "Pod":
-        message = f"executor pod template: expected kind Pod, got {pod['kind']!r}"
-        raise InputError(message)
+        raise InputError(f"executor pod template: expected kind Pod, got {pod['kind']!r}")
     pod |= {"apiVersion": "v1", "kind": "Pod"}
     metadata = _part(pod, "metadata")
     _part(metadata, "labels")[AUTOSCALER_LABEL] = autoscaler
@@ -101,10 +99,9 @@ def _part(owner: dict[str, Any], name: str) -> dict[str, Any]:
 def _items(owner: dict[str, Any], name: str) -> list[Any]:
     items = _typed(owner, name, [], "a list")
     if wrong := [item for item in items if not isinstance(item, dict)]:
-        message = (
+        raise InputError(
             f"executor pod template: expected {name} as a list of mappings, got {glimpse(wrong[0])} in it"
         )
-        raise InputError(message)
     return items
 
 
@@ -114,8 +111,7 @@ def _typed(owner: dict[str, Any], name: str, empty: Part, what: str) -> Part:
     if value is None:
         value = owner[name] = empty
     if not isinstance(value, type(empty)):
-        message = f"executor pod template: expected {name} as {what}, got {glimpse(value)}"
-        raise InputError(message)
+        raise InputError(f"executor pod template: expected {name} as {what}, got {glimpse(value)}")
     return value
 
 
@@ -140,8 +136,9 @@ def _require_nodes(node_affinity: dict[str, Any], terms: Sequence[Mapping[str, A
     own = _items(required, "nodeSelectorTerms")
     usable = [term for term in own if term and any(term.values())]  # an empty term matches no node
     if own and not usable:
-        message = "executor pod template: its own node affinity has only empty terms, which match no node"
-        raise InputError(message)
+        raise InputError(
+            "executor pod template: its own node affinity has only empty terms, which match no node"
+        )
     required["nodeSelectorTerms"] = [_both(mine, term) for mine in usable or [{}] for term in terms]
 
 

@@ -133,8 +133,7 @@ def reconcile(
         Where there are no nodes: the last executor never goes.
     """
     if not nodes:
-        message = "expected at least one node: an operator never goes below one executor"
-        raise ValueError(message)
+        raise ValueError("expected at least one node: an operator never goes below one executor")
     holders = _holders(set(nodes), [each for each in executors if each.id not in leaving])
     held = set(holders.values())
     others = [each for each in executors if each.id not in held]

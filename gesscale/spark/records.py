@@ -59,16 +59,13 @@ class QuerySettings:
 
     def __post_init__(self) -> None:
         if not self.operator:
-            message = "gesscale.spark.attach: expected the operator's name, got an empty text"
-            raise InputError(message)
+            raise InputError("gesscale.spark.attach: expected the operator's name, got an empty text")
         if self.cap_rows is not None and self.cap_rows_per_replica is not None:
-            message = "gesscale.spark.attach: give cap_rows or cap_rows_per_replica, not both"
-            raise InputError(message)
+            raise InputError("gesscale.spark.attach: give cap_rows or cap_rows_per_replica, not both")
         for name in ("cap_rows", "cap_rows_per_replica", "trigger_s", "max_replicas"):
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value > 0):
-                message = f"gesscale.spark.attach: expected {name} > 0, got {value!r}"
-                raise InputError(message)
+                raise InputError(f"gesscale.spark.attach: expected {name} > 0, got {value!r}")
 
     def cap_for(self, replicas: int | None) -> int | None:
         """Return the cap of a batch that was planned with so many replicas; None where there is none."""

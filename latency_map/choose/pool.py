@@ -45,11 +45,10 @@ class Pool:
         names = sorted(kept.union(latencies.names if candidates is None else candidates))
         rows = latencies.positions(names)
         if size < max(1, len(kept)):
-            message = (
+            raise LatencyMapError(
                 f"expected a size of at least {max(1, len(kept))}, the nodes to keep included, got {size};"
                 " ask for more or keep fewer"
             )
-            raise LatencyMapError(message)
         if gaps := latencies.missing(kept):
             raise NoChoiceError(str(MissingDelayError(gaps)))
         delays_ms = latencies.rtt_ms[rows][:, rows]
@@ -57,11 +56,10 @@ class Pool:
         fit = np.asarray(np.isfinite(delays_ms[[name in kept for name in names]]).all(axis=0))
         fitting = [name for name, fits in zip(names, fit, strict=True) if fits]
         if len(fitting) < size:
-            message = (
+            raise NoChoiceError(
                 f"expected at least {size} nodes, offered and with known delays to the nodes to keep,"
                 f" got {len(fitting)} ({enumerate_some(fitting)}); ask for fewer or offer more"
             )
-            raise NoChoiceError(message)
         return cls(
             names=tuple(fitting),
             delays_ms=delays_ms if fit.all() else delays_ms[fit][:, fit],

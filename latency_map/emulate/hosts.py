@@ -50,8 +50,9 @@ class Host:
             (_DEVICE, self.device, "a network device of at most 15 letters, digits, '.', '_' and '-'"),
         ):
             if not pattern.fullmatch(value):
-                message = f"{self._said}: expected {wanted}, got {shortened(value)}{zone_hint(value)}"
-                raise LatencyMapError(message)
+                raise LatencyMapError(
+                    f"{self._said}: expected {wanted}, got {shortened(value)}{zone_hint(value)}"
+                )
         object.__setattr__(self, "address", self._address())
         object.__setattr__(self, "networks", tuple(self._network(each) for each in self.networks))
 
@@ -68,19 +69,20 @@ class Host:
         try:
             address = parse_address(self.address)
         except LatencyMapError as error:
-            message = f"{self._said}: {error}; a host name will not do, as tc matches addresses"
-            raise LatencyMapError(message) from None
+            raise LatencyMapError(
+                f"{self._said}: {error}; a host name will not do, as tc matches addresses"
+            ) from None
         if address.is_link_local and address.version == 6:
-            message = f"{self._said}: expected an address that is not bound to a link, got {self.address!r}"
-            raise LatencyMapError(message)
+            raise LatencyMapError(
+                f"{self._said}: expected an address that is not bound to a link, got {self.address!r}"
+            )
         return str(address)
 
     def _network(self, text: str) -> str:
         try:
             return str(parse_network(text))
         except LatencyMapError as error:
-            message = f"{self._said}: {error}"
-            raise LatencyMapError(message) from None
+            raise LatencyMapError(f"{self._said}: {error}") from None
 
 
 def check_hosts(hosts: Sequence[Host]) -> None:
@@ -91,8 +93,9 @@ def check_hosts(hosts: Sequence[Host]) -> None:
     ):
         twice = sorted({value for value in values if values.count(value) > 1})
         if twice:
-            message = f"expected every host with {what} of its own, got twice: {enumerate_some(twice)}"
-            raise LatencyMapError(message)
+            raise LatencyMapError(
+                f"expected every host with {what} of its own, got twice: {enumerate_some(twice)}"
+            )
 
 
 def parse_hosts(text: str, source: str, *, device: str = DEVICE) -> tuple[Host, ...]:
@@ -116,22 +119,19 @@ def parse_hosts(text: str, source: str, *, device: str = DEVICE) -> tuple[Host, 
     try:
         rows = list(reader)
     except csv.Error as error:
-        message = f"{source}: expected hosts as CSV: {error}"
-        raise LatencyMapError(message) from None
+        raise LatencyMapError(f"{source}: expected hosts as CSV: {error}") from None
     if not rows:
-        message = f"{source}: expected hosts as CSV with a heading name,address, got none"
-        raise LatencyMapError(message)
+        raise LatencyMapError(f"{source}: expected hosts as CSV with a heading name,address, got none")
     return tuple(_host(row, f"{source}, host {number}", device) for number, row in enumerate(rows, 1))
 
 
 def _host(row: Mapping[str, object], place: str, device: str) -> Host:
     cells = {key.strip(): str(value).strip() for key, value in row.items()}
     if not cells.keys() <= set(COLUMNS) or not cells.get("name") or not cells.get("address"):
-        message = (
+        raise LatencyMapError(
             f"{place}: expected name and address, and of {', '.join(COLUMNS[2:])} what is needed,"
             f" got {enumerate_some(key or 'a cell too many' for key in cells)}"
         )
-        raise LatencyMapError(message)
     try:
         return Host(
             name=cells["name"],
@@ -140,5 +140,4 @@ def _host(row: Mapping[str, object], place: str, device: str) -> Host:
             networks=tuple(cells.get("networks", "").split()),
         )
     except LatencyMapError as error:
-        message = f"{place}: {error}"
-        raise LatencyMapError(message) from None
+        raise LatencyMapError(f"{place}: {error}") from None

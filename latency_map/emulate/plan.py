@@ -167,16 +167,14 @@ def _members(
             ("only hosts that are nodes of the map, got also", strangers),
         ):
             if names:
-                message = (
+                raise LatencyMapError(
                     f"expected {what} {enumerate_some(names)}; repair the hosts, or skip what is missing"
                 )
-                raise LatencyMapError(message)
     members = [known[name] for name in latencies.names if name in known]
     if not 2 <= len(members) <= MAX_EMULATED:
-        message = (
+        raise LatencyMapError(
             f"expected 2 to {MAX_EMULATED} nodes that are in the map and have an address, got {len(members)}"
         )
-        raise LatencyMapError(message)
     return members, (*homeless, *strangers)
 
 
@@ -186,11 +184,10 @@ def _check_round_trips(latencies: LatencyMap, names: Sequence[str]) -> None:
     if rtt_ms.max() <= MAX_EMULATED_RTT_MS:
         return
     a, b = divmod(int(rtt_ms.argmax()), len(names))
-    message = (
+    raise LatencyMapError(
         f"{names[a]} - {names[b]}: expected a round trip of at most {MAX_EMULATED_RTT_MS:g} ms, got"
         f" {rtt_ms[a, b]:g} ms; is the unit of the map right?"
     )
-    raise LatencyMapError(message)
 
 
 def apply_commands(plan: NodePlan) -> tuple[Command, ...]:

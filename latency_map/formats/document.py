@@ -116,8 +116,7 @@ class _Document:
     def _rows(self, key: str) -> list[list[Json]]:
         rows = self._content[key]
         if not isinstance(rows, list) or len(rows) != self._count:
-            problem = f"expected {self._count} rows, one for each node, got {kind_of(rows)}"
-            raise self._error(key, problem)
+            raise self._error(key, f"expected {self._count} rows, one for each node, got {kind_of(rows)}")
         for index, row in enumerate(rows):
             if not isinstance(row, list):
                 raise self._error(f"{key}[{index}]", f"expected a list of cells, got {kind_of(row)}")
@@ -127,8 +126,9 @@ class _Document:
         matrix: Delays = np.empty((self._count, self._count))
         for index, row in enumerate(self._rows("rtt_ms")):
             if len(row) != self._count:
-                problem = f"expected {self._count} cells, one for each node, got {len(row)}"
-                raise self._error(f"rtt_ms[{index}]", problem)
+                raise self._error(
+                    f"rtt_ms[{index}]", f"expected {self._count} cells, one for each node, got {len(row)}"
+                )
             if not set(map(type, row)) <= {float, int, type(None)}:
                 raise self._error(f"rtt_ms[{index}]", "expected numbers or null, got other cells")
             try:
@@ -138,8 +138,9 @@ class _Document:
             (wrong,) = np.nonzero((matrix[index] < 0) | (matrix[index] > MAX_RTT_MS))
             if len(wrong):
                 got = f"{matrix[index, wrong[0]]:g}"
-                problem = f"expected a number from 0 to {MAX_RTT_MS:g}, got {got}"
-                raise self._error(f"rtt_ms[{index}][{wrong[0]}]", problem)
+                raise self._error(
+                    f"rtt_ms[{index}][{wrong[0]}]", f"expected a number from 0 to {MAX_RTT_MS:g}, got {got}"
+                )
         matrix += 0.0  # -0.0 becomes 0.0
         matrix.setflags(write=False)
         return matrix
@@ -149,8 +150,10 @@ class _Document:
         for index, row in enumerate(self._rows("estimated") if "estimated" in self._content else ()):
             for column in row:
                 if type(column) is not int or not 0 <= column < self._count:
-                    problem = f"expected columns from 0 to {self._count - 1}, got {kind_of(column)}"
-                    raise self._error(f"estimated[{index}]", problem)
+                    raise self._error(
+                        f"estimated[{index}]",
+                        f"expected columns from 0 to {self._count - 1}, got {kind_of(column)}",
+                    )
                 mask[index, column] = True
         mask.setflags(write=False)
         return mask
@@ -159,8 +162,7 @@ class _Document:
         content = self._content.get("measured_at_s")
         seconds = as_number(content)
         if content is not None and (seconds is None or not math.isfinite(seconds)):
-            problem = f"expected seconds since 1970 or null, got {kind_of(content)}"
-            raise self._error("measured_at_s", problem)
+            raise self._error("measured_at_s", f"expected seconds since 1970 or null, got {kind_of(content)}")
         return seconds
 
     def _error(self, place: str, problem: str) -> LatencyMapError:

@@ -65,8 +65,11 @@ def read_graphml(source: MapSource, _side_files: SideFiles) -> RawDelays:
 
     text = source.graph()
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
-        problem = "expected GraphML without a document type declaration, got one; remove <!DOCTYPE ...>"
-        raise error_at(source.name, "", problem)
+        raise error_at(
+            source.name,
+            "",
+            "expected GraphML without a document type declaration, got one; remove <!DOCTYPE ...>",
+        )
     with _said_by_networkx(source.name, "GraphML") as said:
         graph = nx.parse_graphml(text, force_multigraph=True)
     return _of_graph(source, graph, said)
@@ -88,8 +91,11 @@ def _of_graph(source: MapSource, graph: Graph, said: list[str]) -> RawDelays:
         delay, unit = _delay(source.name, place, key, attributes.get(key))
         units.add(unit)
         if len(units) > 1 and None in units:
-            problem = "expected delays with their unit, such as '50 ms', for all edges or for none"
-            raise error_at(source.name, place, problem)
+            raise error_at(
+                source.name,
+                place,
+                "expected delays with their unit, such as '50 ms', for all edges or for none",
+            )
         loops += a == b
         if a != b:
             delays[rows[a], rows[b]] = np.fmin(delay, delays[rows[a], rows[b]])
@@ -134,8 +140,9 @@ def _delay(source: str, place: str, key: str, value: object) -> tuple[float, Del
             delay = float(value)
     if not 0 <= delay <= MAX_RTT_MS:
         got = "none" if value is None else shortened(str(value))
-        problem = f"expected a {key} of 0 to {MAX_RTT_MS:g}, such as 12.5 or '50 ms', got {got}"
-        raise error_at(source, place, problem)
+        raise error_at(
+            source, place, f"expected a {key} of 0 to {MAX_RTT_MS:g}, such as 12.5 or '50 ms', got {got}"
+        )
     return delay, unit
 
 
@@ -165,6 +172,7 @@ def _said_by_networkx(source: str, form: str) -> Iterator[list[str]]:
             yield said
     except (NetworkXException, *_REFUSED_BY_NETWORKX) as error:
         reason = str(error) or type(error).__name__
-        problem = f"expected a graph in {form}, got: {reason[:200]}; correct it, or say --format"
-        raise error_at(source, "", problem) from None
+        raise error_at(
+            source, "", f"expected a graph in {form}, got: {reason[:200]}; correct it, or say --format"
+        ) from None
     said.extend(dict.fromkeys(f"networkx says: {str(warning.message)[:200]!r}" for warning in warned[:3]))

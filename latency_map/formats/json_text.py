@@ -53,11 +53,9 @@ def _every_key_once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     content = dict(pairs)
     if len(content) < len(pairs):
         twice, _ = Counter(key for key, _ in pairs).most_common(1)[0]
-        message = f"the key {shortened(twice)} twice in one object"
-        raise ValueError(message)
+        raise ValueError(f"the key {shortened(twice)} twice in one object")
     return content
 
 
 def _refuse_constant(name: str) -> Never:
-    message = f"{name} where a number or null is expected"
-    raise ValueError(message)
+    raise ValueError(f"{name} where a number or null is expected")

@@ -131,8 +131,7 @@ def read_map(
     try:
         return survey.to_map(asymmetry)
     except LatencyMapError as error:
-        message = f"{path}: {error}"
-        raise LatencyMapError(message) from None
+        raise LatencyMapError(f"{path}: {error}") from None
 
 
 def write_survey(survey: Survey, path: Path | str) -> None:
@@ -219,19 +218,21 @@ def _meaning(
     """Bring together what the file states and the caller says of its delays."""
     for name, said, by_file in (("unit", unit, stated[0]), ("kind", kind, stated[1])):
         if said is not None and by_file is not None and said != by_file:
-            problem = f"expected {by_file.value!r} for {name}, got {said.value!r}; leave it out, or correct the file"
-            raise error_at(source, stated_at, problem)
+            raise error_at(
+                source,
+                stated_at,
+                f"expected {by_file.value!r} for {name}, got {said.value!r}; leave it out, or correct the file",
+            )
     unit, kind = unit or stated[0], kind or stated[1]
     if unit is not None and kind is not None:
         return unit, kind
     asked = {"unit": (unit, "unit (us, ms or s)"), "kind": (kind, "kind (rtt or one-way)")}
     lacking = [name for name, (value, _) in asked.items() if value is None]
-    message = (
+    raise LatencyMapError(
         f"{source}: expected {' and '.join(lacking)} of its delays to be stated, the file does not say;"
         f" say {' and '.join(asked[name][1] for name in lacking)};"
         f" `gesscale latency-map` takes this as {' and '.join(f'--{name}' for name in lacking)}"
     )
-    raise LatencyMapError(message)
 
 
 def _to_survey(
@@ -240,8 +241,11 @@ def _to_survey(
     """Make the round trips of delays, in the memory where they are, and return notes on what was done."""
     fault = find_impossible(raw.values, unit=unit, kind=kind)
     if fault:
-        problem = f"{raw.names[fault.row]} to {raw.names[fault.column]}: {fault.problem}"
-        raise error_at(source, raw.place(fault.row, fault.column), problem)
+        raise error_at(
+            source,
+            raw.place(fault.row, fault.column),
+            f"{raw.names[fault.row]} to {raw.names[fault.column]}: {fault.problem}",
+        )
     notes = raw.notes
     if kind is DelayKind.ONE_WAY:
         differing = count_differing(raw.values)
@@ -264,7 +268,6 @@ def _check_side_files(source: str, form: MapForm, side_files: SideFiles) -> None
         takers = [each for each, row in FORMS.items() if name in row.takes]
         if getattr(side_files, name) is not None and form not in takers:
             listed = ", ".join(sorted(takers))
-            message = (
+            raise LatencyMapError(
                 f"{source}: expected no {option} with a file of the form {form.value}; it is for {listed}"
             )
-            raise LatencyMapError(message)

@@ -82,8 +82,7 @@ def read_bare_matrix(source: MapSource, side_files: SideFiles) -> RawDelays:
     while True:
         _check_width(sheet, row, width)
         if len(lines) == width:
-            problem = f"expected as many rows as the first one has cells, {width}, got more"
-            raise sheet.error(row, 0, problem)
+            raise sheet.error(row, 0, f"expected as many rows as the first one has cells, {width}, got more")
         values[len(lines)] = sheet.delays(row, 0)
         lines.append(row.line)
         following = next(sheet.rows(), None)
@@ -96,8 +95,9 @@ def read_bare_matrix(source: MapSource, side_files: SideFiles) -> RawDelays:
     if count == width > most:
         raise sheet.error(row, most, source.limits.too_many_nodes(str(count)))
     if count != width:
-        problem = f"expected a square matrix, got {width} cells in the first row and {count} rows"
-        raise sheet.error(row, 0, problem)
+        raise sheet.error(
+            row, 0, f"expected a square matrix, got {width} cells in the first row and {count} rows"
+        )
     return RawDelays(
         names=_names(source.name, side_files, count),
         values=values,
@@ -129,16 +129,22 @@ def _position(sheet: Sheet, row: SheetRow, positions: dict[str, int], lines: dic
         problem = f"expected one of the {len(positions)} names of the first row, got {shortened(name)}"
         raise sheet.error(row, 0, f"{problem}; correct it, or add a column for it")
     if position in lines:
-        problem = f"expected every node once, got {name!r} on line {lines[position]} already; remove one row"
-        raise sheet.error(row, 0, problem)
+        raise sheet.error(
+            row,
+            0,
+            f"expected every node once, got {name!r} on line {lines[position]} already; remove one row",
+        )
     _check_width(sheet, row, len(positions) + 1)
     return position
 
 
 def _check_width(sheet: Sheet, row: SheetRow, width: int) -> None:
     if len(row.cells) != width:
-        problem = f"expected {width} cells as in the first row, got {len(row.cells)}"
-        raise sheet.error(row, min(len(row.cells), width), problem)
+        raise sheet.error(
+            row,
+            min(len(row.cells), width),
+            f"expected {width} cells as in the first row, got {len(row.cells)}",
+        )
 
 
 def _not_square(sheet: Sheet, row: SheetRow, names: int, rows: str) -> LatencyMapError:
@@ -151,11 +157,10 @@ def _names(source: str, side_files: SideFiles, count: int) -> tuple[str, ...]:
         width = max(3, len(str(count)))
         return tuple(f"n{number:0{width}}" for number in range(1, count + 1))
     if len(side_files.names) != count:
-        message = (
+        raise LatencyMapError(
             f"{source}: expected a name for each of its {count} nodes, got {len(side_files.names)};"
             " give one name per line, in the order of the matrix"
         )
-        raise LatencyMapError(message)
     check_file_names(source, side_files.names)
     return side_files.names
 

@@ -77,19 +77,23 @@ def read_pings(source: MapSource, _side_files: SideFiles) -> RawDelays:
     ends = pair_columns(header.cells)
     column = delay_column(header.cells)
     if ends is None or column is None:
-        problem = (
+        raise sheet.error(
+            header,
+            0,
             "expected a heading with the two ends and a delay, such as source,destination,avg,"
-            f" got {shortened(','.join(header.cells))}"
+            f" got {shortened(','.join(header.cells))}",
         )
-        raise sheet.error(header, 0, problem)
     lowered = [label.lower() for label in header.cells]
     time_column = next((lowered.index(label) for label in _TIMES if label in lowered), None)
     pings = _Pings(source)
     newest = ""
     for row in sheet.rows():
         if len(row.cells) != len(header.cells):
-            problem = f"expected {len(header.cells)} cells as in the heading, got {len(row.cells)}"
-            raise sheet.error(row, min(len(row.cells), len(header.cells)), problem)
+            raise sheet.error(
+                row,
+                min(len(row.cells), len(header.cells)),
+                f"expected {len(header.cells)} cells as in the heading, got {len(row.cells)}",
+            )
         delay = sheet.delay(row, column)
         if delay < 0 or delay > _MOST:
             raise sheet.error(row, column, f"expected a delay of 0 to {_MOST:g}, got {delay:g}")
@@ -156,8 +160,11 @@ class _Pairs:
     def add(self, a: int, b: int, delay: float, line: int) -> None:
         lines = self._grid.layers["line"]
         if lines[a, b]:
-            problem = f"expected every pair once, got this one on line {lines[a, b]} already; remove one"
-            raise error_at(self._source, f"line {line}, column 1", problem)
+            raise error_at(
+                self._source,
+                f"line {line}, column 1",
+                f"expected every pair once, got this one on line {lines[a, b]} already; remove one",
+            )
         lines[a, b] = line
         self._grid.layers["delay"][a, b] = delay
 
@@ -190,11 +197,10 @@ class _Pairs:
         if listed is None:
             return tuple(found)
         if not numbered or not all(1 <= int(number) <= len(listed) for number in found):
-            message = (
+            raise LatencyMapError(
                 f"{self._source}: expected nodes by number from 1 to {len(listed)}, as many as there are names,"
                 " got others; give one name per line for all of them, or none"
             )
-            raise LatencyMapError(message)
         names = tuple(listed[int(number) - 1] for number in found)
         check_file_names(self._source, names)
         return names
@@ -238,8 +244,11 @@ class _Pings:
 
 def _add_edge(sheet: Sheet, row: SheetRow, pairs: _Pairs) -> None:
     if len(row.cells) != _WIDTH:
-        problem = f"expected three cells: from, to and the delay, got {len(row.cells)}"
-        raise sheet.error(row, min(len(row.cells), _WIDTH), problem)
+        raise sheet.error(
+            row,
+            min(len(row.cells), _WIDTH),
+            f"expected three cells: from, to and the delay, got {len(row.cells)}",
+        )
     a, b = (pairs.node(row.cells[column], row.line, column + 1) for column in (0, 1))
     pairs.add(a, b, sheet.delay(row, 2), row.line)
 

@@ -157,8 +157,11 @@ def _one_row(
         raise error_at(source.name, "", f"expected the output of {program}, got no target in it")
     if side_files.probed_from is None:
         listed = ", ".join(shortened(name) for name in list(targets)[:3])
-        problem = f"expected the name of the node that pinged {listed}; say it to import with --source"
-        raise error_at(source.name, "", problem)
+        raise error_at(
+            source.name,
+            "",
+            f"expected the name of the node that pinged {listed}; say it to import with --source",
+        )
     names = tuple(dict.fromkeys((side_files.probed_from, *targets)))
     check_file_names(source.name, names, source.limits)
     values = np.full((len(names), len(names)), np.nan)

@@ -103,11 +103,12 @@ def _recognise_json(source: MapSource) -> tuple[MapForm, str]:
             return MapForm.DOCUMENT, "it is JSON with an apiVersion"
         if isinstance(content.get("responses"), dict):
             return MapForm.GOLDPINGER, "it is JSON with the responses of pods"
-    problem = (
+    raise error_at(
+        source.name,
+        "",
         "expected JSON that is a map of this project (apiVersion) or an answer of Goldpinger's /check_all"
-        f" (responses), got {kind_of(content)}"
+        f" (responses), got {kind_of(content)}",
     )
-    raise error_at(source.name, "", problem)
 
 
 def _recognise_rows(rows: list[SheetRow]) -> tuple[MapForm, str]:

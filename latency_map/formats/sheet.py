@@ -46,8 +46,9 @@ class Sheet:
         """Return the next row; raises LatencyMapError where there is none."""
         row = next(self._rows, None)
         if row is None:
-            message = f"{self.name}: expected a matrix or an edge list of delays, got no cell at all"
-            raise LatencyMapError(message)
+            raise LatencyMapError(
+                f"{self.name}: expected a matrix or an edge list of delays, got no cell at all"
+            )
         return row
 
     def rows(self) -> Iterator[SheetRow]:
@@ -117,10 +118,9 @@ def _split_rows(source: MapSource) -> Iterator[SheetRow]:
             if any(cells):
                 yield SheetRow(line=reader.line_num, cells=cells)
     except csv.Error as error:
-        message = (
+        raise LatencyMapError(
             f"{source.name}, line {reader.line_num}: expected cells separated by {delimiter!r}, got: {error}"
-        )
-        raise LatencyMapError(message) from None
+        ) from None
 
 
 def _is_comment(line: str) -> bool:

@@ -79,19 +79,17 @@ def read_source(file: Path | str | BinaryIO, limits: MapLimits, name: str = "sta
                 content = _read_up_to(unpacked, most + 1)
         text = content.decode("utf-8-sig") if len(content) <= most else ""
     except (OSError, EOFError, ValueError, zlib.error) as error:
-        message = (
+        raise LatencyMapError(
             f"{name}: expected a readable UTF-8 text file, got: {cause_of(error)};"
             " correct the path or save it so"
-        )
-        raise LatencyMapError(message) from None
+        ) from None
     _refuse_more(len(content), most, "bytes of text", name, limits)
     return MapSource(text, name, limits)
 
 
 def _refuse_more(count: int, most: int, counted: str, name: str, limits: MapLimits) -> None:
     if count > most:
-        message = f"{name}: {limits.too_long(counted, most)}"
-        raise LatencyMapError(message)
+        raise LatencyMapError(f"{name}: {limits.too_long(counted, most)}")
 
 
 def _read_up_to(stream: BinaryIO | gzip.GzipFile, count: int) -> bytes:

@@ -188,8 +188,7 @@ def _open_pages(options: AgentOptions, rounds: Rounds, instance: str) -> PageSer
 
     def healthz(_parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
         if not rounds.alive:
-            message = "no round ends"
-            raise Unavailable(message)
+            raise Unavailable("no round ends")
         return "text/plain", b"ok\n"
 
     pages: Mapping[str, Page] = {
@@ -200,11 +199,10 @@ def _open_pages(options: AgentOptions, rounds: Rounds, instance: str) -> PageSer
     try:
         return PageServer(options.host, options.port, pages)
     except OSError as error:
-        message = (
+        raise LatencyMapError(
             f"expected to listen on {options.host}:{options.port}, got: {error.strerror or error}; end what"
             " listens there or choose another place with --listen"
-        )
-        raise LatencyMapError(message) from None
+        ) from None
 
 
 def main(

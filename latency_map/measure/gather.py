@@ -144,11 +144,10 @@ class Gathering:
         order = [self._grid.numbers[name] for name in names]
         rtt_ms, when = (self._grid.finish(name, order) for name in _FIGURES)
         if not names or (len(names) > 1 and not _rows_known(rtt_ms)):
-            message = (
+            raise LatencyMapError(
                 f"agents: expected round trips ({RTT_SECONDS}), got none from {len(names)} nodes; wait for the end"
                 " of their first round, and see whether their peers answer"
             )
-            raise LatencyMapError(message)
         sources = _rows_known(when)
         measured_at_s = _oldest_s(when, rtt_ms, now_s)
         del when
@@ -294,11 +293,9 @@ def gather_agents(
     """
     asked = tuple(dict.fromkeys(urls))
     if not asked:
-        message = "agents: expected the address of at least one, got none; name them"
-        raise LatencyMapError(message)
+        raise LatencyMapError("agents: expected the address of at least one, got none; name them")
     if len(asked) > limits.nodes:
-        message = f"agents: {limits.too_many_nodes(f'the addresses of {len(asked)} agents')}"
-        raise LatencyMapError(message)
+        raise LatencyMapError(f"agents: {limits.too_many_nodes(f'the addresses of {len(asked)} agents')}")
     gathering = Gathering(limits, nodes)
     unreachable: dict[str, str] = {}
     at_once = max(1, min(_MOST_AT_ONCE, _BYTES_AT_ONCE // limits.page_bytes))
@@ -314,8 +311,9 @@ def gather_agents(
                 unreachable[url] = problem
     if len(unreachable) == len(asked):
         reasons = enumerate_some(f"{url}: {reason}" for url, reason in unreachable.items())
-        message = f"agents: expected an answer of at least one of {len(asked)}, got none; {reasons}"
-        raise LatencyMapError(message)
+        raise LatencyMapError(
+            f"agents: expected an answer of at least one of {len(asked)}, got none; {reasons}"
+        )
     return _finish(gathering, unreachable, fill_missing=fill_missing, now_s=now_s)
 
 
@@ -411,6 +409,5 @@ def _figures(page: bytes) -> Iterator[GaugeSample]:
 
 def _decoded(line: bytes) -> str:
     if len(line) > _LONGEST_LINE:
-        message = f"expected lines of at most {_LONGEST_LINE} bytes"
-        raise ValueError(message)
+        raise ValueError(f"expected lines of at most {_LONGEST_LINE} bytes")
     return line.decode()

@@ -94,8 +94,7 @@ def _number(low: float, high: float, what: str) -> Callable[[str], float]:
         except ValueError:
             value = math.nan
         if not low <= value <= high:
-            message = f"expected {what} from {low:g} to {high:g}, got {text!r}"
-            raise argparse.ArgumentTypeError(message)
+            raise argparse.ArgumentTypeError(f"expected {what} from {low:g} to {high:g}, got {text!r}")
         return value
 
     return read
@@ -104,8 +103,7 @@ def _number(low: float, high: float, what: str) -> Callable[[str], float]:
 def _whole(low: int, high: int) -> Callable[[str], int]:
     def read(text: str) -> int:
         if not text.isdecimal() or not low <= int(text) <= high:
-            message = f"expected a whole number from {low} to {high}, got {text!r}"
-            raise argparse.ArgumentTypeError(message)
+            raise argparse.ArgumentTypeError(f"expected a whole number from {low} to {high}, got {text!r}")
         return int(text)
 
     return read
@@ -137,8 +135,7 @@ def _refusing(read: Callable[[str], Value]) -> Callable[[str], Value]:
 
 def _method(text: str) -> ProbeMethod:
     if text not in list(ProbeMethod):
-        message = f"expected {', '.join(ProbeMethod)}, got {text!r}"
-        raise argparse.ArgumentTypeError(message)
+        raise argparse.ArgumentTypeError(f"expected {', '.join(ProbeMethod)}, got {text!r}")
     return ProbeMethod(text)
 
 

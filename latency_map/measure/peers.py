@@ -50,8 +50,9 @@ def split_place(place: str, *, default_port: int = AGENT_PORT) -> tuple[str, int
         host, port = place, str(default_port)
     host = host.removeprefix("[").removesuffix("]")
     if not is_host(host) or not port.isdecimal() or int(port) > 65535:
-        message = f"expected HOST or HOST:PORT with a port of 0 to 65535, got {place!r}{zone_hint(place)}"
-        raise LatencyMapError(message)
+        raise LatencyMapError(
+            f"expected HOST or HOST:PORT with a port of 0 to 65535, got {place!r}{zone_hint(place)}"
+        )
     return host, int(port)
 
 
@@ -116,8 +117,9 @@ def resolve_agents(
     try:
         addresses = resolve_in_time(resolve, host, port, timeout_s)
     except FetchError as error:
-        message = f"agents: expected addresses behind {host!r}, got: {error}; is its service there?"
-        raise LatencyMapError(message) from None
+        raise LatencyMapError(
+            f"agents: expected addresses behind {host!r}, got: {error}; is its service there?"
+        ) from None
     return [
         agent_url(f"[{address}]:{port}" if ":" in address else f"{address}:{port}")
         for address in sorted(map(str, addresses))
@@ -152,17 +154,16 @@ def parse_peers(listing: str, *, what: str = "peers") -> dict[str, str]:
         name, equals, address = (part.strip() for part in item.partition("="))
         fault = find_name_fault([name])
         if fault or not equals or not is_host(address):
-            message = (
+            raise LatencyMapError(
                 f"{what}: expected name=address, such as edge1=10.0.0.1, got {item!r}{zone_hint(address)}"
             )
-            raise LatencyMapError(message)
         if name in peers:
-            message = f"{what}: expected every node once, got {name!r} twice; remove or rename one"
-            raise LatencyMapError(message)
+            raise LatencyMapError(
+                f"{what}: expected every node once, got {name!r} twice; remove or rename one"
+            )
         peers[name] = address
     if len(peers) > MAX_PEERS:
-        message = f"{what}: expected at most {MAX_PEERS} nodes, got {len(peers)}"
-        raise LatencyMapError(message)
+        raise LatencyMapError(f"{what}: expected at most {MAX_PEERS} nodes, got {len(peers)}")
     return peers
 
 

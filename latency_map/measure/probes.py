@@ -81,11 +81,10 @@ def ping_rtt_ms(address: str, *, timeout_s: float, sequence: int = 0) -> RttSamp
     try:
         answer = ping3.ping(numeric, timeout=timeout_s, unit="ms", seq=sequence)
     except PermissionError as error:
-        message = (
+        raise PermissionError(
             f"expected to be allowed to send ICMP echoes to {address}, got: {error}; run as root, grant"
             " CAP_NET_RAW, or widen the sysctl net.ipv4.ping_group_range"
-        )
-        raise PermissionError(message) from None
+        ) from None
     except (OSError, struct.error) as error:
         return Unreachable(reason=str(error))
     return interpret(answer, timeout_s=timeout_s)
@@ -190,8 +189,7 @@ def allowed_method(method: ProbeMethod, *, say: Callable[[str], None]) -> ProbeM
     except (PermissionError, ImportError) as error:
         hint = "; pip install ping3 (the extra controller has it)" if isinstance(error, ImportError) else ""
         if method is ProbeMethod.ICMP:
-            message = f"{error}{hint}"
-            raise LatencyMapError(message) from None
+            raise LatencyMapError(f"{error}{hint}") from None
         say(f"round trips are measured by TCP instead of ICMP: {error}{hint}")
         return ProbeMethod.TCP
     return ProbeMethod.ICMP

@@ -35,8 +35,9 @@ def blank_figure(width_in: float, height_in: float) -> "Figure":
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        message = "pictures: expected matplotlib, it is not installed; the extra arena of gesscale brings it"
-        raise LatencyMapError(message) from None
+        raise LatencyMapError(
+            "pictures: expected matplotlib, it is not installed; the extra arena of gesscale brings it"
+        ) from None
     return Figure(figsize=(width_in, height_in))
 
 
@@ -50,8 +51,9 @@ def check_target(path: Path | str) -> Path:
     """
     file = Path(path)
     if file.suffix.lower() not in _SUFFIXES:
-        message = f"{path}: expected a name that ends in {' or '.join(_SUFFIXES)}; rename the picture"
-        raise LatencyMapError(message)
+        raise LatencyMapError(
+            f"{path}: expected a name that ends in {' or '.join(_SUFFIXES)}; rename the picture"
+        )
     return file
 
 

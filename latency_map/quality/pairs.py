@@ -68,5 +68,4 @@ def first_pair(names: tuple[str, ...], marked: Mask) -> tuple[int, int]:
             first = int(either.argmax())
             pair = int(row), int(following[first])
             return pair if there[first] else (pair[1], pair[0])
-    message = "expected at least one marked cell, got none"
-    raise ValueError(message)
+    raise ValueError("expected at least one marked cell, got none")

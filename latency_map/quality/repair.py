@@ -127,8 +127,9 @@ def _drop(survey: Survey, wanted: Repair) -> tuple[Survey, AppliedRepair | None]
         if node not in survey.names:
             raise UnknownNodeError(node, survey.names)
     if len(set(wanted.drop)) == len(survey):
-        message = f"repair --drop: expected at least one of {len(survey)} nodes to be left, got all of them"
-        raise LatencyMapError(message)
+        raise LatencyMapError(
+            f"repair --drop: expected at least one of {len(survey)} nodes to be left, got all of them"
+        )
     return _without(survey, set(wanted.drop), "drop")
 
 

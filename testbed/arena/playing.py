@@ -273,5 +273,6 @@ def _check_rules(experiment: Experiment) -> None:
     for card in own:
         card.own_settings(experiment.rules)
     if unknown := experiment.rules.unknown([card.group for card in own if card.settings is not None]):
-        message = f"experiment {experiment.name}: {place_of(('rules', unknown[0]))}: there is no such setting"
-        raise InputError(message)
+        raise InputError(
+            f"experiment {experiment.name}: {place_of(('rules', unknown[0]))}: there is no such setting"
+        )

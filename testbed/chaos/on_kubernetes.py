@@ -84,8 +84,9 @@ class KubernetesQuery(ChaosQuery):
                 self._replicas()
             except (ClusterError, MetricsUnavailableError) as error:
                 if time.monotonic() > deadline_s:
-                    message = f"the new driver does not answer within {_DRIVER_S:g} s: {error}"
-                    raise ClusterError(message) from error
+                    raise ClusterError(
+                        f"the new driver does not answer within {_DRIVER_S:g} s: {error}"
+                    ) from error
                 time.sleep(_POLL_S)
             else:
                 return

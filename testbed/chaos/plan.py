@@ -114,8 +114,7 @@ def faults_named(names: str) -> tuple[Fault, ...]:
         try:
             found.append(Fault(name))
         except ValueError:
-            message = f"faults: expected some of {', '.join(Fault)}, got {name!r}"
-            raise InputError(message) from None
+            raise InputError(f"faults: expected some of {', '.join(Fault)}, got {name!r}") from None
     return tuple(found)
 
 
@@ -152,11 +151,10 @@ def draw_plan(
         Where there are not two different placements.
     """
     if len(nodes) < 2 or most_replicas < 1:
-        message = (
+        raise InputError(
             f"chaos: expected two nodes and a replica at least, got {len(nodes)} nodes and {most_replicas} "
             "replicas; choose another topology"
         )
-        raise InputError(message)
     draw = Random(seed)  # noqa: S311 - not a secret
     return tuple(islice(_changes(draw, sorted(nodes), most_replicas, faults), changes))
 

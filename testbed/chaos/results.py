@@ -121,8 +121,9 @@ def read_records(file: Path) -> tuple[ChangeRecord, ...]:
     try:
         return tuple(_RECORD.validate_json(line) for line in lines if line.endswith("\n"))
     except ValidationError as error:
-        message = f"{file}: expected a record of a change in each line, got something else: {error}"
-        raise InputError(message) from error
+        raise InputError(
+            f"{file}: expected a record of a change in each line, got something else: {error}"
+        ) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,8 +252,9 @@ class Results:
         file = self.folder / SETTING
         text = json.dumps(wanted, indent=2) + "\n"
         if file.exists() and (found := file.read_text()) != text:
-            message = f"results {self.folder}: expected a run of {text}, this is one of {found}; name another folder"
-            raise InputError(message)
+            raise InputError(
+                f"results {self.folder}: expected a run of {text}, this is one of {found}; name another folder"
+            )
         file.write_text(text)
 
     def records(self) -> tuple[ChangeRecord, ...]:

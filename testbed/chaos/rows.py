@@ -50,8 +50,9 @@ def committed_rows(checkpoint: Path) -> int:
     try:
         return int(json.loads(log.read_text().splitlines()[-1])["rows"])
     except (OSError, ValueError, LookupError, TypeError) as error:
-        message = f"checkpoint: expected the rows of batch {newest} in {log}, got: {error}; is it of another source?"
-        raise InputError(message) from error
+        raise InputError(
+            f"checkpoint: expected the rows of batch {newest} in {log}, got: {error}; is it of another source?"
+        ) from error
 
 
 @dataclass(slots=True)

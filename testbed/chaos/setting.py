@@ -71,31 +71,30 @@ class ChaosSetting:
 
     def __post_init__(self) -> None:
         if self.query not in QUERIES:
-            message = f"chaos: expected a query of {', '.join(QUERIES)}, got {self.query!r}"
-            raise InputError(message)
+            raise InputError(f"chaos: expected a query of {', '.join(QUERIES)}, got {self.query!r}")
         if self.kafka and self.query == RIDES:
-            message = "chaos: the query rides does not read Kafka; choose q5"
-            raise InputError(message)
+            raise InputError("chaos: the query rides does not read Kafka; choose q5")
         if self.kubernetes and self.kafka:
-            message = "chaos: on Kubernetes the query makes its events itself; leave --kafka out"
-            raise InputError(message)
+            raise InputError("chaos: on Kubernetes the query makes its events itself; leave --kafka out")
         service_ms = self.scenario.operators[0].service_ms_per_row  # 0: only the processor says
         if service_ms and self.rows_per_s > (most := int(1000 / service_ms)):
-            message = (
+            raise InputError(
                 f"chaos: expected at most {most} rows/s, which the only replica of a placement of one can do, got "
                 f"{self.rows_per_s}: batches would never catch up"
             )
-            raise InputError(message)
         if not self.faults:
-            message = "chaos: expected a fault at least; none is one too"
-            raise InputError(message)
+            raise InputError("chaos: expected a fault at least; none is one too")
         local = {*LOCAL_FAULTS, Fault.NODE_CUT_OFF_LONG, *([Fault.BROKER_KILLED] if self.kafka else [])}
         possible = {*KUBERNETES_FAULTS} if self.kubernetes else local
         if impossible := [each.value for each in self.faults if each not in possible]:
-            message = f"chaos: fault {impossible[0]} cannot strike here" + (
-                "; it needs --kafka" if impossible[0] == Fault.BROKER_KILLED and not self.kubernetes else ""
+            raise InputError(
+                f"chaos: fault {impossible[0]} cannot strike here"
+                + (
+                    "; it needs --kafka"
+                    if impossible[0] == Fault.BROKER_KILLED and not self.kubernetes
+                    else ""
+                )
             )
-            raise InputError(message)
 
     @property
     def scenario(self) -> Scenario:

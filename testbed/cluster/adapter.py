@@ -91,10 +91,9 @@ class LocalCluster:
         """
         spark, names = self._spark(operator), [node.name for node in self.topology.nodes]
         if unknown := [node for node in placement if node not in names]:
-            message = (
+            raise ClusterError(
                 f"cluster {self.topology.name!r} has no node {unknown[0]!r}; its nodes are {', '.join(names)}"
             )
-            raise ClusterError(message)
         executors = self._executors(spark)
         there, held_up = {*executors.ready, *executors.starting}, self._held_up.get(operator, frozenset())
         added = tuple(node for node in placement if node not in there | held_up)
@@ -163,11 +162,10 @@ class LocalCluster:
     def _spark(self, operator: str) -> LocalSpark:
         known = operators(self.topology.name)
         if operator not in known:
-            message = (
+            raise ClusterError(
                 f"cluster {self.topology.name!r} runs no operator {operator!r}; its operators are "
                 f"{', '.join(known) or 'none'}: start its driver on the cluster first"
             )
-            raise ClusterError(message)
         return open_spark(self.topology, operator)
 
 
@@ -188,10 +186,9 @@ def open_local_cluster(options: Mapping[str, str]) -> LocalCluster:
     """
     unknown = sorted(set(options) - set(OPTIONS))
     if unknown:
-        message = (
+        raise InputError(
             f"execute.options: expected only {', '.join(OPTIONS)} for cluster local, got {', '.join(unknown)}"
         )
-        raise InputError(message)
     privilege.enter()
     name = state.only_cluster(read_topology(options["topology"]).name if "topology" in options else None)
     _, topology = state.load(name)

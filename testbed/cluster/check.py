@@ -106,8 +106,9 @@ def echoes(
         finally:
             os.close(descriptor)
     except OSError as error:
-        message = f"cannot enter the network namespace {entered}: {error.strerror}; is the cluster up?"
-        raise ClusterError(message) from error
+        raise ClusterError(
+            f"cannot enter the network namespace {entered}: {error.strerror}; is the cluster up?"
+        ) from error
     found: dict[str, list[float | None]] = {address: [] for address in addresses}
     for number in range(count):
         for place, address in enumerate(addresses):

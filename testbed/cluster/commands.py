@@ -58,6 +58,7 @@ def run(
             if isinstance(error, subprocess.CalledProcessError)
             else ""
         )
-        message = f"{failure or command_line(command)}: {(written or str(error))[-_MOST_CHARACTERS:]}"
-        raise ClusterError(message) from error
+        raise ClusterError(
+            f"{failure or command_line(command)}: {(written or str(error))[-_MOST_CHARACTERS:]}"
+        ) from error
     return done.stdout

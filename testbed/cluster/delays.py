@@ -83,11 +83,10 @@ def compiled_relay() -> Path:
         return program
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
-        message = (
+        raise ClusterError(
             "expected a C compiler for the relay, as this kernel has no netem to delay packets: install gcc, on Debian "
             "apt-get install gcc libc6-dev"
         )
-        raise ClusterError(message)
     program.parent.mkdir(parents=True, exist_ok=True)
     scratch = program.with_name(f"{program.name}.{os.getpid()}")
     try:
@@ -136,8 +135,7 @@ def start_relay(topology: Topology) -> None:
             return
         time.sleep(0.05)
     written = log.read_text(encoding="utf-8", errors="replace").strip() or "nothing"
-    message = f"the relay of cluster {topology.name!r} does not work; it wrote: {written}"
-    raise ClusterError(message)
+    raise ClusterError(f"the relay of cluster {topology.name!r} does not work; it wrote: {written}")
 
 
 def relay_answers(cluster: str) -> bool:
@@ -156,12 +154,11 @@ def set_delay(cluster: str, first: EdgeNode, second: EdgeNode, *, rtt_ms: float)
     for source, target in ((first, second), (second, first)):
         answer = _ask(cluster, f"delay {source.host} {target.host} {round(rtt_ms * 500)}")
         if answer != "ok":
-            message = (
+            raise ClusterError(
                 f"the relay of cluster {cluster!r} did not take {rtt_ms} ms for {source.name} to "
                 f"{target.name} (it answered {answer!r}); expected 0 to 120000 ms and a relay that is up: "
                 f"testbed status {cluster}"
             )
-            raise ClusterError(message)
 
 
 def _socket_path(cluster: str) -> Path:

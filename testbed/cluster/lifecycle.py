@@ -136,8 +136,7 @@ def _require_free_subnet(topology: Topology) -> None:
     for device in json.loads(run(("ip", "-j", "-4", "address", "show"))):
         for address in device.get("addr_info", ()):
             if ipaddress.IPv4Address(address["local"]) in topology.subnet:
-                message = (
+                raise ClusterError(
                     f"topology {topology.name!r}: its subnet {topology.subnet} is in use by device "
                     f"{device['ifname']} ({address['local']}); set another subnet in the topology file"
                 )
-                raise ClusterError(message)

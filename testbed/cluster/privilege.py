@@ -39,8 +39,9 @@ def enter() -> None:
     """
     needed = [tool for tool in ("ip", "nsenter", "unshare") if shutil.which(tool) is None]
     if needed:
-        message = f"the test bed needs {', '.join(needed)}; install: apt-get install iproute2 util-linux"
-        raise ClusterError(message)
+        raise ClusterError(
+            f"the test bed needs {', '.join(needed)}; install: apt-get install iproute2 util-linux"
+        )
     privileged = is_privileged()
     if not privileged:
         run(
@@ -84,11 +85,10 @@ def _require_delays(*, as_user: bool) -> None:
     except OSError as error:
         if has_netem(as_user=as_user):
             return
-        message = (
+        raise ClusterError(
             f"delays between nodes need {TUN} or the kernel's netem; netem is absent and {TUN} cannot be "
             f"opened ({error.strerror}); run as root, or once: sudo modprobe tun; sudo chmod 0666 {TUN}"
-        )
-        raise ClusterError(message) from error
+        ) from error
 
 
 def is_network_of_machine() -> bool:
@@ -116,5 +116,6 @@ def _holder() -> int:
             return holder.pid
         time.sleep(0.05)
     processes.stop([holder], grace_s=1.0)
-    message = f"no user namespace for the cluster: {log.read_text(encoding='utf-8').strip() or 'no answer'}"
-    raise ClusterError(message)
+    raise ClusterError(
+        f"no user namespace for the cluster: {log.read_text(encoding='utf-8').strip() or 'no answer'}"
+    )

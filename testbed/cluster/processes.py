@@ -151,8 +151,9 @@ def start(
                 start_new_session=True,
             )
     except OSError as error:
-        message = f"cannot start {mark.role.value} {mark.node}: {error}; is {command[0]} installed?"
-        raise ClusterError(message) from error
+        raise ClusterError(
+            f"cannot start {mark.role.value} {mark.node}: {error}; is {command[0]} installed?"
+        ) from error
     _children.append(child)
     return Process(pid=child.pid, mark=mark, started=True)
 
@@ -235,10 +236,9 @@ def stop_all(cluster: str, *, grace_s: float = 3.0) -> int:
         ended.update(process.pid for process in processes)
         stop(processes, grace_s=grace_s)
     left = ", ".join(str(process.pid) for process in find(cluster))
-    message = (
+    raise ClusterError(
         f"processes {left} of the cluster in {cluster} do not end; look at them with ps and end them by pid"
     )
-    raise ClusterError(message)
 
 
 def _send(process: Process, number: signal.Signals) -> bool:

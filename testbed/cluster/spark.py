@@ -99,8 +99,7 @@ class LocalSpark:
             Where a driver of this operator is running already, or it cannot be started.
         """
         if self.driver() is not None:
-            message = f"operator {self.operator!r} has a driver already; stop it first"
-            raise ClusterError(message)
+            raise ClusterError(f"operator {self.operator!r} has a driver already; stop it first")
         spark_command.java_program()
         node = self.topology.driver
         fixed = spark_command.driver_settings(
@@ -145,8 +144,7 @@ class LocalSpark:
                 return application_id(self.base_url)
             except ClusterError:
                 time.sleep(POLL_S)
-        message = f"the driver of operator {self.operator!r} {fate}; {self._last_words()}"
-        raise ClusterError(message)
+        raise ClusterError(f"the driver of operator {self.operator!r} {fate}; {self._last_words()}")
 
     def stop_driver(self, grace_s: float = 30.0) -> None:
         """End the driver, by SIGTERM first, and with it its executors; nothing to do is no error.
@@ -206,8 +204,9 @@ class LocalSpark:
         targets = [self.topology.node(name) for name in nodes]
         taken = {process.mark.node for process in self.running(Role.EXECUTOR)} & set(nodes)
         if taken:
-            message = f"operator {self.operator!r} has an executor on {', '.join(sorted(taken))} already"
-            raise ClusterError(message)
+            raise ClusterError(
+                f"operator {self.operator!r} has an executor on {', '.join(sorted(taken))} already"
+            )
         application = application_id(self.base_url)
         first_id = self._next_executor_id(application)
         return tuple(
@@ -235,10 +234,9 @@ class LocalSpark:
                 time.sleep(POLL_S)
         if missing:
             nodes = ", ".join(missing.values())
-            message = (
+            raise ClusterError(
                 f"operator {self.operator!r}: no executor on {nodes} has registered within {timeout_s:g} s"
             )
-            raise ClusterError(message)
 
     def _start_executor(self, node: EdgeNode, application: str, executor_id: int) -> Process:
         command = spark_command.executor_command(
@@ -318,8 +316,7 @@ def application_id(base_url: str) -> str:
     match applications:
         case [{"id": str(identifier)}, *_]:
             return identifier
-    message = f"{base_url}: expected the driver's application, got {str(applications)[:80]!r}"
-    raise ClusterError(message)
+    raise ClusterError(f"{base_url}: expected the driver's application, got {str(applications)[:80]!r}")
 
 
 def executors(base_url: str, application: str) -> dict[int, bool]:
@@ -344,5 +341,4 @@ def _get(base_url: str, path: str) -> object:
         url = f"{base_url}/api/v1/{path}"
         return json.loads(ANYWHERE.fetch(url, timeout_s=_TIMEOUT_S, max_bytes=_LARGEST_ANSWER))
     except (FetchError, ValueError, RecursionError) as error:
-        message = f"the Spark driver at {base_url} does not answer as expected: {error}"
-        raise ClusterError(message) from error
+        raise ClusterError(f"the Spark driver at {base_url} does not answer as expected: {error}") from error

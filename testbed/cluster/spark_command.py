@@ -124,8 +124,7 @@ def spark_home() -> Path:
 
     found = find_spec("pyspark")
     if found is None or found.origin is None:
-        message = f"the local cluster needs PySpark; {how_to_install('spark')}"
-        raise InputError(message)
+        raise InputError(f"the local cluster needs PySpark; {how_to_install('spark')}")
     return Path(found.origin).parent
 
 
@@ -135,11 +134,10 @@ def java_program() -> str:
     program = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
     if program is None:
         where = f"JAVA_HOME={home} has no bin/java" if home else "there is no java on the path"
-        message = (
+        raise ClusterError(
             f"Spark needs a Java runtime 17 or newer, but {where}; "
             "install: apt-get install openjdk-17-jre-headless"
         )
-        raise ClusterError(message)
     return program
 
 
@@ -168,9 +166,8 @@ def _launcher_command() -> tuple[str, ...]:
     )
     words = tuple(word for word in written.strip("\0\n").split("\0") if word.strip())
     if EXECUTOR_CLASS not in words:
-        message = (
+        raise ClusterError(
             f"Spark's launcher in {spark_home()} gave no command for {EXECUTOR_CLASS}, "
             f"but: {' '.join(words)[:200]}"
         )
-        raise ClusterError(message)
     return words

@@ -76,8 +76,9 @@ def private_root() -> Path:
         root.mkdir(mode=_MODE, parents=True, exist_ok=True)
         return state_root()
     except OSError as error:
-        message = f"cannot use {root}: {error}; set {STATE_ROOT} to a directory of your own"
-        raise ClusterError(message) from error
+        raise ClusterError(
+            f"cannot use {root}: {error}; set {STATE_ROOT} to a directory of your own"
+        ) from error
 
 
 def state_directory(name: str) -> Path:
@@ -91,8 +92,9 @@ def state_directory(name: str) -> Path:
         `state_root` is not this user's own.
     """
     if not re.fullmatch(CLUSTER_NAME, name):
-        message = f"expected the name of a cluster, at most ten lower-case letters and digits, got {name!r}"
-        raise InputError(message)
+        raise InputError(
+            f"expected the name of a cluster, at most ten lower-case letters and digits, got {name!r}"
+        )
     return state_root() / name
 
 
@@ -140,8 +142,9 @@ def save(record: ClusterRecord, topology: Topology) -> None:
         scratch.write_text(json.dumps(asdict(record)), encoding="utf-8")
         scratch.replace(directory / "state.json")
     except (OSError, LatencyMapError) as error:
-        message = f"cannot keep the state of cluster {topology.name!r}: {error}; make {directory} writable"
-        raise ClusterError(message) from error
+        raise ClusterError(
+            f"cannot keep the state of cluster {topology.name!r}: {error}; make {directory} writable"
+        ) from error
 
 
 def load(name: str) -> tuple[ClusterRecord, Topology]:
@@ -157,13 +160,11 @@ def load(name: str) -> tuple[ClusterRecord, Topology]:
         record = ClusterRecord(**json.loads((directory / "state.json").read_text(encoding="utf-8")))
         return record, read_topology(str(directory / "topology.yaml"))
     except FileNotFoundError as error:
-        message = f"cluster {name!r} is not up; run: testbed up {name}"
-        raise ClusterError(message) from error
+        raise ClusterError(f"cluster {name!r} is not up; run: testbed up {name}") from error
     except (OSError, ValueError, TypeError, InputError) as error:
-        message = (
+        raise ClusterError(
             f"the state of cluster {name!r} in {directory} cannot be read ({error}); run: testbed down {name}"
-        )
-        raise ClusterError(message) from error
+        ) from error
 
 
 def forget(name: str) -> None:
@@ -191,8 +192,9 @@ def locked(timeout_s: float = 60.0) -> Iterator[None]:
                 break
             except BlockingIOError as error:
                 if time.monotonic() > deadline:
-                    message = f"another testbed command has held {root} for long; look at it or try again"
-                    raise ClusterError(message) from error
+                    raise ClusterError(
+                        f"another testbed command has held {root} for long; look at it or try again"
+                    ) from error
                 time.sleep(0.1)
         yield
     finally:
@@ -211,8 +213,7 @@ def _require_private(path: Path, status: os.stat_result) -> None:
         found = f"has mode {mode:04o}"
     else:
         return
-    message = (
+    raise ClusterError(
         f"expected {path} to be a directory of your own with mode 0700, it {found}; remove it, or set {STATE_ROOT}"
         " to another directory"
     )
-    raise ClusterError(message)

@@ -110,8 +110,7 @@ class Topology:
             if node.name == name:
                 return node
         names = ", ".join(node.name for node in self.nodes)
-        message = f"topology {self.name!r} has no node {name!r}; its nodes are {names}"
-        raise InputError(message)
+        raise InputError(f"topology {self.name!r} has no node {name!r}; its nodes are {names}")
 
     def rtt_ms(self, first: str, second: str) -> float:
         """Return the round trip between two nodes, ms."""
@@ -165,22 +164,22 @@ def read_topology(source: str) -> Topology:
             path.parent / latency.file, unit=latency.unit, kind=latency.kind, asymmetry=latency.asymmetry
         )
     except ValidationError as error:
-        message = f"topology {path}: {'; '.join(describe_faults(error, (), _TopologyFile))}"
-        raise InputError(message) from error
+        raise InputError(
+            f"topology {path}: {'; '.join(describe_faults(error, (), _TopologyFile))}"
+        ) from error
     except OSError as error:
         names = ", ".join(sorted(file.stem for file in BUNDLED.glob("*.yaml")))
-        message = f"topology {path}: {error.strerror or error}; choose one of {names}, or name a YAML file"
-        raise InputError(message) from error
+        raise InputError(
+            f"topology {path}: {error.strerror or error}; choose one of {names}, or name a YAML file"
+        ) from error
     except InputError as error:
-        message = f"topology {path}: {error}"
-        raise InputError(message) from error
+        raise InputError(f"topology {path}: {error}") from error
     return _topology(described, delays)
 
 
 def _topology(described: _TopologyFile, delays: LatencyMap) -> Topology:
     if fault := next(_faults(described, delays), ""):
-        message = f"topology {described.name!r}: {fault}"
-        raise InputError(message)
+        raise InputError(f"topology {described.name!r}: {fault}")
     weights = {**WEIGHTS, **described.weights}
     classes = {name: described.node_classes.get(name, described.node_class) for name in delays.names}
     nodes = tuple(

@@ -34,8 +34,9 @@ def workflow(
     Exits 3 where a row was lost or doubled.
     """
     if config is not None and policy is not None:
-        message = "workflow: expected --policy or --config, got both; change analyze.policy in the file"
-        raise InputError(message)
+        raise InputError(
+            "workflow: expected --policy or --config, got both; change analyze.policy in the file"
+        )
     from testbed.cluster.spark_command import spark_home
 
     spark_home()  # without PySpark it ends here

@@ -178,8 +178,9 @@ def _asked(url: str, what: str, **parameters: object) -> Any:
     try:
         return json.loads(ANYWHERE.fetch(address, timeout_s=_TIMEOUT_S, max_bytes=_MOST_BYTES))
     except (FetchError, ValueError) as error:
-        message = f"asked the controller's page {address}, but {error}; see controller.log"
-        raise ClusterError(message) from error
+        raise ClusterError(
+            f"asked the controller's page {address}, but {error}; see controller.log"
+        ) from error
 
 
 def play(scenario: Scenario, folder: Path, console: Console) -> bool:
@@ -259,11 +260,10 @@ def _follow(witness: Witness, rows: int, day_s: float) -> None:
         if witness.driver_phase in {"Failed", "Succeeded"} or time.monotonic() > deadline_s:
             phase = witness.driver_phase or "not there"
             ending = "" if witness.driver_phase in {"", "Pending"} else witness.stage.driver_log()
-            message = (
+            raise ClusterError(
                 f"expected {rows} rows to be processed by now, got {witness.record.processed_rows}; "
                 f"the driver's pod is {phase}:\n{ending}"
             )
-            raise ClusterError(message)
         seen = bool(witness.record.batches)
         witness.look()
         if witness.record.batches and not seen:

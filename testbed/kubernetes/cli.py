@@ -96,8 +96,7 @@ def _require_rights() -> None:
 
     lacking = lacking_rights()
     if lacking:
-        message = f"no Kubernetes can be used here: it {lacking}"
-        raise ClusterError(message)
+        raise ClusterError(f"no Kubernetes can be used here: it {lacking}")
 
 
 def _show(cluster: "KubernetesTestBed", output: Output) -> None:
@@ -108,11 +107,10 @@ def _show(cluster: "KubernetesTestBed", output: Output) -> None:
     try:
         ready = ready_nodes(cluster.api)
     except OSError as error:
-        message = (
+        raise ClusterError(
             f"the API server of cluster {topology.name!r} does not answer: {error}; look at "
             f"{cluster.files.log('kube-apiserver')}, or: testbed kubernetes down {topology.name}"
-        )
-        raise ClusterError(message) from error
+        ) from error
     nodes = [
         {
             "name": name,

@@ -90,8 +90,9 @@ class KubernetesTestBed:
             content = read_yaml(self.kubeconfig)
             url, token = content["clusters"][0]["cluster"]["server"], content["users"][0]["user"]["token"]
         except OSError as error:
-            message = f"cluster {self.topology.name!r} has no Kubernetes; run: testbed kubernetes up"
-            raise ClusterError(message) from error
+            raise ClusterError(
+                f"cluster {self.topology.name!r} has no Kubernetes; run: testbed kubernetes up"
+            ) from error
         return Api(url=url, authority=self.files.authority, token=token)
 
     @property
@@ -237,8 +238,7 @@ class KubernetesTestBed:
 
     def _set_link(self, node: str, direction: str) -> None:
         if node not in self.node_names:
-            message = f"expected a node that holds pods ({', '.join(self.node_names)}), got {node!r}"
-            raise InputError(message)
+            raise InputError(f"expected a node that holds pods ({', '.join(self.node_names)}), got {node!r}")
         run(("ip", "-n", namespace(self.topology.name, node), "link", "set", DEVICE, direction))
 
 
@@ -277,13 +277,11 @@ def up(topology: Topology) -> KubernetesTestBed:
         return cluster
     why = obstacle()
     if why:
-        message = f"no Kubernetes can be brought up here: it {why}"
-        raise ClusterError(message)
+        raise ClusterError(f"no Kubernetes can be brought up here: it {why}")
     if not kubelet_nodes(topology):
-        message = (
+        raise ClusterError(
             f"topology {topology.name!r}: expected more nodes than its driver node, to hold pods; got none"
         )
-        raise ClusterError(message)
     program, tools = build(), find_tools()
     down(topology.name)
     try:

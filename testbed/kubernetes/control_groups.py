@@ -46,8 +46,9 @@ def create(cluster: str, node: str) -> str:
             if _is_unified():
                 _delegate(group)
     except OSError as error:
-        message = f"cannot make control group {name!r} of node {node!r}: {error}; is {ROOT} writable?"
-        raise ClusterError(message) from error
+        raise ClusterError(
+            f"cannot make control group {name!r} of node {node!r}: {error}; is {ROOT} writable?"
+        ) from error
     return f"/{name}"
 
 
@@ -74,8 +75,9 @@ def kill_container(cluster: str, container: str) -> int:
     """
     group = next((found for node in existing(cluster) for found in node.rglob(container)), None)
     if group is None:
-        message = f"cluster {cluster!r}: expected a control group of container {container}, there is none"
-        raise ClusterError(message)
+        raise ClusterError(
+            f"cluster {cluster!r}: expected a control group of container {container}, there is none"
+        )
     members = (group / "cgroup.procs").read_text(encoding="ascii").split()
     for member in members:
         with contextlib.suppress(ProcessLookupError):  # the first one takes the others along
@@ -98,10 +100,9 @@ def remove(cluster: str) -> int:
             _remove_tree(group)
         time.sleep(0.05)
     if left:
-        message = (
+        raise ClusterError(
             f"control groups {', '.join(map(str, left))} cannot be removed; end the processes in cgroup.procs"
         )
-        raise ClusterError(message)
     return len(found)
 
 

@@ -184,8 +184,7 @@ def wait_until(done: Callable[[], bool], *, what: str, timeout_s: float, look_at
         except (OSError, ValueError) as error:
             last = str(error)
         time.sleep(_PAUSE_S)
-    message = f"{what}: not so within {timeout_s:g} s ({last}); {look_at} ends: {_end_of(look_at)}"
-    raise ClusterError(message)
+    raise ClusterError(f"{what}: not so within {timeout_s:g} s ({last}); {look_at} ends: {_end_of(look_at)}")
 
 
 def ready_nodes(api: Api) -> dict[str, bool]:

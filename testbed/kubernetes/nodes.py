@@ -129,8 +129,9 @@ def part_of(topology: Topology, name: str, part: str) -> Process:
             words = _command_line(process.pid)
             if part in (Path(words[0]).name, *words[1:2]):
                 return process
-    message = f"node {name!r}: expected its {part} to run, there is none; look at the logs in its directory"
-    raise ClusterError(message)
+    raise ClusterError(
+        f"node {name!r}: expected its {part} to run, there is none; look at the logs in its directory"
+    )
 
 
 def _command_line(pid: int) -> list[str]:
@@ -166,8 +167,7 @@ def load_images(names: Iterable[str], archive: Path, *, tools: Tools, files: Fil
             process.kill()
             written, _ = process.communicate()
         if process.returncode != 0:
-            message = f"node {name!r} does not take the images of {archive}: {written.strip()}"
-            raise ClusterError(message)
+            raise ClusterError(f"node {name!r} does not take the images of {archive}: {written.strip()}")
 
 
 def containerd_settings(directory: Path, tools: Tools, *, snapshotter: str) -> str:
@@ -283,10 +283,9 @@ def _require_usable(directory: Path) -> None:
             if hidden
             else "the path of its socket would be too long"
         )
-        message = (
+        raise ClusterError(
             f"a node cannot live in {directory}: {why}; set GESSCALE_TESTBED_STATE to another, short path"
         )
-        raise ClusterError(message)
 
 
 def _host_memory_bytes() -> int:

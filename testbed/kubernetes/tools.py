@@ -81,10 +81,9 @@ def build(sources: Path | None = None) -> Path:
         return program
     go = find_go()
     if go is None:
-        message = (
+        raise ClusterError(
             "building Kubernetes needs Go 1.26 or newer; install it from https://go.dev/dl and put it on PATH"
         )
-        raise ClusterError(message)
     program.parent.mkdir(parents=True, exist_ok=True)
     with (CACHE / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # who comes second waits and finds the program
@@ -156,10 +155,9 @@ def find_tools() -> Tools:
     missing = [name for name, path in found.items() if path is None]
     if plugins is None or missing:
         names = ", ".join([*missing, *([] if plugins else ["CNI plugins"])])
-        message = (
+        raise ClusterError(
             f"Kubernetes nodes need {names}; run: ./setup.sh test (or install containerd and its plugins)"
         )
-        raise ClusterError(message)
     programs = {name: path for name, path in found.items() if path is not None}
     return Tools(plugins=plugins, **programs)
 

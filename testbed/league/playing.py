@@ -136,8 +136,9 @@ def _check_loads(experiment: Experiment, stage: Stage) -> None:
         world = world_of(experiment, case)
         ((operator, load),) = world.scene.workloads.items()
         if load.rows_per_s[0] == 0:
-            message = f"workload {load.name}: expected a load that begins with rows, as a live day does, got 0 rows/s"
-            raise InputError(message)
+            raise InputError(
+                f"workload {load.name}: expected a load that begins with rows, as a live day does, got 0 rows/s"
+            )
         most = world.scene.workflow.operators[operator].max_replicas
         carried = max(world.best[operator][replicas][0] for replicas in range(1, most + 1))
         if load.peak_rows_per_s > carried:

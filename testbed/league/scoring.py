@@ -96,21 +96,19 @@ def _require_whole(batches: Sequence[Batch]) -> None:
     seen = {batch.batch_id for batch in batches}
     missing = [number for number in range(max(seen, default=0) + 1) if number not in seen]
     if missing:
-        message = (
+        raise ClusterError(
             f"expected a record of every batch from 0 to {max(seen, default=0)}, {len(missing)} are missing, "
             f"such as {missing[0]}; a run that cannot be scored is played again"
         )
-        raise ClusterError(message)
 
 
 def _require_in_time(record: Record, period_s: float) -> None:
     late_s = record.since_start_s(min(decision.at_s for decision in record.decisions))
     if late_s > period_s:
-        message = (
+        raise ClusterError(
             f"expected a first step within {period_s:g} s of the first row, it came {late_s:.0f} s after it: the "
             "driver took long to start; is this machine busy with something else?"
         )
-        raise ClusterError(message)
 
 
 def _samples(run: LiveRun, world: World, operator: str, ended_s: float) -> Iterator[Sample]:

@@ -92,8 +92,7 @@ def league_query(name: str) -> LeagueQuery:
         Where a league cannot run it.
     """
     if name not in LEAGUE_QUERIES:
-        message = f"--query: expected one of {', '.join(LEAGUE_QUERIES)}, got {name!r}"
-        raise InputError(message)
+        raise InputError(f"--query: expected one of {', '.join(LEAGUE_QUERIES)}, got {name!r}")
     return LEAGUE_QUERIES[name]
 
 
@@ -191,10 +190,9 @@ class LeagueSetting:
         """
         for policy in self.policies:
             if policy in KNOW_THE_LOAD:
-                message = (
+                raise InputError(
                     f"--policies: expected policies that can run live, got {policy!r}, which knows the load"
                 )
-                raise InputError(message)
         scenario = self.scenario
         (operator,) = scenario.operators
         document = {

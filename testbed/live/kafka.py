@@ -64,8 +64,7 @@ class KafkaFeed:
         ended = None if self.producer is None else self.producer.poll()
         if ended not in {None, 0}:
             written = self.log.read_text().strip()[-500:]
-            message = f"the producer has ended with code {ended}: {written}"
-            raise ClusterError(message)
+            raise ClusterError(f"the producer has ended with code {ended}: {written}")
 
     def stop(self) -> None:
         """End the producer."""

@@ -116,8 +116,9 @@ def scale_day(setup: Setup, job: Job, *, rows: int, begins_at_hour: float = 0.0)
             job.check()
             for spark in sparks:
                 if spark.driver() is None:
-                    message = f"the driver of operator {spark.operator!r} has ended before its day was over"
-                    raise ClusterError(message)
+                    raise ClusterError(
+                        f"the driver of operator {spark.operator!r} has ended before its day was over"
+                    )
 
         def report(decisions: tuple[Decision, ...]) -> None:
             served.report(decisions)
@@ -191,8 +192,9 @@ def await_query(spark: LocalSpark, metrics_url: str) -> None:
             fetch(f"{metrics_url}/replicas", timeout_s=2.0, max_bytes=100_000)
         except MetricsUnavailableError as error:
             if time.monotonic() > deadline_s:
-                message = f"the driver runs, but after {METRICS_S:g} s its metrics cannot be read: {error}"
-                raise ClusterError(message) from error
+                raise ClusterError(
+                    f"the driver runs, but after {METRICS_S:g} s its metrics cannot be read: {error}"
+                ) from error
             time.sleep(0.5)
         else:
             return

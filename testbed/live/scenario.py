@@ -312,9 +312,8 @@ def prepare_settings(
     settings = load_settings(file)
     wanted = {operator.name for operator in scenario.operators}
     if settings.workflow.operators.keys() != wanted:
-        message = (
+        raise InputError(
             f"{config}: expected settings of the operators {', '.join(sorted(wanted))}, got "
             f"{', '.join(sorted(settings.workflow.operators))}; begin with those that an earlier run left"
         )
-        raise InputError(message)
     return settings

@@ -65,8 +65,7 @@ def stream(
     source, asked, jars = NexmarkOptions.parse(NAME, given), query_named(query), ""
     if kafka is not None:
         if cap_rows_per_replica is not None:
-            message = "nexmark: with --kafka the cap is fixed (maxOffsetsPerTrigger); give --cap-rows"
-            raise InputError(message)
+            raise InputError("nexmark: with --kafka the cap is fixed (maxOffsetsPerTrigger); give --cap-rows")
         require_broker(kafka)
         jars = ",".join(map(str, connector_jars()))
     stopping = stop_on_signals()

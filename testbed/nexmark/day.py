@@ -170,15 +170,15 @@ class NexmarkJob:
                 command, capture_output=True, text=True, timeout=_VERIFY_WITHIN_S, check=False
             )
         except subprocess.TimeoutExpired:
-            message = (
+            raise ClusterError(
                 f"the comparison with a batch took more than {_VERIFY_WITHIN_S:g} s: is this machine busy?"
-            )
-            raise ClusterError(message) from None
+            ) from None
         try:
             found: dict[str, int] = json.loads(done.stdout)
         except ValueError:
-            message = f"the comparison with a batch has failed: {done.stderr.strip()[-500:]}"
-            raise ClusterError(message) from None
+            raise ClusterError(
+                f"the comparison with a batch has failed: {done.stderr.strip()[-500:]}"
+            ) from None
         return found
 
 
@@ -219,11 +219,10 @@ class NexmarkDay:
         rows = scenario.cap_rows * (1 if self.kafka else scenario.max_replicas)
         most = int(rows * (self.day_s + scenario.drain_s) / scenario.trigger_s)
         if self.load.total_rows > most:
-            message = (
+            raise InputError(
                 f"nexmark: expected at most {most} events, got {int(self.load.total_rows)}: a batch reads at most "
                 f"{rows}, and one begins every {scenario.trigger_s:g} s; give a lower --most-rows-per-s"
             )
-            raise InputError(message)
 
     @property
     def load(self) -> Workload:
@@ -283,12 +282,11 @@ def play(day: NexmarkDay, folder: Path, console: Console) -> bool:
     write_records(records, folder)
     record = records[name]
     if record.processed_rows < job.rows_total:
-        message = (
+        raise ClusterError(
             f"expected {job.rows_total} rows within {day.day_s + scenario.drain_s:.0f} s, got "
             f"{record.processed_rows}: the load is beyond what the nodes, or this machine, can carry; what was "
             "written is no whole result"
         )
-        raise ClusterError(message)
     up, down = (sum(sign * each.growth > 0 for each in record.rescales) for sign in (1, -1))
     stage.say(f"{len(record.rescales)} changes, {up} up and {down} down; comparing with the batch")
     found = job.verified(folder, record.processed_rows)

@@ -122,6 +122,5 @@ def query_named(name: str) -> Query:
         Where there is none of this name.
     """
     if name not in QUERIES:
-        message = f"nexmark: expected one of {', '.join(QUERIES)}, got {name!r}"
-        raise InputError(message)
+        raise InputError(f"nexmark: expected one of {', '.join(QUERIES)}, got {name!r}")
     return QUERIES[name]

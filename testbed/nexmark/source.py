@@ -46,8 +46,9 @@ class NexmarkOptions(AdmissionOptions):
         try:
             self.workload()
         except ValueError as error:
-            message = f"rates: expected numbers separated by commas, got {self.rates[:80]!r}"
-            raise ValueError(message) from error
+            raise ValueError(
+                f"rates: expected numbers separated by commas, got {self.rates[:80]!r}"
+            ) from error
         return self
 
     def workload(self) -> Workload | None:

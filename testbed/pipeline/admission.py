@@ -161,8 +161,7 @@ class AdmissionOptions(BaseModel):
     @model_validator(mode="after")
     def _check_caps(self) -> Self:
         if self.cap_rows is not None and self.cap_rows_per_replica is not None:
-            message = "give cap_rows or cap_rows_per_replica, not both"
-            raise ValueError(message)
+            raise ValueError("give cap_rows or cap_rows_per_replica, not both")
         return self
 
     @classmethod
@@ -184,8 +183,7 @@ class AdmissionOptions(BaseModel):
         try:
             return cls.model_validate({name: value for name, value in options.items() if value is not None})
         except ValidationError as error:
-            message = f"{source}: {first_fault(error)}"
-            raise InputError(message) from None
+            raise InputError(f"{source}: {first_fault(error)}") from None
 
     def cap(self, replicas: int) -> int:
         """Return the cap of a batch that so many replicas will process."""

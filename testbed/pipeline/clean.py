@@ -86,20 +86,17 @@ def clean_rides(spark: Any, inputs: Sequence[str], output: Path) -> CleanSummary
     summary = CleanSummary(records=valid + sum(counts.values()), rides=kept_rides, dropped=dropped)
     (output / SUMMARY).write_text(json.dumps(asdict(summary), indent=2) + "\n")
     if kept_rides == 0:
-        message = f"clean: no ride is left of {summary.records} records; dropped: {dropped}"
-        raise InputError(message)
+        raise InputError(f"clean: no ride is left of {summary.records} records; dropped: {dropped}")
     return summary
 
 
 def _read(spark: Any, inputs: Sequence[str]) -> Any:
     if missing := [path for path in inputs if not Path(path).exists()]:
-        message = f"clean: expected trip files, but there is no {', '.join(missing)}"
-        raise InputError(message)
+        raise InputError(f"clean: expected trip files, but there is no {', '.join(missing)}")
     # No header option: Spark matches later files by position, and theirs may be ordered otherwise.
     frames = [_read_one(spark, file) for path in inputs for file in _files(Path(path))]
     if not frames:
-        message = f"clean: expected CSV files in {', '.join(inputs)}, found none"
-        raise InputError(message)
+        raise InputError(f"clean: expected CSV files in {', '.join(inputs)}, found none")
     records = frames[0]
     for frame in frames[1:]:
         records = records.unionByName(frame)
@@ -120,11 +117,10 @@ def _read_one(spark: Any, path: Path) -> Any:
     )
     names = [name.strip().lower() for name in raw.columns]
     if missing := [name for name in NEEDED if name not in names]:
-        message = (
+        raise InputError(
             f"clean: {path} lacks {', '.join(missing)}; expected the TLC layout of 2013 with coordinates, "
             f"got the columns {', '.join(names) or '(none)'}"
         )
-        raise InputError(message)
     return raw.toDF(*names).select(*NEEDED)
 
 

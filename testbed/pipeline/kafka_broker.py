@@ -166,8 +166,7 @@ def _await_broker(process: "subprocess.Popen[bytes]", bootstrap: str, log: Path)
         with contextlib.suppress(GesscaleError):
             require_broker(bootstrap, timeout_s=2.0)
             return
-    message = f"kafka: the broker does not answer on {bootstrap}: {log.read_text()[-500:]}"
-    raise GesscaleError(message)
+    raise GesscaleError(f"kafka: the broker does not answer on {bootstrap}: {log.read_text()[-500:]}")
 
 
 def require_broker(bootstrap: str, timeout_s: float = BROKER_S) -> None:
@@ -191,8 +190,7 @@ def require_broker(bootstrap: str, timeout_s: float = BROKER_S) -> None:
     try:
         AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}).list_topics(timeout=timeout_s)
     except KafkaException as error:
-        message = (
+        raise GesscaleError(
             f"kafka: expected a broker at {bootstrap}, none answers within {timeout_s:g} s ({error.args[0].str()}); "
             "start it, or name another one with --kafka"
-        )
-        raise GesscaleError(message) from error
+        ) from error

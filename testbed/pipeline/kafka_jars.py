@@ -86,11 +86,10 @@ def _run_ivy(artifact: tuple[str, str, str], target: Path) -> None:
     except ClusterError as error:
         lines = str(error).splitlines()
         reason = next((line for line in lines if "not found" in line), lines[-1]).strip(": \t")
-        message = (
+        raise GesscaleError(
             f"kafka: its jars are not here, and cannot be fetched ({reason}); where Maven "
             "Central can be reached, run once: python -m testbed.pipeline kafka-jars"
-        )
-        raise GesscaleError(message) from error
+        ) from error
 
 
 def _pyspark_jars() -> list[Path]:

@@ -51,8 +51,9 @@ def create_topics(bootstrap: str, topics: Iterable[str], *, partitions: int) -> 
         except (KafkaException, TimeoutError) as error:
             if isinstance(error, KafkaException) and error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
                 continue
-            message = f"kafka: the broker at {bootstrap} did not make the topic {topic}: {error}"
-            raise GesscaleError(message) from error
+            raise GesscaleError(
+                f"kafka: the broker at {bootstrap} did not make the topic {topic}: {error}"
+            ) from error
 
 
 def send_due(
@@ -111,8 +112,7 @@ def send_due(
             failures.append(f"{waiting} rows not acknowledged in {_FLUSH_S:.0f} s")
         sent = until
     if failures:
-        message = f"kafka: rows for topic {topic} at {bootstrap} were not taken: {failures[0]}"
-        raise GesscaleError(message)
+        raise GesscaleError(f"kafka: rows for topic {topic} at {bootstrap} were not taken: {failures[0]}")
     return sent
 
 
@@ -213,10 +213,9 @@ def verify_topic(bootstrap: str, topic: str, expected_rows: int) -> SinkCount:
     finally:
         consumer.close()
     if len(keys) < rows:
-        message = (
+        raise GesscaleError(
             f"kafka: read {len(keys)} of {rows} rows of topic {topic} in {_READ_S:.0f} s; is the broker busy?"
         )
-        raise GesscaleError(message)
     ride, copy = np.array(keys, dtype=np.int64).reshape(-1, 2).T
     return count_keys(ride, copy, expected_rows)
 

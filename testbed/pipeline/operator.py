@@ -49,8 +49,7 @@ def node_capacity(service_s_per_row: float, environment: Mapping[str, str] = os.
     except ValueError:
         weight = math.nan
     if not 0 < weight < math.inf:
-        message = f"{WEIGHT_VARIABLE}: expected a number above 0, got {given!r}"
-        raise InputError(message)
+        raise InputError(f"{WEIGHT_VARIABLE}: expected a number above 0, got {given!r}")
     return NodeCapacity(service_s_per_row=service_s_per_row, weight=weight)
 
 

@@ -61,16 +61,19 @@ def open_rides(folder: str) -> RideStore:
     """
     paths = sorted(str(path) for path in Path(folder).glob("*.parquet"))
     if not paths:
-        message = f"rides: expected Parquet files in {folder}, found none; make them with the command clean"
-        raise InputError(message)
+        raise InputError(
+            f"rides: expected Parquet files in {folder}, found none; make them with the command clean"
+        )
     try:
         rows = dataset(paths, format="parquet")
     except (OSError, pa.ArrowException) as error:
-        message = f"rides: {folder} is not readable Parquet ({error}); make it again with the command clean"
-        raise InputError(message) from error
+        raise InputError(
+            f"rides: {folder} is not readable Parquet ({error}); make it again with the command clean"
+        ) from error
     if missing := set(COLUMNS) - set(rows.schema.names):
-        message = f"rides: {folder} lacks the columns {sorted(missing)}; make it with the command clean"
-        raise InputError(message)
+        raise InputError(
+            f"rides: {folder} lacks the columns {sorted(missing)}; make it with the command clean"
+        )
     return RideStore(rows)
 
 

@@ -87,8 +87,7 @@ def read_demand(path: Path) -> Demand:
     """
     rows = [row.read_as(_DemandRow) for row in read_csv(path, tuple(_DemandRow.model_fields)).rows]
     if not rows:
-        message = f"{path}: expected a row for each half hour, got none"
-        raise InputError(message)
+        raise InputError(f"{path}: expected a row for each half hour, got none")
     return _demand(rows)
 
 
@@ -147,8 +146,7 @@ def generate_rides(
         Where the share is not positive or no ride results.
     """
     if not (np.isfinite(rides_per_passenger) and rides_per_passenger > 0):
-        message = f"generate: expected rides_per_passenger > 0, got {rides_per_passenger!r}"
-        raise InputError(message)
+        raise InputError(f"generate: expected rides_per_passenger > 0, got {rides_per_passenger!r}")
     rides = rng.poisson(np.array(demand.passengers) * rides_per_passenger)
     offsets_s = np.concatenate(
         [
@@ -157,8 +155,9 @@ def generate_rides(
         ]
     )
     if offsets_s.size == 0:
-        message = f"generate: no ride results from rides_per_passenger {rides_per_passenger}; give more"
-        raise InputError(message)
+        raise InputError(
+            f"generate: no ride results from rides_per_passenger {rides_per_passenger}; give more"
+        )
     valid = [_line(ride, demand.begins, int(s), zones, rng) for ride, s in enumerate(offsets_s)]
     faulty_each = round(fault_share * len(valid))
     faults = list(_faults(valid, faulty_each, rng))

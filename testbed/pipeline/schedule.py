@@ -46,17 +46,17 @@ class ReplaySchedule:
 
     def __post_init__(self) -> None:
         if self.pickup_s.size == 0:
-            message = "replay: expected at least one ride, got none; has the cleaning dropped them all?"
-            raise InputError(message)
+            raise InputError(
+                "replay: expected at least one ride, got none; has the cleaning dropped them all?"
+            )
         if np.any(np.diff(self.pickup_s) < 0):
-            message = "replay: expected rides sorted by pickup time, got an unsorted file; clean them first"
-            raise InputError(message)
+            raise InputError(
+                "replay: expected rides sorted by pickup time, got an unsorted file; clean them first"
+            )
         if not (np.isfinite(self.speed) and self.speed > 0):
-            message = f"replay: expected speed > 0, got {self.speed!r}"
-            raise InputError(message)
+            raise InputError(f"replay: expected speed > 0, got {self.speed!r}")
         if not 1 <= self.copies <= MAX_COPIES:
-            message = f"replay: expected 1 <= copies <= {MAX_COPIES}, got {self.copies!r}"
-            raise InputError(message)
+            raise InputError(f"replay: expected 1 <= copies <= {MAX_COPIES}, got {self.copies!r}")
 
     @property
     def rows_total(self) -> int:

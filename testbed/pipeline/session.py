@@ -120,11 +120,11 @@ def run_query(
             if is_through(query.lastProgress):
                 break
         if (failure := query.exception()) is not None and not stopping.is_set():
-            message = f"stream: the query of operator {operator} failed: {str(failure)[:500]}"
-            raise GesscaleError(message)
+            raise GesscaleError(f"stream: the query of operator {operator} failed: {str(failure)[:500]}")
         query.stop()
     except PySparkException as error:
-        message = f"stream: Spark does not run the query of operator {operator}: {str(error)[:500]}"
-        raise GesscaleError(message) from error
+        raise GesscaleError(
+            f"stream: Spark does not run the query of operator {operator}: {str(error)[:500]}"
+        ) from error
     finally:
         spark.stop()

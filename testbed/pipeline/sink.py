@@ -90,10 +90,9 @@ class FileSink:
                 try:
                     self._tables[file.name] = pq.ParquetFile(file).read(columns=list(self.columns))
                 except (OSError, ValueError) as error:
-                    message = (
+                    raise InputError(
                         f"sink: the committed file {file} cannot be read ({error}); the output is damaged"
-                    )
-                    raise InputError(message) from error
+                    ) from error
         return [self._tables[file.name] for file in files]
 
 
@@ -134,8 +133,9 @@ def committed_files(output_dir: Path) -> list[Path]:
     """
     log = output_dir / _LOG
     if not log.is_dir():
-        message = f"sink: expected a streaming file sink in {output_dir}, but it has no _spark_metadata"
-        raise InputError(message)
+        raise InputError(
+            f"sink: expected a streaming file sink in {output_dir}, but it has no _spark_metadata"
+        )
     batches = {
         int(match["batch"]): path
         for path in sorted(log.iterdir())  # N sorts before N.compact, which wins
@@ -153,12 +153,14 @@ def committed_files(output_dir: Path) -> list[Path]:
 def _entries(path: Path) -> Iterable[tuple[bool, str]]:
     version, *lines = path.read_text().splitlines()
     if version != "v1":
-        message = f"sink: {path} has version {version!r}, expected 'v1'; this Spark writes a newer log"
-        raise InputError(message)
+        raise InputError(
+            f"sink: {path} has version {version!r}, expected 'v1'; this Spark writes a newer log"
+        )
     for line in lines:
         try:
             entry = json.loads(line)
             yield entry["action"] == "add", unquote(Path(urlsplit(entry["path"]).path).name)
         except (ValueError, LookupError, TypeError) as error:
-            message = f"sink: an entry of {path} is not understood ({error}): {line[:80]!r}"
-            raise InputError(message) from error
+            raise InputError(
+                f"sink: an entry of {path} is not understood ({error}): {line[:80]!r}"
+            ) from error

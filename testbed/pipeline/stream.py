@@ -44,14 +44,11 @@ def stream(
 ) -> None:
     """Run the operator until all is processed or SIGTERM comes; then exit 0."""
     if kafka is None and (rides is None or output is None):
-        message = "stream: expected --rides and --to, or --kafka with its topics"
-        raise InputError(message)
+        raise InputError("stream: expected --rides and --to, or --kafka with its topics")
     if kafka is not None and cap_rows_per_replica is not None:
-        message = "stream: with --kafka the cap is fixed (maxOffsetsPerTrigger); give --cap-rows"
-        raise InputError(message)
+        raise InputError("stream: with --kafka the cap is fixed (maxOffsetsPerTrigger); give --cap-rows")
     if not trigger_s > 0:
-        message = f"stream: expected --trigger-s > 0, got {trigger_s}"
-        raise InputError(message)
+        raise InputError(f"stream: expected --trigger-s > 0, got {trigger_s}")
     stopping, jars = stop_on_signals(), ""
     if kafka is None:
         expected_rows = open_rides(str(rides)).rides * copies

@@ -273,8 +273,7 @@ class Scorer:
         """
         for what, value in (("measurement", measured_s), ("objective", slo_s)):
             if not (math.isfinite(value) and value > 0):
-                message = f"scores: expected a {what} of more than 0 s, got {value}"
-                raise InputError(message)
+                raise InputError(f"scores: expected a {what} of more than 0 s, got {value}")
         self._measured_s = measured_s
         self._provision = Provision(measured_s, restart_is_supply=restart_is_supply)
         self._passage = Passage(slo_s)

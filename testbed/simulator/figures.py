@@ -79,15 +79,15 @@ def read_figures(name_or_path: str | Path, folder: Path) -> Figures:
         document = read_yaml(path)
     except OSError as error:
         bundled = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
-        message = f"{name_or_path}: expected one of {bundled}, or a file with figures; {error.strerror}"
-        raise InputError(message) from None
+        raise InputError(
+            f"{name_or_path}: expected one of {bundled}, or a file with figures; {error.strerror}"
+        ) from None
     except InputError as error:
         raise InputError(str(error)) from None
     try:
         return Figures.model_validate(document)
     except ValidationError as error:
-        message = f"{path}: {first_fault(error)}; each figure has a value and an origin"
-        raise InputError(message) from None
+        raise InputError(f"{path}: {first_fault(error)}; each figure has a value and an origin") from None
 
 
 def read_physics(kind: type[_P], name_or_path: str | Path, folder: Path, *, needs_all: bool = False) -> _P:
@@ -110,8 +110,9 @@ def read_physics(kind: type[_P], name_or_path: str | Path, folder: Path, *, need
     figures = read_figures(name_or_path, folder).figures
     missing = sorted({field.name for field in fields(kind)} - figures.keys())
     if needs_all and missing:
-        message = f"{name_or_path}: expected every constant of the engine, missing are {', '.join(missing)}"
-        raise InputError(message)
+        raise InputError(
+            f"{name_or_path}: expected every constant of the engine, missing are {', '.join(missing)}"
+        )
     return checked_physics(kind, {name: each.value for name, each in figures.items()}, str(name_or_path))
 
 
@@ -134,10 +135,10 @@ def checked_physics(kind: type[_P], values: Mapping[str, object], where: str) ->
     """
     known = {field.name for field in fields(kind)}
     if unknown := sorted(values.keys() - known):
-        message = f"{where}: there is no constant {unknown[0]!r}; there are {', '.join(sorted(known))}"
-        raise InputError(message)
+        raise InputError(
+            f"{where}: there is no constant {unknown[0]!r}; there are {', '.join(sorted(known))}"
+        )
     try:
         return TypeAdapter(kind).validate_python(dict(values))
     except ValidationError as error:
-        message = f"{where}: {first_fault(error)}"
-        raise InputError(message) from None
+        raise InputError(f"{where}: {first_fault(error)}") from None

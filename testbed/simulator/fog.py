@@ -95,15 +95,13 @@ class Fog:
 def _round_trips_ms(names: tuple[str, ...], delays: LatencyMap) -> dict[str, dict[str, float]]:
     absent = [name for name in names if name not in delays]
     if absent:
-        message = f"the latency map lacks {', '.join(absent)}; it needs every node of the scene"
-        raise InputError(message)
+        raise InputError(f"the latency map lacks {', '.join(absent)}; it needs every node of the scene")
     if missing := delays.missing(names):
         one, other = missing[0]
-        message = (
+        raise InputError(
             f"the latency map has no round trip for {len(missing)} pairs of the scene's nodes, one is "
             f"{one} - {other}; fill the gaps first (gesscale latency-map repair)"
         )
-        raise InputError(message)
     matrix = delays.subset(names).rtt_ms.tolist()
     return {name: dict(zip(names, row, strict=True)) for name, row in zip(names, matrix, strict=True)}
 
@@ -112,5 +110,4 @@ def _check_fault(fault: NodeFailure | LinkSlowdown, nodes: Mapping[str, Simulate
     names = (fault.node,) if isinstance(fault, NodeFailure) else (fault.one, fault.other)
     unknown = [name for name in names if name not in nodes]
     if unknown:
-        message = f"{fault}: expected nodes of the scene, got {', '.join(unknown)}"
-        raise InputError(message)
+        raise InputError(f"{fault}: expected nodes of the scene, got {', '.join(unknown)}")

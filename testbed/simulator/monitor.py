@@ -254,8 +254,9 @@ class SimulatedCluster:
         """
         no_room = sorted(self.state().unfit.get(operator, {}).keys() & set(placement))
         if no_room:
-            message = f"operator {operator!r}: node {', '.join(no_room)} was chosen, but has no room now"
-            raise ClusterError(message)
+            raise ClusterError(
+                f"operator {operator!r}: node {', '.join(no_room)} was chosen, but has no room now"
+            )
         outcome = self._plant.order(operator, placement)
         self._orders[operator] += outcome.status is not OutcomeStatus.FAILED
         return outcome

@@ -64,8 +64,7 @@ class Fault(Section):
     @model_validator(mode="after")
     def _check_times(self) -> Self:
         if self.from_s >= self.until_s:
-            message = f"expected from < until, got {self.from_s:g} s and {self.until_s:g} s"
-            raise ValueError(message)
+            raise ValueError(f"expected from < until, got {self.from_s:g} s and {self.until_s:g} s")
         return self
 
 
@@ -97,8 +96,7 @@ class LinkSlowdown(Fault):
     @model_validator(mode="after")
     def _check_nodes(self) -> Self:
         if self.one == self.other:
-            message = f"expected two nodes, got {self.one!r} twice"
-            raise ValueError(message)
+            raise ValueError(f"expected two nodes, got {self.one!r} twice")
         return self
 
 
@@ -196,11 +194,10 @@ class Scene:
             driver_node = self.workflow.operators[name].driver_node
             unknown = sorted({*placement, driver_node} - set(self.nodes))
             if unknown or not placement or len(set(placement)) != len(placement):
-                message = (
+                raise InputError(
                     f"operator {name!r}: expected replicas and a driver on nodes of the scene, each once, got "
                     f"{placement} with the driver on {driver_node!r}"
                 )
-                raise InputError(message)
 
     @property
     def duration_s(self) -> float:

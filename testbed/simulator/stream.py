@@ -109,8 +109,7 @@ class Topic:
             if segment.until_row > from_row
         ]
         if not spans:
-            message = f"expected rows that are there, got {from_row:g} to {until_row:g}"
-            raise ValueError(message)
+            raise ValueError(f"expected rows that are there, got {from_row:g} to {until_row:g}")
         return min(begin for begin, _ in spans), max(end for _, end in spans)
 
     def forget(self, until_row: float) -> None:

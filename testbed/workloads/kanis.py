@@ -77,8 +77,9 @@ def _build(pattern: str, request: WorkloadRequest) -> Workload:
 def _build_spikes(request: WorkloadRequest) -> Workload:
     pattern = "cosine" if request.parameter is None else request.parameter
     if pattern not in PATTERNS:
-        message = f"workload {request.text!r}: expected one of {', '.join(PATTERNS)} after the colon, got {pattern!r}"
-        raise InputError(message)
+        raise InputError(
+            f"workload {request.text!r}: expected one of {', '.join(PATTERNS)} after the colon, got {pattern!r}"
+        )
     rates = PATTERNS[pattern](request.rng(f"kanis-{pattern}"))
     spiked = np.maximum(rates + spikes(request.rng("kanis-spikes"), len(rates)), 0.0)
     return Workload.of_rates(request.text, 60.0, spiked)

@@ -58,8 +58,9 @@ def taxi_days(begins: date, *, name: str) -> Workload:
     """
     series = passengers_by_day()
     if begins not in series:
-        message = f"workload {name!r}: expected a day from {min(series)} to {max(series)}, got {begins}"
-        raise InputError(message)
+        raise InputError(
+            f"workload {name!r}: expected a day from {min(series)} to {max(series)}, got {begins}"
+        )
     counts = [count for day in sorted(series) for count in series[day]]
     first = (begins - min(series)).days * _HALF_HOURS_PER_DAY
     last = min(first + _DAYS * _HALF_HOURS_PER_DAY, len(counts))
@@ -85,10 +86,9 @@ def taxi_day(begins: date, *, name: str) -> Workload:
     """
     days = taxi_days(begins, name=name)
     if days.duration_s < _DAYS * _DAY_S / SPEED:
-        message = (
+        raise InputError(
             f"workload {name!r}: expected a day that the series goes on after, got its last one, {begins}"
         )
-        raise InputError(message)
     first = 4 * 2 * _STEPS
     return Workload.of_rates(name, days.step_s, days.rows_per_s[first : first + _HALF_HOURS_PER_DAY * _STEPS])
 

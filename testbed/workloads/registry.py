@@ -47,8 +47,7 @@ def workload_named(text: str, *, seed: int) -> Workload:
         At an unknown name, a parameter or file that cannot be used, or a negative seed.
     """
     if seed < 0:
-        message = f"workload {text!r}: expected a seed >= 0, got {seed}"
-        raise InputError(message)
+        raise InputError(f"workload {text!r}: expected a seed >= 0, got {seed}")
     if text.lower().endswith(".csv") or any(separator in text for separator in _SEPARATORS):
         return workload_from_csv(Path(text), name=text)
     name, colon, parameter = text.partition(":")
@@ -57,8 +56,7 @@ def workload_named(text: str, *, seed: int) -> Workload:
     if entry is None:
         raise InputError(_unknown(name, tuple(by_name)))
     if colon and not entry.parameter:
-        message = f"workload {text!r}: expected nothing after {name}, got {colon + parameter!r}"
-        raise InputError(message)
+        raise InputError(f"workload {text!r}: expected nothing after {name}, got {colon + parameter!r}")
     return BUILDERS[name](WorkloadRequest(text=text, parameter=parameter if colon else None, seed=seed))
 
 

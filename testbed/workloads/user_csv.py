@@ -129,11 +129,11 @@ def _read(path: Path) -> tuple[list[int], list[float], str]:
         times_ms.append(time_ms)
         amounts.append(_number(where, amount_column, row.cells))
     if len(times_ms) < 2:
-        message = f"{path}: expected two rows at least (a rate holds until the next one), got {len(times_ms)}"
-        raise InputError(message)
+        raise InputError(
+            f"{path}: expected two rows at least (a rate holds until the next one), got {len(times_ms)}"
+        )
     if not any(amounts):
-        message = f"{path}: expected a row with {amount_column} above 0, got none"
-        raise InputError(message)
+        raise InputError(f"{path}: expected a row with {amount_column} above 0, got none")
     return times_ms, amounts, amount_column
 
 
@@ -144,16 +144,16 @@ def _check_kind(path: Path) -> None:
             return
     except (OSError, ValueError):
         return  # the reader says what is wrong with it
-    message = f"{path}: expected a CSV file, got a {'directory' if path.is_dir() else 'device or pipe'}"
-    raise InputError(message)
+    raise InputError(
+        f"{path}: expected a CSV file, got a {'directory' if path.is_dir() else 'device or pipe'}"
+    )
 
 
 def _one_of(where: str, names: Sequence[str], known: Sequence[str], what: str) -> str:
     found = [name for name in names if name in known]
     if len(found) != 1:
         came = " and ".join(found) or f"only {', '.join(map(repr, names))}"[:_SHOWN]
-        message = f"{where}: expected one column for the {what}, {' or '.join(known)}, got {came}"
-        raise InputError(message)
+        raise InputError(f"{where}: expected one column for the {what}, {' or '.join(known)}, got {came}")
     return found[0]
 
 
@@ -161,8 +161,7 @@ def _number(where: str, column: str, row: Mapping[str, str]) -> float:
     try:
         return _KINDS[column].validate_python(row[column])
     except ValidationError as error:
-        message = f"{where}: {column}: {first_fault(error)}"
-        raise InputError(message) from None
+        raise InputError(f"{where}: {column}: {first_fault(error)}") from None
 
 
 def _check_order(where: str, before_ms: Sequence[int], time_ms: int) -> None:
@@ -171,9 +170,9 @@ def _check_order(where: str, before_ms: Sequence[int], time_ms: int) -> None:
     past_ms = time_ms - before_ms[-1]
     if past_ms <= 0:
         came = "the same time again" if past_ms == 0 else f"one {-past_ms / _MS_PER_S:g} s earlier"
-        message = f"{where}: expected a time after that of the row above, by 1 ms at least, got {came}; sort by time"
-        raise InputError(message)
+        raise InputError(
+            f"{where}: expected a time after that of the row above, by 1 ms at least, got {came}; sort by time"
+        )
     days = (time_ms - before_ms[0]) / _MS_PER_S / 86_400
     if days > DAYS_MOST:
-        message = f"{where}: expected at most {DAYS_MOST} days from the first row, got {days:g}"
-        raise InputError(message)
+        raise InputError(f"{where}: expected at most {DAYS_MOST} days from the first row, got {days:g}")

@@ -43,22 +43,20 @@ class Workload:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.step_s) and self.step_s > 0):
-            message = f"workload {self.name}: expected a step above 0 s, got {self.step_s}"
-            raise InputError(message)
+            raise InputError(f"workload {self.name}: expected a step above 0 s, got {self.step_s}")
         for index, rate in enumerate(self.rows_per_s):
             if not (math.isfinite(rate) and rate >= 0):
-                message = (
+                raise InputError(
                     f"workload {self.name}: expected a finite rate >= 0 rows/s, got {rate} "
                     f"at {index * self.step_s:g} s"
                 )
-                raise InputError(message)
         if not any(self.rows_per_s):
-            message = f"workload {self.name}: expected at least one rate above 0, got none"
-            raise InputError(message)
+            raise InputError(f"workload {self.name}: expected at least one rate above 0, got none")
         totals = tuple(accumulate((rate * self.step_s for rate in self.rows_per_s), initial=0.0))
         if not math.isfinite(totals[-1]):
-            message = f"workload {self.name}: expected rates whose rows can be summed up, got {self.peak_rows_per_s:g}"
-            raise InputError(message)
+            raise InputError(
+                f"workload {self.name}: expected rates whose rows can be summed up, got {self.peak_rows_per_s:g}"
+            )
         object.__setattr__(self, "_offered", totals)
 
     @property
@@ -114,8 +112,7 @@ class Workload:
     def faster(self, speed: float) -> "Workload":
         """Return the same rows in less time: rates multiplied by a speed above 0, steps divided by it."""
         if not (math.isfinite(speed) and speed > 0):
-            message = f"workload {self.name}: expected a speed above 0, got {speed}"
-            raise InputError(message)
+            raise InputError(f"workload {self.name}: expected a speed above 0, got {speed}")
         return replace(
             self, step_s=self.step_s / speed, rows_per_s=tuple(rate * speed for rate in self.rows_per_s)
         )
@@ -170,11 +167,10 @@ class WorkloadRequest:
         except ValueError:
             minutes = 0.0
         if not 1 <= minutes <= _MINUTES_MOST:  # NaN fails too
-            message = (
+            raise InputError(
                 f"workload {self.text!r}: expected minutes after the colon, 1 to {_MINUTES_MOST:g}, "
                 f"got {self.parameter!r}"
             )
-            raise InputError(message)
         return minutes
 
     def day(self, first: date, last: date, default: date) -> date:
@@ -193,9 +189,8 @@ class WorkloadRequest:
             day = None
         if day is None or not first <= day <= last:
             name, _, _ = self.text.partition(":")
-            message = (
+            raise InputError(
                 f"workload {self.text!r}: expected a day from {first} to {last}, such as {name}:{default}, or "
                 f"{name}:any, got {self.parameter!r}"
             )
-            raise InputError(message)
         return day

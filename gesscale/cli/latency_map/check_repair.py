@@ -84,8 +84,9 @@ def repair_map(
         drop_incomplete=drop_incomplete,
     )
     if wanted == Repair():
-        message = "repair: expected what to repair, got no such option; say one, such as --symmetrise max"
-        raise InputError(message)
+        raise InputError(
+            "repair: expected what to repair, got no such option; say one, such as --symmetrise max"
+        )
     repaired = repair(load_survey(file, unit, kind).survey, wanted)
     report = check(repaired.survey, time.time())
     left = tuple(finding for finding in report.findings if finding.severity is not Severity.INFO)

@@ -49,8 +49,7 @@ def choose(
     latencies = load_map(file, unit, kind, asymmetry)
     kept, excluded = split_names(keep), split_names(exclude)
     if both := sorted({*kept} & {*excluded}):
-        message = f"--exclude: expected nodes that are not kept, got {', '.join(both)}"
-        raise InputError(message)
+        raise InputError(f"--exclude: expected nodes that are not kept, got {', '.join(both)}")
     latencies.positions(excluded)
     named = latencies.names if candidates is None else some_names("--candidates", candidates)
     offered = [name for name in named if name not in excluded]

@@ -63,8 +63,9 @@ def load_map(
     try:
         latencies = survey.to_map(asymmetry)
     except LatencyMapError as error:
-        message = f"{file}: {error}; gesscale latency-map check says which repair fixes it"
-        raise LatencyMapError(message) from None
+        raise LatencyMapError(
+            f"{file}: {error}; gesscale latency-map check says which repair fixes it"
+        ) from None
     if missing := len(latencies.missing()):
         pairs = len(latencies) * (len(latencies) - 1) // 2
         warn(
@@ -101,6 +102,5 @@ def some_names(option: str, listing: str) -> list[str]:
     """Return the names in a listing separated by commas, at least one; an empty one is refused."""
     names = split_names(listing)
     if not names:
-        message = f"{option}: expected the names of nodes, separated by commas, got {listing!r}"
-        raise InputError(message)
+        raise InputError(f"{option}: expected the names of nodes, separated by commas, got {listing!r}")
     return names

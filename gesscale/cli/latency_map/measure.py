@@ -171,8 +171,7 @@ def _targets(listed: list[str], source: str) -> dict[str, str]:
     addresses = parse_peers("\n".join(listed), what="--target")
     addresses.pop(source, None)  # one list of all nodes serves everywhere
     if not addresses:
-        message = "expected at least one node other than the source: --target name=address"
-        raise InputError(message)
+        raise InputError("expected at least one node other than the source: --target name=address")
     check_names((source, *addresses))
     return addresses
 
@@ -215,6 +214,5 @@ def _agent_urls(listed: str, name: str) -> list[str]:
     from latency_map.measure.peers import agent_url, resolve_agents
 
     if bool(listed) == bool(name):
-        message = f"expected one of --agents and --agents-dns, got {'both' if name else 'none'}"
-        raise InputError(message)
+        raise InputError(f"expected one of --agents and --agents-dns, got {'both' if name else 'none'}")
     return resolve_agents(name) if name else [agent_url(place) for place in split_names(listed)]

@@ -94,15 +94,13 @@ def read_hosts(file: Path, device: str, *, pod_networks: bool = False) -> "tuple
     try:
         text = read_text(file, max_bytes=MAX_BYTES)
     except OSError as error:
-        message = f"{file}: expected a file of hosts: {error.strerror}"
-        raise InputError(message) from None
+        raise InputError(f"{file}: expected a file of hosts: {error.strerror}") from None
     if not text.lstrip().startswith("{"):
         return parse_hosts(text, str(file), device=device)
     content = parse_json(text, str(file))
     items = content.get("items") if isinstance(content, dict) else None
     if not isinstance(items, list):
-        message = f"{file}: expected what kubectl get nodes -o json prints, got JSON without items"
-        raise InputError(message)
+        raise InputError(f"{file}: expected what kubectl get nodes -o json prints, got JSON without items")
     return tuple(_to_host(item, str(file), device, pod_networks=pod_networks) for item in items)
 
 
@@ -114,11 +112,9 @@ def _to_host(item: Any, source: str, device: str, *, pod_networks: bool) -> "Hos
     try:
         node = read_node(item)
     except InputError as error:
-        message = f"{source}: expected what kubectl get nodes -o json prints: {error}"
-        raise InputError(message) from None
+        raise InputError(f"{source}: expected what kubectl get nodes -o json prints: {error}") from None
     if not node.address:
-        message = f"{source}: expected an address of type InternalIP for node {node.name!r}, got none"
-        raise InputError(message)
+        raise InputError(f"{source}: expected an address of type InternalIP for node {node.name!r}, got none")
     networks = node.pod_networks if pod_networks else ()
     return Host(name=node.name, address=node.address, device=device, networks=networks)
 
@@ -130,8 +126,7 @@ def _parse_time_s(text: str) -> int:
     try:
         return round(parse_duration_s(text, least_s=1.0))
     except ValueError as error:
-        message = f"--for: {error}"
-        raise InputError(message) from None
+        raise InputError(f"--for: {error}") from None
 
 
 def _print_left_out(planned: "EmulationPlan") -> None:

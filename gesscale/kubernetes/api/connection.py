@@ -101,8 +101,7 @@ def read_whole(response: HTTPResponse, max_bytes: int, until_s: float) -> bytes:
         size += len(chunk)
         if size > max_bytes:
             response.close()
-            message = f"more than {max_bytes} bytes"
-            raise ValueError(message)
+            raise ValueError(f"more than {max_bytes} bytes")
         if time.monotonic() > until_s:
             response.close()
             raise ReadTimeoutError(None, None, "the answer takes too long")  # type: ignore[arg-type]  # only its text is used

@@ -70,11 +70,10 @@ def _use_pod(configuration: Configuration) -> str:
         load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]  # untyped there
         return _POD_NAMESPACE.read_text("utf-8").strip() or "default"
     except (ConfigException, OSError) as error:
-        message = (
+        raise ClusterError(
             f"this runs in a pod, but its ServiceAccount cannot be used: {error};"
             " set automountServiceAccountToken: true, or name a file with --kubeconfig"
-        )
-        raise ClusterError(message) from None
+        ) from None
 
 
 def _use_file(configuration: Configuration, kubeconfig: Path | None, context: str | None) -> str:
@@ -83,10 +82,9 @@ def _use_file(configuration: Configuration, kubeconfig: Path | None, context: st
     files = [file for each in source.split(os.pathsep) if (file := Path(each).expanduser()).is_file()]
     if not files:
         wanted = "a kubeconfig file" if kubeconfig is not None else "to run in a pod, or a kubeconfig file"
-        message = (
+        raise InputError(
             f"expected {wanted}, got none at {source}; name one with --kubeconfig or the variable KUBECONFIG"
         )
-        raise InputError(message)
     try:
         for file in files:
             # the package would read it whatever its size and nesting
@@ -95,8 +93,9 @@ def _use_file(configuration: Configuration, kubeconfig: Path | None, context: st
         contexts, current = list_kube_config_contexts(config_file=source)  # type: ignore[no-untyped-call]  # untyped there
         known = {each["name"]: each for each in contexts}
         if context is not None and context not in known:
-            message = f"{source}: expected the context {context!r}, got {', '.join(sorted(known)) or 'none'}"
-            raise InputError(message)
+            raise InputError(
+                f"{source}: expected the context {context!r}, got {', '.join(sorted(known)) or 'none'}"
+            )
         load_kube_config(  # type: ignore[no-untyped-call]  # untyped there
             config_file=source, context=context, client_configuration=configuration, persist_config=False
         )
@@ -106,5 +105,4 @@ def _use_file(configuration: Configuration, kubeconfig: Path | None, context: st
         reason = " ".join(str(error).split())
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         reason = f"{type(error).__name__} {error}"
-    message = f"{source}: expected a kubeconfig as kubectl reads it: {reason}"
-    raise InputError(message)
+    raise InputError(f"{source}: expected a kubeconfig as kubectl reads it: {reason}")

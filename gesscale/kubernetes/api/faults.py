@@ -130,8 +130,11 @@ def faults_raised(call: Call) -> Iterator[None]:
     except (HTTPError, OSError) as error:
         raise _from_transport(call, error) from None
     except ConfigException as error:
-        message = f"cannot {call.sentence}: the credentials cannot be used: {_line(error)}"
-        raise ApiError(call, message, reason="BadCredentials") from None
+        raise ApiError(
+            call,
+            f"cannot {call.sentence}: the credentials cannot be used: {_line(error)}",
+            reason="BadCredentials",
+        ) from None
 
 
 def from_answer(

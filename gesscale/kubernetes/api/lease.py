@@ -60,11 +60,10 @@ class ElectionTimes:
 
     def __post_init__(self) -> None:
         if not self.duration_s > self.renew_deadline_s > self.renew_every_s >= self.retry_s > 0:
-            message = (
+            raise InputError(
                 "expected lease duration > renew deadline > renewal >= retry > 0 s, got"
                 f" {self.duration_s:g}, {self.renew_deadline_s:g}, {self.renew_every_s:g}, {self.retry_s:g}"
             )
-            raise InputError(message)
 
 
 @dataclass(frozen=True, slots=True)

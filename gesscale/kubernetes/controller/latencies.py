@@ -166,11 +166,10 @@ def _text(connection: Connection, namespace: str, kept: ConfigMapSpec) -> str:
         raise _not_granted(namespace, kept.name, str(fault)) from fault
     entries = found.get("data") or {}
     if kept.key not in entries:
-        message = (
+        raise LatencyMapError(
             f"ConfigMap {namespace}/{kept.name}: expected a key {kept.key!r}, "
             f"it has {', '.join(entries) or 'none'}"
         )
-        raise LatencyMapError(message)
     return str(entries[kept.key])
 
 

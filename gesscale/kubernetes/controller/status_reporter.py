@@ -121,8 +121,7 @@ class StatusReporter:
         def patch_of(document: Document) -> Mapping[str, Any] | None:
             if self._term() != term:
                 said = f"streamautoscaler {'/'.join(resource)}: nothing is reported"
-                message = f"{said}, since the leadership of term {term} has ended"
-                raise ClusterError(message)
+                raise ClusterError(f"{said}, since the leadership of term {term} has ended")
             report = report_on(document)
             first.append((report, document))
             return report.patch

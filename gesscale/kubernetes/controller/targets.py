@@ -62,8 +62,9 @@ class AllowedTarget:
             if "/" in host or _literal(host) is not None:
                 return cls(network=ip_network(host), port=port)
         except (LatencyMapError, ValueError) as error:
-            message = f"--allow-target: expected HOST[:PORT], ADDRESS[:PORT] or NETWORK[:PORT]: {error}"
-            raise InputError(message) from None
+            raise InputError(
+                f"--allow-target: expected HOST[:PORT], ADDRESS[:PORT] or NETWORK[:PORT]: {error}"
+            ) from None
         return cls(name=host.lower().rstrip("."), port=port)
 
     def covers(self, address: Address, port: int) -> bool:

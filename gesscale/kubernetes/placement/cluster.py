@@ -95,12 +95,14 @@ class KubernetesCluster:
             Where nothing was ordered.
         """
         if operator not in self.applications:
-            message = f"workflow {self.workflow.name} has no operator {operator}; it has {', '.join(self.applications)}"
-            raise ClusterError(message)
+            raise ClusterError(
+                f"workflow {self.workflow.name} has no operator {operator}; it has {', '.join(self.applications)}"
+            )
         resource, application = self.workflow.resources[operator], self.applications[operator]
         if application.place is None:
-            message = f"operator {operator}: there is no driver to carry out an order: {application.problem}"
-            raise ClusterError(message)
+            raise ClusterError(
+                f"operator {operator}: there is no driver to carry out an order: {application.problem}"
+            )
         # By the state that was decided on: an executor that does not become ready is no part of it.
         present = self.seen.placements.get(operator, ())
         added = tuple(node for node in placement if node not in present)
@@ -147,8 +149,9 @@ class KubernetesCluster:
                 if name in view.nodes.objects:
                     problem = view.index.judged(name, needs, application.executors, reserved).problem
                 if problem:
-                    message = f"operator {resource.name}: node {name} was chosen, but is none to choose now: {problem}"
-                    raise ClusterError(message)
+                    raise ClusterError(
+                        f"operator {resource.name}: node {name} was chosen, but is none to choose now: {problem}"
+                    )
 
     def _state(self, view: ClusterView) -> ClusterState:
         refused = {name: self._refused(name, view.at_s) for name in self.workflow.resources}
@@ -227,11 +230,10 @@ def _check_limits(
     """Refuse what no plan should ask for: an error must not leave an operator without replicas, or with too many."""
     low, high = resource.spec.min_replicas, resource.spec.max_replicas
     if not target or (removed and len(target) < low) or (added and len(target) > high):
-        message = (
+        raise ClusterError(
             f"operator {resource.name}: expected an order for {low} to {high} nodes, got {len(target)} "
             f"({', '.join(target) or 'none'}); it is refused"
         )
-        raise ClusterError(message)
 
 
 def _key(resource: StreamAutoscaler) -> Key:

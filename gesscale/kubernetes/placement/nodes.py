@@ -41,8 +41,7 @@ def parse_quantity(value: object) -> Decimal:
     text = glimpse(value) if is_long or not isinstance(value, str | int | float | Decimal) else str(value)
     found = None if isinstance(value, bool) or len(text) > _MOST_CHARACTERS else _parse(text)
     if found is None:
-        message = f"expected a quantity such as 3800m or 1843Mi, got {glimpse(value)}"
-        raise ValueError(message)
+        raise ValueError(f"expected a quantity such as 3800m or 1843Mi, got {glimpse(value)}")
     return found
 
 
@@ -261,8 +260,7 @@ def name_of(item: object, kind: str) -> str:
     """
     if name := text_of(group_of(item, "metadata"), "name"):
         return name
-    message = f"expected {kind} as the API describes it, with metadata.name, got {glimpse(item)}"
-    raise InputError(message)
+    raise InputError(f"expected {kind} as the API describes it, with metadata.name, got {glimpse(item)}")
 
 
 def texts_of(group: Mapping[str, Any], name: str) -> dict[str, str]:
@@ -290,8 +288,7 @@ def amounts_of(group: Mapping[str, Any], name: str, kind: str) -> Quantities:
     try:
         return {what: parse_quantity(amounts[what]) for what in ("cpu", "memory", "pods") if what in amounts}
     except ValueError as error:
-        message = f"expected {kind} as the API describes it: {name}: {error}"
-        raise InputError(message) from None
+        raise InputError(f"expected {kind} as the API describes it: {name}: {error}") from None
 
 
 def _unready(conditions: Iterable[Mapping[str, Any]]) -> str:

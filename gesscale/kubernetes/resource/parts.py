@@ -77,11 +77,10 @@ def parse_span_s(value: object, *, least_s: float = SHORTEST_S, most_s: float = 
         parts = re.findall(r"([0-9.]+)(ms|h|m|s)", value)
         seconds = sum(float(number) * _UNITS_S[unit] for number, unit in parts)
     if not least_s <= seconds <= most_s:
-        message = (
+        raise ValueError(
             "expected a positive duration such as 250ms, 30s, 5m, 1h30m or 168h, "
             f"{format_span(least_s)} to {format_span(most_s)}"
         )
-        raise ValueError(message)
     return seconds
 
 
@@ -124,8 +123,7 @@ def parse_instant_s(value: object) -> float:
             at_s = datetime.fromisoformat(value).timestamp()
             if 0 <= at_s <= _LAST_S:
                 return at_s
-    message = "expected an instant such as 2026-11-21T21:00:00Z"
-    raise ValueError(message)
+    raise ValueError("expected an instant such as 2026-11-21T21:00:00Z")
 
 
 def format_instant(at_s: float) -> str:
@@ -387,8 +385,7 @@ _ADDRESS_LONGEST = 2048
 
 def _plain_address(value: str) -> str:
     if len(value) > _ADDRESS_LONGEST or not re.search(_ADDRESS_PATTERN, value):
-        message = "expected an address such as http://10.0.0.1:9090"
-        raise ValueError(message)
+        raise ValueError("expected an address such as http://10.0.0.1:9090")
     return value
 
 

@@ -90,8 +90,7 @@ _SET: dict[str, Any] = {"x-kubernetes-list-type": "set"}
 
 def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
     if len(set(names)) != len(names):
-        message = "expected every name once"
-        raise ValueError(message)
+        raise ValueError("expected every name once")
     return names
 
 

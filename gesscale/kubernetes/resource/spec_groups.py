@@ -40,8 +40,7 @@ OWN_SETTINGS_CHARACTERS = 65_536
 
 def _policy(value: str) -> str:
     if value not in policy_names():
-        message = f"expected one of {', '.join(policy_names())}"
-        raise ValueError(message)
+        raise ValueError(f"expected one of {', '.join(policy_names())}")
     return value
 
 
@@ -123,8 +122,7 @@ class PolicySpec(ResourcePart):
             card = policy_card(self.name)
             if card.settings is None or card.settings is Gesscale2Settings:
                 where = "they stand in spec.policy.gesscale2" if card.settings else "it has none of its own"
-                message = f"spec.policy.settings: expected none for policy {self.name}: {where}"
-                raise SettingsError(message)
+                raise SettingsError(f"spec.policy.settings: expected none for policy {self.name}: {where}")
             given[card.group] = _checked(self.own_settings, card.settings)
         return AnalyzeSettings.model_validate(given, by_name=True)
 
@@ -132,19 +130,18 @@ class PolicySpec(ResourcePart):
 def _checked(own: Mapping[str, Any], kind: type[BaseModel]) -> BaseModel:
     """Check a policy's own settings, whoever wrote them."""
     if len(json.dumps(own)) > OWN_SETTINGS_CHARACTERS:
-        message = f"spec.policy.settings: expected at most {OWN_SETTINGS_CHARACTERS} characters of JSON"
-        raise SettingsError(message)
+        raise SettingsError(
+            f"spec.policy.settings: expected at most {OWN_SETTINGS_CHARACTERS} characters of JSON"
+        )
     try:
         settings = kind.model_validate(own)
     except ValidationError as error:
         faults = "; ".join(f"spec.policy.settings.{fault}" for fault in describe_faults(error, [], kind))
         raise SettingsError(faults) from None
     except Exception as error:  # noqa: BLE001  # a policy's package may check its settings with code of any kind
-        message = f"spec.policy.settings: {error_in_words(error)}"
-        raise SettingsError(message) from None
+        raise SettingsError(f"spec.policy.settings: {error_in_words(error)}") from None
     for path in _files_in(settings):
-        message = f"spec.policy.settings.{path}: a resource names no file of the controller"
-        raise SettingsError(message)
+        raise SettingsError(f"spec.policy.settings.{path}: a resource names no file of the controller")
     return settings
 
 

@@ -32,8 +32,7 @@ def duration_s(option: str, text: str) -> float:
     try:
         return parse_duration_s(text)
     except ValueError as error:
-        message = f"{option}: {error}, got {text!r}"
-        raise InputError(message) from None
+        raise InputError(f"{option}: {error}, got {text!r}") from None
 
 
 def files_placed(names: Sequence[str]) -> list[str]:

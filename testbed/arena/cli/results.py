@@ -117,8 +117,7 @@ def league(
     prices = tuple(price or PRICES)
     for each in prices:
         if not 0 <= each < float("inf"):
-            message = f"--price: expected replica-minutes, 0 or more, got {each:g}"
-            raise InputError(message)
+            raise InputError(f"--price: expected replica-minutes, 0 or more, got {each:g}")
     experiment, results = read_results(folder)
     objective_s = experiment.slo_s if objective is None else duration_s("--objective", objective)
     lateness = lateness_metric(experiment, objective_s, account)
@@ -177,11 +176,9 @@ def course(
         variant=experiment.variant_names[0] if variant is None else variant,
     )
     if case not in experiment.cases():
-        message = f"expected a run of experiment {experiment.name}, got {case}"
-        raise InputError(message)
+        raise InputError(f"expected a run of experiment {experiment.name}, got {case}")
     if target.exists() and not target.is_dir():
-        message = f"--to: expected a folder, got the file {target}; name another place"
-        raise InputError(message)
+        raise InputError(f"--to: expected a folder, got the file {target}; name another place")
     result = write_course(experiment, case, target)
     for kept in results:
         if kept.case == case:

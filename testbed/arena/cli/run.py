@@ -189,8 +189,7 @@ def _variants(experiment: "Experiment", wanted: Sequence[str]) -> set[str]:
     for name in wanted:
         if name not in known:
             hint = suggestion(name, known) if any(known) else f"experiment {experiment.name} varies nothing"
-            message = f"--variants: expected a variant of the experiment, got {name!r}; {hint}"
-            raise InputError(message)
+            raise InputError(f"--variants: expected a variant of the experiment, got {name!r}; {hint}")
     return set(wanted)
 
 
@@ -199,11 +198,11 @@ def _runner(jobs: int | None, spark: str | None) -> Runner:
     from testbed.arena.runs.running import run_locally
 
     if spark == "":
-        message = "--spark: expected a master such as spark://host:7077 or local[4], got nothing"
-        raise InputError(message)
+        raise InputError("--spark: expected a master such as spark://host:7077 or local[4], got nothing")
     if spark and jobs is not None:
-        message = f"expected --jobs or --spark, got both (--jobs {jobs}, --spark {spark}); Spark counts its own cores"
-        raise InputError(message)
+        raise InputError(
+            f"expected --jobs or --spark, got both (--jobs {jobs}, --spark {spark}); Spark counts its own cores"
+        )
     if spark:
         from testbed.arena.runs.on_spark import run_on_spark
 

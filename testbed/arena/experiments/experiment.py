@@ -55,8 +55,9 @@ def _check_seeds(seeds: object) -> object:
     else:
         good = len(listed) == 1 and 1 <= listed[0] <= MAX_SEEDS
     if not good:
-        message = f"expected how many seeds (1 to {MAX_SEEDS}), or a list of distinct whole numbers from 0"
-        raise ValueError(message)
+        raise ValueError(
+            f"expected how many seeds (1 to {MAX_SEEDS}), or a list of distinct whole numbers from 0"
+        )
     return seeds
 
 
@@ -128,8 +129,7 @@ class Experiment(Section):
     def _check_rules(self) -> Self:
         unknown = self.rules.unknown()
         if unknown and not any(":" in name for name in self.policies):
-            message = f"{place_of(('rules', unknown[0]))}: there is no such setting"
-            raise ValueError(message)
+            raise ValueError(f"{place_of(('rules', unknown[0]))}: there is no such setting")
         return self
 
     @model_validator(mode="after")
@@ -169,17 +169,15 @@ class Experiment(Section):
         """
         known = self.variants.changes()
         if name not in known:
-            message = (
+            raise InputError(
                 f"experiment {self.name}: there is no variant {name!r}; choose one of "
                 f"{', '.join(map(repr, known))}"
             )
-            raise InputError(message)
         if not self.variants.choices:
             return self
         changes = known[name]
         if forbidden := [path for path in changes if path.split(".")[0] in _OF_CASES]:
-            message = f"experiment {self.name}: variant {name}: {forbidden[0]} cannot be varied"
-            raise InputError(message)
+            raise InputError(f"experiment {self.name}: variant {name}: {forbidden[0]} cannot be varied")
         return self.changed({**changes, "variants": {}}, f"experiment {self.name}: variant {name}")
 
     def changed(self, changes: Mapping[str, object], origin: str = "") -> "Experiment":
@@ -228,13 +226,13 @@ def experiment_of(document: object, origin: str) -> Experiment:
         With every fault: which setting, what was expected and what came.
     """
     if not isinstance(document, Mapping):
-        message = f"{origin}: expected a mapping of settings such as `name: mine`, got {glimpse(document)}"
-        raise InputError(message)
+        raise InputError(
+            f"{origin}: expected a mapping of settings such as `name: mine`, got {glimpse(document)}"
+        )
     try:
         return Experiment.model_validate(document)
     except ValidationError as error:
-        message = f"{origin}: {'; '.join(describe_faults(error, (), Experiment))}"
-        raise InputError(message) from None
+        raise InputError(f"{origin}: {'; '.join(describe_faults(error, (), Experiment))}") from None
 
 
 def experiment_names() -> Mapping[str, str]:
@@ -265,14 +263,14 @@ def _read(source: str | Path, extended_by: tuple[Path, ...]) -> Experiment:
         path = BUNDLED / f"{source}.yaml"
     if not path.exists() and path.suffix not in {".yaml", ".yml"}:
         names = ", ".join(sorted(file.stem for file in BUNDLED.glob("*.yaml")))
-        message = f"there is no experiment {str(source)!r}; choose one of {names}, or name a YAML file"
-        raise InputError(message)
+        raise InputError(
+            f"there is no experiment {str(source)!r}; choose one of {names}, or name a YAML file"
+        )
     origin = f"experiment {path}"
     try:
         document = read_yaml(path, origin)
     except OSError as error:
-        message = f"{origin}: {error.strerror or error}; name an existing YAML file"
-        raise InputError(message) from error
+        raise InputError(f"{origin}: {error.strerror or error}; name an existing YAML file") from error
     except InputError as error:
         raise InputError(str(error)) from error
     document = _with_whole_paths(document, path.parent)
@@ -280,8 +278,9 @@ def _read(source: str | Path, extended_by: tuple[Path, ...]) -> Experiment:
         return experiment_of(document, origin)
     base = document.pop("extends")
     if not isinstance(base, str) or path.resolve() in extended_by:
-        message = f"{origin}: extends: expected the name of another experiment or its file, got {base!r}"
-        raise InputError(message)
+        raise InputError(
+            f"{origin}: extends: expected the name of another experiment or its file, got {base!r}"
+        )
     extended = _read(base, (*extended_by, path.resolve()))
     return extended.changed({"name": path.stem, "title": "", **document}, origin)
 

@@ -22,8 +22,7 @@ NEEDED = "needed"
 def _check_initial(replicas: object) -> object:
     number = isinstance(replicas, int) and not isinstance(replicas, bool) and replicas >= 1
     if not (number or replicas == NEEDED):
-        message = f"expected a whole number of replicas from 1, or {NEEDED}"
-        raise ValueError(message)
+        raise ValueError(f"expected a whole number of replicas from 1, or {NEEDED}")
     return replicas
 
 
@@ -57,8 +56,7 @@ class GeneratedMap(Section):
     @model_validator(mode="after")
     def _check_range(self) -> Self:
         if self.low_ms > self.high_ms:
-            message = f"expected low_ms <= high_ms, got {self.low_ms:g} and {self.high_ms:g}"
-            raise ValueError(message)
+            raise ValueError(f"expected low_ms <= high_ms, got {self.low_ms:g} and {self.high_ms:g}")
         return self
 
 
@@ -95,11 +93,11 @@ class NodesSection(Section):
     def _check_source(self) -> Self:
         given = [name for name in ("topology", "map", "generated") if getattr(self, name) is not None]
         if len(given) != 1:
-            message = f"expected one of topology, map and generated, got {' and '.join(given) or 'none'}"
-            raise ValueError(message)
+            raise ValueError(
+                f"expected one of topology, map and generated, got {' and '.join(given) or 'none'}"
+            )
         if self.generated is not None and self.count is None:
-            message = "generated needs count, the number of nodes; say for instance count: 8"
-            raise ValueError(message)
+            raise ValueError("generated needs count, the number of nodes; say for instance count: 8")
         return self
 
 
@@ -142,20 +140,18 @@ class OperatorSection(Section):
     def _check_limits(self) -> Self:
         initial = self.least_initial_replicas
         if not self.min_replicas <= initial <= self.max_replicas:
-            message = (
+            raise ValueError(
                 "expected min_replicas <= initial_replicas <= max_replicas, got "
                 f"{self.min_replicas}, {initial} and {self.max_replicas}"
             )
-            raise ValueError(message)
         return self
 
     @model_validator(mode="after")
     def _check_load(self) -> Self:
         if self.upstream and self.load_share != 1:
-            message = (
+            raise ValueError(
                 f"expected no load_share where it reads {', '.join(self.upstream)}, got {self.load_share:g}"
             )
-            raise ValueError(message)
         return self
 
     @property
@@ -225,8 +221,7 @@ class ReferenceSection(Section):
             name for table in tables for metrics in table.values() for name in metrics if name not in METRICS
         ]
         if unknown:
-            message = f"there is no metric {unknown[0]!r}; there are {', '.join(METRICS)}"
-            raise ValueError(message)
+            raise ValueError(f"there is no metric {unknown[0]!r}; there are {', '.join(METRICS)}")
         return self
 
     def of(self, workload: str) -> Figures:
@@ -294,8 +289,7 @@ class VariantsSection(Section):
         sizes = [len(choice.options) for choice in self.choices]
         number = prod(sizes) if self.combine == "full-factorial" else 1 + sum(sizes) - len(sizes)
         if number > MAX_VARIANTS:
-            message = f"expected at most {MAX_VARIANTS} variants, got {number}"
-            raise ValueError(message)
+            raise ValueError(f"expected at most {MAX_VARIANTS} variants, got {number}")
         return self
 
     def changes(self) -> Mapping[str, Mapping[str, JsonValue]]:
@@ -339,5 +333,4 @@ def distinct(names: list[str], what: str) -> None:
     """
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        message = f"expected distinct {what}, got {twice!r} twice"
-        raise ValueError(message)
+        raise ValueError(f"expected distinct {what}, got {twice!r} twice")

@@ -198,13 +198,11 @@ def choose_baseline(results: Sequence[CaseResult], wanted: str | None, experimen
     present = {result.case.policy for result in results}
     names = [policy for policy in experiment.policies if policy in present]
     if not names:
-        message = "there is nothing to compare: no run is done; finish them with gesscale arena run"
-        raise InputError(message)
+        raise InputError("there is nothing to compare: no run is done; finish them with gesscale arena run")
     if wanted is not None and wanted not in names:
-        message = (
+        raise InputError(
             f"--baseline: expected a policy that has results, got {wanted!r}; {suggestion(wanted, names)}"
         )
-        raise InputError(message)
     return wanted or names[0]
 
 
@@ -219,8 +217,9 @@ def choose_metrics(results: Sequence[CaseResult], wanted: Sequence[str]) -> tupl
     names = metric_names(results)
     for name in wanted:
         if name not in names:
-            message = f"--metric: expected a metric of the results, got {name!r}; {suggestion(name, names)}"
-            raise InputError(message)
+            raise InputError(
+                f"--metric: expected a metric of the results, got {name!r}; {suggestion(name, names)}"
+            )
     return tuple(wanted) or tuple(name for name in USUAL_METRICS if name in names)
 
 

@@ -35,11 +35,10 @@ def lateness_metric(experiment: Experiment, objective_s: float, account: Account
     """
     scored_s = [multiple * experiment.slo_s for multiple in OBJECTIVES]
     if objective_s not in scored_s:
-        message = (
+        raise InputError(
             f"--objective: expected one that was scored, {', '.join(f'{each:g}s' for each in scored_s)}, "
             f"got {objective_s:g}s"
         )
-        raise InputError(message)
     names = LAG_ABOVE if account is Account.MINUTES else LAG_AREA
     return names[scored_s.index(objective_s)]
 
@@ -121,15 +120,13 @@ def standings(
     """
     played = {result.case.policy for result in results}
     if baseline not in played:
-        message = (
+        raise InputError(
             f"expected runs of {baseline!r}, which the others are measured by; {suggestion(baseline, played)}"
         )
-        raise InputError(message)
     if not any(result.lost or lateness in result.metrics for result in results):
-        message = (
+        raise InputError(
             f"expected runs with the metric {lateness}, got older ones without; play them again with --fresh"
         )
-        raise InputError(message)
     groups = group_results(experiment, results)
     found: list[Standing] = []
     for variant in dict.fromkeys(group.variant for group in groups):

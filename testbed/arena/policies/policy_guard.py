@@ -187,8 +187,7 @@ class PolicyGuard:
         return "" if self._at_s is None else f" at {self._at_s:,.0f} s"
 
     def _lose(self, why: str, cause: BaseException | None = None) -> NoReturn:
-        message = f"policy {self._called} {why}"
-        raise RunLost(message) from cause
+        raise RunLost(f"policy {self._called} {why}") from cause
 
 
 def _stopwatch() -> Callable[[], float]:

@@ -221,8 +221,9 @@ def _drawn(width: int, height: int, fill: Callable[["Figure"], None]) -> Drawing
         import matplotlib as mpl
         from matplotlib.figure import Figure
     except ImportError:
-        message = f"report: expected matplotlib, it is not installed; {how_to_install('arena')}"
-        raise InputError(message) from None
+        raise InputError(
+            f"report: expected matplotlib, it is not installed; {how_to_install('arena')}"
+        ) from None
     stream = io.BytesIO()
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(width / 72, height / 72), layout="constrained")

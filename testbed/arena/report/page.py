@@ -222,8 +222,7 @@ def _environment() -> "Environment":
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError:
-        message = f"report: expected jinja2, it is not installed; {how_to_install('arena')}"
-        raise InputError(message) from None
+        raise InputError(f"report: expected jinja2, it is not installed; {how_to_install('arena')}") from None
     return Environment(
         loader=PackageLoader("testbed.arena.report"),
         autoescape=True,

@@ -43,8 +43,9 @@ def write_course(experiment: Experiment, case: Case, folder: Path) -> CaseResult
         The policy knows the load, or the case cannot be played: a file that it names is not there any more, say.
     """
     if case.policy in KNOW_THE_LOAD:
-        message = f"policy {case.policy} knows the load and looks at no metric: there is no course to show"
-        raise InputError(message)
+        raise InputError(
+            f"policy {case.policy} knows the load and looks at no metric: there is no course to show"
+        )
     scene = world_of(experiment, case).scene
     decided: list[Decision] = []
     seen: dict[str, dict[int, Batch]] = {name: {} for name in scene.workflow.operators}
@@ -77,11 +78,10 @@ def check_same(kept: CaseResult, played: CaseResult) -> None:
         Its figures differ: the kept one ran live, or was played by another version.
     """
     if (kept.metrics, kept.lost) != (played.metrics, played.lost):
-        message = (
+        raise InputError(
             "played again it has other figures than those that were kept: that run was live, whose own folder holds "
             "its record, or another version of gesscale played it"
         )
-        raise InputError(message)
 
 
 def _settings(varied: Experiment, case: Case, scene: Scene) -> str:

@@ -114,8 +114,9 @@ def _context(master: str) -> Iterator[Any]:
         from pyspark import SparkConf, SparkContext
         from pyspark.java_gateway import launch_gateway
     except ImportError as error:
-        message = f"--spark: expected PySpark to be installed ({error}); {how_to_install('spark')}"
-        raise InputError(message) from error
+        raise InputError(
+            f"--spark: expected PySpark to be installed ({error}); {how_to_install('spark')}"
+        ) from error
     settings = {**_CONF, "spark.master": master, "spark.app.name": "gesscale arena"}
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     with TemporaryFile() as log, warnings.catch_warnings():
@@ -124,8 +125,9 @@ def _context(master: str) -> Iterator[Any]:
             gateway = launch_gateway(conf, popen_kwargs={"stderr": log})
             context = SparkContext(conf=conf, gateway=gateway)
         except Exception as fault:
-            message = f"--spark {master}: Spark cannot start there: {_fault_in_log(log) or _said(fault)}"
-            raise InputError(message) from fault
+            raise InputError(
+                f"--spark {master}: Spark cannot start there: {_fault_in_log(log) or _said(fault)}"
+            ) from fault
     try:
         yield context
     finally:
@@ -148,8 +150,7 @@ def _check_reachable(master: str) -> None:
                 return
         except (OSError, ValueError) as fault:
             faults.append(f"{place}: {fault}")
-    message = f"--spark {master}: expected a master that listens, got {'; '.join(faults)}"
-    raise InputError(message)
+    raise InputError(f"--spark {master}: expected a master that listens, got {'; '.join(faults)}")
 
 
 def _check_workers(context: Any, master: str) -> None:
@@ -161,13 +162,11 @@ def _check_workers(context: Any, master: str) -> None:
         thread.submit(context.parallelize([0], 1).map(_able).collect).result(START_LIMIT_S)
     except TimeoutError:
         context.cancelAllJobs()
-        message = (
+        raise GesscaleError(
             f"--spark {master}: no worker took a task within {START_LIMIT_S:g} s; has it any with free cores?"
-        )
-        raise GesscaleError(message) from None
+        ) from None
     except Py4JJavaError as fault:
-        message = f"--spark {master}: its workers cannot play: {_said(fault)}"
-        raise GesscaleError(message) from fault
+        raise GesscaleError(f"--spark {master}: its workers cannot play: {_said(fault)}") from fault
     finally:
         thread.shutdown(wait=False)
 

@@ -91,8 +91,7 @@ def open_results(folder: Path, experiment: Experiment, *, fresh: bool = False) -
         folder.mkdir(parents=True, exist_ok=True)
         lines = (folder / LINES).open("ab+", buffering=0)
     except OSError as error:
-        message = f"results {folder}: {error.strerror}; name a folder that can be written"
-        raise InputError(message) from error
+        raise InputError(f"results {folder}: {error.strerror}; name a folder that can be written") from error
     try:
         _lock(lines, folder)
         if fresh:
@@ -125,16 +124,16 @@ def read_results(folder: Path) -> tuple[Experiment, tuple[CaseResult, ...]]:
     """
     if not (folder / EXPERIMENT).is_file():
         what = "has no experiment.json" if folder.is_dir() else "is no folder"
-        message = (
+        raise InputError(
             f"results {folder}: expected a folder that `gesscale arena run --results` wrote, this {what}"
         )
-        raise InputError(message)
     experiment, _ = _stored(folder)
     try:
         content = (folder / LINES).read_bytes()
     except OSError as error:
-        message = f"results {folder}: {LINES}: {error.strerror}; run the experiment again with --fresh"
-        raise InputError(message) from error
+        raise InputError(
+            f"results {folder}: {LINES}: {error.strerror}; run the experiment again with --fresh"
+        ) from error
     done, _ = _parsed(folder, content, set(experiment.cases()))
     return experiment, tuple(done[case] for case in experiment.cases() if case in done)
 
@@ -143,8 +142,9 @@ def _lock(lines: FileIO, folder: Path) -> None:
     try:
         fcntl.flock(lines, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        message = f"results {folder}: another command writes to it; wait for its end or name another folder"
-        raise InputError(message) from None
+        raise InputError(
+            f"results {folder}: another command writes to it; wait for its end or name another folder"
+        ) from None
 
 
 def _clear(folder: Path, lines: FileIO) -> None:
@@ -174,8 +174,9 @@ def _stored(folder: Path) -> tuple[Experiment, Mapping[str, str]]:
         document = json.loads(path.read_text("utf-8"))
         experiment, digests = document["experiment"], document["files"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        message = f"{path}: expected what `gesscale arena run` writes there ({error}); run again with --fresh"
-        raise InputError(message) from error
+        raise InputError(
+            f"{path}: expected what `gesscale arena run` writes there ({error}); run again with --fresh"
+        ) from error
     return experiment_of(experiment, str(path)), digests
 
 
@@ -187,19 +188,17 @@ def _check_same(folder: Path, stored: Experiment, experiment: Experiment, digest
         said = "; ".join(f"{path} was {was!r:.80}, is {now!r:.80}" for path, was, now in listed[:4])
         more = f"; and {len(listed) - 4} more" if len(listed) > 4 else ""
         rule = "" if other else " (more may be asked for than there are, not fewer)"
-        message = (
+        raise InputError(
             f"results {folder}: they are of another experiment: {said}{more}{rule}; name another folder, or throw "
             "them away with --fresh"
         )
-        raise InputError(message)
     now_there = _digests(experiment)
     changed = [file for file, digest in digests.items() if now_there.get(file, digest) != digest]
     if changed:
-        message = (
+        raise InputError(
             f"results {folder}: {changed[0]} has changed since; name another folder, or throw the results away "
             "with --fresh"
         )
-        raise InputError(message)
 
 
 def _differences(was: object, now: object, path: str) -> Iterator[tuple[str, object, object]]:
@@ -218,13 +217,13 @@ def _parsed(folder: Path, content: bytes, known: set[Case]) -> tuple[dict[Case, 
         try:
             result = _LINE.validate_json(line)
         except ValidationError as error:
-            message = f"results {folder}: {LINES} line {number} is no result; remove that line, then resume"
-            raise InputError(message) from error
+            raise InputError(
+                f"results {folder}: {LINES} line {number} is no result; remove that line, then resume"
+            ) from error
         if result.case not in known:
-            message = (
+            raise InputError(
                 f"results {folder}: {LINES} line {number} is of no case of the experiment: {result.case}"
             )
-            raise InputError(message)
         done[result.case] = result
     return done, whole
 

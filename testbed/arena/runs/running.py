@@ -135,8 +135,9 @@ class _Worker:
             self.process.join()
             death = _death(self.process.exitcode)
             if not self.started:
-                message = f"expected a process of the arena to start, it {death}; --jobs 1 does without"
-                raise GesscaleError(message) from None
+                raise GesscaleError(
+                    f"expected a process of the arena to start, it {death}; --jobs 1 does without"
+                ) from None
             return CaseResult(case=self.case, lost=f"the process that played it {death}")
         if isinstance(answer, GesscaleError):
             raise answer

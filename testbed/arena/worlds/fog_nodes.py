@@ -59,8 +59,9 @@ def fog_nodes(section: NodesSection, seed: int) -> FogNodes:
     """
     delays, weights, driver_node = _found(section, seed)
     if section.count is not None and section.count > len(delays):
-        message = f"nodes.count: expected at most the {len(delays)} nodes there are, got {section.count}"
-        raise InputError(message)
+        raise InputError(
+            f"nodes.count: expected at most the {len(delays)} nodes there are, got {section.count}"
+        )
     delays = delays.subset(delays.names[: section.count])
     driver_node = section.driver_node or driver_node or delays.names[0]
     named = {
@@ -70,8 +71,9 @@ def fog_nodes(section: NodesSection, seed: int) -> FogNodes:
     }
     for setting, names in named.items():
         if unknown := [name for name in names if name not in delays]:
-            message = f"nodes.{setting}: there is no node {unknown[0]!r}; there are {', '.join(delays.names)}"
-            raise InputError(message)
+            raise InputError(
+                f"nodes.{setting}: there is no node {unknown[0]!r}; there are {', '.join(delays.names)}"
+            )
     nodes = {
         name: SimulatedNode(
             name=name,
@@ -92,8 +94,7 @@ def _found(section: NodesSection, seed: int) -> tuple[LatencyMap, Mapping[str, f
         generated = section.generated or GeneratedMap()
         return _drawn(generated, section.count or 1, seed if generated.per_seed else None), {}, ""
     except LatencyMapError as error:
-        message = f"nodes: {error}"
-        raise InputError(message) from error
+        raise InputError(f"nodes: {error}") from error
 
 
 @lru_cache(maxsize=8)

@@ -267,11 +267,10 @@ def overload(world: World) -> Iterator[str]:
 
 def _operator(name: str, section: OperatorSection, fog: FogNodes, engine: Engine) -> Operator:
     if section.least_initial_replicas > len(fog.nodes):
-        message = (
+        raise InputError(
             f"operator {name!r}: expected at most {len(fog.nodes)} initial_replicas, one on each node, "
             f"got {section.initial_replicas}"
         )
-        raise InputError(message)
     capped = engine is Engine.SPARK and section.cap_rows_per_replica is not None
     return Operator(
         name=name,

@@ -90,10 +90,9 @@ class Factor(SettingsGroup):
     def _check_kind(self) -> Self:
         given = [name for name in Factor.model_fields if getattr(self, name) is not None]
         if len(given) != 1:
-            message = (
+            raise ValueError(
                 f"expected one of absolute, relative, percent and exact, got {' and '.join(given) or 'none'}"
             )
-            raise ValueError(message)
         return self
 
     def resized(self, replicas: int, action: ScalingAction) -> int:
@@ -145,12 +144,10 @@ class Trigger(SettingsGroup):
     def _check_threshold(self) -> Self:
         given = [name for name in ("above", "below") if getattr(self, name) is not None]
         if len(given) != 1:
-            message = f"{self.metric}: expected above or below, got {' and '.join(given) or 'none'}"
-            raise ValueError(message)
+            raise ValueError(f"{self.metric}: expected above or below, got {' and '.join(given) or 'none'}")
         if self.unit is not None and self.unit not in UNITS[self.metric]:
             known = " or ".join(UNITS[self.metric])
-            message = f"{self.metric}: expected a threshold in {known}, got one in {self.unit}"
-            raise ValueError(message)
+            raise ValueError(f"{self.metric}: expected a threshold in {known}, got one in {self.unit}")
         return self
 
     @property
@@ -204,11 +201,11 @@ class Rule(SettingsGroup):
     @model_validator(mode="after")
     def _check_rule(self) -> Self:
         if self.min is not None and self.max is not None and self.min > self.max:
-            message = f"expected min <= max, got {self.min} and {self.max}"
-            raise ValueError(message)
+            raise ValueError(f"expected min <= max, got {self.min} and {self.max}")
         if self.together and self.operator != ALL:
-            message = f"together is for rules of all operators ({ALL}), got operator {self.operator!r}"
-            raise ValueError(message)
+            raise ValueError(
+                f"together is for rules of all operators ({ALL}), got operator {self.operator!r}"
+            )
         return self
 
     def is_for(self, operator: str) -> bool:

@@ -76,8 +76,9 @@ class RulesSettings(SettingsGroup):
     @model_validator(mode="after")
     def _check_source(self) -> Self:
         if self.rules and self.file is not None:
-            message = f"expected rules or a file of rules, got both: {len(self.rules)} rules and {self.file}"
-            raise ValueError(message)
+            raise ValueError(
+                f"expected rules or a file of rules, got both: {len(self.rules)} rules and {self.file}"
+            )
         return self
 
 
@@ -92,8 +93,9 @@ def read_rules(path: Path) -> RuleSet:
     try:
         text = read_text(path, f"rules file {path}")
     except OSError as error:
-        message = f"rules file {path}: {error.strerror or error}; name an existing YAML file"
-        raise InputError(message) from error
+        raise InputError(
+            f"rules file {path}: {error.strerror or error}; name an existing YAML file"
+        ) from error
     return parse_rules(text, f"rules file {path}")
 
 
@@ -101,21 +103,18 @@ def parse_rules(text: str, origin: str = "rules") -> RuleSet:
     """Read rules from YAML; `origin` is named in messages. Raises as `read_rules`."""
     document = parse_yaml(text, origin)
     if not isinstance(document, dict):
-        message = f"{origin}: expected a mapping such as `rules: [...]`, got {glimpse(document)}"
-        raise InputError(message)
+        raise InputError(f"{origin}: expected a mapping such as `rules: [...]`, got {glimpse(document)}")
     try:
         return RuleSet.model_validate(document)
     except ValidationError as error:
-        message = f"{origin}: {first_fault(error)}"
-        raise InputError(message) from None
+        raise InputError(f"{origin}: {first_fault(error)}") from None
 
 
 def check_operators(rules: Sequence[Rule], operators: Collection[str]) -> None:
     """Check that there is every operator that rules name; raises InputError at the first that there is not."""
     for rule in distinct(rules):
         if rule.operator != ALL and rule.operator not in operators:
-            message = (
+            raise InputError(
                 f"rule {rule.name!r}: the workflow has no operator {rule.operator!r}; "
                 f"{suggestion(rule.operator, operators)}"
             )
-            raise InputError(message)

@@ -102,8 +102,7 @@ class FlinkPlant:
             Where a node cannot do it; then nothing was changed.
         """
         if operator not in self._tasks:
-            message = f"expected an operator of {', '.join(self._tasks)}, got {operator!r}"
-            raise ClusterError(message)
+            raise ClusterError(f"expected an operator of {', '.join(self._tasks)}, got {operator!r}")
         task = self._tasks[operator]
         self._check_placement(task, placement)
         change = Change.between(task.placement, placement)
@@ -232,8 +231,7 @@ class FlinkPlant:
                 continue
             raise ClusterError(message)
         if not placement:
-            message = f"operator {operator}: expected a placement of at least one node, got none"
-            raise ClusterError(message)
+            raise ClusterError(f"operator {operator}: expected a placement of at least one node, got none")
 
     # What is known
 

@@ -159,19 +159,18 @@ class SparkPlant:
 
     def _query(self, operator: str) -> Query:
         if operator not in self._queries:
-            message = f"there is no operator {operator!r}; the plant runs {', '.join(self._queries)}"
-            raise ClusterError(message)
+            raise ClusterError(
+                f"there is no operator {operator!r}; the plant runs {', '.join(self._queries)}"
+            )
         return self._queries[operator]
 
     def _check(self, query: Query, placement: tuple[str, ...]) -> None:
         name = query.operator.name
         unknown = sorted(set(placement) - set(self._scene.nodes))
         if unknown:
-            message = f"operator {name!r}: expected nodes of the scene, got {', '.join(unknown)}"
-            raise ClusterError(message)
+            raise ClusterError(f"operator {name!r}: expected nodes of the scene, got {', '.join(unknown)}")
         if not query.driver_is_up:
-            message = f"operator {name!r}: its driver's node {query.operator.driver_node} is down"
-            raise ClusterError(message)
+            raise ClusterError(f"operator {name!r}: its driver's node {query.operator.driver_node} is down")
 
     def _take_faults(self, at_s: float) -> None:
         self._now_s = at_s

@@ -76,8 +76,7 @@ def refit(
             yaml.safe_dump({"about": about, "figures": figures}, sort_keys=False, width=118), encoding="utf-8"
         )
     except OSError as error:
-        message = f"{file}: the constants cannot be written there: {error.strerror}"
-        raise InputError(message) from error
+        raise InputError(f"{file}: the constants cannot be written there: {error.strerror}") from error
     names = ", ".join(run.name for run in runs)
     stderr_console.print(f"{file}: {len(fitted.origins)} constants by {names}, the others as {physics}")
 
@@ -94,8 +93,7 @@ def _compare_runs(
     for folder in folders:
         run = read_run(folder)
         if run.name in compared:
-            message = f"--run {folder}: expected folders of different names, got two of {run.name!r}"
-            raise InputError(message)
+            raise InputError(f"--run {folder}: expected folders of different names, got two of {run.name!r}")
         physics = read_physics(physics_name)
         compared[run.name] = compare_run(run, physics, act_again(run, physics, seeds))
         recorded.append(run)

@@ -259,14 +259,14 @@ def compare_run(run: RecordedRun, physics: SparkPhysics, acted: Sequence[Sequenc
         Where the run is too short, or has no warm batches.
     """
     if run.duration_s < LEAST_S:
-        message = f"{run.name}: expected a run of at least {LEAST_S:.0f} s, got {run.duration_s:.0f} s"
-        raise InputError(message)
+        raise InputError(
+            f"{run.name}: expected a run of at least {LEAST_S:.0f} s, got {run.duration_s:.0f} s"
+        )
     measured = of_run(run, from_s=CALM_S)
     if not measured:
-        message = (
+        raise InputError(
             f"{run.name}: expected warm batches after the first {CALM_S:.0f} s, got none; take a longer run"
         )
-        raise InputError(message)
     distances = [timeline_errors(run.batches, batches) for batches in acted]
     chance = [timeline_errors(one, other) for one, other in pairwise(acted)]
     recorded = timeline_of(run.batches, run.orders, run.operator)

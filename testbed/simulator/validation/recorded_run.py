@@ -144,15 +144,15 @@ def read_run(folder: Path) -> RecordedRun:
     settings = load_settings(settings_file(folder), [])
     operators = settings.workflow.build().operators
     if len(operators) != 1:
-        message = f"{folder}: expected a run of one operator, got {', '.join(operators)}"
-        raise InputError(message)
+        raise InputError(f"{folder}: expected a run of one operator, got {', '.join(operators)}")
     (operator,) = operators.values()
     recording = read_recording(folder, tuple(operators))
     listed = recording.batches[operator.name]
     kept = screen(listed, max(batch.ended_at_s for batch in listed)).batches
     if not kept or kept[0].trigger_s is None or kept[0].offered_rows_total is None:
-        message = f"{folder}: expected batches with their trigger interval and what was offered, got none"
-        raise InputError(message)
+        raise InputError(
+            f"{folder}: expected batches with their trigger interval and what was offered, got none"
+        )
     trigger_s = kept[0].trigger_s
     began_s = math.floor((kept[0].ended_at_s - kept[0].seconds) / trigger_s) * trigger_s
     group = settings.latency_map

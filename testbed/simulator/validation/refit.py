@@ -110,14 +110,14 @@ def refit(physics: SparkPhysics, runs: Sequence[RecordedRun]) -> Refit:
     names = ", ".join(run.name for run in runs)
     measured = [batch for run in runs for batch in of_run(run, from_s=CALM_S)]
     if len(measured) < 2 * len(_FITTED):
-        message = f"{names}: expected at least {2 * len(_FITTED)} warm batches, got {len(measured)}; take a longer run"
-        raise InputError(message)
+        raise InputError(
+            f"{names}: expected at least {2 * len(_FITTED)} warm batches, got {len(measured)}; take a longer run"
+        )
     triggers_s = sorted({run.trigger_s for run in runs})
     if len(triggers_s) > 1:
-        message = (
+        raise InputError(
             f"{names}: expected runs of one trigger interval, got {', '.join(f'{s:g} s' for s in triggers_s)}"
         )
-        raise InputError(message)
     placements = {batch.executor_set.nodes for batch in measured}
     tells_state = physics.state_partitions and len(placements) >= _PLACEMENTS_FOR_STATE
     to_fit = (*_FITTED, "state_task_s") if tells_state else _FITTED
@@ -142,10 +142,9 @@ def _fitted_by_starts(
     cold_s = [extra_s for run in runs for extra_s in _cold_extras_s(physics, run)]
     orders = [start_s for run in runs for start_s in _starts_s(run)]
     if not cold_s or not orders:
-        message = (
+        raise InputError(
             f"{names}: expected runs in which replicas were started, got none; cold starts cannot be fitted"
         )
-        raise InputError(message)
     # The ends of an even distribution, unbiased: the samples' own range is too narrow by 2 / (count + 1) of it.
     beyond_s = (max(cold_s) - min(cold_s)) / (len(cold_s) - 1) if len(cold_s) > 1 else 0.0
     cold = (
