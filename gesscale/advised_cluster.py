@@ -10,14 +10,9 @@ from gesscale.ports import ClusterState, Node
 
 @dataclass(frozen=True, slots=True)
 class AdvisedCluster:
-    """Takes every node of the latency map as usable, and refuses to act.
+    """Takes every node of the latency map as usable, and refuses to act."""
 
-    Attributes
-    ----------
-    names
-        Gives their names, those of the map in force. Placements are what the drivers themselves report.
-    """
-
+    #: Gives their names, those of the map in force. Placements are what the drivers themselves report.
     names: Callable[[], tuple[str, ...]]
 
     def state(self) -> ClusterState:

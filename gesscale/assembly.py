@@ -30,30 +30,14 @@ from gesscale.settings.groups import MonitorSettings
 from gesscale.settings.operators import KafkaSettings
 from latency_map import LatencyMap, LatencyMapError
 
+#: What an entry point of group ``gesscale.clusters`` provides: it takes ``execute.options``.
 OpenCluster = Callable[[Mapping[str, str]], Cluster]
-"""What an entry point of group ``gesscale.clusters`` provides: it takes ``execute.options``."""
 
 
 def build_loop(
     settings: Settings, now_s: float, *, advise_only: bool = False, cluster: Cluster | None = None
 ) -> ControlLoop:
     """Build the loop that the settings describe.
-
-    Parameters
-    ----------
-    settings
-        Validated settings.
-    now_s
-        Seconds since the epoch; names a corrupt knowledge file that is set aside.
-    advise_only
-        Never act, whatever ``execute.mode`` says.
-    cluster
-        An open cluster to use instead of the one that ``execute.cluster`` names.
-
-    Returns
-    -------
-    ControlLoop
-        Ready to step.
 
     Raises
     ------
@@ -123,11 +107,6 @@ def open_cluster(settings: Settings, latencies: KeptLatencies) -> Cluster:
 def check_environment(settings: Settings) -> KeptLatencies:
     """Check what settings name outside themselves, without changing anything.
 
-    Returns
-    -------
-    KeptLatencies
-        The source of the latency map; it knows the nodes where that is a file.
-
     Raises
     ------
     InputError
@@ -191,21 +170,7 @@ def open_monitor(
     topics: Mapping[str, KafkaSettings],
     client: HttpClient = ANYWHERE,
 ) -> MetricSource:
-    """Open the metric source of some operators.
-
-    Parameters
-    ----------
-    group
-        What is read, and how often.
-    urls
-        By operator, where its driver publishes batches; a Prometheus server is asked for the same operators.
-    hosts
-        Node names by the host addresses of replicas. Both are looked at again in every step.
-    topics
-        By operator that reads a Kafka topic: the broker then tells its input rate.
-    client
-        By which they are asked.
-    """
+    """Open the metric source of some operators."""
     source = _open_batches(group, urls, hosts, client)
     offsets = {
         name: KafkaOffsets(topic.bootstrap, topic.topic, client.resolve) for name, topic in topics.items()

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+#: Of the names of the gauges.
 PREFIX = "gesscale_operator_"
-"""Of the names of the gauges."""
 
 _KEY = "figure"
 _PROGRESS = "the query's progress report"
@@ -20,23 +20,15 @@ _JOBS = "Spark's account of the batch's jobs"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """What is said of a field of the batch record.
+    """What is said of a field of the batch record."""
 
-    Attributes
-    ----------
-    text
-        What it is: the help of its gauge.
-    source
-        Where Spark tells it.
-    gauge
-        Name of its gauge after the prefix; that of a counter ends in ``_total``. Empty where it has none.
-    zero_tells
-        Whether zero says something; where it does not, zero counts as unknown.
-    """
-
+    #: What it is: the help of its gauge.
     text: str
+    #: Where Spark tells it.
     source: str
+    #: Name of its gauge after the prefix; that of a counter ends in ``_total``. Empty where it has none.
     gauge: str = ""
+    #: Whether zero says something; where it does not, zero counts as unknown.
     zero_tells: bool = True
 
 
@@ -51,16 +43,6 @@ def _optional(text: str, source: str, gauge: str, *, zero_tells: bool = True) ->
 
 def figures_of(record: type[Any]) -> dict[str, Figure]:
     """Return what is said of the fields of a record.
-
-    Parameters
-    ----------
-    record
-        `BatchFigures`, `BatchRecord` or `HostWork`.
-
-    Returns
-    -------
-    dict of str to Figure
-        By the name of the field, in the order of their declaration.
 
     Examples
     --------

@@ -10,11 +10,6 @@ def on_stop_signals(stop: Callable[[], object]) -> None:
     """Call a function on SIGTERM and on SIGINT.
 
     SIGINT stays ignored where it is ignored: a shell starts a script's background jobs so, and Ctrl-C is not for them.
-
-    Parameters
-    ----------
-    stop
-        Asks what is running to end; called in a signal handler.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         if number == signal.SIGTERM or signal.getsignal(number) is not signal.SIG_IGN:

@@ -6,30 +6,22 @@ from operator import attrgetter
 
 from pydantic.alias_generators import to_snake
 
+#: A setting and one of its values, such as ``source`` and ``prometheus``; a resource writes ``Prometheus``.
 Choice = tuple[str, str]
-"""A setting and one of its values, such as ``source`` and ``prometheus``; a resource writes ``Prometheus``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ascending:
-    """Two settings that must be in order.
+    """Two settings that must be in order."""
 
-    Attributes
-    ----------
-    low, high
-        Their names in code.
-    strict
-        Whether they may not be equal.
-    hint
-        What to do about it.
-    unless
-        The choice with which they need not be in order.
-    """
-
+    #: Low, high: Their names in code.
     low: str
     high: str
+    #: Whether they may not be equal.
     strict: bool = False
+    #: What to do about it.
     hint: str = ""
+    #: The choice with which they need not be in order.
     unless: Choice | None = None
 
     @property
@@ -53,20 +45,13 @@ class Ascending:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """A choice that needs another setting.
+    """A choice that needs another setting."""
 
-    Attributes
-    ----------
-    choice
-        The choice.
-    one_of
-        The settings; it needs at least one of them.
-    hint
-        An example, such as ``such as latency.csv``.
-    """
-
+    #: The choice.
     choice: Choice
+    #: The settings; it needs at least one of them.
     one_of: tuple[str, ...]
+    #: An example, such as ``such as latency.csv``.
     hint: str
 
     def holds(self, group: object) -> bool:

@@ -13,8 +13,8 @@ from gesscale.common.errors import cause_of
 from gesscale.common.text import shortened
 from gesscale.errors import InputError
 
+#: A month of seconds in six columns takes about as much.
 BYTES_MOST = 64 * 1024 * 1024
-"""A month of seconds in six columns takes about as much."""
 
 _SHOWN = 180  # characters of a header in a message
 
@@ -23,29 +23,17 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CsvRow:
-    """A row of a file, cells as they stand.
+    """A row of a file, cells as they stand."""
 
-    Attributes
-    ----------
-    path
-        The file.
-    line
-        Where the row ends in it, the header being line 1.
-    cells
-        Text by column, without blanks around it.
-    """
-
+    #: The file.
     path: Path
+    #: Where the row ends in it, the header being line 1.
     line: int
+    #: Text by column, without blanks around it.
     cells: Mapping[str, str]
 
     def read_as(self, model: type[_Model]) -> _Model:
         """Return what the row says.
-
-        Parameters
-        ----------
-        model
-            Its fields are columns; their descriptions say what is expected.
 
         Raises
         ------
@@ -64,24 +52,16 @@ class CsvRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CsvTable:
-    """A file whose header was read.
+    """A file whose header was read."""
 
-    Attributes
-    ----------
-    path
-        The file.
-    line
-        The line of the header.
-    columns
-        Their names, without blanks around them.
-    rows
-        Those below the header, blank ones left out; read once, as they are asked for. Raises InputError where one has
-        not as many cells as the header, or is no CSV; names file and line.
-    """
-
+    #: The file.
     path: Path
+    #: The line of the header.
     line: int
+    #: Their names, without blanks around them.
     columns: tuple[str, ...]
+    #: Those below the header, blank ones left out; read once, as they are asked for. Raises InputError where
+    #: one has not as many cells as the header, or is no CSV; names file and line.
     rows: Iterator[CsvRow]
 
 
@@ -89,17 +69,6 @@ def read_csv(
     path: Path, required: Sequence[str], *, header: str = "", most_bytes: int = BYTES_MOST
 ) -> CsvTable:
     """Read a file.
-
-    Parameters
-    ----------
-    path
-        In UTF-8, with or without a byte order mark.
-    required
-        Columns that the header must have; then it has each column once. With none, the caller checks the columns.
-    header
-        What the header names, in words; the required columns by default.
-    most_bytes
-        How large the file may be.
 
     Raises
     ------

@@ -2,9 +2,10 @@
 
 from importlib.metadata import version
 
+#: What works before the first publication; afterwards it is ``pip install 'gesscale[{extra}]'``.
 HOW = "pip install '.[{extra}]' in a checkout of gesscale, or '{wheel}[{extra}]' in the folder of its wheel file"
-"""What works before the first publication; afterwards it is ``pip install 'gesscale[{extra}]'``."""
 
+#: By the extra that brings them, under the names that are imported.
 _PACKAGES = {
     "spark": ("pandas", "py4j", "pyspark"),
     "controller": (
@@ -13,7 +14,6 @@ _PACKAGES = {
     ),
     "arena": ("jinja2", "matplotlib", "sklearn", "statsmodels"),
 }  # fmt: skip
-"""By the extra that brings them, under the names that are imported."""
 
 
 def how_to_install(extra: str) -> str:

@@ -29,23 +29,23 @@ from gesscale.conditions import Condition
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PATTERN = r"^(\d+(?:\.\d+)?) ?(ms|s|m|h|d)?$"
 
+#: Any duration: from a millisecond to ten years, beyond which arithmetic with times breaks.
 SHORTEST_S, LONGEST_S = 0.001, 3650 * 86400.0
-"""Any duration: from a millisecond to ten years, beyond which arithmetic with times breaks."""
 
+#: The year 2100, in seconds since the epoch: what is dated later is dated wrongly.
 LATEST_S = 4_102_444_800.0
-"""The year 2100, in seconds since the epoch: what is dated later is dated wrongly."""
 
+#: Between two steps: an operator that is looked at more often keeps the scaler from all others.
 LEAST_PERIOD_S = 1.0
-"""Between two steps: an operator that is looked at more often keeps the scaler from all others."""
 
+#: Of what is read in each step, and of the wait for it.
 MOST_HISTORY_S, MOST_TIMEOUT_S = 7 * 86400.0, 30.0
-"""Of what is read in each step, and of the wait for it."""
 
+#: Of whole numbers: up to here a float, and so JSON, counts exactly.
 LARGEST_EXACT = 2**53
-"""Of whole numbers: up to here a float, and so JSON, counts exactly."""
 
+#: Rows, and rows per second, that a threshold may name.
 MOST_ROWS = 1e15
-"""Rows, and rows per second, that a threshold may name."""
 
 
 def parse_duration_s(value: object, *, least_s: float = SHORTEST_S, most_s: float = LONGEST_S) -> float:
@@ -55,13 +55,6 @@ def parse_duration_s(value: object, *, least_s: float = SHORTEST_S, most_s: floa
     ----------
     value
         A positive number of seconds, or a number with a unit: ms, s, m, h or d.
-    least_s, most_s
-        What it may be.
-
-    Returns
-    -------
-    float
-        Seconds.
 
     Raises
     ------
@@ -89,13 +82,6 @@ def parse_duration_s(value: object, *, least_s: float = SHORTEST_S, most_s: floa
 def format_duration(seconds: float, units: Sequence[str] = ("d", "h", "m", "s")) -> str:
     """Write a duration in the largest unit that divides it.
 
-    Parameters
-    ----------
-    seconds
-        The duration.
-    units
-        Those that it may be written in, the largest first; milliseconds are always among them.
-
     Examples
     --------
     >>> format_duration(300.0), format_duration(90.0), format_duration(0.25)
@@ -112,23 +98,23 @@ def _schema(least_s: float = SHORTEST_S, most_s: float = LONGEST_S) -> WithJsonS
     return WithJsonSchema({"anyOf": [number, {"type": "string", "pattern": _PATTERN}]})
 
 
+#: Seconds; a field of this type is called ``..._s`` in code, and without ``_s`` in a settings file.
 Duration = Annotated[float, BeforeValidator(parse_duration_s), _schema()]
-"""Seconds; a field of this type is called ``..._s`` in code, and without ``_s`` in a settings file."""
 
+#: Seconds between two steps.
 Period = Annotated[
     float, BeforeValidator(partial(parse_duration_s, least_s=LEAST_PERIOD_S)), _schema(LEAST_PERIOD_S)
 ]
-"""Seconds between two steps."""
 
+#: Seconds for which something is read in each step.
 History = Annotated[
     float, BeforeValidator(partial(parse_duration_s, most_s=MOST_HISTORY_S)), _schema(most_s=MOST_HISTORY_S)
 ]
-"""Seconds for which something is read in each step."""
 
+#: Seconds that a request may take.
 Timeout = Annotated[
     float, BeforeValidator(partial(parse_duration_s, most_s=MOST_TIMEOUT_S)), _schema(most_s=MOST_TIMEOUT_S)
 ]
-"""Seconds that a request may take."""
 
 
 def _file_path(value: Path) -> Path:
@@ -137,8 +123,8 @@ def _file_path(value: Path) -> Path:
     return value
 
 
+#: The path of a file; whether there is one is not looked at.
 FilePath = Annotated[Path, AfterValidator(_file_path)]
-"""The path of a file; whether there is one is not looked at."""
 
 
 def web_address(value: str) -> str:
@@ -165,12 +151,12 @@ def web_address(value: str) -> str:
     return value
 
 
+#: An http or https address.
 WebAddress = Annotated[str, AfterValidator(web_address)]
-"""An http or https address."""
 
 
+#: Seconds since the epoch.
 EpochSeconds = Annotated[float, Field(ge=0, le=LATEST_S)]
-"""Seconds since the epoch."""
 
 
 class SettingsGroup(BaseModel):

@@ -27,65 +27,40 @@ from gesscale.ports import (
     Policy,
 )
 
+#: What a step spends its time on.
 PHASES = ("monitor", "analyze", "plan", "execute", "knowledge")
-"""What a step spends its time on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlLoop:
-    """One step observes, analyzes, plans, executes and remembers, for every operator of a workflow.
+    """One step observes, analyzes, plans, executes and remembers, for every operator of a workflow."""
 
-    Attributes
-    ----------
-    metrics, latencies, cluster, knowledge
-        The adapters of Monitor, Execute and Knowledge.
-    policy
-        The pure Analyze and Plan.
-    excluded_nodes
-        Nodes that are to take no new replica.
-    acts
-        False for advice only: nothing is started or removed.
-    rescale_timeout_s
-        A change that has not settled after this long no longer blocks the next one.
-    directives
-        What people say of single operators over the policy's head.
-    budget
-        How many operators may be in change at once; loops may share it.
-    scope
-        By which the budget knows this loop.
-    timed
-        Gives the context in which a phase runs, one of `PHASES`, so that its time can be measured.
-    seen
-        Told the cluster and the latency map from which a step decides.
-    """
-
+    #: Metrics, latencies, cluster, knowledge: The adapters of Monitor, Execute and Knowledge.
     metrics: MetricSource
     latencies: LatencySource
+    #: The pure Analyze and Plan.
     policy: Policy
     cluster: Cluster
     knowledge: KnowledgeStore
+    #: False for advice only: nothing is started or removed.
     acts: bool
+    #: A change that has not settled after this long no longer blocks the next one.
     rescale_timeout_s: float
+    #: Nodes that are to take no new replica.
     excluded_nodes: frozenset[str] = frozenset()
+    #: What people say of single operators over the policy's head.
     directives: Mapping[str, Directive] = field(default_factory=dict)
+    #: How many operators may be in change at once; loops may share it.
     budget: ChangeBudget = field(default_factory=ChangeBudget)
+    #: By which the budget knows this loop.
     scope: str = ""
+    #: Gives the context in which a phase runs, one of `PHASES`, so that its time can be measured.
     timed: Callable[[str], AbstractContextManager[None]] = lambda _phase: nullcontext()
+    #: Told the cluster and the latency map from which a step decides.
     seen: Callable[[ClusterState, Latencies], None] = lambda _cluster, _latencies: None
 
     def step(self, now_s: float) -> tuple[Decision, ...]:
-        """Run one step; every operator gets a decision, whatever happens.
-
-        Parameters
-        ----------
-        now_s
-            Seconds since the epoch.
-
-        Returns
-        -------
-        tuple of Decision
-            One for each operator.
-        """
+        """Run one step; every operator gets a decision, whatever happens."""
         with self.timed("monitor"):
             latencies = self.latencies.current(now_s)
             state = self._cluster_state()
@@ -119,14 +94,6 @@ class ControlLoop:
 
         Parameters
         ----------
-        clock
-            Real or simulated time; ``wait_until`` returning False ends the loop.
-        period_s
-            Seconds between the beginnings of two steps; a step that takes longer delays the next.
-        report
-            Told the decisions of every step.
-        at_once
-            Whether the first step comes at once, and not after a period.
         least_period_s
             The policy may not ask for less; None: it may not ask.
         """
@@ -222,17 +189,8 @@ def next_step_in_s(decisions: Iterable[Decision], period_s: float, least_period_
 
     Parameters
     ----------
-    decisions
-        Of the step.
-    period_s
-        The longest time between two steps.
     least_period_s
         The shortest one that a policy may ask for; None: it may not ask.
-
-    Returns
-    -------
-    float
-        The least that any operator's plan asks for, within these bounds; the period where none asks.
     """
     if least_period_s is None:
         return period_s

@@ -12,6 +12,7 @@ from gesscale.model.order import Order
 from latency_map import LatencyMap
 from perfmodel import Reading
 
+#: Why a node cannot take a replica, whatever its delays.
 NODE_PROBLEMS = (
     Reason.NOT_READY,
     Reason.CORDONED,
@@ -20,23 +21,11 @@ NODE_PROBLEMS = (
     Reason.WRONG_ARCHITECTURE,
     Reason.NOT_IN_POOL,
 )
-"""Why a node cannot take a replica, whatever its delays."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     """An edge node that may hold a replica.
-
-    Attributes
-    ----------
-    address
-        The host address that its replicas report; empty where it is the name itself or not known.
-    weight
-        Its capacity against a node of weight 1.
-    problem
-        Why it cannot take a replica now, in a sentence; empty where it can.
-    reason
-        The same in a word, one of `NODE_PROBLEMS`. Without a problem it says nothing.
 
     Raises
     ------
@@ -45,9 +34,13 @@ class Node:
     """
 
     name: str
+    #: The host address that its replicas report; empty where it is the name itself or not known.
     address: str = ""
+    #: Its capacity against a node of weight 1.
     weight: float = 1.0
+    #: Why it cannot take a replica now, in a sentence; empty where it can.
     problem: str = ""
+    #: The same in a word, one of `NODE_PROBLEMS`. Without a problem it says nothing.
     reason: Reason = Reason.NOT_READY
 
     def __post_init__(self) -> None:
@@ -59,30 +52,21 @@ class Node:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterState:
-    """The nodes, and where each operator's live replicas are.
-
-    Attributes
-    ----------
-    placements
-        By operator; one that does not run at all is missing.
-    unplaced
-        Operators that wait for their first replicas to be placed.
-    coming
-        By operator, the nodes on which the cluster is starting a replica by itself, as it was ordered.
-    unfit
-        By operator, the nodes that cannot take a replica of this one: its pool, its image, its requests.
-    room
-        How many replicas more a node can take of all operators together; one that is not listed can take one of each.
-    problem
-        Why the cluster could not be read; empty where it could.
-    """
+    """The nodes, and where each operator's live replicas are."""
 
     nodes: Mapping[str, Node] = field(default_factory=dict)
+    #: By operator; one that does not run at all is missing.
     placements: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    #: Operators that wait for their first replicas to be placed.
     unplaced: frozenset[str] = frozenset()
+    #: By operator, the nodes on which the cluster is starting a replica by itself, as it was ordered.
     coming: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    #: By operator, the nodes that cannot take a replica of this one: its pool, its image, its requests.
     unfit: Mapping[str, Mapping[str, Node]] = field(default_factory=dict)
+    #: How many replicas more a node can take of all operators together; one that is not listed can take one
+    #: of each.
     room: Mapping[str, int] = field(default_factory=dict)
+    #: Why the cluster could not be read; empty where it could.
     problem: str = ""
 
     def seen_by(self, operator: str) -> "ClusterState":
@@ -125,43 +109,28 @@ class ClusterState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latencies:
-    """How far apart the nodes are, as far as is known at one instant.
+    """How far apart the nodes are, as far as is known at one instant."""
 
-    Attributes
-    ----------
-    map
-        The newest map that there was; None where there has been none yet.
-    standing
-        How old it is, and whether it may be relied on.
-    """
-
+    #: The newest map that there was; None where there has been none yet.
     map: LatencyMap | None = None
+    #: How old it is, and whether it may be relied on.
     standing: MapStatus = field(default_factory=MapStatus)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knowledge:
-    """What is known when a step begins; all a policy may know besides the observation and the cluster.
+    """What is known when a step begins; all a policy may know besides the observation and the cluster."""
 
-    Attributes
-    ----------
-    readings
-        Evidence for the performance model by operator, newest first, bounded.
-    orders
-        Orders by operator, newest first, bounded.
-    latencies
-        The latency map of this step.
-    memos
-        By operator, the last memo of the policy (`gesscale.model.decision.Analysis.memo`).
-    order_unknown
-        Operators whose newest order is dated later than now, as the clock was set back: `orders` has only older ones,
-        which are no longer in force.
-    """
-
+    #: Evidence for the performance model by operator, newest first, bounded.
     readings: Mapping[str, tuple[Reading, ...]] = field(default_factory=dict)
+    #: Orders by operator, newest first, bounded.
     orders: Mapping[str, tuple[Order, ...]] = field(default_factory=dict)
+    #: The latency map of this step.
     latencies: Latencies = field(default_factory=Latencies)
+    #: By operator, the last memo of the policy (`gesscale.model.decision.Analysis.memo`).
     memos: Mapping[str, str] = field(default_factory=dict)
+    #: Operators whose newest order is dated later than now, as the clock was set back: `orders` has only
+    #: older ones, which are no longer in force.
     order_unknown: frozenset[str] = frozenset()
 
     def with_latencies(self, latencies: Latencies) -> "Knowledge":

@@ -19,23 +19,15 @@ from gesscale.ports import Policy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayedDecision:
-    """What a policy would have decided for one operator at one instant of a recorded run.
+    """What a policy would have decided for one operator at one instant of a recorded run."""
 
-    Attributes
-    ----------
-    since_start_s
-        Seconds since the first instant.
-    decision
-        The policy's, never carried out.
-    live
-        What was decided then; None where nothing is recorded.
-    live_document
-        The same as it is recorded.
-    """
-
+    #: Seconds since the first instant.
     since_start_s: float
+    #: The policy's, never carried out.
     decision: Decision
+    #: What was decided then; None where nothing is recorded.
     live: Decision | None
+    #: The same as it is recorded.
     live_document: Mapping[str, Any] | None = None
 
     @property
@@ -51,28 +43,21 @@ class ReplayedDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """How far the answers agree with the live decisions.
+    """How far the answers agree with the live decisions."""
 
-    Attributes
-    ----------
-    compared
-        Decisions with a live one of the same instant.
-    same_change, same_reason
-        How many of these want the same nodes started and removed; how many also, or only, say the same reason.
-    live_changes, wanted_changes
-        Decisions that wanted a change. One that is not carried out is wanted again at the next instant.
-    new_proposals
-        Wanted changes that the policy had not wanted an instant before.
-    first_difference
-        The first answer that wants another change than the live decision; None where all agree.
-    """
-
+    #: Decisions with a live one of the same instant.
     compared: int
+    #: Same_change, same_reason: How many of these want the same nodes started and removed; how many also, or
+    #: only, say the same reason.
     same_change: int
     same_reason: int
+    #: Live_changes, wanted_changes: Decisions that wanted a change. One that is not carried out is wanted
+    #: again at the next instant.
     live_changes: int
     wanted_changes: int
+    #: Wanted changes that the policy had not wanted an instant before.
     new_proposals: int
+    #: The first answer that wants another change than the live decision; None where all agree.
     first_difference: ReplayedDecision | None
 
 
@@ -89,22 +74,8 @@ def answers_of(
 
     Parameters
     ----------
-    policy
-        Who is asked.
-    world
-        The recorded run.
-    knowledge
-        What was known before it. It learns the evidence that the policy finds. It also learns the orders that were
-        given live, each after the instant of its decision.
     instants_s
         When, seconds since the epoch; see `Recording.instants_s`.
-    rescale_timeout_s, excluded_nodes
-        As in `gesscale.loop.ControlLoop`.
-
-    Returns
-    -------
-    tuple of ReplayedDecision
-        In order of time, one for each operator and instant.
     """
     loop = ControlLoop(
         metrics=world,
@@ -136,18 +107,7 @@ def answers_of(
 
 
 def agreement(answers: Sequence[ReplayedDecision]) -> Agreement:
-    """Compare the answers with the live decisions.
-
-    Parameters
-    ----------
-    answers
-        Of `answers_of`.
-
-    Returns
-    -------
-    Agreement
-        All zero without live decisions, but for the wishes.
-    """
+    """Compare the answers with the live decisions."""
     wishes = [answer.decision.plan.change for answer in answers]
     return Agreement(
         compared=sum(answer.agrees is not None for answer in answers),

@@ -12,11 +12,11 @@ from typing import Any
 from gesscale.common.errors import InputError
 from gesscale.common.text import glimpse
 
+#: Where the API server has the StreamAutoscalers of a namespace.
 AUTOSCALERS_PATH = "/apis/gesscale.dev/v1alpha1/namespaces/{namespace}/streamautoscalers"
-"""Where the API server has the StreamAutoscalers of a namespace."""
 
+#: Of one operator; an order names no more nodes.
 MOST_REPLICAS = 1000
-"""Of one operator; an order names no more nodes."""
 
 _ID = re.compile(r"(0|[1-9]\d*)-(0|[1-9]\d*)")
 _LONGEST_ID, _LONGEST_NAME = 64, 253
@@ -35,20 +35,13 @@ class Strategy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OrderDocument:
-    """What a driver reads of an order.
+    """What a driver reads of an order."""
 
-    Attributes
-    ----------
-    id
-        Term and counter, ``<term>-<counter>``; the term is that of the leader that wrote it.
-    placement
-        Nodes that are to hold exactly one executor each, sorted.
-    strategy
-        How executors are exchanged.
-    """
-
+    #: Term and counter, ``<term>-<counter>``; the term is that of the leader that wrote it.
     id: str
+    #: Nodes that are to hold exactly one executor each, sorted.
     placement: tuple[str, ...]
+    #: How executors are exchanged.
     strategy: Strategy = Strategy.LIVE
 
     @property

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _MOST_FAULTS = 20
 _LONGEST_KEY = 120
 _LONGEST_TEXT = 200
+#: What to call a kind of value that something else came in the place of, by pydantic's type of the fault.
 _KINDS = {
     **dict.fromkeys(("float_parsing", "float_type", "decimal_parsing", "decimal_type"), "a number"),
     **dict.fromkeys(("int_parsing", "int_parsing_size", "int_type", "int_from_float"), "a whole number"),
@@ -23,7 +24,6 @@ _KINDS = {
     **dict.fromkeys(("dict_type", "mapping_type"), "a mapping"),
     "string_type": "text, in quotes where YAML takes it for something else",
 }
-"""What to call a kind of value that something else came in the place of, by pydantic's type of the fault."""
 _UNITS = (("days", 86400.0), ("h", 3600.0), ("min", 60.0))
 
 
@@ -80,13 +80,6 @@ def first_fault(error: "ValidationError") -> str:
 
 def problem_of(fault: "ErrorDetails", *, group: str = "a mapping") -> str:
     """Return what is wrong with a value: what was expected and, unless it is a whole group, what came.
-
-    Parameters
-    ----------
-    fault
-        One that pydantic found; what came is left out where it has none.
-    group
-        What a mapping is called there, where one was expected and something else came.
 
     Examples
     --------

@@ -56,11 +56,11 @@ __all__ = [
     "write_survey",
 ]
 
+#: Where the names are, the lightest first: the agent on a small node needs none of them, nor NumPy.
 _MODULES = (
     *("errors", "kinds", "limits", "matrix", "survey"),
     *("choose.choice", "choose.ranking", "formats.source", "formats.loading"),
 )
-"""Where the names are, the lightest first: the agent on a small node needs none of them, nor NumPy."""
 
 
 def __getattr__(name: str) -> object:

@@ -12,8 +12,8 @@ from latency_map.errors import LatencyMapError
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
+#: What begins the zone of an IPv6 address.
 ZONE = "%"
-"""What begins the zone of an IPv6 address."""
 
 
 def parse_address(text: str) -> Address:

@@ -12,29 +12,23 @@ from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
 Delays: TypeAlias = NDArray[np.float64]
 Cells = TypeVar("Cells", bound=np.generic)
 
+#: Largest round trip that is taken for one: eleven days. Keeps sums of delays finite.
 MAX_RTT_MS = 1e9
-"""Largest round trip that is taken for one: eleven days. Keeps sums of delays finite."""
 
 
+#: By what a delay is multiplied and divided: whole numbers, so that 9 us is 0.009 ms to the last bit.
 _MS_PER_UNIT = {DelayUnit.US: (1.0, 1e3), DelayUnit.MS: (1.0, 1.0), DelayUnit.S: (1e3, 1.0)}
-"""By what a delay is multiplied and divided: whole numbers, so that 9 us is 0.009 ms to the last bit."""
 _TRIPS = {DelayKind.RTT: 1, DelayKind.ONE_WAY: 2}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayFault:
-    """A cell of a delay matrix that cannot be used, and why.
+    """A cell of a delay matrix that cannot be used, and why."""
 
-    Attributes
-    ----------
-    row, column
-        Where it is, counted from 0.
-    problem
-        What was expected and what came.
-    """
-
+    #: Row, column: Where it is, counted from 0.
     row: int
     column: int
+    #: What was expected and what came.
     problem: str
 
 
@@ -47,16 +41,6 @@ def find_fault(
     ----------
     values
         Shape ``(n, n)``; NaN where a delay is missing.
-    unit, kind
-        What the values mean.
-    asymmetry
-        Whether two directions may differ.
-
-    Returns
-    -------
-    Fault or None
-        The first in reading order of the first kind that occurs: negative, too large, a node apart from
-        itself, two directions that differ. None where the matrix is sound.
     """
     impossible = find_impossible(values, unit=unit, kind=kind)
     if impossible:
@@ -83,14 +67,6 @@ def find_impossible(values: Delays, *, unit: DelayUnit, kind: DelayKind) -> Dela
     ----------
     values
         Shape ``(n, n)``; NaN where a delay is missing.
-    unit, kind
-        What the values mean.
-
-    Returns
-    -------
-    Fault or None
-        The first in reading order that is negative, else the first beyond `MAX_RTT_MS`; None where there is
-        none. The diagonal and the two directions of a pair are not judged.
     """
     place = _first(values, lambda there, _: there < 0)
     if place:
@@ -111,11 +87,8 @@ def direct_round_trips(values: Delays, *, unit: DelayUnit, kind: DelayKind) -> N
     Parameters
     ----------
     values
-        Shape ``(n, n)``, row to column; `find_impossible` finds no fault in them. Afterwards the round trips as seen
-        from the row's node, NaN where it has none.
-    unit, kind
-        What the values mean. One-way delays of both directions are added: their sum is the round trip. A
-        one-way delay whose way back is missing is doubled.
+        Shape ``(n, n)``, row to column; `find_impossible` finds no fault in them. Afterwards the round
+        trips as seen from the row's node, NaN where it has none.
     """
     if kind is DelayKind.ONE_WAY:
         values += np.where(np.isnan(values.T), values, values.T)
@@ -140,17 +113,6 @@ def round_trips_ms(values: Delays, *, unit: DelayUnit, kind: DelayKind, asymmetr
     ----------
     values
         Shape ``(n, n)``, as `find_fault` accepts them.
-    unit, kind
-        What the values mean; a one-way delay counts twice.
-    asymmetry
-        What to take where two directions differ. The mean of one-way delays is exact: their sum is the
-        round trip.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape ``(n, n)``, ms, symmetric, zero diagonal; NaN where neither direction is known. Where one
-        direction is known it stands for both.
     """
     there = np.where(np.isnan(values), values.T, values)
     result: Delays = (there + there.T) / 2 if asymmetry is Asymmetry.MEAN else np.maximum(there, there.T)

@@ -33,17 +33,11 @@ class Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clusters:
-    """What a clustered map is made of.
+    """What a clustered map is made of."""
 
-    Attributes
-    ----------
-    count
-        How many clusters, as equal in size as can be, in the order of the nodes.
-    within, between
-        Round trips inside each cluster, and from each cluster to each other one.
-    """
-
+    #: How many clusters, as equal in size as can be, in the order of the nodes.
     count: int
+    #: Within, between: Round trips inside each cluster, and from each cluster to each other one.
     within: Span
     between: Span
 
@@ -56,20 +50,6 @@ def node_names(nodes: int) -> tuple[str, ...]:
 
 def clustered(rng: np.random.Generator, nodes: int, parameters: Clusters) -> Delays:
     """Generate clusters.
-
-    Parameters
-    ----------
-    rng
-        Randomness.
-    nodes
-        How many.
-    parameters
-        The clusters. Delays between them are drawn independently, so they break triangles as they come.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape ``(n, n)``, round trips in ms.
 
     Raises
     ------

@@ -16,15 +16,6 @@ _FIRST_SIZE = 64
 class Grid:
     """Nodes by name, and matrices over them.
 
-    Parameters
-    ----------
-    source
-        Where the nodes come from, for messages.
-    limits
-        How many nodes there may be.
-    blanks
-        The matrices by name: what a cell of each holds that nothing was written to, and so its type.
-
     Attributes
     ----------
     numbers
@@ -40,18 +31,6 @@ class Grid:
 
     def number(self, name: str, *, line: int = 0, column: int = 0) -> int:
         """Return the number of a node; a new node is added.
-
-        Parameters
-        ----------
-        name
-            The node.
-        line, column
-            Where its name stands, from 1, for messages; 0 where that is unknown.
-
-        Returns
-        -------
-        int
-            Its number, from 0 in order of appearance.
 
         Raises
         ------
@@ -77,20 +56,7 @@ class Grid:
         return number
 
     def finish(self, layer: str, order: Sequence[int] | None = None) -> NDArray[Any]:
-        """Return a matrix, once all nodes came; it is not kept.
-
-        Parameters
-        ----------
-        layer
-            Its name.
-        order
-            For each row and column the number of its node; by default they are in the order of the numbers.
-
-        Returns
-        -------
-        numpy.ndarray
-            Shape ``(n, n)``.
-        """
+        """Return a matrix, once all nodes came; it is not kept."""
         count = len(self.numbers)
         matrix = self.layers.pop(layer)[:count, :count] if count else np.empty((0, 0))
         return matrix if order is None else matrix[np.ix_(order, order)]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from latency_map.names import MAX_NODES
 
+#: Most nodes of a map unless the user says otherwise.
 DEFAULT_NODES = 1000
-"""Most nodes of a map unless the user says otherwise."""
 
 _BYTES_PER_PAIR = 500
 _GRAPH_BYTES_PER_NODE = 1024
@@ -22,8 +22,8 @@ _MORE_CLAIMS = 1024
 _MOST_CLAIMS = 200_000
 _AGENTS_PER_NODE = 4
 _MORE_AGENTS = 64
+#: Most bytes of a map's text, decompressed, however many nodes it may have.
 MOST_TEXT_BYTES = 256 << 20
-"""Most bytes of a map's text, decompressed, however many nodes it may have."""
 _MOST_GRAPH_BYTES = 1 << 20
 
 
@@ -31,20 +31,15 @@ _MOST_GRAPH_BYTES = 1 << 20
 class MapLimits:
     """Bounds on one map that is read; all of them follow from its nodes.
 
-    Attributes
-    ----------
-    nodes
-        Most nodes, 1 to `MAX_NODES`.
-    setting
-        What sets that, for messages.
-
     Raises
     ------
     ValueError
         The nodes are not in that range.
     """
 
+    #: Most nodes, 1 to `MAX_NODES`.
     nodes: int = DEFAULT_NODES
+    #: What sets that, for messages.
     setting: str = "gesscale latency-map --max-nodes"
 
     def __post_init__(self) -> None:
@@ -89,8 +84,8 @@ class MapLimits:
         )
 
 
+#: Unless the caller says otherwise.
 DEFAULT_LIMITS = MapLimits()
-"""Unless the caller says otherwise."""
 
+#: For files that the user wrote, where no setting bounds them further.
 LARGEST = MapLimits(nodes=MAX_NODES, setting="that of every map")
-"""For files that the user wrote, where no setting bounds them further."""

@@ -16,21 +16,13 @@ from latency_map.names import check_names
 
 T = TypeVar("T")
 
+#: So many results are kept with a map.
 MOST_FOUND = 8192
-"""So many results are kept with a map."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LatencyMap:
     """Network delays between nodes; equal by value.
-
-    Attributes
-    ----------
-    names
-        The nodes, each once, at least one.
-    rtt_ms
-        Shape ``(n, n)``: round trips in milliseconds, symmetric, zero diagonal, NaN where missing. Read-only: an
-        array that is so already is taken as it is, another one is copied.
 
     Raises
     ------
@@ -46,7 +38,10 @@ class LatencyMap:
     (4.0, 18.0)
     """
 
+    #: The nodes, each once, at least one.
     names: tuple[str, ...]
+    #: Shape ``(n, n)``: round trips in milliseconds, symmetric, zero diagonal, NaN where missing. Read-only:
+    #: an array that is so already is taken as it is, another one is copied.
     rtt_ms: Delays
     _positions: dict[str, int] = field(init=False, repr=False)
     _found: dict[Hashable, Any] = field(init=False, repr=False)

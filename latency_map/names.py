@@ -5,26 +5,15 @@ from collections.abc import Sequence
 from gesscale.common.text import shortened
 from latency_map.errors import LatencyMapError
 
+#: Most nodes of one map: its matrix then takes 200 MB.
 MAX_NODES = 5000
-"""Most nodes of one map: its matrix then takes 200 MB."""
 
+#: Most characters of a name, as of a node of Kubernetes.
 MAX_NAME_LENGTH = 253
-"""Most characters of a name, as of a node of Kubernetes."""
 
 
 def find_name_fault(names: Sequence[str]) -> tuple[int, str] | None:
-    """Find the first name that no latency map can have.
-
-    Parameters
-    ----------
-    names
-        The names of the nodes.
-
-    Returns
-    -------
-    tuple of int and str, or None
-        Its position, from 0, and what was expected and what came; None where all are sound.
-    """
+    """Find the first name that no latency map can have."""
     if not 1 <= len(names) <= MAX_NODES:
         return 0, f"expected 1 to {MAX_NODES} nodes, got {len(names)}"
     seen: set[str] = set()
@@ -42,11 +31,6 @@ def find_name_fault(names: Sequence[str]) -> tuple[int, str] | None:
 
 def check_names(names: Sequence[str]) -> None:
     """Refuse names that no latency map can have.
-
-    Parameters
-    ----------
-    names
-        The names of the nodes.
 
     Raises
     ------

@@ -33,20 +33,7 @@ _SMALLER = {DelayUnit.US: None, DelayUnit.MS: "us", DelayUnit.S: "ms"}
 
 
 def find_implausible(survey: Survey, *, unit: DelayUnit) -> tuple[str, ...]:
-    """Find what speaks against round trips being what they are said to be.
-
-    Parameters
-    ----------
-    survey
-        The round trips.
-    unit
-        The unit that the figures of the file were taken to have.
-
-    Returns
-    -------
-    tuple of str
-        Warnings for people; empty where nothing looks wrong.
-    """
+    """Find what speaks against round trips being what they are said to be."""
     known, missing = _known(survey.rtt_ms)
     warnings = []
     if len(known):

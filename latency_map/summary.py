@@ -19,14 +19,14 @@ from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
 from latency_map.matrix import LatencyMap
 from latency_map.survey import Survey
 
+#: Least mean silhouette of clusters that are said to be there.
 CLEAR_SILHOUETTE = 0.6
-"""Least mean silhouette of clusters that are said to be there."""
 
+#: Most clusters that are distinguished; and never more than half of the nodes.
 MAX_CLUSTERS = 32
-"""Most clusters that are distinguished; and never more than half of the nodes."""
 
+#: Most nodes whose reading order is the best one: finding it takes time with the cube of their number.
 BEST_ORDER_UP_TO = 1000
-"""Most nodes whose reading order is the best one: finding it takes time with the cube of their number."""
 
 _MIN_NODES = 3
 _ISLANDS_APART = 10.0
@@ -34,52 +34,36 @@ _ISLANDS_APART = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """The pairs of a survey in a few figures. A pair is two nodes, whatever the direction.
+    """The pairs of a survey in a few figures. A pair is two nodes, whatever the direction."""
 
-    Attributes
-    ----------
-    nodes, pairs
-        How many.
-    missing_pairs, one_way_pairs
-        Pairs known in neither direction, and pairs known in one of them.
-    median_ms, p95_ms, max_ms
-        Round trips of the pairs, of two directions the larger; None where none is known.
-    asymmetric_ratio
-        Share of the pairs known both ways whose two directions differ; None where there is none.
-    estimated_ratio
-        Share of the known pairs that nobody measured in either direction; None where there is none.
-    """
-
+    #: Nodes, pairs: How many.
     nodes: int
     pairs: int
+    #: Missing_pairs, one_way_pairs: Pairs known in neither direction, and pairs known in one of them.
     missing_pairs: int
     one_way_pairs: int
+    #: Median_ms, p95_ms, max_ms: Round trips of the pairs, of two directions the larger; None where none is
+    #: known.
     median_ms: float | None
     p95_ms: float | None
     max_ms: float | None
+    #: Share of the pairs known both ways whose two directions differ; None where there is none.
     asymmetric_ratio: float | None
+    #: Share of the known pairs that nobody measured in either direction; None where there is none.
     estimated_ratio: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementSummary:
-    """What a set of nodes amounts to.
+    """What a set of nodes amounts to."""
 
-    Attributes
-    ----------
-    members
-        The nodes, by name.
-    nd_max_ms
-        Largest round trip among them; None where a delay is missing.
-    widest
-        The pair with that round trip, the first by name; None where there is none.
-    missing
-        Pairs of members without a delay.
-    """
-
+    #: The nodes, by name.
     members: tuple[str, ...]
+    #: Largest round trip among them; None where a delay is missing.
     nd_max_ms: float | None
+    #: The pair with that round trip, the first by name; None where there is none.
     widest: tuple[str, str] | None
+    #: Pairs of members without a delay.
     missing: tuple[tuple[str, str], ...] = ()
 
 
@@ -108,18 +92,6 @@ def summarise(survey: Survey) -> Summary:
 def place(latencies: LatencyMap, members: Iterable[str]) -> PlacementSummary:
     """Measure a set of nodes on a map.
 
-    Parameters
-    ----------
-    latencies
-        The delays; some may be missing.
-    members
-        Nodes of the map.
-
-    Returns
-    -------
-    PlacementSummary
-        Its NDmax, or what is missing for it.
-
     Raises
     ------
     UnknownNodeError
@@ -146,20 +118,7 @@ def symmetric_map(survey: Survey | LatencyMap) -> LatencyMap:
 
 
 def clusters(survey: Survey | LatencyMap) -> tuple[tuple[str, ...], ...]:
-    """Group the nodes of a survey.
-
-    Parameters
-    ----------
-    survey
-        Any survey. The larger direction counts; a missing delay is taken for the shortest way round, and
-        nodes that no known delays join for far apart.
-
-    Returns
-    -------
-    tuple of tuples
-        Every node once; the largest cluster first, its nodes by name. One cluster where none stand out. The
-        order of the nodes in the survey does not matter.
-    """
+    """Group the nodes of a survey."""
     names, rtt_ms = _by_name(survey)
     grouped: dict[int, list[str]] = {}
     for name, group in zip(names, _groups(rtt_ms), strict=True):
@@ -168,19 +127,7 @@ def clusters(survey: Survey | LatencyMap) -> tuple[tuple[str, ...], ...]:
 
 
 def reading_order(survey: Survey | LatencyMap) -> tuple[str, ...]:
-    """Order the nodes so that near ones are side by side and clusters make blocks.
-
-    Parameters
-    ----------
-    survey
-        Any survey.
-
-    Returns
-    -------
-    tuple of str
-        Every node once: the leaves of the tree that `clusters` cuts; up to `BEST_ORDER_UP_TO` nodes,
-        neighbours are as near as it allows (Bar-Joseph, Gifford and Jaakkola, Bioinformatics 17, 2001).
-    """
+    """Order the nodes so that near ones are side by side and clusters make blocks."""
     names, rtt_ms = _by_name(survey)
     if len(names) < _MIN_NODES:
         return names

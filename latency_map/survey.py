@@ -25,34 +25,25 @@ Mask: TypeAlias = NDArray[np.bool_]
 class Survey:
     """Round trips between nodes as they were measured.
 
-    Attributes
-    ----------
-    names
-        The n nodes, each once, at least one.
-    rtt_ms
-        Shape ``(n, n)``, row to column: round trips in milliseconds as seen from the row's node, at least 0,
-        NaN where missing. The two directions may differ, the diagonal may be other than 0. Read-only: an array
-        that is so already is taken as it is, another one is copied.
-    estimated
-        Shape ``(n, n)``: which of them nobody measured, but a repair filled in; none by default. Read-only.
-    measured_at_s
-        When, in seconds since the epoch; None where it is not known.
-    origin
-        Where it comes from, for people.
-    changes
-        What was done to it since, in the order in which it was done, for people.
-
     Raises
     ------
     LatencyMapError
         Names or delays are not of that form.
     """
 
+    #: The n nodes, each once, at least one.
     names: tuple[str, ...]
+    #: Shape ``(n, n)``, row to column: round trips in milliseconds as seen from the row's node, at least 0,
+    #: NaN where missing. The two directions may differ, the diagonal may be other than 0. Read-only: an array
+    #: that is so already is taken as it is, another one is copied.
     rtt_ms: Delays
+    #: Shape ``(n, n)``: which of them nobody measured, but a repair filled in; none by default. Read-only.
     estimated: Mask = field(default_factory=lambda: np.zeros((0, 0), dtype=bool))
+    #: When, in seconds since the epoch; None where it is not known.
     measured_at_s: float | None = None
+    #: Where it comes from, for people.
     origin: str = ""
+    #: What was done to it since, in the order in which it was done, for people.
     changes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

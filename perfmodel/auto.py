@@ -11,10 +11,10 @@ from perfmodel.laws import GesscaleLaw, MicroBatchLaw
 from perfmodel.model import Estimator, fit_errors
 from perfmodel.proportional import ProportionalLaw
 
+#: In how many parts the evidence is held out in turn; as many distinct readings are needed at least.
 FOLDS = 4
-"""In how many parts the evidence is held out in turn; as many distinct readings are needed at least."""
+#: By how much Eq. 1 must predict better to be taken: less is within the spread of good readings.
 CLEAR_LEAD_PCT = 1.0
-"""By how much Eq. 1 must predict better to be taken: less is within the spread of good readings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,15 +24,11 @@ class AutoLaw:
     Conditions are held out in turn, all readings of one together. The micro-batch law is taken unless Eq. 1
     is clearly better, and where there are too few conditions to compare but batch rows are known: beyond the
     evidence it is right or promises too little, where Eq. 1 promises too much.
-
-    Attributes
-    ----------
-    max_age_s, half_life_s
-        How readings age, as in either law.
     """
 
     name: ClassVar[str] = "auto"
 
+    #: Max_age_s, half_life_s: How readings age, as in either law.
     max_age_s: float | None = None
     half_life_s: float | None = None
 

@@ -15,56 +15,43 @@ from perfmodel.curves import Curve, Matrix, Points, Triple, Vector
 from perfmodel.evidence import ModelError
 from perfmodel.least_squares import Loss, minimise
 
+#: Differences of NDmax up to this, or `ND_RESOLUTION_SHARE` of it, do not tell the price of delay. A Spark
+#: map pays some 4.4 round trips a batch: 10 ms are 2 % of a batch of 2 s, which is how far readings scatter.
+#: Fitted to less, gamma took up the scatter: 22 rows/s per ms were seen from 0 to 9 ms where 50 ms more said
+#: 2.
 ND_RESOLUTION_MS = 10.0
-"""Differences of NDmax up to this, or `ND_RESOLUTION_SHARE` of it, do not tell the price of delay.
-
-A Spark map pays some 4.4 round trips a batch: 10 ms are 2 % of a batch of 2 s, which is how far readings scatter.
-Fitted to less, gamma took up the scatter: 22 rows/s per ms were seen from 0 to 9 ms where 50 ms more said 2.
-"""
 ND_RESOLUTION_SHARE = 0.05
+#: Shape coordinates (logarithms) this close are the same: 5 % of the capacity or of the batch rows.
 SHAPE_RESOLUTION = 0.05
-"""Shape coordinates (logarithms) this close are the same: 5 % of the capacity or of the batch rows."""
 
+#: Spread of a reading, as a share, that is believed before the residuals say otherwise (measured: 1-5 %).
 NOISE_PRIOR = 0.05
-"""Spread of a reading, as a share, that is believed before the residuals say otherwise (measured: 1-5 %)."""
+#: How many readings that belief is worth.
 NOISE_PRIOR_READINGS = 2.0
-"""How many readings that belief is worth."""
+#: Residuals beyond so many robust standard deviations count less and less.
 OUTLIER_SIGMAS = 4.0
-"""Residuals beyond so many robust standard deviations count less and less."""
 _PASSES: tuple[Loss, ...] = ("soft_l1", "cauchy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """A curve's parameters and how well they are known.
+    """A curve's parameters and how well they are known."""
 
-    Attributes
-    ----------
-    theta
-        Scale, shape, delay.
-    identified
-        Which of them were fitted; the others are the curve's defaults.
-    covariance
-        3 x 3, of the parameters per unit of noise; zero for defaults.
-    noise
-        Standard deviation of a reading, as a share.
-    freedom
-        Degrees of freedom of that figure.
-    unit
-        What a share is a share of, in the curve's scale of comparison.
-    weight
-        What all readings together counted for when they were fitted.
-    counts
-        Share of that which they count for now.
-    """
-
+    #: Scale, shape, delay.
     theta: Triple
+    #: Which of them were fitted; the others are the curve's defaults.
     identified: tuple[bool, bool, bool]
+    #: 3 x 3, of the parameters per unit of noise; zero for defaults.
     covariance: tuple[Triple, Triple, Triple]
+    #: Standard deviation of a reading, as a share.
     noise: float
+    #: Degrees of freedom of that figure.
     freedom: float
+    #: What a share is a share of, in the curve's scale of comparison.
     unit: float
+    #: What all readings together counted for when they were fitted.
     weight: float
+    #: Share of that which they count for now.
     counts: float = 1.0
 
     def aged(self, share: float) -> "Calibration":

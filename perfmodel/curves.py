@@ -23,20 +23,13 @@ Triple = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Points:
-    """Where curves are evaluated: three vectors of one length m.
+    """Where curves are evaluated: three vectors of one length m."""
 
-    Attributes
-    ----------
-    capacity
-        n, or the summed capacity weights.
-    nd_max_ms
-        Round trip.
-    batch_rows
-        B; NaN where unknown.
-    """
-
+    #: N, or the summed capacity weights.
     capacity: Vector
+    #: Round trip.
     nd_max_ms: Vector
+    #: B; NaN where unknown.
     batch_rows: Vector
 
     @classmethod

@@ -8,10 +8,10 @@ from perfmodel.curves import Vector
 from perfmodel.evidence import Reading
 from perfmodel.fitted import CONTRADICTION_SHARE, FittedModel
 
+#: How many newer readings it takes to overrule older ones.
 NEWER_READINGS = 3
-"""How many newer readings it takes to overrule older ones."""
+#: Share of the newer readings that must contradict on the same side.
 AGREEMENT = 0.8
-"""Share of the newer readings that must contradict on the same side."""
 
 
 def change_point(

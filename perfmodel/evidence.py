@@ -11,8 +11,8 @@ class ModelError(ValueError):
     """A reading, a condition or a set of readings that no performance model can be built on."""
 
 
+#: Beyond any figure of a cluster; quotients, squares and cubes of what is between are still numbers.
 _SMALLEST, _LARGEST = 1e-30, 1e30
-"""Beyond any figure of a cluster; quotients, squares and cubes of what is between are still numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,18 +50,12 @@ class Reading(Conditions):
         n, at least 1.
     nd_max_ms
         NDmax of the placement, round trip, the driver's node included.
-    rows_per_s
-        Observed throughput, above 0; the MST when ``saturated``.
-    saturated
-        Whether the operator worked at its limit. Eq. 1 learns from saturated readings only.
     batch_rows
         Rows of the batch (B when full); the micro-batch law needs them.
     tasks
         Tasks per batch; recorded, for readings with different waves of tasks are not comparable.
     weight
         Sum of the capacity weights of the replicas.
-    at_s
-        When it was observed, seconds since the epoch.
 
     Raises
     ------
@@ -74,8 +68,11 @@ class Reading(Conditions):
     1.5
     """
 
+    #: Observed throughput, above 0; the MST when ``saturated``.
     rows_per_s: float
+    #: Whether the operator worked at its limit. Eq. 1 learns from saturated readings only.
     saturated: bool = True
+    #: When it was observed, seconds since the epoch.
     at_s: float = 0.0
 
     def __post_init__(self) -> None:

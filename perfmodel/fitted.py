@@ -19,10 +19,10 @@ from perfmodel.evidence import Conditions, ModelError, Reading
 from perfmodel.interval import Outlook, bounds, outlook
 from perfmodel.model import Estimate, Estimates
 
+#: Distinct readings that make a model calibrated (the paper's third stage).
 CALIBRATED_FROM = 3
-"""Distinct readings that make a model calibrated (the paper's third stage)."""
+#: A reading contradicts a model when it lies this far from it, and outside its interval.
 CONTRADICTION_SHARE = 0.15
-"""A reading contradicts a model when it lies this far from it, and outside its interval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

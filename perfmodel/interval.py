@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from perfmodel.calibration import Calibration
 from perfmodel.curves import Curve, Points, Vector
 
+#: Numbers of terms; Python multiplies floats with floats faster than with whole numbers.
 _TERMS = tuple(map(float, range(1, 1000)))
-"""Numbers of terms; Python multiplies floats with floats faster than with whole numbers."""
 
 
 @lru_cache(maxsize=256)
@@ -147,37 +147,29 @@ def _turn(a: _Corner, b: _Corner, c: _Corner) -> float:
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 
 
+#: Probability below the low and above the high end: a 90 % interval.
 TAIL = 0.05
-"""Probability below the low and above the high end: a 90 % interval."""
+#: One step along NDmax counts as much as one step of e = 2.7 times the capacity.
 ND_STEP_MS = 100.0
-"""One step along NDmax counts as much as one step of e = 2.7 times the capacity."""
+#: Widening per step beyond the evidence along a fitted parameter, as a logarithm. Three lowest readings
+#: over-promise by up to 42 % at 25 replicas, 2.1 steps further: ln 1.42 / 2.1 = 0.17.
 REACH_FITTED = 0.2
-"""Widening per step beyond the evidence along a fitted parameter, as a logarithm.
-
-Three lowest readings over-promise by up to 42 % at 25 replicas, 2.1 steps further: ln 1.42 / 2.1 = 0.17.
-"""
+#: The same where the shape is a default: beta = 1 promises n times, sqrt(n) times is taken as the least.
 REACH_DEFAULT_SHAPE = 0.5
-"""The same where the shape is a default: beta = 1 promises n times, sqrt(n) times is taken as the least."""
+#: The same where the delay is a default: 100 ms took 51 % from a stateful query, -ln 0.49 = 0.72.
 REACH_DEFAULT_DELAY = 0.75
-"""The same where the delay is a default: 100 ms took 51 % from a stateful query, -ln 0.49 = 0.72."""
 
+#: No end gives way by more than e^30: as good as nothing known, and finite.
 WIDEST = 30.0
-"""No end gives way by more than e^30: as good as nothing known, and finite."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far some conditions lie beyond the convex range of the evidence, in steps, with sign; of one or of many.
+    """How far some conditions lie beyond the convex range of the evidence, in steps, with sign; of one or of many."""
 
-    Attributes
-    ----------
-    shape
-        Along the logarithm of nodes (per row of batch); positive towards more nodes.
-    delay
-        Along NDmax in steps of `ND_STEP_MS`; positive towards more delay.
-    """
-
+    #: Along the logarithm of nodes (per row of batch); positive towards more nodes.
     shape: Vector
+    #: Along NDmax in steps of `ND_STEP_MS`; positive towards more delay.
     delay: Vector
 
     @property
@@ -209,26 +201,17 @@ def reach(evidence: tuple[tuple[float, float], ...], shape: Vector, nd_max_ms: V
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What a fitted curve says of some points, however much its evidence counts for.
+    """What a fitted curve says of some points, however much its evidence counts for."""
 
-    Attributes
-    ----------
-    points
-        Where, of length m.
-    inside
-        Whether the evidence surrounds each, shape ``(m,)``.
-    middle
-        The curve, in its scale of comparison, shape ``(m,)``.
-    variance
-        Of that, as a share squared and per unit of noise, shape ``(m,)``.
-    low_factor, high_factor
-        By what the ends give way, as these are far from the evidence, shape ``(m,)``.
-    """
-
+    #: Where, of length m.
     points: Points
+    #: Whether the evidence surrounds each, shape ``(m,)``.
     inside: NDArray[np.bool_]
+    #: The curve, in its scale of comparison, shape ``(m,)``.
     middle: Vector
+    #: Of that, as a share squared and per unit of noise, shape ``(m,)``.
     variance: Vector
+    #: Low_factor, high_factor: By what the ends give way, as these are far from the evidence, shape ``(m,)``.
     low_factor: Vector
     high_factor: Vector
 

@@ -17,25 +17,14 @@ from perfmodel.fitted import FittedModel, fit_curve
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CurveLaw:
-    """An estimator of one curve.
-
-    Attributes
-    ----------
-    max_age_s
-        Readings older than this are left out; None keeps all.
-    half_life_s
-        After this time a reading counts half; None lets all count alike.
-
-    Raises
-    ------
-    ModelError
-        When an age is not above zero.
-    """
+    """An estimator of one curve."""
 
     name: ClassVar[str]
     _curve: ClassVar[Curve]
 
+    #: Readings older than this are left out; None keeps all.
     max_age_s: float | None = None
+    #: After this time a reading counts half; None lets all count alike.
     half_life_s: float | None = None
 
     def __post_init__(self) -> None:
@@ -46,18 +35,6 @@ class _CurveLaw:
 
     def fit(self, readings: Sequence[Reading], now_s: float | None = None) -> FittedModel:
         """Fit the law to readings; their order does not matter.
-
-        Parameters
-        ----------
-        readings
-            The evidence; all of it is kept, the caller bounds it.
-        now_s
-            When to take the ages at, seconds since the epoch; the newest reading's time where None.
-
-        Raises
-        ------
-        ModelError
-            When no reading is usable.
 
         Notes
         -----
@@ -85,8 +62,8 @@ class _CurveLaw:
         return young
 
 
+#: Enough for a fleet of a thousand operators, of which a third has a new reading in each step; 7 kB each.
 FITS_REMEMBERED = 2048
-"""Enough for a fleet of a thousand operators, of which a third has a new reading in each step; 7 kB each."""
 
 
 class _Evidence(tuple[Reading, ...]):

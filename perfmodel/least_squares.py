@@ -16,13 +16,13 @@ from perfmodel.curves import Matrix, Vector
 Loss = Literal["soft_l1", "cauchy"]
 
 MAX_EVALUATIONS = 200
+#: Ends where no parameter, or the cost, changes by more than this share.
 TOLERANCE = 1e-12
-"""Ends where no parameter, or the cost, changes by more than this share."""
+#: A small gain ends the search only after a step that was hardly damped.
 _TRUSTED_DAMPING = 1e-2
-"""A small gain ends the search only after a step that was hardly damped."""
 _LEAST_DAMPING, _MOST_DAMPING = 1e-12, 1e12
+#: A reading far out curves the loss the wrong way; it then counts for next to nothing, and not for less.
 _LEAST_CURVATURE = 1e-10
-"""A reading far out curves the loss the wrong way; it then counts for next to nothing, and not for less."""
 
 
 def minimise(

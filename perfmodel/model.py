@@ -12,22 +12,18 @@ from perfmodel.evidence import Conditions, ModelError, Reading
 class Estimate:
     """A predicted MST.
 
-    Attributes
-    ----------
-    low, mid, high
-        Rows/s, 0 <= low <= mid <= high. The true MST lies between low and high with about 90 % confidence.
-    reason
-        What is special about it: clipped at zero, extrapolated; empty otherwise.
-
     Raises
     ------
     ModelError
         When the three are not in order or below zero.
     """
 
+    #: Low, mid, high: Rows/s, 0 <= low <= mid <= high. The true MST lies between low and high with about 90 %
+    #: confidence.
     low: float
     mid: float
     high: float
+    #: What is special about it: clipped at zero, extrapolated; empty otherwise.
     reason: str = ""
 
     def __post_init__(self) -> None:
@@ -100,18 +96,12 @@ class Estimator(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitErrors:
-    """How far predictions lie from readings, in per cent of the observed rows/s.
+    """How far predictions lie from readings, in per cent of the observed rows/s."""
 
-    Attributes
-    ----------
-    mean_pct, max_pct
-        Mean and largest absolute error.
-    count
-        Readings compared.
-    """
-
+    #: Mean_pct, max_pct: Mean and largest absolute error.
     mean_pct: float
     max_pct: float
+    #: Readings compared.
     count: int
 
 

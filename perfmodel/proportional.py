@@ -16,15 +16,10 @@ _ONE_NODE = Conditions(replicas=1, nd_max_ms=0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProportionalModel:
-    """A fitted alpha; see `perfmodel.model.Model` for the attributes.
-
-    Attributes
-    ----------
-    node
-        Eq. 1 fitted to what each node contributed, as if it had been alone.
-    """
+    """A fitted alpha; see `perfmodel.model.Model` for the attributes."""
 
     law: ClassVar[str] = "proportional"
+    #: Eq. 1 fitted to what each node contributed, as if it had been alone.
     node: FittedModel
 
     @property
@@ -72,11 +67,6 @@ class ProportionalModel:
 class ProportionalLaw:
     """Eq. 2 of the paper, MST = alpha n, fitted to saturated readings whatever their delays.
 
-    Attributes
-    ----------
-    max_age_s, half_life_s
-        How readings age, as in `GesscaleLaw`.
-
     Examples
     --------
     Two replicas that sustain 3,500 rows/s make 1,750 a node, whether delay or something else took the rest:
@@ -88,6 +78,7 @@ class ProportionalLaw:
 
     name: ClassVar[str] = "proportional"
 
+    #: Max_age_s, half_life_s: How readings age, as in `GesscaleLaw`.
     max_age_s: float | None = None
     half_life_s: float | None = None
 

@@ -13,11 +13,6 @@ def free_port(host: str = "127.0.0.1") -> int:
 
     One of those would be given to another before the server, which takes seconds to start, has it.
 
-    Parameters
-    ----------
-    host
-        The IPv4 address on which it is free.
-
     Raises
     ------
     OSError

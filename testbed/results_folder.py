@@ -9,17 +9,6 @@ from gesscale.errors import InputError
 def check_ours(folder: Path, *, mark: str, holds: str, leftovers: Collection[str] = ()) -> None:
     """Refuse a folder that holds something, and not what these results are known by.
 
-    Parameters
-    ----------
-    folder
-        Of the results; it need not exist.
-    mark
-        The file or folder that all results of the kind have.
-    holds
-        What such a folder is one of, for the message.
-    leftovers
-        What a command may leave there that was ended before it wrote the mark.
-
     Raises
     ------
     InputError

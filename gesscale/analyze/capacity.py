@@ -11,18 +11,7 @@ from perfmodel import Conditions, Estimate, Estimates, Estimator, Model, ModelEr
 
 
 def drain_time_s(reading: OperatorReading) -> float | None:
-    """Return how long a saturated operator needs for its backlog; None where it grows or is unknown.
-
-    Parameters
-    ----------
-    reading
-        A saturated operator: its warm throughput is its MST.
-
-    Returns
-    -------
-    float or None
-        Backlog over MST minus IR, seconds.
-    """
+    """Return how long a saturated operator needs for its backlog; None where it grows or is unknown."""
     mst = reading.warm_rows_per_s
     if mst is None or reading.input_rows_per_s is None or reading.backlog_rows is None:
         return None
@@ -59,19 +48,8 @@ def evidence_of(
 
     Parameters
     ----------
-    reading
-        The operator over the window; only its warm batches count.
     nd_max_ms
         NDmax of its placement, round trip; None where the latency map does not know it.
-    weight
-        Summed capacity weight of its placement.
-    back_pressure_threshold
-        Share of saturated batches above which the window is a saturation reading.
-
-    Returns
-    -------
-    tuple of Reading
-        None or one: the mean rows and rate of the warm batches, those at the limit alone when saturated.
     """
     saturated = reading.saturated_share > back_pressure_threshold
     batches = [b for b in reading.warm_batches if not saturated or b.is_full or b.is_late]
@@ -134,17 +112,8 @@ def predict_all(
     ----------
     model
         The law; None where nothing is known.
-    replicas
-        In each placement.
     nd_max_ms, weights
         Of the placements, shape ``(m,)``.
-    operator
-        With its cap.
-
-    Returns
-    -------
-    Estimates or None
-        NaN where NDmax is; None without a model.
     """
     if model is None:
         return None

@@ -10,8 +10,8 @@ from gesscale.errors import InputError
 from latency_map import LatencyMapError
 from latency_map.measure.peers import split_place
 
+#: Where probes, metrics and the page are served by default.
 PROBES_PORT = 8080
-"""Where probes, metrics and the page are served by default."""
 
 _LOG = logging.getLogger("gesscale.controller")
 
@@ -30,18 +30,13 @@ def serve_controller(
 
     Parameters
     ----------
-    kubeconfig, context
-        See `gesscale.kubernetes.api.connect`.
     namespace
         Whose StreamAutoscalers are steered; None for all.
     listen
-        ``HOST:PORT`` where probes, metrics and the page are served; None for all addresses and `PROBES_PORT`.
-    allow_targets
-        Where resources of any namespace may have us connect to; see `gesscale.kubernetes.controller.targets`.
+        ``HOST:PORT`` where probes, metrics and the page are served; None for all addresses and
+        `PROBES_PORT`.
     max_changing_operators
         So many operators of all workflows may be in change at once; None: any number.
-    token
-        See `gesscale.service.access.Access`.
 
     Raises
     ------

@@ -21,8 +21,8 @@ from gesscale.errors import GesscaleError, InputError
 from gesscale.extras import missing_package
 from latency_map.errors import NoChoiceError
 
+#: The exit status of a command that Ctrl-C ended before it was done.
 INTERRUPTED = 130
-"""The exit status of a command that Ctrl-C ended before it was done."""
 
 _interrupts: list[int] = []
 

@@ -24,8 +24,8 @@ from gesscale.cli.output import (
 from gesscale.common import API_VERSION
 from gesscale.errors import InputError
 
+#: Of so many decisions the operators are looked for, where none is of the one that is named.
 _RECENT = 10_000
-"""Of so many decisions the operators are looked for, where none is of the one that is named."""
 
 
 app = typer.Typer()
@@ -93,13 +93,7 @@ def explain(
 
 
 def _check_operator(operator: str, config: Path | None, decided: set[str]) -> None:
-    """Refuse an operator that neither the settings nor any decision names.
-
-    Raises
-    ------
-    InputError
-        There is none of that name.
-    """
+    """Refuse an operator that neither the settings nor any decision names."""
     from gesscale.settings import load_settings
     from gesscale.words import suggestion
 

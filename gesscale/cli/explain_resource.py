@@ -19,11 +19,11 @@ from gesscale.errors import InputError
 from gesscale.kubernetes.resource.order import OrderStatus, order_of, past_orders
 from gesscale.kubernetes.resource.parts import format_instant
 
+#: Brings the page of the controller that leads to this machine.
 _PORT_FORWARD = (
     "kubectl -n gesscale port-forward "
     "\"$(kubectl -n gesscale get lease gesscale-controller -o jsonpath='{.spec.holderIdentity}' | cut -d_ -f1)\" 8080"
 )
-"""Brings the page of the controller that leads to this machine."""
 
 _COLUMNS = ("at", "replicas", "reason", "outcome", "downtime")
 
@@ -42,15 +42,6 @@ def read_resources(
     ----------
     name
         Of one; None for all of the namespace, or all there are.
-    namespace
-        By default that of the context; every one where no name is given.
-    kubeconfig, context
-        See `gesscale.kubernetes.api.connect`.
-
-    Returns
-    -------
-    tuple of mapping
-        As they stand in the cluster, by namespace and name.
 
     Raises
     ------
@@ -81,13 +72,7 @@ def read_resources(
 
 
 def explained(resource: Mapping[str, Any]) -> Iterator[Table]:
-    """Yield the tables that explain one resource.
-
-    Parameters
-    ----------
-    resource
-        As it stands in the cluster; what its status lacks is left out.
-    """
+    """Yield the tables that explain one resource."""
     status = resource.get("status") or {}
     decision = status.get("lastDecision") or {}
     decided = joined(decision.get("at", ""), decision.get("message", "nothing has been decided yet"))

@@ -17,8 +17,8 @@ from gesscale.errors import InputError
 from gesscale.fields import LARGEST_EXACT
 from perfmodel import FitErrors, Model, ModelError, Reading
 
+#: Stands for a cap that no reading tells; what is predicted at that cap does not depend on it.
 NOMINAL_CAP_ROWS = 1000.0
-"""Stands for a cap that no reading tells; what is predicted at that cap does not depend on it."""
 
 _REQUIRED = ("replicas", "nd_max_ms", "mst_rows_per_s")
 _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {

@@ -16,15 +16,15 @@ from rich.table import Table
 from rich.text import Text
 
 console = Console(soft_wrap=True)
+#: For what people may like to know; silent where they asked for quiet.
 stderr_console = Console(stderr=True, soft_wrap=True, markup=False, highlight=False)
-"""For what people may like to know; silent where they asked for quiet."""
 _complaints = Console(stderr=True, soft_wrap=True, markup=False, highlight=False)
 
 
 _UNBOUNDED = 100_000
 _FAULTS_SHOWN = 3
+#: Characters; a longer one, such as a path, may be folded.
 _LONGEST_WHOLE_WORD = 32
-"""Characters; a longer one, such as a path, may be folded."""
 
 
 class Output(StrEnum):

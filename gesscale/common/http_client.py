@@ -28,8 +28,8 @@ from gesscale.common.threads import in_thread
 
 Address: TypeAlias = IPv4Address | IPv6Address
 
+#: From host and port to the addresses to connect to, in this order; raises FetchError where there are none.
 Resolve: TypeAlias = Callable[[str, int], Sequence[Address]]
-"""From host and port to the addresses to connect to, in this order; raises FetchError where there are none."""
 
 _PIECE_BYTES = 1 << 16
 
@@ -101,37 +101,16 @@ def resolve_in_time(resolve: Resolve, host: str, port: int, timeout_s: float) ->
 
 @dataclass(frozen=True, slots=True)
 class HttpClient:
-    """Asks for pages.
+    """Asks for pages."""
 
-    Attributes
-    ----------
-    resolve
-        Says where a host is, and so where a connection may go.
-    budget
-        Bounds what all its answers take together.
-    """
-
+    #: Says where a host is, and so where a connection may go.
     resolve: Resolve = resolve_host
+    #: Bounds what all its answers take together.
     budget: ByteBudget | None = None
 
     @contextmanager
     def page(self, url: str, *, timeout_s: float, max_bytes: int) -> Iterator[bytes]:
         """Get a page, and count it against the budget for as long as it is used.
-
-        Parameters
-        ----------
-        url
-            What to get, http or https, without a user name.
-        timeout_s
-            Bound on resolving, connecting, head and body together; a server that sends byte after byte does not
-            stretch it.
-        max_bytes
-            Bound on the body.
-
-        Yields
-        ------
-        bytes
-            The body of an answer with status 200.
 
         Raises
         ------
@@ -157,8 +136,8 @@ class HttpClient:
             return body
 
 
+#: The client of who may ask anything: people at a shell.
 ANYWHERE = HttpClient()
-"""The client of who may ask anything: people at a shell."""
 
 
 class _Get:

@@ -21,48 +21,39 @@ from socketserver import TCPServer
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
+#: Answers a GET: parameters in, content type and body out; raises ValueError where the former are wrong.
 Page: TypeAlias = Callable[[Mapping[str, list[str]]], tuple[str, bytes]]
-"""Answers a GET: parameters in, content type and body out; raises ValueError where the former are wrong."""
 
+#: Answers a GET with server-sent events, each as soon as it is there.
 Stream: TypeAlias = Callable[[], Iterator[bytes]]
-"""Answers a GET with server-sent events, each as soon as it is there."""
 
+#: Told the path, what gives a header by its name, and who asks; raises `Refused` where it may not have the
+#: page.
 Guard: TypeAlias = Callable[[str, Callable[[str], str | None], str], None]
-"""Told the path, what gives a header by its name, and who asks; raises `Refused` where it may not have the page."""
 
+#: When a connection is cut, from its acceptance, however far its request or its answer has come.
 DEADLINE_S = 10.0
-"""When a connection is cut, from its acceptance, however far its request or its answer has come."""
 
+#: Connections that the kernel holds until they are accepted.
 BACKLOG = 128
-"""Connections that the kernel holds until they are accepted."""
 
+#: Where more connections than this are open, the oldest is cut: a real client is done in no time.
 CROWDED = 32
-"""Where more connections than this are open, the oldest is cut: a real client is done in no time."""
 
+#: Threads at most, those included whose page takes long; more connections are closed at once.
 MOST_CONNECTIONS = 64
-"""Threads at most, those included whose page takes long; more connections are closed at once."""
 
+#: Streams at the same time; the rest of the connections stays for pages.
 MOST_STREAMS = 40
-"""Streams at the same time; the rest of the connections stays for pages."""
 
+#: Request line and headers together.
 MOST_REQUEST_BYTES = 16 << 10
-"""Request line and headers together."""
 
 _LOG = logging.getLogger("gesscale.common.http_server")
 
 
 class Refused(Exception):  # noqa: N818 - it is an answer, not an accident
-    """Who asks may not have the page; the message is the body.
-
-    Parameters
-    ----------
-    status
-        401, 403 or the like.
-    said
-        Why, and what to do.
-    headers
-        Of the answer, such as ``WWW-Authenticate``.
-    """
+    """Who asks may not have the page; the message is the body."""
 
     def __init__(self, status: HTTPStatus, said: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(said)
@@ -86,16 +77,6 @@ class PageServer:
 
     Parameters
     ----------
-    host, port
-        Where to listen, IPv4 or IPv6; port 0 takes a free one.
-    pages
-        The answers by path.
-    streams
-        The streams of events by path.
-    headers
-        Of every answer.
-    guard
-        Asked before every answer.
     deadline_s
         When a connection is cut, seconds from its acceptance; up to half a second later.
 

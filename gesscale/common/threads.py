@@ -9,20 +9,7 @@ Result = TypeVar("Result")
 
 
 def in_thread(call: Callable[[], Result], *, name: str | None = None) -> "Future[Result]":
-    """Begin a call in a thread of its own, which does not keep the process from ending.
-
-    Parameters
-    ----------
-    call
-        What to do.
-    name
-        Of the thread, for people who look at a list of them.
-
-    Returns
-    -------
-    Future
-        What comes of it.
-    """
+    """Begin a call in a thread of its own, which does not keep the process from ending."""
     future: Future[Result] = Future()
     future.set_running_or_notify_cancel()  # from here on it cannot be cancelled
     threading.Thread(target=_run, args=(call, future), name=name, daemon=True).start()

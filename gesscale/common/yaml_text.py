@@ -13,17 +13,17 @@ from gesscale.common.errors import InputError, located
 from gesscale.common.text import shortened
 
 _PIECE_BYTES = 1 << 20
+#: Most bytes of a file of YAML, and most characters of a text.
 MAX_BYTES = 8 << 20
-"""Most bytes of a file of YAML, and most characters of a text."""
 
+#: Most values of a document, its keys included: a thousand Kubernetes nodes need fewer.
 MAX_VALUES = 200_000
-"""Most values of a document, its keys included: a thousand Kubernetes nodes need fewer."""
 
+#: Most levels of lists and mappings within each other.
 MAX_DEPTH = 64
-"""Most levels of lists and mappings within each other."""
 
+#: Most characters of a number.
 _MAX_CHARACTERS = 64
-"""Most characters of a number."""
 
 _CORE = "tag:yaml.org,2002:"
 _NUMBERS = {f"{_CORE}int", f"{_CORE}float"}
@@ -31,17 +31,7 @@ _TAGS = {None, "!", *_NUMBERS, *(f"{_CORE}{kind}" for kind in ("null", "bool", "
 
 
 def read_yaml(path: Path, source: str = "", *, max_bytes: int = MAX_BYTES) -> Any:
-    """Read a file of YAML; see `read_text` and `parse_yaml`.
-
-    Parameters
-    ----------
-    path
-        The file, in UTF-8.
-    source
-        Names it in messages; by default its path does.
-    max_bytes
-        Most bytes that are read; more are refused.
-    """
+    """Read a file of YAML; see `read_text` and `parse_yaml`."""
     return parse_yaml(read_text(path, source, max_bytes=max_bytes), source or str(path))
 
 
@@ -70,18 +60,6 @@ def read_text(path: Path, source: str = "", *, max_bytes: int = MAX_BYTES) -> st
 
 def parse_yaml(text: str, source: str) -> Any:
     """Read YAML.
-
-    Parameters
-    ----------
-    text
-        One document, or none.
-    source
-        Names it in messages.
-
-    Returns
-    -------
-    object
-        Of dict with keys of text, list, str, int, float, bool and None; None for no document.
 
     Raises
     ------

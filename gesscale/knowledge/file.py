@@ -17,8 +17,8 @@ from gesscale.errors import KnowledgeError
 
 APPLICATION_ID = 0x67657363
 SCHEMA_VERSION = 4
+#: Of one document; a decision with thousands of rejected nodes takes less than a quarter.
 MOST_DOCUMENT_BYTES = 8 << 20
-"""Of one document; a decision with thousands of rejected nodes takes less than a quarter."""
 _SCHEMA = f"""
 BEGIN IMMEDIATE;
 CREATE TABLE knowledge (
@@ -30,8 +30,8 @@ PRAGMA user_version = {SCHEMA_VERSION};
 COMMIT;
 """
 
+#: How long a writer waits for another one; a step writes for milliseconds.
 LOCK_TIMEOUT_S = 5.0
-"""How long a writer waits for another one; a step writes for milliseconds."""
 
 _MAX_ASIDE = 100
 _OWNER_ONLY = 0o600
@@ -66,19 +66,6 @@ class DocumentError(Exception):
 def open_for_writing(path: Path, now_s: float) -> sqlite3.Connection:
     """Open a knowledge file, or begin one.
 
-    Parameters
-    ----------
-    path
-        Need not exist; its directory must. A corrupt file is renamed to ``<name>.corrupt-<time>``, which the
-        log says, and a new one begun, which only its owner may read.
-    now_s
-        Seconds since the epoch, for that name.
-
-    Returns
-    -------
-    sqlite3.Connection
-        In autocommit mode, checked to be writable.
-
     Raises
     ------
     KnowledgeError
@@ -93,15 +80,6 @@ def open_for_writing(path: Path, now_s: float) -> sqlite3.Connection:
 def begin_again(path: Path, fault: CorruptFileError, now_s: float) -> sqlite3.Connection:
     """Set a corrupt file aside and begin a new one.
 
-    Parameters
-    ----------
-    path
-        The file; it must be closed.
-    fault
-        What is wrong with it.
-    now_s
-        Seconds since the epoch, for the name of the old one.
-
     Raises
     ------
     KnowledgeError
@@ -114,16 +92,6 @@ def begin_again(path: Path, fault: CorruptFileError, now_s: float) -> sqlite3.Co
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
     """Open a knowledge file without creating or changing anything; a running loop may have it open.
-
-    Parameters
-    ----------
-    path
-        An existing file.
-
-    Returns
-    -------
-    sqlite3.Connection
-        Read-only.
 
     Raises
     ------
@@ -147,11 +115,6 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
 @contextmanager
 def faults_in_words(path: Path) -> Iterator[None]:
     """Turn faults of SQLite and of documents into errors that name the file and say what to do.
-
-    Parameters
-    ----------
-    path
-        The knowledge file.
 
     Raises
     ------

@@ -14,8 +14,8 @@ from gesscale.model.order import Order
 from gesscale.ports import Knowledge
 from perfmodel import Model, Reading
 
+#: Relative change of a parameter that makes a new version of a model: below it a refit is only noise.
 PARAMETER_TOLERANCE = 0.01
-"""Relative change of a parameter that makes a new version of a model: below it a refit is only noise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,12 +63,6 @@ def is_new_version(previous: Mapping[str, Any] | None, model: Mapping[str, Any])
     ----------
     previous, model
         Documents of `gesscale.model.decision.ModelSummary`; None where there is no previous one.
-
-    Returns
-    -------
-    bool
-        True for another law, other fitted parameters, a change of ``calibrated`` or ``drift``, or a
-        parameter that moved by more than 1 %.
     """
     if previous is None or any(
         previous[key] != model[key] for key in ("law", "fitted", "calibrated", "drift")
@@ -91,13 +85,6 @@ class MemoryKnowledge:
     """A `gesscale.ports.KnowledgeStore` without a file.
 
     A decision is kept as it is and becomes a document when it is asked for: simulations make many and ask for few.
-
-    Parameters
-    ----------
-    limits
-        How much is kept.
-    known
-        What it begins with.
     """
 
     def __init__(self, limits: KnowledgeLimits | None = None, known: Knowledge | None = None) -> None:

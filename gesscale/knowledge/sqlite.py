@@ -150,11 +150,6 @@ def _checked(number: int, kind: str, operator: str, at_s: float, document: str) 
 class SqliteHistory(_KnowledgeFile):
     """What a knowledge file holds, also while a loop writes it; changes and creates nothing.
 
-    Parameters
-    ----------
-    path
-        An existing knowledge file.
-
     Raises
     ------
     KnowledgeError
@@ -176,15 +171,6 @@ class SqliteKnowledge(_KnowledgeFile):
 
     What the loop recalls is held in memory; the file is read when it is opened. Where it turns out to be corrupt
     later, a new one is begun with what is held.
-
-    Parameters
-    ----------
-    path
-        Need not exist; a corrupt file is set aside and a new one begun.
-    now_s
-        Seconds since the epoch, for the name of a file that is set aside.
-    limits
-        How much is kept; what exceeds it is deleted by the transaction that adds to it.
 
     Raises
     ------

@@ -22,15 +22,7 @@ _MOST_DIGITS = 100
 
 
 class Documents:
-    """Reads and writes the statuses of StreamAutoscalers; for any number of threads.
-
-    Parameters
-    ----------
-    requests
-        The API server.
-    watched
-        Returns what the watch holds, by ``namespace/name``.
-    """
+    """Reads and writes the statuses of StreamAutoscalers; for any number of threads."""
 
     def __init__(self, requests: Connection, watched: Callable[[], Mapping[str, Document]]) -> None:
         self._requests, self._watched = requests, watched
@@ -64,13 +56,9 @@ class Documents:
 
         Parameters
         ----------
-        resource
-            Namespace and name.
         patch_of
-            Returns the merge patch for a document, None for no change. Asked again, of the newest document, where
-            somebody else was first; what it raises ends the attempt.
-        rehearse
-            Let the API server check it and keep nothing.
+            Returns the merge patch for a document, None for no change. Asked again, of the newest document,
+            where somebody else was first; what it raises ends the attempt.
 
         Raises
         ------
@@ -139,8 +127,6 @@ class OrderWriter:
 
     Parameters
     ----------
-    documents
-        The resources.
     term
         The term of our leadership; None while we do not lead.
     """
@@ -169,23 +155,8 @@ class OrderWriter:
 
         Parameters
         ----------
-        resource
-            As it was when this was decided.
-        placement
-            The nodes, sorted, at least one.
         at_s
             When this was decided, seconds since the epoch.
-        term
-            Of the leadership under which this was decided.
-        over
-            The order that stood when this was decided.
-        rehearse
-            Let the API server check it and keep nothing.
-
-        Returns
-        -------
-        OrderStatus
-            As written; the standing one where it asks for the same already.
 
         Raises
         ------
@@ -243,17 +214,11 @@ class OrderWriter:
 
 @dataclass(slots=True)
 class OrderKnowledge:
-    """A `gesscale.ports.KnowledgeStore`: the standing orders, and what another one keeps.
+    """A `gesscale.ports.KnowledgeStore`: the standing orders, and what another one keeps."""
 
-    Attributes
-    ----------
-    inner
-        Where the rest is kept.
-    standing
-        Returns the orders that stand, by operator.
-    """
-
+    #: Where the rest is kept.
     inner: KnowledgeStore
+    #: Returns the orders that stand, by operator.
     standing: Callable[[], Mapping[str, OrderStatus | None]]
     _known: dict[str, OrderStatus] = field(default_factory=dict, init=False)
 

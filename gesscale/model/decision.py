@@ -62,8 +62,8 @@ class Reason(StrEnum):
     NOT_SELECTED = "NotSelected"
 
 
+#: Why a plan is advice only, whatever the mode.
 FIXED_SLOTS = "the query runs in Real-Time Mode: its tasks hold their slots until a long batch ends"
-"""Why a plan is advice only, whatever the mode."""
 
 
 class Verdict(StrEnum):
@@ -81,65 +81,43 @@ def _is_empty(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejection:
-    """A candidate that was not chosen, and why.
-
-    Attributes
-    ----------
-    detail
-        The figures, in a sentence.
-    others
-        How many more candidates lost for this reason, and are not listed.
-    other_nodes
-        Their names, where the reason is what these nodes are and not how far they are.
-    """
+    """A candidate that was not chosen, and why."""
 
     node: str
     reason: Reason
+    #: The figures, in a sentence.
     detail: str = ""
+    #: How many more candidates lost for this reason, and are not listed.
     others: Annotated[int, Field(ge=0, exclude_if=_is_empty)] = 0
+    #: Their names, where the reason is what these nodes are and not how far they are.
     other_nodes: Annotated[tuple[str, ...], Field(exclude_if=_is_empty)] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnedParameter:
-    """A parameter of what a policy has learned by itself, without a `perfmodel.Model`.
+    """A parameter of what a policy has learned by itself, without a `perfmodel.Model`."""
 
-    Attributes
-    ----------
-    name
-        With its unit.
-    value, deviation
-        What is believed, and the standard deviation of that.
-    deviation_at_first
-        The same before any evidence: one that has hardly shrunk is still a first guess.
-    """
-
+    #: With its unit.
     name: str
+    #: Value, deviation: What is believed, and the standard deviation of that.
     value: Possible
     deviation: Possible
+    #: The same before any evidence: one that has hardly shrunk is still a first guess.
     deviation_at_first: Possible
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSummary:
-    """What a person needs to judge a fitted model.
-
-    Attributes
-    ----------
-    parameters
-        In the law's units.
-    fitted
-        Those of them that the evidence identifies.
-    readings_used
-        How many readings it was fitted on.
-    calibrated, drift
-        Whether there were enough of them, and whether newer ones contradicted older ones.
-    """
+    """What a person needs to judge a fitted model."""
 
     law: str
+    #: In the law's units.
     parameters: Mapping[str, float | None]
+    #: Those of them that the evidence identifies.
     fitted: tuple[str, ...]
+    #: How many readings it was fitted on.
     readings_used: Annotated[int, Field(ge=0, le=LARGEST_EXACT)]
+    #: Calibrated, drift: Whether there were enough of them, and whether newer ones contradicted older ones.
     calibrated: bool
     drift: bool
     warnings: tuple[str, ...]
@@ -169,56 +147,42 @@ def _read_estimate(document: Any) -> Any:
     return {name: math.inf if value is None else value for name, value in document.items()}
 
 
+#: A fitted model; in JSON, and as it is read again, a `ModelSummary`.
 KnownModel = Annotated[
     Model | None,
     GetPydanticSchema(lambda _, schema_of: schema_of(ModelSummary | None)),
     PlainSerializer(_summary),
 ]
-"""A fitted model; in JSON, and as it is read again, a `ModelSummary`."""
 OptionalEstimate = Annotated[Estimate | None, BeforeValidator(_read_estimate)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """What Analyze concluded about one operator.
-
-    Attributes
-    ----------
-    verdict, reason, detail
-        What it needs, why in one word, and in one sentence.
-    reading
-        What it was concluded from; None where there was none.
-    evidence
-        Readings for the performance model that this window yielded.
-    model
-        The model as fitted with that evidence; None where nothing could be fitted or the policy uses none.
-    learned
-        What stands in the place of a model; empty where there is one, or nothing was learned.
-    mst
-        Predicted MST of the present placement, rows/s.
-    nd_max_ms
-        NDmax of the present placement with the driver's node, round trip.
-    headroom_pct
-        DT of Algorithm 2, per cent.
-    desired_replicas
-        How many replicas it should have, by a policy that says a number; None by one that does not.
-    memo
-        What the policy gets back for this operator in its next step (`gesscale.ports.Knowledge.memos`): JSON
-        that only the policy reads. None keeps the memo before.
-    """
+    """What Analyze concluded about one operator."""
 
     operator: str
+    #: Verdict, reason, detail: What it needs, why in one word, and in one sentence.
     verdict: Verdict
     reason: Reason
     detail: str = ""
+    #: What it was concluded from; None where there was none.
     reading: OperatorReading | None = None
+    #: Readings for the performance model that this window yielded.
     evidence: tuple[Reading, ...] = ()
+    #: The model as fitted with that evidence; None where nothing could be fitted or the policy uses none.
     model: KnownModel = None
+    #: What stands in the place of a model; empty where there is one, or nothing was learned.
     learned: tuple[LearnedParameter, ...] = ()
+    #: Predicted MST of the present placement, rows/s.
     mst: OptionalEstimate = None
+    #: NDmax of the present placement with the driver's node, round trip.
     nd_max_ms: float | None = None
+    #: DT of Algorithm 2, per cent.
     headroom_pct: float | None = None
+    #: How many replicas it should have, by a policy that says a number; None by one that does not.
     desired_replicas: int | None = None
+    #: What the policy gets back for this operator in its next step (`gesscale.ports.Knowledge.memos`): JSON
+    #: that only the policy reads. None keeps the memo before.
     memo: Annotated[str | None, Field(exclude=True)] = None
 
 
@@ -256,29 +220,19 @@ def replicas_in_words(count: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateBill:
-    """What a number of replicas is expected to cost over a policy's horizon.
+    """What a number of replicas is expected to cost over a policy's horizon."""
 
-    Attributes
-    ----------
-    replicas
-        The candidate: how many replicas hold until the next step.
-    moved
-        How many of them leave a node for another.
-    replica_minutes
-        Replicas held, and what they have left undone.
-    late_minutes
-        Minutes in which a row is older than the objective.
-    changes
-        Changes of the replicas.
-    total
-        All three by their prices, in replica-minutes.
-    """
-
+    #: The candidate: how many replicas hold until the next step.
     replicas: int
+    #: Replicas held, and what they have left undone.
     replica_minutes: Possible
+    #: Minutes in which a row is older than the objective.
     late_minutes: Possible
+    #: Changes of the replicas.
     changes: Possible
+    #: All three by their prices, in replica-minutes.
     total: Possible
+    #: How many of them leave a node for another.
     moved: int = 0
 
     def in_words(self, late_minute_price: float, change_price: float) -> str:
@@ -301,37 +255,25 @@ class CandidateBill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What Plan concluded for one operator.
-
-    Attributes
-    ----------
-    reason, detail
-        Why this and not something else.
-    before
-        The nodes that hold its replicas now, sorted.
-    placement
-        The nodes that are to hold them, sorted; the same where nothing changes.
-    mst
-        Predicted MST of that placement, rows/s; None without a model.
-    nd_max_ms
-        NDmax of that placement with the driver's node, round trip; None where it is not known.
-    rejections
-        The candidates that lost, the nearest of each reason.
-    bills
-        The expected bill of each number of replicas; empty where the policy has none.
-    again_in_s
-        After how many seconds the policy wants the next step; None: after a period, as ever.
-    """
+    """What Plan concluded for one operator."""
 
     operator: str
+    #: Reason, detail: Why this and not something else.
     reason: Reason
+    #: The nodes that hold its replicas now, sorted.
     before: tuple[str, ...]
+    #: The nodes that are to hold them, sorted; the same where nothing changes.
     placement: tuple[str, ...]
     detail: str = ""
+    #: Predicted MST of that placement, rows/s; None without a model.
     mst: OptionalEstimate = None
+    #: NDmax of that placement with the driver's node, round trip; None where it is not known.
     nd_max_ms: float | None = None
+    #: The candidates that lost, the nearest of each reason.
     rejections: tuple[Rejection, ...] = ()
+    #: The expected bill of each number of replicas; empty where the policy has none.
     bills: tuple[CandidateBill, ...] = ()
+    #: After how many seconds the policy wants the next step; None: after a period, as ever.
     again_in_s: float | None = None
 
     @computed_field  # type: ignore[prop-decorator]
@@ -358,37 +300,25 @@ class OutcomeStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What Execute did.
-
-    Attributes
-    ----------
-    seconds
-        How long the cluster took, from the order to the last replica ready or gone.
-    """
+    """What Execute did."""
 
     status: OutcomeStatus
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+    #: How long the cluster took, from the order to the last replica ready or gone.
     seconds: Possible = 0.0
     detail: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapStatus:
-    """How far the latency map could be relied on.
+    """How far the latency map could be relied on."""
 
-    Attributes
-    ----------
-    age_s
-        Seconds since it was measured; None where that is not known.
-    stale
-        Why no replica may be removed by it; empty where one may.
-    problem
-        What went wrong when it was last asked for; empty where nothing did.
-    """
-
+    #: Seconds since it was measured; None where that is not known.
     age_s: Bounded | None = None
+    #: Why no replica may be removed by it; empty where one may.
     stale: str = ""
+    #: What went wrong when it was last asked for; empty where nothing did.
     problem: str = ""
 
     @property
@@ -400,13 +330,7 @@ class MapStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """One step of the loop for one operator: what was seen, concluded, planned and done, by which latency map.
-
-    Attributes
-    ----------
-    unfit
-        The nodes that could take no replica of the operator then, whatever was planned.
-    """
+    """One step of the loop for one operator: what was seen, concluded, planned and done, by which latency map."""
 
     at_s: EpochSeconds
     operator: str
@@ -415,6 +339,7 @@ class Decision:
     plan: Plan
     outcome: Outcome
     latency_map: MapStatus = MapStatus()
+    #: The nodes that could take no replica of the operator then, whatever was planned.
     unfit: tuple[Rejection, ...] = ()
 
     @computed_field  # type: ignore[prop-decorator]

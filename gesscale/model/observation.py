@@ -11,28 +11,23 @@ from gesscale.batch_record import BatchFigures
 from gesscale.errors import MetricsUnavailableError
 from gesscale.fields import LONGEST_S, SHORTEST_S, EpochSeconds
 
+#: Of a figure that is read from a file; arithmetic with it does not overflow.
 LARGEST = 1e18
-"""Of a figure that is read from a file; arithmetic with it does not overflow."""
 Bounded = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
+#: A figure that may be infinite or no number; JSON has null for it.
 Possible = Annotated[float, BeforeValidator(lambda value: math.nan if value is None else value)]
-"""A figure that may be infinite or no number; JSON has null for it."""
 
+#: A replica with so many partitions of state could leave one to a replica that has none.
 SEVERAL_PARTITIONS = 2
-"""A replica with so many partitions of state could leave one to a replica that has none."""
+#: What is said of a replica without state while another holds several partitions.
 HOLDS_NONE_YET = "added, holds none yet"
-"""What is said of a replica without state while another holds several partitions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch(BatchFigures):
-    """One finished micro-batch of an operator, as its driver reported it.
+    """One finished micro-batch of an operator, as its driver reported it."""
 
-    Attributes
-    ----------
-    nodes
-        The nodes that held a replica when the batch ended.
-    """
-
+    #: The nodes that held a replica when the batch ended.
     nodes: tuple[str, ...]
 
     @property
@@ -67,21 +62,15 @@ class Batch(BatchFigures):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeReading:
-    """A replica over one monitoring window.
+    """A replica over one monitoring window."""
 
-    Attributes
-    ----------
-    throughput_rows_per_s
-        Rows that it processed per second.
-    cpu_share
-        Its CPU utilisation, 0..1: the share of the window in which it computed; on Spark, in which its slots held a
-        task.
-    state_partitions
-        How many partitions of state it had in the newest batch; None where the query keeps none, or nobody tells.
-    """
-
+    #: Rows that it processed per second.
     throughput_rows_per_s: Bounded
+    #: Its CPU utilisation, 0..1: the share of the window in which it computed; on Spark, in which its slots
+    #: held a task.
     cpu_share: Bounded
+    #: How many partitions of state it had in the newest batch; None where the query keeps none, or nobody
+    #: tells.
     state_partitions: Annotated[int, Field(ge=0)] | None = None
 
 
@@ -89,69 +78,50 @@ def _only_counted(batches: Any) -> Any:
     return () if isinstance(batches, int) else batches
 
 
+#: Batches; JSON has only their number, and read from there they are missing.
 CountedBatches = Annotated[
     tuple[Batch, ...], BeforeValidator(_only_counted), PlainSerializer(len, return_type=int)
 ]
-"""Batches; JSON has only their number, and read from there they are missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorReading:
-    """An operator over one monitoring window.
+    """An operator over one monitoring window."""
 
-    Attributes
-    ----------
-    operator
-        Its name.
-    at_s
-        The end of the window, seconds since the epoch.
-    placement
-        The nodes that hold its replicas, sorted.
-    input_rows_per_s
-        IR: growth of the sources' latest offsets over the window; None where the sources do not tell.
-    throughput_rows_per_s
-        CT: rows processed per second over the window.
-    backlog_rows
-        Rows offered and not yet processed; None where the sources do not tell.
-    saturated_share
-        Share of the window's batches in which the operator was saturated, 0..1.
-    busy_share
-        Share of the window spent inside batches, 0..1; waiting for the network counts as busy.
-    output_rows_per_s
-        Rows handed on per second over the window; None where that is not known.
-    cpu_share
-        CPU utilisation of the replicas, 0..1; None where it is not measured.
-    by_node
-        Each replica on its own, by node; empty where that is not measured.
-    warm_batches
-        The batches of the window that are evidence: whole inside it, same placement throughout, not the first
-        after a change of placement.
-    batches
-        The recent batches, oldest first; they reach further back than the window.
-    trigger_s
-        The trigger interval; None where unknown.
-    fixed_slots
-        Whether its tasks hold their slots for a long batch (Real-Time Mode): then its replicas are never changed.
-    doubt
-        Why the newest figures could not be believed, so that these are older ones and no replica may be removed by
-        them; empty where they could.
-    """
-
+    #: Its name.
     operator: str
+    #: The end of the window, seconds since the epoch.
     at_s: EpochSeconds
+    #: The nodes that hold its replicas, sorted.
     placement: tuple[str, ...]
+    #: CT: rows processed per second over the window.
     throughput_rows_per_s: Bounded
+    #: Share of the window's batches in which the operator was saturated, 0..1.
     saturated_share: Bounded
+    #: Share of the window spent inside batches, 0..1; waiting for the network counts as busy.
     busy_share: Bounded
+    #: IR: growth of the sources' latest offsets over the window; None where the sources do not tell.
     input_rows_per_s: Bounded | None = None
+    #: Rows offered and not yet processed; None where the sources do not tell.
     backlog_rows: Bounded | None = None
+    #: Rows handed on per second over the window; None where that is not known.
     output_rows_per_s: Bounded | None = None
+    #: CPU utilisation of the replicas, 0..1; None where it is not measured.
     cpu_share: Bounded | None = None
+    #: Each replica on its own, by node; empty where that is not measured.
     by_node: Mapping[str, NodeReading] = field(default_factory=dict)
+    #: The batches of the window that are evidence: whole inside it, same placement throughout, not the first
+    #: after a change of placement.
     warm_batches: CountedBatches = ()
+    #: The recent batches, oldest first; they reach further back than the window.
     batches: CountedBatches = ()
+    #: The trigger interval; None where unknown.
     trigger_s: Annotated[float, Field(ge=SHORTEST_S, le=LONGEST_S)] | None = None
+    #: Whether its tasks hold their slots for a long batch (Real-Time Mode): then its replicas are never
+    #: changed.
     fixed_slots: bool = False
+    #: Why the newest figures could not be believed, so that these are older ones and no replica may be
+    #: removed by them; empty where they could.
     doubt: str = ""
 
     @property
@@ -177,38 +147,25 @@ class OperatorReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingReading:
-    """Why an operator has no reading this period.
-
-    Attributes
-    ----------
-    stale
-        True where figures came but are too old to act on; False where none came or they are nonsense.
-    detail
-        What was asked of whom, and what came instead.
-    """
+    """Why an operator has no reading this period."""
 
     operator: str
+    #: What was asked of whom, and what came instead.
     detail: str
+    #: True where figures came but are too old to act on; False where none came or they are nonsense.
     stale: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowObservation:
-    """Everything Monitor saw in one period.
+    """Everything Monitor saw in one period."""
 
-    Attributes
-    ----------
-    at_s
-        When, seconds since the epoch.
-    readings, missing_readings
-        For each operator a reading, or why there is none.
-    node_weights
-        Capacity weight of each node; one that is not listed weighs 1.
-    """
-
+    #: When, seconds since the epoch.
     at_s: float
+    #: Readings, missing_readings: For each operator a reading, or why there is none.
     readings: Mapping[str, OperatorReading] = field(default_factory=dict)
     missing_readings: Mapping[str, MissingReading] = field(default_factory=dict)
+    #: Capacity weight of each node; one that is not listed weighs 1.
     node_weights: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -16,17 +16,11 @@ REPLICA_LIMITS = Ascending("min_replicas", "max_replicas")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchCap:
-    """The cap B on the rows of one micro-batch: fixed, or proportional to the replicas.
+    """The cap B on the rows of one micro-batch: fixed, or proportional to the replicas."""
 
-    Attributes
-    ----------
-    rows
-        Fixed cap, rows; 0 where the cap is proportional.
-    rows_per_replica
-        Cap per replica, rows; 0 where the cap is fixed.
-    """
-
+    #: Fixed cap, rows; 0 where the cap is proportional.
     rows: int = 0
+    #: Cap per replica, rows; 0 where the cap is fixed.
     rows_per_replica: int = 0
 
     def __post_init__(self) -> None:
@@ -43,30 +37,20 @@ class BatchCap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
-    """One operator and its limits.
+    """One operator and its limits."""
 
-    Attributes
-    ----------
-    name
-        Unique in its workflow.
-    driver_node
-        The edge node that runs the Spark driver; it counts towards NDmax (specification section 3).
-    upstream
-        The operators whose output this one reads; empty where it reads a source of the workflow.
-    min_replicas, max_replicas
-        The replicas it may have, ``1 <= min <= max``.
-    cap
-        The cap on the rows of a batch; None where the query has none.
-    restarts
-        Whether a change of its replicas stops the query and starts it again.
-    """
-
+    #: Unique in its workflow.
     name: str
+    #: The edge node that runs the Spark driver; it counts towards NDmax (specification section 3).
     driver_node: str
+    #: The operators whose output this one reads; empty where it reads a source of the workflow.
     upstream: tuple[str, ...] = ()
+    #: Min_replicas, max_replicas: The replicas it may have, ``1 <= min <= max``.
     min_replicas: int = 1
     max_replicas: int = 8
+    #: The cap on the rows of a batch; None where the query has none.
     cap: BatchCap | None = None
+    #: Whether a change of its replicas stops the query and starts it again.
     restarts: bool = False
 
     def __post_init__(self) -> None:

@@ -13,10 +13,10 @@ from gesscale.monitor.source import WindowedReader
 from gesscale.monitor.window import WorkByNode
 
 _LOG = logging.getLogger(__name__)
+#: 512 batches on 50 replicas have 3 MB.
 _MAX_BYTES = 4 << 20
-"""512 batches on 50 replicas have 3 MB."""
+#: Parsed, an answer takes ten times its size for a moment; one at a time does.
 _PARSING = Lock()
-"""Parsed, an answer takes ten times its size for a moment; one at a time does."""
 _CLOCKS_AGREE_S = 2.0
 
 
@@ -26,20 +26,14 @@ class DriverMetrics(WindowedReader):
 
     It remembers nothing: a driver keeps its batches itself, and they bear their own times. Where a driver's
     clock is more than 2 s off the scaler's, its times are corrected by the difference, and that is logged.
-
-    Attributes
-    ----------
-    urls
-        Address of the listener by operator, such as ``http://10.0.0.1:9108``.
-    hosts
-        Node names by the host addresses of executors; an unknown address stands for itself.
-    client
-        By which they are asked.
     """
 
+    #: Address of the listener by operator, such as ``http://10.0.0.1:9108``.
     urls: Mapping[str, str]
     _: KW_ONLY
+    #: Node names by the host addresses of executors; an unknown address stands for itself.
     hosts: Mapping[str, str] = field(default_factory=dict)
+    #: By which they are asked.
     client: HttpClient = field(default=ANYWHERE, repr=False)
 
     def __post_init__(self) -> None:

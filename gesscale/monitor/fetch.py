@@ -14,18 +14,6 @@ def metrics_page(
 ) -> Iterator[bytes]:
     """Get the metrics of a driver.
 
-    Parameters
-    ----------
-    url, timeout_s, max_bytes
-        As in `gesscale.common.http_client.HttpClient.page`.
-    client
-        Says where a connection may go, and bounds what all answers take.
-
-    Yields
-    ------
-    bytes
-        The body of an answer with status 200.
-
     Raises
     ------
     MetricsUnavailableError
@@ -48,13 +36,6 @@ def fetch(url: str, *, timeout_s: float, max_bytes: int, client: HttpClient = AN
 
 def check_url(url: str, what: str) -> None:
     """Refuse an address that cannot be asked.
-
-    Parameters
-    ----------
-    url
-        The address.
-    what
-        Whose it is, for the message.
 
     Raises
     ------

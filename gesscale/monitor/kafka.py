@@ -17,8 +17,8 @@ from latency_map import LatencyMapError
 from latency_map.measure.peers import split_place
 
 _LOG = logging.getLogger(__name__)
+#: Where a broker listens by default.
 _PORT = 9092
-"""Where a broker listens by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,19 +26,13 @@ class KafkaOffsets:
     """The end offsets of a topic: what its source has offered, whether or not it was read.
 
     In a topic written by transactions an offset may be a marker instead of a row; then figures read too high.
-
-    Attributes
-    ----------
-    bootstrap
-        Addresses of brokers, ``host:port`` separated by commas.
-    topic
-        Name of the topic.
-    resolve
-        Says where a broker is, and so what may be asked; see `gesscale.kubernetes.controller.targets`.
     """
 
+    #: Addresses of brokers, ``host:port`` separated by commas.
     bootstrap: str
+    #: Name of the topic.
     topic: str
+    #: Says where a broker is, and so what may be asked; see `gesscale.kubernetes.controller.targets`.
     resolve: Resolve = field(default=resolve_host, repr=False)
 
     def end_offset_rows(self, timeout_s: float) -> int:
@@ -48,11 +42,6 @@ class KafkaOffsets:
         ----------
         timeout_s
             Bound on the whole question, seconds.
-
-        Returns
-        -------
-        int
-            Rows; IR is the growth of this number divided by time.
 
         Raises
         ------
@@ -105,19 +94,13 @@ class KafkaInput:
 
     A driver tells what was offered when its newest batch began; the broker tells what is offered now. Where the
     broker does not answer, the driver's figure stays, and that is logged.
-
-    Attributes
-    ----------
-    source
-        Reads everything else.
-    topics
-        The end offsets to ask for, by operator.
-    timeout_s
-        Bound on each question, seconds.
     """
 
+    #: Reads everything else.
     source: MetricSource
+    #: The end offsets to ask for, by operator.
     topics: Mapping[str, KafkaOffsets]
+    #: Bound on each question, seconds.
     timeout_s: float
     _last: dict[str, tuple[float, int]] = field(default_factory=dict, repr=False)
 

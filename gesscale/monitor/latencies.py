@@ -49,42 +49,27 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """How large a map may be that is read.
+    """How large a map may be that is read."""
 
-    Attributes
-    ----------
-    limits
-        Of a map from anywhere.
-    nodes
-        The only nodes that a map of agents' figures may have, all others are left out; None for any.
-    """
-
+    #: Of a map from anywhere.
     limits: MapLimits = field(default_factory=MapLimits)
+    #: The only nodes that a map of agents' figures may have, all others are left out; None for any.
     nodes: frozenset[str] | None = None
 
 
 @dataclass(slots=True, kw_only=True)
 class KeptLatencies(ABC):
-    """Keeps the last good map, renews it when that is due, and judges its age; a `gesscale.ports.LatencySource`.
+    """Keeps the last good map, renews it when that is due, and judges its age; a `gesscale.ports.LatencySource`."""
 
-    Attributes
-    ----------
-    max_age_s
-        Age from which a map is stale; None for never. One whose age is not known is not stale.
-    asymmetry
-        What to do where the two directions of a pair differ; see `latency_map.Survey.rule`.
-    refresh_s
-        Time after which a map is asked for again; 0 for every time.
-    check
-        Raises where a map cannot serve; the last good one then stays in force.
-    bounds
-        Returns how large a map may be now.
-    """
-
+    #: Age from which a map is stale; None for never. One whose age is not known is not stale.
     max_age_s: float | None = None
+    #: What to do where the two directions of a pair differ; see `latency_map.Survey.rule`.
     asymmetry: Asymmetry | None = None
+    #: Time after which a map is asked for again; 0 for every time.
     refresh_s: float = 0.0
+    #: Raises where a map cannot serve; the last good one then stays in force.
     check: Callable[[LatencyMap], None] = lambda _: None
+    #: Returns how large a map may be now.
     bounds: Callable[[], Bounds] = Bounds
     _map: LatencyMap | None = field(default=None, init=False)
     _measured_at_s: float | None = field(default=None, init=False)
@@ -172,24 +157,18 @@ class KeptLatencies(ABC):
         )
 
 
+#: What reads a text as a survey; see `latency_map.read_survey`.
 Reader = Callable[..., Imported]
-"""What reads a text as a survey; see `latency_map.read_survey`."""
 
 
 @dataclass(slots=True, kw_only=True)
 class TextLatencies(KeptLatencies):
-    """A map in a text of any form, read again whenever the text has changed.
+    """A map in a text of any form, read again whenever the text has changed."""
 
-    Attributes
-    ----------
-    GROUP
-        The group of settings that has ``unit`` and ``kind``, for messages.
-    unit, kind
-        What its delays mean, where the text does not say it.
-    """
-
+    #: The group of settings that has ``unit`` and ``kind``, for messages.
     GROUP: ClassVar[str]
 
+    #: Unit, kind: What its delays mean, where the text does not say it.
     unit: DelayUnit | None = None
     kind: DelayKind | None = None
 
@@ -220,16 +199,11 @@ _MAX_ANSWER_PARTS = 125_000
 
 @dataclass(slots=True, kw_only=True)
 class FileLatencies(TextLatencies):
-    """A map in a file of any form, read again whenever the file has changed.
-
-    Attributes
-    ----------
-    file
-        Its path.
-    """
+    """A map in a file of any form, read again whenever the file has changed."""
 
     GROUP = "latency_map"
 
+    #: Its path.
     file: Path
     _seen: tuple[int, int, int] | None = field(default=None, init=False)
 
@@ -264,23 +238,16 @@ class FileLatencies(TextLatencies):
 
 @dataclass(slots=True, kw_only=True)
 class AgentLatencies(KeptLatencies):
-    """A map of what agents measure, asked of each of them.
+    """A map of what agents measure, asked of each of them."""
 
-    Attributes
-    ----------
-    urls
-        Their addresses; empty where a name stands for them.
-    timeout_s
-        Bound on the answer of each.
-    service
-        A name and port, such as those of a headless service; what answers at each of its addresses is an agent.
-    client
-        By which they are asked.
-    """
-
+    #: Their addresses; empty where a name stands for them.
     urls: tuple[str, ...] = ()
+    #: Bound on the answer of each.
     timeout_s: float
+    #: A name and port, such as those of a headless service; what answers at each of its addresses is an
+    #: agent.
     service: str = ""
+    #: By which they are asked.
     client: HttpClient = ANYWHERE
 
     def read(self, now_s: float) -> Found:
@@ -308,23 +275,17 @@ class AgentLatencies(KeptLatencies):
 class PrometheusLatencies(KeptLatencies):
     """A map of what agents measure, asked of the Prometheus server that scrapes them.
 
-    Attributes
-    ----------
-    url
-        Address of the server.
-    timeout_s
-        Bound on its answer.
-    client
-        By which it is asked.
-
     Raises
     ------
     InputError
         Where the address cannot be one.
     """
 
+    #: Address of the server.
     url: str
+    #: Bound on its answer.
     timeout_s: float
+    #: By which it is asked.
     client: HttpClient = ANYWHERE
 
     def __post_init__(self) -> None:

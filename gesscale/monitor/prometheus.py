@@ -14,12 +14,12 @@ from gesscale.monitor.records import to_batches
 from gesscale.monitor.source import WindowedReader
 from gesscale.monitor.window import WorkByNode
 
+#: The gauges of `gesscale.spark` after their prefix, and the batch record's field that each one carries.
 FIELD_OF_GAUGE = {figure.gauge: name for name, figure in figures_of(BatchFigures).items()}
-"""The gauges of `gesscale.spark` after their prefix, and the batch record's field that each one carries."""
 
 _MAX_BYTES = 2 << 20
+#: Largest answer: 300 scrapes of 50 replicas have half of it.
 _MAX_PARTS = 100_000
-"""Largest answer: 300 scrapes of 50 replicas have half of it."""
 _PROGRESS = "last_progress_timestamp_seconds"
 _REPLICA = figures_of(BatchRecord)["hosts"].gauge
 _FIELD_OF_REPLICA_GAUGE = {figure.gauge: name for name, figure in figures_of(HostWork).items()}
@@ -33,27 +33,20 @@ class PrometheusMetrics(WindowedReader):
     by its number. Scrape at least once per trigger interval: a batch that no scrape saw is said and counts as
     missing.
 
-    Attributes
-    ----------
-    url
-        Address of the server, such as ``http://10.0.0.1:9090``.
-    operators
-        Names of the operators, the values of the label ``operator``.
-    hosts
-        Node names by the host addresses of executors; an unknown address stands for itself.
-    client
-        By which they are asked.
-
     Raises
     ------
     InputError
         Where the address cannot be one.
     """
 
+    #: Address of the server, such as ``http://10.0.0.1:9090``.
     url: str
+    #: Names of the operators, the values of the label ``operator``.
     operators: tuple[str, ...]
     _: KW_ONLY
+    #: Node names by the host addresses of executors; an unknown address stands for itself.
     hosts: Mapping[str, str] = field(default_factory=dict)
+    #: By which they are asked.
     client: HttpClient = field(default=ANYWHERE, repr=False)
 
     def __post_init__(self) -> None:

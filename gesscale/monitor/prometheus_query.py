@@ -46,22 +46,8 @@ def ask(
 
     Parameters
     ----------
-    url
-        Its address, such as ``http://10.0.0.1:9090``.
-    query
-        In PromQL; its answer is a vector or a matrix.
-    what
-        What is asked for, for messages.
     now_s
         The instant of the query, seconds since the epoch.
-    timeout_s
-        Bound on the time of the whole answer.
-    max_bytes
-        Bound on its size.
-    max_parts
-        Bound on its objects and lists: a short one takes up to 360 bytes of memory, its text only ten.
-    client
-        By which it is asked.
 
     Raises
     ------

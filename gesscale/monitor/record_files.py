@@ -33,20 +33,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedDecision:
-    """A line of decisions.jsonl.
+    """A line of decisions.jsonl."""
 
-    Attributes
-    ----------
-    decision
-        What was decided; of its reading the batches are missing.
-    batches_read
-        From how many batches it was read.
-    document
-        The whole line.
-    """
-
+    #: What was decided; of its reading the batches are missing.
     decision: Decision
+    #: From how many batches it was read.
     batches_read: int
+    #: The whole line.
     document: Mapping[str, Any]
 
 
@@ -61,20 +54,13 @@ def _decision_of(document: Any) -> RecordedDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """A recorded run.
+    """A recorded run."""
 
-    Attributes
-    ----------
-    batches
-        By operator, in the order in which they ended; not screened.
-    decisions
-        In order of time.
-    faults
-        One for each line that was left out: file, line, and what is wrong.
-    """
-
+    #: By operator, in the order in which they ended; not screened.
     batches: Mapping[str, tuple[Batch, ...]]
+    #: In order of time.
     decisions: tuple[RecordedDecision, ...] = ()
+    #: One for each line that was left out: file, line, and what is wrong.
     faults: tuple[str, ...] = ()
 
     def instants_s(self, period_s: float) -> tuple[float, ...]:
@@ -99,13 +85,6 @@ class Recording:
 
 def settings_file(folder: Path, *, advice: str = "") -> Path:
     """Return the settings of a record.
-
-    Parameters
-    ----------
-    folder
-        The record.
-    advice
-        What else can be done where it is none.
 
     Raises
     ------
@@ -133,18 +112,6 @@ def write_recording(
 
 def read_recording(folder: Path, operators: Collection[str]) -> Recording:
     """Read the record of a run.
-
-    Parameters
-    ----------
-    folder
-        Holds batches.jsonl and, where decisions were kept, decisions.jsonl.
-    operators
-        The names that the settings know, at least one. A batch that names none is the only one's.
-
-    Returns
-    -------
-    Recording
-        With at least one batch.
 
     Raises
     ------

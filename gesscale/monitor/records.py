@@ -31,19 +31,20 @@ def _none_if_nan(value: object) -> object:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
+#: From the first to the last of what a record tells; in one that tells of more, some time is wrong.
 LONGEST_RUN_S = 31 * 86400.0
-"""From the first to the last of what a record tells; in one that tells of more, some time is wrong."""
 _LARGEST = 2**63 - 1
 _MOST_BATCHES = 1024
+#: Values of one answer: 512 batches on 50 replicas have 140,000. Each may take a hundred times its text in
+#: memory.
 _MOST_VALUES = 200_000
-"""Values of one answer: 512 batches on 50 replicas have 140,000. Each may take a hundred times its text in memory."""
+#: How a figure of a batch is read, by its type. NaN says the same as null: the source does not tell.
 _FIGURES: Mapping[object, object] = {
     int: Annotated[int, Field(ge=0, le=_LARGEST)],
     float: FiniteFloat,
     int | None: Annotated[Annotated[int, Field(le=_LARGEST)] | None, BeforeValidator(_none_if_nan)],
     float | None: Annotated[float | None, BeforeValidator(_none_if_nan)],
 }
-"""How a figure of a batch is read, by its type. NaN says the same as null: the source does not tell."""
 
 
 class _Part(BaseModel):
@@ -53,15 +54,7 @@ class _Part(BaseModel):
 
 
 def batch_form(name: str, base: type[BaseModel], **exceptions: object) -> type[Any]:
-    """Return a model that reads the figures of a batch, next to the fields of its base.
-
-    Parameters
-    ----------
-    name, base
-        Of the model.
-    exceptions
-        By the name of a figure, or by ``optional`` of all floats that may be missing, how it is read instead.
-    """
+    """Return a model that reads the figures of a batch, next to the fields of its base."""
     read = {**_FIGURES, float | None: exceptions.pop("optional", _FIGURES[float | None])}
     figures: dict[str, Any] = {
         each.name: (
@@ -102,8 +95,8 @@ class _OnNodes(_Part):
     operator: str | None = None
 
 
+#: A record of ``/batches`` as far as Monitor reads it.
 ServedRecord = batch_form("ServedRecord", _OnHosts)
-"""A record of ``/batches`` as far as Monitor reads it."""
 
 
 def _within(least: float, most: float) -> Any:
@@ -150,28 +143,16 @@ class BatchesDocument(_Part):
     batches: Annotated[tuple[JsonValue, ...], Field(max_length=_MOST_BATCHES)]
 
 
+#: Ours; the other names of a document are the sender's.
 _NAMES = {
     *(each.alias or name for name, each in BatchesDocument.model_fields.items()),
     *ServedRecord.model_fields,
     *figures_of(HostWork),
 }
-"""Ours; the other names of a document are the sender's."""
 
 
 def parse_document(body: bytes, operator: str) -> BatchesDocument:
     """Read a driver's answer.
-
-    Parameters
-    ----------
-    body
-        What came.
-    operator
-        Whose driver was asked.
-
-    Returns
-    -------
-    BatchesDocument
-        Its head is valid; the records are not looked at yet.
 
     Raises
     ------
@@ -201,20 +182,14 @@ def parse_document(body: bytes, operator: str) -> BatchesDocument:
 
 
 class ParsedBatches(NamedTuple):
-    """What records tell.
+    """What records tell."""
 
-    Attributes
-    ----------
-    batches
-        As they came.
-    faults
-        One for each record that was left out.
-    work
-        What each replica did, by the instant at which a batch ended, by node; without batches that do not tell.
-    """
-
+    #: As they came.
     batches: list[Batch]
+    #: One for each record that was left out.
     faults: list[str]
+    #: What each replica did, by the instant at which a batch ended, by node; without batches that do not
+    #: tell.
     work: Mapping[float, Mapping[str, HostWork]]
 
 
@@ -223,17 +198,8 @@ def to_batches(records: Iterable[object], hosts: Mapping[str, str], *, ahead_s: 
 
     Parameters
     ----------
-    records
-        Parsed JSON objects or mappings with the fields of `gesscale.batch_record.BatchRecord`.
-    hosts
-        Node names by host address.
     ahead_s
         How far the clock of the records is ahead of the scaler's, seconds.
-
-    Returns
-    -------
-    ParsedBatches
-        The batches, what replicas did in them, and a complaint for each record left out.
     """
     batches: list[Batch] = []
     faults: list[str] = []

@@ -22,28 +22,20 @@ class RecordedWorld:
     """Monitor, latency map and cluster as they were at one instant of a recorded run; nothing can be changed.
 
     It serves as `gesscale.ports.MetricSource`, `gesscale.ports.LatencySource` and `gesscale.ports.Cluster`.
-
-    Attributes
-    ----------
-    recording
-        The run.
-    delays
-        Its latency map; its nodes are those of the cluster.
-    window_s, history_s, stale_after_s
-        As in `gesscale.monitor.source.WindowedReader`.
-    as_read
-        Take the figures that the live loop read at that instant, which include what batches do not tell: CPU,
-        idling, a broker's offsets. Else all are computed from the batches, as for another window.
-    now_s
-        The instant, seconds since the epoch; set it to go to another one.
     """
 
+    #: The run.
     recording: Recording
+    #: Its latency map; its nodes are those of the cluster.
     delays: LatencyMap
+    #: Window_s, history_s, stale_after_s: As in `gesscale.monitor.source.WindowedReader`.
     window_s: float
     history_s: float
     stale_after_s: float
+    #: Take the figures that the live loop read at that instant, which include what batches do not tell: CPU,
+    #: idling, a broker's offsets. Else all are computed from the batches, as for another window.
     as_read: bool = True
+    #: The instant, seconds since the epoch; set it to go to another one.
     now_s: float = 0.0
     _live: Mapping[tuple[float, str], RecordedDecision] = field(init=False)
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from gesscale.batch_record import BatchFigures, figures_of
 from gesscale.model.observation import Batch
 
+#: A batch may end this long after "now": the answer that names it arrives after the step has begun.
 CLOCK_TOLERANCE_S = 5.0
-"""A batch may end this long after "now": the answer that names it arrives after the step has begun."""
 
 _LEAST_S = 0.001
 _FIGURES = tuple(each.name for each in fields(BatchFigures) if each.default is MISSING)
@@ -21,20 +21,13 @@ _told_above_zero = attrgetter(*[name for name, figure in _OPTIONAL.items() if no
 
 
 class Screened(NamedTuple):
-    """What is left of a record.
+    """What is left of a record."""
 
-    Attributes
-    ----------
-    batches
-        Those that can be believed, in the order in which they ended.
-    faults
-        One for each figure or batch that is not kept, and for each gap in the numbers.
-    doubt
-        Why the newest batch that came was dropped; empty where it was not.
-    """
-
+    #: Those that can be believed, in the order in which they ended.
     batches: tuple[Batch, ...]
+    #: One for each figure or batch that is not kept, and for each gap in the numbers.
     faults: tuple[str, ...] = ()
+    #: Why the newest batch that came was dropped; empty where it was not.
     doubt: str = ""
 
 

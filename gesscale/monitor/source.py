@@ -13,32 +13,24 @@ from gesscale.model.observation import Batch, MissingReading, OperatorReading, W
 from gesscale.monitor.screen import screen
 from gesscale.monitor.window import ByNode, summarise
 
+#: The settings of a `WindowedReader`.
 PERIODS = ("window_s", "stale_after_s", "history_s", "timeout_s")
-"""The settings of a `WindowedReader`."""
 
 _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class WindowedReader:
-    """Turns fetched batches into readings, and asks for several operators at once.
-
-    Attributes
-    ----------
-    window_s
-        Length of the window of a reading, seconds.
-    stale_after_s
-        Age from which figures are too old, seconds; longer than the longest batch that is to be read.
-    history_s
-        How far back a reading's batches reach, seconds; at least the window.
-    timeout_s
-        Time within which all operators must have answered, seconds.
-    """
+    """Turns fetched batches into readings, and asks for several operators at once."""
 
     _: KW_ONLY
+    #: Length of the window of a reading, seconds.
     window_s: float
+    #: Age from which figures are too old, seconds; longer than the longest batch that is to be read.
     stale_after_s: float
+    #: How far back a reading's batches reach, seconds; at least the window.
     history_s: float
+    #: Time within which all operators must have answered, seconds.
     timeout_s: float
     monotonic_s: Callable[[], float] = field(default=time.monotonic, repr=False)
 
@@ -56,23 +48,10 @@ class WindowedReader:
 
         Parameters
         ----------
-        operator
-            Its name.
-        batches
-            As they came, oldest first, by the scaler's clock.
-        now_s
-            Seconds since the epoch.
         last_progress_at_s
             When its query last said anything; None where unknown.
-        faults
-            What was wrong before the records became batches.
         by_node
             Tells what single replicas did; None where that is not known.
-
-        Returns
-        -------
-        OperatorReading or MissingReading
-            See `gesscale.monitor.window.summarise`.
         """
         since_s = now_s - self.history_s
         listed = list(batches)
@@ -95,22 +74,7 @@ class WindowedReader:
     def observe_each(
         self, operators: Iterable[str], read: Callable[[str], OperatorReading | MissingReading], now_s: float
     ) -> WorkflowObservation:
-        """Read operators in parallel; one that fails or is late does not touch the others.
-
-        Parameters
-        ----------
-        operators
-            Their names.
-        read
-            Reads one; called in a thread of its own; may raise MetricsUnavailableError.
-        now_s
-            Seconds since the epoch.
-
-        Returns
-        -------
-        WorkflowObservation
-            Complete after at most ``timeout_s``.
-        """
+        """Read operators in parallel; one that fails or is late does not touch the others."""
         answers = {
             operator: in_thread(partial(_read_or_say, operator, read), name=f"monitor-{operator}")
             for operator in operators

@@ -15,8 +15,9 @@ _UNKNOWN_TRIGGER_S = 1.0
 _LEAST_S = 0.001  # Spark counts milliseconds
 
 
+#: Tells the figures of each replica of a placement from the batches of a window and the seconds they stand
+#: for.
 ByNode = Callable[[Sequence[Batch], tuple[str, ...], float], Mapping[str, NodeReading]]
-"""Tells the figures of each replica of a placement from the batches of a window and the seconds they stand for."""
 
 
 def summarise(
@@ -34,29 +35,13 @@ def summarise(
 
     Parameters
     ----------
-    operator
-        Its name.
-    screened
-        Its recent batches, oldest first; those before the window serve as base of the rates.
-    now_s
-        Seconds since the epoch.
     window_s
-        Length of the window, seconds; it holds the batches that ended in it, and where none did because one
-        batch takes longer than that, the newest batch.
-    stale_after_s
-        Figures are too old when neither a batch ended nor the query said that it idles for this long. It must
-        exceed the longest batch that is to be read, for a query says nothing while a batch runs.
+        Length of the window, seconds; it holds the batches that ended in it, and where none did because
+        one batch takes longer than that, the newest batch.
     last_progress_at_s
         When the query last said anything, idling included; None where that is not known.
-    cpu_share
-        What was measured of the CPU over the window; the reading bears it.
     by_node
         Tells what was measured of single replicas; None where nothing was.
-
-    Returns
-    -------
-    OperatorReading or MissingReading
-        Rates and shares of the window; or why there are none.
 
     Notes
     -----
@@ -93,24 +78,16 @@ def summarise(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Span:
-    """The part of the record that a window covers.
+    """The part of the record that a window covers."""
 
-    Attributes
-    ----------
-    first
-        Index of the first batch that belongs to it; the number of batches where none does.
-    begin_s, until_s
-        The time in which these batches' rows were processed, idling included.
-    idles
-        Whether the query said that it idles since its newest batch.
-    rested
-        Whether the query idled between the batch before the first and the first.
-    """
-
+    #: Index of the first batch that belongs to it; the number of batches where none does.
     first: int
+    #: Begin_s, until_s: The time in which these batches' rows were processed, idling included.
     begin_s: float
     until_s: float
+    #: Whether the query said that it idles since its newest batch.
     idles: bool
+    #: Whether the query idled between the batch before the first and the first.
     rested: bool = False
 
 
@@ -243,35 +220,15 @@ def _offered(batch: Batch) -> float:
 
 @dataclass(frozen=True, slots=True)
 class WorkByNode:
-    """Tells what single replicas did; a `ByNode`.
+    """Tells what single replicas did; a `ByNode`."""
 
-    Attributes
-    ----------
-    work
-        By the instant at which a batch ended, by node. A batch that does not tell is missing.
-    """
-
+    #: By the instant at which a batch ended, by node. A batch that does not tell is missing.
     work: Mapping[float, Mapping[str, HostWork]] = field(default_factory=dict)
 
     def __call__(
         self, batches: Sequence[Batch], placement: Sequence[str], seconds: float
     ) -> Mapping[str, NodeReading]:
-        """Return the figures of each replica of a placement.
-
-        Parameters
-        ----------
-        batches
-            Those of the window.
-        placement
-            The nodes of the replicas; one that did nothing has zeros.
-        seconds
-            The time that the batches stand for.
-
-        Returns
-        -------
-        mapping of str to NodeReading
-            Empty unless every batch of the window tells.
-        """
+        """Return the figures of each replica of a placement."""
         known = [self.work[batch.ended_at_s] for batch in batches if batch.ended_at_s in self.work]
         if not self.work or len(known) < len(batches):
             return {}

@@ -7,8 +7,9 @@ from gesscale.model.decision import Analysis, Plan, Reason, Verdict
 from gesscale.plan.placement import unchanged
 from gesscale.ports import Knowledge
 
+#: These are never held back: what was ordered before is brought back, an operator starts, or a person says
+#: so.
 REPAIRS = frozenset({Reason.REPLICA_LOST, Reason.FIRST_PLACEMENT, Reason.OVERRIDDEN})
-"""These are never held back: what was ordered before is brought back, an operator starts, or a person says so."""
 
 
 class ChangeBudget:
@@ -26,22 +27,7 @@ class ChangeBudget:
         self._changing: dict[str, set[str]] = {}
 
     def admit(self, scope: str, changing: Iterable[str], wanting: Sequence[str]) -> Collection[str]:
-        """Admit as many operators as may begin a change.
-
-        Parameters
-        ----------
-        scope
-            The loop that asks, by any name of its own.
-        changing
-            Its operators whose change goes on; this replaces what is known of this loop.
-        wanting
-            Its operators that want a change, the most urgent first.
-
-        Returns
-        -------
-        collection of str
-            Those of ``wanting`` that may begin. One that is changing already needs no room.
-        """
+        """Admit as many operators as may begin a change."""
         with self._lock:
             held = self._changing[scope] = set(changing)
             admitted = []
@@ -59,39 +45,13 @@ class ChangeBudget:
 
 
 def changing_now(operators: Iterable[str], knowledge: Knowledge, now_s: float, timeout_s: float) -> set[str]:
-    """Return the operators whose newest order has not settled.
-
-    Parameters
-    ----------
-    operators
-        Their names.
-    knowledge
-        With their orders.
-    now_s
-        Seconds since the epoch.
-    timeout_s
-        An order that is older counts no more: where metrics are gone, nothing settles.
-    """
+    """Return the operators whose newest order has not settled."""
     orders = {name: knowledge.pending(name) for name in operators}
     return {name for name, order in orders.items() if order and 0 <= now_s - order.at_s < timeout_s}
 
 
 def most_urgent_first(plans: Iterable[Plan], analyses: Mapping[str, Analysis]) -> tuple[Plan, ...]:
-    """Sort plans that compete for a change.
-
-    Parameters
-    ----------
-    plans
-        Of one policy.
-    analyses
-        By operator.
-
-    Returns
-    -------
-    tuple of Plan
-        Operators that need more come before all others. Among them, whose bill falls most comes first, then whose
-        rows wait longest; then the name decides.
-    """
+    """Sort plans that compete for a change."""
 
     def urgency(plan: Plan) -> tuple[bool, float, float, str]:
         analysis = analyses[plan.operator]
@@ -101,17 +61,7 @@ def most_urgent_first(plans: Iterable[Plan], analyses: Mapping[str, Analysis]) -
 
 
 def held_back(plan: Plan, others: Collection[str], most: int) -> Plan:
-    """Return a plan without its change, which has to wait for those of others.
-
-    Parameters
-    ----------
-    plan
-        What is wanted.
-    others
-        Operators of the same workflow that are in change.
-    most
-        How many may be.
-    """
+    """Return a plan without its change, which has to wait for those of others."""
     named = f": {', '.join(sorted(others))}" if others else " elsewhere"
     detail = (
         f"at most {most} may be in change at once, and as many are{named}; else: {plan.reason}, {plan.detail}"

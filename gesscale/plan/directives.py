@@ -13,17 +13,11 @@ from gesscale.words import in_words
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
-    """No change until an instant.
+    """No change until an instant."""
 
-    Attributes
-    ----------
-    until_s
-        Seconds since the epoch; None until it is taken back.
-    why
-        In a few words; may be empty.
-    """
-
+    #: Seconds since the epoch; None until it is taken back.
     until_s: float | None = None
+    #: In a few words; may be empty.
     why: str = ""
 
 
@@ -31,23 +25,17 @@ class Pause:
 class Override:
     """Replicas that a person asks for, until an instant.
 
-    Attributes
-    ----------
-    until_s
-        Seconds since the epoch.
-    replicas
-        How many, on nodes that are chosen by the latency map; None where the nodes are named.
-    nodes
-        On which; empty where only their number is given.
-
     Raises
     ------
     InputError
         Where neither or both are given, a node twice, or fewer than one replica.
     """
 
+    #: Seconds since the epoch.
     until_s: float
+    #: How many, on nodes that are chosen by the latency map; None where the nodes are named.
     replicas: int | None = None
+    #: On which; empty where only their number is given.
     nodes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -61,15 +49,10 @@ class Override:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Directive:
-    """What holds for one operator, whatever its policy concludes. A pause comes before an override.
-
-    Attributes
-    ----------
-    acts
-        False for advice only.
-    """
+    """What holds for one operator, whatever its policy concludes. A pause comes before an override."""
 
     operator: Operator
+    #: False for advice only.
     acts: bool = True
     pause: Pause | None = None
     override: Override | None = None
@@ -82,26 +65,7 @@ def apply_directives(
     knowledge: Knowledge,
     now_s: float,
 ) -> Mapping[str, Plan]:
-    """Let directives take precedence over plans.
-
-    Parameters
-    ----------
-    plans
-        What is wanted, by operator.
-    directives
-        By operator; a missing one changes nothing.
-    cluster
-        The live replicas and the usable nodes.
-    knowledge
-        Changes that have not settled, and the latency map.
-    now_s
-        Seconds since the epoch; an expired directive has no effect.
-
-    Returns
-    -------
-    mapping of str to Plan
-        The same, with reason Paused or Overridden where a directive holds.
-    """
+    """Let directives take precedence over plans."""
     return {
         name: _directed(plan, directives[name], cluster.seen_by(name), knowledge, now_s)
         if name in directives

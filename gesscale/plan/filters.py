@@ -18,23 +18,6 @@ def restore_lost(
     """Bring back replicas that died since they were ordered; this takes precedence over what a policy concludes.
 
     A plan of reason Overridden stands as it is: somebody ordered it after that, so what it does not name stays away.
-
-    Parameters
-    ----------
-    plans
-        What the policy wants, by operator.
-    analyses
-        The newest reading tells where the replicas were of an operator without an order.
-    cluster
-        The live replicas and the usable nodes.
-    knowledge
-        Holds the orders and the latency map.
-
-    Returns
-    -------
-    mapping of str to Plan
-        The same, with a plan of reason ReplicaLost where a usable node has lost its replica. Where no replica is left
-        and none of their nodes can be used, as many are placed on the usable nodes nearest to these.
     """
     return {
         name: _restored(plan, analyses[name], cluster.seen_by(name), knowledge)
@@ -85,18 +68,7 @@ def _nearest(
 
 
 def keep_on_doubt(plans: Mapping[str, Plan], analyses: Mapping[str, Analysis]) -> Mapping[str, Plan]:
-    """Let no replica be removed by figures whose newest could not be believed; adding is allowed.
-
-    Parameters
-    ----------
-    plans, analyses
-        By operator.
-
-    Returns
-    -------
-    mapping of str to Plan
-        The same, with reason MetricsStale and no change where one would remove a replica on doubt.
-    """
+    """Let no replica be removed by figures whose newest could not be believed; adding is allowed."""
     return {name: _kept_on_doubt(plan, analyses[name]) for name, plan in plans.items()}
 
 
@@ -113,25 +85,7 @@ def place_first(
     cluster: ClusterState,
     knowledge: Knowledge,
 ) -> Mapping[str, Plan]:
-    """Choose the first nodes of operators that have none.
-
-    Parameters
-    ----------
-    plans
-        What is wanted, by operator.
-    directives
-        By operator, with its limits and the node of its driver.
-    cluster
-        ``unplaced`` names the operators.
-    knowledge
-        With the latency map.
-
-    Returns
-    -------
-    mapping of str to Plan
-        The same, with a plan of reason FirstPlacement for each such operator: ``min_replicas`` nodes of least NDmax
-        with the driver's node (paper IV-E chooses the next one; the first ones are chosen as well).
-    """
+    """Choose the first nodes of operators that have none."""
     return {
         name: _first(plan, directives[name], cluster.seen_by(name), knowledge.latencies.map)
         if name in cluster.unplaced and name in directives

@@ -14,8 +14,8 @@ from gesscale.model.decision import Analysis, Plan, Reason, Rejection
 from gesscale.ports import ClusterState, Latencies
 from latency_map import LatencyMap, MissingDelayError, by_distance
 
+#: So many candidates of each reason are listed with their own figures.
 MOST_LISTED = 10
-"""So many candidates of each reason are listed with their own figures."""
 
 
 def rejected(
@@ -26,22 +26,6 @@ def rejected(
     names_others: bool = False,
 ) -> tuple[Rejection, ...]:
     """Return the candidates that lost for one reason.
-
-    Parameters
-    ----------
-    nodes
-        The candidates, the most telling first.
-    reason
-        Why they lost.
-    detail
-        Makes the sentence about a node; it is asked only for those that are listed.
-    names_others
-        Whether the others are named, and not only counted.
-
-    Returns
-    -------
-    tuple of Rejection
-        The first `MOST_LISTED`; the last of them stands for the others as well.
 
     Examples
     --------
@@ -72,15 +56,6 @@ def nd_max_ms(delays: LatencyMap | None, placement: Iterable[str], driver_node: 
     ----------
     delays
         The latency map; None where there is none.
-    placement
-        The nodes that hold replicas.
-    driver_node
-        The node of the Spark driver.
-
-    Returns
-    -------
-    float or None
-        Round trip, ms; 0 for the driver's node alone, whatever the map; None where it lacks a node or a pair.
     """
     members = sorted({*placement, driver_node})
     if len(members) == 1:
@@ -106,15 +81,8 @@ def nd_max_with_each_ms(
 
     Parameters
     ----------
-    delays, placement, driver_node
-        As for `nd_max_ms`.
     nodes
         None of them in the placement, m of them.
-
-    Returns
-    -------
-    ndarray
-        Shape ``(m,)``: round trip, ms; NaN where `nd_max_ms` knows none.
     """
     found = np.full(len(nodes), np.nan)
     members = sorted({*placement, driver_node})
@@ -130,20 +98,7 @@ def nd_max_with_each_ms(
 
 
 def usable(cluster: ClusterState, placement: Sequence[str]) -> NodeRanking:
-    """Return the nodes that could take one more replica, in no order of preference.
-
-    Parameters
-    ----------
-    cluster
-        The nodes there are.
-    placement
-        The nodes that hold a replica already.
-
-    Returns
-    -------
-    NodeRanking
-        By name; nodes that are not ready, cordoned, full, excluded or of the wrong architecture are rejections.
-    """
+    """Return the nodes that could take one more replica, in no order of preference."""
     held = set(placement)
     return NodeRanking(
         nodes=tuple(name for name in cluster.usable if name not in held),
@@ -154,22 +109,7 @@ def usable(cluster: ClusterState, placement: Sequence[str]) -> NodeRanking:
 def unfit(
     cluster: ClusterState, held: Collection[str] = (), *, names_others: bool = False
 ) -> tuple[Rejection, ...]:
-    """Return the nodes that can take no replica, and why.
-
-    Parameters
-    ----------
-    cluster
-        The nodes, as they are to one operator.
-    held
-        Nodes that are left out.
-    names_others
-        As for `rejected`.
-
-    Returns
-    -------
-    tuple of Rejection
-        By name, the first of each reason; the others are counted, so that a decision can keep them all.
-    """
+    """Return the nodes that can take no replica, and why."""
     found = [
         each
         for reason, names in cluster.unusable.items()
@@ -192,18 +132,6 @@ def additions(
     ----------
     delays
         The latency map; None where there is none.
-    cluster
-        The nodes there are.
-    placement
-        The nodes that hold a replica already.
-    driver_node
-        The node of the Spark driver.
-
-    Returns
-    -------
-    NodeRanking
-        By the largest round trip to a member, then the mean, then the name; nodes that are not usable or
-        of unknown delay are rejections.
     """
     free = usable(cluster, placement)
     members = [node for node in sorted({*placement, driver_node}) if delays is not None and node in delays]
@@ -234,10 +162,6 @@ def nearest_first(delays: LatencyMap | None, nodes: tuple[str, ...], driver_node
     ----------
     delays
         The latency map; None where there is none.
-    nodes
-        By name.
-    driver_node
-        The node of the Spark driver.
     """
     if delays is None or driver_node not in delays:
         return nodes
@@ -261,16 +185,6 @@ def removals(delays: LatencyMap | None, placement: Sequence[str], driver_node: s
     ----------
     delays
         The latency map; None where there is none.
-    placement
-        The nodes that hold a replica.
-    driver_node
-        The node of the Spark driver. A replica there goes last: the driver stays, and so do its delays.
-
-    Returns
-    -------
-    tuple of str
-        By the greatest round trip to the others; empty where the map does not know them all. A node of unknown delay
-        need not be far.
     """
     if delays is None or nd_max_ms(delays, placement, driver_node) is None:
         return ()
@@ -287,15 +201,6 @@ def shrinking(
     ----------
     delays
         The latency map; None where there is none.
-    placement
-        The nodes that hold a replica, n of them.
-    driver_node
-        The node of the Spark driver.
-
-    Returns
-    -------
-    tuple of tuple of str
-        Sorted placements of n - 1, n - 2, ..., 1 nodes; none where the map does not know them all.
     """
     remaining = sorted(placement)
     steps: list[tuple[str, ...]] = []
@@ -306,36 +211,13 @@ def shrinking(
 
 
 def in_random_order(nodes: Iterable[str], seed: int, operator: str, at_s: float) -> tuple[str, ...]:
-    """Shuffle nodes, for policies that do not look at delays.
-
-    Parameters
-    ----------
-    nodes
-        In any order.
-    seed, operator, at_s
-        What the order is drawn from: planning twice on one observation gives the same nodes.
-    """
+    """Shuffle nodes, for policies that do not look at delays."""
     rng = np.random.default_rng([seed, zlib.crc32(operator.encode()), max(0, int(at_s))])
     return tuple(str(node) for node in rng.permutation(sorted(nodes)))
 
 
 def stay(analysis: Analysis, cluster: ClusterState, reason: Reason | None = None, detail: str = "") -> Plan:
-    """Return the plan that changes nothing.
-
-    Parameters
-    ----------
-    analysis
-        What Analyze concluded.
-    cluster
-        Where the replicas are.
-    reason, detail
-        Why nothing changes, where it is not the analysis that says so.
-
-    Returns
-    -------
-    Plan
-        Without a change. It has no MST and no NDmax while the driver's figures are still of other replicas.
-    """
+    """Return the plan that changes nothing."""
     present = present_placement(analysis, cluster)
     seen = analysis.reading is None or {*analysis.reading.placement} == {*present}
     return Plan(
@@ -354,10 +236,6 @@ def unchanged(plan: Plan, reason: Reason, detail: str, present: tuple[str, ...] 
 
     Parameters
     ----------
-    plan
-        What was wanted.
-    reason, detail
-        Why it is not done.
     present
         Where the replicas are; None where the plan says it.
     """
@@ -370,22 +248,7 @@ def unchanged(plan: Plan, reason: Reason, detail: str, present: tuple[str, ...] 
 def unknown_delays(
     latencies: Latencies, placement: Sequence[str], driver_node: str
 ) -> tuple[Reason, str] | None:
-    """Say why the distances of a placement are not known, and what to do about it.
-
-    Parameters
-    ----------
-    latencies
-        What is known of the delays.
-    placement
-        The nodes that hold replicas.
-    driver_node
-        The node of the Spark driver.
-
-    Returns
-    -------
-    tuple of Reason and str, or None
-        LatencyMapMissing or DelayUnknown with a sentence; None where NDmax is known.
-    """
+    """Say why the distances of a placement are not known, and what to do about it."""
     if latencies.map is None:
         return Reason.LATENCY_MAP_MISSING, latencies.standing.problem or "there has been no latency map yet"
     if nd_max_ms(latencies.map, placement, driver_node) is not None:

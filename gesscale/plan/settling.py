@@ -12,15 +12,8 @@ def longest_gap_s(reading: OperatorReading, since_s: float) -> float:
 
     Parameters
     ----------
-    reading
-        Its batches, which reach back before ``since_s``.
     since_s
         The instant of interest, seconds since the epoch; the gap that contains it counts whole.
-
-    Returns
-    -------
-    float
-        Seconds; 0 where fewer than two batches are known.
     """
     ends = [batch.ended_at_s for batch in reading.batches]
     gaps = [later - earlier for earlier, later in pairwise(ends) if later > since_s]
@@ -28,22 +21,7 @@ def longest_gap_s(reading: OperatorReading, since_s: float) -> float:
 
 
 def settled(pending: Order, reading: OperatorReading, rescale_timeout_s: float) -> Order | None:
-    """Say whether an order has settled or is given up, and what it cost.
-
-    Parameters
-    ----------
-    pending
-        An order that has not settled.
-    reading
-        The operator now.
-    rescale_timeout_s
-        After this long the order is given up where replicas are missing.
-
-    Returns
-    -------
-    Order or None
-        With its end, once a warm batch ran on the ordered placement or the time is out; else None.
-    """
+    """Say whether an order has settled or is given up, and what it cost."""
     arrived = reading.placement == pending.placement
     warm = bool(_began_on(pending, reading.warm_batches))
     late = reading.at_s - pending.at_s >= rescale_timeout_s

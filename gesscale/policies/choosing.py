@@ -26,43 +26,29 @@ from gesscale.ports import ClusterState, Knowledge, Latencies
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanningContext:
-    """An operator that needs another number of replicas, and what there is to choose from.
+    """An operator that needs another number of replicas, and what there is to choose from."""
 
-    Attributes
-    ----------
-    operator, analysis, reading
-        The operator, what Analyze concluded, and from which reading.
-    placement
-        The nodes that hold its replicas now, sorted.
-    cluster
-        The nodes there are.
-    latencies
-        How far apart they are.
-    """
-
+    #: Operator, analysis, reading: The operator, what Analyze concluded, and from which reading.
     operator: Operator
     analysis: Analysis
     reading: OperatorReading
+    #: The nodes that hold its replicas now, sorted.
     placement: tuple[str, ...]
+    #: The nodes there are.
     cluster: ClusterState
+    #: How far apart they are.
     latencies: Latencies
 
 
 @dataclass(frozen=True, slots=True)
 class ChoosingPolicy(ABC):
-    """Keeps the limits, ranks the nodes, and leaves the rest to the policy.
+    """Keeps the limits, ranks the nodes, and leaves the rest to the policy."""
 
-    Attributes
-    ----------
-    workflow, options
-        What is scaled, and the settings of the policy.
-    latency_aware
-        Whether nodes are chosen by the latency map. Then nothing changes without a map. With a map that is stale, or
-        lacks a replica's node, nothing is removed. Else a seeded draw takes its place.
-    """
-
+    #: Workflow, options: What is scaled, and the settings of the policy.
     workflow: Workflow
     options: PolicyOptions
+    #: Whether nodes are chosen by the latency map. Then nothing changes without a map. With a map that is
+    #: stale, or lacks a replica's node, nothing is removed. Else a seeded draw takes its place.
     latency_aware: bool = True
 
     def plan(

@@ -35,20 +35,13 @@ from perfmodel import Estimate, Estimates, Estimator, law_named
 
 @dataclass(frozen=True, slots=True)
 class SizedPlacement:
-    """A placement and its predicted capacity.
+    """A placement and its predicted capacity."""
 
-    Attributes
-    ----------
-    placement
-        The nodes that would hold the replicas, sorted.
-    nd_max_ms
-        NDmax with the driver's node, round trip; None where the latency map does not know it.
-    mst
-        Predicted MST, rows/s; None without a model.
-    """
-
+    #: The nodes that would hold the replicas, sorted.
     placement: tuple[str, ...]
+    #: NDmax with the driver's node, round trip; None where the latency map does not know it.
     nd_max_ms: float | None
+    #: Predicted MST, rows/s; None without a model.
     mst: Estimate | None
 
     def __str__(self) -> str:
@@ -62,8 +55,8 @@ class SizedPlacement:
         return self.mst is not None and self.mst.low >= rows_per_s
 
 
+#: Makes an analysis of what is left to say: the verdict where it is not Same, the reason, the detail.
 _Concluded = Callable[..., Analysis]
-"""Makes an analysis of what is left to say: the verdict where it is not Same, the reason, the detail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,19 +245,13 @@ class GesscalePolicy(PerOperatorPolicy):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Grown:
-    """The present placement with one more replica on each of m nodes, and what it promises then.
-
-    Attributes
-    ----------
-    nd_max_ms
-        Shape ``(m,)``; NaN where it is not known.
-    msts
-        Of shape ``(m,)``; None without a model.
-    """
+    """The present placement with one more replica on each of m nodes, and what it promises then."""
 
     present: tuple[str, ...]
     nodes: tuple[str, ...]
+    #: Shape ``(m,)``; NaN where it is not known.
     nd_max_ms: NDArray[np.float64]
+    #: Of shape ``(m,)``; None without a model.
     msts: Estimates | None
 
     @classmethod

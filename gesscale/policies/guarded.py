@@ -17,14 +17,9 @@ _SHOWN_CHARACTERS = 200
 
 @dataclass(frozen=True, slots=True)
 class GuardedPolicy:
-    """A `gesscale.ports.Policy` that never raises.
+    """A `gesscale.ports.Policy` that never raises."""
 
-    Attributes
-    ----------
-    inner
-        What is guarded, such as a policy of one's own.
-    """
-
+    #: What is guarded, such as a policy of one's own.
     inner: Policy
 
     @property

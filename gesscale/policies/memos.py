@@ -11,19 +11,13 @@ from gesscale.ports import Knowledge
 
 
 class Memo(BaseModel):
-    """What one policy remembers of one operator; its writer bounds its size.
-
-    Attributes
-    ----------
-    policy
-        The registered name of the policy that wrote it; no other reads it.
-    at_s
-        The newest observation in it, seconds since the epoch: to plan again on that one adds nothing.
-    """
+    """What one policy remembers of one operator; its writer bounds its size."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
 
+    #: The registered name of the policy that wrote it; no other reads it.
     policy: str
+    #: The newest observation in it, seconds since the epoch: to plan again on that one adds nothing.
     at_s: float
 
 

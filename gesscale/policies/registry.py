@@ -26,36 +26,24 @@ from gesscale.words import error_in_words, first_fault, suggestion
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyCard:
-    """All that there is to know of a policy; whatever lists, sets, documents or builds policies reads it here.
+    """All that there is to know of a policy; whatever lists, sets, documents or builds policies reads it here."""
 
-    Attributes
-    ----------
-    name
-        How it is chosen.
-    summary
-        What it does, in a line.
-    source
-        Where it is from.
-    build
-        Makes it of a workflow and settings: the shared settings and, where it has some, its own.
-    settings
-        Its own settings, with which it works as they are by default; they stand in group ``analyze`` under its name.
-        None where it has none.
-    accepts
-        The shared settings that it uses, by their names in code.
-    guide
-        Its page in the folder docs; empty for none.
-    needs
-        A package that it imports, by the name of the extra that installs it; none for most.
-    """
-
+    #: How it is chosen.
     name: str
+    #: What it does, in a line.
     summary: str
+    #: Where it is from.
     source: str
+    #: Makes it of a workflow and settings: the shared settings and, where it has some, its own.
     build: Callable[..., Policy]
+    #: Its own settings, with which it works as they are by default; they stand in group ``analyze`` under its
+    #: name. None where it has none.
     settings: type[SettingsGroup] | None = None
+    #: The shared settings that it uses, by their names in code.
     accepts: tuple[str, ...] = ()
+    #: Its page in the folder docs; empty for none.
     guide: str = ""
+    #: A package that it imports, by the name of the extra that installs it; none for most.
     needs: tuple[str, str] | None = None
 
     @property
@@ -115,8 +103,8 @@ class PolicyCard:
             raise SettingsError(f"{self.group}: {first_fault(error)}") from None
 
 
+#: The name of a policy that is not registered.
 OWN = "FILE.py:NAME or PACKAGE.MODULE:NAME"
-"""The name of a policy that is not registered."""
 
 _MODULE = "gesscale_policy_"
 
@@ -135,11 +123,6 @@ def placed(name: str, folder: Path) -> str:
 
 def named_object(name: str) -> object:
     """Import what a name stands for; this runs the code of its file or module.
-
-    Parameters
-    ----------
-    name
-        ``FILE.py:NAME`` or ``PACKAGE.MODULE:NAME``.
 
     Raises
     ------
@@ -166,13 +149,7 @@ def named_object(name: str) -> object:
 
 
 def place_in_file(error: BaseException) -> str:
-    """Say in which line of a user's file an error came up, such as " (mine.py, line 6)"; empty for other code.
-
-    Parameters
-    ----------
-    error
-        That was raised; the innermost line of a file that `named_object` imported counts.
-    """
+    """Say in which line of a user's file an error came up, such as " (mine.py, line 6)"; empty for other code."""
     place, trace = "", error.__traceback__
     while trace is not None:
         if str(trace.tb_frame.f_globals.get("__name__", "")).startswith(_MODULE):
@@ -183,17 +160,6 @@ def place_in_file(error: BaseException) -> str:
 
 def card_of(value: object, name: str, origin: str, taken: Collection[str]) -> PolicyCard:
     """Return a user's value as the card of a policy.
-
-    Parameters
-    ----------
-    value
-        A card; or a callable of workflow and shared settings, for a policy without settings of its own.
-    name
-        What to call a policy that has no card.
-    origin
-        Where it is from, for messages.
-    taken
-        Names in group ``analyze`` that are taken.
 
     Raises
     ------
@@ -288,11 +254,6 @@ def own_card(name: str) -> PolicyCard:
     """Return what is to be known of a policy that is not registered; this runs the code of its file or module.
 
     Only for names from whoever runs the process: options, environment and settings file.
-
-    Parameters
-    ----------
-    name
-        ``FILE.py:NAME`` or ``PACKAGE.MODULE:NAME``.
 
     Raises
     ------

@@ -26,8 +26,8 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 
+#: Open to all: a kubelet has no token, and they tell nothing of the stream.
 PROBES = ("/healthz", "/readyz")
-"""Open to all: a kubelet has no token, and they tell nothing of the stream."""
 
 SCRAPED = "/metrics"
 
@@ -37,16 +37,6 @@ _MOST_TOKEN_BYTES = 4096
 
 def read_token(file: Path) -> str:
     """Read a token.
-
-    Parameters
-    ----------
-    file
-        Holds the token on its only line; others than its owner and group may not read it.
-
-    Returns
-    -------
-    str
-        Without blanks around it.
 
     Raises
     ------
@@ -85,17 +75,13 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Decides who gets a page; a `gesscale.common.http_server.Guard`.
+    """Decides who gets a page; a `gesscale.common.http_server.Guard`."""
 
-    Attributes
-    ----------
-    token
-        Who knows it gets everything, by HTTP Basic with any user name or as a bearer token; empty: none is needed.
-    own_machine_only
-        Without a token, the page and the API answer this machine only, as ``kubectl port-forward`` reaches them.
-    """
-
+    #: Who knows it gets everything, by HTTP Basic with any user name or as a bearer token; empty: none is
+    #: needed.
     token: str = ""
+    #: Without a token, the page and the API answer this machine only, as ``kubectl port-forward`` reaches
+    #: them.
     own_machine_only: bool = False
 
     def __call__(self, path: str, header: Callable[[str], str | None], peer: str) -> None:

@@ -13,8 +13,8 @@ from gesscale.service.assets import build_number, page_html, page_script, page_s
 from gesscale.service.documents import Head
 from gesscale.service.journal import Journal
 
+#: An event comes at least this often, so that both ends notice when the other has gone.
 ALIVE_S = 15.0
-"""An event comes at least this often, so that both ends notice when the other has gone."""
 
 
 def serve(
@@ -52,17 +52,7 @@ def serve(
 def pages_of(
     journal: Journal, problems: Callable[[], tuple[str, ...]], now_s: Callable[[], float]
 ) -> dict[str, Page]:
-    """Return the page and its API.
-
-    Parameters
-    ----------
-    journal
-        What is shown.
-    problems
-        What is wrong with the scaler itself, in sentences.
-    now_s
-        Seconds since the epoch.
-    """
+    """Return the page and its API."""
 
     def run(_parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
         return json_body({**_head(problems(), now_s()), "workflows": journal.workflows()})

@@ -19,17 +19,17 @@ from gesscale.model.order import Order
 from gesscale.model.workflow import Workflow
 from gesscale.ports import ClusterState, Latencies, Node
 
+#: What a workflow is called that comes from settings: these describe one, which has no name.
 ONLY_WORKFLOW = "workflow"
-"""What a workflow is called that comes from settings: these describe one, which has no name."""
 
+#: An operator lags where at least this share of its recent batches was saturated.
 LAGGING_SHARE = 0.5
-"""An operator lags where at least this share of its recent batches was saturated."""
 
+#: It is busy where at least this share of the window was spent inside batches.
 BUSY_SHARE = 0.7
-"""It is busy where at least this share of the window was spent inside batches."""
 
+#: Nodes whose delays are sent to a page; a map of more is cut down to those that matter.
 MOST_NODES = 150
-"""Nodes whose delays are sent to a page; a map of more is cut down to those that matter."""
 
 
 def _said(text: str) -> Any:
@@ -167,8 +167,6 @@ def point_of(decision: Decision, cost: OrderCost | None = None, metrics_age_s: f
 
     Parameters
     ----------
-    decision
-        Of one operator and step.
     cost
         What the operator's newest order cost, as `cost_of` tells it; None where nothing was ordered.
     metrics_age_s
@@ -226,20 +224,7 @@ def state_of(reading: OperatorReading | None) -> str:
 
 
 def cost_of(order: Order, batches: Sequence[Batch]) -> OrderCost:
-    """Return what an order cost.
-
-    Parameters
-    ----------
-    order
-        Its own figures come first, where it has settled.
-    batches
-        Of the operator, oldest first. Where they do not reach back to the order, they tell nothing of it.
-
-    Returns
-    -------
-    OrderCost
-        The downtime is the longest time between two ends of batches around it. None where not known.
-    """
+    """Return what an order cost."""
     at_s, ordered = order.at_s, set(order.placement)
     reaches_back = bool(batches) and batches[0].ended_at_s <= at_s
     first = next(
@@ -267,14 +252,6 @@ def workflow_document(
 
     Parameters
     ----------
-    name
-        By which the API knows it: ``namespace/name`` on Kubernetes.
-    workflow
-        Its operators.
-    period_s
-        Seconds between two steps.
-    policy
-        Who decides.
     last_step_s
         When it was stepped last, seconds since the epoch.
     """
@@ -297,22 +274,7 @@ def workflow_document(
 
 
 def nodes_document(latencies: Latencies, cluster: ClusterState, used: Collection[str]) -> Nodes:
-    """Return the nodes: their delays, and why they can take no replica.
-
-    Parameters
-    ----------
-    latencies
-        The latency map, if there is one.
-    cluster
-        The nodes as the cluster knows them.
-    used
-        Nodes that hold a driver or a replica; they are never cut off.
-
-    Returns
-    -------
-    Nodes
-        A round trip that is not known is None.
-    """
+    """Return the nodes: their delays, and why they can take no replica."""
     known = () if latencies.map is None else latencies.map.names
     names = sorted(known, key=lambda node: (node not in used, node))[:MOST_NODES]
     return {

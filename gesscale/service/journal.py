@@ -27,8 +27,8 @@ from gesscale.service.documents import (
     workflow_document,
 )
 
+#: Of decisions that are kept: 2,500, four hours of one operator every 6 s, 40 hours every minute.
 MOST_BYTES = 4 << 20
-"""Of decisions that are kept: 2,500, four hours of one operator every 6 s, 40 hours every minute."""
 
 _LOG = logging.getLogger(__name__)
 _OVERHEAD_BYTES = 400
@@ -37,31 +37,21 @@ _LEVEL = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenStep:
-    """One step of a workflow, as the page shows it.
+    """One step of a workflow, as the page shows it."""
 
-    Attributes
-    ----------
-    name
-        By which the page knows the workflow.
-    workflow
-        Its operators.
-    period_s, policy
-        How often it is stepped, and who decides.
-    decisions
-        One for each operator, at least one.
-    cluster, latencies
-        From which the step decided.
-    known
-        Knowledge after the step.
-    """
-
+    #: By which the page knows the workflow.
     name: str
+    #: Its operators.
     workflow: Workflow
+    #: Period_s, policy: How often it is stepped, and who decides.
     period_s: float
     policy: str
+    #: One for each operator, at least one.
     decisions: tuple[Decision, ...]
+    #: Cluster, latencies: From which the step decided.
     cluster: ClusterState
     latencies: Latencies
+    #: Knowledge after the step.
     known: Knowledge
 
 
@@ -79,30 +69,19 @@ class _Entry(NamedTuple):
 
 
 class News(NamedTuple):
-    """What came after a number.
+    """What came after a number."""
 
-    Attributes
-    ----------
-    number
-        Of the newest step; to be asked for what comes after it.
-    points
-        By workflow, the new points, each as JSON.
-    """
-
+    #: Of the newest step; to be asked for what comes after it.
     number: int
+    #: By workflow, the new points, each as JSON.
     points: Mapping[str, list[str]]
 
 
 @dataclass(slots=True)
 class Journal:
-    """Keeps decisions as they come, forgets the oldest.
+    """Keeps decisions as they come, forgets the oldest."""
 
-    Attributes
-    ----------
-    most_bytes
-        How much is kept.
-    """
-
+    #: How much is kept.
     most_bytes: int = MOST_BYTES
     _entries: deque[_Entry] = field(default_factory=deque)
     _bytes: int = 0

@@ -24,19 +24,6 @@ _LATE_PERIODS, _LATE_AT_LEAST_S = 3, 60.0
 class ServedLoop:
     """Serves what a loop does until it is closed.
 
-    Parameters
-    ----------
-    loop
-        What is served.
-    settings
-        Of this loop.
-    host, port
-        Where to listen; port 0 takes a free one.
-    token
-        See `gesscale.service.access.Access`.
-    past
-        Decisions of earlier processes, oldest first, as documents.
-
     Attributes
     ----------
     loop

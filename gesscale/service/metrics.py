@@ -22,8 +22,8 @@ from gesscale.model.workflow import Operator, Workflow
 from gesscale.ports import Knowledge
 from perfmodel import Estimate, ModelError, fit_errors
 
+#: The newest readings that the model is held against: enough to average noise, few enough for a Pi.
 _READINGS_COMPARED = 20
-"""The newest readings that the model is held against: enough to average noise, few enough for a Pi."""
 
 
 def _gauge(name: str, text: str) -> Any:
@@ -67,16 +67,8 @@ def figures_of(
 
     Parameters
     ----------
-    decision
-        What the step concluded.
-    operator
-        Its limits.
-    known
-        Knowledge as recalled after the step.
     live
         The nodes that hold a replica now; None where this is not known.
-    now_s
-        Seconds since the epoch.
     """
     analysis, reading = decision.analysis, decision.analysis.reading
     pending = known.pending(decision.operator)
@@ -122,39 +114,25 @@ _RESCALE_BUCKETS_S = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 60.0, 120.0, 300.0, 600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiFigures:
-    """How the controller fares with the API server.
+    """How the controller fares with the API server."""
 
-    Attributes
-    ----------
-    requests
-        Counts by verb, resource and HTTP status code since it started.
-    stale_s
-        By watched resource, for how long its cache has not been known to be current; 0 where it is.
-    missing_rights
-        How many verbs it was refused for want of a right, and not granted since.
-    """
-
+    #: Counts by verb, resource and HTTP status code since it started.
     requests: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
+    #: By watched resource, for how long its cache has not been known to be current; 0 where it is.
     stale_s: Mapping[str, float] = field(default_factory=dict)
+    #: How many verbs it was refused for want of a right, and not granted since.
     missing_rights: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepFigures:
-    """What one step of a workflow brought in numbers.
+    """What one step of a workflow brought in numbers."""
 
-    Attributes
-    ----------
-    at_s
-        When, seconds since the epoch.
-    operators
-        Figures by operator; the whole workflow.
-    latency_map
-        How far its latency map could be relied on.
-    """
-
+    #: When, seconds since the epoch.
     at_s: float
+    #: Figures by operator; the whole workflow.
     operators: Mapping[str, OperatorFigures]
+    #: How far its latency map could be relied on.
     latency_map: MapStatus = field(default_factory=MapStatus)
 
 
@@ -187,15 +165,7 @@ _BOUNDS = ("low", "mid", "high")
 
 
 class ScalerMetrics(Collector):
-    """Collects all workflows of one process in a registry of its own; for any number of threads.
-
-    Parameters
-    ----------
-    version
-        Of gesscale.
-    api
-        Asked at each scrape.
-    """
+    """Collects all workflows of one process in a registry of its own; for any number of threads."""
 
     def __init__(self, version: str, api: Callable[[], ApiFigures] = ApiFigures) -> None:
         self._version, self._api = version, api

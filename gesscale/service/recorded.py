@@ -26,29 +26,15 @@ from gesscale.service.documents import (
 )
 from gesscale.settings import Settings, load_settings
 
+#: What is left of a file that ends before its script, which would put the run in place of it.
 _CUT_OFF = (
     "The run is being read. If nothing more comes, this file is cut off: copy it again, or write it again by "
     "<code>gesscale page FOLDER</code>."
 )
-"""What is left of a file that ends before its script, which would put the run in place of it."""
 
 
 def write_page(folder: Path, file: Path, *, title: str = "") -> tuple[str, ...]:
     """Write a recorded run as one HTML file.
-
-    Parameters
-    ----------
-    folder
-        See `read_record`.
-    file
-        One that exists is replaced.
-    title
-        What the page says it shows. Default: the name of the folder.
-
-    Returns
-    -------
-    tuple of str
-        A complaint for each line of the record that is torn or corrupt, and so left out.
 
     Raises
     ------
@@ -67,16 +53,6 @@ def write_page(folder: Path, file: Path, *, title: str = "") -> tuple[str, ...]:
 
 def read_record(folder: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return what the page shows of a recorded run, and what was left out of it.
-
-    Parameters
-    ----------
-    folder
-        As a demo writes it: settings, latency map, batches and decisions.
-
-    Returns
-    -------
-    dict, tuple of str
-        The document that the page reads, and a complaint for each line of the record that is torn or corrupt.
 
     Raises
     ------

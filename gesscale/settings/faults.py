@@ -23,22 +23,7 @@ class SettingsSource:
 def describe_faults(
     error: ValidationError, sources: Sequence[SettingsSource], root: type[BaseModel] = Settings
 ) -> Iterator[str]:
-    """Describe each fault in one line.
-
-    Parameters
-    ----------
-    error
-        Of the validation of ``root``.
-    sources
-        Where the settings came from; the first that holds a setting is the one that was taken.
-    root
-        What was validated.
-
-    Yields
-    ------
-    str
-        Such as ``gesscale.yaml: monitor.period: expected a positive duration ..., got '5x'``.
-    """
+    """Describe each fault in one line."""
     faults = error.errors(include_url=False)
     yield from first_of((_sentence(fault, sources, root) for fault in faults), len(faults))
 
@@ -79,20 +64,7 @@ def _holds(document: object, path: Sequence[str]) -> bool:
 
 
 def doubts(settings: Settings, nodes: Collection[str]) -> Iterator[str]:
-    """Say what valid settings say that hardly anybody wants, and what to do about it.
-
-    Parameters
-    ----------
-    settings
-        Valid ones.
-    nodes
-        Those of the latency map; empty where they are not known yet.
-
-    Yields
-    ------
-    str
-        A sentence that names the settings.
-    """
+    """Say what valid settings say that hardly anybody wants, and what to do about it."""
     monitor = settings.monitor
     if monitor.window_s > monitor.period_s:
         times = monitor.window_s / monitor.period_s

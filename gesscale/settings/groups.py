@@ -24,8 +24,8 @@ from gesscale.settings.analyze import AnalyzeSettings
 from gesscale.settings.latency_map import LatencyMapSettings
 from gesscale.settings.operators import WorkflowSettings
 
+#: An address as an example.
 PROMETHEUS = "http://prometheus.monitoring:9090"
-"""An address as an example."""
 
 
 class MonitorSettings(SettingsGroup):

@@ -17,12 +17,12 @@ def _place(value: str) -> str:
     return value
 
 
+#: HOST:PORT.
 Place = Annotated[
     str,
     StringConstraints(pattern=r"^[A-Za-z0-9._\[\]:-]+$", min_length=1, max_length=320),
     AfterValidator(_place),
 ]
-"""HOST:PORT."""
 
 RENEWED_IN_TIME = Ascending(
     "refresh_s",

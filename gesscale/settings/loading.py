@@ -35,19 +35,6 @@ def load_settings(
     ----------
     path
         A YAML file; relative paths in it start at its directory. None for no file.
-    overrides
-        ``monitor.period=30s`` and the like; the value is read as YAML.
-    environ
-        Of its variables those such as ``GESSCALE_MONITOR__PERIOD`` are settings: the names of group and
-        setting in capitals, joined by ``__``; the value is read as YAML.
-    trusted
-        Whether the file may name a policy of one's own, whose code then runs. Not so for files that come from others,
-        such as a record.
-
-    Returns
-    -------
-    Settings
-        Validated.
 
     Raises
     ------

@@ -93,17 +93,7 @@ class SchemaRow:
 
 
 def schema_rows(schema: Schema, prefix: str = "", *, groups: bool = False) -> Iterator[SchemaRow]:
-    """Yield the members of a schema, those of groups within in their place.
-
-    Parameters
-    ----------
-    schema
-        A plain one.
-    prefix
-        What their paths begin with, with a dot at its end.
-    groups
-        Whether groups that may be missing have a row, too.
-    """
+    """Yield the members of a schema, those of groups within in their place."""
     for name, member in schema["properties"].items():
         key, within, steps = f"{prefix}{name}", member, ""
         if "properties" in member.get("items", {}):

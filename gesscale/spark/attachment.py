@@ -30,14 +30,9 @@ Told = TypeVar("Told")
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A session that is being watched, and steered where there is a StreamAutoscaler.
+    """A session that is being watched, and steered where there is a StreamAutoscaler."""
 
-    Attributes
-    ----------
-    url
-        Where the endpoint listens, such as ``http://127.0.0.1:9108``; None where metrics are off.
-    """
-
+    #: Where the endpoint listens, such as ``http://127.0.0.1:9108``; None where metrics are off.
     url: str | None
     _spark: Any
     _listener: Any

@@ -19,15 +19,7 @@ _OF_A_BATCH = re.compile(r"runId = (?P<run>\S+)\s+batch = (?P<batch>\d+)\s*$")
 
 
 class ExecutorWatch:
-    """Asks for the live executors when somebody wants to know, and remembers the recent answers.
-
-    Parameters
-    ----------
-    executors
-        Asks Spark for every live executor; raises where Spark does not tell.
-    clock_s
-        Seconds since the epoch.
-    """
+    """Asks for the live executors when somebody wants to know, and remembers the recent answers."""
 
     def __init__(self, executors: Callable[[], Sequence[LiveExecutor]], clock_s: Callable[[], float]) -> None:
         self._executors = executors
@@ -83,39 +75,25 @@ def hosts_of(executors: Sequence[LiveExecutor]) -> tuple[str, ...]:
 
 
 class TasksDone(NamedTuple):
-    """What the tasks of an executor did.
+    """What the tasks of an executor did."""
 
-    Attributes
-    ----------
-    records
-        How many they read.
-    seconds
-        The time that they took.
-    with_state
-        How many of them had a partition of state.
-    """
-
+    #: How many they read.
     records: int
+    #: The time that they took.
     seconds: float
+    #: How many of them had a partition of state.
     with_state: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A job of Spark.
+    """A job of Spark."""
 
-    Attributes
-    ----------
-    description
-        What Spark says of it: for a job of a batch, whose and which.
-    is_running
-        Whether it has not ended.
-    stages
-        The numbers of its stages.
-    """
-
+    #: What Spark says of it: for a job of a batch, whose and which.
     description: str
+    #: Whether it has not ended.
     is_running: bool
+    #: The numbers of its stages.
     stages: tuple[int, ...]
 
 
@@ -140,8 +118,6 @@ class JobWatch:
 
     Parameters
     ----------
-    store
-        Tells of jobs. Their account follows the end of a batch by some milliseconds.
     pause
         Lets some seconds pass.
     """
@@ -154,18 +130,7 @@ class JobWatch:
         self._done: dict[tuple[str, int], dict[str, TasksDone]] = {}
 
     def done_in(self, run_id: str, batch_id: int) -> Mapping[str, TasksDone] | None:
-        """Return what the tasks of a batch that ended did, once.
-
-        Parameters
-        ----------
-        run_id, batch_id
-            The run of a query, and the number of the batch.
-
-        Returns
-        -------
-        mapping of str to TasksDone or None
-            By executor; None where Spark does not tell in time.
-        """
+        """Return what the tasks of a batch that ended did, once."""
         wanted = run_id, batch_id
         for pause_s in _SETTLES_IN_S:
             if pause_s:
@@ -210,24 +175,7 @@ class JobWatch:
 def work_by_host(
     done: Mapping[str, TasksDone], executors: Collection[LiveExecutor], rows: int
 ) -> Mapping[str, HostWork] | None:
-    """Return how the replicas shared the work of a batch.
-
-    Parameters
-    ----------
-    done
-        What the tasks of the batch did, by executor.
-    executors
-        Where executors are; one that is not among them is left out.
-    rows
-        Rows of the batch. They are shared out as the records are that the tasks read: these are more where the batch
-        read its rows twice, or something else with them.
-
-    Returns
-    -------
-    mapping of str to HostWork or None
-        By the name of the node or the address, as in `gesscale.spark.executors.hosts_of`; None where executors are
-        unknown, or the source does not count its records.
-    """
+    """Return how the replicas shared the work of a batch."""
     records = sum(tasks.records for tasks in done.values())
     if not done or not executors or (rows and not records):
         return None

@@ -25,8 +25,8 @@ from gesscale.wire import AUTOSCALERS_PATH
 
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _MOST_BYTES = 8 << 20
+#: After which a watch without a line counts as lost; bookmarks come about every minute.
 _SILENCE_S = 90.0
-"""After which a watch without a line counts as lost; bookmarks come about every minute."""
 _SAID_BYTES = 1000
 
 
@@ -45,22 +45,15 @@ class ApiError(GesscaleError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiServer:
-    """Where the API server is, and who we are there.
+    """Where the API server is, and who we are there."""
 
-    Attributes
-    ----------
-    url
-        Such as ``https://10.0.0.1:6443``.
-    namespace
-        Our own.
-    token_file
-        Read for each request: kubelets renew it.
-    """
-
+    #: Such as ``https://10.0.0.1:6443``.
     url: str
+    #: Our own.
     namespace: str = "default"
     tls: ssl.SSLContext | None = None
     token: str = field(default="", repr=False)
+    #: Read for each request: kubelets renew it.
     token_file: Path | None = None
     timeout_s: float = 10.0
 

@@ -23,15 +23,7 @@ _WAITING_EVENTS = 1024
 
 
 class ProgressListener(StreamingQueryListener):  # type: ignore[misc] # pyspark is not followed by mypy
-    """Notes the progress of every query of a session.
-
-    Parameters
-    ----------
-    state
-        Where it is noted.
-    trigger_of
-        Asks Spark for the trigger of a query, by its id; may raise what it likes.
-    """
+    """Notes the progress of every query of a session."""
 
     def __init__(self, state: OperatorState, trigger_of: Callable[[str], Trigger]) -> None:
         self._state = state

@@ -19,14 +19,8 @@ def operator_metrics(
 
     Parameters
     ----------
-    settings
-        Its labels.
-    histories
-        Its queries; only the active ones are told.
     executors
         The live executors; None where Spark does not tell.
-    errors
-        How many callbacks of the listener failed so far.
     """
     active = [history for history in histories if history.active]
     last = {history.query: history.batches[-1] for history in active if history.batches}

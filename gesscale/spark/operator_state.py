@@ -28,12 +28,6 @@ class OperatorState:
 
     Parameters
     ----------
-    settings
-        What the user said about the operator.
-    watch
-        The live executors.
-    clock_s
-        Seconds since the epoch.
     jobs
         What executors did; None where that cannot be asked.
     """

@@ -44,28 +44,17 @@ class OrderReader:
 
     An order of a lower rank than the one that holds is ignored: it comes from a controller that has lost its
     leadership, or from a cache that lags. A resource that was deleted and made again begins again.
-
-    Attributes
-    ----------
-    order
-        The one that holds; None before the first.
-    ignored
-        How many were broken or late.
     """
 
+    #: The one that holds; None before the first.
     order: OrderDocument | None = None
+    #: How many were broken or late.
     ignored: int = 0
     _uid: str | None = None
     _said: set[str] = field(default_factory=set)
 
     def read(self, resource: Mapping[str, Any]) -> str:
-        """Take the order of a whole StreamAutoscaler, if it is a newer one.
-
-        Returns
-        -------
-        str
-            A sentence about what was ignored, the first time; else empty.
-        """
+        """Take the order of a whole StreamAutoscaler, if it is a newer one."""
         uid = text_of(group_of(resource, "metadata"), "uid")
         if uid != self._uid:
             self._uid, self.order = uid, None
@@ -91,19 +80,7 @@ class OrderReader:
 
 
 class OrderWatch:
-    """Follows one StreamAutoscaler on a daemon thread; needs the verbs get and watch on this one object.
-
-    Parameters
-    ----------
-    server
-        The API server.
-    namespace, name
-        The object.
-    reader
-        Where orders are kept; others only look at it.
-    on_order
-        Called on the watching thread when another order holds.
-    """
+    """Follows one StreamAutoscaler on a daemon thread; needs the verbs get and watch on this one object."""
 
     def __init__(
         self,
@@ -233,19 +210,7 @@ def follow_orders(
     namespace: str | None,
     restart: RestartableQuery | None,
 ) -> OrderFollower | None:
-    """Begin to obey; None where there is no StreamAutoscaler or nothing to steer, which is logged.
-
-    Parameters
-    ----------
-    spark
-        The session.
-    state, watch
-        Of its operator.
-    autoscaler, namespace
-        The StreamAutoscaler; by default the one of `gesscale.spark.place`.
-    restart
-        The query, where it can be restarted.
-    """
+    """Begin to obey; None where there is no StreamAutoscaler or nothing to steer, which is logged."""
     try:
         if autoscaler is None and not spark.sparkContext.getConf().get(AUTOSCALER):
             return None

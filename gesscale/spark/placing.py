@@ -28,8 +28,9 @@ ORDER = "spark.gesscale.order"
 CONTAINER_SETTING = "spark.kubernetes.executor.podTemplateContainerName"
 BASE_FILE, TEMPLATE_FILE = "base.json", "executor.json"
 
+#: Without it no executor can leave gracefully.
 DECOMMISSION = {"spark.decommission.enabled": "true"}
-"""Without it no executor can leave gracefully."""
+#: Where the user says nothing; reasons: docs/howto/spark_on_kubernetes.md.
 DEFAULTS = {
     "spark.storage.decommission.enabled": "false",
     "spark.executor.decommission.forceKillTimeout": "300s",
@@ -37,36 +38,24 @@ DEFAULTS = {
     "spark.executor.failuresValidityInterval": "1h",
     "spark.kubernetes.executor.apiPollingInterval": "10s",
 }
-"""Where the user says nothing; reasons: docs/howto/spark_on_kubernetes.md."""
+#: A controller that lives needs a second or two; without one the job still starts.
 FIRST_ORDER_WITHIN_S = 20.0
-"""A controller that lives needs a second or two; without one the job still starts."""
 _TRIES = 3
 _ASK_AGAIN_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstPlacement:
-    """What the first executors follow.
+    """What the first executors follow."""
 
-    Attributes
-    ----------
-    placement
-        Where they may be.
-    executors
-        How many; None where this is not set.
-    """
-
+    #: Where they may be.
     placement: PodPlacement = field(default_factory=PodPlacement)
+    #: How many; None where this is not set.
     executors: int | None = None
 
 
 class SessionSettings:
     """What the session will be made with, without starting its JVM: that would settle its memory and jars.
-
-    Parameters
-    ----------
-    builder
-        ``SparkSession.builder``.
 
     Attributes
     ----------
@@ -166,13 +155,7 @@ def place(
 
 
 def first_placement(resource: Mapping[str, Any]) -> FirstPlacement:
-    """Return where a StreamAutoscaler wants the first executors: by its order, else by its pool.
-
-    Parameters
-    ----------
-    resource
-        The whole object, as its JSON says it.
-    """
+    """Return where a StreamAutoscaler wants the first executors: by its order, else by its pool."""
     if (value := group_of(resource, "status").get("order")) is not None:
         try:
             order = read_order(value)
@@ -190,11 +173,6 @@ def first_placement(resource: Mapping[str, Any]) -> FirstPlacement:
 
 def read_base_template(where: str) -> dict[str, Any]:
     """Read the user's own pod template; empty where there is none.
-
-    Parameters
-    ----------
-    where
-        As in ``spark.kubernetes.executor.podTemplateFile``: a path or a ``file:`` address.
 
     Raises
     ------

@@ -12,8 +12,8 @@ from gesscale.common.text import glimpse
 AUTOSCALER_LABEL = "gesscale.dev/autoscaler"
 ORDER_ANNOTATION = "gesscale.dev/order"
 CONTAINER = "spark-kubernetes-executor"
+#: An executor tells the driver every variable of this prefix: Spark's own way, see ``extractAttributes``.
 ATTRIBUTE_PREFIX = "SPARK_EXECUTOR_ATTRIBUTE_"
-"""An executor tells the driver every variable of this prefix: Spark's own way, see ``extractAttributes``."""
 NODE_ATTRIBUTE, ORDER_ATTRIBUTE = "NODE", "GESSCALE_ORDER"
 
 Part = TypeVar("Part", dict[str, Any], list[Any])
@@ -23,20 +23,13 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodPlacement:
-    """Where new executors may be.
+    """Where new executors may be."""
 
-    Attributes
-    ----------
-    order
-        Id of the order that says so; empty where there is none yet.
-    nodes
-        Exactly these nodes may hold one each; None where there is no order yet.
-    pool
-        Without nodes: the LabelSelector of the node pool, all nodes where it is empty.
-    """
-
+    #: Id of the order that says so; empty where there is none yet.
     order: str = ""
+    #: Exactly these nodes may hold one each; None where there is no order yet.
     nodes: tuple[str, ...] | None = None
+    #: Without nodes: the LabelSelector of the node pool, all nodes where it is empty.
     pool: Mapping[str, Any] | None = None
 
 
@@ -47,22 +40,6 @@ def executor_template(
 
     A node must fulfil both what the user's template asks and the placement: terms of node affinity are ORed by
     Kubernetes, so each of the user's is joined with each node. Everything else of the user's is kept.
-
-    Parameters
-    ----------
-    base
-        The user's own template; empty where there is none.
-    placement
-        Where executors may be.
-    autoscaler
-        Name of the StreamAutoscaler.
-    container
-        Spark's container in the template; by default its first one, as Spark itself takes it.
-
-    Returns
-    -------
-    dict
-        JSON values only; `base` is left as it was.
 
     Raises
     ------

@@ -6,85 +6,55 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveExecutor:
-    """An executor that the driver knows.
+    """An executor that the driver knows."""
 
-    Attributes
-    ----------
-    id
-        Spark's.
-    host
-        Its address, as Spark spells it.
-    node
-        Name of its node; None where it does not tell.
-    order
-        Id of the order it was made by; empty where none.
-    added_at_s
-        When it registered, seconds since the epoch; None where unknown.
-    has_worked
-        Whether it was ever given a task.
-    slots
-        How many tasks it runs at a time.
-    is_warm
-        Whether Spark gives it tasks by now; see `gesscale.spark.warm_up`.
-    """
-
+    #: Spark's.
     id: str
+    #: Its address, as Spark spells it.
     host: str
+    #: Name of its node; None where it does not tell.
     node: str | None = None
+    #: Id of the order it was made by; empty where none.
     order: str = ""
+    #: When it registered, seconds since the epoch; None where unknown.
     added_at_s: float | None = None
+    #: Whether it was ever given a task.
     has_worked: bool = False
+    #: How many tasks it runs at a time.
     slots: int = 1
+    #: Whether Spark gives it tasks by now; see `gesscale.spark.warm_up`.
     is_warm: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutorPod:
-    """A pod of an executor, as the API server tells of it.
+    """A pod of an executor, as the API server tells of it."""
 
-    Attributes
-    ----------
-    name
-        The pod's.
-    executor
-        Spark's id of the executor in it.
-    node
-        Where it is bound to; None while no node was found.
-    order
-        Id of the order it was made by; empty where none.
-    waits
-        Whether it is Pending: bound or not, its executor does not run yet.
-    """
-
+    #: The pod's.
     name: str
+    #: Spark's id of the executor in it.
     executor: str
+    #: Where it is bound to; None while no node was found.
     node: str | None
+    #: Id of the order it was made by; empty where none.
     order: str
+    #: Whether it is Pending: bound or not, its executor does not run yet.
     waits: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actions:
-    """What is to be done now.
+    """What is to be done now."""
 
-    Attributes
-    ----------
-    total
-        How many executors Spark is to keep, leaving ones among them.
-    decommission
-        Ids of the executors that are to finish their tasks and go.
-    withdraw
-        Names of waiting pods that are to be deleted.
-    missing
-        Nodes that are to hold an executor and hold none that works.
-    surplus
-        Ids of executors that are to go, now or once nothing is missing any more and the new ones are warm.
-    """
-
+    #: How many executors Spark is to keep, leaving ones among them.
     total: int
+    #: Ids of the executors that are to finish their tasks and go.
     decommission: tuple[str, ...] = ()
+    #: Names of waiting pods that are to be deleted.
     withdraw: tuple[str, ...] = ()
+    #: Nodes that are to hold an executor and hold none that works.
     missing: tuple[str, ...] = ()
+    #: Ids of executors that are to go, now or once nothing is missing any more and the new ones are warm.
     surplus: tuple[str, ...] = ()
 
     @property
@@ -106,26 +76,6 @@ def reconcile(
 
     New executors come first and old ones go when nothing is missing, so that capacity never dips. Spark counts an
     executor that is to go as long as it runs. So the total is larger by it while others are to come.
-
-    Parameters
-    ----------
-    order
-        Id of the order; a waiting pod of another one may wait for a node that is no longer meant.
-    nodes
-        That are to hold one executor each; at least one.
-    executors
-        The live ones, leaving ones among them.
-    leaving
-        Ids of executors that are leaving already.
-    pods
-        The executors' pods; empty where they were not asked for.
-    may_remove
-        Whether executors may be removed now.
-
-    Returns
-    -------
-    Actions
-        Empty but for the total where all is as ordered.
 
     Raises
     ------

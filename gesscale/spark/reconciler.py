@@ -16,10 +16,10 @@ _LOG = logging.getLogger("gesscale.spark")
 _SETTLED_S, _BUSY_S, _AFTER_FAILURE_S = 10.0, 0.5, 5.0
 _PODS_EVERY_S, _PATIENT_PODS_EVERY_S, _PATIENT_AFTER_S = 2.0, 15.0, 60.0
 _ALL_WELL_PODS_EVERY_S = 60.0
+#: How long an executor that is to go may wait for the end of a batch; it would finish its task all the same.
 _BATCH_END_WITHIN_S = 60.0
-"""How long an executor that is to go may wait for the end of a batch; it would finish its task all the same."""
+#: How long a restart waits for the executors of its placement before it makes do with those that are there.
 _ARRIVE_WITHIN_S = 120.0
-"""How long a restart waits for the executors of its placement before it makes do with those that are there."""
 
 
 class Reconciler:
@@ -29,20 +29,6 @@ class Reconciler:
     ----------
     orders
         Returns the order that holds; None where there is none yet.
-    spark
-        What is steered.
-    list_pods, delete_pod
-        The executors' pods, and what deletes one by its name.
-    use_placement
-        Lets executors that are built from now on follow a placement.
-    watch
-        The live executors.
-    clock_s
-        Seconds since the epoch.
-    restart
-        The query, where orders of strategy Restart can be obeyed.
-    obeyed
-        Id of the order by which the first executors were made: no restart is due for it.
     """
 
     def __init__(

@@ -15,32 +15,13 @@ from gesscale.spark.sources import OffsetRows, Sources
 from gesscale.spark.triggers import UNKNOWN_TRIGGER, Trigger
 
 RING_BATCHES = 512
+#: The names of the observed metric by which a query counts its output itself.
 OBSERVATION, OUTPUT_ROWS = "gesscale", "output_rows"
-"""The names of the observed metric by which a query counts its output itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuerySettings:
     """What the user says about the operator, because Spark does not tell it to a listener.
-
-    Attributes
-    ----------
-    app
-        Name of the Spark application.
-    operator
-        Name of the operator in the workflow.
-    cap_rows
-        The cap B on the rows of a batch; None where there is none.
-    cap_rows_per_replica
-        The same in proportion to the replicas; at most one of the two.
-    trigger_s
-        The trigger interval, where the query's own cannot be read.
-    offset_rows
-        Counts the rows of an offset; None: as the table of `gesscale.spark.sources` says.
-    max_replicas
-        How many replicas it may get; None where unknown.
-    locality_wait_s
-        How long a task waits for the executor that holds its state; None where unknown.
 
     Raises
     ------
@@ -48,13 +29,21 @@ class QuerySettings:
         Where one of them is not positive, both caps are given, or the operator has no name.
     """
 
+    #: Name of the Spark application.
     app: str
+    #: Name of the operator in the workflow.
     operator: str
+    #: The cap B on the rows of a batch; None where there is none.
     cap_rows: int | None = None
+    #: The same in proportion to the replicas; at most one of the two.
     cap_rows_per_replica: int | None = None
+    #: The trigger interval, where the query's own cannot be read.
     trigger_s: float | None = None
+    #: Counts the rows of an offset; None: as the table of `gesscale.spark.sources` says.
     offset_rows: OffsetRows | None = None
+    #: How many replicas it may get; None where unknown.
     max_replicas: int | None = None
+    #: How long a task waits for the executor that holds its state; None where unknown.
     locality_wait_s: float | None = None
 
     def __post_init__(self) -> None:
@@ -76,39 +65,25 @@ class QuerySettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutorSnapshot:
-    """The live executors at an instant.
+    """The live executors at an instant."""
 
-    Attributes
-    ----------
-    at_s
-        Seconds since the epoch.
-    hosts
-        Where those are that get tasks: one name of a node or address each, sorted.
-    members
-        All that live, those that are leaving among them.
-    """
-
+    #: Seconds since the epoch.
     at_s: float
+    #: Where those are that get tasks: one name of a node or address each, sorted.
     hosts: tuple[str, ...]
+    #: All that live, those that are leaving among them.
     members: tuple[LiveExecutor, ...] = ()
 
 
 @dataclass(slots=True)
 class QueryHistory:
-    """The recent batches of one run of a query; written by one thread, the listener bus's.
+    """The recent batches of one run of a query; written by one thread, the listener bus's."""
 
-    Attributes
-    ----------
-    query
-        Its name, or its id.
-    sources
-        What it reads.
-    trigger
-        When its batches begin.
-    """
-
+    #: Its name, or its id.
     query: str
+    #: What it reads.
     sources: Sources = field(default_factory=Sources)
+    #: When its batches begin.
     trigger: Trigger = UNKNOWN_TRIGGER
     batches: deque[BatchRecord] = field(default_factory=lambda: deque(maxlen=RING_BATCHES))
     last_progress_at_s: float | None = None
@@ -128,19 +103,10 @@ class QueryHistory:
 
         Parameters
         ----------
-        progress
-            Spark's report, as its JSON says it.
-        settings
-            What the user said about the operator.
         planned_with, now
             The executors when the batch was planned and when it ended; None where Spark does not tell.
         by_host
             What the replica on each host did; None where Spark does not tell.
-
-        Returns
-        -------
-        BatchRecord or None
-            What was kept; None for a report of a trigger that ran no batch.
         """
         if not ran_batch(progress):
             return None
@@ -208,19 +174,8 @@ def document(
     ----------
     history
         The query to tell of; None before the first one started.
-    settings
-        Whose driver this is.
     now_s
         The driver's clock, seconds since the epoch.
-    after
-        Batches up to this number are left out.
-    errors
-        How many of the listener's callbacks failed.
-
-    Returns
-    -------
-    dict
-        JSON values only.
     """
     batches = list(history.batches) if history else []
     return {

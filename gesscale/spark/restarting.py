@@ -12,21 +12,12 @@ _POLL_S = 0.1
 _BATCH_END_WITHIN_S = 60.0
 _REMEMBERED = 10
 
+#: Starts the query: session and replicas in, StreamingQuery out; the same checkpoint each time.
 StartQuery = Callable[..., Any]
-"""Starts the query: session and replicas in, StreamingQuery out; the same checkpoint each time."""
 
 
 class RestartableQuery:
     """Holds the query that runs now.
-
-    Parameters
-    ----------
-    spark
-        The session.
-    start
-        Starts the query.
-    state
-        The operator's batches, which tell the downtime.
 
     Attributes
     ----------
@@ -48,13 +39,6 @@ class RestartableQuery:
 
     def run(self, replicas: int, stopping: threading.Event) -> None:
         """Start the query, and return when it has ended by itself or was asked to stop.
-
-        Parameters
-        ----------
-        replicas
-            To start with.
-        stopping
-            Set to stop it.
 
         Raises
         ------
@@ -80,15 +64,7 @@ class RestartableQuery:
             raise failure
 
     def restart(self, order: str, exchange: Callable[[], int]) -> None:
-        """Stop the query at a batch border, exchange the executors, and start it from its checkpoint.
-
-        Parameters
-        ----------
-        order
-            By which order.
-        exchange
-            Lets executors go, and returns how many replicas there are.
-        """
+        """Stop the query at a batch border, exchange the executors, and start it from its checkpoint."""
         if self.query is None:
             return  # it starts on what is there
         self._await_batch_end()

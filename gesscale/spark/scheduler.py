@@ -16,19 +16,13 @@ from gesscale.spark.reconcile import LiveExecutor
 from gesscale.spark.warm_up import PLUGIN, PLUGINS_SETTING, WARM_SETTING
 
 TEMPLATE_SETTING = "spark.kubernetes.executor.podTemplateFile"
+#: In the names of Spark's RDDs whose tasks open a partition of state.
 _STATE_RDD = "StateStore"
-"""In the names of Spark's RDDs whose tasks open a partition of state."""
 _WHY = "gesscale: its node has left the placement"
 
 
 class Scheduler:
-    """Executors of a running application: who lives, how many are wanted, who is to go.
-
-    Parameters
-    ----------
-    spark
-        A classic (not Connect) session.
-    """
+    """Executors of a running application: who lives, how many are wanted, who is to go."""
 
     def __init__(self, spark: Any) -> None:
         self._spark = spark
@@ -77,13 +71,7 @@ class Scheduler:
 
 
 def live_executors(spark: Any) -> list[LiveExecutor]:
-    """Return the live executors of a session; in local mode the driver is the one executor.
-
-    Parameters
-    ----------
-    spark
-        A classic (not Connect) session.
-    """
+    """Return the live executors of a session; in local mode the driver is the one executor."""
     context = spark._jsc.sc()
     listed = context.statusStore().executorList(True)
     is_local = context.isLocal()
@@ -117,11 +105,6 @@ def _executor(summary: Any, warm: frozenset[str] | None) -> LiveExecutor:
 
 class SparkJobs:
     """The jobs of a session, as its status store accounts for them; a `gesscale.spark.executors.JobStore`.
-
-    Parameters
-    ----------
-    spark
-        A classic (not Connect) session.
 
     Notes
     -----

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+#: Turns the JSON text of an offset into a row count; None where it tells no count.
 OffsetRows = Callable[[str], float | None]
-"""Turns the JSON text of an offset into a row count; None where it tells no count."""
 
 _NO_OFFSET = ("", "null", "None")  # Spark's null reaches Python as the text "None"
 _RATE = re.compile(r"RateStreamV2\[rowsPerSecond=(\d+), rampUpTimeSeconds=(\d+)")
@@ -52,8 +52,6 @@ def rate_rows(seconds: int, rows_per_s: int, ramp_up_s: int) -> float:
 
     Parameters
     ----------
-    seconds
-        Its offset.
     rows_per_s, ramp_up_s
         Its options. While it ramps up it makes a whole step more rows in each second.
 
@@ -91,23 +89,16 @@ def _untold(_offset: object, _description: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SourceKind:
-    """A kind of source whose offsets are understood.
+    """A kind of source whose offsets are understood."""
 
-    Attributes
-    ----------
-    name
-        What people call it.
-    matches
-        Whether an offset (parsed JSON) of a source with this description is of this kind.
-    rows
-        Rows up to such an offset; the same arguments. None where they cannot be told.
-    is_certain
-        Whether the first offset can be believed; if not, one batch must have read as many rows as its offsets count.
-    """
-
+    #: What people call it.
     name: str
+    #: Whether an offset (parsed JSON) of a source with this description is of this kind.
     matches: Callable[[object, str], bool]
+    #: Rows up to such an offset; the same arguments. None where they cannot be told.
     rows: Callable[[object, str], float | None] = _rows
+    #: Whether the first offset can be believed; if not, one batch must have read as many rows as its offsets
+    #: count.
     is_certain: bool = True
 
 
@@ -148,6 +139,7 @@ def _is_described(beginning: str) -> Callable[[object, str], bool]:
 
 
 _PYTHON = "org.apache.spark.sql.execution.datasources.v2.python.Python"
+#: All kinds; the first that matches an offset is that of its source.
 KINDS = (
     SourceKind("rate", _is_rate, _rows_of_rate),
     SourceKind("rate-micro-batch", _is_described("RatePerMicroBatchStream["), _rows_of_micro_batches),
@@ -160,18 +152,10 @@ KINDS = (
     ),
     SourceKind("Python", _is_described(_PYTHON), is_certain=False),
 )
-"""All kinds; the first that matches an offset is that of its source."""
 
 
 def kind_of(offset: object, description: str) -> SourceKind | None:
     """Return the kind of a source; None where it is not known.
-
-    Parameters
-    ----------
-    offset
-        One of its offsets, parsed.
-    description
-        As Spark's progress report has it.
 
     Examples
     --------
@@ -193,17 +177,11 @@ _WHY_UNTOLD = {
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Rows of the sources as a batch was planned.
+    """Rows of the sources as a batch was planned."""
 
-    Attributes
-    ----------
-    offered
-        Offered since the query began.
-    backlog
-        Offered, and not taken by this batch either.
-    """
-
+    #: Offered since the query began.
     offered: float
+    #: Offered, and not taken by this batch either.
     backlog: float
 
 
@@ -213,34 +191,20 @@ class Source:
 
     A batch that read more rows than its offsets count leaves it unknown for that batch. Where that is so before any
     batch has agreed, and the kind of source is uncertain, it stays unknown.
-
-    Attributes
-    ----------
-    label
-        How it is called in messages.
-    offset_rows
-        Counts the rows of its offsets; None: as the table `KINDS` says.
-    problem
-        Why its rows are unknown; empty where they are not.
     """
 
+    #: How it is called in messages.
     label: str
+    #: Counts the rows of its offsets; None: as the table `KINDS` says.
     offset_rows: OffsetRows | None
+    #: Why its rows are unknown; empty where they are not.
     problem: str = ""
     _is_confirmed: bool = False
     _contradiction: str = ""
     _began_at: float | None = None
 
     def position(self, report: Mapping[str, Any], rows: int) -> Position | None:
-        """Return where it stands.
-
-        Parameters
-        ----------
-        report
-            Of this source, from the progress report of a batch.
-        rows
-            How many of its rows the batch read.
-        """
+        """Return where it stands."""
         start, end, latest = (
             parsed(report.get(name)) for name in ("startOffset", "endOffset", "latestOffset")
         )
@@ -298,14 +262,9 @@ class Source:
 
 @dataclass(slots=True)
 class Sources:
-    """All sources of one run of a query.
+    """All sources of one run of a query."""
 
-    Attributes
-    ----------
-    offset_rows
-        Counts the rows of an offset; None: as the table `KINDS` says.
-    """
-
+    #: Counts the rows of an offset; None: as the table `KINDS` says.
     offset_rows: OffsetRows | None = None
     _known: list[Source] = field(default_factory=list)
 
@@ -315,15 +274,7 @@ class Sources:
         return [source.problem for source in self._known if source.problem]
 
     def position(self, reports: Sequence[Mapping[str, Any]], rows: int) -> Position | None:
-        """Return where all of them stand together; None where one does not tell.
-
-        Parameters
-        ----------
-        reports
-            The part ``sources`` of the progress report of a batch.
-        rows
-            How many rows the batch read in all.
-        """
+        """Return where all of them stand together; None where one does not tell."""
         if len(self._known) != len(reports):
             self._known = [
                 Source(_label(number, report, len(reports)), self.offset_rows)

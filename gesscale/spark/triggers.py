@@ -9,17 +9,11 @@ _TEXT = re.compile(r"(\w+Trigger)(?:\((\d+)\))?")
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """The trigger of a running query.
+    """The trigger of a running query."""
 
-    Attributes
-    ----------
-    kind
-        Spark's name of its class, such as ``ProcessingTimeTrigger``; empty where it cannot be read.
-    interval_ms
-        Its interval; for Real-Time Mode how long a batch lasts. 0 for none.
-    """
-
+    #: Spark's name of its class, such as ``ProcessingTimeTrigger``; empty where it cannot be read.
     kind: str = ""
+    #: Its interval; for Real-Time Mode how long a batch lasts. 0 for none.
     interval_ms: int = 0
 
     @property
@@ -28,25 +22,13 @@ class Trigger:
         return int(self.kind in {"RealTimeTrigger", "ContinuousTrigger"}) if self.kind else None
 
     def interval_s(self, said_s: float | None) -> float | None:
-        """Return the interval by which a batch can be late; None where there is none.
-
-        Parameters
-        ----------
-        said_s
-            What the user said; it holds where the query's own trigger cannot be read.
-        """
+        """Return the interval by which a batch can be late; None where there is none."""
         if not self.kind:
             return said_s
         return self.interval_ms / 1000 if self.kind == "ProcessingTimeTrigger" and self.interval_ms else None
 
     def warnings(self, said_s: float | None) -> list[str]:
-        """Return what the user should know about it, one sentence each.
-
-        Parameters
-        ----------
-        said_s
-            The interval that the user said.
-        """
+        """Return what the user should know about it, one sentence each."""
         if self.kind in {"AvailableNowTrigger", "OneTimeTrigger"}:
             name = "availableNow" if self.kind == "AvailableNowTrigger" else "once"
             return [f"its trigger is {name}: it ends when all is read, so there is no load to scale it by"]
@@ -78,11 +60,6 @@ UNKNOWN_TRIGGER = Trigger()
 def parse_trigger(text: str) -> Trigger:
     """Read a trigger as Spark writes it.
 
-    Parameters
-    ----------
-    text
-        Such as ``ProcessingTimeTrigger(2000)`` or ``AvailableNowTrigger``, recorded on PySpark 4.3.0.
-
     Examples
     --------
     >>> parse_trigger("RealTimeTrigger(5000)")
@@ -95,15 +72,7 @@ def parse_trigger(text: str) -> Trigger:
 
 
 def trigger_of(spark: Any, query_id: str) -> Trigger:
-    """Return the trigger of an active query of a session; an unknown one where it is not this session's.
-
-    Parameters
-    ----------
-    spark
-        A classic (not Connect) session.
-    query_id
-        The query's id, not that of its run.
-    """
+    """Return the trigger of an active query of a session; an unknown one where it is not this session's."""
     found = spark._jsparkSession.streams().get(query_id)
     if found is None:
         return UNKNOWN_TRIGGER

@@ -21,39 +21,31 @@ from latency_map.delays import Delays
 from latency_map.kinds import Method
 from latency_map.matrix import LatencyMap
 
+#: Candidates up to which `Method.AUTO` searches for as long as it takes.
 EXACT_UP_TO = 60
-"""Candidates up to which `Method.AUTO` searches for as long as it takes."""
 
+#: From how many nodes the nearest is added again and again: from each of a pool of some tens.
 STARTS = 64
-"""From how many nodes the nearest is added again and again: from each of a pool of some tens."""
 
 _SHARE = 4  # one question of the bisection takes at most this part of the work that is left
 
 
+#: Work of a choice: nodes looked at in branches of clique searches. Exact: enough for 60 candidates of random
+#: delays (2 s), some 10 s at most. Greedy: some 50 ms among 490 nodes of random delays, 10 ms on a real map.
 _MAX_STEPS = {Method.EXACT: 5_000_000, Method.GREEDY: 10_000}
-"""Work of a choice: nodes looked at in branches of clique searches. Exact: enough for 60 candidates of random
-delays (2 s), some 10 s at most. Greedy: some 50 ms among 490 nodes of random delays, 10 ms on a real map."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """A set of nodes chosen for its NDmax.
+    """A set of nodes chosen for its NDmax."""
 
-    Attributes
-    ----------
-    nodes
-        Sorted by name.
-    nd_max_ms
-        The largest round trip within the set.
-    gap_ms
-        By how much, at most, some other set could be better; 0 for an optimal one.
-    method
-        How far the search was to go. One that is exact and yet not optimal was stopped early.
-    """
-
+    #: Sorted by name.
     nodes: tuple[str, ...]
+    #: The largest round trip within the set.
     nd_max_ms: float
+    #: By how much, at most, some other set could be better; 0 for an optimal one.
     gap_ms: float
+    #: How far the search was to go. One that is exact and yet not optimal was stopped early.
     method: Method = Method.EXACT
 
     @property

@@ -13,20 +13,13 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CliqueSearch:
-    """What a search found.
+    """What a search found."""
 
-    Attributes
-    ----------
-    members
-        The set found, as bits; None where there is none or the search stopped early.
-    complete
-        Whether the answer is certain; False where the search stopped early.
-    steps
-        The work that it took: nodes looked at, once for each branch.
-    """
-
+    #: The set found, as bits; None where there is none or the search stopped early.
     members: int | None
+    #: Whether the answer is certain; False where the search stopped early.
     complete: bool
+    #: The work that it took: nodes looked at, once for each branch.
     steps: int
 
 
@@ -37,11 +30,6 @@ def threshold_graph(near: NDArray[np.bool_]) -> list[int]:
     ----------
     near
         Shape ``(n, n)``, symmetric: which nodes are neighbours.
-
-    Returns
-    -------
-    list of int
-        For each node the set of its neighbours as bits, itself left out.
     """
     rows = np.packbits(near, axis=1, bitorder="little")
     return [int.from_bytes(row.tobytes(), "little") & ~(1 << node) for node, row in enumerate(rows)]
@@ -53,20 +41,6 @@ def first_clique(neighbours: Sequence[int], size: int, *, max_steps: int) -> Cli
     Depth first: a set with the first node left before one without it. A branch ends where too few nodes are left
     round its nodes, or where they can be coloured with fewer colours than nodes are wanted (neighbours never share
     a colour, so that a clique has at most one node of each).
-
-    Parameters
-    ----------
-    neighbours
-        As `threshold_graph` returns them.
-    size
-        How many nodes the clique has.
-    max_steps
-        After looking at so many nodes, once for each branch, the search stops.
-
-    Returns
-    -------
-    CliqueSearch
-        The first clique, none, or no answer.
     """
     branches = [(0, (1 << len(neighbours)) - 1, size)]
     steps = 0

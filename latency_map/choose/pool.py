@@ -17,23 +17,15 @@ from latency_map.matrix import LatencyMap
 
 @dataclass(frozen=True, kw_only=True)
 class Pool:
-    """A question: so many of these nodes, those kept among them, as close together as can be.
+    """A question: so many of these nodes, those kept among them, as close together as can be."""
 
-    Attributes
-    ----------
-    names
-        The n nodes, sorted; at least as many as are wanted.
-    delays_ms
-        Shape ``(n, n)``: round trips; infinite where missing.
-    size
-        How many nodes are wanted, at least 1.
-    kept
-        Rows of the nodes that must be chosen; their delays to all nodes are finite.
-    """
-
+    #: The n nodes, sorted; at least as many as are wanted.
     names: tuple[str, ...]
+    #: Shape ``(n, n)``: round trips; infinite where missing.
     delays_ms: Delays
+    #: How many nodes are wanted, at least 1.
     size: int
+    #: Rows of the nodes that must be chosen; their delays to all nodes are finite.
     kept: tuple[int, ...]
 
     @classmethod

@@ -25,26 +25,17 @@ class UnreachableNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distances:
-    """Nodes in the order of preference with their distances to the members.
+    """Nodes in the order of preference with their distances to the members."""
 
-    Attributes
-    ----------
-    names
-        The nodes, n of them.
-    distance_ms
-        Shape ``(n,)``: the largest round trip to another member.
-    delays_ms
-        Shape ``(n, m)``: the round trip to each member, 0 to itself.
-    is_member
-        Shape ``(n,)``: whether the node is a member itself.
-    unreachable
-        Those that cannot be ranked, by name.
-    """
-
+    #: The nodes, n of them.
     names: tuple[str, ...]
+    #: Shape ``(n,)``: the largest round trip to another member.
     distance_ms: Delays
+    #: Shape ``(n, m)``: the round trip to each member, 0 to itself.
     delays_ms: Delays
+    #: Shape ``(n,)``: whether the node is a member itself.
     is_member: NDArray[np.bool_]
+    #: Those that cannot be ranked, by name.
     unreachable: tuple[UnreachableNode, ...] = ()
 
     def means_ms(self) -> list[float]:

@@ -3,5 +3,5 @@
 `tc_plan` gives every node what to add to its outgoing packets, `render_script` writes it as a shell script.
 """
 
+#: The network device of a host, where nobody says otherwise.
 DEVICE = "eth0"
-"""The network device of a host, where nobody says otherwise."""

@@ -21,27 +21,20 @@ _DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,14}")
 class Host:
     """A node of a map as a machine in a network.
 
-    Attributes
-    ----------
-    name
-        Its name in the map; at most 63 letters, digits, '.', '_' and '-', as scripts are named by it.
-    address
-        The IP address that the other nodes send to, in its usual form.
-    device
-        The network device through which it sends to them.
-    networks
-        Networks behind it whose packets are seen with their own addresses, such as the pods of a Kubernetes
-        node where no tunnel is used.
-
     Raises
     ------
     LatencyMapError
         One of them is not of that form.
     """
 
+    #: Its name in the map; at most 63 letters, digits, '.', '_' and '-', as scripts are named by it.
     name: str
+    #: The IP address that the other nodes send to, in its usual form.
     address: str
+    #: The network device through which it sends to them.
     device: str = DEVICE
+    #: Networks behind it whose packets are seen with their own addresses, such as the pods of a Kubernetes
+    #: node where no tunnel is used.
     networks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -100,15 +93,6 @@ def check_hosts(hosts: Sequence[Host]) -> None:
 
 def parse_hosts(text: str, source: str, *, device: str = DEVICE) -> tuple[Host, ...]:
     """Read where nodes are.
-
-    Parameters
-    ----------
-    text
-        CSV with a heading of ``name,address`` and any of ``device``, ``networks`` (separated by blanks).
-    source
-        Names the text in messages.
-    device
-        The device of nodes for which the text gives none.
 
     Raises
     ------

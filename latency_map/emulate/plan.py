@@ -17,11 +17,11 @@ from latency_map.matrix import LatencyMap
 
 Command: TypeAlias = tuple[str, ...]
 
+#: Handle of our root discipline, which distinguishes it from others.
 ROOT = "6e5:"
-"""Handle of our root discipline, which distinguishes it from others."""
 
+#: Rate of each class: above that of any link between edge nodes, so that it shapes nothing.
 RATE_MBIT = 10_000
-"""Rate of each class: above that of any link between edge nodes, so that it shapes nothing."""
 
 _FIRST_CHILD = 0x1000  # above the root's handle; below 0x8000, where the kernel numbers by itself
 _PACKET_BITS = 1500 * 8
@@ -29,29 +29,22 @@ _LEAST_QUEUE = 1000
 _QUANTUM_BYTES = 200_000  # the kernel's greatest, which a high rate gives with a warning
 _DIRECT_PACKETS = 1000
 
+#: Most nodes of one plan: the kernel looks through a node's filters one by one.
 MAX_EMULATED = 500
-"""Most nodes of one plan: the kernel looks through a node's filters one by one."""
 
+#: Largest round trip of one: a minute. What is beyond is a mistaken unit, or outgrows tc's numbers.
 MAX_EMULATED_RTT_MS = 60_000.0
-"""Largest round trip of one: a minute. What is beyond is a mistaken unit, or outgrows tc's numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedDelay:
-    """What a node adds to its packets to another.
+    """What a node adds to its packets to another."""
 
-    Attributes
-    ----------
-    to
-        The other node.
-    rtt_ms
-        The round trip of the map.
-    class_id
-        The minor number of its class, from 1 up.
-    """
-
+    #: The other node.
     to: Host
+    #: The round trip of the map.
     rtt_ms: float
+    #: The minor number of its class, from 1 up.
     class_id: int
 
     @property
@@ -62,36 +55,23 @@ class AddedDelay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePlan:
-    """What one node adds to its packets.
+    """What one node adds to its packets."""
 
-    Attributes
-    ----------
-    host
-        The node.
-    delays
-        One for each other node with a round trip, in the order of the map.
-    """
-
+    #: The node.
     host: Host
+    #: One for each other node with a round trip, in the order of the map.
     delays: tuple[AddedDelay, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmulationPlan:
-    """What all nodes add, and what it leaves out.
+    """What all nodes add, and what it leaves out."""
 
-    Attributes
-    ----------
-    nodes
-        In the order of the map.
-    skipped
-        Pairs without a round trip, which stay as they are.
-    unused
-        Nodes of the map without a host, and hosts that the map does not know.
-    """
-
+    #: In the order of the map.
     nodes: tuple[NodePlan, ...]
+    #: Pairs without a round trip, which stay as they are.
     skipped: tuple[tuple[str, str], ...] = ()
+    #: Nodes of the map without a host, and hosts that the map does not know.
     unused: tuple[str, ...] = ()
 
 
@@ -107,21 +87,6 @@ def tc_plan(
     skip_missing: bool = False,
 ) -> EmulationPlan:
     """Plan the delays that give real nodes the round trips of a map.
-
-    Parameters
-    ----------
-    latencies
-        The round trips that are asked for.
-    hosts
-        The nodes in the network.
-    skip_missing
-        Leave out pairs without a round trip, and nodes that only one of map and hosts knows, instead of
-        refusing them.
-
-    Returns
-    -------
-    EmulationPlan
-        Half of each round trip on either side.
 
     Raises
     ------
@@ -191,18 +156,7 @@ def _check_round_trips(latencies: LatencyMap, names: Sequence[str]) -> None:
 
 
 def apply_commands(plan: NodePlan) -> tuple[Command, ...]:
-    """Return what puts the delays of a node in place, where nothing of it is there.
-
-    Parameters
-    ----------
-    plan
-        The node's delays.
-
-    Returns
-    -------
-    tuple of commands
-        To be run in their order, each as its arguments.
-    """
+    """Return what puts the delays of a node in place, where nothing of it is there."""
     return (
         root_command(plan),
         *(command for delay in plan.delays for command in delay_commands(plan, delay)),

@@ -31,17 +31,9 @@ def render_script(plan: NodePlan, action: ScriptAction, *, undo_after_s: int | N
 
     Parameters
     ----------
-    plan
-        The node's delays.
-    action
-        Whether they are put in place or taken away.
     undo_after_s
-        When the node takes them away by itself, seconds; None for never. The next apply or undo calls that off.
-
-    Returns
-    -------
-    str
-        The script.
+        When the node takes them away by itself, seconds; None for never. The next apply or undo calls
+        that off.
 
     Raises
     ------

@@ -14,12 +14,12 @@ from latency_map.formats.source import MapSource, check_file_names
 from latency_map.survey import Mask, Survey
 
 KIND = "LatencyMap"
+#: What every document says of itself, in addition to its version.
 FIXED = {"kind": KIND, "unit": "ms", "delay": "rtt"}
-"""What every document says of itself, in addition to its version."""
 
 _REQUIRED = ("apiVersion", "kind", "unit", "delay", "nodes", "rtt_ms")
+#: Earlier versions wrote a ``spread`` as well: percentiles, jitter and loss, which agents tell Prometheus.
 _OPTIONAL = ("origin", "measured_at_s", "changes", "estimated", "spread")
-"""Earlier versions wrote a ``spread`` as well: percentiles, jitter and loss, which agents tell Prometheus."""
 
 
 def survey_to_document(survey: Survey) -> str:

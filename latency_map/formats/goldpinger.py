@@ -23,12 +23,6 @@ _WARNING = (
 def read_check_all(source: MapSource, _side_files: SideFiles) -> RawDelays:
     """Read an answer of ``/check_all``.
 
-    Returns
-    -------
-    RawDelays
-        Nodes by the IP of their host where every pod has one of its own, else by the name of their pod; those
-        that answered come first.
-
     Raises
     ------
     LatencyMapError

@@ -53,18 +53,7 @@ def is_delay_label(label: str) -> bool:
 
 
 def stated_by(label: str) -> tuple[DelayUnit | None, DelayKind | None]:
-    """Return what a label says of a delay.
-
-    Parameters
-    ----------
-    label
-        A heading or a key.
-
-    Returns
-    -------
-    tuple
-        Unit and kind; None for what it does not say, both None where it is no label of a delay.
-    """
+    """Return what a label says of a delay."""
     if not is_delay_label(label):
         return None, None
     words = words_of(label)
@@ -78,18 +67,7 @@ def stated_by(label: str) -> tuple[DelayUnit | None, DelayKind | None]:
 
 
 def pair_columns(labels: Sequence[str]) -> tuple[int, int] | None:
-    """Return where a heading has the two ends of a pair, such as ``source`` and ``destination``.
-
-    Parameters
-    ----------
-    labels
-        The heading, or the keys of an object.
-
-    Returns
-    -------
-    tuple of int and int, or None
-        Positions of the end that it is seen from and of the other, from 0; None where there are no such ends.
-    """
+    """Return where a heading has the two ends of a pair, such as ``source`` and ``destination``."""
     lowered = [label.lower() for label in labels]
     for a, b in _PAIRS:
         if a in lowered and b in lowered:
@@ -98,18 +76,7 @@ def pair_columns(labels: Sequence[str]) -> tuple[int, int] | None:
 
 
 def split_unit(text: str) -> tuple[float, DelayUnit] | None:
-    """Read a delay written with its unit, such as ``50 ms``.
-
-    Parameters
-    ----------
-    text
-        What may be one.
-
-    Returns
-    -------
-    tuple of float and DelayUnit, or None
-        The delay in that unit; None where it is none, or of no known unit.
-    """
+    """Read a delay written with its unit, such as ``50 ms``."""
     match = _DELAY_STRING.fullmatch(text)
     if match is None or match[2].lower() not in _UNITS:
         return None

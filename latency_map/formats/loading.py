@@ -27,28 +27,19 @@ from latency_map.survey import Survey
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """A survey and what its text was taken for.
+    """A survey and what its text was taken for."""
 
-    Attributes
-    ----------
-    survey
-        The round trips.
-    form, reason
-        What the text was taken for, and why.
-    unit, kind
-        What its figures mean, as the text or the caller says.
-    notes
-        What was done on the way, for people.
-    warnings
-        What looks implausible, for people.
-    """
-
+    #: The round trips.
     survey: Survey
+    #: Form, reason: What the text was taken for, and why.
     form: MapForm
     reason: str
+    #: Unit, kind: What its figures mean, as the text or the caller says.
     unit: DelayUnit
     kind: DelayKind
+    #: What was done on the way, for people.
     notes: tuple[str, ...] = ()
+    #: What looks implausible, for people.
     warnings: tuple[str, ...] = ()
 
 

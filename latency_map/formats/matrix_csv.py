@@ -18,11 +18,6 @@ def read_named_matrix(source: MapSource, _side_files: SideFiles) -> RawDelays:
 
     A blank cell is a missing delay. The corner is free, or states unit and kind: ``rtt_ms``.
 
-    Returns
-    -------
-    RawDelays
-        Nodes in the order of the first row; the rows may be in another.
-
     Raises
     ------
     LatencyMapError
@@ -107,13 +102,7 @@ def read_bare_matrix(source: MapSource, side_files: SideFiles) -> RawDelays:
 
 
 def map_to_matrix(latencies: LatencyMap) -> str:
-    """Write a map as CSV, as `read_named_matrix` reads it: round trips in milliseconds, blank where missing.
-
-    Returns
-    -------
-    str
-        One line per node below a heading; the corner states unit and kind.
-    """
+    """Write a map as CSV, as `read_named_matrix` reads it: round trips in milliseconds, blank where missing."""
     rows = [["rtt_ms", *latencies.names]]
     for name, delays in zip(latencies.names, latencies.rtt_ms.tolist(), strict=True):
         rows.append(

@@ -20,8 +20,8 @@ from latency_map.grid import Grid
 from latency_map.kinds import DelayKind, DelayUnit
 
 _WIDTH = 3
+#: Largest delay in any unit.
 _MOST = 1e3 * MAX_RTT_MS
-"""Largest delay in any unit."""
 _SUMMARY_OF_PING = {"min", "avg", "max", "mdev"}
 _PREFERRED = ("avg", "median", "mean", "average")
 _TIMES = ("timestamp", "measured_at", "date", "datetime")
@@ -29,11 +29,6 @@ _TIMES = ("timestamp", "measured_at", "date", "datetime")
 
 def read_edges(source: MapSource, side_files: SideFiles) -> RawDelays:
     """Read a list of edges, with a heading or without; a blank delay is missing.
-
-    Returns
-    -------
-    RawDelays
-        Nodes in the order in which they first occur, or of their numbers. Pairs that are not listed are missing.
 
     Raises
     ------
@@ -60,12 +55,6 @@ def read_edges(source: MapSource, side_files: SideFiles) -> RawDelays:
 
 def read_pings(source: MapSource, _side_files: SideFiles) -> RawDelays:
     """Read a table of pings: a heading with the two ends and a delay among other columns.
-
-    Returns
-    -------
-    RawDelays
-        The median of the delays of every pair, blank ones left out, and the newest time as that of the measurement
-        (UTC where it does not say).
 
     Raises
     ------

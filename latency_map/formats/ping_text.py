@@ -72,12 +72,6 @@ class _Targets(dict[str, _Target]):
 def read_ping(source: MapSource, side_files: SideFiles) -> RawDelays:
     """Read the output of one or several runs of ``ping``.
 
-    Returns
-    -------
-    RawDelays
-        One row: to every target the median of the replies, or the average of the summary where they are not
-        listed. Lost targets are missing, as are all other pairs.
-
     Raises
     ------
     LatencyMapError
@@ -88,19 +82,7 @@ def read_ping(source: MapSource, side_files: SideFiles) -> RawDelays:
 
 
 def ping_replies(output: str) -> dict[str, list[float]]:
-    """Read every reply from the output of one or several runs of ``ping``.
-
-    Parameters
-    ----------
-    output
-        As `read_ping` reads it.
-
-    Returns
-    -------
-    dict
-        Round trips, ms, by target as it was named to ``ping``, in the order in which they came; duplicates
-        left out. A target from which nothing came has none.
-    """
+    """Read every reply from the output of one or several runs of ``ping``."""
     targets, _ = _pinged(output.splitlines(), "the output of ping", MapLimits(nodes=MAX_NODES))
     return {name: list(target.single) for name, target in targets.items()}
 

@@ -29,20 +29,13 @@ _XML = ("<?xml", "<graphml", "<!--", "<!DOCTYPE")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """A form of files.
+    """A form of files."""
 
-    Attributes
-    ----------
-    read
-        Its reader.
-    begins
-        Returns why a text is of this form, judged by how it begins; "" if it is not. None for rows of cells.
-    takes
-        Which of `SideFiles` belong to it.
-    """
-
+    #: Its reader.
     read: Callable[[MapSource, SideFiles], RawDelays]
+    #: Returns why a text is of this form, judged by how it begins; "" if it is not. None for rows of cells.
     begins: Callable[[MapSource], str] | None = None
+    #: Which of `SideFiles` belong to it.
     takes: tuple[str, ...] = ()
 
 
@@ -64,6 +57,7 @@ def _begins_as_gml(source: MapSource) -> str:
     return "it has a graph in square brackets" if _GML.search(source.text[:_HEAD_CHARACTERS]) else ""
 
 
+#: All but the project's own, which gives a survey.
 FORMS: Mapping[MapForm, Form] = {
     MapForm.GRAPHML: Form(read=read_graphml, begins=_begins_as_xml),
     MapForm.PING: Form(read=read_ping, begins=_begins_as_ping, takes=("probed_from",)),
@@ -75,7 +69,6 @@ FORMS: Mapping[MapForm, Form] = {
     MapForm.PINGS: Form(read=read_pings),
     MapForm.GOLDPINGER: Form(read=read_check_all),
 }
-"""All but the project's own, which gives a survey."""
 
 
 def recognise(source: MapSource) -> tuple[MapForm, str]:

@@ -12,8 +12,8 @@ from gesscale.common.text import shortened
 from latency_map.errors import LatencyMapError
 from latency_map.formats.source import MapSource
 
+#: As many rows tell what a sheet is.
 ROWS_LOOKED_AT = 8
-"""As many rows tell what a sheet is."""
 
 _DELIMITERS = ",;\t"
 _QUOTED = re.compile(r'"[^"]*"')

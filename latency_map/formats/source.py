@@ -18,8 +18,8 @@ from latency_map.kinds import DelayKind, DelayUnit
 from latency_map.limits import DEFAULT_LIMITS, MapLimits
 from latency_map.names import find_name_fault
 
+#: From row and column of the matrix, counted from 0, to words such as ``line 3, column 4``; "" if unknown.
 Place = Callable[[int, int], str]
-"""From row and column of the matrix, counted from 0, to words such as ``line 3, column 4``; "" if unknown."""
 
 _PIECE_BYTES = 1 << 20
 _GZIP = b"\x1f\x8b"
@@ -27,17 +27,7 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
 
 class MapSource:
-    """The text of a map.
-
-    Parameters
-    ----------
-    text
-        All of it.
-    name
-        Names it in messages.
-    limits
-        How large the map in it may be.
-    """
+    """The text of a map."""
 
     def __init__(self, text: str, name: str, limits: MapLimits) -> None:
         self.text, self.name, self.limits = text, name, limits
@@ -102,53 +92,35 @@ def _read_up_to(stream: BinaryIO | gzip.GzipFile, count: int) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawDelays:
-    """Delays as a file has them.
+    """Delays as a file has them."""
 
-    Attributes
-    ----------
-    names
-        The n nodes.
-    values
-        Shape ``(n, n)``, row to column, in the file's unit; NaN where missing. The import makes its round trips of
-        it in place.
-    place
-        Where a delay stands in the file.
-    unit, kind
-        What the file itself says of the delays; None where it does not.
-    stated_at
-        Where it says so, for messages.
-    measured_at_s
-        When they were measured, in seconds since the epoch; None where the file does not say.
-    notes
-        What the reader took for what, for people.
-    warnings
-        What to be careful with, for people.
-    """
-
+    #: The n nodes.
     names: tuple[str, ...]
+    #: Shape ``(n, n)``, row to column, in the file's unit; NaN where missing. The import makes its round
+    #: trips of it in place.
     values: Delays
+    #: Where a delay stands in the file.
     place: Place
+    #: Unit, kind: What the file itself says of the delays; None where it does not.
     unit: DelayUnit | None = None
     kind: DelayKind | None = None
+    #: Where it says so, for messages.
     stated_at: str = ""
+    #: When they were measured, in seconds since the epoch; None where the file does not say.
     measured_at_s: float | None = None
+    #: What the reader took for what, for people.
     notes: tuple[str, ...] = ()
+    #: What to be careful with, for people.
     warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideFiles:
-    """What belongs to a file and is not in it.
+    """What belongs to a file and is not in it."""
 
-    Attributes
-    ----------
-    names
-        The nodes of a matrix that has none, in its order; None to make them up.
-    probed_from
-        The node that sent the pings of a file that does not name it; None where it does.
-    """
-
+    #: The nodes of a matrix that has none, in its order; None to make them up.
     names: tuple[str, ...] | None = None
+    #: The node that sent the pings of a file that does not name it; None where it does.
     probed_from: str | None = None
 
 

@@ -33,23 +33,7 @@ Say: TypeAlias = Callable[[str], None]
 
 
 class Rounds:
-    """Probes peers round after round and remembers what came.
-
-    Parameters
-    ----------
-    options
-        How.
-    find_peers
-        Tells the peers before each round; where it cannot, those of the last round stay.
-    probe
-        Measures one round trip.
-    stop
-        Set when it is to end.
-    say
-        Takes what people should know.
-    clock, wall_clock
-        Seconds, of a clock that never goes back and since the epoch.
-    """
+    """Probes peers round after round and remembers what came."""
 
     def __init__(
         self,
@@ -137,13 +121,6 @@ class Rounds:
 def serve(options: AgentOptions, *, say: Say) -> None:
     """Run an agent until SIGTERM or Ctrl-C.
 
-    Parameters
-    ----------
-    options
-        How.
-    say
-        Takes what people should know.
-
     Raises
     ------
     LatencyMapError
@@ -208,20 +185,7 @@ def _open_pages(options: AgentOptions, rounds: Rounds, instance: str) -> PageSer
 def main(
     arguments: Sequence[str] | None = None, *, program: str = "python -m latency_map.measure.agent"
 ) -> int:
-    """Run an agent as the command line and the environment say.
-
-    Parameters
-    ----------
-    arguments
-        The command line; that of the process by default.
-    program
-        Its name in messages.
-
-    Returns
-    -------
-    int
-        0 where it was ended; 1 where it could not run, with a line on stderr that says why.
-    """
+    """Run an agent as the command line and the environment say."""
 
     def say(text: str) -> None:
         sys.stderr.write(f"{program}: {text}\n")

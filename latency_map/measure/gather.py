@@ -32,8 +32,8 @@ _MOST_AT_ONCE = 64
 _BYTES_AT_ONCE = 48_000_000
 _LONGEST_LINE = 4096
 _PREFIX = PREFIX.encode()
+#: For all agents together; a step of the controller that lasts for 300 s counts as stuck.
 _MOST_S = 120.0
-"""For all agents together; a step of the controller that lasts for 300 s counts as stuck."""
 _FIGURES = (RTT_SECONDS, MEASURED_TIMESTAMP_SECONDS)
 _PLACES = {name: place for place, name in enumerate(_FIGURES)}
 _WHEN = _PLACES[MEASURED_TIMESTAMP_SECONDS]
@@ -46,20 +46,13 @@ _MS = 1000.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GaugeSample:
-    """One figure as Prometheus has it.
+    """One figure as Prometheus has it."""
 
-    Attributes
-    ----------
-    name
-        Of the metric, such as ``gesscale_latency_rtt_seconds``.
-    labels
-        ``source`` and ``target`` are names of nodes; others tell one agent from another.
-    value
-        In the base unit that the name says.
-    """
-
+    #: Of the metric, such as ``gesscale_latency_rtt_seconds``.
     name: str
+    #: ``source`` and ``target`` are names of nodes; others tell one agent from another.
     labels: Mapping[str, str]
+    #: In the base unit that the name says.
     value: float
 
 
@@ -68,8 +61,6 @@ class Gathering:
 
     Parameters
     ----------
-    limits
-        How many nodes there may be.
     nodes
         The only nodes that there may be, all others are left out; None for any.
     """
@@ -89,17 +80,6 @@ class Gathering:
 
     def take(self, samples: Iterable[GaugeSample]) -> int:
         """Take what one agent or one Prometheus server says: all of it or, where that raises, nothing.
-
-        Parameters
-        ----------
-        samples
-            Figures of any agents in any order. Other metrics, and figures that cannot be, are left out. Where
-            two agents claim the same source, the newer figures of each pair count.
-
-        Returns
-        -------
-        int
-            How many of them are figures of agents.
 
         Raises
         ------
@@ -125,15 +105,8 @@ class Gathering:
         Parameters
         ----------
         now_s
-            Seconds since the epoch: what a clock that is ahead says was measured then. None to trust all clocks.
-
-        Returns
-        -------
-        Survey
-            Every node that is a source or a target, in the order of names, both directions as they were measured.
-            It was measured when the oldest of its round trips was, so no figure in it is older than it says.
-            Agents drop what they could not measure again: a lost node makes a survey old for a while, not for
-            good.
+            Seconds since the epoch: what a clock that is ahead says was measured then. None to trust all
+            clocks.
 
         Raises
         ------
@@ -242,20 +215,13 @@ def _oldest_s(when: Delays, rtt_ms: Delays, now_s: float | None) -> float | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatheredMap:
-    """What agents said.
+    """What agents said."""
 
-    Attributes
-    ----------
-    survey
-        Their round trips.
-    unreachable
-        Agents that gave none, by address, and why.
-    left_out
-        What was left out of what they said, for people; empty where nothing was.
-    """
-
+    #: Their round trips.
     survey: Survey
+    #: Agents that gave none, by address, and why.
     unreachable: Mapping[str, str] = field(default_factory=dict)
+    #: What was left out of what they said, for people; empty where nothing was.
     left_out: str = ""
 
 
@@ -269,22 +235,6 @@ def gather_agents(
     nodes: Collection[str] | None = None,
 ) -> GatheredMap:
     """Ask agents for what they measured, at most 64 at a time, fewer where their pages may be long.
-
-    Parameters
-    ----------
-    urls
-        Addresses of agents, such as ``http://10.0.0.1:9109``.
-    now_s
-        Seconds since the epoch.
-    timeout_s
-        Bound on the whole answer of each agent.
-    fill_missing, limits, nodes
-        As in `gather_samples`. There may be no more agents than nodes.
-
-    Returns
-    -------
-    GatheredMap
-        The survey of the agents that answered, and those that did not.
 
     Raises
     ------
@@ -329,22 +279,8 @@ def gather_samples(
 
     Parameters
     ----------
-    samples
-        Figures; see `Gathering.take`.
-    fill_missing
-        Whether pairs that were measured in neither direction are estimated by network coordinates, and marked so. The
-        changes of the survey then say what error to expect.
-    now_s
-        As in `Gathering.survey`.
-    limits
-        How many nodes there may be.
     nodes
         The only nodes that there may be, all others are left out; None for any.
-
-    Returns
-    -------
-    GatheredMap
-        The survey.
 
     Raises
     ------

@@ -40,14 +40,8 @@ def agent_metrics(
 
     Parameters
     ----------
-    node
-        The node that it is on.
-    measured
-        The pairs as they stand now, by peer.
     now_s, clock_s
         Now: seconds since the epoch, and on the clock of the probes.
-    sent, rounds
-        How many probes and rounds there were so far.
     """
     figures = {peer: _figures(each, now_s - clock_s) for peer, each in measured.items()}
     for name, text in _GAUGES.items():

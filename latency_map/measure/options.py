@@ -13,49 +13,35 @@ from latency_map.measure.sweep import rounds_to_cover
 from latency_map.names import find_name_fault
 
 Value = TypeVar("Value")
+#: By default figures are kept for so many turns of a pair.
 WINDOW_TURNS = 3
-"""By default figures are kept for so many turns of a pair."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentOptions:
-    """How an agent measures.
+    """How an agent measures."""
 
-    Attributes
-    ----------
-    node
-        The name of the node that it is on.
-    host, port
-        Where it serves its figures.
-    peers, peers_dns
-        Whom it probes: a listing, or the agents behind a name; exactly one is set.
-    neighbours
-        How many others it probes in a round.
-    count
-        How many probes each of them gets.
-    rate_per_s
-        Budget of probes.
-    round_s
-        From the beginning of a round to that of the next.
-    timeout_s
-        How long it waits for each reply.
-    window_s
-        How long figures are kept; None to derive it from the number of peers.
-    method, probe_port
-        How round trips are measured.
-    """
-
+    #: The name of the node that it is on.
     node: str
+    #: Host, port: Where it serves its figures.
     host: str
     port: int
+    #: Peers, peers_dns: Whom it probes: a listing, or the agents behind a name; exactly one is set.
     peers: Mapping[str, str]
     peers_dns: str
+    #: How many others it probes in a round.
     neighbours: int
+    #: How many probes each of them gets.
     count: int
+    #: Budget of probes.
     rate_per_s: float
+    #: From the beginning of a round to that of the next.
     round_s: float
+    #: How long it waits for each reply.
     timeout_s: float
+    #: How long figures are kept; None to derive it from the number of peers.
     window_s: float | None
+    #: Method, probe_port: How round trips are measured.
     method: ProbeMethod
     probe_port: int
 
@@ -177,22 +163,7 @@ VARIABLES = tuple(option.variable for option in _OPTIONS)
 def read_options(
     arguments: Sequence[str], environment: Mapping[str, str], *, program: str = "latency-agent"
 ) -> AgentOptions:
-    """Read the options of an agent; wrong ones end the process with exit code 2 and a line on stderr.
-
-    Parameters
-    ----------
-    arguments
-        The command line.
-    environment
-        Where an option that is not on it may be.
-    program
-        Its name in messages.
-
-    Returns
-    -------
-    AgentOptions
-        Its options.
-    """
+    """Read the options of an agent; wrong ones end the process with exit code 2 and a line on stderr."""
     parser = argparse.ArgumentParser(
         prog=program,
         description="Measures round trips to other nodes and serves them to Prometheus.",

@@ -11,14 +11,14 @@ from latency_map.addresses import ZONE, zone_hint
 from latency_map.errors import LatencyMapError
 from latency_map.names import find_name_fault
 
+#: Where an agent serves its figures by default.
 AGENT_PORT = 9109
-"""Where an agent serves its figures by default."""
 
+#: Address of each node.
 Peers: TypeAlias = Mapping[str, str]
-"""Address of each node."""
 
+#: Returns the peers as they are now; raises LatencyMapError where they are unknown.
 FindPeers: TypeAlias = Callable[[], Peers]
-"""Returns the peers as they are now; raises LatencyMapError where they are unknown."""
 
 MAX_PEERS = 5000
 _MAX_ANSWER_BYTES = 4096
@@ -26,18 +26,6 @@ _MAX_ANSWER_BYTES = 4096
 
 def split_place(place: str, *, default_port: int = AGENT_PORT) -> tuple[str, int]:
     """Split ``HOST:PORT``.
-
-    Parameters
-    ----------
-    place
-        The port may be missing; an IPv6 address with a port stands in brackets.
-    default_port
-        Where no port is named.
-
-    Returns
-    -------
-    tuple of str and int
-        Host, without brackets, and port.
 
     Raises
     ------
@@ -64,16 +52,6 @@ def is_host(text: str) -> bool:
 def agent_url(place: str) -> str:
     """Return the URL of an agent.
 
-    Parameters
-    ----------
-    place
-        ``HOST``, ``HOST:PORT``, or the URL itself.
-
-    Returns
-    -------
-    str
-        ``http://HOST:PORT``.
-
     Raises
     ------
     LatencyMapError
@@ -93,20 +71,6 @@ def resolve_agents(
     resolve: Resolve = resolve_host,
 ) -> list[str]:
     """Return the agents behind a name, such as that of a headless service.
-
-    Parameters
-    ----------
-    place, default_port
-        As in `split_place`.
-    timeout_s
-        How long to wait for the name service.
-    resolve
-        Says where the name is.
-
-    Returns
-    -------
-    list of str
-        The URL of each, sorted.
 
     Raises
     ------
@@ -128,18 +92,6 @@ def resolve_agents(
 
 def parse_peers(listing: str, *, what: str = "peers") -> dict[str, str]:
     """Read ``name=address`` pairs, separated by commas or line ends.
-
-    Parameters
-    ----------
-    listing
-        The pairs; empty items and lines that begin with ``#`` are skipped.
-    what
-        Names the listing in messages.
-
-    Returns
-    -------
-    dict of str to str
-        Address of each node, in the order given.
 
     Raises
     ------
@@ -172,19 +124,6 @@ class AgentsByName:
 
     An address is taken to stay with its node: in a k3s cluster each node has a range of pod addresses of its
     own.
-
-    Parameters
-    ----------
-    place
-        As in `resolve_agents`.
-    default_port
-        Where no port is named.
-    own
-        Name of this agent's node, and what only this agent answers as its ``instance``.
-    timeout_s
-        Bound on each answer; all new addresses are asked at the same time.
-    say
-        Takes what people should know.
     """
 
     def __init__(

@@ -18,8 +18,8 @@ from typing import TypeAlias
 from latency_map.errors import LatencyMapError
 from latency_map.kinds import ProbeMethod
 
+#: After so long the kernel asks for a connection again (RFC 6298), and an answer does not tell to which try.
 FIRST_RETRY_S = 1.0
-"""After so long the kernel asks for a connection again (RFC 6298), and an answer does not tell to which try."""
 
 _ALLOWED_WAIT_S = 0.2
 
@@ -47,26 +47,12 @@ class Unreachable:
 
 RttSample: TypeAlias = Reply | Timeout | Unreachable
 
+#: Measures one round trip: address and sequence number in, what came out. Called from many threads.
 Probe: TypeAlias = Callable[[str, int], RttSample]
-"""Measures one round trip: address and sequence number in, what came out. Called from many threads."""
 
 
 def ping_rtt_ms(address: str, *, timeout_s: float, sequence: int = 0) -> RttSample:
     """Measure one round trip.
-
-    Parameters
-    ----------
-    address
-        An IP address, or a name, which is resolved before the clock starts.
-    timeout_s
-        How long to wait for the reply, positive.
-    sequence
-        ICMP sequence number, 0 to 65535; use another one for every echo of a process.
-
-    Returns
-    -------
-    RttSample
-        The round trip, or why there is none.
 
     Raises
     ------
@@ -106,13 +92,6 @@ def interpret(answer: float | bool | None, *, timeout_s: float) -> RttSample:
     answer
         Milliseconds; None where nothing came in time; False where the network refused to deliver. A reply
         after 0 ms equals False and is a reply.
-    timeout_s
-        How long was waited.
-
-    Returns
-    -------
-    RttSample
-        What it means.
     """
     if answer is None:
         return Timeout(timeout_s=timeout_s)
@@ -130,17 +109,8 @@ def tcp_rtt_ms(address: str, *, port: int, timeout_s: float) -> RttSample:
 
     Parameters
     ----------
-    address
-        An IP address, version 4 or 6, or a name, which is resolved before the clock starts.
-    port
-        Any that no firewall drops; nothing is sent through the connection, it is closed at once.
     timeout_s
         How long to wait, positive; 1 s at most counts, since later answers may be those to a second try.
-
-    Returns
-    -------
-    RttSample
-        The round trip, or why there is none.
     """
     numeric = resolve(address)
     if isinstance(numeric, Unreachable):
@@ -165,18 +135,6 @@ def tcp_rtt_ms(address: str, *, port: int, timeout_s: float) -> RttSample:
 def allowed_method(method: ProbeMethod, *, say: Callable[[str], None]) -> ProbeMethod:
     """Find out what this process may do; tries with an echo to itself.
 
-    Parameters
-    ----------
-    method
-        What is wished.
-    say
-        Takes the one line that tells of TCP instead of ICMP.
-
-    Returns
-    -------
-    ProbeMethod
-        ICMP or TCP.
-
     Raises
     ------
     LatencyMapError
@@ -196,22 +154,7 @@ def allowed_method(method: ProbeMethod, *, say: Callable[[str], None]) -> ProbeM
 
 
 def probe_by(method: ProbeMethod, *, port: int, timeout_s: float) -> Probe:
-    """Return the function that measures one round trip.
-
-    Parameters
-    ----------
-    method
-        ICMP or TCP.
-    port
-        Of TCP.
-    timeout_s
-        How long to wait for each reply.
-
-    Returns
-    -------
-    callable
-        It never raises: where one address may not be asked, that is an answer too.
-    """
+    """Return the function that measures one round trip."""
 
     def by_tcp(address: str, _sequence: int) -> RttSample:
         return tcp_rtt_ms(address, port=port, timeout_s=timeout_s)
@@ -227,27 +170,19 @@ def probe_by(method: ProbeMethod, *, port: int, timeout_s: float) -> Probe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairSummary:
-    """Probes of one pair; lost ones are counted and enter no figure of time.
+    """Probes of one pair; lost ones are counted and enter no figure of time."""
 
-    Attributes
-    ----------
-    median_ms, p95_ms
-        Of the round trips; None where there was no reply. The 95th percentile is interpolated between
-        replies.
-    jitter_ms
-        Mean absolute difference of one reply to the next that came; None with fewer than two.
-    replies, timeouts, unreachable
-        How often each answer came.
-    reason
-        Why the last probe that could not be sent or delivered failed; empty where there was none.
-    """
-
+    #: Median_ms, p95_ms: Of the round trips; None where there was no reply. The 95th percentile is
+    #: interpolated between replies.
     median_ms: float | None
     p95_ms: float | None
+    #: Mean absolute difference of one reply to the next that came; None with fewer than two.
     jitter_ms: float | None
+    #: Replies, timeouts, unreachable: How often each answer came.
     replies: int
     timeouts: int
     unreachable: int
+    #: Why the last probe that could not be sent or delivered failed; empty where there was none.
     reason: str
 
     @property
@@ -262,18 +197,7 @@ class PairSummary:
 
 
 def summarise(samples: Sequence[RttSample]) -> PairSummary:
-    """Sum up the probes of one pair.
-
-    Parameters
-    ----------
-    samples
-        What came, in the order in which the probes were sent.
-
-    Returns
-    -------
-    PairSummary
-        What they say together.
-    """
+    """Sum up the probes of one pair."""
     rtts_ms = [sample.rtt_ms for sample in samples if isinstance(sample, Reply)]
     reasons = [sample.reason for sample in samples if isinstance(sample, Unreachable)]
     steps_ms = [abs(later - earlier) for earlier, later in pairwise(rtts_ms)]

@@ -16,19 +16,8 @@ def row_to_survey(
 
     Parameters
     ----------
-    source
-        The node that measured.
-    summaries
-        By node; the source is not among them, and at least one replied.
     measured_at_s
         When, in seconds since the epoch.
-    origin
-        Where it comes from, for people.
-
-    Returns
-    -------
-    Survey
-        The source first, then the others; only the row of the source is known, where there was a reply.
     """
     names = (source, *summaries)
     rtt_ms = np.full((len(names), len(names)), math.nan)

@@ -32,11 +32,9 @@ class Pacer:
     ----------
     rate_per_s
         Probes a second, above 0.
-    clock
-        Seconds on a clock that never goes back.
     sleep
-        Waits so many seconds; returns True where waiting has become pointless, as `threading.Event.wait` does
-        once the event is set.
+        Waits so many seconds; returns True where waiting has become pointless, as `threading.Event.wait`
+        does once the event is set.
     """
 
     def __init__(
@@ -55,17 +53,11 @@ class Pacer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentProbe:
-    """One probe and what came of it.
+    """One probe and what came of it."""
 
-    Attributes
-    ----------
-    sent_at_s
-        When, on the clock of the pacer.
-    sample
-        What came.
-    """
-
+    #: When, on the clock of the pacer.
     sent_at_s: float
+    #: What came.
     sample: RttSample
 
 
@@ -74,14 +66,8 @@ class Sweeper:
 
     Parameters
     ----------
-    probe
-        Measures one round trip.
-    pacer
-        Says when each probe may start, and when to end.
     timeout_s
         How long a probe waits for a reply; one that takes half a second more is given up.
-    first_sequence
-        Sequence number of the first probe; the others follow.
     """
 
     def __init__(self, probe: Probe, pacer: Pacer, *, timeout_s: float, first_sequence: int = 0) -> None:
@@ -96,18 +82,6 @@ class Sweeper:
 
         Every probe has a thread of its own, so about rate times timeout of them wait at a time. Names are
         resolved once, at the beginning; a node whose name does not resolve is not probed.
-
-        Parameters
-        ----------
-        addresses
-            Address of each node.
-        count
-            Probes for each.
-
-        Returns
-        -------
-        dict of str to tuple of SentProbe
-            What came for each node, in the order of sending; fewer where the pacer ended it.
         """
         numeric = resolve_all(addresses, timeout_s=self._timeout_s)
         begun: list[tuple[str, float, Future[RttSample]]] = []
@@ -135,20 +109,7 @@ class Sweeper:
 
 
 def resolve_all(addresses: Mapping[str, str], *, timeout_s: float) -> dict[str, str | Unreachable]:
-    """Resolve names side by side.
-
-    Parameters
-    ----------
-    addresses
-        A name or an IP address for each node.
-    timeout_s
-        How long to wait for all of them; a name service that is away answers late or never.
-
-    Returns
-    -------
-    dict of str to str or Unreachable
-        The IP address of each node, or why there is none.
-    """
+    """Resolve names side by side."""
     asked = {node: in_thread(partial(resolve, address)) for node, address in addresses.items()}
     wait(asked.values(), timeout=timeout_s)
     late = Unreachable(reason=f"the name service gave no answer within {timeout_s:g} s")
@@ -165,22 +126,6 @@ def neighbours(node: str, names: Iterable[str], *, each: int, turn: int) -> tupl
     - every round has n k probed pairs, each node probes k others and is probed by k others;
     - over any ``ceil((n - 1) / k)`` rounds on end every node probes every other one;
     - with k at least n - 1 every round probes all.
-
-    Parameters
-    ----------
-    node
-        Who probes.
-    names
-        All nodes, in any order; the node itself may be missing.
-    each
-        k, at least 1.
-    turn
-        t, the number of the round.
-
-    Returns
-    -------
-    tuple of str
-        The nodes to probe, nearest on the ring first.
     """
     ring = sorted({*names, node}, key=lambda name: (_place(name), name))
     here, others = ring.index(node), len(ring) - 1
@@ -202,28 +147,16 @@ def _place(name: str) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """One pair as it stands.
+    """One pair as it stands."""
 
-    Attributes
-    ----------
-    summary
-        What the probes within the window say together; at least one was sent.
-    replied_at_s
-        When the last probe that was answered was sent, on the clock of the probes; None where none was.
-    """
-
+    #: What the probes within the window say together; at least one was sent.
     summary: PairSummary
+    #: When the last probe that was answered was sent, on the clock of the probes; None where none was.
     replied_at_s: float | None
 
 
 class Measurements:
-    """Keeps probes by peer; many threads may read while one writes.
-
-    Parameters
-    ----------
-    kept
-        How many probes of each peer at most.
-    """
+    """Keeps probes by peer; many threads may read while one writes."""
 
     def __init__(self, *, kept: int) -> None:
         self._kept = kept
@@ -245,18 +178,7 @@ class Measurements:
                 self._soundings.setdefault(peer, deque(maxlen=self._kept)).extend(some)
 
     def measured(self, now_s: float) -> dict[str, Measured]:
-        """Return every pair with a probe within the window that ends now.
-
-        Parameters
-        ----------
-        now_s
-            On the clock of the probes.
-
-        Returns
-        -------
-        dict of str to Measured
-            By peer, in the order of names.
-        """
+        """Return every pair with a probe within the window that ends now."""
         with self._lock:
             recent = {
                 peer: [one for one in some if now_s - one.sent_at_s <= self._window_s]

@@ -12,11 +12,11 @@ from latency_map.errors import LatencyMapError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+#: Colour-blind people can distinguish them too (Okabe and Ito, 2008).
 CLUSTER_COLOURS = ("#0072B2", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#8C8C00")
-"""Colour-blind people can distinguish them too (Okabe and Ito, 2008)."""
 
+#: Of placements and of their NDmax; no cluster has it.
 MEMBER_COLOUR = "#D55E00"
-"""Of placements and of their NDmax; no cluster has it."""
 
 _SUFFIXES = (".png", ".svg")
 _LONGEST_NAME = 32
@@ -59,13 +59,6 @@ def check_target(path: Path | str) -> Path:
 
 def save(figure: "Figure", path: Path | str) -> None:
     """Write a picture; the same figure gives the same bytes.
-
-    Parameters
-    ----------
-    figure
-        What was drawn.
-    path
-        A .png or .svg file; one that exists is replaced.
 
     Raises
     ------

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
 
+#: Most nodes of a map whose cells have their figures written in them.
 VALUES_UP_TO = 16
-"""Most nodes of a map whose cells have their figures written in them."""
 
+#: The colours go by the logarithm from this ratio of the 95th to the 5th percentile.
 WIDE_RANGE_RATIO = 10.0
-"""The colours go by the logarithm from this ratio of the 95th to the 5th percentile."""
 
 _SHADES_RATIO = 1000.0
 _LIGHT_FROM = 0.55
@@ -31,21 +31,6 @@ _LABEL_PT = 7.5
 
 def draw_heat_map(survey: Survey, *, title: str, members: Collection[str] = ()) -> "Figure":
     """Draw the heat map of a survey, faults and all.
-
-    Parameters
-    ----------
-    survey
-        Any survey; from the node of the row to the node of the column.
-    title
-        The line above: where the survey is from.
-    members
-        Nodes whose names stand out.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One image in the order of `latency_map.summary.reading_order`, clusters framed, missing cells
-        hatched, colours of the palette viridis; names are thinned where all would not fit.
 
     Raises
     ------

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+#: Most nodes of a map whose nodes are drawn with their names; beyond, as dots.
 NAMES_UP_TO = 64
-"""Most nodes of a map whose nodes are drawn with their names; beyond, as dots."""
 
+#: Most nodes of a map whose links have their delay written on them.
 LABELS_UP_TO = 32
-"""Most nodes of a map whose links have their delay written on them."""
 
+#: Most nodes of a map that are moved apart where they overlap.
 APART_UP_TO = 300
-"""Most nodes of a map that are moved apart where they overlap."""
 
 _NAME_PT, _DOT_PT, _CHARACTER_PT = 9.0, 7.0, 5.6
 _MARGIN_PT, _HEAD_PT, _FOOT_PT, _LEAST_WIDTH_PT = 40.0, 46.0, 44.0, 430.0
@@ -52,20 +52,6 @@ _NOTE_ON_MEMBERS = " Filled: members of the placement; dashed: its largest round
 
 def draw_node_link(survey: Survey, *, title: str, members: Collection[str] = ()) -> "Figure":
     """Draw nodes and links of a survey.
-
-    Parameters
-    ----------
-    survey
-        Any survey; the larger direction counts.
-    title
-        The line above: where the survey is from.
-    members
-        A placement to highlight, with its NDmax.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Nodes in the colours of their clusters, and their minimum spanning tree, with round trips in ms.
 
     Raises
     ------

@@ -23,15 +23,15 @@ from latency_map.quality.pairs import find_islands, first_pair, missing_pairs
 from latency_map.quality.triangles import find_broken_triangles
 from latency_map.survey import Survey
 
+#: Share of shorter detours up to which triangles are broken as on any wide network: PlanetLab has 0.06, and
+#: Seattle's noisy measurements 0.19.
 USUAL_BROKEN_RATIO = 0.1
-"""Share of shorter detours up to which triangles are broken as on any wide network: PlanetLab has 0.06, and
-Seattle's noisy measurements 0.19."""
 
+#: Age from which a survey is old: a day, the rhythm of the load on shared links.
 OLD_AFTER_S = 86400.0
-"""Age from which a survey is old: a day, the rhythm of the load on shared links."""
 
+#: Median relative difference of two directions up to which they differ as two measurements do.
 USUAL_DIFFERENCE_RATIO = 0.1
-"""Median relative difference of two directions up to which they differ as two measurements do."""
 
 _MOSTLY_RATIO = 0.5
 
@@ -41,18 +41,8 @@ def check(survey: Survey, now_s: float | None = None, *, asymmetry: Asymmetry | 
 
     Parameters
     ----------
-    survey
-        Any survey.
     now_s
         Seconds since the epoch, to compute its age; None leaves age out.
-    asymmetry
-        What will be done where two directions differ, as in `Survey.rule`: that they do is an error only where
-        it is refused.
-
-    Returns
-    -------
-    QualityReport
-        Every finding, errors first, and the verdict. The same for any order of the nodes.
     """
     rule = survey.rule(asymmetry)
     combined_ms = round_trips_ms(

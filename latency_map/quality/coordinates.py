@@ -22,13 +22,13 @@ from latency_map.delays import Delays
 
 Indices: TypeAlias = NDArray[np.intp]
 
+#: Of the space, without the height. Relative error on held-out pairs of PlanetLab (490 nodes), median and
+#: 90th percentile: 10 and 34 % with 2, 8.8 and 29 % with 3, 8.4 and 27 % with 4, 8.1 and 25 % with 5, 8.0 and
+#: 25 % with 6. With 8 known pairs a node, 18 and 57 % with 4, and more make the tail worse.
 DIMENSIONS = 4
-"""Of the space, without the height. Relative error on held-out pairs of PlanetLab (490 nodes), median and 90th
-percentile: 10 and 34 % with 2, 8.8 and 29 % with 3, 8.4 and 27 % with 4, 8.1 and 25 % with 5, 8.0 and 25 % with 6.
-With 8 known pairs a node, 18 and 57 % with 4, and more make the tail worse."""
 
+#: More known pairs than these are sampled: all of a map of 700 nodes, 125 for each of 4,000.
 MAX_PAIRS_FITTED = 250_000
-"""More known pairs than these are sampled: all of a map of 700 nodes, 125 for each of 4,000."""
 
 _ROBUST_FROM = 0.1
 _MAX_ITERATIONS = 200
@@ -42,30 +42,17 @@ _NOTHING_MS = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Coordinates:
-    """Where n nodes are.
+    """Where n nodes are."""
 
-    Attributes
-    ----------
-    positions_ms
-        Shape ``(n, d)``: points; their distances are milliseconds of round trip.
-    heights_ms
-        Shape ``(n,)``, at least 0: what every path of a node adds.
-    islands
-        Shape ``(n,)``: nodes of the same number are joined by known pairs; others cannot be compared.
-    """
-
+    #: Shape ``(n, d)``: points; their distances are milliseconds of round trip.
     positions_ms: Delays
+    #: Shape ``(n,)``, at least 0: what every path of a node adds.
     heights_ms: Delays
+    #: Shape ``(n,)``: nodes of the same number are joined by known pairs; others cannot be compared.
     islands: Indices
 
     def rtt_ms(self) -> Delays:
-        """Return the round trips that the coordinates amount to.
-
-        Returns
-        -------
-        numpy.ndarray
-            Shape ``(n, n)``, symmetric, zero diagonal; NaN between islands.
-        """
+        """Return the round trips that the coordinates amount to."""
         squares = np.einsum("nd,nd->n", self.positions_ms, self.positions_ms)
         products = -2.0 * self.positions_ms @ self.positions_ms.T
         rtt_ms: Delays = np.sqrt(np.maximum(products + (squares[:, None] + squares), 0.0))
@@ -77,18 +64,12 @@ class Coordinates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldOutError:
-    """How far coordinates are from pairs that they were not fitted to.
+    """How far coordinates are from pairs that they were not fitted to."""
 
-    Attributes
-    ----------
-    median_ratio, p90_ratio
-        Of ``|estimated - measured| / measured``; NaN where no pair could be held out.
-    pairs
-        How many pairs were held out.
-    """
-
+    #: Median_ratio, p90_ratio: Of ``|estimated - measured| / measured``; NaN where no pair could be held out.
     median_ratio: float
     p90_ratio: float
+    #: How many pairs were held out.
     pairs: int
 
 
@@ -110,13 +91,8 @@ def embed(rtt_ms: Delays) -> Coordinates:
     Parameters
     ----------
     rtt_ms
-        Shape ``(n, n)``, ms; NaN where missing. Two directions that differ are averaged. 0 between two nodes
-        is no measurement: it says that a way joins them, and nothing of its length.
-
-    Returns
-    -------
-    Coordinates
-        The same for the same input.
+        Shape ``(n, n)``, ms; NaN where missing. Two directions that differ are averaged. 0 between two
+        nodes is no measurement: it says that a way joins them, and nothing of its length.
     """
     return _fit(_known_pairs(rtt_ms), len(rtt_ms), np.random.default_rng(0))
 
@@ -125,16 +101,6 @@ def held_out_error(rtt_ms: Delays) -> HeldOutError:
     """Measure how well coordinates estimate a tenth of the known pairs, drawn at random, that were kept from them.
 
     A pair stays if one of its nodes would be left with fewer than two known pairs.
-
-    Parameters
-    ----------
-    rtt_ms
-        As in `embed`.
-
-    Returns
-    -------
-    HeldOutError
-        Median and 90th percentile of the relative error.
     """
     rng = np.random.default_rng(0)
     pairs, n = _known_pairs(rtt_ms), len(rtt_ms)

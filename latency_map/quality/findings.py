@@ -34,48 +34,32 @@ class Concern(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worst:
-    """The worst case of a finding.
+    """The worst case of a finding."""
 
-    Attributes
-    ----------
-    nodes
-        The nodes that it is about, by name.
-    rtt_ms
-        Their round trip; None where there is none.
-    text
-        The case for people.
-    """
-
+    #: The nodes that it is about, by name.
     nodes: tuple[str, ...]
+    #: Their round trip; None where there is none.
     rtt_ms: float | None
+    #: The case for people.
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that a check found.
+    """One thing that a check found."""
 
-    Attributes
-    ----------
-    concern, severity
-        What it is about, and how much it matters.
-    count, out_of, counted
-        How many of how many, and what is counted.
-    share_ratio
-        ``count / out_of``; 0 where there is nothing to count.
-    worst
-        The worst case; None where none stands out.
-    advice
-        What to do.
-    """
-
+    #: Concern, severity: What it is about, and how much it matters.
     concern: Concern
     severity: Severity
+    #: Count, out_of, counted: How many of how many, and what is counted.
     count: int
     out_of: int
     counted: str
+    #: ``count / out_of``; 0 where there is nothing to count.
     share_ratio: float = field(init=False)
+    #: The worst case; None where none stands out.
     worst: Worst | None = None
+    #: What to do.
     advice: str
 
     def __post_init__(self) -> None:
@@ -84,25 +68,16 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityReport:
-    """What a check says of a survey.
+    """What a check says of a survey."""
 
-    Attributes
-    ----------
-    nodes, pairs
-        How many there are; a pair is two nodes whatever the direction.
-    findings
-        Errors first.
-    usable
-        Whether decisions can be made by it as it is.
-    repairs
-        Options of ``repair`` that make it usable; none where it is, or where none would.
-    verdict
-        All that in one line.
-    """
-
+    #: Nodes, pairs: How many there are; a pair is two nodes whatever the direction.
     nodes: int
     pairs: int
+    #: Errors first.
     findings: tuple[Finding, ...]
+    #: Whether decisions can be made by it as it is.
     usable: bool
+    #: Options of ``repair`` that make it usable; none where it is, or where none would.
     repairs: tuple[str, ...]
+    #: All that in one line.
     verdict: str

@@ -17,35 +17,28 @@ from numpy.typing import NDArray
 from latency_map.delays import Delays
 from latency_map.survey import Mask
 
+#: Share of the witnesses that must agree.
 VOTES_RATIO = 0.9
-"""Share of the witnesses that must agree."""
 
+#: Factor by which a witness must find a pair too long or too short: noise of 10 % on delays is no fault.
 MARGIN = 1.25
-"""Factor by which a witness must find a pair too long or too short: noise of 10 % on delays is no fault."""
 
 MIN_WITNESSES = 3
+#: More nodes than these are sampled.
 MAX_WITNESSES = 128
-"""More nodes than these are sampled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Outliers:
-    """What does not go with the rest.
+    """What does not go with the rest."""
 
-    Attributes
-    ----------
-    slow_pairs, fast_pairs
-        Shape ``(n, n)``, upper triangle: pairs that are too long and too short.
-    allowed_ms
-        Shape ``(n, n)``: the median of what witnesses allow for an outlier: at most for a slow pair, at least
-        for a fast one; NaN for other pairs.
-    pairs_judged
-        How many pairs have witnesses enough.
-    """
-
+    #: Slow_pairs, fast_pairs: Shape ``(n, n)``, upper triangle: pairs that are too long and too short.
     slow_pairs: Mask
     fast_pairs: Mask
+    #: Shape ``(n, n)``: the median of what witnesses allow for an outlier: at most for a slow pair, at least
+    #: for a fast one; NaN for other pairs.
     allowed_ms: Delays
+    #: How many pairs have witnesses enough.
     pairs_judged: int
 
 
@@ -56,15 +49,6 @@ def find_outliers(rtt_ms: Delays, names: tuple[str, ...], *, seed: int = 0) -> O
     ----------
     rtt_ms
         Shape ``(n, n)``, ms, symmetric, zero diagonal; NaN where missing.
-    names
-        The n nodes; witnesses are drawn in their order, so that the order of the rows does not matter.
-    seed
-        Of the sample of witnesses, where there are more than `MAX_WITNESSES`.
-
-    Returns
-    -------
-    Outliers
-        No pair where fewer than `MIN_WITNESSES` nodes know both of its ends.
     """
     witnesses = _witnesses(names, seed)
     seen_ms = np.ascontiguousarray(rtt_ms[:, witnesses])

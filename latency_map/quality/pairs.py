@@ -15,11 +15,6 @@ def missing_pairs(rtt_ms: Delays) -> Mask:
     ----------
     rtt_ms
         Shape ``(n, n)``; NaN where missing.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape ``(n, n)``, symmetric; the diagonal is not marked.
     """
     unknown = np.isnan(rtt_ms)
     missing: Mask = unknown & unknown.T
@@ -34,11 +29,6 @@ def find_islands(rtt_ms: Delays) -> NDArray[np.intp]:
     ----------
     rtt_ms
         Shape ``(n, n)``; NaN where missing. One direction joins a pair.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape ``(n,)``: nodes of one island have the same number, from 0 in the order of their first nodes.
     """
     links = scipy.sparse.csr_array(~np.isnan(rtt_ms))
     return scipy.sparse.csgraph.connected_components(links, directed=False)[1].astype(np.intp)
@@ -49,15 +39,8 @@ def first_pair(names: tuple[str, ...], marked: Mask) -> tuple[int, int]:
 
     Parameters
     ----------
-    names
-        The n nodes.
     marked
         Shape ``(n, n)``; at least one cell is marked.
-
-    Returns
-    -------
-    tuple of int
-        Row and column. Of two directions of a pair, the one that begins with the first name.
     """
     order = np.array(sorted(range(len(names)), key=names.__getitem__))
     for place, row in enumerate(order):

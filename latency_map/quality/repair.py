@@ -23,82 +23,46 @@ from latency_map.survey import Mask, Survey
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """What to repair; nothing by default.
+    """What to repair; nothing by default."""
 
-    Attributes
-    ----------
-    drop
-        Nodes to leave out.
-    zero_diagonal
-        Set what a node is apart from itself to 0.
-    drop_zeros
-        Take 0 between two nodes as missing.
-    symmetrise
-        Make the two directions of a pair one; a missing one is taken from the other. None to leave them.
-    fill
-        Estimate pairs that are known in neither direction.
-    drop_incomplete
-        Leave out nodes until every pair is known: always the one with most gaps, of equals the last by name.
-    """
-
+    #: Nodes to leave out.
     drop: tuple[str, ...] = ()
+    #: Set what a node is apart from itself to 0.
     zero_diagonal: bool = False
+    #: Take 0 between two nodes as missing.
     drop_zeros: bool = False
+    #: Make the two directions of a pair one; a missing one is taken from the other. None to leave them.
     symmetrise: Symmetrise | None = None
+    #: Estimate pairs that are known in neither direction.
     fill: Fill = Fill.NONE
+    #: Leave out nodes until every pair is known: always the one with most gaps, of equals the last by name.
     drop_incomplete: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedRepair:
-    """What one step of a repair changed.
+    """What one step of a repair changed."""
 
-    Attributes
-    ----------
-    step
-        The step, as its option is called.
-    cells
-        How many cells of the matrix it set, or dropped with their nodes.
-    text
-        That and the largest change, for people; with the error to expect of estimates.
-    """
-
+    #: The step, as its option is called.
     step: str
+    #: How many cells of the matrix it set, or dropped with their nodes.
     cells: int
+    #: That and the largest change, for people; with the error to expect of estimates.
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repaired:
-    """The outcome of a repair.
+    """The outcome of a repair."""
 
-    Attributes
-    ----------
-    survey
-        As it is now; it lists what was changed, and marks what was estimated.
-    changes
-        What each step changed; steps that changed nothing are left out.
-    """
-
+    #: As it is now; it lists what was changed, and marks what was estimated.
     survey: Survey
+    #: What each step changed; steps that changed nothing are left out.
     changes: tuple[AppliedRepair, ...]
 
 
 def repair(survey: Survey, wanted: Repair) -> Repaired:
     """Repair a survey.
-
-    Parameters
-    ----------
-    survey
-        Any survey.
-    wanted
-        What to repair.
-
-    Returns
-    -------
-    Repaired
-        The survey repaired and what was changed. The order of the nodes does not matter, but for rounding in
-        the estimates by coordinates.
 
     Raises
     ------

@@ -13,34 +13,26 @@ from numpy.typing import NDArray
 from latency_map.delays import Delays
 from latency_map.quality.pairs import first_pair
 
+#: More detours than these are sampled: all of a map of 530 nodes are looked at, every way of each direction.
 MAX_DETOURS = 150_000_000
-"""More detours than these are sampled: all of a map of 530 nodes are looked at, every way of each direction."""
 
 _TOLERANCE_RATIO = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokenTriangles:
-    """How often a detour is shorter.
+    """How often a detour is shorter."""
 
-    Attributes
-    ----------
-    judged
-        Detours with all three delays known; those in the sample where there are too many.
-    broken
-        Those that are shorter than the direct way, beyond rounding.
-    sampled_nodes
-        How many nodes were tried as the one in between; 0 where it was all of them.
-    worst
-        Positions of the two nodes and the one in between; None where nothing is broken.
-    worst_ms, saving_ms
-        Round trip of the worst pair, and how much shorter its detour is; 0 where nothing is broken.
-    """
-
+    #: Detours with all three delays known; those in the sample where there are too many.
     judged: int
+    #: Those that are shorter than the direct way, beyond rounding.
     broken: int
+    #: How many nodes were tried as the one in between; 0 where it was all of them.
     sampled_nodes: int = 0
+    #: Positions of the two nodes and the one in between; None where nothing is broken.
     worst: tuple[int, int, int] | None = None
+    #: Worst_ms, saving_ms: Round trip of the worst pair, and how much shorter its detour is; 0 where nothing
+    #: is broken.
     worst_ms: float = 0.0
     saving_ms: float = 0.0
 
@@ -52,16 +44,6 @@ def find_broken_triangles(rtt_ms: Delays, names: tuple[str, ...], *, seed: int =
     ----------
     rtt_ms
         Shape ``(n, n)``, ms; NaN where missing. The diagonal is not looked at.
-    names
-        The n nodes; of equally bad pairs the first by name is the worst, and the sample is drawn in their
-        order, so that the order of the rows does not matter.
-    seed
-        Of the sample, where there are more than `MAX_DETOURS` detours.
-
-    Returns
-    -------
-    BrokenTriangles
-        In ``O(n^3)`` time up to `MAX_DETOURS`, ``O(n^2)`` beyond, and ``O(n^2)`` memory.
     """
     n = len(rtt_ms)
     known = ~np.isnan(rtt_ms)

@@ -10,8 +10,8 @@ class Engine(StrEnum):
     FLINK = "flink"
 
 
+#: The default price of a late minute, replica-minutes.
 PRICES = (1.0, 10.0, 100.0)
-"""The default price of a late minute, replica-minutes."""
 
 
 class Account(StrEnum):
@@ -21,14 +21,14 @@ class Account(StrEnum):
     GROWING = "growing"
 
 
+#: Has at each instant what load and backlog need, in a world in which changes take no time.
 IDEAL = "ideal"
-"""Has at each instant what load and backlog need, in a world in which changes take no time."""
+#: Follows the cheapest plan of the whole run, in the world of all others.
 FORESIGHT = "foresight"
-"""Follows the cheapest plan of the whole run, in the world of all others."""
+#: Begins with the replicas that the peak of its load needs; it would otherwise have one for ever.
 STATIC = "static"
-"""Begins with the replicas that the peak of its load needs; it would otherwise have one for ever."""
 
+#: They know all that is to come.
 ORACLES = frozenset({IDEAL, FORESIGHT})
-"""They know all that is to come."""
+#: They are no auto-scalers: they know the whole load beforehand, or its peak. They win nothing.
 KNOW_THE_LOAD = ORACLES | {STATIC}
-"""They are no auto-scalers: they know the whole load beforehand, or its peak. They win nothing."""

@@ -34,19 +34,6 @@ def let_go(decisions: tuple[Decision, ...]) -> None:
 class Judge:
     """Looks on at a run and scores it; a `testbed.simulator.plant.Observer`.
 
-    Parameters
-    ----------
-    scene
-        What is simulated.
-    slo_s
-        The latency of a row that is still good.
-    restart_is_supply
-        Whether replicas count as supply while they are restarted.
-    with_series
-        Whether the course is kept; of several operators, that of the first.
-    decided
-        Told the decisions of each step, for who keeps them.
-
     Attributes
     ----------
     completed
@@ -110,12 +97,6 @@ def result_of(case: Case, world: World, judge: Judge, ended_at_s: float) -> Case
 
     Parameters
     ----------
-    case
-        Which run.
-    world
-        In which it was played.
-    judge
-        Has seen all of it.
     ended_at_s
         When all rows were processed, or the run was given up, seconds since its beginning.
     """
@@ -165,8 +146,8 @@ def _frontier(demand: tuple[int, ...], step_s: float, change_takes_s: float, cha
     return frontier(demand, step_s, change_takes_s, changes)
 
 
+#: Seeds of policies are below; settings take any whole number, and JSON keeps it.
 _SEED_OF_POLICIES = 2**32
-"""Seeds of policies are below; settings take any whole number, and JSON keeps it."""
 
 
 def play(
@@ -177,22 +158,6 @@ def play(
     decided: Callable[[tuple[Decision, ...]], None] = let_go,
 ) -> CaseResult:
     """Play a case.
-
-    Parameters
-    ----------
-    experiment
-        With its variants.
-    case
-        One of its cases.
-    with_series
-        Whether the course of the run is kept, for figures.
-    decided
-        Told the decisions of each step.
-
-    Returns
-    -------
-    CaseResult
-        Every metric; or none of them and the reason, where the policy lost the run by its own fault.
 
     Raises
     ------
@@ -232,11 +197,6 @@ def play(
 def check_experiment(experiment: Experiment) -> tuple[str, ...]:
     """Check all that an experiment names, before any case is played.
 
-    Returns
-    -------
-    tuple of str
-        Loads of the first variant that no policy can keep up with, in words.
-
     Raises
     ------
     InputError
@@ -262,13 +222,7 @@ def check_experiment(experiment: Experiment) -> tuple[str, ...]:
 
 
 def _check_rules(experiment: Experiment) -> None:
-    """Check the settings of policies of one's own.
-
-    Raises
-    ------
-    InputError
-        When one of them cannot use it, or a setting is of none of them.
-    """
+    """Check the settings of policies of one's own."""
     own = [own_card(name) for name in experiment.policies if ":" in name]
     for card in own:
         card.own_settings(experiment.rules)

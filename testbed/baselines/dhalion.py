@@ -43,24 +43,12 @@ _SCALE_DOWN_FACTOR = 0.8
 # An operator has no lag while its input is filled to less than this share: table 6.1.
 _INPUT_FILL_NEAR_ZERO = 0.2
 
+#: Cap on the share of the load that counts as left undone, so that no factor is above 10 (the thesis's code).
 MOST_UNDONE_SHARE = 0.9
-"""Cap on the share of the load that counts as left undone, so that no factor is above 10 (the thesis's code)."""
 
 
 def scale_up_factor(undone_share: float) -> float:
-    """Return the factor by which an operator must grow that leaves a share of its load undone.
-
-    Parameters
-    ----------
-    undone_share
-        The share, 0..1; back-pressure time stands for it.
-
-    Returns
-    -------
-    float
-        ``1 + b / (1 - b)``, 1 to 10. The thesis prints equation 6.1 without the 1 of equation 4.1, which would let
-        operators shrink.
-    """
+    """Return the factor by which an operator must grow that leaves a share of its load undone."""
     undone = min(MOST_UNDONE_SHARE, max(0.0, undone_share))
     return 1 + undone / (1 - undone)
 

@@ -64,27 +64,18 @@ class DrsSettings(SizingSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Station:
-    """An operator as a queue.
+    """An operator as a queue."""
 
-    Attributes
-    ----------
-    arrivals_per_s
-        lambda, what comes to it, rows/s, at least 0.
-    service_per_s
-        mu, what one replica does when it is never idle, rows/s, above 0.
-    visits
-        How often what enters the network comes by, in the mean.
-    interval_s
-        Where rows come in batches, the time between two of them, seconds: a customer is then the share of a batch
-        that one of k replicas takes, ``lambda interval / k`` rows. None: a customer is a row.
-    least, most
-        The replicas that it may have, ``1 <= least <= most``.
-    """
-
+    #: Lambda, what comes to it, rows/s, at least 0.
     arrivals_per_s: float
+    #: Mu, what one replica does when it is never idle, rows/s, above 0.
     service_per_s: float
+    #: How often what enters the network comes by, in the mean.
     visits: float = 1.0
+    #: Where rows come in batches, the time between two of them, seconds: a customer is then the share of a
+    #: batch that one of k replicas takes, ``lambda interval / k`` rows. None: a customer is a row.
     interval_s: float | None = None
+    #: Least, most: The replicas that it may have, ``1 <= least <= most``.
     least: int = 1
     most: int
 
@@ -117,18 +108,6 @@ class Station:
 def erlang_c(servers: int, load: float) -> float:
     """Return the probability that a customer has to wait (Erlang's C formula).
 
-    Parameters
-    ----------
-    servers
-        k, at least 1.
-    load
-        a = lambda / mu, at least 0.
-
-    Returns
-    -------
-    float
-        0..1; 1 where the servers are no more than the load.
-
     Notes
     -----
     By the recursion of Erlang's B formula, ``B(k) = a B(k - 1) / (k + a B(k - 1))`` from ``B(0) = 1``, which neither
@@ -148,20 +127,7 @@ def erlang_c(servers: int, load: float) -> float:
 
 
 def total_sojourn_s(stations: Mapping[str, Station], replicas: Mapping[str, int]) -> float:
-    """Return the mean time that what enters the network spends in all its operators.
-
-    Parameters
-    ----------
-    stations
-        The operators of the network.
-    replicas
-        Of each of them.
-
-    Returns
-    -------
-    float
-        Seconds, the sum of visits times sojourn; infinite where an operator is not stable.
-    """
+    """Return the mean time that what enters the network spends in all its operators."""
     return sum(station.visits * station.sojourn_s(replicas[name]) for name, station in stations.items())
 
 
@@ -172,18 +138,10 @@ def fewest_replicas(
 
     Parameters
     ----------
-    stations
-        The operators of the network.
     target_s
         T_max, seconds.
     at_least, at_most
         Replicas of all together; None: as many as the stations may have.
-
-    Returns
-    -------
-    Mapping of str to int
-        By operator; all that lower the time where these do not suffice. Where an operator is not stable with all that
-        it may have, no replica of another one would help: then these have no more than they need to be stable.
 
     Notes
     -----
@@ -215,49 +173,33 @@ def _gain_s(station: Station, replicas: int) -> float:
 
 
 class DrsMemo(Memo):
-    """The run of the present replicas; kept at the first operator in topological order.
+    """The run of the present replicas; kept at the first operator in topological order."""
 
-    Attributes
-    ----------
-    replicas
-        Of each operator, upstream first.
-    measured_s
-        What a row took in the newest readings of this run, oldest first.
-    corrections
-        How many times as long as predicted that was, in the newest readings for which the model predicts something,
-        with whatever replicas.
-    """
-
+    #: Of each operator, upstream first.
     replicas: tuple[int, ...]
+    #: What a row took in the newest readings of this run, oldest first.
     measured_s: tuple[FiniteFloat, ...] = Field(min_length=1)
+    #: How many times as long as predicted that was, in the newest readings for which the model predicts
+    #: something, with whatever replicas.
     corrections: tuple[PositiveFloat, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Network:
-    """The workflow as DRS sees it.
+    """The workflow as DRS sees it."""
 
-    Attributes
-    ----------
-    stations
-        The operators whose two rates are known.
-    present
-        The replicas of each of them.
-    others
-        The replicas of the others.
-    measured_s
-        What a row takes.
-    fixed_s
-        The part of it that no replica changes.
-    rows_wait
-        Where rows pile up, and all that comes after: a slow operator of a Flink job holds them back at the source.
-    """
-
+    #: The operators whose two rates are known.
     stations: Mapping[str, Station]
+    #: The replicas of each of them.
     present: Mapping[str, int]
+    #: The replicas of the others.
     others: int
+    #: What a row takes.
     measured_s: float
+    #: The part of it that no replica changes.
     fixed_s: float
+    #: Where rows pile up, and all that comes after: a slow operator of a Flink job holds them back at the
+    #: source.
     rows_wait: Collection[str]
 
     @property

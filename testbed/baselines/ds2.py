@@ -59,8 +59,8 @@ class Ds2Settings(SizingSettings):
     """The policy acts on the median of so many decisions since the last change. Default: the newest alone."""
 
 
+#: Beyond any limit: what figures that are next to nothing are taken for.
 _MOST_REPLICAS = 10**6
-"""Beyond any limit: what figures that are next to nothing are taken for."""
 
 
 class Ds2Memo(Memo):

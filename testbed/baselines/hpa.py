@@ -61,15 +61,10 @@ class HpaVargaSettings(HpaSettings, LagSettings):
 
 
 class Recommendations(Memo):
-    """The latest proposals.
+    """The latest proposals."""
 
-    Attributes
-    ----------
-    asked
-        When and how many replicas, oldest first, ever fewer: a proposal that was followed by as many or more cannot
-        count again. So there are no more than ``max_replicas``.
-    """
-
+    #: When and how many replicas, oldest first, ever fewer: a proposal that was followed by as many or more
+    #: cannot count again. So there are no more than ``max_replicas``.
     asked: tuple[tuple[float, int], ...] = Field(min_length=1)
 
     @property
@@ -80,17 +75,11 @@ class Recommendations(Memo):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """A figure against its target.
+    """A figure against its target."""
 
-    Attributes
-    ----------
-    ratio
-        Figure over target; not finite where it is unknown.
-    detail
-        Both, for people.
-    """
-
+    #: Figure over target; not finite where it is unknown.
     ratio: float
+    #: Both, for people.
     detail: str
 
 

@@ -28,18 +28,13 @@ class OrderedPlacement:
 
     As other policies, it changes nothing without figures; but where no replica is left, there is nothing to remove, and
     no figure would come before there is one.
-
-    Attributes
-    ----------
-    wanted
-        Returns the nodes by operator.
-    driver_node
-        The node of the drivers.
     """
 
     name: ClassVar[str] = "ordered"
 
+    #: Returns the nodes by operator.
     wanted: Callable[[], Mapping[str, tuple[str, ...]]]
+    #: The node of the drivers.
     driver_node: str
 
     def analyze(self, observation: WorkflowObservation, knowledge: Knowledge) -> Mapping[str, Analysis]:

@@ -33,6 +33,7 @@ class Fault(StrEnum):
     POD_DELETED = "pod-deleted"
 
 
+#: Of any query on the local cluster.
 LOCAL_FAULTS = (
     Fault.NONE,
     Fault.EXECUTOR_KILLED,
@@ -45,7 +46,7 @@ LOCAL_FAULTS = (
     Fault.METRICS_GONE,
     Fault.MAP_STALE,
 )
-"""Of any query on the local cluster."""
+#: On Kubernetes.
 KUBERNETES_FAULTS = (
     Fault.NONE,
     Fault.DRIVER_KILLED,
@@ -58,36 +59,26 @@ KUBERNETES_FAULTS = (
     Fault.KUBELET_KILLED,
     Fault.POD_DELETED,
 )
-"""On Kubernetes."""
 
 LONGEST_DELAY_S, SHORTEST_FAULT_S, LONGEST_FAULT_S = 3.0, 2.0, 6.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedChange:
-    """A change of the placement, and the fault that strikes in it.
+    """A change of the placement, and the fault that strikes in it."""
 
-    Attributes
-    ----------
-    number
-        From 0.
-    placement
-        The nodes that are to hold the replicas, sorted; never those of the change before.
-    fault
-        What strikes.
-    delay_s
-        How long after the order.
-    lasts_s
-        How long a fault lasts that is not a kill.
-    choice
-        Where a victim has to be chosen among those there are then: its share of the way through them, in [0, 1).
-    """
-
+    #: From 0.
     number: int
+    #: The nodes that are to hold the replicas, sorted; never those of the change before.
     placement: tuple[str, ...]
+    #: What strikes.
     fault: Fault
+    #: How long after the order.
     delay_s: float
+    #: How long a fault lasts that is not a kill.
     lasts_s: float
+    #: Where a victim has to be chosen among those there are then: its share of the way through them, in [0,
+    #: 1).
     choice: float
 
     def victim(self, candidates: Sequence[str]) -> str | None:
@@ -126,24 +117,6 @@ def draw_plan(
     faults: Sequence[Fault] = LOCAL_FAULTS,
 ) -> tuple[PlannedChange, ...]:
     """Draw the changes of a run. A longer run of the same seed begins with the same changes.
-
-    Parameters
-    ----------
-    seed
-        Equal seeds give equal plans.
-    changes
-        How many.
-    nodes
-        Those that may hold replicas.
-    most_replicas
-        The most of a placement; the fewest is one.
-    faults
-        Which may strike.
-
-    Returns
-    -------
-    tuple of PlannedChange
-        As many changes as there are faults have each of them once, in an order of their own.
 
     Raises
     ------

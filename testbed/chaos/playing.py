@@ -22,28 +22,12 @@ from testbed.kubernetes.cluster import kubelet_nodes, kubernetes_up
 from testbed.live.nodes import Stage, edge_nodes
 
 SPARE_S = 300.0
+#: Has what a run of the query in a folder needs.
 _Open = Callable[[Path], AbstractContextManager[ChaosQuery]]
-"""Has what a run of the query in a folder needs."""
 
 
 def play_chaos(setting: ChaosSetting, changes: int, folder: Path, stage: Stage) -> ChaosVerdict:
     """Play the changes that are missing, and write the report.
-
-    Parameters
-    ----------
-    setting
-        What is played.
-    changes
-        How many in all.
-    folder
-        It is empty, or holds a run of the same setting.
-    stage
-        Prints what happens.
-
-    Returns
-    -------
-    ChaosVerdict
-        On all changes, those of earlier commands included.
 
     Raises
     ------

@@ -79,14 +79,6 @@ _REASONS = {
 def refused(trouble: Trouble, method: str, path: str) -> bool:
     """Say whether a request meets a trouble.
 
-    Parameters
-    ----------
-    trouble
-        409 meets what writes, as if somebody else had written before; 410 meets watches and further pages of lists,
-        as if all versions were too old; 429 and 500 meet everything.
-    method, path
-        Of the request, with its query.
-
     Examples
     --------
     >>> refused(Trouble.CONFLICT, "GET", "/api/v1/pods")
@@ -116,15 +108,7 @@ def status_of(trouble: Trouble) -> bytes:
 
 
 class FaultyProxy(ThreadingHTTPServer):
-    """The proxy; it is in one trouble at a time.
-
-    Parameters
-    ----------
-    url
-        Of what is behind it; clients bring their own tokens.
-    connect
-        Opens a connection to a host and port.
-    """
+    """The proxy; it is in one trouble at a time."""
 
     daemon_threads = True
     block_on_close = False

@@ -112,17 +112,7 @@ class ChaosQuery(ABC):
             time.sleep(_POLL_S)
 
     def play(self, change: PlannedChange, part: int, within_s: float) -> ChangeRecord:
-        """Order a placement, let the fault strike, wait until it has converged, and count.
-
-        Parameters
-        ----------
-        change
-            What is drawn.
-        part
-            The number of this run of the query.
-        within_s
-            How long it may take to converge.
-        """
+        """Order a placement, let the fault strike, wait until it has converged, and count."""
         before, tallies = self.nodes(), self.tallies()
         ordered_s, at_s = time.monotonic(), time.time()
         self.order(change.placement)

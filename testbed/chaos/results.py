@@ -62,15 +62,21 @@ class ChangeRecord:
     Attributes
     ----------
     number, fault: as planned
+
     part: the run of the query in which it was; a stopped command goes on in a new one
+
     target: what the fault struck, a node or a process; empty where there was nothing to strike
+
     before, placement: where the replicas were, and where they were ordered
+
     at_s: when it was ordered, seconds since the epoch
+
     fault_s: from the order to the end of the fault, seconds
-    converged_s: from the end of the fault until the replicas were on the ordered nodes and a later batch was committed,
-        seconds; None where that took too long
+
     rows, rows_lost, rows_doubled: of this part so far: rows committed, missing in the sink, more than once in it
+
     tallies: counted during this change
+
     """
 
     number: int
@@ -81,6 +87,7 @@ class ChangeRecord:
     placement: tuple[str, ...]
     at_s: float
     fault_s: float
+    #: Seconds; None where that took too long
     converged_s: float | None
     rows: int
     rows_lost: int
@@ -225,23 +232,13 @@ def _fault_row(fault: Fault, records: Sequence[ChangeRecord]) -> tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
-    """Where a run is kept.
+    """Where a run is kept."""
 
-    Attributes
-    ----------
-    folder
-        Of this run alone.
-    """
-
+    #: Of this run alone.
     folder: Path
 
     def claim(self, wanted: Mapping[str, Any]) -> None:
         """Take the folder for a run.
-
-        Parameters
-        ----------
-        wanted
-            What is played.
 
         Raises
         ------
@@ -281,15 +278,7 @@ class Results:
         stage.say(record.in_words())
 
     def report(self, title: str, left: Sequence[str]) -> ChaosVerdict:
-        """Judge all changes, and write the report.
-
-        Parameters
-        ----------
-        title
-            What was played; the number of changes goes before it.
-        left
-            What was still there when all was taken down.
-        """
+        """Judge all changes, and write the report."""
         records = self.records()
         verdict = judge(records, left)
         tables = tables_of(f"Chaos: {len(records)} changes of {title}", records, verdict)

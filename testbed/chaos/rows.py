@@ -26,8 +26,8 @@ from testbed.pipeline.replay import write_steady_rides
 from testbed.pipeline.sink import FileSink, SinkCount, count_keys
 from testbed.workloads.workload import Workload
 
+#: The windows of query q5: 10 s long, one every 2 s, so that each event is in five.
 _SLIDE_US, _SLIDES = 2_000_000, 5
-"""The windows of query q5: 10 s long, one every 2 s, so that each event is in five."""
 
 
 def newest_commit(checkpoint: Path) -> int:
@@ -57,14 +57,9 @@ def committed_rows(checkpoint: Path) -> int:
 
 @dataclass(slots=True)
 class NumberedRides:
-    """Of the query `rides`, whose result has each ride by its number.
+    """Of the query `rides`, whose result has each ride by its number."""
 
-    Attributes
-    ----------
-    checkpoint, sink
-        Of the query.
-    """
-
+    #: Checkpoint, sink: Of the query.
     checkpoint: Path
     sink: FileSink
 
@@ -83,16 +78,11 @@ class HotWindows:
     """Of Nexmark's query q5: the windows that have closed, each with its auctions of most bids.
 
     All windows up to the newest that is written must be there: Spark writes them in the order of their ends.
-
-    Attributes
-    ----------
-    sink
-        Of the query.
-    events_per_s
-        Of the events.
     """
 
+    #: Of the query.
     sink: FileSink
+    #: Of the events.
     events_per_s: float
 
     def count(self) -> SinkCount:
@@ -114,15 +104,7 @@ class HotWindows:
 
 
 def hot_auctions(until_us: int, events_per_s: float) -> list[tuple[int, int, int]]:
-    """Return the result of query q5 up to an instant: the end of the window, the auction, its bids.
-
-    Parameters
-    ----------
-    until_us
-        The end of the last window, microseconds since the epoch.
-    events_per_s
-        Of the events.
-    """
+    """Return the result of query q5 up to an instant: the end of the window, the auction, its bids."""
     last = int((until_us / 1e6 - BEGINS_S) * events_per_s) + 1
     made = events(0, max(1, last), events_per_s=events_per_s)
     bids = made.filter(pc.equal(made["kind"], BID))
@@ -177,10 +159,6 @@ def driver_of(setting: ChaosSetting, folder: Path, topic: KafkaFeed | None) -> D
 
     Parameters
     ----------
-    setting
-        What is played.
-    folder
-        Of this run of the query.
     topic
         Where the events come from; None: the query makes its rows itself.
     """

@@ -18,38 +18,13 @@ QUERIES = (RIDES, "q5")
 SETTINGS, MAP, WANTED, STEPS = "gesscale.yaml", "latency.json", "wanted.json", "steps.jsonl"
 MAP_MAX_AGE_S = 3600.0
 PARTITIONS = 4
+#: Emulated work of a node of weight 1 on an event of Nexmark, where the query makes its events itself.
 NEXMARK_MS_PER_ROW = 2.0
-"""Emulated work of a node of weight 1 on an event of Nexmark, where the query makes its events itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChaosSetting:
     """What is played.
-
-    Attributes
-    ----------
-    seed
-        Of the plan.
-    topology
-        The nodes: a file, or a bundled one's name.
-    most_replicas
-        Of a placement.
-    rows_per_s
-        Offered, without a pause.
-    part_s
-        So long the rows of a run of the query last; then another one begins.
-    within_s
-        A change has to converge in this time.
-    query
-        What runs: ``rides``, the demo's, without state; or ``q5`` of Nexmark, with a shuffle and state.
-    kafka
-        Whether the events come through a topic of a real broker; with ``q5`` only.
-    faults
-        Which may strike.
-    network_timeout_s
-        An executor that has been silent for so long is given up by Spark.
-    kubernetes
-        Whether it is played on a Kubernetes, with the real controller.
 
     Raises
     ------
@@ -57,16 +32,27 @@ class ChaosSetting:
         Where these do not go together.
     """
 
+    #: Of the plan.
     seed: int
+    #: The nodes: a file, or a bundled one's name.
     topology: str = "edge8"
+    #: Of a placement.
     most_replicas: int = 4
+    #: Offered, without a pause.
     rows_per_s: int = 200
+    #: So long the rows of a run of the query last; then another one begins.
     part_s: int = 3600
+    #: A change has to converge in this time.
     within_s: float = 120.0
+    #: What runs: ``rides``, the demo's, without state; or ``q5`` of Nexmark, with a shuffle and state.
     query: str = RIDES
+    #: Whether the events come through a topic of a real broker; with ``q5`` only.
     kafka: bool = False
+    #: Which may strike.
     faults: tuple[Fault, ...] = LOCAL_FAULTS
+    #: An executor that has been silent for so long is given up by Spark.
     network_timeout_s: int = NETWORK_TIMEOUT_S
+    #: Whether it is played on a Kubernetes, with the real controller.
     kubernetes: bool = False
 
     def __post_init__(self) -> None:

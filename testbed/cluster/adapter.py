@@ -35,20 +35,15 @@ class LocalCluster:
     Whoever has to leave is asked once all new ones work, so that a move costs no capacity. One that only starts, and
     that a newer order drops, is asked at once: it does no work yet, and its start would only delay the others.
     `state` looks after what is under way: it asks them, and ends what is late.
-
-    Attributes
-    ----------
-    topology
-        The nodes.
-    register_timeout_s, leave_timeout_s
-        How long a new replica may take to register, and a leaving one to end its task; then it is killed.
-    clock_s
-        Seconds of a clock that never jumps.
     """
 
+    #: The nodes.
     topology: Topology
+    #: Register_timeout_s, leave_timeout_s: How long a new replica may take to register, and a leaving one to
+    #: end its task; then it is killed.
     register_timeout_s: float = 60.0
     leave_timeout_s: float = 60.0
+    #: Seconds of a clock that never jumps.
     clock_s: Callable[[], float] = time.monotonic
     _ordered: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False)
     _held_up: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
@@ -171,11 +166,6 @@ class LocalCluster:
 
 def open_local_cluster(options: Mapping[str, str]) -> LocalCluster:
     """Open the cluster that ``execute.options`` describe; it must be up.
-
-    Parameters
-    ----------
-    options
-        ``topology``: its file or bundled name, may be left out where one cluster is up.
 
     Raises
     ------

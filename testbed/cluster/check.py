@@ -54,16 +54,6 @@ class PairCheck:
 def check_pairs(topology: Topology, *, count: int) -> tuple[PairCheck, ...]:
     """Measure every pair of nodes from inside their namespaces, a few nodes at a time.
 
-    Parameters
-    ----------
-    count
-        Echoes per pair.
-
-    Returns
-    -------
-    tuple of PairCheck
-        Each pair once, in the order of the latency map.
-
     Raises
     ------
     ClusterError
@@ -124,8 +114,6 @@ def judge(asked_ms: float, answers_ms: Sequence[float | None], *, first: str, se
 
     Parameters
     ----------
-    asked_ms
-        Round trip of the latency map.
     answers_ms
         Round trips of the echoes; None for each lost one.
     """

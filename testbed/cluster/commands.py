@@ -24,16 +24,8 @@ def run(
 
     Parameters
     ----------
-    command
-        The program and its arguments.
-    failure
-        What the error message begins with. Default: the command.
     timeout_s
         The longest it may take, seconds.
-    environment, directory
-        Default: those of this process.
-    given
-        The command's input.
 
     Raises
     ------

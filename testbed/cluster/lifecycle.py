@@ -38,16 +38,6 @@ class ClusterStatus:
 def up(topology: Topology, *, delays_by: DelayBackend = DelayBackend.AUTO) -> bool:
     """Bring a cluster up; what is left of an earlier one of its name goes first.
 
-    Parameters
-    ----------
-    delays_by
-        What is to make the delays; AUTO takes netem where the kernel has it, else the relay.
-
-    Returns
-    -------
-    bool
-        False where the same cluster was up and well already.
-
     Raises
     ------
     ClusterError

@@ -23,10 +23,10 @@ TUN = Path("/dev/net/tun")
 _CAP_NET_ADMIN, _CAP_SYS_ADMIN = 12, 21
 _HOLDER_TIMEOUT_S, _HOLDER_LOG = 60.0, ".holder.log"
 _UNSHARE = ("unshare", "--user", "--map-root-user", "--net", "--mount", "--")
+#: Prepares the user namespace, says so, and stays.
 _HOLD = (
     "mount -t tmpfs tmpfs /run && mkdir /run/netns && ip link set lo up && echo ready && exec sleep infinity"
 )
-"""Prepares the user namespace, says so, and stays."""
 
 
 def enter() -> None:

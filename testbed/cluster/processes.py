@@ -27,8 +27,8 @@ _PLACES = ("PATH", "HOME", "TMPDIR", "JAVA_HOME", "PYTHONPATH", "VIRTUAL_ENV", "
 _INHERITED = (*_PLACES, "LANG", "LC_ALL")
 
 _BECOMES_S, _KILLED_S, _POLL_S = 10.0, 5.0, 0.02
+#: Where these are in /proc/PID/stat after the program's name (fields 26, 50 and 51 of proc(5)).
 _START_CODE, _ENV_START, _ENV_END = 23, 47, 48
-"""Where these are in /proc/PID/stat after the program's name (fields 26, 50 and 51 of proc(5))."""
 
 _children: list[subprocess.Popen[bytes]] = []
 
@@ -49,20 +49,14 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """What a process's environment says about it; its children inherit it.
+    """What a process's environment says about it; its children inherit it."""
 
-    Attributes
-    ----------
-    cluster
-        The state directory of its cluster: one per cluster and user.
-    serial
-        Distinguishes processes of one role where needed; 0 elsewhere.
-    """
-
+    #: The state directory of its cluster: one per cluster and user.
     cluster: str
     role: Role
     node: str = ""
     operator: str = ""
+    #: Distinguishes processes of one role where needed; 0 elsewhere.
     serial: int = 0
 
     def environment(self) -> dict[str, str]:
@@ -92,16 +86,11 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """A live process of a cluster.
-
-    Attributes
-    ----------
-    started
-        Whether the cluster started it itself, rather than one of its processes.
-    """
+    """A live process of a cluster."""
 
     pid: int
     mark: Mark
+    #: Whether the cluster started it itself, rather than one of its processes.
     started: bool
 
 
@@ -119,17 +108,6 @@ def start(
     directory: Path | None = None,
 ) -> Process:
     """Start a process in a session of its own; it outlives this one.
-
-    Parameters
-    ----------
-    command
-        Program and arguments, the way into a namespace included.
-    environment
-        Variables in addition to the mark; nothing else is inherited.
-    log
-        Where its output goes; replaced.
-    directory
-        Where it works; made if needed. Default: where this process does.
 
     Raises
     ------
@@ -187,13 +165,6 @@ def stop(
     ----------
     grace_s
         How long to wait for them to go by themselves, seconds.
-    first
-        The signal that asks.
-
-    Returns
-    -------
-    tuple of Process
-        Those that had to be killed.
     """
     left = [process for process in processes if _send(process, first)]
     left = _wait_gone(left, grace_s)
@@ -217,11 +188,6 @@ def ask(processes: Iterable[Process], number: signal.Signals) -> None:
 
 def stop_all(cluster: str, *, grace_s: float = 3.0) -> int:
     """End every process of a cluster, also those that start during this.
-
-    Returns
-    -------
-    int
-        How many were found.
 
     Raises
     ------

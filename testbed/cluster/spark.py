@@ -40,16 +40,11 @@ _LARGEST_ANSWER = 4_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalSpark:
-    """The application of one operator. It keeps no state, so any process may hold one.
-
-    Attributes
-    ----------
-    index
-        Position among the cluster's operators; its ports follow from it.
-    """
+    """The application of one operator. It keeps no state, so any process may hold one."""
 
     topology: Topology
     operator: str
+    #: Position among the cluster's operators; its ports follow from it.
     index: int
 
     @property
@@ -80,18 +75,6 @@ class LocalSpark:
         network_timeout_s: int = spark_command.NETWORK_TIMEOUT_S,
     ) -> Process:
         """Start the driver program on the driver's node.
-
-        Parameters
-        ----------
-        program
-            Arguments for the Python interpreter, such as ``("-m", "package.module")``; the program makes its
-            session with ``SparkSession.builder.getOrCreate()`` and names no master.
-        settings
-            Spark settings in addition to those of the cluster; of those only the executors' warm-up can be overridden.
-        environment
-            Variables in addition to those of the cluster.
-        network_timeout_s
-            An executor that has been silent for so long is given up.
 
         Raises
         ------

@@ -10,13 +10,13 @@ from gesscale.extras import how_to_install
 from gesscale.spark.warm_up import JAR, JARS_SETTING, warm_up_settings
 from testbed.cluster.commands import run
 
+#: What the Python workers of the test bed's programs need, in addition to pandas and PyArrow.
 WORKERS_IMPORT = ("testbed.pipeline.operator", "testbed.pipeline.replay", "testbed.nexmark.source")
-"""What the Python workers of the test bed's programs need, in addition to pandas and PyArrow."""
 EXECUTOR_CLASS = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 EXECUTOR_MEMORY_MB = 512
 DRIVER_MEMORY_MB = 768
+#: One collector thread and the quick compiler only: many JVMs share few cores here.
 SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-"""One collector thread and the quick compiler only: many JVMs share few cores here."""
 
 _LAUNCHER_TIMEOUT_S = 180
 NETWORK_TIMEOUT_S = 60
@@ -31,17 +31,7 @@ def warm_executors() -> dict[str, str]:
 def driver_settings(
     address: str, *, driver_port: int, ui_port: int, network_timeout_s: int = NETWORK_TIMEOUT_S
 ) -> dict[str, str]:
-    """Return the Spark settings of a driver whose executors the test bed starts.
-
-    Parameters
-    ----------
-    address
-        Address of the driver's node.
-    driver_port, ui_port
-        Fixed ports, where executors register and where the REST interface answers.
-    network_timeout_s
-        An executor that has been silent for so long is given up.
-    """
+    """Return the Spark settings of a driver whose executors the test bed starts."""
     return {
         # a Master inside the driver's JVM and no worker: executors come from outside only
         "spark.master": f"local-cluster[0,1,{EXECUTOR_MEMORY_MB}]",
@@ -76,17 +66,7 @@ def driver_settings(
 
 
 def node_environment(address: str, scratch: Path, python: str) -> dict[str, str]:
-    """Return the variables that tie a Spark process to its node.
-
-    Parameters
-    ----------
-    address
-        The node's address; Spark needs no names.
-    scratch
-        Directory for the node's local files.
-    python
-        The interpreter of the Python workers.
-    """
+    """Return the variables that tie a Spark process to its node."""
     return {
         "SPARK_LOCAL_IP": address,
         "SPARK_LOCAL_HOSTNAME": address,

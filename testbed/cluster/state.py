@@ -23,8 +23,8 @@ from gesscale.errors import ClusterError, InputError
 from latency_map import DelayKind, DelayUnit, LatencyMapError, write_csv
 from testbed.cluster.topology import CLUSTER_NAME, Topology, read_topology
 
+#: The variable that names another directory for what is kept of clusters.
 STATE_ROOT = "GESSCALE_TESTBED_STATE"
-"""The variable that names another directory for what is kept of clusters."""
 _MODE = 0o700
 
 

@@ -19,8 +19,8 @@ from gesscale.settings.faults import describe_faults
 from latency_map import Asymmetry, DelayKind, DelayUnit, LatencyMap, read_map
 
 BUNDLED = Path(__file__).parent.parent / "topologies"
+#: Names that fit into those of network devices.
 CLUSTER_NAME = "[a-z][a-z0-9]{0,9}"
-"""Names that fit into those of network devices."""
 
 MAX_NODES = 200
 CONTROL_HOST = 254
@@ -34,30 +34,22 @@ class NodeClass(StrEnum):
     NUC = "nuc"
 
 
+#: Capacity against a Raspberry Pi 4, by class: speed of one core, as a replica has one slot. Rounded, from
+#: clock times work per clock: a Pi 3's in-order Cortex-A53 at 1.2-1.4 GHz does about half the work of a Pi
+#: 4's out-of-order Cortex-A72 at 1.5 GHz; a NUC's x86 core runs near 4 GHz and does more per clock. They are
+#: defaults of an emulation, not measurements: a topology may set its own ``weights``.
 WEIGHTS: Mapping[NodeClass, float] = {NodeClass.PI3: 0.5, NodeClass.PI4: 1.0, NodeClass.NUC: 4.0}
-"""Capacity against a Raspberry Pi 4, by class: speed of one core, as a replica has one slot.
-
-Rounded, from clock times work per clock: a Pi 3's in-order Cortex-A53 at 1.2-1.4 GHz does about half the work
-of a Pi 4's out-of-order Cortex-A72 at 1.5 GHz; a NUC's x86 core runs near 4 GHz and does more per clock. They
-are defaults of an emulation, not measurements: a topology may set its own ``weights``.
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgeNode:
-    """One emulated edge node.
-
-    Attributes
-    ----------
-    address
-        Its IPv4 address in the cluster's network.
-    weight
-        Its capacity against a Raspberry Pi 4.
-    """
+    """One emulated edge node."""
 
     name: str
+    #: Its IPv4 address in the cluster's network.
     address: str
     node_class: NodeClass
+    #: Its capacity against a Raspberry Pi 4.
     weight: float
 
     @property
@@ -68,24 +60,16 @@ class EdgeNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topology:
-    """The nodes of a cluster and the delays between every two of them.
-
-    Attributes
-    ----------
-    subnet
-        The /24 network of the nodes.
-    nodes
-        In the order of the latency map.
-    map
-        Round trips; complete.
-    driver_node
-        The node that runs the Spark drivers; it may hold replicas too.
-    """
+    """The nodes of a cluster and the delays between every two of them."""
 
     name: str
+    #: The /24 network of the nodes.
     subnet: ipaddress.IPv4Network
+    #: In the order of the latency map.
     nodes: tuple[EdgeNode, ...]
+    #: Round trips; complete.
     map: LatencyMap
+    #: The node that runs the Spark drivers; it may hold replicas too.
     driver_node: str
 
     @property
@@ -142,11 +126,6 @@ class _TopologyFile(BaseModel):
 
 def read_topology(source: str) -> Topology:
     """Read a topology.
-
-    Parameters
-    ----------
-    source
-        The path of a YAML file, or the name of a bundled topology such as ``edge8``.
 
     Raises
     ------

@@ -32,8 +32,8 @@ from testbed.pipeline.rides import bundled_demand
 from testbed.pipeline.sink import verify_sink
 
 FIRST_BATCH_S = 300.0
+#: When the day is over the load is none, and a replica is given up at the latest then.
 QUIET_S = 120.0
-"""When the day is over the load is none, and a replica is given up at the latest then."""
 _LOOK_EVERY_S = 1.0
 _TIMEOUT_S, _MOST_BYTES = 10.0, 16 << 20
 
@@ -121,16 +121,6 @@ class Witness:
 def read_decisions(url: str) -> list[dict[str, Any]]:
     """Read all decisions that a scaler still keeps.
 
-    Parameters
-    ----------
-    url
-        Of its page; see `docs/howto/page.md`.
-
-    Returns
-    -------
-    list of dict
-        As `gesscale.model.document.decision_document` writes them, oldest first.
-
     Raises
     ------
     ClusterError
@@ -152,19 +142,7 @@ def write_decisions(
     driver_node: str,
     folder: Path,
 ) -> None:
-    """Write what makes the demo's folder a record: the decisions, and the settings of a loop on its own.
-
-    Parameters
-    ----------
-    decisions
-        As documents.
-    scenario, topology
-        What was played, and on which nodes.
-    driver_node
-        The node of the drivers' pods.
-    folder
-        Holds the batches and the latency map already.
-    """
+    """Write what makes the demo's folder a record: the decisions, and the settings of a loop on its own."""
     settings = parse_yaml(scenario.settings(topology), "the settings of the demo")
     for operator in settings["workflow"]["operators"].values():
         operator["driver_node"] = driver_node
@@ -185,20 +163,6 @@ def _asked(url: str, what: str, **parameters: object) -> Any:
 
 def play(scenario: Scenario, folder: Path, console: Console) -> bool:
     """Run the demo on a Kubernetes of its own.
-
-    Parameters
-    ----------
-    scenario
-        What is played.
-    folder
-        Where sink, logs, the latency map and the report go; empty.
-    console
-        Where the transcript goes.
-
-    Returns
-    -------
-    bool
-        Whether every promise was kept.
 
     Raises
     ------
@@ -248,13 +212,7 @@ def _decisions(stage: KubernetesStage, say: Callable[[str], None]) -> list[dict[
 
 
 def _follow(witness: Witness, rows: int, day_s: float) -> None:
-    """Look on until all rows are processed.
-
-    Raises
-    ------
-    ClusterError
-        Where the first batch or the last row does not come in time, or the driver ends.
-    """
+    """Look on until all rows are processed."""
     deadline_s = time.monotonic() + FIRST_BATCH_S
     while witness.record.processed_rows < rows:
         if witness.driver_phase in {"Failed", "Succeeded"} or time.monotonic() > deadline_s:

@@ -16,22 +16,6 @@ from testbed.pipeline.rides import bundled_demand
 def play(scenario: Scenario, folder: Path, console: Console, config: Path | None = None) -> bool:
     """Run a demo and report.
 
-    Parameters
-    ----------
-    scenario
-        What is played.
-    folder
-        The report's folder; it exists and is empty.
-    console
-        Where progress is shown.
-    config
-        Settings of the loop, as an earlier run left them; without, they are those of the scenario.
-
-    Returns
-    -------
-    bool
-        Whether every promise was kept.
-
     Raises
     ------
     GesscaleError

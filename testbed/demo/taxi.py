@@ -22,8 +22,8 @@ from testbed.pipeline.rides import Demand, write_demand
 from testbed.pipeline.sink import SinkCount, verify_sink
 
 _CACHE = Path(".cache") / "rides"
+#: Generating and cleaning so many rides, those of the demo, may take so long each on a busy machine.
 _STEP_S, _STEP_RIDES = 180.0, 60_000
-"""Generating and cleaning so many rides, those of the demo, may take so long each on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,22 +46,6 @@ class PreparedRides:
 
 def prepare_rides(demand: Demand, share: float, copies: int, say: Callable[[str], None]) -> PreparedRides:
     """Generate and clean the rides of a demand, unless an earlier run has.
-
-    Parameters
-    ----------
-    demand
-        Passengers of each half hour.
-    share
-        Rides that are generated per real passenger.
-    copies
-        How often each ride will be served.
-    say
-        Prints what takes time.
-
-    Returns
-    -------
-    PreparedRides
-        Ready to be replayed.
 
     Raises
     ------
@@ -176,11 +160,6 @@ def taxi_job(setup: Setup, rides: Path) -> Iterator[TaxiJob]:
 
 def play_day(setup: Setup, rides: PreparedRides) -> Day:
     """Let a day of rides pass through all operators; the nodes are up.
-
-    Returns
-    -------
-    Day
-        With the rows counted.
 
     Raises
     ------

@@ -62,15 +62,10 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubernetesTestBed:
-    """A Kubernetes that is up: its control plane on the topology's driver node, a kubelet on every other one.
-
-    Attributes
-    ----------
-    state_root
-        The directory of this user's clusters when it was opened.
-    """
+    """A Kubernetes that is up: its control plane on the topology's driver node, a kubelet on every other one."""
 
     topology: Topology
+    #: The directory of this user's clusters when it was opened.
     state_root: Path = field(default_factory=state.state_root)
 
     @property
@@ -212,11 +207,6 @@ class KubernetesTestBed:
 
     def kill_container(self, container: str) -> None:
         """End the processes of a container by SIGKILL, as a crash does; its pod stays.
-
-        Parameters
-        ----------
-        container
-            As a pod's status names it: ``containerd://`` and its identity.
 
         Raises
         ------

@@ -61,13 +61,6 @@ def existing(cluster: str) -> tuple[Path, ...]:
 def kill_container(cluster: str, container: str) -> int:
     """End the processes of a container by SIGKILL, as a crash does; return how many there were.
 
-    Parameters
-    ----------
-    cluster
-        Name of the cluster.
-    container
-        Its identity, as containerd gives it; its control group has this name.
-
     Raises
     ------
     ClusterError

@@ -27,14 +27,9 @@ ADMIN = "admin"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Files:
-    """Where a cluster keeps its files.
+    """Where a cluster keeps its files."""
 
-    Attributes
-    ----------
-    directory
-        ``kubernetes`` in the state directory of the cluster; only its owner may enter.
-    """
-
+    #: ``kubernetes`` in the state directory of the cluster; only its owner may enter.
     directory: Path
 
     @property
@@ -126,15 +121,10 @@ _MESSAGE_CHARACTERS = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Api:
-    """An API server, asked as one user.
-
-    Attributes
-    ----------
-    authority
-        The certificates by which it is known.
-    """
+    """An API server, asked as one user."""
 
     url: str
+    #: The certificates by which it is known.
     authority: Path
     token: str
 
@@ -161,13 +151,6 @@ class Api:
 
 def wait_until(done: Callable[[], bool], *, what: str, timeout_s: float, look_at: Path) -> None:
     """Ask until the answer is yes; an API server that does not answer counts as no.
-
-    Parameters
-    ----------
-    what
-        What is waited for, as a statement.
-    look_at
-        The log whose end the error shows.
 
     Raises
     ------
@@ -208,8 +191,8 @@ def _end_of(log: Path) -> str:
 API_PORT = 443
 API_SERVER = "kube-apiserver"
 START_TIMEOUT_S = 240.0
+#: Silence after which a node counts as unreachable; Kubernetes has 50 s, tests should not wait as long.
 UNREACHABLE_AFTER_S = 8
-"""Silence after which a node counts as unreachable; Kubernetes has 50 s, tests should not wait as long."""
 
 _STORE = "http://127.0.0.1:2379"
 _NAMES_READY_PORT = 8181  # of CoreDNS's plugin `ready`
@@ -229,13 +212,6 @@ _NAMES = f"""\
 
 def start_control_plane(topology: Topology, kubelets: tuple[str, ...], *, program: Path, files: Files) -> Api:
     """Start every part and wait until pods could be created.
-
-    Parameters
-    ----------
-    kubelets
-        The nodes that will register.
-    program
-        What `testbed.kubernetes.tools` made.
 
     Raises
     ------

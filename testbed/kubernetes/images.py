@@ -25,33 +25,20 @@ _ETC = {"etc/passwd": _USERS.encode(), "etc/group": _GROUPS.encode()}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """An image of one layer.
+    """An image of one layer."""
 
-    Attributes
-    ----------
-    name
-        With its tag.
-    files
-        Contents by path; executable where the path is in ``bin`` or is `ENTRY`.
-    links
-        Targets of symbolic links, by path.
-    command
-        What runs where a pod names no command.
-    """
-
+    #: With its tag.
     name: str
+    #: Contents by path; executable where the path is in ``bin`` or is `ENTRY`.
     files: Mapping[str, bytes]
+    #: Targets of symbolic links, by path.
     links: Mapping[str, str] = field(default_factory=dict)
+    #: What runs where a pod names no command.
     command: tuple[str, ...]
 
 
 def bundled_images(busybox: Path) -> tuple[Image, ...]:
     """Return the images of every cluster: `PAUSE`, `BUSYBOX` and `HOST`.
-
-    Parameters
-    ----------
-    busybox
-        Statically linked.
 
     Raises
     ------
@@ -162,20 +149,13 @@ _SETTINGS = ("/etc/alternatives", "/etc/ssl", "/etc/ld.so.cache")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostPrograms:
-    """What a pod spec needs to run programs of this machine in the image `images.HOST`.
+    """What a pod spec needs to run programs of this machine in the image `images.HOST`."""
 
-    Attributes
-    ----------
-    volumes
-        For ``spec.volumes``.
-    mounts
-        For ``volumeMounts`` of a container.
-    environment
-        For ``env`` of a container: where Python, Java and Spark are.
-    """
-
+    #: For ``spec.volumes``.
     volumes: tuple[dict[str, Any], ...]
+    #: For ``volumeMounts`` of a container.
     mounts: tuple[dict[str, Any], ...]
+    #: For ``env`` of a container: where Python, Java and Spark are.
     environment: tuple[dict[str, str], ...]
 
 

@@ -19,11 +19,6 @@ def run_kubectl(
 ) -> str:
     """Run kubectl and return its output.
 
-    Parameters
-    ----------
-    given
-        What it reads from its standard input.
-
     Raises
     ------
     ClusterError
@@ -41,11 +36,6 @@ def define_autoscalers(kubectl: Callable[..., str]) -> None:
     """Apply the definition of StreamAutoscalers, and wait until the API server serves them.
 
     ``kubectl wait`` would fail at once on a definition that has no conditions yet.
-
-    Parameters
-    ----------
-    kubectl
-        Runs it, with ``given`` as its standard input.
 
     Raises
     ------
@@ -68,11 +58,6 @@ def define_autoscalers(kubectl: Callable[..., str]) -> None:
 def create_namespace(kubectl: Callable[..., str], name: str) -> None:
     """Create a namespace, and wait until pods can be created in it: a controller adds its service account.
 
-    Parameters
-    ----------
-    kubectl
-        Runs it.
-
     Raises
     ------
     ClusterError
@@ -85,25 +70,17 @@ def create_namespace(kubectl: Callable[..., str], name: str) -> None:
     )
 
 
+#: With these Spark asks for no ConfigMap, Service or volume, which `driver_account` does not give.
 FEW_RIGHTS_SETTINGS = {
     "spark.kubernetes.executor.disableConfigMap": "true",
     "spark.kubernetes.driver.service.deleteOnTermination": "false",
     "spark.kubernetes.driver.ownPersistentVolumeClaim": "false",
     "spark.kubernetes.driver.reusePersistentVolumeClaim": "false",
 }
-"""With these Spark asks for no ConfigMap, Service or volume, which `driver_account` does not give."""
 
 
 def driver_account(autoscaler: str, account: str) -> str:
-    """Return a ServiceAccount, its Role and the binding, as JSON that kubectl creates in a namespace.
-
-    Parameters
-    ----------
-    autoscaler
-        The only StreamAutoscaler that the driver may read.
-    account
-        The ServiceAccount, whose name the Role takes too.
-    """
+    """Return a ServiceAccount, its Role and the binding, as JSON that kubectl creates in a namespace."""
     rules = [
         {
             "apiGroups": [GROUP],

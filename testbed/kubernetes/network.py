@@ -58,13 +58,7 @@ def outside_device(cluster: str) -> str:
 
 
 def network_commands(topology: Topology, kubelets: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """Return the commands that join the nodes of a topology that is up, and the outside, into the pods' network.
-
-    Parameters
-    ----------
-    kubelets
-        The nodes that hold pods.
-    """
+    """Return the commands that join the nodes of a topology that is up, and the outside, into the pods' network."""
     network = PodNetwork(topology=topology)
     hosts = [topology.node(name).host for name in kubelets]
     commands: list[tuple[str, ...]] = []

@@ -46,8 +46,8 @@ _KUBELET_SCRIPT = """\
 cd "$1"
 exec "$4" kubelet --config kubelet.yaml --kubeconfig "$5" --hostname-override "$2" --node-ip "$6" >>kubelet.log 2>&1
 """
+#: Namespaces of a node.
 _OWN = ("mount", "uts", "ipc", "pid", "net")
-"""Namespaces of a node."""
 _WITHOUT_FLOOR = (
     "memory.available",
     "nodefs.available",
@@ -171,13 +171,7 @@ def load_images(names: Iterable[str], archive: Path, *, tools: Tools, files: Fil
 
 
 def containerd_settings(directory: Path, tools: Tools, *, snapshotter: str) -> str:
-    """Return the configuration file of a node's containerd.
-
-    Parameters
-    ----------
-    snapshotter
-        How it stacks the layers of images: ``overlayfs``, or ``native`` where that is impossible.
-    """
+    """Return the configuration file of a node's containerd."""
     return f"""\
 version = 2
 root = "{directory}/containerd"
@@ -205,13 +199,7 @@ state = "/run/containerd"
 
 
 def pod_network_settings(pods: str) -> dict[str, Any]:
-    """Return the network plugins' configuration: a bridge per node, addresses from its own network.
-
-    Parameters
-    ----------
-    pods
-        The network of the node's pods.
-    """
+    """Return the network plugins' configuration: a bridge per node, addresses from its own network."""
     bridge = {
         "type": "bridge",
         "bridge": "cni0",
@@ -224,15 +212,7 @@ def pod_network_settings(pods: str) -> dict[str, Any]:
 
 
 def kubelet_settings(directory: Path, group: str, *, host_memory_bytes: int) -> Mapping[str, Any]:
-    """Return the configuration of a node's kubelet.
-
-    Parameters
-    ----------
-    group
-        The control group that its pods live in.
-    host_memory_bytes
-        What this machine has: all beyond `MEMORY_BYTES` is set aside, as every node sees all of it.
-    """
+    """Return the configuration of a node's kubelet."""
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",

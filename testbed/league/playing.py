@@ -40,21 +40,8 @@ def play_league(
 
     Parameters
     ----------
-    setting
-        What is played.
-    results
-        A folder that is empty, or holds this league.
-    stage
-        Prints what happens.
-    attempts
-        So often a run is tried that the cluster breaks.
     runs
         At most so many runs are played live now; None: all that are missing.
-
-    Returns
-    -------
-    LeagueReport
-        Written to the folder, too.
 
     Raises
     ------
@@ -91,15 +78,6 @@ def play_league(
 def report_league(results: Path, stage: Stage, *, price: float) -> LeagueReport:
     """Report on the live runs that are there: their cases are simulated again, and nothing is played.
 
-    Parameters
-    ----------
-    results
-        Of a league; it need not be complete.
-    stage
-        Prints what happens.
-    price
-        Of a late minute, replica-minutes.
-
     Raises
     ------
     InputError
@@ -123,13 +101,7 @@ def _simulated(
 
 
 def _check_loads(experiment: Experiment, stage: Stage) -> None:
-    """Check that every load can be offered, and say where it is more than the replicas can carry.
-
-    Raises
-    ------
-    InputError
-        Where a load begins with nothing.
-    """
+    """Check that every load can be offered, and say where it is more than the replicas can carry."""
     for case in experiment.cases():
         if case.policy != experiment.policies[0]:
             continue
@@ -171,26 +143,8 @@ def play_live(
 
     Parameters
     ----------
-    experiment
-        Whose cases.
-    folder
-        Where the results are kept. Opening it again forgets the runs that the cluster broke, so that they are played
-        once more.
-    by
-        Plays a case.
-    stage
-        Prints what happens.
-    nodes
-        Has the nodes for as long as its context lasts; not called where nothing is missing.
-    attempts
-        So often a run is tried that the cluster breaks, and nodes that cannot be used.
     runs
         At most so many runs are played now; None: all that are missing.
-
-    Returns
-    -------
-    tuple of CaseResult
-        What is there in the end, in the order of the cases.
 
     Raises
     ------

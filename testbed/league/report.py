@@ -21,8 +21,8 @@ BILL, REPLICAS, LATE = "bill", "replica_min", "late_min"
 _HEADINGS = {BILL: "bill", REPLICAS: "replica-min", LATE: "late min"}
 
 COST_GOAL_PCT = 5.0
+#: How close the simulator is to be: replica-minutes, and late minutes by either of both.
 LATE_GOAL_PCT, LATE_GOAL_MIN = 20.0, 1.0
-"""How close the simulator is to be: replica-minutes, and late minutes by either of both."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

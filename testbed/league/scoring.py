@@ -21,20 +21,14 @@ from testbed.scoring.sample import Completion, Sample
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveRun:
-    """What the cluster recorded of a case; the zero of its time is when the first row was due.
+    """What the cluster recorded of a case; the zero of its time is when the first row was due."""
 
-    Attributes
-    ----------
-    record
-        Batches, decisions and changes of its one operator.
-    schedule
-        When each row was due; rows are numbered in the order in which they are processed.
-    rows_doubled, rows_lost
-        Rows in the sink that should not be there, such as a second time; and rows that it should hold and lacks.
-    """
-
+    #: Batches, decisions and changes of its one operator.
     record: Record
+    #: When each row was due; rows are numbered in the order in which they are processed.
     schedule: ReplaySchedule | NexmarkJob
+    #: Rows_doubled, rows_lost: Rows in the sink that should not be there, such as a second time; and rows
+    #: that it should hold and lacks.
     rows_doubled: int
     rows_lost: int
 
@@ -53,22 +47,6 @@ class LiveRun:
 
 def result_of_run(run: LiveRun, case: Case, world: World, *, with_series: bool) -> CaseResult:
     """Score a live run by the arena's judge.
-
-    Parameters
-    ----------
-    run
-        What was recorded.
-    case
-        Which it is.
-    world
-        That of the simulated case. Its physics say how many replicas the load needs.
-    with_series
-        Whether the course is kept, for figures.
-
-    Returns
-    -------
-    CaseResult
-        The arena's metrics, and ``rows_doubled`` and ``rows_lost``; none of them where the policy failed in a step.
 
     Raises
     ------

@@ -76,11 +76,11 @@ def _play_nexmark(setup: Setup, load: Workload) -> LiveRun:
 
 
 RIDES = "rides"
+#: By name: the demo's map on taxi rides, and a query of Nexmark with its state.
 LEAGUE_QUERIES: Mapping[str, LeagueQuery] = {
     RIDES: LeagueQuery(scenario=DEMO, physics="local-cluster", play=_play_rides),
     "q5": LeagueQuery(scenario=scenario_of(query_named("q5")), physics="nexmark-q5", play=_play_nexmark),
 }
-"""By name: the demo's map on taxi rides, and a query of Nexmark with its state."""
 
 
 def league_query(name: str) -> LeagueQuery:
@@ -103,8 +103,6 @@ def demand_of(load: Workload, copies: int) -> Demand:
     ----------
     load
         Rows per second; it begins with some, as the replay begins with its first ride.
-    copies
-        Rows of each ride.
     """
     edges = np.arange(len(load.rows_per_s) + 1) * load.step_s
     rides = [round(load.offered_rows(edge_s) / copies) for edge_s in edges.tolist()]
@@ -116,11 +114,11 @@ def rides_s(demand: Demand) -> float:
     return float(HALF_HOUR_S * len(demand.passengers))
 
 
+#: The peak needs so much of what all replicas can do; that of `make demo` needs 79 %.
 PEAK_SHARE = 0.8
-"""The peak needs so much of what all replicas can do; that of `make demo` needs 79 %."""
 
+#: A driver that comes later than the first row makes its run useless, so it has more time than in the demo.
 _HEAD_START_S = 45.0
-"""A driver that comes later than the first row makes its run useless, so it has more time than in the demo."""
 
 _STEPS_A_DAY = 24
 _USUAL_PERIOD_S = 60.0
@@ -129,33 +127,22 @@ _SAMPLES_A_PERIOD = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeagueSetting:
-    """What is played, by the options of ``testbed league``.
+    """What is played, by the options of ``testbed league``."""
 
-    Attributes
-    ----------
-    policies, loads
-        By their names in the arena.
-    repetitions
-        Of each policy on each load; they are the seeds of the arena's cases.
-    length_s
-        How long each load is played, seconds.
-    objective_s
-        How old a row may be; None: two periods.
-    late_minute_price
-        What a late minute is worth, replica-minutes.
-    topology
-        The nodes: a file, or a bundled one's name.
-    query
-        What runs on them, one of `testbed.league.setting.LEAGUE_QUERIES`.
-    """
-
+    #: Policies, loads: By their names in the arena.
     policies: tuple[str, ...]
     loads: tuple[str, ...]
+    #: Of each policy on each load; they are the seeds of the arena's cases.
     repetitions: int = 3
+    #: How long each load is played, seconds.
     length_s: float = 240.0
+    #: How old a row may be; None: two periods.
     objective_s: float | None = None
+    #: What a late minute is worth, replica-minutes.
     late_minute_price: float = 10.0
+    #: The nodes: a file, or a bundled one's name.
     topology: str = DEMO.topology
+    #: What runs on them, one of `testbed.league.setting.LEAGUE_QUERIES`.
     query: str = RIDES
 
     @property

@@ -15,17 +15,7 @@ _MOST_ABOVE_SHOWN = 40
 
 
 def draw(records: Mapping[str, Record], title: str, file: Path) -> None:
-    """Draw load, replicas, nodes, backlog, and bills where there are some, over time, a column for each operator.
-
-    Parameters
-    ----------
-    records
-        A finished run, by operator.
-    title
-        The line above.
-    file
-        The PNG to write.
-    """
+    """Draw load, replicas, nodes, backlog, and bills where there are some, over time, a column for each operator."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -117,6 +107,7 @@ def _draw_backlog(record: Record, ax: "Axes") -> None:
     ax.set_ylim(bottom=0)
 
 
+#: What is drawn, and how high.
 _PANELS: Mapping[Callable[[Record, "Axes"], None], int] = {
     _draw_load: 5,
     _draw_replicas: 2,
@@ -124,7 +115,6 @@ _PANELS: Mapping[Callable[[Record, "Axes"], None], int] = {
     _draw_nd_max: 2,
     _draw_backlog: 2,
 }
-"""What is drawn, and how high."""
 
 
 def _draw_bills(record: Record, ax: "Axes") -> None:

@@ -42,13 +42,7 @@ class KafkaFeed:
         return self.broker.bootstrap
 
     def send(self, program: Sequence[str]) -> None:
-        """Start who sends the rows, a process outside of the nodes.
-
-        Parameters
-        ----------
-        program
-            Arguments for the Python interpreter.
-        """
+        """Start who sends the rows, a process outside of the nodes."""
         command, environment = (sys.executable, *program), _marked(self.topology, Role.PRODUCER)
         with self.log.open("w") as out:
             self.producer = subprocess.Popen(command, env=environment, stdout=out, stderr=subprocess.STDOUT)
@@ -78,17 +72,6 @@ def kafka_feed(
     topology: Topology, kafka: TopicInput, topics: Sequence[str], folder: Path
 ) -> Iterator[KafkaFeed]:
     """Have a broker with topics for as long as the context lasts, and then nobody who sends rows to it.
-
-    Parameters
-    ----------
-    topology
-        The nodes; they are up.
-    kafka
-        Where the broker listens, and partitions of its topics.
-    topics
-        Their names.
-    folder
-        Where the producer's log goes, and the broker's data while it runs.
 
     Raises
     ------

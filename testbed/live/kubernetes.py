@@ -37,20 +37,13 @@ _OVERRIDE = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubernetesStage:
-    """One operator on a Kubernetes.
+    """One operator on a Kubernetes."""
 
-    Attributes
-    ----------
-    cluster
-        It is up.
-    scenario
-        What is played.
-    folder
-        Where sink, checkpoint and logs go; pods see it under the same path.
-    """
-
+    #: It is up.
     cluster: KubernetesTestBed
+    #: What is played.
     scenario: Scenario
+    #: Where sink, checkpoint and logs go; pods see it under the same path.
     folder: Path
 
     @property
@@ -140,13 +133,7 @@ class KubernetesStage:
         }
 
     def override(self, placement: Sequence[str]) -> None:
-        """Say by hand, in the resource, where the executors are to be, for longer than a run lasts.
-
-        Parameters
-        ----------
-        placement
-            Names of nodes, one for each executor.
-        """
+        """Say by hand, in the resource, where the executors are to be, for longer than a run lasts."""
         until = (datetime.now(UTC) + _OVERRIDE).isoformat(timespec="seconds")
         patch = {"spec": {"override": {"nodes": list(placement), "until": until}}}
         self.kubectl("patch", "streamautoscaler", self.operator.name, "--type=merge", "-p", json.dumps(patch))
@@ -176,13 +163,6 @@ class KubernetesStage:
 
     def submit(self, program: Sequence[str], settings: Mapping[str, str] = MappingProxyType({})) -> None:
         """Submit a driver in cluster mode.
-
-        Parameters
-        ----------
-        program
-            Arguments for the Python interpreter: ``-m``, a module, its options.
-        settings
-            Of Spark, in place of those of the test bed.
 
         Raises
         ------

@@ -24,14 +24,9 @@ ECHOES = (5, 10, 20, 40)
 
 @dataclass(slots=True)
 class Stage:
-    """Says what is going on, and how long it took.
+    """Says what is going on, and how long it took."""
 
-    Attributes
-    ----------
-    console
-        Where to.
-    """
-
+    #: Where to.
     console: Console
     began_s: float = field(default_factory=time.monotonic)
 
@@ -43,20 +38,13 @@ class Stage:
 
 @dataclass(slots=True)
 class DayClock(SystemClock):
-    """Real time that ends when every row is processed.
+    """Real time that ends when every row is processed."""
 
-    Attributes
-    ----------
-    is_over
-        Whether they are.
-    check
-        Raises where the day cannot go on, such as without a driver; asked before every wait.
-    deadline_s
-        When it ends at the latest, seconds since the epoch.
-    """
-
+    #: Whether they are.
     is_over: Callable[[], bool]
+    #: Raises where the day cannot go on, such as without a driver; asked before every wait.
     check: Callable[[], None]
+    #: When it ends at the latest, seconds since the epoch.
     deadline_s: float
 
     def __post_init__(self) -> None:
@@ -86,17 +74,7 @@ def resumable(stage: Stage) -> Iterator[None]:
 def edge_nodes(
     topology: Topology, stage: Stage, delays_by: DelayBackend = DelayBackend.AUTO
 ) -> Iterator[None]:
-    """Have the nodes of a topology for as long as the context lasts.
-
-    Parameters
-    ----------
-    topology
-        The nodes.
-    stage
-        Prints what happens.
-    delays_by
-        What makes the delays.
-    """
+    """Have the nodes of a topology for as long as the context lasts."""
     stage.say(f"bringing up {len(topology.nodes)} edge nodes, each a network namespace")
     lifecycle.up(topology, delays_by=delays_by)
     try:
@@ -114,20 +92,6 @@ def checked_pairs(
     topology: Topology, stage: Stage, measure: Callable[..., tuple[PairCheck, ...]] = check_pairs
 ) -> tuple[PairCheck, ...]:
     """Ping every pair of nodes until all delays are as the latency map says, each time with more echoes.
-
-    Parameters
-    ----------
-    topology
-        The nodes; they are up.
-    stage
-        Prints what is found.
-    measure
-        Called with the topology and ``count``, the echoes per pair.
-
-    Returns
-    -------
-    tuple of PairCheck
-        The delays as measured.
 
     Raises
     ------

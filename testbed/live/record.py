@@ -14,30 +14,20 @@ from testbed.pipeline.sink import SinkCount
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rescale:
-    """One change of an operator's replicas.
+    """One change of an operator's replicas."""
 
-    Attributes
-    ----------
-    at_s
-        When it was ordered, seconds since the epoch.
-    added, removed
-        Nodes.
-    replicas
-        How many there are to be.
-    nd_max_ms
-        Greatest round trip between them, ms, where it is known.
-    first_task_s
-        Until the first task on each added node, s, where that was seen.
-    why
-        In a word.
-    """
-
+    #: When it was ordered, seconds since the epoch.
     at_s: float
+    #: Added, removed: Nodes.
     added: tuple[str, ...]
     removed: tuple[str, ...]
+    #: How many there are to be.
     replicas: int
+    #: Greatest round trip between them, ms, where it is known.
     nd_max_ms: float | None = None
+    #: Until the first task on each added node, s, where that was seen.
     first_task_s: tuple[float, ...] = ()
+    #: In a word.
     why: str = ""
 
     @property
@@ -60,17 +50,11 @@ def rescale_of(decision: Decision) -> Rescale:
 
 @dataclass(slots=True)
 class Record:
-    """A run as it happens; batches are kept by their number, so that seeing one twice counts once.
+    """A run as it happens; batches are kept by their number, so that seeing one twice counts once."""
 
-    Attributes
-    ----------
-    began_at_s
-        When the replay began, seconds since the epoch: the zero of all series.
-    batches, decisions, rescales
-        What was seen, decided and changed so far.
-    """
-
+    #: When the replay began, seconds since the epoch: the zero of all series.
     began_at_s: float
+    #: Batches, decisions, rescales: What was seen, decided and changed so far.
     batches: dict[int, Batch] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)
     rescales: list[Rescale] = field(default_factory=list)
@@ -136,19 +120,7 @@ class Record:
         return tuple(batch.ended_at_s - rescale.at_s for batch in firsts if batch is not None)
 
     def longest_gaps_s(self, settle_s: float) -> tuple[float, ...]:
-        """Return for each reconfiguration the longest time without a finished batch around it.
-
-        Parameters
-        ----------
-        settle_s
-            How long after it gaps are put down to it, unless the next one comes first.
-
-        Returns
-        -------
-        tuple of float
-            Seconds between the ends of two batches, in the order of `rescales`; the gap in which an order fell
-            counts whole.
-        """
+        """Return for each reconfiguration the longest time without a finished batch around it."""
         orders = [rescale.at_s for rescale in self.rescales]
         gaps = list(pairwise(batch.ended_at_s for batch in self.ordered))
         return tuple(
@@ -162,36 +134,20 @@ class Record:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Day:
-    """What came of a day.
+    """What came of a day."""
 
-    Attributes
-    ----------
-    records
-        By operator, in the order of the stream.
-    produced, broken
-        Rows that were sent, and those of them that have no position.
-    handed_on
-        By operator that writes a topic: what the topic holds.
-    sink
-        What the files of the last operator hold.
-    """
-
+    #: By operator, in the order of the stream.
     records: Mapping[str, Record]
+    #: Produced, broken: Rows that were sent, and those of them that have no position.
     produced: int
     broken: int = 0
+    #: By operator that writes a topic: what the topic holds.
     handed_on: Mapping[str, SinkCount] = field(default_factory=dict)
+    #: What the files of the last operator hold.
     sink: SinkCount
 
 
 def write_records(records: Mapping[str, Record], folder: Path) -> None:
-    """Write decisions.jsonl and batches.jsonl: a record that can be replayed.
-
-    Parameters
-    ----------
-    records
-        By operator; each line names its own.
-    folder
-        Where to.
-    """
+    """Write decisions.jsonl and batches.jsonl: a record that can be replayed."""
     decisions = [decision for record in records.values() for decision in record.decisions]
     write_recording(folder, decisions, {name: record.ordered for name, record in records.items()})

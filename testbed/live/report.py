@@ -21,20 +21,13 @@ from testbed.live.record import Day, Record, Rescale, write_records
 
 @dataclass(frozen=True, slots=True)
 class PromiseCheck:
-    """One promise.
+    """One promise."""
 
-    Attributes
-    ----------
-    promise
-        What was promised.
-    kept
-        Whether it was kept.
-    detail
-        The figures.
-    """
-
+    #: What was promised.
     promise: str
+    #: Whether it was kept.
     kept: bool
+    #: The figures.
     detail: str
 
 
@@ -55,23 +48,7 @@ def draws_nodes(decisions: Sequence[Decision]) -> bool:
 
 
 def check_nodes(decisions: Sequence[Decision], delays: LatencyMap, driver_node: str) -> PromiseCheck:
-    """Check every chosen node against the latency map, by the map's figures alone.
-
-    Parameters
-    ----------
-    decisions
-        Those that acted.
-    delays
-        The latency map; its nodes are the candidates.
-    driver_node
-        Counts as a member of every placement.
-
-    Returns
-    -------
-    PromiseCheck
-        Broken where an added node was not of the least largest round trip to the placement and the driver's
-        node, or a removed one not of the greatest.
-    """
+    """Check every chosen node against the latency map, by the map's figures alone."""
     wrong = []
     chosen = 0
     for decision in decisions:
@@ -105,18 +82,7 @@ def _distance(delays: LatencyMap, node: str, members: set[str]) -> float:
 
 
 def check_rows(day: Day) -> tuple[PromiseCheck, ...]:
-    """Check at each end of the stream that every valid row is there, and once.
-
-    Parameters
-    ----------
-    day
-        With the rows counted.
-
-    Returns
-    -------
-    tuple of Check
-        One for each topic between operators, and one for the files.
-    """
+    """Check at each end of the stream that every valid row is there, and once."""
     valid, sent, rows = day.produced - day.broken, f"{day.produced} produced", "rows"
     if day.broken:
         sent, rows = f"{sent} less {day.broken} without a position = {valid}", "valid rows"
@@ -151,30 +117,7 @@ def write_report(
     more: Mapping[str, object],
     hints: Sequence[str] = (),
 ) -> bool:
-    """Write the report folder and show its summary.
-
-    Parameters
-    ----------
-    day
-        What happened.
-    checks
-        What was promised.
-    title
-        What was played.
-    folder
-        Where to.
-    console
-        Where the summary is shown.
-    more
-        What else the summary holds, by name.
-    hints
-        What may be done with the report, a line each.
-
-    Returns
-    -------
-    bool
-        Whether every promise was kept.
-    """
+    """Write the report folder and show its summary."""
     figures = {name: operator_figures(record) for name, record in day.records.items()}
     write_records(day.records, folder)
     draw(day.records, title, folder / "figure.png")
@@ -194,20 +137,7 @@ def write_report(
 
 
 def operator_figures(record: Record) -> dict[str, object]:
-    """Return what a run came to for one operator.
-
-    Parameters
-    ----------
-    record
-        Its batches, decisions and rescales.
-
-    Returns
-    -------
-    dict
-        Rows, changes, replicas (the mean over time), the nodes used, the longest times between two finished batches, s,
-        in the whole run and around changes, the most rows that waited, and the times to the first batches and tasks on
-        new nodes, s.
-    """
+    """Return what a run came to for one operator."""
     batches = record.ordered
     spans = [(after.ended_at_s - before.ended_at_s, len(after.nodes)) for before, after in pairwise(batches)]
     seconds = sum(span_s for span_s, _ in spans)

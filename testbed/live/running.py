@@ -75,22 +75,6 @@ class Setup:
 def scale_day(setup: Setup, job: Job, *, rows: int, begins_at_hour: float = 0.0) -> Mapping[str, Record]:
     """Run a job's drivers and the loop until the last operator has processed all rows, or time is up.
 
-    Parameters
-    ----------
-    setup
-        What is played; the nodes are up.
-    job
-        What is run.
-    rows
-        That the last operator is to process.
-    begins_at_hour
-        Hour of the day of the first row, for whoever looks on.
-
-    Returns
-    -------
-    Mapping of str to Record
-        By operator, in the order of the stream.
-
     Raises
     ------
     GesscaleError
@@ -202,13 +186,6 @@ def await_query(spark: LocalSpark, metrics_url: str) -> None:
 
 def module_command(module: str, *words: str, options: Mapping[str, object]) -> tuple[str, ...]:
     """Return a command of a module as arguments for the Python interpreter.
-
-    Parameters
-    ----------
-    module, words
-        The module and its command.
-    options
-        By name, without dashes.
 
     Examples
     --------

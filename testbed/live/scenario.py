@@ -21,28 +21,19 @@ LATENCY_MAP = "latency.csv"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaxiOperator:
-    """One operator: a Spark application of its own.
+    """One operator: a Spark application of its own."""
 
-    Attributes
-    ----------
-    name, upstream
-        Its own and those of the operators that it reads from.
-    work
-        What it does with a ride.
-    reads, writes
-        Topics, where Kafka feeds it; one that writes none writes files.
-    service_ms_per_row
-        Emulated work of a node of weight 1 on one row.
-    metrics_port
-        Where its driver publishes its batches.
-    """
-
+    #: Name, upstream: Its own and those of the operators that it reads from.
     name: str = "nearest"
     upstream: tuple[str, ...] = ()
+    #: What it does with a ride.
     work: Work = Work.NEAREST
+    #: Reads, writes: Topics, where Kafka feeds it; one that writes none writes files.
     reads: str = "rides"
     writes: str | None = None
+    #: Emulated work of a node of weight 1 on one row.
     service_ms_per_row: float = 2.2
+    #: Where its driver publishes its batches.
     metrics_port: int = 9108
 
     def metrics_url(self, topology: Topology) -> str:
@@ -52,23 +43,16 @@ class TaxiOperator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicInput:
-    """A broker on the driver's node, and a producer outside of the nodes.
+    """A broker on the driver's node, and a producer outside of the nodes."""
 
-    Attributes
-    ----------
-    broken_share
-        Share of the rows that are sent without a position, for the first operator to drop.
-    partitions
-        Of each topic: tasks of a batch. Six are shared out evenly by one, two and three replicas.
-    port
-        Where the broker listens.
-    loop_reads
-        Whether the loop asks the broker what is offered; else the drivers tell it, by the offsets of their batches.
-    """
-
+    #: Share of the rows that are sent without a position, for the first operator to drop.
     broken_share: float = 0.02
+    #: Of each topic: tasks of a batch. Six are shared out evenly by one, two and three replicas.
     partitions: int = 6
+    #: Where the broker listens.
     port: int = 9092
+    #: Whether the loop asks the broker what is offered; else the drivers tell it, by the offsets of their
+    #: batches.
     loop_reads: bool = True
 
     def bootstrap(self, topology: Topology) -> str:
@@ -78,63 +62,44 @@ class TopicInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A demo in figures; those of `make demo` without arguments.
+    """A demo in figures; those of `make demo` without arguments."""
 
-    Attributes
-    ----------
-    policy
-        The policy that scales every operator.
-    topology
-        A bundled topology or the path of one.
-    operators
-        In the order of the stream.
-    kafka
-        What feeds and joins them; None: the only operator replays the rides itself.
-    scaling_promised
-        Whether replicas must come and go, on the nodes that the latency map calls for.
-    day_s
-        Seconds into which the rides are compressed.
-    rides_s
-        Seconds that the rides lasted; the 24 hours of a day.
-    head_start_s
-        Drivers that replay rides themselves have so long to start before the first ride is due.
-    drain_s
-        When the last ride is due, what is left may take so long.
-    share
-        Rides that are generated per real passenger; with the copies it sets the load.
-    copies
-        How often each ride is served; 3 in the paper.
-    cap_rows
-        B, the cap on a batch, of each replica: about 2.6 s of work, so that the fixed cost of a batch stays small. Of
-        all replicas where Kafka feeds, whose connector knows a fixed cap only: what three do in a trigger interval.
-    trigger_s
-        The trigger interval.
-    period_s
-        The loop's period: an hour of the day at the default compression.
-    max_replicas
-        Of each operator: so many executors two cores can carry.
-    objective_s
-        How old a row may be; None: two periods.
-    late_minute_price, change_price
-        What a late minute and a change are worth, replica-minutes, to a policy that asks.
-    """
-
+    #: The policy that scales every operator.
     policy: str = "gesscale2"
+    #: A bundled topology or the path of one.
     topology: str = "edge8"
+    #: In the order of the stream.
     operators: tuple[TaxiOperator, ...] = (TaxiOperator(),)
+    #: What feeds and joins them; None: the only operator replays the rides itself.
     kafka: TopicInput | None = None
+    #: Whether replicas must come and go, on the nodes that the latency map calls for.
     scaling_promised: bool = True
+    #: Seconds into which the rides are compressed.
     day_s: float = 240.0
+    #: Seconds that the rides lasted; the 24 hours of a day.
     rides_s: float = 86400.0
+    #: Drivers that replay rides themselves have so long to start before the first ride is due.
     head_start_s: float = 30.0
+    #: When the last ride is due, what is left may take so long.
     drain_s: float = 90.0
+    #: Rides that are generated per real passenger; with the copies it sets the load.
     share: float = 0.105
+    #: How often each ride is served; 3 in the paper.
     copies: int = 3
+    #: B, the cap on a batch, of each replica: about 2.6 s of work, so that the fixed cost of a batch stays
+    #: small. Of all replicas where Kafka feeds, whose connector knows a fixed cap only: what three do in a
+    #: trigger interval.
     cap_rows: int = 1200
+    #: The trigger interval.
     trigger_s: float = 2.0
+    #: The loop's period: an hour of the day at the default compression.
     period_s: float = 10.0
+    #: Of each operator: so many executors two cores can carry.
     max_replicas: int = 5
+    #: How old a row may be; None: two periods.
     objective_s: float | None = None
+    #: Late_minute_price, change_price: What a late minute and a change are worth, replica-minutes, to a
+    #: policy that asks.
     late_minute_price: float = 10.0
     change_price: float = 1.0
 
@@ -202,11 +167,6 @@ class Scenario:
         """Return what policies are told, as in the settings of group ``analyze``.
 
         The day is compressed; what the defaults say of minutes holds here for periods.
-
-        Parameters
-        ----------
-        policies
-            Those whose own settings are among it.
         """
         soon = f"{3 * self.period_s:g}s"
         rules: dict[str, object] = {"recovery_target": soon}
@@ -244,15 +204,7 @@ class Scenario:
         return described
 
     def stream_options(self, operator: TaxiOperator, folder: Path) -> dict[str, object]:
-        """Return the options of an operator's driver program, but for where its rows come from.
-
-        Parameters
-        ----------
-        operator
-            Whose driver.
-        folder
-            Where its checkpoint goes, and the files of one that writes no topic.
-        """
+        """Return the options of an operator's driver program, but for where its rows come from."""
         sink = {"output-topic": operator.writes} if operator.writes else {"to": folder.resolve() / "sink"}
         return {
             "operator": operator.name,
@@ -269,9 +221,10 @@ class Scenario:
 CLEAN = TaxiOperator(name="clean", work=Work.VALID, writes="valid", service_ms_per_row=2.4)
 NEAREST = TaxiOperator(upstream=("clean",), reads="valid", service_ms_per_row=4.0, metrics_port=9109)
 
+#: `make demo`: one operator on eight nodes.
 DEMO = Scenario()
-"""`make demo`: one operator on eight nodes."""
 
+#: `testbed workflow`: two operators joined by Kafka; policies may do what they like.
 WORKFLOW = Scenario(
     operators=(CLEAN, NEAREST),
     kafka=TopicInput(),
@@ -280,25 +233,15 @@ WORKFLOW = Scenario(
     copies=1,
     max_replicas=3,
 )
-"""`testbed workflow`: two operators joined by Kafka; policies may do what they like."""
 
+#: `testbed kubernetes demo`: the day of `make demo`, with as much load as three nodes carry.
 KUBE3 = Scenario(topology="kube3", share=0.066, max_replicas=3, drain_s=180.0)
-"""`testbed kubernetes demo`: the day of `make demo`, with as much load as three nodes carry."""
 
 
 def prepare_settings(
     scenario: Scenario, topology: Topology, folder: Path, config: Path | None = None
 ) -> Settings:
     """Write the settings of the loop, and the latency map that they name, as a user would, and load them.
-
-    Parameters
-    ----------
-    scenario, topology
-        What is played, and on which nodes.
-    folder
-        Where they go.
-    config
-        Settings as an earlier run left them, in place of those of the scenario.
 
     Raises
     ------

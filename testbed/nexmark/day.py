@@ -32,13 +32,6 @@ def scenario_of(query: Query, *, kafka: bool = False) -> Scenario:
     """Return the scenario of a query: the demo's, with dearer rows and fewer replicas.
 
     An event takes 8 ms on a node of weight 1, so that a replica does less than 125 per second.
-
-    Parameters
-    ----------
-    query
-        Which.
-    kafka
-        Whether its events come through a topic. The cap is fixed then: what three replicas do in a trigger interval.
     """
     operator = TaxiOperator(name=query.name, service_ms_per_row=8.0)
     scenario = Scenario(operators=(operator,), cap_rows=300, max_replicas=3, drain_s=120.0)
@@ -143,18 +136,6 @@ class NexmarkJob:
 
         In a process of its own: a Spark driver that has ended cannot begin again in the same one.
 
-        Parameters
-        ----------
-        folder
-            Of the run.
-        processed_rows
-            The first so many were processed.
-
-        Returns
-        -------
-        dict
-            Rows ``expected``; how many of them are ``missing``; how many are ``unexpected``: wrong, or there twice.
-
         Raises
         ------
         ClusterError
@@ -189,29 +170,22 @@ _STEPS = 24
 class NexmarkDay:
     """What is played.
 
-    Attributes
-    ----------
-    query, policy, topology
-        Which query, scaled by which policy, on which nodes.
-    day_s
-        Length of the day, seconds: the load rises from the least to the most and falls again.
-    least_rows_per_s, most_rows_per_s
-        Events due per second. One replica does less than 125.
-    kafka
-        Whether the events come through a topic of a real broker; else the source makes them.
-
     Raises
     ------
     InputError
         Where batches of the most rows, without a pause, would not carry the load.
     """
 
+    #: Query, policy, topology: Which query, scaled by which policy, on which nodes.
     query: Query
     policy: str
     topology: str = "edge8"
+    #: Length of the day, seconds: the load rises from the least to the most and falls again.
     day_s: float = 240.0
+    #: Least_rows_per_s, most_rows_per_s: Events due per second. One replica does less than 125.
     least_rows_per_s: float = 15.0
     most_rows_per_s: float = 150.0
+    #: Whether the events come through a topic of a real broker; else the source makes them.
     kafka: bool = False
 
     def __post_init__(self) -> None:
@@ -246,20 +220,6 @@ class NexmarkDay:
 
 def play(day: NexmarkDay, folder: Path, console: Console) -> bool:
     """Run a query through its day, and compare its result with a batch.
-
-    Parameters
-    ----------
-    day
-        What is played.
-    folder
-        For the record; it exists and is empty.
-    console
-        Where progress is shown.
-
-    Returns
-    -------
-    bool
-        Whether every row is as the batch has it, whatever the policy did.
 
     Raises
     ------

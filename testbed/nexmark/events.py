@@ -11,11 +11,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 PERSONS, AUCTIONS, BIDS = 1, 3, 46
+#: Events after which the kinds come again in the same order.
 EPOCH = PERSONS + AUCTIONS + BIDS
-"""Events after which the kinds come again in the same order."""
 PERSON, AUCTION, BID = 0, 1, 2
+#: Of persons and of auctions.
 FIRST_ID = 1000
-"""Of persons and of auctions."""
 FIRST_CATEGORY, CATEGORIES = 10, 5
 STATES = ("AZ", "CA", "ID", "OR", "WA", "WY")
 CITIES = (
@@ -33,14 +33,14 @@ CITIES = (
 CHANNELS = ("Google", "Facebook", "Baidu", "Apple")
 FIRST_NAMES = ("Peter", "Paul", "Luke", "John", "Saul", "Vicky", "Kate", "Julie", "Sarah", "Deiter", "Walter")
 LAST_NAMES = ("Shultz", "Abrams", "Spencer", "White", "Bartels", "Walton", "Smith", "Jones", "Noris")
+#: When the first event happens.
 BEGINS_S = datetime(2015, 7, 15, tzinfo=UTC).timestamp()
-"""When the first event happens."""
 
+#: Of all events; fields of other kinds are null.
 SCHEMA = (
     "number long, kind int, at timestamp, id long, name string, city string, state string, seller long, category int, "
     "initial_bid long, reserve long, expires timestamp, auction long, bidder long, price long, channel string"
 )
-"""Of all events; fields of other kinds are null."""
 
 _HOT_AUCTION_ONE_IN = 2
 _HOT_PERSON_ONE_IN = 4
@@ -56,15 +56,8 @@ def events(start: int, end: int, *, events_per_s: float) -> pa.Table:
 
     Parameters
     ----------
-    start, end
-        Numbers of events; any range gives the same events as a larger one that holds it.
     events_per_s
         How many happen in a second of their own time.
-
-    Returns
-    -------
-    pyarrow.Table
-        Columns as in `SCHEMA`, shape (end - start,).
     """
     numbers = np.arange(start, end, dtype=np.int64)
     epoch, position = np.divmod(numbers, EPOCH)

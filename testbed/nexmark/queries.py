@@ -19,23 +19,16 @@ _LOCAL_CATEGORY = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """One query.
+    """One query."""
 
-    Attributes
-    ----------
-    name
-        As the benchmark numbers it.
-    result
-        Events in, result out; frames of Spark, streaming or not.
-    closes
-        Column with the end of the window that a row of the result belongs to; empty where rows need no window to close.
-    reads
-        How often Spark reads the events for it: once for each side of a join.
-    """
-
+    #: As the benchmark numbers it.
     name: str
+    #: Events in, result out; frames of Spark, streaming or not.
     result: Callable[[Any], Any]
+    #: Column with the end of the window that a row of the result belongs to; empty where rows need no window
+    #: to close.
     closes: str = ""
+    #: How often Spark reads the events for it: once for each side of a join.
     reads: int = 1
 
 

@@ -19,26 +19,19 @@ _BATCH_TASKS = 2
 
 
 class NexmarkOptions(AdmissionOptions):
-    """The options of the source.
+    """The options of the source."""
 
-    Attributes
-    ----------
-    events
-        How many there are.
-    events_per_s
-        See `testbed.nexmark.events.events`.
-    start_at, step_s, rates
-        When the first event is due, seconds since the epoch; how many are due per second from then on, separated by
-        commas, each for a step. After the last step all are due; without rates all are due at once.
-    service_s_per_row
-        Emulated time for an event on a node of weight 1.
-    """
-
+    #: How many there are.
     events: PositiveInt
+    #: See `testbed.nexmark.events.events`.
     events_per_s: PositiveFloat = 100.0
+    #: Start_at, step_s, rates: When the first event is due, seconds since the epoch; how many are due per
+    #: second from then on, separated by commas, each for a step. After the last step all are due; without
+    #: rates all are due at once.
     start_at: float = 0.0
     step_s: PositiveFloat = 1.0
     rates: str = ""
+    #: Emulated time for an event on a node of weight 1.
     service_s_per_row: NonNegativeFloat = 0.0
 
     @model_validator(mode="after")
@@ -80,13 +73,7 @@ class Nexmark(DataSource):  # type: ignore[misc] # pyspark is not followed by my
 
 
 class NexmarkReader(AdmissionReader):
-    """Serves events when they are due.
-
-    Parameters
-    ----------
-    options
-        Of this query.
-    """
+    """Serves events when they are due."""
 
     def __init__(self, options: NexmarkOptions) -> None:
         super().__init__(options)
@@ -108,13 +95,7 @@ class NexmarkReader(AdmissionReader):
 
 
 class NexmarkBatch(DataSourceReader):  # type: ignore[misc] # pyspark is not followed by mypy
-    """Reads all events at once.
-
-    Parameters
-    ----------
-    options
-        Of this query.
-    """
+    """Reads all events at once."""
 
     def __init__(self, options: NexmarkOptions) -> None:
         self._options = options

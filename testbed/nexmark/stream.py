@@ -19,11 +19,10 @@ from testbed.pipeline.kafka_topic import Message, create_topics, read_topic, sen
 from testbed.pipeline.operator import node_capacity
 from testbed.pipeline.session import open_session
 
+#: Events that are sent before the broker has the earlier ones span so much of their own time at most. Less
+#: than rows may be late (`testbed.nexmark.queries.LATE`): a batch that begins meanwhile may miss some
+#: partitions.
 _AT_ONCE_S = 1.0
-"""Events that are sent before the broker has the earlier ones span so much of their own time at most.
-
-Less than rows may be late (`testbed.nexmark.queries.LATE`): a batch that begins meanwhile may miss some partitions.
-"""
 
 
 def produce_events(options: NexmarkOptions, bootstrap: str, topic: str, *, partitions: int) -> int:
@@ -54,15 +53,7 @@ def produce_events(options: NexmarkOptions, bootstrap: str, topic: str, *, parti
 
 
 def event_texts(options: NexmarkOptions, start: int, end: int) -> list[str]:
-    """Return the events [start, end) as JSON texts; fields of other kinds are left out.
-
-    Parameters
-    ----------
-    options
-        Which events.
-    start, end
-        Their numbers.
-    """
+    """Return the events [start, end) as JSON texts; fields of other kinds are left out."""
     made = events(start, end, events_per_s=options.events_per_s)
     texts = made.set_column(made.schema.get_field_index("at"), "at", _as_text(made["at"]))
     texts = texts.set_column(texts.schema.get_field_index("expires"), "expires", _as_text(texts["expires"]))
@@ -84,10 +75,6 @@ def make_events(spark: Any, options: NexmarkOptions, url: str | None) -> Any:
 
     Parameters
     ----------
-    spark
-        A session of `open_nexmark_session`.
-    options
-        Of the source.
     url
         Where `gesscale.spark` serves the live replicas; None where it does not.
     """
@@ -101,13 +88,7 @@ def make_events(spark: Any, options: NexmarkOptions, url: str | None) -> Any:
 def take_time(
     service_s_per_row: float,
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return the function for ``mapInArrow`` that hands rows on at the node's emulated capacity.
-
-    Parameters
-    ----------
-    service_s_per_row
-        Time for a row on a node of weight 1; waiting for it counts.
-    """
+    """Return the function for ``mapInArrow`` that hands rows on at the node's emulated capacity."""
 
     def hand_on(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         capacity = node_capacity(service_s_per_row)
@@ -128,6 +109,7 @@ def _as_text(times: pa.ChunkedArray) -> pa.Array:
     return pa.array(written, pa.string())
 
 
+#: Of a session that runs a query with state; the checkpoint is on storage that all nodes share.
 STATE_SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -136,27 +118,15 @@ STATE_SETTINGS = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
 }
-"""Of a session that runs a query with state; the checkpoint is on storage that all nodes share."""
+#: Of the context: tasks do not wait for the replica that holds their state, so that an added one gets a part
+#: of it.
 LOCALITY_SETTINGS = {"spark.locality.wait": "0s"}
-"""Of the context: tasks do not wait for the replica that holds their state, so that an added one gets a part of it."""
 
 
 def open_nexmark_session(
     app: str, state_partitions: int, *, jars: str = "", autoscaler: str | None = None
 ) -> Any:
-    """Open a session for queries with state.
-
-    Parameters
-    ----------
-    app
-        The application's name.
-    state_partitions
-        Partitions of the state of a query that first begins.
-    jars
-        Of Kafka's connector, separated by commas.
-    autoscaler
-        See `testbed.pipeline.session.open_session`.
-    """
+    """Open a session for queries with state."""
     spark = open_session(app, jars=jars, autoscaler=autoscaler, settings=LOCALITY_SETTINGS)
     for name, value in STATE_SETTINGS.items():
         spark.conf.set(name, value)
@@ -172,8 +142,6 @@ def is_through(progress: Any, events: int) -> bool:
     ----------
     progress
         The last one, JSON values; None before the first.
-    events
-        How many there are.
     """
     if progress is None or progress["numInputRows"] > 0:
         return False
@@ -195,26 +163,19 @@ def start_query(query: Query, rows: Any, folder: Path, trigger_s: float) -> Any:
     )
 
 
+#: Seconds of events at the end whose windows need not have closed.
 TAIL_S = 60.0
-"""Seconds of events at the end whose windows need not have closed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Rows of a stream against those of a batch.
+    """Rows of a stream against those of a batch."""
 
-    Attributes
-    ----------
-    expected
-        Rows of the batch.
-    missing
-        Of those, how many the stream did not write.
-    unexpected
-        Rows of the stream that the batch does not have: wrong ones, and those that came twice.
-    """
-
+    #: Rows of the batch.
     expected: int
+    #: Of those, how many the stream did not write.
     missing: int
+    #: Rows of the stream that the batch does not have: wrong ones, and those that came twice.
     unexpected: int
 
     @property
@@ -224,24 +185,7 @@ class Comparison:
 
 
 def compare(spark: Any, query: Query, options: NexmarkOptions, sink: Path) -> Comparison:
-    """Compare the files that a stream wrote with the same query as a batch.
-
-    Parameters
-    ----------
-    spark
-        A session.
-    query
-        What was asked.
-    options
-        Of the source, as the stream had them.
-    sink
-        The stream's folder of Parquet files.
-
-    Returns
-    -------
-    Comparison
-        Of windows that close before the last `TAIL_S` seconds; a stream does not write those that are still open.
-    """
+    """Compare the files that a stream wrote with the same query as a batch."""
     spark.dataSource.register(Nexmark)
     given = {name: str(value) for name, value in options.model_dump(exclude_none=True).items()}
     # Kept before it is filtered: Spark 4.3 moves a filter on the end of a session below the merging of its events.

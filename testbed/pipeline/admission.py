@@ -23,8 +23,9 @@ _LOG = logging.getLogger(__name__)
 _FRESH_S = 0.2
 _TIMEOUT_S = 1.0
 _MAX_BYTES = 1_000_000
+#: The best of a replica's last batches tells its speed, and not the first ones: a cold executor is no slow
+#: node.
 _REMEMBERED, _ENOUGH = 4, 3
-"""The best of a replica's last batches tells its speed, and not the first ones: a cold executor is no slow node."""
 
 
 class _Replicas(BaseModel):
@@ -118,13 +119,6 @@ class LiveReplicas:
 def slowest_share(rows_per_s: Mapping[str, float], hosts: Sequence[str]) -> float:
     """Return the share that the slowest of some replicas has in the speed of all.
 
-    Parameters
-    ----------
-    rows_per_s
-        Speeds by host.
-    hosts
-        The replicas, at least one; one whose speed is not known counts as the mean of the others.
-
     Examples
     --------
     >>> slowest_share({"a": 400.0, "b": 100.0}, ["a", "b"])
@@ -142,20 +136,15 @@ _ANY_ROWS = 2**31 - 1  # the cap per replica is applied when a batch is planned,
 
 
 class AdmissionOptions(BaseModel):
-    """The options by which batches are cut, as Spark hands them over (text) and checked.
-
-    Attributes
-    ----------
-    cap_rows, cap_rows_per_replica
-        The cap on a batch, fixed or in proportion to the live replicas; at most one of them.
-    replicas_url
-        Where the live replicas can be asked for; without it, or without an answer, one is assumed.
-    """
+    """The options by which batches are cut, as Spark hands them over (text) and checked."""
 
     model_config = ConfigDict(frozen=True)
 
+    #: Cap_rows, cap_rows_per_replica: The cap on a batch, fixed or in proportion to the live replicas; at
+    #: most one of them.
     cap_rows: PositiveInt | None = None
     cap_rows_per_replica: PositiveInt | None = None
+    #: Where the live replicas can be asked for; without it, or without an answer, one is assumed.
     replicas_url: str | None = None
 
     @model_validator(mode="after")
@@ -170,8 +159,6 @@ class AdmissionOptions(BaseModel):
 
         Parameters
         ----------
-        source
-            The format's name.
         options
             As Spark hands them over; those that are None are left out.
 
@@ -201,13 +188,7 @@ class RowRange(InputPartition):  # type: ignore[misc] # pyspark is not followed 
 
 
 class AdmissionReader(DataSourceStreamReader):  # type: ignore[misc] # pyspark is not followed by mypy
-    """Plans batches in a Python process on the driver's node; offsets are ``{"rows": k}``.
-
-    Parameters
-    ----------
-    options
-        Of this query.
-    """
+    """Plans batches in a Python process on the driver's node; offsets are ``{"rows": k}``."""
 
     def __init__(self, options: AdmissionOptions) -> None:
         self._admission = options

@@ -11,15 +11,15 @@ from typing import Any
 
 from gesscale.errors import InputError
 
+#: West, east, south, north in degrees: the five boroughs with both airports, and Newark's.
 NEW_YORK = (-74.30, -73.65, 40.45, 41.00)
-"""West, east, south, north in degrees: the five boroughs with both airports, and Newark's."""
 
 NEEDED = (
     "medallion", "hack_license", "pickup_datetime", "dropoff_datetime", "passenger_count",
     "pickup_longitude", "pickup_latitude",
 )  # fmt: skip
+#: Why a record is dropped; the first that holds counts.
 REASONS = ("missing_time", "bad_coordinates", "dropoff_before_pickup", "no_passengers", "duplicate")
-"""Why a record is dropped; the first that holds counts."""
 
 SUMMARY = "summary.json"
 _SAME_RIDE = ["pickup_time", "medallion", "hack_license", "pickup_longitude", "pickup_latitude"]
@@ -29,39 +29,18 @@ _ROW_GROUP_BYTES = 1 << 20  # a replay's task reads one or two row groups
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanSummary:
-    """What the cleaning did.
+    """What the cleaning did."""
 
-    Attributes
-    ----------
-    records
-        Records read.
-    rides
-        Rides kept.
-    dropped
-        Records dropped, by reason.
-    """
-
+    #: Records read.
     records: int
+    #: Rides kept.
     rides: int
+    #: Records dropped, by reason.
     dropped: dict[str, int]
 
 
 def clean_rides(spark: Any, inputs: Sequence[str], output: Path) -> CleanSummary:
     """Clean trip files.
-
-    Parameters
-    ----------
-    spark
-        The session; its time zone does not matter.
-    inputs
-        CSV files or folders in the layout of 2013 with coordinates; blanks after commas are no matter.
-    output
-        The folder to write: Parquet sorted by pickup time, with the ride's number from 0, and `SUMMARY`.
-
-    Returns
-    -------
-    CleanSummary
-        Also written as JSON.
 
     Raises
     ------

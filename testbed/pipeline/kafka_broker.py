@@ -24,21 +24,14 @@ _HEAP = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 @dataclass(slots=True, kw_only=True)
 class KafkaBroker:
-    """A broker on data that outlive its process.
+    """A broker on data that outlive its process."""
 
-    Attributes
-    ----------
-    bootstrap
-        Its address, such as ``127.0.0.1:19092``.
-    command, environment
-        Of its process.
-    log
-        Where its output goes, also after it was started again.
-    """
-
+    #: Its address, such as ``127.0.0.1:19092``.
     bootstrap: str
+    #: Command, environment: Of its process.
     command: Sequence[str]
     environment: Mapping[str, str]
+    #: Where its output goes, also after it was started again.
     log: Path
     _process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
 
@@ -88,24 +81,6 @@ def running_broker(
     environment: Mapping[str, str] = os.environ,
 ) -> Iterator[KafkaBroker]:
     """Format, start and at the end stop a broker; its folder is removed.
-
-    Parameters
-    ----------
-    folder
-        For its log and data; made here.
-    host, port
-        Where it listens, with its controller at the next port; port 0 takes two free ones of this machine.
-    partitions
-        Of a topic that is written to before it is created.
-    way_in
-        The command line that leads into the network namespace it is to run in; needs a port.
-    environment
-        Its environment.
-
-    Yields
-    ------
-    KafkaBroker
-        Ready to be used.
 
     Raises
     ------
@@ -171,13 +146,6 @@ def _await_broker(process: "subprocess.Popen[bytes]", bootstrap: str, log: Path)
 
 def require_broker(bootstrap: str, timeout_s: float = BROKER_S) -> None:
     """Check that a broker answers, before Spark is started on its topics: that would say so after minutes.
-
-    Parameters
-    ----------
-    bootstrap
-        Where it is to listen.
-    timeout_s
-        One that starts just now has so long.
 
     Raises
     ------

@@ -12,8 +12,8 @@ from testbed.cluster.spark_command import java_program
 from testbed.cluster.state import cache_directory
 
 BROKER = ("org.apache.kafka", "kafka_2.13", "4.3.1")
+#: The newest on Maven Central; it works with PySpark 4.3.
 CONNECTOR = ("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.2.0")
-"""The newest on Maven Central; it works with PySpark 4.3."""
 
 _FETCH_TIMEOUT_S = 300.0
 

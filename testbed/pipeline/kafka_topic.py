@@ -14,26 +14,19 @@ from testbed.pipeline.schedule import ReplaySchedule
 from testbed.pipeline.sink import SinkCount, count_keys
 
 _TICK_S = 0.05
+#: A broker that was killed has so long to come back.
 _FLUSH_S = 120.0
-"""A broker that was killed has so long to come back."""
 _RIDES_AT_ONCE = 1000
 _ANY_PARTITION = -1
 _READ_S = 60.0
 _CREATE_S = 20.0
+#: Key, value and partition.
 Message = tuple[str, str, int]
-"""Key, value and partition."""
 _GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, are spread evenly
 
 
 def create_topics(bootstrap: str, topics: Iterable[str], *, partitions: int) -> None:
     """Create topics that are not there, so that whoever reads one before the first row is in it finds it.
-
-    Parameters
-    ----------
-    bootstrap, topics
-        Where, and their names.
-    partitions
-        Of each: so many tasks has a batch of Spark that reads it.
 
     Raises
     ------
@@ -66,24 +59,6 @@ def send_due(
     at_once: int,
 ) -> int:
     """Send rows to a topic when they are due; returns when the broker has all of them.
-
-    Parameters
-    ----------
-    bootstrap, topic
-        Where to.
-    rows
-        How many there are.
-    due
-        Returns how many are due by now.
-    messages
-        Returns those from one number to another.
-    at_once
-        So many are sent at most before the broker has the earlier ones.
-
-    Returns
-    -------
-    int
-        Rows sent and acknowledged.
 
     Raises
     ------
@@ -119,20 +94,7 @@ def send_due(
 def produce_rides(
     rides: Path, *, bootstrap: str, topic: str, speed: float, copies: int, broken_share: float = 0.0
 ) -> int:
-    """Send every ride ``copies`` times when it is due; return how many rows that were.
-
-    Parameters
-    ----------
-    rides
-        Folder of cleaned rides.
-    bootstrap, topic
-        Where to.
-    speed, copies
-        See `ReplaySchedule`; the first ride is due at once.
-    broken_share
-        Share of the rows whose position is 0, 0, as in records of a taximeter without a signal. Which ones, their
-        numbers decide.
-    """
+    """Send every ride ``copies`` times when it is due; return how many rows that were."""
     store = open_rides(str(rides))
     schedule = ReplaySchedule(pickup_s=store.pickup_s(), speed=speed, copies=copies, start_at_s=time.time())
     return send_due(
@@ -177,18 +139,6 @@ def verify_topic(bootstrap: str, topic: str, expected_rows: int) -> SinkCount:
 
     Spark's Kafka sink is at-least-once: a batch that is done again is written again. ``duplicated`` shows it;
     ``missing`` must be 0 all the same.
-
-    Parameters
-    ----------
-    bootstrap, topic
-        Where they are.
-    expected_rows
-        Rows that were produced.
-
-    Returns
-    -------
-    SinkCount
-        Of the topic.
 
     Raises
     ------

@@ -66,18 +66,18 @@ class Work(StrEnum):
     NEAREST = "nearest"
 
 
+#: Name, longitude, latitude in degrees. The paper does not name its three; these are ours.
 HOT_SPOTS = (
     ("Times Square", -73.9855, 40.7580),
     ("Metropolitan Museum of Art", -73.9632, 40.7794),
     ("Statue of Liberty ferry", -74.0168, 40.7036),
 )
-"""Name, longitude, latitude in degrees. The paper does not name its three; these are ours."""
 
+#: What both operators read, and what valid rides are written as.
 RIDE_SCHEMA = (
     "ride long, copy int, pickup_time timestamp_ntz, pickup_longitude double, pickup_latitude double, "
     "due_at_s double"
 )
-"""What both operators read, and what valid rides are written as."""
 OUTPUT_SCHEMA = f"{RIDE_SCHEMA}, hot_spot string, distance_deg double"
 
 
@@ -90,11 +90,6 @@ def nearest_hot_spot(
     ----------
     longitude, latitude
         Degrees, shape (rows,).
-
-    Returns
-    -------
-    tuple of arrays
-        Index into `HOT_SPOTS`, the first one of equals; distance in degrees; both of shape (rows,).
     """
     spots = np.array([(lon, lat) for _, lon, lat in HOT_SPOTS])
     distance_deg = np.hypot(longitude[:, None] - spots[:, 0], latitude[:, None] - spots[:, 1])
@@ -103,18 +98,7 @@ def nearest_hot_spot(
 
 
 def append_nearest(service_s_per_row: float) -> _FrameFunction:
-    """Return the function for ``mapInPandas``: appends name and distance, at the node's emulated capacity.
-
-    Parameters
-    ----------
-    service_s_per_row
-        Time for a row on a node of weight 1.
-
-    Returns
-    -------
-    callable
-        Frames in, frames of `OUTPUT_SCHEMA` out.
-    """
+    """Return the function for ``mapInPandas``: appends name and distance, at the node's emulated capacity."""
     names = np.array([name for name, _, _ in HOT_SPOTS], dtype=object)
 
     def append(frame: "pd.DataFrame") -> "pd.DataFrame":
@@ -127,18 +111,7 @@ def append_nearest(service_s_per_row: float) -> _FrameFunction:
 
 
 def keep_valid(service_s_per_row: float) -> _FrameFunction:
-    """Return the function for ``mapInPandas``: keeps rides that began in New York, at the node's emulated capacity.
-
-    Parameters
-    ----------
-    service_s_per_row
-        Time for a row on a node of weight 1, kept or not.
-
-    Returns
-    -------
-    callable
-        Frames in, frames of `RIDE_SCHEMA` out.
-    """
+    """Return the function for ``mapInPandas``: keeps rides that began in New York, at the node's emulated capacity."""
     west, east, south, north = NEW_YORK
 
     def keep(frame: "pd.DataFrame") -> "pd.DataFrame":

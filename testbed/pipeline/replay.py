@@ -96,17 +96,11 @@ def write_steady_rides(folder: Path, rides: int, *, apart_s: float) -> Path:
 
 
 class ReplayOptions(AdmissionOptions):
-    """The options of the source.
+    """The options of the source."""
 
-    Attributes
-    ----------
-    path
-        Folder of cleaned rides.
-    speed, copies, start_at
-        See `ReplaySchedule`.
-    """
-
+    #: Folder of cleaned rides.
     path: str
+    #: Speed, copies, start_at: See `ReplaySchedule`.
     speed: float = 1.0
     copies: int = 1
     start_at: float
@@ -137,13 +131,7 @@ class RideReplay(DataSource):  # type: ignore[misc] # pyspark is not followed by
 
 
 class ReplayReader(AdmissionReader):
-    """Plans batches in a Python process on the driver's node, reads them in the executors.
-
-    Parameters
-    ----------
-    options
-        Of this query.
-    """
+    """Plans batches in a Python process on the driver's node, reads them in the executors."""
 
     def __init__(self, options: ReplayOptions) -> None:
         super().__init__(options)

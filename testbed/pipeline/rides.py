@@ -18,12 +18,12 @@ from pydantic import BaseModel, BeforeValidator, Field
 from gesscale.csv_table import read_csv
 from gesscale.errors import InputError
 
+#: Columns of the TLC trip files of 2013.
 HEADER = (
     "medallion", "hack_license", "vendor_id", "rate_code", "store_and_fwd_flag", "pickup_datetime",
     "dropoff_datetime", "passenger_count", "trip_time_in_secs", "trip_distance", "pickup_longitude",
     "pickup_latitude", "dropoff_longitude", "dropoff_latitude",
 )  # fmt: skip
-"""Columns of the TLC trip files of 2013."""
 
 HALF_HOUR_S = 1800
 _TIME = "%Y-%m-%d %H:%M:%S"
@@ -60,8 +60,8 @@ class PickupZone:
     weight: float
 
 
+#: What is put in so that cleaning has work.
 FAULTS = ("duplicates", "missing_time", "bad_coordinates", "dropoff_before_pickup", "no_passengers")
-"""What is put in so that cleaning has work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,27 +118,6 @@ def generate_rides(
     fault_share: float = 0.004,
 ) -> GeneratedRides:
     """Write rides in the layout of the TLC files of 2013, sorted by nothing, faults included.
-
-    Parameters
-    ----------
-    path
-        The CSV to write.
-    demand
-        Passengers per half hour; the rides of a half hour are as many as a Poisson draw of
-        ``passengers * rides_per_passenger``, spread evenly over it.
-    zones
-        Where pickups happen.
-    rides_per_passenger
-        Thins the demand, > 0; a real ride of 1.6 passengers would be 0.6.
-    rng
-        All randomness comes from here.
-    fault_share
-        Each of the five kinds of fault is added to the valid rides in this proportion.
-
-    Returns
-    -------
-    GeneratedRides
-        What is in the file.
 
     Raises
     ------

@@ -8,11 +8,13 @@ from numpy.typing import NDArray
 
 from gesscale.errors import InputError
 
+#: Replicas whose slowest has so much of the mean speed get a task each: more tasks would cost more than they
+#: gain.
 ALIKE = 0.7
-"""Replicas whose slowest has so much of the mean speed get a task each: more tasks would cost more than they gain."""
 _FALLING, _LEAST = 2.0, 0.15
+#: A replica that does less than this of the mean gets no shorter tasks for that: their number is about 2 /
+#: share.
 _SLOWEST = 1 / 8
-"""A replica that does less than this of the mean gets no shorter tasks for that: their number is about 2 / share."""
 MAX_COPIES = 256  # `testbed.pipeline.sink` packs ride and copy into one integer
 
 
@@ -22,26 +24,19 @@ class ReplaySchedule:
 
     Row k is copy ``k % copies`` of ride ``k // copies``; all copies of a ride are due at once.
 
-    Attributes
-    ----------
-    pickup_s
-        Pickup times in seconds, sorted, one for each ride; any epoch.
-    speed
-        Seconds of the rides' day that pass in one second.
-    copies
-        How often each ride is served, 1..256.
-    start_at_s
-        When the first ride is due, seconds since the epoch.
-
     Raises
     ------
     InputError
         Where there is no ride, the times are not sorted, or speed or copies are out of range.
     """
 
+    #: Pickup times in seconds, sorted, one for each ride; any epoch.
     pickup_s: NDArray[np.float64]
+    #: Seconds of the rides' day that pass in one second.
     speed: float
+    #: How often each ride is served, 1..256.
     copies: int
+    #: When the first ride is due, seconds since the epoch.
     start_at_s: float
 
     def __post_init__(self) -> None:
@@ -97,20 +92,6 @@ def split_by_speed(start: int, end: int, slots: int, slowest_share: float) -> li
 
     Spark gives the next task to the slot that is free, whatever its speed. So the first tasks are as long as the
     slowest slot needs for its share, and later ones shorter: guided self-scheduling (Polychronopoulos, Kuck, 1987).
-
-    Parameters
-    ----------
-    start, end
-        The rows.
-    slots
-        How many there are.
-    slowest_share
-        The share of the slowest slot in the speed of all; an eighth of the mean at least is assumed.
-
-    Returns
-    -------
-    list of tuple
-        Ranges in order, none empty; one for each slot where their speeds are alike.
 
     Examples
     --------

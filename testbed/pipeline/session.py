@@ -32,26 +32,7 @@ def open_session(
     autoscaler: str | None = None,
     settings: Mapping[str, str] = MappingProxyType({}),
 ) -> Any:
-    """Open a session: what spark-submit or PYSPARK_SUBMIT_ARGS say holds, ``local[2]`` without them.
-
-    Parameters
-    ----------
-    app
-        The application's name.
-    jars
-        Further jars, separated by commas. They must be there when the JVM starts, so under spark-submit, or
-        where PYSPARK_SUBMIT_ARGS names jars, that is where they have to be named.
-    autoscaler
-        The StreamAutoscaler that chooses the executors' nodes; outside Kubernetes it chooses none. New executors are
-        warm then.
-    settings
-        Further settings of Spark, where they are not set from outside.
-
-    Returns
-    -------
-    SparkSession
-        Of this process; stop it at the end.
-    """
+    """Open a session: what spark-submit or PYSPARK_SUBMIT_ARGS say holds, ``local[2]`` without them."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else the workers take any python3 of the PATH
     if not os.environ.keys() & {"PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT"}:
         os.environ["PYSPARK_SUBMIT_ARGS"] = f"--master local[2] {_QUIET} pyspark-shell"
@@ -92,18 +73,8 @@ def run_query(
 
     Parameters
     ----------
-    spark
-        The session.
-    operator
-        The query's name.
-    start
-        Starts it; it is given where `gesscale.spark` serves.
     is_through
         Says by the last progress report, None before the first, whether everything is processed.
-    stopping
-        Set when it is to stop.
-    told
-        What `gesscale.spark.attach` is told.
 
     Raises
     ------

@@ -20,23 +20,15 @@ _LOG = "_spark_metadata"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkCount:
-    """Rows of a sink against those that were produced.
+    """Rows of a sink against those that were produced."""
 
-    Attributes
-    ----------
-    rows
-        Rows in it.
-    distinct
-        Different rows (ride and copy).
-    duplicated
-        Rows beyond the first of each: ``rows - distinct``.
-    missing
-        Expected rows that are not there; negative where more different rows are there than were expected.
-    """
-
+    #: Rows in it.
     rows: int
+    #: Different rows (ride and copy).
     distinct: int
+    #: Rows beyond the first of each: ``rows - distinct``.
     duplicated: int
+    #: Expected rows that are not there; negative where more different rows are there than were expected.
     missing: int
 
     @property
@@ -115,16 +107,6 @@ def verify_sink(output_dir: Path, expected_rows: int) -> SinkCount:
 
 def committed_files(output_dir: Path) -> list[Path]:
     """Return the files that a file sink's log (``_spark_metadata``) names, sorted.
-
-    Parameters
-    ----------
-    output_dir
-        The sink's folder; it may have been moved since it was written.
-
-    Returns
-    -------
-    list of Path
-        Added and not deleted again; the newest compact file stands for all batches up to it.
 
     Raises
     ------

@@ -20,17 +20,11 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Frontier:
-    """The least cost for every number of reconfigurations.
+    """The least cost for every number of reconfigurations."""
 
-    Attributes
-    ----------
-    most_reconfigurations
-        K, the largest number that was asked for.
-    enough_reconfigurations
-        With so many a plan can follow the demand exactly; more never save anything.
-    """
-
+    #: K, the largest number that was asked for.
     most_reconfigurations: int
+    #: With so many a plan can follow the demand exactly; more never save anything.
     enough_reconfigurations: int
     _replica_s: NDArray[np.float64]  # by reconfigurations
 
@@ -40,20 +34,7 @@ class Frontier:
 
 
 def frontier(demand: Sequence[int], step_s: float, downtime_s: float, most_reconfigurations: int) -> Frontier:
-    """Find the least cost of never under-providing, for 0 to K reconfigurations.
-
-    Parameters
-    ----------
-    demand
-        Replicas that each step needs, from time 0 to the end of the measurement.
-    step_s
-        Length of a step, > 0.
-    downtime_s
-        How long a change takes before its level serves, >= 0; the least where they differ.
-    most_reconfigurations
-        K, >= 0. Time and memory grow with K times the changes of the demand.
-
-    """
+    """Find the least cost of never under-providing, for 0 to K reconfigurations."""
     since_s, required = _required_levels(demand, step_s, downtime_s)
     most = min(most_reconfigurations, len(required) - 1)
     return Frontier(

@@ -34,15 +34,7 @@ class LatencyHistogram:
         self._density = [0.0] * _BINS  # change of rows per second of latency against the bin before
 
     def add(self, rows: float, one_s: float, other_s: float) -> None:
-        """Count rows whose latencies are spread evenly between two.
-
-        Parameters
-        ----------
-        rows
-            How many, > 0.
-        one_s, other_s
-            The latencies, >= 0, in any order.
-        """
+        """Count rows whose latencies are spread evenly between two."""
         low_s, high_s = (one_s, other_s) if one_s <= other_s else (other_s, one_s)
         self.rows += rows
         self._row_seconds += rows * (low_s + high_s) / 2
@@ -136,15 +128,7 @@ class LagCurve:
         self._areas_s2 = [0.0] * len(self._objectives_s)
 
     def add(self, from_s: float, until_s: float, offered_from_s: float, offered_until_s: float) -> None:
-        """Take rows that arrived evenly and in order from one instant until another, or all at one.
-
-        Parameters
-        ----------
-        from_s, until_s
-            When the first and the last of them arrived; the last not before any that arrived earlier.
-        offered_from_s, offered_until_s
-            When they were offered.
-        """
+        """Take rows that arrived evenly and in order from one instant until another, or all at one."""
         overlapping = self._cut(from_s)
         self._wait(offered_from_s, from_s)
         arriving = _Piece(from_s, until_s, offered_from_s, offered_until_s)

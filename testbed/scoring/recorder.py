@@ -41,15 +41,7 @@ class SeriesRecorder:
     )
 
     def __init__(self, until_s: float, bins: int = 600) -> None:
-        """Begin at time 0.
-
-        Parameters
-        ----------
-        until_s
-            End of the last bin, > 0; what comes later is left out.
-        bins
-            How many points the series has, >= 1.
-        """
+        """Begin at time 0."""
         self._until_s, self._bins = until_s, bins
         self._points: list[tuple[float | None, ...]] = []
         self._end_s = until_s / bins
@@ -66,15 +58,7 @@ class SeriesRecorder:
         self._sample = sample
 
     def series(self) -> Mapping[str, tuple[float | None, ...]]:
-        """Return the columns; the newest sample holds until the end.
-
-        Returns
-        -------
-        mapping of str to tuple
-            ``t_s``, where a bin begins (s), ``input_rows_per_s``, ``processed_rows_per_s``, ``demand_replicas``,
-            ``supply_replicas``, ``serving_replicas`` and ``backlog_rows`` (offered and not yet processed), one value
-            for each bin; None where there was no sample yet.
-        """
+        """Return the columns; the newest sample holds until the end."""
         whole = deepcopy(self)
         if whole._sample is not None:
             whole._hold_until(whole._until_s)

@@ -157,23 +157,17 @@ class Provision:
             self.backlogged_since_s = None
 
 
+#: The objectives that the lag is compared with, as multiples of the one that is given.
 OBJECTIVES = (0.5, 1.0, 2.0)
-"""The objectives that the lag is compared with, as multiples of the one that is given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lateness:
-    """How late a run was, for each of `OBJECTIVES`.
+    """How late a run was, for each of `OBJECTIVES`."""
 
-    Attributes
-    ----------
-    above_s
-        Time in which the lag was above the objective, seconds.
-    area_s
-        Integral over time of how far the lag was above the objective, divided by the objective, seconds.
-    """
-
+    #: Time in which the lag was above the objective, seconds.
     above_s: tuple[float, ...]
+    #: Integral over time of how far the lag was above the objective, divided by the objective, seconds.
     area_s: tuple[float, ...]
 
 
@@ -231,8 +225,6 @@ class Passage:
         ----------
         left_since_s
             When the oldest row that never came through was offered; None where all did.
-        ended_at_s
-            When the run ended.
         """
         lag = self._lag if left_since_s is None else self._lag.with_rows_left(left_since_s, ended_at_s)
         areas_s2 = zip(lag.areas_above_s2(), self._objectives_s, strict=True)
@@ -255,16 +247,6 @@ class Scorer:
 
     def __init__(self, measured_s: float, slo_s: float, *, restart_is_supply: bool = True) -> None:
         """Begin at time 0.
-
-        Parameters
-        ----------
-        measured_s
-            T, the length of the measurement: when the input ends.
-        slo_s
-            A row should be through after this long.
-        restart_is_supply
-            Whether replicas that cannot work yet, or not while a restart goes on, count as supply for accuracy,
-            timeshare and convergence. They are paid for either way.
 
         Raises
         ------
@@ -290,16 +272,7 @@ class Scorer:
         self._passage.completed(completion)
 
     def scores(self, ended_at_s: float, *, rows_left: bool = False) -> Scores:
-        """Return the scores of a run that ended; more samples may still follow.
-
-        Parameters
-        ----------
-        ended_at_s
-            When all rows were processed, or the run was given up: T or later.
-        rows_left
-            Whether another operator of the workflow was left with rows. They count as late until the end, as do the
-            rows that this one was left with.
-        """
+        """Return the scores of a run that ended; more samples may still follow."""
         ended = copy(self._provision)
         ended.hold_until(ended_at_s)
         latencies = self._passage.latencies

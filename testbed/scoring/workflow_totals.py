@@ -7,37 +7,22 @@ from testbed.scoring.sample import Sample
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaCount:
-    """The replicas of all operators together, over the measurement; what Kanis (2023, section 5.3) reports.
+    """The replicas of all operators together, over the measurement; what Kanis (2023, section 5.3) reports."""
 
-    Attributes
-    ----------
-    avg_replicas
-        Mean of their supply over time.
-    max_replicas
-        Its maximum.
-    final_replicas
-        Its value at the end.
-    scaling_actions
-        Instants at which changes were ordered; of several operators at once they count once.
-    last_action_s
-        When the last of them was, seconds since the beginning; 0 where there was none.
-    """
-
+    #: Mean of their supply over time.
     avg_replicas: float
+    #: Its maximum.
     max_replicas: int
+    #: Its value at the end.
     final_replicas: int
+    #: Instants at which changes were ordered; of several operators at once they count once.
     scaling_actions: int
+    #: When the last of them was, seconds since the beginning; 0 where there was none.
     last_action_s: float
 
 
 class ReplicaCounter:
-    """Takes the samples of all operators of a workflow, each of which holds until the operator's next one.
-
-    Parameters
-    ----------
-    measured_s
-        T, the length of the measurement; what comes later does not count.
-    """
+    """Takes the samples of all operators of a workflow, each of which holds until the operator's next one."""
 
     __slots__ = (
         "_actions",
@@ -96,28 +81,17 @@ class ReplicaCounter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backlog:
-    """Rows offered and not yet processed, of all operators together, over the measurement.
+    """Rows offered and not yet processed, of all operators together, over the measurement."""
 
-    Attributes
-    ----------
-    avg_backlog_rows
-        Mean over time.
-    max_backlog_rows
-        Its maximum, or a little more where operators have theirs at different times: the sum of each one's maximum.
-    """
-
+    #: Mean over time.
     avg_backlog_rows: float
+    #: Its maximum, or a little more where operators have theirs at different times: the sum of each one's
+    #: maximum.
     max_backlog_rows: float
 
 
 class BacklogMeter:
-    """Takes the samples of all operators of a workflow, each of which holds until the operator's next one.
-
-    Parameters
-    ----------
-    measured_s
-        T, the length of the measurement; what comes later does not count.
-    """
+    """Takes the samples of all operators of a workflow, each of which holds until the operator's next one."""
 
     __slots__ = ("_measured_s", "_queues")
 

@@ -8,8 +8,8 @@ from gesscale.model.workflow import Operator
 from testbed.simulator.plant import Plant
 from testbed.simulator.scene import Scene
 
+#: 4,095 placements; each node more doubles them.
 EXACT_UP_TO_NODES = 12
-"""4,095 placements; each node more doubles them."""
 
 _ROUNDING = 1e-9
 
@@ -19,15 +19,6 @@ class BestPlacements:
 
     Up to `EXACT_UP_TO_NODES` nodes every placement is tried. Beyond that the placement grows by the node that
     gives most, from the best single node on, which may miss better ones. Node failures do not count.
-
-    Parameters
-    ----------
-    mst_rows_per_s
-        The true MST of an operator's placement, as `testbed.simulator.plant.Plant` returns it.
-    operator
-        Whose replicas; its limits hold.
-    nodes
-        Those that may hold a replica.
     """
 
     def __init__(
@@ -52,18 +43,7 @@ class BestPlacements:
         return self._best[replicas]
 
     def least(self, rows_per_s: float) -> tuple[int, tuple[str, ...]]:
-        """Return the least number of replicas that sustain a rate, and where they are best.
-
-        Parameters
-        ----------
-        rows_per_s
-            The input.
-
-        Returns
-        -------
-        tuple of int and tuple of str
-            At least ``min_replicas``. Where no number of them sustains it, ``max_replicas`` (or all nodes).
-        """
+        """Return the least number of replicas that sustain a rate, and where they are best."""
         needed = rows_per_s * (1 - _ROUNDING)
         more = bisect_left(self._reached, needed)
         replicas = self._least + min(more, len(self._reached) - 1)

@@ -24,48 +24,29 @@ _P = TypeVar("_P", bound="DataclassInstance")
 
 
 class Constant(BaseModel):
-    """A constant.
-
-    Attributes
-    ----------
-    value
-        In the unit that the constant's name says.
-    origin
-        Measured where and how, or assumed and why.
-    """
+    """A constant."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    #: In the unit that the constant's name says.
     value: int | FiniteFloat
+    #: Measured where and how, or assumed and why.
     origin: Annotated[str, Field(min_length=1)]
 
 
 class Figures(BaseModel):
-    """The constants of one kind of query.
-
-    Attributes
-    ----------
-    about
-        What they describe, in a sentence.
-    figures
-        By the name of the constant.
-    """
+    """The constants of one kind of query."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    #: What they describe, in a sentence.
     about: str
+    #: By the name of the constant.
     figures: Mapping[str, Constant]
 
 
 def read_figures(name_or_path: str | Path, folder: Path) -> Figures:
     """Read a file of constants.
-
-    Parameters
-    ----------
-    name_or_path
-        A file in the folder, without its ending; or, with an ending or a slash, any file.
-    folder
-        Holds the files that are bundled.
 
     Raises
     ------
@@ -93,15 +74,6 @@ def read_figures(name_or_path: str | Path, folder: Path) -> Figures:
 def read_physics(kind: type[_P], name_or_path: str | Path, folder: Path, *, needs_all: bool = False) -> _P:
     """Read a file of constants as the physics of an engine.
 
-    Parameters
-    ----------
-    kind
-        The engine's dataclass of constants.
-    name_or_path, folder
-        As for `read_figures`.
-    needs_all
-        Whether the file must have the constants that have a default, too.
-
     Raises
     ------
     InputError
@@ -118,15 +90,6 @@ def read_physics(kind: type[_P], name_or_path: str | Path, folder: Path, *, need
 
 def checked_physics(kind: type[_P], values: Mapping[str, object], where: str) -> _P:
     """Return the physics with these values.
-
-    Parameters
-    ----------
-    kind
-        The engine's dataclass of constants.
-    values
-        By the name of the constant.
-    where
-        Where they come from, for messages.
 
     Raises
     ------

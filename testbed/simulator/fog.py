@@ -14,15 +14,6 @@ from testbed.simulator.scene import LinkSlowdown, NodeFailure, SimulatedNode
 class Fog:
     """Fog nodes over time.
 
-    Parameters
-    ----------
-    nodes
-        By name.
-    delays
-        Round trips while no link is slowed down.
-    failures, slowdowns
-        What goes wrong; each holds from its beginning until right before its end.
-
     Raises
     ------
     InputError

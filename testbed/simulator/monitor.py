@@ -25,15 +25,7 @@ from testbed.simulator.scene import CpuAccount, MetricTraits
 
 
 class CpuTrail:
-    """How much an operator's replicas worked, waited and were there, at the instants at which that was noted.
-
-    Parameters
-    ----------
-    account
-        What counts as use.
-    reach_s
-        How far back it is kept.
-    """
+    """How much an operator's replicas worked, waited and were there, at the instants at which that was noted."""
 
     def __init__(self, account: CpuAccount, reach_s: float) -> None:
         self._with_waiting = account is CpuAccount.WORK_AND_WAITING
@@ -66,19 +58,7 @@ class CpuTrail:
 
 
 class ByNode(Mapping[str, NodeReading]):
-    """The figures of each replica over a window, computed at the first look: most policies never look.
-
-    Parameters
-    ----------
-    efforts
-        Returns what each replica did in the window.
-    placement
-        The nodes of the replicas; one that did nothing has zeros.
-    seconds
-        Length of the window.
-    account
-        What counts as CPU use.
-    """
+    """The figures of each replica over a window, computed at the first look: most policies never look."""
 
     def __init__(
         self, efforts: Efforts, placement: Sequence[str], seconds: float, account: CpuAccount
@@ -114,19 +94,7 @@ class ByNode(Mapping[str, NodeReading]):
 
 
 class SimulatedMetrics:
-    """Reads a plant as `gesscale.ports.MetricSource`, late and with gaps.
-
-    Parameters
-    ----------
-    plant
-        What is read.
-    operators
-        Their names.
-    traits
-        How well it sees.
-    rng
-        Draws what is missed.
-    """
+    """Reads a plant as `gesscale.ports.MetricSource`, late and with gaps."""
 
     def __init__(
         self, plant: Reports, operators: Sequence[str], traits: MetricTraits, rng: np.random.Generator
@@ -180,13 +148,7 @@ class SimulatedMetrics:
 
 
 class FixedLatencies:
-    """A latency map that neither ages nor changes, as `gesscale.ports.LatencySource`.
-
-    Parameters
-    ----------
-    delays
-        The map.
-    """
+    """A latency map that neither ages nor changes, as `gesscale.ports.LatencySource`."""
 
     def __init__(self, delays: LatencyMap) -> None:
         self._latencies = Latencies(map=delays)
@@ -217,8 +179,6 @@ class SimulatedCluster:
 
     Parameters
     ----------
-    plant
-        What is scaled.
     executors_per_node
         How many executors a node can hold, of all operators together; None: one of each.
     """

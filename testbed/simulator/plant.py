@@ -10,49 +10,37 @@ from testbed.scoring.sample import Completion, Sample
 
 
 class Tally(NamedTuple):
-    """Counters of an operator since the beginning; all but the last two only grow.
+    """Counters of an operator since the beginning; all but the last two only grow."""
 
-    Attributes
-    ----------
-    offered_rows, processed_rows
-        Rows, cumulative.
-    work_s, waiting_s
-        Seconds in which its replicas computed, and in which they were held up by the network, summed over replicas.
-    replica_seconds
-        Seconds for which replicas were kept, starting and restarting ones included.
-    supply_replicas, serving_replicas
-        Replicas now: kept, and able to work.
-    """
-
+    #: Offered_rows, processed_rows: Rows, cumulative.
     offered_rows: float
     processed_rows: float
+    #: Work_s, waiting_s: Seconds in which its replicas computed, and in which they were held up by the
+    #: network, summed over replicas.
     work_s: float
     waiting_s: float
+    #: Seconds for which replicas were kept, starting and restarting ones included.
     replica_seconds: float
+    #: Supply_replicas, serving_replicas: Replicas now: kept, and able to work.
     supply_replicas: int
     serving_replicas: int
 
 
 class Effort(NamedTuple):
-    """What a replica did in some batches.
+    """What a replica did in some batches."""
 
-    Attributes
-    ----------
-    rows
-        Rows that it processed.
-    work_s, waiting_s
-        Seconds in which it computed, and in which it was held up by the network; beyond that it was idle.
-    """
-
+    #: Rows that it processed.
     rows: float
+    #: Work_s, waiting_s: Seconds in which it computed, and in which it was held up by the network; beyond
+    #: that it was idle.
     work_s: float
     waiting_s: float
 
 
 NO_EFFORT = Effort(0.0, 0.0, 0.0)
 
+#: Returns by node what each replica did. It computes this when it is called, which may be at any time.
 Efforts = Callable[[], Mapping[str, Effort]]
-"""Returns by node what each replica did. It computes this when it is called, which may be at any time."""
 
 
 class Reports(Protocol):

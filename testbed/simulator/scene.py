@@ -18,18 +18,12 @@ from testbed.workloads.workload import Workload
 
 @validated_dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedNode:
-    """A fog node.
-
-    Attributes
-    ----------
-    weight
-        Its true speed against a node of weight 1.
-    reported_weight
-        The weight that the scaler sees; None where it is the true one.
-    """
+    """A fog node."""
 
     name: str
+    #: Its true speed against a node of weight 1.
     weight: Positive = 1.0
+    #: The weight that the scaler sees; None where it is the true one.
     reported_weight: Positive | None = None
 
 
@@ -39,8 +33,8 @@ def _moment_s(value: object) -> float:
     return 0.0 if nought or value == "0s" else parse_duration_s(value)
 
 
+#: Seconds, at least 0, written as a duration.
 Moment = Annotated[float, BeforeValidator(_moment_s)]
-"""Seconds, at least 0, written as a duration."""
 
 
 class Section(SettingsGroup):
@@ -140,53 +134,38 @@ class MetricTraits(Section):
 class Scene:
     """A workflow on nodes under a load.
 
-    Attributes
-    ----------
-    workflow
-        What is scaled.
-    nodes
-        By name; every node that may hold a replica, the drivers' nodes too.
-    delays
-        The latency map, as true as links are not slowed down.
-    workloads
-        The load of each operator that reads a source of the workflow.
-    initial
-        Where the replicas of each operator are when the measurement begins, warm.
-    selectivity
-        Rows that an operator emits per row that it reads; 1 where it is not listed.
-    period_s
-        Time between two steps of the loop.
-    least_period_s
-        A policy may ask for its next step so soon; None: it may not ask.
-    sample_s
-        Time between two samples for the scores.
-    drain_limit_s
-        After the input ends the run goes on until all rows are processed, at most this long.
-    rescale_timeout_s
-        As in the settings.
-    executors_per_node
-        How many a node can hold, of all operators together; None: one of each operator.
-
     Raises
     ------
     InputError
         Where replicas or a driver are on no node of the scene.
     """
 
+    #: What is scaled.
     workflow: Workflow
+    #: By name; every node that may hold a replica, the drivers' nodes too.
     nodes: Mapping[str, SimulatedNode]
+    #: The latency map, as true as links are not slowed down.
     delays: LatencyMap
+    #: The load of each operator that reads a source of the workflow.
     workloads: Mapping[str, Workload]
+    #: Where the replicas of each operator are when the measurement begins, warm.
     initial: Mapping[str, tuple[str, ...]]
+    #: Rows that an operator emits per row that it reads; 1 where it is not listed.
     selectivity: Mapping[str, float] = field(default_factory=dict)
     metrics: MetricTraits = field(default_factory=MetricTraits)
     failures: tuple[NodeFailure, ...] = ()
     slowdowns: tuple[LinkSlowdown, ...] = ()
+    #: Time between two steps of the loop.
     period_s: float = 60.0
+    #: A policy may ask for its next step so soon; None: it may not ask.
     least_period_s: float | None = None
+    #: Time between two samples for the scores.
     sample_s: float = 10.0
+    #: After the input ends the run goes on until all rows are processed, at most this long.
     drain_limit_s: float = 7200.0
+    #: As in the settings.
     rescale_timeout_s: float = 300.0
+    #: How many a node can hold, of all operators together; None: one of each operator.
     executors_per_node: int | None = None
 
     def __post_init__(self) -> None:
@@ -205,18 +184,7 @@ class Scene:
         return max(workload.duration_s for workload in self.workloads.values())
 
     def source_shares(self, operator: str) -> Mapping[str, float]:
-        """Return how many rows each source puts before an operator for each row it offers.
-
-        Parameters
-        ----------
-        operator
-            Any of the workflow.
-
-        Returns
-        -------
-        mapping of str to float
-            By the operator that reads the source; that one itself has 1.
-        """
+        """Return how many rows each source puts before an operator for each row it offers."""
         upstream = self.workflow.upstream(operator)
         if not upstream:
             return {operator: 1.0}

@@ -15,38 +15,27 @@ from testbed.simulator.monitor import FixedLatencies, SimulatedCluster, Simulate
 from testbed.simulator.plant import Observer, Plant, Reports, Tally
 from testbed.simulator.scene import Scene
 
+#: Rows; an engine that counts in fractions never ends at a whole number exactly.
 _ROUNDING = 0.5
-"""Rows; an engine that counts in fractions never ends at a whole number exactly."""
 
 
 @dataclass(kw_only=True, eq=False)
 class SimulatedClock:
-    """The loop's port `gesscale.ports.Clock` over a plant; the run begins at 0.
+    """The loop's port `gesscale.ports.Clock` over a plant; the run begins at 0."""
 
-    Attributes
-    ----------
-    scene
-        What the plant was built from.
-    plant
-        Works while the loop waits.
-    cluster
-        Knows which changes were ordered.
-    metrics
-        Gets the counters of every sample.
-    best
-        Gives the demand, by operator.
-    observer
-        Gets the samples and the rows that reached a sink.
-    rng
-        Draws by how much a step is late.
-    """
-
+    #: What the plant was built from.
     scene: Scene
+    #: Works while the loop waits.
     plant: Plant
+    #: Knows which changes were ordered.
     cluster: SimulatedCluster
+    #: Gets the counters of every sample.
     metrics: SimulatedMetrics
+    #: Gives the demand, by operator.
     best: Mapping[str, BestPlacements]
+    #: Gets the samples and the rows that reached a sink.
     observer: Observer
+    #: Draws by how much a step is late.
     rng: np.random.Generator
 
     def __post_init__(self) -> None:
@@ -68,13 +57,7 @@ class SimulatedClock:
         return self._now_s
 
     def wait_until(self, at_s: float) -> bool:
-        """Let the plant work until an instant, or a little later where the scene says that steps are late.
-
-        Returns
-        -------
-        bool
-            False once the input has ended and every row is processed, or the time to drain is over.
-        """
+        """Let the plant work until an instant, or a little later where the scene says that steps are late."""
         until_s = at_s + self.scene.metrics.jitter_s * self.rng.random()
         if self.cluster.has_orders:
             self._tally()  # what was ordered counts from now on
@@ -139,8 +122,8 @@ class SimulatedClock:
 
 __all__ = ["Observer", "assemble", "simulate"]
 
+#: What policies recall is kept as everywhere; decisions and models are the observer's to keep.
 _REMEMBERED = KnowledgeLimits(decisions_per_operator=1, models_per_operator=1)
-"""What policies recall is kept as everywhere; decisions and models are the observer's to keep."""
 
 
 def simulate(
@@ -152,28 +135,7 @@ def simulate(
     seed: int,
     best: Mapping[str, BestPlacements] | None = None,
 ) -> float:
-    """Run a policy from the first row until all are processed.
-
-    Parameters
-    ----------
-    scene
-        What the plant was built from.
-    plant
-        At time 0.
-    policy
-        Under the loop of `gesscale.loop`, on simulated time.
-    observer
-        Gets every sample, completion and decision, in the order of time.
-    seed
-        Of what Monitor misses (gaps, jitter).
-    best
-        The best placements, for who runs many policies on one scene; found here where they are not given.
-
-    Returns
-    -------
-    float
-        When the run ended, seconds since its beginning.
-    """
+    """Run a policy from the first row until all are processed."""
     loop, clock = assemble(scene, plant, policy, observer, seed=seed, best=best)
     loop.run(
         clock,
@@ -195,20 +157,7 @@ def assemble(
     best: Mapping[str, BestPlacements] | None = None,
     reports: Reports | None = None,
 ) -> tuple[ControlLoop, SimulatedClock]:
-    """Put a loop over a plant together, for who wants other ports than `simulate` has.
-
-    Parameters
-    ----------
-    scene, plant, policy, observer, seed, best
-        As for `simulate`.
-    reports
-        What the plant tells of itself, where that is not the truth.
-
-    Returns
-    -------
-    tuple of ControlLoop and SimulatedClock
-        The clock lets the plant work, and tells the observer.
-    """
+    """Put a loop over a plant together, for who wants other ports than `simulate` has."""
     gaps, jitter = (np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2))
     cluster = SimulatedCluster(plant, executors_per_node=scene.executors_per_node)
     metrics = SimulatedMetrics(reports or plant, tuple(scene.workflow.operators), scene.metrics, gaps)

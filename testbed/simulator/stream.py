@@ -6,20 +6,14 @@ from typing import NamedTuple
 
 from testbed.workloads.workload import Workload
 
+#: Beyond this count, a topic merges its oldest segments, so that a backlog does not take much memory.
 _SEGMENTS = 4096
-"""Beyond this count, a topic merges its oldest segments, so that a backlog does not take much memory."""
 
 _ROUNDING = 1e-6
 
 
 class SourceStream:
-    """The rows of a workload; whole rows only.
-
-    Parameters
-    ----------
-    workload
-        What is offered.
-    """
+    """The rows of a workload; whole rows only."""
 
     def __init__(self, workload: Workload) -> None:
         self.workload = workload
@@ -64,17 +58,7 @@ class Topic:
         self._consumed = 0.0
 
     def publish(self, rows: float, at_s: float, event_from_s: float, event_until_s: float) -> None:
-        """Add rows behind all others.
-
-        Parameters
-        ----------
-        rows
-            How many; none changes nothing, nor do so few that the sum stays what it is.
-        at_s
-            When; not before the rows that were published last.
-        event_from_s, event_until_s
-            When the rows from which they were made entered the workflow.
-        """
+        """Add rows behind all others."""
         until_row = self._published + rows
         if until_row <= self._published:
             return
@@ -143,8 +127,8 @@ class Topic:
         self._segments = deque([*merged, *left_over])
 
 
+#: Rows in the order in which they are offered to an operator, counted from 0.
 Stream = SourceStream | Topic
-"""Rows in the order in which they are offered to an operator, counted from 0."""
 
 
 def _event_s(segment: _Segment, row: float) -> float:

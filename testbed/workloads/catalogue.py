@@ -11,29 +11,19 @@ from gesscale.common.yaml_text import read_yaml
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A load of the catalogue.
+    """A load of the catalogue."""
 
-    Attributes
-    ----------
-    name
-        What stands before the colon.
-    what
-        Its shape, in a phrase.
-    length
-        How long it is and in what steps.
-    source
-        Where it is from: data set and licence, or paper and section.
-    is_random
-        Whether the seed decides something of it.
-    parameter
-        What may stand after the colon; empty where nothing may.
-    """
-
+    #: What stands before the colon.
     name: str
+    #: Its shape, in a phrase.
     what: str
+    #: How long it is and in what steps.
     length: str
+    #: Where it is from: data set and licence, or paper and section.
     source: str
+    #: Whether the seed decides something of it.
     is_random: bool = False
+    #: What may stand after the colon; empty where nothing may.
     parameter: str = ""
 
 

@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from gesscale.errors import InputError
 from testbed.workloads.workload import Workload, WorkloadRequest
 
+#: Seconds of New York in a second of the load (the paper, V-A).
 SPEED = 10.0
-"""Seconds of New York in a second of the load (the paper, V-A)."""
+#: How often each record is injected (the paper, V-A).
 COPIES = 3
-"""How often each record is injected (the paper, V-A)."""
+#: A Tuesday; the day of ``make demo``.
 DEMO_DAY = date(2015, 1, 6)
-"""A Tuesday; the day of ``make demo``."""
+#: Wednesday and Thursday, like the paper's 1 and 2 May 2013, with schools open, no holiday, and weather as
+#: mild as in early May; the series, July to January, holds no spring.
 DEFAULT_BEGINS = date(2014, 10, 1)
-"""Wednesday and Thursday, like the paper's 1 and 2 May 2013, with schools open, no holiday, and weather as mild as in
-early May; the series, July to January, holds no spring."""
 
 _DAYS = 2
 _HALF_HOUR_S = 1800.0
@@ -43,13 +43,6 @@ def taxi_days(begins: date, *, name: str) -> Workload:
     """Return two days at speed 10, each passenger three times: 288 min.
 
     The rate is continuous, without steps of 180 s at the half hours, and each half hour keeps its rows.
-
-    Parameters
-    ----------
-    begins
-        The first day, from midnight on. From the last day of the series there is only one: 144 min.
-    name
-        What to call it.
 
     Raises
     ------
@@ -72,13 +65,6 @@ def taxi_days(begins: date, *, name: str) -> Workload:
 def taxi_day(begins: date, *, name: str) -> Workload:
     """Return one day from 04:00 on, when the city sleeps, at speed 10, each passenger three times: 144 min.
 
-    Parameters
-    ----------
-    begins
-        The day.
-    name
-        What to call it.
-
     Raises
     ------
     InputError
@@ -98,18 +84,6 @@ def smoothed(means: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
 
     At an edge the course takes the mean of the two neighbours, or twice the lesser one where that is less: so the value
     in the middle, which makes the mean right, is never below 0.
-
-    Parameters
-    ----------
-    means
-        Mean of each interval, >= 0; of the first and the last one only the influence on their neighbours is used.
-    steps
-        Steps per interval, even.
-
-    Returns
-    -------
-    ndarray of shape ((len(means) - 2) * steps,)
-        Mean of each step.
     """
     low, high = means[:-1], means[1:]
     edges = np.minimum((low + high) / 2, 2 * np.minimum(low, high))

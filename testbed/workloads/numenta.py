@@ -23,24 +23,16 @@ _ANY = "any"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """A series and how it becomes a load.
+    """A series and how it becomes a load."""
 
-    Attributes
-    ----------
-    name
-        As a load; without ``nab-`` the key of its rows in the data.
-    bin_min
-        Readings are averaged over so many minutes; a bin is a minute of the load, so this is the speed, too.
-    days
-        Length of the window that is played.
-    first, last, default
-        The first and the last day from whose midnight a whole window follows, and the one that is played if none is
-        asked for.
-    """
-
+    #: As a load; without ``nab-`` the key of its rows in the data.
     name: str
+    #: Readings are averaged over so many minutes; a bin is a minute of the load, so this is the speed, too.
     bin_min: int
+    #: Length of the window that is played.
     days: int
+    #: First, last, default: The first and the last day from whose midnight a whole window follows, and the
+    #: one that is played if none is asked for.
     first: date
     last: date
     default: date
@@ -57,17 +49,7 @@ SERIES = TypeAdapter(tuple[Series, ...]).validate_python(
 
 
 def window(series: Series, begins_bin: int, *, name: str) -> Workload:
-    """Return a window of a series as a load, a bin a minute.
-
-    Parameters
-    ----------
-    series
-        One of `SERIES`.
-    begins_bin
-        The window's first bin, as `bins` counts them.
-    name
-        What to call it.
-    """
+    """Return a window of a series as a load, a bin a minute."""
     means = bins(series)[begins_bin : begins_bin + series.window_bins]
     per_s = means / (_READING_MIN * 60.0)
     return Workload.of_rates(name, series.bin_min * 60.0, per_s).faster(series.bin_min)
@@ -78,11 +60,6 @@ def bins(series: Series) -> NDArray[np.float64]:
     """Return the mean reading of each bin, from the midnight before the first reading on.
 
     A reading that is missing between two others lies on the straight line between them.
-
-    Returns
-    -------
-    ndarray
-        NaN in bins before the first reading or after the last one.
     """
     readings = filled(_readings_by_name()[series.name.removeprefix("nab-")])
     means: NDArray[np.float64] = readings.reshape(-1, series.bin_min // _READING_MIN).mean(axis=1)

@@ -14,6 +14,7 @@ from testbed.workloads.workload import Workload, WorkloadRequest
 _SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
 
 
+#: Each raises `InputError` at a parameter that it does not know.
 BUILDERS: Mapping[str, Callable[[WorkloadRequest], Workload]] = {
     **new_york.BUILDERS,
     **numenta.BUILDERS,
@@ -22,7 +23,6 @@ BUILDERS: Mapping[str, Callable[[WorkloadRequest], Workload]] = {
     **seep.BUILDERS,
     **plain.BUILDERS,
 }
-"""Each raises `InputError` at a parameter that it does not know."""
 
 
 def workload_names() -> Mapping[str, str]:
@@ -32,14 +32,6 @@ def workload_names() -> Mapping[str, str]:
 
 def workload_named(text: str, *, seed: int) -> Workload:
     """Return a load by name.
-
-    Parameters
-    ----------
-    text
-        A name of `workload_names`, with a colon and a parameter where it takes one; or a file: what ends in ``.csv``
-        or holds a path separator.
-    seed
-        Decides what is random of it, >= 0: the same seed, the same load.
 
     Raises
     ------

@@ -18,22 +18,7 @@ from testbed.workloads.workload import Workload
 
 
 def rates_on_grid(edges: Sequence[float], rates: Sequence[float], step: float) -> NDArray[np.float64]:
-    """Return the mean rate of each step: no row is lost or added.
-
-    Parameters
-    ----------
-    edges
-        Where the pieces begin and the last one ends, rising from 0; one more than rates.
-    rates
-        The rate of each piece, in any unit.
-    step
-        Length of a step, in the unit of the edges; the last edge is a multiple of it.
-
-    Returns
-    -------
-    ndarray of shape (edges[-1] / step,)
-        Rates, in the unit of the rates; those of steps within one piece are that piece's to the last bit.
-    """
+    """Return the mean rate of each step: no row is lost or added."""
     piece_edges, piece_rates = np.asarray(edges, dtype=float), np.asarray(rates, dtype=float)
     offered = np.concatenate([[0.0], np.cumsum(np.diff(piece_edges) * piece_rates)])
     grid = np.arange(round(piece_edges[-1] / step) + 1) * step
@@ -45,8 +30,8 @@ def rates_on_grid(edges: Sequence[float], rates: Sequence[float], step: float) -
     return exact
 
 
+#: A week of seconds takes about 8 MiB.
 BYTES_MOST = 16 * 1024 * 1024
-"""A week of seconds takes about 8 MiB."""
 STEPS_MOST = 200_000
 AMOUNT_MOST = 1e9
 DAYS_MOST = 366
@@ -64,13 +49,13 @@ def _moment_s(text: str) -> float:
 
 
 _AMOUNT = TypeAdapter(Annotated[float, Field(ge=0, le=AMOUNT_MOST, allow_inf_nan=False)])
+#: What a cell of each column may be.
 _KINDS: Mapping[str, TypeAdapter[float]] = {
     "t_s": TypeAdapter(Annotated[float, Field(ge=-_T_MOST_S, le=_T_MOST_S, allow_inf_nan=False)]),
     "timestamp": TypeAdapter(Annotated[float, BeforeValidator(_moment_s)]),
     "rows_per_s": _AMOUNT,
     "rows": _AMOUNT,
 }
-"""What a cell of each column may be."""
 
 
 def workload_from_csv(path: Path, *, name: str) -> Workload:
@@ -79,17 +64,10 @@ def workload_from_csv(path: Path, *, name: str) -> Workload:
     Parameters
     ----------
     path
-        A CSV file in UTF-8 with a header, a column ``t_s`` (seconds, from any zero) or ``timestamp`` (ISO 8601, UTC
-        where it names no zone), and a column ``rows_per_s`` or ``rows`` (rows until the next time). Other columns
-        are left alone. Times are rounded to milliseconds and counted from the first row.
-    name
-        What to call it.
-
-    Returns
-    -------
-    Workload
-        Absolute, in the longest step that divides all times; where that step would make more than 200,000, in
-        200,000 equal ones, each with the rows that fall in it.
+        A CSV file in UTF-8 with a header, a column ``t_s`` (seconds, from any zero) or ``timestamp`` (ISO
+        8601, UTC where it names no zone), and a column ``rows_per_s`` or ``rows`` (rows until the next
+        time). Other columns are left alone. Times are rounded to milliseconds and counted from the first
+        row.
 
     Raises
     ------

@@ -17,27 +17,20 @@ from gesscale.errors import InputError
 class Workload:
     """Rows offered per second, constant within each step.
 
-    Attributes
-    ----------
-    name
-        How commands and results call it.
-    step_s
-        Length of a step, seconds.
-    rows_per_s
-        The rate of each step, rows/s.
-    absolute
-        Whether the rates are meant as they are. A pattern's are not: its shape counts, and who plays it scales it to
-        what the replicas can carry.
-
     Raises
     ------
     InputError
         Without steps, without any row, or at a rate or step that is not a finite number in its range.
     """
 
+    #: How commands and results call it.
     name: str
+    #: Length of a step, seconds.
     step_s: float
+    #: The rate of each step, rows/s.
     rows_per_s: tuple[float, ...]
+    #: Whether the rates are meant as they are. A pattern's are not: its shape counts, and who plays it scales
+    #: it to what the replicas can carry.
     absolute: bool = False
     _offered: tuple[float, ...] = field(init=False, repr=False, compare=False)
 
@@ -91,13 +84,7 @@ class Workload:
         return self._offered[index] + (position - index) * step_s * rates[index]
 
     def offered_at_s(self, row: float) -> float:
-        """Return when a row was offered, the first being row 0; the inverse of `offered_rows`.
-
-        Parameters
-        ----------
-        row
-            Rows offered before it; beyond the last one, the end; below 0, as 0.
-        """
+        """Return when a row was offered, the first being row 0; the inverse of `offered_rows`."""
         row, offered = max(0.0, row), self._offered
         if row >= offered[-1]:
             return self.duration_s
@@ -132,20 +119,13 @@ _MINUTES_MOST = 1440.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadRequest:
-    """A request for a load.
+    """A request for a load."""
 
-    Attributes
-    ----------
-    text
-        As it was written, such as ``nyc:2014-10-01``; the name of the load that results.
-    parameter
-        What stood after the colon; None without a colon.
-    seed
-        Decides all that is random, >= 0.
-    """
-
+    #: As it was written, such as ``nyc:2014-10-01``; the name of the load that results.
     text: str
+    #: What stood after the colon; None without a colon.
     parameter: str | None
+    #: Decides all that is random, >= 0.
     seed: int
 
     def rng(self, name: str) -> np.random.Generator:

@@ -8,8 +8,8 @@ import typer
 
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
 
+#: Most nodes of a map that is read, as the user asked; None where not.
 max_nodes_asked: ContextVar[int | None] = ContextVar("max_nodes_asked", default=None)
-"""Most nodes of a map that is read, as the user asked; None where not."""
 
 MapFile = Annotated[
     Path,

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from latency_map.emulate.hosts import Host
     from latency_map.emulate.plan import EmulationPlan, NodePlan
 
+#: Most bytes of a file: some thousand nodes, as kubectl prints them.
 MAX_BYTES = 64 << 20
-"""Most bytes of a file: some thousand nodes, as kubectl prints them."""
 
 app = typer.Typer()
 

@@ -83,11 +83,6 @@ class ResponseLines:
 def read_whole(response: HTTPResponse, max_bytes: int, until_s: float) -> bytes:
     """Read a body that is neither too long nor too slow.
 
-    Parameters
-    ----------
-    until_s
-        By the clock of `time.monotonic`.
-
     Raises
     ------
     ValueError
@@ -110,8 +105,8 @@ def read_whole(response: HTTPResponse, max_bytes: int, until_s: float) -> bytes:
 
 _LOG = logging.getLogger(__name__)
 
+#: An object of the API, as its JSON.
 Object = dict[str, Any]
-"""An object of the API, as its JSON."""
 
 MERGE_PATCH = "application/merge-patch+json"
 _METHODS = {
@@ -124,11 +119,11 @@ _METHODS = {
     "delete": "DELETE",
 }
 
+#: Beginnings of statuses that only a request which RBAC let through can have.
 _PAST_RBAC = ("2", "404", "409", "422")
-"""Beginnings of statuses that only a request which RBAC let through can have."""
 
+#: Kept open: eight steps, three watches, the lease, and events at once.
 CONNECTIONS = 16
-"""Kept open: eight steps, three watches, the lease, and events at once."""
 
 
 class Connection:
@@ -211,11 +206,6 @@ class Connection:
         ----------
         namespace
             None for all.
-
-        Yields
-        ------
-        dict
-            A list object; all have the resourceVersion of the first.
         """
         call = Call(verb="list", resource=resource, namespace=namespace)
         query = {"limit": str(page_size), **_selectors(label_selector, field_selector)}
@@ -282,20 +272,7 @@ class Connection:
         lasts_s: float = 300.0,
         silence_s: float = 90.0,
     ) -> Lines:
-        """Open a watch with bookmarks.
-
-        Parameters
-        ----------
-        lasts_s
-            After which the server ends it.
-        silence_s
-            After which a watch without a line counts as lost; bookmarks come about every minute.
-
-        Returns
-        -------
-        Lines
-            One JSON event each.
-        """
+        """Open a watch with bookmarks."""
         call = Call(verb="watch", resource=resource, namespace=namespace)
         query = {
             "watch": "true",

@@ -30,21 +30,6 @@ def connect(
 ) -> Connection:
     """Find the API server; nothing is asked of it yet.
 
-    Parameters
-    ----------
-    kubeconfig
-        A file; by default the pod's own ServiceAccount inside a pod, else the files that ``KUBECONFIG`` names,
-        else ``~/.kube/config``.
-    context
-        Of the kubeconfig; by default its current one.
-    namespace
-        Our own; by default the pod's, or that of the context, or ``default``.
-
-    Returns
-    -------
-    Connection
-        Ready for requests.
-
     Raises
     ------
     InputError

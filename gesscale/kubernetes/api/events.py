@@ -26,10 +26,10 @@ from gesscale.kubernetes.api.resources import EVENTS, STREAM_AUTOSCALERS
 from gesscale.wire import group_of, text_of
 
 CONTROLLER = "gesscale.dev/controller"
+#: What the API takes at most.
 NOTE_CHARS = 1024
-"""What the API takes at most."""
+#: The same thing after a longer silence is a new event; events live for an hour.
 INTERVAL_S = 1800.0
-"""The same thing after a longer silence is a new event; events live for an hour."""
 REFRESH_S = 300.0
 REMEMBERED = 1000
 _NAME_CHARS = 200
@@ -65,23 +65,16 @@ class Incident(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EventDraft:
-    """An event worth writing.
+    """An event worth writing."""
 
-    Attributes
-    ----------
-    kind
-        Whether people should look.
-    reason
-        What happened, in a word.
-    message
-        The same in a sentence; cut at 1024 characters.
-    same
-        What makes two of them the same, where the message has figures that change each time; None for the message.
-    """
-
+    #: Whether people should look.
     kind: EventType
+    #: What happened, in a word.
     reason: Incident
+    #: The same in a sentence; cut at 1024 characters.
     message: str
+    #: What makes two of them the same, where the message has figures that change each time; None for the
+    #: message.
     same: str | None = None
 
 
@@ -94,15 +87,7 @@ class _Series:
 
 
 class Events:
-    """Writes events; a fault is logged and never raised.
-
-    Parameters
-    ----------
-    instance
-        Which of the controllers writes them.
-    now_s
-        Seconds since the epoch.
-    """
+    """Writes events; a fault is logged and never raised."""
 
     def __init__(self, writer: Connection, instance: str, *, now_s: Callable[[], float] = time.time) -> None:
         self._writer, self._now_s = writer, now_s

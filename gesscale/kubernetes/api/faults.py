@@ -13,26 +13,20 @@ from urllib3.exceptions import TimeoutError as Urllib3TimeoutError
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api.resources import Resource
 
+#: Of a server's own words; more is cut.
 MESSAGE_CHARS = 500
-"""Of a server's own words; more is cut."""
+#: A server that asks for more patience than this is asked again all the same.
 RETRY_AFTER_MAX_S = 120.0
-"""A server that asks for more patience than this is asked again all the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One request, as roles and people name it.
+    """One request, as roles and people name it."""
 
-    Attributes
-    ----------
-    verb
-        As in a role: get, list, watch, create, update, patch or delete.
-    namespace
-        None for all namespaces, and for kinds without.
-    """
-
+    #: As in a role: get, list, watch, create, update, patch or delete.
     verb: str
     resource: Resource
+    #: None for all namespaces, and for kinds without.
     namespace: str | None = None
     name: str = ""
     subresource: str = ""
@@ -140,15 +134,7 @@ def faults_raised(call: Call) -> Iterator[None]:
 def from_answer(
     call: Call, status: int, phrase: str, body: str | bytes, headers: Mapping[str, str] | None = None
 ) -> ApiError:
-    """Return the fault that an answer of the API server tells of.
-
-    Parameters
-    ----------
-    phrase
-        The HTTP reason phrase, for where the body says nothing.
-    body
-        A Status object as JSON, or whatever a proxy in between has written.
-    """
+    """Return the fault that an answer of the API server tells of."""
     said, reason = _said(body)
     said = said or _line(phrase) or "no reason given"
     detail = _sentence(call, status, said)

@@ -36,26 +36,19 @@ LEASE_NAME = "gesscale-controller"
 class ElectionTimes:
     """The times of an election, seconds.
 
-    Attributes
-    ----------
-    duration_s
-        How long a lease holds after it was seen to change.
-    renew_deadline_s
-        How long a leader trusts a renewal.
-    renew_every_s
-        How often it renews: client-go's every 2 s would be 43,000 writes a day on an SD card.
-    retry_s
-        How often anybody else tries, and a leader after a fault.
-
     Raises
     ------
     InputError
         They are not in that order, so that two could lead at once.
     """
 
+    #: How long a lease holds after it was seen to change.
     duration_s: float = 15.0
+    #: How long a leader trusts a renewal.
     renew_deadline_s: float = 10.0
+    #: How often it renews: client-go's every 2 s would be 43,000 writes a day on an SD card.
     renew_every_s: float = 4.0
+    #: How often anybody else tries, and a leader after a fault.
     retry_s: float = 2.0
 
     def __post_init__(self) -> None:
@@ -68,17 +61,12 @@ class ElectionTimes:
 
 @dataclass(frozen=True, slots=True)
 class LeaseLock:
-    """A Lease in the cluster.
-
-    Attributes
-    ----------
-    timeout_s
-        For each request; a renewal that takes longer is one that failed.
-    """
+    """A Lease in the cluster."""
 
     connection: Connection
     namespace: str
     name: str = LEASE_NAME
+    #: For each request; a renewal that takes longer is one that failed.
     timeout_s: float = 3.0
 
     def read(self) -> Object | None:
@@ -120,23 +108,7 @@ def _utc_now() -> datetime:
 
 
 class Elector:
-    """One candidate.
-
-    Parameters
-    ----------
-    lock
-        What is fought for.
-    identity
-        Ours, different from everybody's.
-    term_floor
-        The highest term in anybody's order: a Lease that somebody deleted must not begin at 0 again.
-    on_change
-        Called from the thread when leadership was won or lost.
-    now_s
-        A clock that never jumps.
-    utc_now
-        For the times in the Lease, for people; no decision uses them.
-    """
+    """One candidate."""
 
     def __init__(
         self,
@@ -176,13 +148,7 @@ class Elector:
         return self._problem
 
     def is_leader(self, now_s: float | None = None) -> bool:
-        """Whether we may act now; False as soon as the last renewal is too old to be trusted.
-
-        Parameters
-        ----------
-        now_s
-            By the elector's own clock; by default now.
-        """
+        """Whether we may act now; False as soon as the last renewal is too old to be trusted."""
         at_s = self._now_s() if now_s is None else now_s
         return self._probation_until_s is None and at_s < self._trusted_until_s
 

@@ -6,22 +6,15 @@ from urllib.parse import quote
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """A kind of objects, as paths and roles name it.
+    """A kind of objects, as paths and roles name it."""
 
-    Attributes
-    ----------
-    group
-        Such as ``coordination.k8s.io``; empty for the core group.
-    version, plural, kind
-        Such as ``v1``, ``leases`` and ``Lease``.
-    namespaced
-        Whether its objects live in namespaces.
-    """
-
+    #: Such as ``coordination.k8s.io``; empty for the core group.
     group: str = ""
+    #: Version, plural, kind: Such as ``v1``, ``leases`` and ``Lease``.
     version: str = "v1"
     plural: str
     kind: str
+    #: Whether its objects live in namespaces.
     namespaced: bool = True
 
     @property

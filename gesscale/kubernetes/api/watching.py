@@ -33,19 +33,13 @@ MOST_DOUBLINGS = 32
 
 @dataclass(slots=True, kw_only=True)
 class Backoff:
-    """Waits that double from the first to the longest, each drawn from its upper half.
+    """Waits that double from the first to the longest, each drawn from its upper half."""
 
-    Attributes
-    ----------
-    random
-        Draws from [0, 1).
-    faults
-        How many there were since the last success.
-    """
-
+    #: Draws from [0, 1).
     random: Callable[[], float]
     first_s: float = 0.5
     longest_s: float = 60.0
+    #: How many there were since the last success.
     faults: int = field(default=0, init=False)
 
     def after_fault_s(self, retry_after_s: float | None = None) -> float:
@@ -70,29 +64,21 @@ class Backoff:
 T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 
+#: A watch that lasted as long, or brought a line, was a good one.
 _STEADY_S = 5.0
-"""A watch that lasted as long, or brought a line, was a good one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View(Generic[T]):
-    """What is known of a kind at one instant.
+    """What is known of a kind at one instant."""
 
-    Attributes
-    ----------
-    objects
-        What was kept of each, by ``namespace/name``, or by name for kinds without namespaces.
-    listed
-        False until all of them were listed once; before that an empty view says nothing.
-    stale_since_s
-        Since when changes may have been missed; None while none can have been.
-    problem
-        Why; empty while none can have been.
-    """
-
+    #: What was kept of each, by ``namespace/name``, or by name for kinds without namespaces.
     objects: Mapping[str, T]
+    #: False until all of them were listed once; before that an empty view says nothing.
     listed: bool = False
+    #: Since when changes may have been missed; None while none can have been.
     stale_since_s: float | None = None
+    #: Why; empty while none can have been.
     problem: str = ""
 
     @property
@@ -103,25 +89,17 @@ class View(Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """Time and chance, so that tests can set them.
+    """Time and chance, so that tests can set them."""
 
-    Attributes
-    ----------
-    now_s
-        Seconds since the epoch.
-    sleep
-        Waits; returns True where the wait was ended early because all is to stop. None waits for `Cache.stop`.
-    random
-        Draws from [0, 1).
-    watch_s
-        How long one watch lasts at least; half as much again is drawn.
-    """
-
+    #: Seconds since the epoch.
     now_s: Callable[[], float] = time.time
+    #: Waits; returns True where the wait was ended early because all is to stop. None waits for `Cache.stop`.
     sleep: Callable[[float], bool] | None = None
+    #: Draws from [0, 1).
     random: Callable[[], float] = random.random
     first_wait_s: float = 0.5
     longest_wait_s: float = 60.0
+    #: How long one watch lasts at least; half as much again is drawn.
     watch_s: float = 300.0
 
 
@@ -132,15 +110,11 @@ class Cache(Generic[T]):
 
     Parameters
     ----------
-    source
-        Where to list and watch.
     keep
         What to keep of an object, as small as possible; None to keep nothing. It may raise ValueError or
         `GesscaleError` at an object that it cannot read.
     namespace
         None for all.
-    on_change
-        Called from the thread after a change, and when the view becomes stale or fresh.
     """
 
     def __init__(

@@ -29,54 +29,34 @@ from gesscale.service.metrics import ApiFigures, ScalerMetrics
 
 _LOG = logging.getLogger(__name__)
 _ROUND_S = 0.5
+#: A fleet writes many statuses a second, and each change wakes; one round serves all that came meanwhile.
 _LEAST_ROUND_S = 0.2
-"""A fleet writes many statuses a second, and each change wakes; one round serves all that came meanwhile."""
 _ROUNDS_TO_WORRY = 20
 _THREADS = 2
 _OWN_TARGETS = (AllowedTarget.parse(AGENTS_DNS),)
+#: A pod has 30 s to end, in which the lease is to be given back too.
 _LAST_STEP_S = 15.0
-"""A pod has 30 s to end, in which the lease is to be given back too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerOptions:
-    """How a controller runs.
+    """How a controller runs."""
 
-    Attributes
-    ----------
-    namespace
-        Whose StreamAutoscalers are steered; None for all.
-    lease_namespace, lease_name
-        Where leadership is fought for; by default in our own namespace.
-    times
-        Of the election.
-    allowed_targets
-        Where the resources of any namespace may have us connect to, besides their own pods and Services.
-    max_changing_operators
-        So many operators of all workflows may be in change at once; None: any number.
-    """
-
+    #: Whose StreamAutoscalers are steered; None for all.
     namespace: str | None = None
+    #: Lease_namespace, lease_name: Where leadership is fought for; by default in our own namespace.
     lease_namespace: str | None = None
     lease_name: str = LEASE_NAME
+    #: Of the election.
     times: ElectionTimes = field(default_factory=ElectionTimes)
+    #: Where the resources of any namespace may have us connect to, besides their own pods and Services.
     allowed_targets: tuple[AllowedTarget, ...] = ()
+    #: So many operators of all workflows may be in change at once; None: any number.
     max_changing_operators: int | None = None
 
 
 class Controller:
     """All of it; `run` blocks until `stop`.
-
-    Parameters
-    ----------
-    connection
-        The API server.
-    options
-        How to run.
-    version
-        Of gesscale.
-    now_s
-        Seconds since the epoch.
 
     Attributes
     ----------

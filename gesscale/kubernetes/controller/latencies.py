@@ -26,27 +26,21 @@ from gesscale.ports import Latencies, LatencySource
 from latency_map import LatencyMapError, MapLimits, parse_survey
 from latency_map.names import MAX_NODES
 
+#: Who the controller is where the API server does not say; deploy/k3s/controller/rbac.yaml.
 _CONTROLLER = "system:serviceaccount:gesscale:gesscale-controller"
-"""Who the controller is where the API server does not say; deploy/k3s/controller/rbac.yaml."""
 _FEWEST_NODES = 16
 _SETTING = f"twice the nodes of the cluster, at least {_FEWEST_NODES}"
 
 
 @dataclass(slots=True, kw_only=True)
 class ConfigMapLatencies(TextLatencies):
-    """A map in a ConfigMap, asked for again when that is due.
-
-    Attributes
-    ----------
-    fetch
-        Returns the text; raises ClusterError or LatencyMapError where there is none.
-    name
-        Of the text, for messages.
-    """
+    """A map in a ConfigMap, asked for again when that is due."""
 
     GROUP = "configMap"
 
+    #: Returns the text; raises ClusterError or LatencyMapError where there is none.
     fetch: Callable[[], str]
+    #: Of the text, for messages.
     name: str
     _text: str = field(default="", init=False)
 
@@ -64,11 +58,6 @@ class SharedLatencies:
 
     A map of a thousand nodes takes 8 MB and seconds to read: a fleet must not have one for each operator. While one
     thread asks the source, the others go on with the last answer.
-
-    Parameters
-    ----------
-    source
-        What is asked.
     """
 
     def __init__(self, source: LatencySource) -> None:
@@ -90,17 +79,7 @@ class SharedLatencies:
 
 
 class LatencyMaps:
-    """The sources in use, each once; for any thread.
-
-    Parameters
-    ----------
-    connection
-        The API server.
-    client
-        Returns the client by which agents and servers are asked for a namespace.
-    nodes
-        Returns the nodes of the cluster by name, which bound what is read.
-    """
+    """The sources in use, each once; for any thread."""
 
     def __init__(
         self,
@@ -139,19 +118,7 @@ class LatencyMaps:
 
 
 def bounds_of(nodes: Iterable[str]) -> Bounds:
-    """Return how large a map may be that the author of a StreamAutoscaler names.
-
-    Parameters
-    ----------
-    nodes
-        Of the cluster, by name.
-
-    Returns
-    -------
-    Bounds
-        Twice the nodes of the cluster, and at least 16: a ConfigMap may hold nodes that are still to come, or have
-        gone. Agents tell of nodes of the cluster only.
-    """
+    """Return how large a map may be that the author of a StreamAutoscaler names."""
     names = frozenset(nodes)
     limits = MapLimits(nodes=min(MAX_NODES, max(_FEWEST_NODES, 2 * len(names))), setting=_SETTING)
     return Bounds(limits=limits, nodes=names)
@@ -184,11 +151,6 @@ def _not_granted(namespace: str, name: str, said: str) -> ClusterError:
 
 def map_command(config_map: str, namespace: str, user: str) -> str:
     """Return the commands, in one line, that let the controller read one ConfigMap.
-
-    Parameters
-    ----------
-    user
-        The controller, as the API server calls it: ``system:serviceaccount:NAMESPACE:NAME`` or a person's name.
 
     Examples
     --------

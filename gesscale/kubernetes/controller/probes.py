@@ -11,65 +11,47 @@ from gesscale.common.http_server import Page, Unavailable
 from gesscale.kubernetes.placement.watches import STALE_AT_MOST_S, CacheStatus
 from gesscale.words import in_words
 
+#: So many of its own periods the scheduler may stand still: a slow step does not stop it, a deadlock does.
 LIVENESS_PERIODS = 5
-"""So many of its own periods the scheduler may stand still: a slow step does not stop it, a deadlock does."""
+#: A step that goes on for longer is stuck: all that it waits for has a deadline far below this one.
 STUCK_S = 300.0
-"""A step that goes on for longer is stuck: all that it waits for has a deadline far below this one."""
 READINESS_PERIODS = 3
+#: A step of a short period may last longer than three of them where an endpoint hangs; that is its author's
+#: problem.
 UNREADY_AT_LEAST_S = 60.0
-"""A step of a short period may last longer than three of them where an endpoint hangs; that is its author's problem."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepStatus:
-    """When a workflow was last stepped.
+    """When a workflow was last stepped."""
 
-    Attributes
-    ----------
-    workflow
-        Namespace and name, ``streams/taxi``.
-    period_s
-        Seconds between two steps.
-    since_s
-        When this process took the workflow up.
-    last_s
-        When a step last came to its end; None where none has.
-    running_since_s
-        When the step began that is under way; None where none is.
-    """
-
+    #: Namespace and name, ``streams/taxi``.
     workflow: str
+    #: Seconds between two steps.
     period_s: float
+    #: When this process took the workflow up.
     since_s: float
+    #: When a step last came to its end; None where none has.
     last_s: float | None = None
+    #: When the step began that is under way; None where none is.
     running_since_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthSnapshot:
-    """What the probes judge; all instants are of the probes' clock.
+    """What the probes judge; all instants are of the probes' clock."""
 
-    Attributes
-    ----------
-    moved_at_s
-        When the scheduler's thread last went through its round.
-    period_s
-        How often it is to do so.
-    leading
-        Whether this process holds the lease.
-    api_problem
-        Why the API server cannot be reached; empty where it can.
-    caches, steps
-        The watched kinds, and the workflows that this process steps.
-    missing_rights
-        A sentence for each verb that was refused for want of a right.
-    """
-
+    #: When the scheduler's thread last went through its round.
     moved_at_s: float
+    #: How often it is to do so.
     period_s: float
+    #: Whether this process holds the lease.
     leading: bool = False
+    #: Why the API server cannot be reached; empty where it can.
     api_problem: str = ""
+    #: Caches, steps: The watched kinds, and the workflows that this process steps.
     caches: tuple[CacheStatus, ...] = ()
+    #: A sentence for each verb that was refused for want of a right.
     missing_rights: tuple[str, ...] = ()
     steps: tuple[StepStatus, ...] = ()
 
@@ -109,15 +91,7 @@ def problems_of(health: HealthSnapshot, now_s: float) -> tuple[str, ...]:
 
 
 def probes(health: Callable[[], HealthSnapshot], clock: Callable[[], float]) -> dict[str, Page]:
-    """Return ``/healthz`` and ``/readyz``.
-
-    Parameters
-    ----------
-    health
-        Asked at each probe; never waits for a lock that a step holds.
-    clock
-        Seconds of a clock that never jumps, such as `time.monotonic`.
-    """
+    """Return ``/healthz`` and ``/readyz``."""
 
     def healthz(_parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
         return _answer("alive", liveness_failures(health(), clock()))

@@ -25,34 +25,28 @@ from gesscale.service.metrics import ScalerMetrics
 from gesscale.wire import group_of
 
 _LOG = logging.getLogger(__name__)
+#: A driver that waits for its first nodes is not let wait for a whole period.
 _EARLY_STEP_S = 3.0
-"""A driver that waits for its first nodes is not let wait for a whole period."""
+#: With a thousand operators a look each round took a fifth of the time of the interpreter.
 _EARLY_LOOK_EVERY_S = 1.0
-"""With a thousand operators a look each round took a fifth of the time of the interpreter."""
+#: Of one namespace. Each that waits holds three threads, together some 10 MB.
 OPERATORS_AT_ONCE = 64
-"""Of one namespace. Each that waits holds three threads, together some 10 MB."""
+#: A wall clock that goes back further is resumed from as another controller would.
 _CLOCK_BACK_S = 1.0
-"""A wall clock that goes back further is resumed from as another controller would."""
 
 
 @dataclass(slots=True)
 class _ScheduledWorkflow:
-    """A workflow under way; its controller belongs to the thread of the step that runs, else to the scheduler.
-
-    Attributes
-    ----------
-    look_s
-        From when on its driver may be looked at again, for an early step.
-    placed
-        Whether each of its operators has had an order; one that has is not looked at again and again.
-    """
+    """A workflow under way; its controller belongs to the thread of the step that runs, else to the scheduler."""
 
     workflow: ManagedWorkflow
     term: int
     since_s: float
     due_s: float
     begun_s: float = float("-inf")
+    #: From when on its driver may be looked at again, for an early step.
     look_s: float = float("-inf")
+    #: Whether each of its operators has had an order; one that has is not looked at again and again.
     placed: bool = False
     controller: WorkflowController | None = None
     running: Future[None] | None = None
@@ -65,19 +59,7 @@ class _ScheduledWorkflow:
 
 
 class WorkflowScheduler:
-    """Starts the steps that are due; its methods are for one thread.
-
-    Parameters
-    ----------
-    context, documents, reporter, metrics
-        What steps need.
-    begin
-        Begins a step in a thread of its own.
-    now_s
-        Seconds since the epoch.
-    steady_s
-        A clock that never jumps.
-    """
+    """Starts the steps that are due; its methods are for one thread."""
 
     def __init__(
         self,
@@ -110,15 +92,7 @@ class WorkflowScheduler:
         )
 
     def advance(self, workflows: Mapping[Key, ManagedWorkflow], term: int) -> None:
-        """Take up new workflows, let go of vanished ones, and start what is due.
-
-        Parameters
-        ----------
-        workflows
-            All that there are.
-        term
-            Of our leadership.
-        """
+        """Take up new workflows, let go of vanished ones, and start what is due."""
         for key in [key for key, scheduled in self._workflows.items() if scheduled.term != term]:
             self._leaving.append((key, self._workflows.pop(key)))  # led by somebody else in between
         self._close_idle()

@@ -25,12 +25,8 @@ class StatusReporter:
 
     Parameters
     ----------
-    documents, events, metrics
-        Where it is reported.
     term
         The term of our leadership; None while we do not lead.
-    now_s
-        Seconds since the epoch.
     """
 
     def __init__(
@@ -46,15 +42,6 @@ class StatusReporter:
 
     def report_step_of(self, workflow: ManagedWorkflow, step: WorkflowStep, term: int) -> None:
         """Tell of one step of a workflow.
-
-        Parameters
-        ----------
-        workflow
-            Its resources, as they were obeyed.
-        step
-            What it brought.
-        term
-            Of the leadership under which it was made.
 
         Raises
         ------
@@ -154,15 +141,7 @@ class _Report:
 
 
 class FaultReporter:
-    """Reports in threads of a pool; used by one thread.
-
-    Parameters
-    ----------
-    tell
-        Writes a fault into the resource's status; what it raises is logged, and it is tried again later.
-    pool
-        Where that is done.
-    """
+    """Reports in threads of a pool; used by one thread."""
 
     def __init__(self, tell: Callable[[Key, ResourceFault], None], pool: Executor) -> None:
         self._write, self._pool = tell, pool
@@ -171,17 +150,7 @@ class FaultReporter:
     def report(
         self, faults: Mapping[Key, ResourceFault], generations: Mapping[Key, tuple[str, int]], now_s: float
     ) -> None:
-        """Report the faults that were not reported yet.
-
-        Parameters
-        ----------
-        faults
-            All that there are, by resource.
-        generations
-            The UID and the generation of each resource.
-        now_s
-            Of a clock that never jumps.
-        """
+        """Report the faults that were not reported yet."""
         self._reported = {
             key: last for key, last in self._reported.items() if key in faults or not last.writing.done()
         }

@@ -15,30 +15,24 @@ from gesscale.kubernetes.placement.watches import ClusterView
 from latency_map import LatencyMapError
 from latency_map.measure.peers import split_place
 
+#: What all answers of one namespace may take at the same time.
 ANSWERS_BYTES = 32 << 20
-"""What all answers of one namespace may take at the same time."""
 _ANY_PORT = 0
 _CLUSTER_DOMAIN = ".cluster.local"
+#: Services of cloud providers that tell secrets of the machine; the usual one, 169.254.169.254, is
+#: link-local.
 _METADATA = frozenset(map(ip_address, ("100.100.100.200", "192.0.0.192", "fd00:ec2::254")))
-"""Services of cloud providers that tell secrets of the machine; the usual one, 169.254.169.254, is link-local."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllowedTarget:
-    """What an administrator allows every namespace to be asked for.
+    """What an administrator allows every namespace to be asked for."""
 
-    Attributes
-    ----------
-    name
-        A host name; empty where a network is allowed.
-    network
-        Addresses; None where a name is allowed.
-    port
-        The port; 0 for all.
-    """
-
+    #: A host name; empty where a network is allowed.
     name: str = ""
+    #: Addresses; None where a name is allowed.
     network: IPv4Network | IPv6Network | None = None
+    #: The port; 0 for all.
     port: int = _ANY_PORT
 
     @classmethod
@@ -77,17 +71,7 @@ class AllowedTarget:
 
 
 class Targets:
-    """Judges addresses by what is watched of the cluster.
-
-    Parameters
-    ----------
-    allowed
-        What an administrator allows, for all namespaces.
-    look
-        Returns what is watched.
-    lookup
-        The name service.
-    """
+    """Judges addresses by what is watched of the cluster."""
 
     def __init__(
         self,

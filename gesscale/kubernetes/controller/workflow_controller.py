@@ -42,16 +42,7 @@ class RestoredState(NamedTuple):
 
 
 def restored_state(statuses: Mapping[str, Mapping[str, Any]], now_s: float) -> RestoredState:
-    """Read what is handed down.
-
-    Parameters
-    ----------
-    statuses
-        By operator, as they stand in the resources.
-    now_s
-        Seconds since the epoch. What is dated later, by a clock that ran ahead, counts as of now: else a change that
-        is under way would be forgotten until then.
-    """
+    """Read what is handed down."""
     memories: dict[str, MemoryStatus] = {}
     lost = set()
     for name in statuses:
@@ -72,39 +63,28 @@ def _is_lost(status: Mapping[str, Any], *, dropped: bool) -> bool:
     return bool(status.get("history")) and not status.get("order")
 
 
+#: The statuses keep what matters; no one asks a controller for past decisions or models.
 _LIMITS = KnowledgeLimits(decisions_per_operator=1, models_per_operator=1, orders_per_operator=1)
-"""The statuses keep what matters; no one asks a controller for past decisions or models."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerContext:
-    """What all workflows of one controller share.
+    """What all workflows of one controller share."""
 
-    Attributes
-    ----------
-    latency_maps
-        The latency maps that they read.
-    look
-        Returns what is watched.
-    order_writer, reservations
-        Orders, and the room that they take.
-    targets
-        Where connections may go, and how much their answers may take.
-    timed
-        Measures the phases of a step; see `gesscale.loop.ControlLoop`.
-    journal
-        Keeps the steps for the page.
-    budget
-        How many operators of all workflows may be in change at once.
-    """
-
+    #: The latency maps that they read.
     latency_maps: LatencyMaps
+    #: Returns what is watched.
     look: Callable[[], ClusterView]
+    #: Order_writer, reservations: Orders, and the room that they take.
     order_writer: OrderWriter
     reservations: Reservations
+    #: Where connections may go, and how much their answers may take.
     targets: Targets
+    #: Measures the phases of a step; see `gesscale.loop.ControlLoop`.
     timed: Callable[[str], AbstractContextManager[None]]
+    #: Keeps the steps for the page.
     journal: Journal
+    #: How many operators of all workflows may be in change at once.
     budget: ChangeBudget = field(default_factory=ChangeBudget)
 
 
@@ -117,19 +97,6 @@ class WorkflowStep(SeenStep):
 
 class WorkflowController:
     """Steers one workflow for as long as this process leads; used by one thread at a time.
-
-    Parameters
-    ----------
-    workflow
-        The resources as they are now.
-    context
-        Of the controller.
-    term
-        Of the leadership under which it decides; with another one it orders nothing.
-    statuses
-        By operator, what the resources report: a new controller resumes from that.
-    now_s
-        Seconds since the epoch.
 
     Attributes
     ----------
@@ -164,15 +131,7 @@ class WorkflowController:
         self._store = OrderKnowledge(MemoryKnowledge(_LIMITS, known=restored.known), self._standing)
 
     def step(self, workflow: ManagedWorkflow, now_s: float) -> WorkflowStep:
-        """Run one step of the loop.
-
-        Parameters
-        ----------
-        workflow
-            The resources as they are now.
-        now_s
-            Seconds since the epoch.
-        """
+        """Run one step of the loop."""
         self.last_s = now_s
         cluster = self._cluster
         self._note_addresses(cluster.begin(workflow, now_s))

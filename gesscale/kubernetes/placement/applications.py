@@ -16,13 +16,7 @@ _NOTHING = Room()
 
 
 class ClusterIndex:
-    """What is worked out of the nodes and pods at one instant; for any thread.
-
-    Parameters
-    ----------
-    nodes, pods
-        As watched; they do not change any more.
-    """
+    """What is worked out of the nodes and pods at one instant; for any thread."""
 
     def __init__(self, nodes: Mapping[str, NodeRecord], pods: Mapping[str, PodRecord]) -> None:
         self.nodes, self.pods = nodes, pods
@@ -63,17 +57,7 @@ class ClusterIndex:
     def unfit(
         self, needs: ExecutorNeeds, own: Collection[PodRecord], reserved: Mapping[str, Room]
     ) -> dict[str, Node]:
-        """Return the nodes that cannot take one executor, each with the first thing that stands against it.
-
-        Parameters
-        ----------
-        needs
-            What one executor needs.
-        own
-            Executors of the operator: they do not stand in their own way.
-        reserved
-            By node, the room of executors of others that are ordered and not bound yet.
-        """
+        """Return the nodes that cannot take one executor, each with the first thing that stands against it."""
         found = dict(self._unfit_to_any(needs))
         for name in {*reserved, *(pod.node for pod in own)} & self.nodes.keys():
             judged = self.judged(name, needs, own, reserved)
@@ -105,30 +89,22 @@ class ClusterIndex:
         return known
 
 
+#: Spark's own label of a driver and its executors.
 APPLICATION_LABEL = "spark-app-selector"
-"""Spark's own label of a driver and its executors."""
 _EXECUTOR = {"spark-role": "executor"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Application:
-    """What runs of one operator.
+    """What runs of one operator."""
 
-    Attributes
-    ----------
-    driver
-        The driver's pod; None where it is outside the cluster or not found.
-    place
-        Where the driver is; None where it does not run.
-    executors
-        Its executors' pods that have not ended, by name; those that wait for a node are among them.
-    problem
-        Why there is no place; empty where there is one.
-    """
-
+    #: The driver's pod; None where it is outside the cluster or not found.
     driver: PodRecord | None = None
+    #: Where the driver is; None where it does not run.
     place: DriverPlace | None = None
+    #: Its executors' pods that have not ended, by name; those that wait for a node are among them.
     executors: tuple[PodRecord, ...] = ()
+    #: Why there is no place; empty where there is one.
     problem: str = ""
 
     @property
@@ -138,20 +114,7 @@ class Application:
 
 
 def find_application(resource: StreamAutoscaler, index: ClusterIndex) -> Application:
-    """Find an operator's application among the pods.
-
-    Parameters
-    ----------
-    resource
-        The operator.
-    index
-        With the pods of all namespaces.
-
-    Returns
-    -------
-    Application
-        Executors are those that bear the driver's application label or, where there is none, the resource's name.
-    """
+    """Find an operator's application among the pods."""
     outside = outside_driver(resource)
     if outside is not None:
         return Application(place=outside, executors=_executors(resource, index, None))
@@ -188,17 +151,7 @@ def _executors(
 def needs_of(
     resource: StreamAutoscaler, application: Application, nodes: Mapping[str, NodeRecord]
 ) -> ExecutorNeeds:
-    """Return what one executor needs of a node.
-
-    Parameters
-    ----------
-    resource
-        The operator.
-    application
-        Its driver and executors; one that runs tells more than one that waits for a node.
-    nodes
-        By name; the architectures of those in use are those that the image is known to run on.
-    """
+    """Return what one executor needs of a node."""
     spec = resource.spec.executor
     sample = min(application.executors, key=lambda pod: not pod.node, default=None)
     takes = sample.takes if sample is not None else ONE_POD

@@ -21,37 +21,26 @@ _SEVERAL = 2
 
 @dataclass(slots=True, kw_only=True)
 class KubernetesCluster:
-    """The nodes and replicas of one workflow; acts by orders that the drivers obey.
+    """The nodes and replicas of one workflow; acts by orders that the drivers obey."""
 
-    Attributes
-    ----------
-    workflow
-        The resources, as they are now.
-    look
-        Returns what is watched.
-    order_writer, reservations
-        Of the whole controller.
-    term
-        Of the leadership under which it acts.
-    at_s
-        When the step began, seconds since the epoch.
-    node_backoff
-        By operator: the nodes where its executors do not come.
-    applications, standing
-        By operator, what runs of it and the order in force, as they were looked at last.
-    seen
-        The last state.
-    """
-
+    #: The resources, as they are now.
     workflow: ManagedWorkflow
+    #: Returns what is watched.
     look: Callable[[], ClusterView]
+    #: Order_writer, reservations: Of the whole controller.
     order_writer: OrderWriter
     reservations: Reservations
+    #: Of the leadership under which it acts.
     term: int
+    #: When the step began, seconds since the epoch.
     at_s: float
+    #: By operator: the nodes where its executors do not come.
     node_backoff: dict[str, NodeBackoff] = field(default_factory=dict)
+    #: Applications, standing: By operator, what runs of it and the order in force, as they were looked at
+    #: last.
     applications: Mapping[str, Application] = field(default_factory=dict)
     standing: Mapping[str, OrderStatus | None] = field(default_factory=dict)
+    #: The last state.
     seen: ClusterState = field(default_factory=lambda: ClusterState(problem="it was not looked at"))
 
     def begin(self, workflow: ManagedWorkflow, at_s: float) -> ClusterView:

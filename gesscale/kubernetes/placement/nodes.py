@@ -22,16 +22,6 @@ _MOST_CHARACTERS, _MOST_BITS = 64, 200
 def parse_quantity(value: object) -> Decimal:
     """Return a quantity as Kubernetes writes it.
 
-    Parameters
-    ----------
-    value
-        A number, or text such as ``3800m``, ``1843Mi``, ``2G`` or ``1e3``.
-
-    Returns
-    -------
-    Decimal
-        CPUs or bytes, at least 0; exact, so that what is taken can be subtracted.
-
     Raises
     ------
     ValueError
@@ -59,17 +49,11 @@ Quantities = Mapping[str, Decimal]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """What pods ask for, or a node offers, in whole units as the scheduler counts.
+    """What pods ask for, or a node offers, in whole units as the scheduler counts."""
 
-    Attributes
-    ----------
-    cpu_m
-        Thousandths of a CPU.
-    memory_bytes, pods
-        Bytes; how many pods.
-    """
-
+    #: Thousandths of a CPU.
     cpu_m: int = 0
+    #: Memory_bytes, pods: Bytes; how many pods.
     memory_bytes: int = 0
     pods: int = 0
 
@@ -91,16 +75,6 @@ class Room:
     def lack(self, free: "Room", whole: "Room") -> str:
         """Say with figures what of this does not fit.
 
-        Parameters
-        ----------
-        free, whole
-            What is left of a node, and what it has when empty.
-
-        Returns
-        -------
-        str
-            Empty where it fits.
-
         Examples
         --------
         >>> Room(cpu_m=1000, pods=1).lack(Room(cpu_m=400, pods=9), Room(cpu_m=3800, pods=110))
@@ -118,8 +92,8 @@ class Room:
         return "; ".join(lacks)
 
 
+#: A pod that asks for nothing.
 ONE_POD = Room(pods=1)
-"""A pod that asks for nothing."""
 
 
 def room_of(amounts: Quantities, pods: int | None = None) -> Room:
@@ -144,8 +118,8 @@ def _up(amount: Decimal) -> int:
     return int(amount.to_integral_value(ROUND_CEILING))
 
 
+#: Annotation or label with a node's capacity against a node of weight 1.
 WEIGHT = "gesscale.dev/weight"
-"""Annotation or label with a node's capacity against a node of weight 1."""
 ARCHITECTURE = "kubernetes.io/arch"
 CLOSING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 _UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
@@ -168,37 +142,25 @@ class Taint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRecord:
-    """What is kept of a Node.
-
-    Attributes
-    ----------
-    addresses
-        Of type InternalIP, in the node's order.
-    pod_networks
-        Of its pods, as CIDR.
-    architecture
-        Such as ``arm64``; empty where it is not known.
-    room
-        What pods may take of it; None where it has not said yet.
-    unready
-        Why it does not work, in a sentence; empty where it does.
-    cordoned
-        Whether somebody has closed it.
-    taints
-        Those that close it to pods that do not tolerate them.
-    weight
-        Its capacity against a node of weight 1.
-    """
+    """What is kept of a Node."""
 
     name: str
+    #: Of type InternalIP, in the node's order.
     addresses: tuple[str, ...] = ()
+    #: Of its pods, as CIDR.
     pod_networks: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
+    #: Such as ``arm64``; empty where it is not known.
     architecture: str = ""
+    #: What pods may take of it; None where it has not said yet.
     room: Room | None = None
+    #: Why it does not work, in a sentence; empty where it does.
     unready: str = ""
+    #: Whether somebody has closed it.
     cordoned: bool = False
+    #: Those that close it to pods that do not tolerate them.
     taints: tuple[Taint, ...] = ()
+    #: Its capacity against a node of weight 1.
     weight: float = 1.0
 
     @property
@@ -216,11 +178,6 @@ class NodeRecord:
 
 def read_node(item: Mapping[str, Any]) -> NodeRecord:
     """Read a Node, whose members are of their types, as the API server has seen to that.
-
-    Parameters
-    ----------
-    item
-        As the API, or an item of ``kubectl get nodes -o json``.
 
     Raises
     ------

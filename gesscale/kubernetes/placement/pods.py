@@ -21,8 +21,8 @@ from gesscale.kubernetes.placement.nodes import (
 )
 from gesscale.wire import group_of, text_of
 
+#: Annotation of an executor: the order that it was started by.
 ORDER = "gesscale.dev/order"
-"""Annotation of an executor: the order that it was started by."""
 OVER = frozenset({"Succeeded", "Failed"})
 _PROBLEM_CHARS = 300
 _POD = "a Pod"
@@ -40,41 +40,28 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodRecord:
-    """What is kept of a Pod.
-
-    Attributes
-    ----------
-    node
-        Where it is bound to; empty where it waits for a node.
-    phase
-        Pending, Running, Succeeded, Failed or Unknown.
-    ip
-        Its address; empty where it has none yet.
-    takes
-        What the scheduler counts for it.
-    ready
-        Whether its Ready condition is true.
-    leaving
-        Whether it was asked to end.
-    order
-        The order that it was started by; empty where none.
-    tolerations
-        The taints that it does not mind.
-    problem
-        Why it does not run, in the scheduler's or the kubelet's words; empty where it does.
-    """
+    """What is kept of a Pod."""
 
     namespace: str
     name: str
+    #: Where it is bound to; empty where it waits for a node.
     node: str = ""
+    #: Pending, Running, Succeeded, Failed or Unknown.
     phase: str = ""
+    #: Its address; empty where it has none yet.
     ip: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
+    #: What the scheduler counts for it.
     takes: Room = ONE_POD
+    #: Whether its Ready condition is true.
     ready: bool = False
+    #: Whether it was asked to end.
     leaving: bool = False
+    #: The order that it was started by; empty where none.
     order: str = ""
+    #: The taints that it does not mind.
     tolerations: tuple[Toleration, ...] = ()
+    #: Why it does not run, in the scheduler's or the kubelet's words; empty where it does.
     problem: str = ""
 
     @property
@@ -96,11 +83,6 @@ def _shared(value: Any) -> Any:
 
 def read_pod(item: Mapping[str, Any]) -> PodRecord:
     """Read a Pod, whose members are of their types, as the API server has seen to that.
-
-    Parameters
-    ----------
-    item
-        As the API, or an item of ``kubectl get pods -A -o json``.
 
     Raises
     ------

@@ -45,13 +45,7 @@ class Reservations:
 
     @contextmanager
     def reserving(self, resource: Key, nodes: Iterable[str], takes: Room) -> Iterator[Mapping[str, Room]]:
-        """Promise nodes to a resource under the lock; an error within takes the promise back.
-
-        Yields
-        ------
-        mapping of str to Room
-            What is promised to others, to be judged before anything else.
-        """
+        """Promise nodes to a resource under the lock; an error within takes the promise back."""
         with self._lock:
             before = self._reserved.get(resource)
             self.keep(resource, nodes, takes)

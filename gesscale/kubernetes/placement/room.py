@@ -15,23 +15,15 @@ ALL_NODES = LabelSelector()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutorNeeds:
-    """What one executor needs of a node.
+    """What one executor needs of a node."""
 
-    Attributes
-    ----------
-    takes
-        Its requests, and one pod.
-    pool
-        The nodes that it may be on.
-    architectures
-        Those that its image runs on; empty for any.
-    tolerations
-        The taints that it does not mind.
-    """
-
+    #: Its requests, and one pod.
     takes: Room = ONE_POD
+    #: The nodes that it may be on.
     pool: LabelSelector = ALL_NODES
+    #: Those that its image runs on; empty for any.
     architectures: frozenset[str] = frozenset()
+    #: The taints that it does not mind.
     tolerations: tuple[Toleration, ...] = ()
 
 
@@ -126,22 +118,7 @@ def shared_room(
     *,
     reserved: Mapping[str, Room],
 ) -> dict[str, int]:
-    """Tell for each node how many executors it can take, one of an operator, where that is not one of each operator.
-
-    Parameters
-    ----------
-    nodes, pods
-        The whole cluster's.
-    takes
-        What an executor of each operator requests.
-    reserved
-        By node, the room of executors that are ordered and not bound yet.
-
-    Returns
-    -------
-    dict of str to int
-        By node. The largest requests are tried first, so any so many executors that fit alone fit together.
-    """
+    """Tell for each node how many executors it can take, one of an operator, where that is not one of each operator."""
     taken, nothing = room_taken(pods), Room()
     largest_first = sorted(takes, key=lambda each: (each.cpu_m, each.memory_bytes), reverse=True)
     found: dict[str, int] = {}
@@ -156,36 +133,21 @@ def shared_room(
     return found
 
 
+#: So many times as long as it was waited for, a node is left alone.
 BACKOFF_FACTOR = 3.0
-"""So many times as long as it was waited for, a node is left alone."""
 
 
 @dataclass(slots=True)
 class NodeBackoff:
-    """Of one operator.
+    """Of one operator."""
 
-    Attributes
-    ----------
-    wait_s
-        How long an executor may take to become ready, seconds.
-    """
-
+    #: How long an executor may take to become ready, seconds.
     wait_s: float = 60.0
     _since_s: dict[str, float] = field(default_factory=dict, init=False)
     _refused: dict[str, tuple[float, str]] = field(default_factory=dict, init=False)
 
     def judge(self, executors: Iterable[PodRecord], awaited: Collection[str], now_s: float) -> dict[str, str]:
-        """Return the nodes that are left alone, with the reason in a sentence.
-
-        Parameters
-        ----------
-        executors
-            The pods that there are.
-        awaited
-            The nodes on which an executor is ordered.
-        now_s
-            By a clock that never jumps.
-        """
+        """Return the nodes that are left alone, with the reason in a sentence."""
         pods = tuple(pod for pod in executors if not pod.leaving)
         ready = {pod.node for pod in pods if pod.ready}
         missing = {*awaited, *(pod.node for pod in pods if pod.node)} - ready

@@ -13,50 +13,35 @@ from gesscale.kubernetes.placement.nodes import NodeRecord, read_node
 from gesscale.kubernetes.placement.pods import PodRecord, read_pod
 from gesscale.words import in_words
 
+#: A watch that breaks is opened again within seconds; only one that stays away is worth a word.
 STALE_AT_MOST_S = 30.0
-"""A watch that breaks is opened again within seconds; only one that stays away is worth a word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheStatus:
-    """How far the view of one kind of objects can be relied on.
+    """How far the view of one kind of objects can be relied on."""
 
-    Attributes
-    ----------
-    resource
-        The kind, such as ``pods``.
-    listed
-        Whether all of them were listed once.
-    stale_s
-        For how long changes may have been missed; None while none can have been.
-    problem
-        Why; empty where nothing is wrong.
-    """
-
+    #: The kind, such as ``pods``.
     resource: str
+    #: Whether all of them were listed once.
     listed: bool
+    #: For how long changes may have been missed; None while none can have been.
     stale_s: float | None = None
+    #: Why; empty where nothing is wrong.
     problem: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterView:
-    """What was watched, at one instant.
+    """What was watched, at one instant."""
 
-    Attributes
-    ----------
-    at_s
-        When, by the clock of the views' own ages; one that never jumps.
-    resources
-        What people say: an operator that was paused must not be scaled by what was said before.
-    index
-        Nodes and pods, arranged; the same one until they change.
-    """
-
+    #: When, by the clock of the views' own ages; one that never jumps.
     at_s: float
     nodes: View[NodeRecord]
     pods: View[PodRecord]
+    #: What people say: an operator that was paused must not be scaled by what was said before.
     resources: View[dict[str, Any]]
+    #: Nodes and pods, arranged; the same one until they change.
     index: ClusterIndex
 
     @property
@@ -81,14 +66,8 @@ class Watches:
 
     Parameters
     ----------
-    connection
-        The API server.
     namespace
         Whose StreamAutoscalers are watched; None for all.
-    on_change
-        Called when a StreamAutoscaler has changed.
-    now_s
-        A clock that never jumps: by the wall clock a view could grow young again.
     """
 
     def __init__(

@@ -17,8 +17,9 @@ from gesscale.wire import group_of
 from gesscale.words import in_words
 
 REFRESH_S = 60.0
+#: Newer readings of placements that the memory knows already only replace older ones; they can wait, as can
+#: memos.
 EVIDENCE_REFRESH_S = 600.0
-"""Newer readings of placements that the memory knows already only replace older ones; they can wait, as can memos."""
 MOVED_SHARE = 0.05
 _ALIKE_MS = 1.0
 _OURS_OF_ORDER = ("reason", "before", "settledAt", "givenUp", "downtimeSeconds")
@@ -41,20 +42,7 @@ _READINGS, _MEMO = ("memory", "readings"), ("memory", "memo")
 
 
 def status_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the merge patch that leads from one status to the next, or None where that is not worth a write.
-
-    Parameters
-    ----------
-    old
-        As it stands in the resource; ``lastDecision.at`` tells when it was written.
-    new
-        As `gesscale.kubernetes.reporting.status.new_status` made it.
-
-    Returns
-    -------
-    dict or None
-        RFC 7386: keys that have vanished are null; of ``order`` only what was found of it later.
-    """
+    """Return the merge patch that leads from one status to the next, or None where that is not worth a write."""
     wait_s = {
         ChangeWeight.STATE: 0.0,
         ChangeWeight.FIGURE: REFRESH_S,
@@ -191,29 +179,14 @@ def _is_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 _VETOES = (LIMITS - {Reason.AT_MAX_REPLICAS, Reason.AT_MIN_REPLICAS}) | {Reason.CLUSTER_UNAVAILABLE}
 _ADVICE = {OutcomeStatus.NOT_ALLOWED, OutcomeStatus.REHEARSED}
 _NODES_NAMED = 6
+#: The reason of an order whose controller died before it could write down why.
 UNRECORDED = "Unrecorded"
-"""The reason of an order whose controller died before it could write down why."""
 
 
 def events_of(
     old: Mapping[str, Any], new: Mapping[str, Any], decision: Decision, settled: OrderStatus | None = None
 ) -> tuple[EventDraft, ...]:
-    """Return what a step brought that is worth an event.
-
-    Parameters
-    ----------
-    old, new
-        The status before the step, and as it will stand after it is written: what both say alike is no event.
-    decision
-        Of the step.
-    settled
-        See `gesscale.kubernetes.reporting.status.settled_order`, for the old status.
-
-    Returns
-    -------
-    tuple of EventDraft
-        Mostly none.
-    """
+    """Return what a step brought that is worth an event."""
     before = group_of(old, "lastDecision")
     repeated = before.get("at") == group_of(new, "lastDecision").get("at")
     return (
@@ -225,17 +198,7 @@ def events_of(
 
 
 def event_of_fault(old: Mapping[str, Any], fault: ResourceFault, generation: int) -> tuple[EventDraft, ...]:
-    """Return the event of a resource that cannot be obeyed; none where the old status says it of this generation.
-
-    Parameters
-    ----------
-    old
-        The status before.
-    fault
-        What is wrong.
-    generation
-        Of the resource.
-    """
+    """Return the event of a resource that cannot be obeyed; none where the old status says it of this generation."""
     said = group_of(old, "lastDecision").get("reason") == fault.reason.value
     if said and old.get("observedGeneration") == generation:
         return ()
@@ -352,38 +315,20 @@ def _parameters(model: Mapping[str, Any]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepReport:
-    """What is to be reported of one operator after a step.
+    """What is to be reported of one operator after a step."""
 
-    Attributes
-    ----------
-    status
-        As the resource will hold it once the patch is written.
-    patch
-        For the status subresource, as a merge patch; None where nothing is worth a write.
-    events
-        Events; mostly none.
-    settled
-        The order, where this step found that it has settled or is given up.
-    """
-
+    #: As the resource will hold it once the patch is written.
     status: Mapping[str, Any]
+    #: For the status subresource, as a merge patch; None where nothing is worth a write.
     patch: dict[str, Any] | None = None
+    #: Events; mostly none.
     events: tuple[EventDraft, ...] = ()
+    #: The order, where this step found that it has settled or is given up.
     settled: OrderStatus | None = None
 
 
 def report_step(old: Mapping[str, Any], seen: ObservedStep, now_s: float) -> StepReport:
-    """Report what a step brought for one operator.
-
-    Parameters
-    ----------
-    old
-        The status as it stands in the resource.
-    seen
-        What the step brought.
-    now_s
-        Seconds since the epoch.
-    """
+    """Report what a step brought for one operator."""
     decision = seen.decision
     patch = status_patch(old, new_status(old, seen, now_s))
     status = merged(old, patch or {})
@@ -394,19 +339,7 @@ def report_step(old: Mapping[str, Any], seen: ObservedStep, now_s: float) -> Ste
 
 
 def report_fault(old: Mapping[str, Any], fault: ResourceFault, generation: int, now_s: float) -> StepReport:
-    """Report a resource that cannot be obeyed.
-
-    Parameters
-    ----------
-    old
-        The status as it stands in the resource.
-    fault
-        What is wrong with it.
-    generation
-        Of the resource.
-    now_s
-        Seconds since the epoch.
-    """
+    """Report a resource that cannot be obeyed."""
     patch = status_patch(old, fault_status(old, fault, generation, now_s))
     return StepReport(
         status=merged(old, patch or {}), patch=patch, events=event_of_fault(old, fault, generation)

@@ -39,50 +39,25 @@ _DECISION_CHARS = 512
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedStep:
-    """What one step brought for one operator.
+    """What one step brought for one operator."""
 
-    Attributes
-    ----------
-    spec, generation
-        What people say, and which generation of it was obeyed.
-    decision
-        What the step concluded and did.
-    known
-        Knowledge as recalled after the step.
-    live
-        The nodes that hold a replica now; None where this is not known.
-    driver
-        The driver that was found; None where none was.
-    node_pool
-        See `node_pool_of`; None where the cluster could not be read.
-    """
-
+    #: Spec, generation: What people say, and which generation of it was obeyed.
     spec: StreamAutoscalerSpec
     generation: int
+    #: What the step concluded and did.
     decision: Decision
+    #: Knowledge as recalled after the step.
     known: Knowledge
+    #: The nodes that hold a replica now; None where this is not known.
     live: tuple[str, ...] | None = None
+    #: The driver that was found; None where none was.
     driver: DriverStatus | None = None
+    #: See `node_pool_of`; None where the cluster could not be read.
     node_pool: NodePoolStatus | None = None
 
 
 def new_status(old: Mapping[str, Any], seen: ObservedStep, now_s: float) -> dict[str, Any]:
-    """Return the status after a step, as the resource is to hold it.
-
-    Parameters
-    ----------
-    old
-        The status as it stands in the resource; to its order is added what was found of it later.
-    seen
-        What the step brought.
-    now_s
-        Seconds since the epoch.
-
-    Returns
-    -------
-    dict
-        What is not known is absent, save the model, which stays as fitted last.
-    """
+    """Return the status after a step, as the resource is to hold it."""
     decision, known = seen.decision, seen.known
     analysis, name = decision.analysis, decision.operator
     desired = desired_placement(decision, known)
@@ -129,17 +104,7 @@ def _order(standing: Any, known: Order | None) -> Any:
 
 
 def settled_order(old: Mapping[str, Any], known: Knowledge, operator: str) -> OrderStatus | None:
-    """Return the order of the previous status where it has ended since.
-
-    Parameters
-    ----------
-    old
-        The previous status.
-    known
-        Knowledge as recalled after the step.
-    operator
-        Its name.
-    """
+    """Return the order of the previous status where it has ended since."""
     latest, standing = known.latest(operator), group_of(old, "order")
     if not isinstance(latest, OrderStatus) or latest.is_pending or standing.get("id") != latest.id:
         return None
@@ -149,19 +114,7 @@ def settled_order(old: Mapping[str, Any], known: Knowledge, operator: str) -> Or
 def fault_status(
     old: Mapping[str, Any], fault: ResourceFault, generation: int, now_s: float
 ) -> dict[str, Any]:
-    """Return the status of a resource that cannot be obeyed: what outlasts steps stays, what each step tells goes.
-
-    Parameters
-    ----------
-    old
-        The status as it stands in the resource.
-    fault
-        What is wrong with it.
-    generation
-        Of the resource.
-    now_s
-        Seconds since the epoch.
-    """
+    """Return the status of a resource that cannot be obeyed: what outlasts steps stays, what each step tells goes."""
     decided = DecisionStatus(
         at_s=float(now_s),
         verdict=Verdict.UNKNOWN.value,
@@ -182,20 +135,7 @@ def fault_status(
 
 
 def node_pool_of(cluster: ClusterState, operator: str) -> NodePoolStatus | None:
-    """Say which nodes could take one more replica of an operator, and why the others cannot.
-
-    Parameters
-    ----------
-    cluster
-        The nodes and the live replicas.
-    operator
-        Its name.
-
-    Returns
-    -------
-    NodePoolStatus or None
-        With one sentence for each reason; None where the cluster could not be read.
-    """
+    """Say which nodes could take one more replica of an operator, and why the others cannot."""
     if cluster.problem:
         return None
     ranked = usable(cluster.seen_by(operator), cluster.placements.get(operator, ()))

@@ -18,10 +18,10 @@ from gesscale.words import place_of
 GROUP, VERSION = "gesscale.dev", "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
 KIND, PLURAL, SINGULAR, SHORT = "StreamAutoscaler", "streamautoscalers", "streamautoscaler", "sas"
+#: Label of a driver's and its executors' pods: the name of their StreamAutoscaler.
 AUTOSCALER_LABEL = f"{GROUP}/autoscaler"
-"""Label of a driver's and its executors' pods: the name of their StreamAutoscaler."""
+#: Labels of a driver pod besides `AUTOSCALER_LABEL`.
 DRIVER_LABELS: Mapping[str, str] = {"spark-role": "driver"}
-"""Labels of a driver pod besides `AUTOSCALER_LABEL`."""
 
 
 class Metadata(BaseModel):
@@ -72,17 +72,6 @@ class StreamAutoscaler(ResourcePart):
 
 def read_autoscaler(document: Mapping[str, Any]) -> StreamAutoscaler:
     """Check a resource that the API server gave, which may keep an older definition, or none of ours.
-
-    Parameters
-    ----------
-    document
-        The object as JSON.
-
-    Returns
-    -------
-    StreamAutoscaler
-        With every default filled in. A newer controller or a person may have written anything into its status; we
-        must still obey the spec and write a status of our own.
 
     Raises
     ------

@@ -22,8 +22,9 @@ _CANNOT_CHANGE = {
     Reason.POLICY_FAILED,
     Reason.CHANGE_BUDGET_SPENT,
 }
+#: A change that goes on, of this operator or of others, is no fault.
 _WAITS = {Reason.RECONFIGURING, Reason.CHANGE_BUDGET_SPENT}
-"""A change that goes on, of this operator or of others, is no fault."""
+#: Something is wanted that cannot be had.
 LIMITS = {
     Reason.AT_MAX_REPLICAS,
     Reason.AT_MIN_REPLICAS,
@@ -33,8 +34,8 @@ LIMITS = {
     Reason.LATENCY_MAP_STALE,
     Reason.DELAY_UNKNOWN,
 }
-"""Something is wanted that cannot be had."""
 
+#: Every condition with what True means.
 MEANING = {
     "Ready": "The operator is watched and could be scaled; its reason is that of the last decision.",
     "SettingsInvalid": "spec.policy.settings holds what the policy does not take, and nothing is changed.",
@@ -47,7 +48,6 @@ MEANING = {
     "FixedSlots": "The query runs in Real-Time Mode: its replicas are watched, and never changed.",
     "ReplicaWithoutState": "A replica holds no partition of the state yet, while another holds several.",
 }
-"""Every condition with what True means."""
 TYPES = tuple(MEANING)
 
 _STATUS: Mapping[bool | None, Literal["True", "False", "Unknown"]] = {
@@ -66,17 +66,7 @@ class Finding(NamedTuple):
 
 
 def findings_of(decision: Decision, spec: StreamAutoscalerSpec, now_s: float) -> dict[str, Finding]:
-    """Judge every condition, by its type, after a step.
-
-    Parameters
-    ----------
-    decision
-        What the step concluded and did.
-    spec
-        What people say: mode, pause.
-    now_s
-        Seconds since the epoch, for pauses that have expired.
-    """
+    """Judge every condition, by its type, after a step."""
     paused = _paused(spec, now_s)
     metrics, able, slots = _metrics(decision), _able(decision), _fixed_slots(decision)
     return {
@@ -110,21 +100,7 @@ def conditions_of(
     now_s: float,
     chars: int = MESSAGE_LONGEST,
 ) -> tuple[Condition, ...]:
-    """Date the findings.
-
-    Parameters
-    ----------
-    findings
-        What holds now.
-    old
-        The status as it stood; the time of transition moves only where the status of a condition changes.
-    generation
-        Of the spec that was obeyed.
-    now_s
-        Seconds since the epoch.
-    chars
-        The longest message; longer ones are cut.
-    """
+    """Date the findings."""
     since_s: dict[tuple[str, str], float] = {}
     for entry in entries_of(old, "conditions"):
         with suppress(ValidationError):  # another controller may have written anything

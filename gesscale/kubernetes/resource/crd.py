@@ -41,6 +41,8 @@ _HEAD = """\
 """
 _READY = '.status.conditions[?(@.type=="Ready")]'
 
+#: What ``kubectl get sas`` shows; those of priority 1 with ``-o wide`` only. MST and Load are in rows per
+#: second.
 COLUMNS: tuple[Mapping[str, Any], ...] = (
     {"name": "Min", "type": "integer", "jsonPath": ".spec.minReplicas"},
     {"name": "Max", "type": "integer", "jsonPath": ".spec.maxReplicas"},
@@ -55,7 +57,6 @@ COLUMNS: tuple[Mapping[str, Any], ...] = (
     {"name": "Placement", "type": "string", "jsonPath": ".status.placement", "priority": 1},
     {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
 )
-"""What ``kubectl get sas`` shows; those of priority 1 with ``-o wide`` only. MST and Load are in rows per second."""
 
 
 def definition() -> dict[str, Any]:

@@ -18,8 +18,8 @@ from perfmodel import ModelError, Reading
 R = TypeVar("R", bound=Reported)
 
 READINGS_AT_MOST = 20
+#: A policy's memo beyond it is left out, so that no resource grows without bound; such a policy begins again.
 MEMO_CHARACTERS_AT_MOST = 65_536
-"""A policy's memo beyond it is left out, so that no resource grows without bound; such a policy begins again."""
 
 
 class ReadingStatus(Reported):
@@ -55,15 +55,7 @@ class MemoryStatus(Reported):
 
     @classmethod
     def of(cls, known: Knowledge, operator: str) -> "MemoryStatus":
-        """Return the essence of what is known of an operator.
-
-        Parameters
-        ----------
-        known
-            As recalled after a step.
-        operator
-            Its name.
-        """
+        """Return the essence of what is known of an operator."""
         readings = essence(known.readings.get(operator, ()))
         memo = known.memos.get(operator, "")
         return cls(
@@ -79,11 +71,6 @@ def read_memory(said: object) -> tuple[MemoryStatus, tuple[str, ...]]:
     ----------
     said
         ``status.memory`` as JSON; None where there is none.
-
-    Returns
-    -------
-    tuple of MemoryStatus and tuple of str
-        What of it can be used, and a complaint for each part that cannot.
     """
     if not isinstance(said, Mapping):
         return MemoryStatus(), () if said is None else (f"expected a group, got {glimpse(said)}",)
@@ -110,15 +97,7 @@ def _part(kind: type[R], said: Any, faults: list[str]) -> R | None:
 
 
 def knowledge_of(memories: Mapping[str, MemoryStatus], latest_s: float = LATEST_S) -> Knowledge:
-    """Return what the statuses of a workflow's resources remember; a new store begins with it.
-
-    Parameters
-    ----------
-    memories
-        By operator.
-    latest_s
-        What is dated later counts as of then.
-    """
+    """Return what the statuses of a workflow's resources remember; a new store begins with it."""
     return Knowledge(
         readings={
             name: tuple(replace(each.reading(), at_s=min(each.at_s, latest_s)) for each in memory.readings)
@@ -130,20 +109,7 @@ def knowledge_of(memories: Mapping[str, MemoryStatus], latest_s: float = LATEST_
 
 
 def essence(readings: Iterable[Reading], limit: int = READINGS_AT_MOST) -> tuple[Reading, ...]:
-    """Choose the readings that tell most of the model: of many placements, saturated first, the newest of each.
-
-    Parameters
-    ----------
-    readings
-        Newest first.
-    limit
-        At most so many.
-
-    Returns
-    -------
-    tuple of Reading
-        Newest first.
-    """
+    """Choose the readings that tell most of the model: of many placements, saturated first, the newest of each."""
     kinds: dict[tuple[bool, int, float], list[Reading]] = {}
     for reading in readings:
         kinds.setdefault((not reading.saturated, reading.replicas, reading.nd_max_ms), []).append(reading)

@@ -49,15 +49,7 @@ def order_of(document: Mapping[str, Any]) -> OrderStatus | None:
 
 
 def past_orders(status: Mapping[str, Any], *, replaced: bool = False) -> tuple[OrderStatus, ...]:
-    """Return the past orders in a status that can be read, newest first; an older controller wrote others.
-
-    Parameters
-    ----------
-    status
-        As it stands in the resource.
-    replaced
-        Whether a new order takes the place of the present one, which then begins the past.
-    """
+    """Return the past orders in a status that can be read, newest first; an older controller wrote others."""
     newest = (status.get("order"),) if replaced else ()
     sound = chain.from_iterable(map(_sound, (*newest, *entries_of(status, "history"))))
     return tuple(islice(sound, HISTORY_AT_MOST))

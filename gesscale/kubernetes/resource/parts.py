@@ -36,31 +36,19 @@ from gesscale.fields import (
 )
 
 _UNITS_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+#: Go's durations, as the rules of the API server read them; it knows no days.
 SPAN_PATTERN = r"([0-9]{1,6}(\.[0-9]{1,3})?(h|m|s|ms)){1,3}"
-"""Go's durations, as the rules of the API server read them; it knows no days."""
 INSTANT_PATTERN = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})$"
 )
 
 
+#: The last second but one of the year 9999, which may be rounded up.
 _LAST_S = 253_402_300_798
-"""The last second but one of the year 9999, which may be rounded up."""
 
 
 def parse_span_s(value: object, *, least_s: float = SHORTEST_S, most_s: float = LONGEST_S) -> float:
     """Read a duration of a resource.
-
-    Parameters
-    ----------
-    value
-        Text such as ``90s``, ``1h30m`` or ``250ms``.
-    least_s, most_s
-        What it may be; as in the settings.
-
-    Returns
-    -------
-    float
-        Seconds.
 
     Raises
     ------
@@ -97,16 +85,6 @@ def format_span(seconds: float) -> str:
 
 def parse_instant_s(value: object) -> float:
     """Read an instant.
-
-    Parameters
-    ----------
-    value
-        RFC 3339 text with a zone, of 1970 or later.
-
-    Returns
-    -------
-    float
-        Seconds since the epoch.
 
     Raises
     ------
@@ -148,31 +126,24 @@ def format_exact_instant(at_s: float) -> str:
     return datetime.fromtimestamp(at_s, UTC).isoformat().replace("+00:00", "Z")
 
 
+#: How a resource says that a limit of time does not hold; null would be lost by ``kubectl apply``.
 NEVER = "Never"
-"""How a resource says that a limit of time does not hold; null would be lost by ``kubectl apply``."""
 
+#: Nodes that one list holds: the API server counts what its rules may cost at worst.
 NODES_AT_MOST = 500
-"""Nodes that one list holds: the API server counts what its rules may cost at worst."""
 
 _LIMITS = ("gt", "ge", "lt", "le", "min_length", "max_length")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidationRule:
-    """What the members of a part must keep towards each other.
+    """What the members of a part must keep towards each other."""
 
-    Attributes
-    ----------
-    cel
-        In the Common Expression Language, where ``self`` is the part.
-    message
-        What was expected.
-    holds
-        The same in Python; always true where only the API server can tell.
-    """
-
+    #: In the Common Expression Language, where ``self`` is the part.
     cel: str
+    #: What was expected.
     message: str
+    #: The same in Python; always true where only the API server can tell.
     holds: Callable[[Any], bool] = lambda _: True
 
 
@@ -221,20 +192,7 @@ class Reported(ResourcePart):
 
 
 def like(group: type[BaseModel], name: str, **changed: Any) -> Any:
-    """Return a field with the default, the description and the limits that a setting has.
-
-    Parameters
-    ----------
-    group, name
-        The group of settings and the setting, as the code calls it.
-    changed
-        What differs, as `pydantic.Field` takes it; without a description, the docstring of the field is it.
-
-    Returns
-    -------
-    pydantic.fields.FieldInfo
-        Its description speaks of other settings in camelCase.
-    """
+    """Return a field with the default, the description and the limits that a setting has."""
     field = group.model_fields[name]
     limits = {key: getattr(item, key) for item in field.metadata for key in _LIMITS if hasattr(item, key)}
     said = {"default": field.default, "description": in_camel_case(description_of(field))}
@@ -242,15 +200,7 @@ def like(group: type[BaseModel], name: str, **changed: Any) -> Any:
 
 
 def rule_of(condition: Condition, *, may_be_never: bool = False) -> ValidationRule:
-    """Return a condition between settings as a rule of a part.
-
-    Parameters
-    ----------
-    condition
-        Of settings that the part has, too.
-    may_be_never
-        Whether the higher of the two durations may be ``Never``.
-    """
+    """Return a condition between settings as a rule of a part."""
     if isinstance(condition, Needs):
         cel = " || ".join(
             (_choice("!=", condition.choice), *(f"has({_member(n)})" for n in condition.one_of))
@@ -325,59 +275,59 @@ class _Written:
         return NEVER if value is None else format_span(value)
 
 
+#: A duration in seconds; text such as ``5m`` in the resource.
 Span = Annotated[float, _Written()]
-"""A duration in seconds; text such as ``5m`` in the resource."""
 
+#: The same between two steps.
 PeriodSpan = Annotated[float, _Written(least_s=LEAST_PERIOD_S)]
-"""The same between two steps."""
 
+#: The same for what is read in each step.
 HistorySpan = Annotated[float, _Written(most_s=MOST_HISTORY_S)]
-"""The same for what is read in each step."""
 
+#: The same for a request.
 TimeoutSpan = Annotated[float, _Written(most_s=MOST_TIMEOUT_S)]
-"""The same for a request."""
 
+#: A duration in seconds, None for the word ``Never``.
 SpanOrNever = Annotated[float | None, _Written(never=True)]
-"""A duration in seconds, None for the word ``Never``."""
 
 _INSTANT_SCHEMA = WithJsonSchema(
     {"type": "string", "format": "date-time", "pattern": INSTANT_PATTERN, "maxLength": 36}
 )
 
+#: Seconds since the epoch; RFC 3339 text in the resource.
 Instant = Annotated[
     float,
     BeforeValidator(parse_instant_s),
     PlainSerializer(format_instant, return_type=str),
     _INSTANT_SCHEMA,
 ]
-"""Seconds since the epoch; RFC 3339 text in the resource."""
 
 _SECONDS_OR_INSTANT = BeforeValidator(
     lambda value: value if isinstance(value, float) else parse_instant_s(value)
 )
 
+#: The same where we write it ourselves: may be given in seconds since the epoch too.
 Moment = Annotated[
     float, _SECONDS_OR_INSTANT, PlainSerializer(format_instant, return_type=str), _INSTANT_SCHEMA
 ]
-"""The same where we write it ourselves: may be given in seconds since the epoch too."""
 
+#: The same to the microsecond.
 ExactMoment = Annotated[
     float, _SECONDS_OR_INSTANT, PlainSerializer(format_exact_instant, return_type=str), _INSTANT_SCHEMA
 ]
-"""The same to the microsecond."""
 
+#: The name of an object.
 DnsName = Annotated[
     str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", min_length=1, max_length=253)
 ]
-"""The name of an object."""
 
+#: The name of a Kubernetes node.
 NodeName = DnsName
-"""The name of a Kubernetes node."""
 
+#: A name that also fits into the value of a label.
 ShortName = Annotated[
     str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", min_length=1, max_length=63)
 ]
-"""A name that also fits into the value of a label."""
 
 _ADDRESS_PATTERN = r"^https?://[A-Za-z0-9._\[\]:-]+(/[A-Za-z0-9._~/-]*)?$"
 _ADDRESS_LONGEST = 2048
@@ -389,9 +339,9 @@ def _plain_address(value: str) -> str:
     return value
 
 
+#: An http or https address.
 Address = Annotated[
     WebAddress,
     AfterValidator(_plain_address),
     WithJsonSchema({"type": "string", "pattern": _ADDRESS_PATTERN, "maxLength": _ADDRESS_LONGEST}),
 ]
-"""An http or https address."""

@@ -59,8 +59,8 @@ class LabelSelector(ResourcePart):
     """Further requirements; all must hold."""
 
 
+#: Where gesscale.spark publishes batches in the driver pod.
 METRICS_PORT = 9108
-"""Where gesscale.spark publishes batches in the driver pod."""
 
 _QUANTITY = r"^([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,2}|[KMGTPE]i|[numkMGTPE])?$"
 
@@ -69,6 +69,7 @@ def _quantity(value: object) -> object:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
+#: An amount as Kubernetes writes it, such as 500m or 1Gi.
 Quantity = Annotated[
     str,
     StringConstraints(pattern=_QUANTITY, max_length=32),
@@ -83,7 +84,6 @@ Quantity = Annotated[
         }
     ),
 ]
-"""An amount as Kubernetes writes it, such as 500m or 1Gi."""
 
 _SET: dict[str, Any] = {"x-kubernetes-list-type": "set"}
 

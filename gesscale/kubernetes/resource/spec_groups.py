@@ -32,10 +32,10 @@ from gesscale.settings.latency_map import RENEWED_IN_TIME, LatencyMapSettings, P
 from gesscale.words import error_in_words
 from latency_map import Asymmetry, DelayKind, DelayUnit
 
+#: The headless service of deploy/k3s/latency-agent.
 AGENTS_DNS = "latency-agents.gesscale:9109"
-"""The headless service of deploy/k3s/latency-agent."""
+#: Of a policy's own settings: the controller checks them again whenever a resource changes.
 OWN_SETTINGS_CHARACTERS = 65_536
-"""Of a policy's own settings: the controller checks them again whenever a resource changes."""
 
 
 def _policy(value: str) -> str:

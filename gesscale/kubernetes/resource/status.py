@@ -45,8 +45,8 @@ def _finite(value: object) -> object:
 
 
 Figure = Annotated[float, AfterValidator(rounded)]
+#: Absent where it is no number.
 OptionalFigure = Annotated[Figure | None, BeforeValidator(_finite)]
-"""Absent where it is no number."""
 Word = Annotated[str, _at_most(64), StringConstraints(max_length=64)]
 Sentence = Annotated[
     str,

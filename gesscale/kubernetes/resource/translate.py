@@ -23,11 +23,11 @@ from gesscale.settings.groups import MonitorSettings
 from gesscale.wire import Strategy, group_of, text_of
 from gesscale.words import place_of
 
+#: Namespace and name, of a resource or of a workflow.
 Key = tuple[str, str]
-"""Namespace and name, of a resource or of a workflow."""
 
+#: Operators of one workflow: all are read at the same time, in threads of their own.
 OPERATORS_AT_MOST = 64
-"""Operators of one workflow: all are read at the same time, in threads of their own."""
 
 
 class FaultReason(StrEnum):
@@ -52,34 +52,22 @@ class ResourceFault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriverPlace:
-    """Where an operator's Spark driver is; empty where this is not known.
+    """Where an operator's Spark driver is; empty where this is not known."""
 
-    Attributes
-    ----------
-    node
-        The node that runs it.
-    metrics_url
-        Where it publishes batches.
-    """
-
+    #: The node that runs it.
     node: str = ""
+    #: Where it publishes batches.
     metrics_url: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagedWorkflow:
-    """The resources of one workflow, which agree.
+    """The resources of one workflow, which agree."""
 
-    Attributes
-    ----------
-    namespace, name
-        Of the workflow.
-    resources
-        By operator, which is the resource's name; at least one.
-    """
-
+    #: Namespace, name: Of the workflow.
     namespace: str
     name: str
+    #: By operator, which is the resource's name; at least one.
     resources: Mapping[str, StreamAutoscaler]
 
     @property
@@ -106,13 +94,7 @@ class ManagedWorkflow:
         return self._any.spec.reconfiguration.rescale_timeout_s
 
     def build(self, drivers: Mapping[str, DriverPlace]) -> Workflow:
-        """Return the workflow as the loop knows it.
-
-        Parameters
-        ----------
-        drivers
-            By operator; one that is missing has the place that its resource tells, or none.
-        """
+        """Return the workflow as the loop knows it."""
         return Workflow(_operator(item, drivers.get(name)) for name, item in self.resources.items())
 
     def directives(self, workflow: Workflow) -> Mapping[str, Directive]:
@@ -136,17 +118,11 @@ class ManagedWorkflow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatheredWorkflows:
-    """All resources, judged.
+    """All resources, judged."""
 
-    Attributes
-    ----------
-    workflows
-        Those that can be steered, by namespace and name.
-    faults
-        Of every resource that cannot be obeyed, by namespace and name.
-    """
-
+    #: Those that can be steered, by namespace and name.
     workflows: Mapping[Key, ManagedWorkflow] = field(default_factory=dict)
+    #: Of every resource that cannot be obeyed, by namespace and name.
     faults: Mapping[Key, ResourceFault] = field(default_factory=dict)
 
 
@@ -154,16 +130,6 @@ def gather(documents: Iterable[Mapping[str, Any]]) -> GatheredWorkflows:
     """Form workflows of resources.
 
     A workflow with a broken member stands still as a whole: the policy judges an overload by all its operators.
-
-    Parameters
-    ----------
-    documents
-        The objects as JSON, of any namespaces and workflows.
-
-    Returns
-    -------
-    GatheredWorkflows
-        Every resource is in a workflow or has a fault.
     """
     sound: dict[Key, dict[str, StreamAutoscaler]] = {}
     broken: dict[Key, dict[str, ResourceFault]] = {}

@@ -10,20 +10,14 @@ from gesscale.policies.gesscale2.memo import Gesscale2Memo
 
 
 class Choice(NamedTuple):
-    """What an operator can choose from: the present placement, and the best of each number of replicas.
-
-    Attributes
-    ----------
-    placements
-        The fewest replicas first.
-    game
-        With a candidate for each of them.
-    """
+    """What an operator can choose from: the present placement, and the best of each number of replicas."""
 
     analysis: Analysis
     reading: OperatorReading
     memo: Gesscale2Memo
     present: tuple[str, ...]
     free: NodeRanking
+    #: The fewest replicas first.
     placements: tuple[tuple[str, ...], ...]
+    #: With a candidate for each of them.
     game: Game

@@ -7,24 +7,15 @@ from gesscale.policies.memos import Memo
 
 
 class Gesscale2Memo(Memo):
-    """All that is learned of an operator; 3 to 7 kB of JSON.
+    """All that is learned of an operator; 3 to 7 kB of JSON."""
 
-    Attributes
-    ----------
-    period_s
-        Time between two steps.
-    learned_until_s
-        End of the newest batch that the law knows, seconds since the epoch.
-    law
-        Evidence for the law of batch times.
-    load
-        The offered load so far.
-    speeds
-        How fast the nodes are.
-    """
-
+    #: Time between two steps.
     period_s: float
+    #: End of the newest batch that the law knows, seconds since the epoch.
     learned_until_s: float = 0.0
+    #: Evidence for the law of batch times.
     law: LawEvidence = LawEvidence()
+    #: The offered load so far.
     load: LoadHistory = LoadHistory()
+    #: How fast the nodes are.
     speeds: NodeSpeeds = NodeSpeeds()

@@ -50,10 +50,10 @@ from gesscale.policies.memos import read, recalled, told
 from gesscale.ports import ClusterState, Knowledge
 
 _FIRST_PERIOD_S = 60.0
+#: In the time that a row may wait the load is looked at so often.
 _STEPS_AN_OBJECTIVE = 3.0
-"""In the time that a row may wait the load is looked at so often."""
+#: So much earlier than the objective a batch has to begin.
 _LATE_CYCLES = 1.5
-"""So much earlier than the objective a batch has to begin."""
 _LEAST_ALLOWED_SHARE = 0.3
 
 

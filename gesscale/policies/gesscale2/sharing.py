@@ -15,18 +15,6 @@ def shared_out(
 
     Where too many operators want a node, the workflow is planned once without each of them there, and the plans with
     the least bill go on. So operators lose one node after the other, until all that is asked for fits.
-
-    Parameters
-    ----------
-    cluster
-        The nodes, and how many replicas more each can take.
-    plan_all
-        Plans all operators, each as if no other wanted its nodes. A plan without bills counts as 0.
-
-    Returns
-    -------
-    mapping of str to Plan
-        By operator.
     """
     plans = plan_all(cluster)
     while (contest := _contest(plans, cluster.room)) is not None:

@@ -15,14 +15,14 @@ JAR = Path(__file__).parent / "warm_up.jar"
 PLUGIN = "gesscale.warmup.WarmUp"
 PLUGINS_SETTING, JARS_SETTING = "spark.plugins", "spark.jars"
 DAEMON_SETTING = "spark.gesscale.warmUp.daemon"
+#: The driver's setting in which the plugin lists the executors that have ended their warm-up.
 WARM_SETTING = "spark.gesscale.warmUp.warm"
-"""The driver's setting in which the plugin lists the executors that have ended their warm-up."""
 DAEMON = "gesscale.spark.warm_up.daemon"
+#: Nobody waits for an executor that warms up, so a slow node may take its time.
 DEFAULT_TIMEOUT_S = 30
-"""Nobody waits for an executor that warms up, so a slow node may take its time."""
 MODULES_VARIABLE = "GESSCALE_WARM_UP_MODULES"
+#: Set to false, it leaves new executors cold, whatever the job's code says.
 SWITCH = "spark.gesscale.warmUp"
-"""Set to false, it leaves new executors cold, whatever the job's code says."""
 _OWN_DAEMON = "spark.python.daemon.module"
 
 _LOG = logging.getLogger("gesscale.spark")
@@ -30,18 +30,6 @@ _LOG = logging.getLogger("gesscale.spark")
 
 def warm_up_settings(modules: Sequence[str] = (), *, timeout_s: int = DEFAULT_TIMEOUT_S) -> dict[str, str]:
     """Return the Spark settings that have new executors warm up.
-
-    Parameters
-    ----------
-    modules
-        Modules of the job that its Python workers import, in addition to pandas and PyArrow.
-    timeout_s
-        After so long an executor takes tasks, warm or not.
-
-    Returns
-    -------
-    dict of str to str
-        The driver serves the jar to its executors. Where their image lacks gesscale, Spark's own daemon is used.
 
     Examples
     --------
@@ -66,20 +54,6 @@ def warm_new_executors(
 
     Where it cannot be had, the reason is logged and nothing is changed: no job fails because of it. The setting
     ``spark.gesscale.warmUp=false`` turns it off.
-
-    Parameters
-    ----------
-    builder
-        ``SparkSession.builder`` with the job's settings.
-    modules
-        Modules of the job that its Python functions import, in addition to pandas and PyArrow.
-    timeout_s
-        After so long an executor takes tasks, warm or not.
-
-    Returns
-    -------
-    SparkSession.Builder
-        The same one.
     """
     from gesscale.spark.placing import SessionSettings
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from testbed.arena.case import CaseResult
     from testbed.arena.experiments.experiment import Experiment
 
+#: Below this number of seeds an interval is narrower than it says, which is worth a word.
 _FEW_SEEDS = 8
-"""Below this number of seeds an interval is narrower than it says, which is worth a word."""
 
 BaselineOption = Annotated[
     str | None,

@@ -28,10 +28,11 @@ from testbed.simulator.scene import MetricTraits, Moment, Section
 BUNDLED = Path(__file__).parent
 MAX_SEEDS = 100_000
 
+#: What a variant may not change: cases are made of it.
 _OF_CASES = ("name", "policies", "workloads", "seeds", "variants")
-"""What a variant may not change: cases are made of it."""
 
 
+#: Settings that may name files next to the experiment.
 _FILES = {
     ("extends",),
     ("policies",),
@@ -41,7 +42,6 @@ _FILES = {
     ("rules", "rules", "file"),
     ("operators", "*", "physics"),
 }
-"""Settings that may name files next to the experiment."""
 
 
 def _check_seeds(seeds: object) -> object:
@@ -67,31 +67,49 @@ class Experiment(Section):
     Attributes
     ----------
     name: How commands and results call it.
+
     title: What it is for, in a line.
+
     engine: The engine that is simulated: spark or flink.
+
     policies: The policies, by their names in the arena.
+
     workloads: The loads, by name or file.
+
     seeds: How many (0, 1, ...), or which. Default: what intervals need at least.
+
     nodes: The fog nodes and the delays between them.
+
     operators: What is scaled; operators by name.
+
     rules: Thresholds of the policies.
+
     metrics: How well Monitor sees.
+
     faults: What goes wrong on the way.
-    peak_share: A pattern's peak needs this share of the most that max_replicas can sustain. Absolute loads are
-        played as they are.
+
     load_factor: Patterns are played at their own rates times this. Default: scaled by peak_share instead.
+
     length_s: Every load is played in this time, at its own rates or as scaled. Default: each in its own.
+
     period_s: Time between two steps of the loop. Default: paper IV-B.
+
     least_period_s: A policy may ask for its next step so soon. Default: none may ask, so all have the same steps.
+
     sample_s: Time between two samples for the scores.
+
     rescale_timeout_s: A change that has not settled after this time no longer blocks the next.
+
     drain_limit_s: After the input ends, the time that all rows may take to be processed.
+
     slo_s: Latency of a row that is still good. Default: one period.
+
     restart_is_supply: Whether replicas count as supply while they are restarted.
-    time_limit_s: CPU time that a policy may think in one case, or ten times as much real time; it loses the run
-        beyond.
+
     variants: What is varied.
+
     reference: Figures to print next to ours.
+
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
@@ -105,6 +123,7 @@ class Experiment(Section):
     rules: RulesSection = RulesSection()
     metrics: MetricTraits = MetricTraits()
     faults: FaultsSection = FaultsSection()
+    #: Played as they are.
     peak_share: float = Field(0.8, gt=0, le=10)
     load_factor: float | None = Field(None, gt=0)
     length_s: Duration | None = None
@@ -115,6 +134,7 @@ class Experiment(Section):
     drain_limit_s: Moment = 7200.0
     slo_s: Duration = 60.0
     restart_is_supply: bool = True
+    #: Beyond.
     time_limit_s: Duration = 60.0
     variants: VariantsSection = VariantsSection()
     reference: ReferenceSection | None = None
@@ -183,13 +203,6 @@ class Experiment(Section):
     def changed(self, changes: Mapping[str, object], origin: str = "") -> "Experiment":
         """Return the experiment with some settings changed.
 
-        Parameters
-        ----------
-        changes
-            By the setting's path in a file, such as ``metrics.cpu`` or ``seeds``.
-        origin
-            Who changes them, for messages.
-
         Raises
         ------
         InputError
@@ -213,13 +226,6 @@ class Experiment(Section):
 def experiment_of(document: object, origin: str) -> Experiment:
     """Build an experiment from what was read from YAML or JSON.
 
-    Parameters
-    ----------
-    document
-        A mapping of settings.
-    origin
-        Where it is from, for messages.
-
     Raises
     ------
     InputError
@@ -242,12 +248,6 @@ def experiment_names() -> Mapping[str, str]:
 
 def read_experiment(source: str | Path) -> Experiment:
     """Read an experiment.
-
-    Parameters
-    ----------
-    source
-        A YAML file, or the name of a bundled experiment. Files that it names may be given relative to it. One that
-        says which other it ``extends`` has that one's settings, except those that it changes, by their paths.
 
     Raises
     ------

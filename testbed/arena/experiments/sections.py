@@ -15,8 +15,8 @@ from latency_map.names import MAX_NODES
 from testbed.arena.case import METRICS
 from testbed.simulator.scene import LinkSlowdown, NodeFailure, Section
 
+#: Stands for as many replicas as the first minutes of the load need.
 NEEDED = "needed"
-"""Stands for as many replicas as the first minutes of the load need."""
 
 
 def _check_initial(replicas: object) -> object:
@@ -66,16 +66,23 @@ class NodesSection(Section):
     Attributes
     ----------
     topology: A topology file or the name of a bundled one.
+
     map: A file with a latency map.
+
     unit: Unit of that file, where it does not tell.
+
     kind: Direction of its delays, where it does not tell.
+
     generated: How the map is drawn; needs `count`.
+
     count: How many nodes; of a topology or map the first. Default: all.
+
     weights: True speed of nodes against one of weight 1. Default: the topology's, else 1.
+
     reported_weights: Weights that the scaler receives. Default: the true ones.
+
     driver_node: Node of the Spark driver. Default: the topology's, else the first.
-    executors_per_node: How many executors a node can hold, of all operators together. Default: one of each
-        operator.
+
     """
 
     topology: str | None = Field(None, min_length=1)
@@ -87,6 +94,7 @@ class NodesSection(Section):
     weights: Mapping[str, Annotated[float, Field(gt=0, le=1000)]] = {}
     reported_weights: Mapping[str, Annotated[float, Field(gt=0, le=1000)]] = {}
     driver_node: str | None = None
+    #: Operator.
     executors_per_node: int | None = Field(None, ge=1)
 
     @model_validator(mode="after")
@@ -107,26 +115,31 @@ class OperatorSection(Section):
     Attributes
     ----------
     upstream: Operators whose output it reads. Default: it reads the load.
+
     load_share: Share of the load's rows that it reads, where it reads the load.
+
     selectivity: Rows that it emits per row that it reads.
-    physics: Constants of the engine and of the code: a bundled name or a file. Default: `map` on Spark,
-        `taxi-nearest` on Flink.
-    service_ms_per_row: Work of one row on a node of weight 1, ms. Default: as in the physics; 5 on Spark where none
-        are named.
+
     trigger_s: Trigger interval of the micro-batches (Spark). Default: as in the physics.
+
     cap_rows_per_replica: Cap B on the rows of a batch, per replica (Spark); null: none.
+
     restart_s: Time without output at each change (Flink). Default: as in the physics.
+
     constants: Other constants of the physics, by name. Default: as they are.
+
     min_replicas: Fewest replicas.
+
     max_replicas: Most replicas. Default: the workers of the paper.
-    initial_replicas: Replicas when the run begins; the first is on the driver's node, others nearest to it.
-        `needed`: as many as the first five minutes of the load need, where they are best.
+
     """
 
     upstream: tuple[str, ...] = ()
     load_share: float = Field(1.0, gt=0, le=1)
     selectivity: float = Field(1.0, ge=0)
+    #: `taxi-nearest` on Flink.
     physics: str | None = Field(None, min_length=1)
+    #: Are named.
     service_ms_per_row: float | None = Field(None, gt=0)
     trigger_s: Duration | None = None
     cap_rows_per_replica: int | None = Field(2400, ge=1)
@@ -134,6 +147,7 @@ class OperatorSection(Section):
     constants: Mapping[str, float] = {}
     min_replicas: int = Field(1, ge=1)
     max_replicas: int = Field(8, ge=1)
+    #: `needed`: as many as the first five minutes of the load need, where they are best.
     initial_replicas: Annotated[int | Literal["needed"], BeforeValidator(_check_initial)] = 1
 
     @model_validator(mode="after")
@@ -196,8 +210,8 @@ class RulesSection(AnalyzeSettings):
         return tuple(name for name in self.model_extra or {} if name not in known)
 
 
+#: By policy and metric.
 Figures = Mapping[str, Mapping[str, float]]
-"""By policy and metric."""
 
 
 class ReferenceSection(Section):
@@ -293,13 +307,7 @@ class VariantsSection(Section):
         return self
 
     def changes(self) -> Mapping[str, Mapping[str, JsonValue]]:
-        """Return the changes of each variant by its name; the first variant takes every default.
-
-        Returns
-        -------
-        mapping
-            Only the variant ``""``, which changes nothing, where there are no choices.
-        """
+        """Return the changes of each variant by its name; the first variant takes every default."""
         found: dict[str, Mapping[str, JsonValue]] = {}
         for picked in self._combinations():
             changed = [

@@ -16,17 +16,12 @@ from testbed.arena.judging.statistics import Comparison, Interval, compare, mean
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultGroup:
-    """The runs of a policy on a workload, over all seeds.
-
-    Attributes
-    ----------
-    results
-        In the order of the seeds, lost ones too.
-    """
+    """The runs of a policy on a workload, over all seeds."""
 
     variant: str
     workload: str
     policy: str
+    #: In the order of the seeds, lost ones too.
     results: tuple[CaseResult, ...]
 
     @property
@@ -81,14 +76,7 @@ def records(results: Sequence[CaseResult]) -> list[dict[str, Any]]:
 
 
 def results_document(experiment: Experiment, results: Sequence[CaseResult]) -> dict[str, Any]:
-    """Return what ``gesscale arena run`` writes as JSON.
-
-    Returns
-    -------
-    dict
-        ``runs``, see `records`, and ``summary``: per variant, workload and policy how many ``runs``, how many of
-        them ``lost``, and for each metric its mean, low, high and over how many runs.
-    """
+    """Return what ``gesscale arena run`` writes as JSON."""
     names = metric_names(results)
     return {
         "apiVersion": API_VERSION,
@@ -112,6 +100,7 @@ def _number(value: float | bool | None) -> float | None:
     return None if value is None else float(value)
 
 
+#: Of the Gesscale paper, in the order of its Table III.
 PAPERS_METRICS = (
     "accuracy_O",
     "accuracy_U",
@@ -121,62 +110,39 @@ PAPERS_METRICS = (
     "reconfigurations",
     "cost",
 )
-"""Of the Gesscale paper, in the order of its Table III."""
 
+#: What tables show unless asked for others.
 USUAL_METRICS = (*PAPERS_METRICS, "latency_p95_s", "lag_above_slo_s", "above_frontier_pct")
-"""What tables show unless asked for others."""
 
 _HIGHER_IS_BETTER = frozenset({"drained"})
+#: Relative to something already, and of either sign: a ratio of it says nothing.
 _RELATIVE = frozenset({"above_frontier_pct"})
-"""Relative to something already, and of either sign: a ratio of it says nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """One metric of a policy on a workload.
-
-    Attributes
-    ----------
-    runs, lost
-        Runs that were played, and how many of them were lost.
-    ours
-        Its mean; None where no run has it.
-    against
-        Its comparison with the baseline; None for the baseline itself, and where the baseline has no runs here.
-    reference_ratio
-        Ratio of the reference's figures of policy and baseline; None where it lacks one of them.
-    """
+    """One metric of a policy on a workload."""
 
     variant: str
     workload: str
     policy: str
     metric: str
+    #: Runs, lost: Runs that were played, and how many of them were lost.
     runs: int
     lost: int
+    #: Its mean; None where no run has it.
     ours: Interval | None
+    #: Its comparison with the baseline; None for the baseline itself, and where the baseline has no runs
+    #: here.
     against: Comparison | None
+    #: Ratio of the reference's figures of policy and baseline; None where it lacks one of them.
     reference_ratio: float | None
 
 
 def compare_results(
     experiment: Experiment, results: Sequence[CaseResult], *, baseline: str, metrics: Sequence[str]
 ) -> tuple[Compared, ...]:
-    """Compare every policy with a baseline on the same workload, variant and seeds.
-
-    Parameters
-    ----------
-    experiment, results
-        As `testbed.arena.runs.results.read_results` gives them.
-    baseline
-        A policy that has results.
-    metrics
-        Names, as in the results.
-
-    Returns
-    -------
-    tuple of Compared
-        By variant, workload, metric and policy, in the experiment's order.
-    """
+    """Compare every policy with a baseline on the same workload, variant and seeds."""
     groups = group_results(experiment, results)
     worlds = dict.fromkeys((group.variant, group.workload) for group in groups)
     compared: list[Compared] = []

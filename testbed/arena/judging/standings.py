@@ -21,12 +21,8 @@ def lateness_metric(experiment: Experiment, objective_s: float, account: Account
 
     Parameters
     ----------
-    experiment
-        Its objective is ``slo_s``; half and twice that were scored, too.
     objective_s
         One of the three, seconds.
-    account
-        The time, or the area.
 
     Raises
     ------
@@ -45,41 +41,30 @@ def lateness_metric(experiment: Experiment, objective_s: float, account: Account
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """A policy in one variant of an experiment, over all its loads.
-
-    Attributes
-    ----------
-    competes
-        Whether it can win: not where it knows the load.
-    runs, lost
-        Runs that were played, and how many of them were lost.
-    replicas
-        Replica-minutes until the last row was through, as a ratio to the baseline's: geometric mean over the loads.
-        None where it has not played every load of the baseline, or a load has no seed that both came through.
-    late_min
-        Minutes of a run that the bill takes for late: mean over the loads.
-    actions
-        Instants at which changes were ordered: mean over the loads.
-    bills
-        For each price: replica-minutes and late minutes at that price, as a ratio to the baseline's.
-    won
-        For each price: the loads on which its mean bill was the least, over the seeds that all have played. Who lost
-        a run of a load does not win it.
-    above_foresight_pct
-        By how much the bill at the middle price is above that of `foresight`, per cent; None where one of the two has
-        not played every load of the other.
-    """
+    """A policy in one variant of an experiment, over all its loads."""
 
     variant: str
     policy: str
+    #: Whether it can win: not where it knows the load.
     competes: bool
+    #: Runs, lost: Runs that were played, and how many of them were lost.
     runs: int
     lost: int
+    #: Replica-minutes until the last row was through, as a ratio to the baseline's: geometric mean over the
+    #: loads. None where it has not played every load of the baseline, or a load has no seed that both came
+    #: through.
     replicas: Interval | None
+    #: Minutes of a run that the bill takes for late: mean over the loads.
     late_min: Interval | None
+    #: Instants at which changes were ordered: mean over the loads.
     actions: Interval | None
+    #: For each price: replica-minutes and late minutes at that price, as a ratio to the baseline's.
     bills: tuple[Interval | None, ...]
+    #: For each price: the loads on which its mean bill was the least, over the seeds that all have played.
+    #: Who lost a run of a load does not win it.
     won: tuple[tuple[str, ...], ...]
+    #: By how much the bill at the middle price is above that of `foresight`, per cent; None where one of the
+    #: two has not played every load of the other.
     above_foresight_pct: Interval | None
 
 
@@ -96,22 +81,6 @@ def standings(
     A run's bill is its replica-minutes plus a price for each late minute. All loads have the same weight, whatever
     their length and height: the result is the geometric mean of the ratios to the baseline in the same worlds.
     Intervals are over the seeds; a resample holds the same seeds of each load.
-
-    Parameters
-    ----------
-    experiment, results
-        As `testbed.arena.runs.results.read_results` gives them.
-    prices
-        Of a late minute, replica-minutes, 0 or more.
-    baseline
-        The policy that the others are measured by.
-    lateness
-        The metric that counts as late time, see `lateness_metric`.
-
-    Returns
-    -------
-    tuple of Standing
-        By variant in the experiment's order, then by the bill at the middle price, the least first.
 
     Raises
     ------
@@ -142,17 +111,11 @@ def standings(
 
 @dataclass(frozen=True, slots=True)
 class Bills:
-    """The runs of a policy on a load, and what of them counts as late time.
+    """The runs of a policy on a load, and what of them counts as late time."""
 
-    Attributes
-    ----------
-    group
-        The runs.
-    lateness
-        The metric that a bill takes for lateness, see `lateness_metric`.
-    """
-
+    #: The runs.
     group: ResultGroup
+    #: The metric that a bill takes for lateness, see `lateness_metric`.
     lateness: str = LAG_ABOVE[1]
 
     @property

@@ -15,49 +15,33 @@ _CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """A figure and where it would fall in 95 of 100 repetitions with other seeds.
+    """A figure and where it would fall in 95 of 100 repetitions with other seeds."""
 
-    Attributes
-    ----------
-    mean
-        Over the runs.
-    low, high
-        Its ends; both None where fewer than two runs leave it unknown. A ratio's high end is infinite where some
-        resamples of the baseline have nothing but zeros.
-    runs
-        How many runs it is from.
-    """
-
+    #: Over the runs.
     mean: float
+    #: Low, high: Its ends; both None where fewer than two runs leave it unknown. A ratio's high end is
+    #: infinite where some resamples of the baseline have nothing but zeros.
     low: float | None
     high: float | None
+    #: How many runs it is from.
     runs: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """One metric of a policy against that of a baseline on the same seeds.
+    """One metric of a policy against that of a baseline on the same seeds."""
 
-    Attributes
-    ----------
-    pairs
-        Seeds for which both have the metric; difference and ratio are over these.
-    difference
-        Policy minus baseline, in the metric's unit; None without pairs.
-    ratio
-        Mean of the policy over mean of the baseline; None without pairs, or where the baseline's mean is 0
-        or a ratio was not asked for.
-    wins
-        Share of the seeds played by both in which the policy was better, a tie being half a win. A run that was
-        lost, or has no such figure, is worse than any that has it. None where no seed tells.
-    note
-        Why something of it is missing; empty where nothing is.
-    """
-
+    #: Seeds for which both have the metric; difference and ratio are over these.
     pairs: int
+    #: Policy minus baseline, in the metric's unit; None without pairs.
     difference: Interval | None
+    #: Mean of the policy over mean of the baseline; None without pairs, or where the baseline's mean is 0 or
+    #: a ratio was not asked for.
     ratio: Interval | None
+    #: Share of the seeds played by both in which the policy was better, a tie being half a win. A run that
+    #: was lost, or has no such figure, is worse than any that has it. None where no seed tells.
     wins: float | None
+    #: Why something of it is missing; empty where nothing is.
     note: str = ""
 
 
@@ -69,16 +53,6 @@ def mean_interval(values: Sequence[float]) -> Interval | None:
     97.5 % by as much as Student's t is wider than the normal distribution. Of normal samples of 3, 5, 8, 10 and 30 it
     covers the truth in 75, 91, 95, 94 and 94 of 100 (the plain one: 75, 83, 89, 91 and 92), of log-normal ones,
     which are skewed, in 64, 81, 84, 87 and 89.
-
-    Parameters
-    ----------
-    values
-        One for each run, finite.
-
-    Returns
-    -------
-    Interval or None
-        None without values. The same values give the same interval.
     """
     if not values:
         return None
@@ -104,15 +78,6 @@ def compare(
     ----------
     policy, baseline
         The metric by seed; None where the run was lost or has no such figure.
-    higher_is_better
-        Which side wins a seed.
-    as_ratio
-        Whether a ratio means something; it does not for what is relative already, or of either sign.
-
-    Returns
-    -------
-    Comparison
-        Over the seeds that both played; other seeds are left out.
     """
     played = sorted(policy.keys() & baseline.keys())
     pairs = [
@@ -145,19 +110,7 @@ def compare(
 def geometric_mean_of_ratios(
     pairs: Sequence[tuple[Mapping[int, float], Mapping[int, float]]],
 ) -> Interval | None:
-    """Return by how much a policy's figure is greater than a baseline's, over several workloads of equal weight.
-
-    Parameters
-    ----------
-    pairs
-        For each workload the figure by seed, above 0: the policy's and the baseline's.
-
-    Returns
-    -------
-    Interval or None
-        Geometric mean over the workloads of the ratio of the means, over the seeds that all of them have; a resample
-        holds the same seeds of each. None where there is no such seed.
-    """
+    """Return by how much a policy's figure is greater than a baseline's, over several workloads of equal weight."""
     if not pairs:
         return None
     seeds = sorted(set.intersection(*(set(figures) for pair in pairs for figures in pair)))

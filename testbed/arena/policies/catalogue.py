@@ -12,8 +12,9 @@ from testbed.arena.policies.fluid_plan import Fluid, cheapest_plan
 from testbed.arena.policies.oracle import OraclePolicy, ideal_replicas, inflow_of
 from testbed.arena.worlds.scenes import World
 
+#: With this share of the true capacity it plans: noise takes the rest, and a plan by time cannot make up for
+#: it.
 _CAPACITY_SHARE = 0.97
-"""With this share of the true capacity it plans: noise takes the rest, and a plan by time cannot make up for it."""
 
 
 def foresight(world: World) -> Callable[[str, float], int]:
@@ -85,15 +86,6 @@ def check_policy(name: str) -> None:
 
 def build_policy(name: str, world: World, rules: PolicyOptions) -> Policy:
     """Build a policy for a run.
-
-    Parameters
-    ----------
-    name
-        One of `policy_names`, or one's own, by file or module.
-    world
-        Where it runs. Only who knows the load gets more of it than the workflow.
-    rules
-        Its thresholds.
 
     Raises
     ------

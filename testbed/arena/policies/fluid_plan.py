@@ -16,18 +16,19 @@ from numpy.typing import NDArray
 
 from testbed.arena.policies.oracle import Inflow
 
+#: What the plan pays for a late minute, replica-minutes: the middle price of the league.
 LATE_MINUTE_PRICE = 10.0
-"""What the plan pays for a late minute, replica-minutes: the middle price of the league."""
 
+#: Length of a tick of the fluid, seconds, at most.
 _TICK_S = 10.0
-"""Length of a tick of the fluid, seconds, at most."""
 
 _GRID_POINTS = 240
+#: The longest backlog that is told from a longer one: what the greatest capacity processes in this time,
+#: seconds.
 _GRID_S = 3600.0
-"""The longest backlog that is told from a longer one: what the greatest capacity processes in this time, seconds."""
 
+#: Steps that are planned after the last row was offered.
 _DRAIN_STEPS = 10
-"""Steps that are planned after the last row was offered."""
 
 _LEAST_ROWS = 1e-9
 _MINUTE_S = 60.0
@@ -37,44 +38,29 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fluid:
-    """An operator as the plan sees it; tuples are by the number of replicas.
+    """An operator as the plan sees it; tuples are by the number of replicas."""
 
-    Attributes
-    ----------
-    inflow
-        What is offered to it.
-    duration_s
-        When the last row was offered, seconds.
-    period_s
-        Time between two steps of the loop; the first is one period after the beginning.
-    slo_s
-        The age of a row that is still good, seconds.
-    replicas
-        The numbers that it may have, ascending.
-    initial
-        Which of them it begins with.
-    capacity_rows_per_s
-        What each number processes, rows/s.
-    changing_s
-        How long a change to each number takes.
-    changing_rows_per_s
-        What is processed meanwhile, rows/s: by the number before, then by the number after.
-    batch_s
-        How long a full batch takes; 0 where rows come through one by one.
-    price, change_price
-        Of a late minute, and of a change on top of what it holds up, replica-minutes.
-    """
-
+    #: What is offered to it.
     inflow: Inflow
+    #: When the last row was offered, seconds.
     duration_s: float
+    #: Time between two steps of the loop; the first is one period after the beginning.
     period_s: float
+    #: The age of a row that is still good, seconds.
     slo_s: float
+    #: The numbers that it may have, ascending.
     replicas: tuple[int, ...]
+    #: Which of them it begins with.
     initial: int
+    #: What each number processes, rows/s.
     capacity_rows_per_s: tuple[float, ...]
+    #: How long a change to each number takes.
     changing_s: tuple[float, ...]
+    #: What is processed meanwhile, rows/s: by the number before, then by the number after.
     changing_rows_per_s: tuple[tuple[float, ...], ...]
+    #: How long a full batch takes; 0 where rows come through one by one.
     batch_s: tuple[float, ...]
+    #: Price, change_price: Of a late minute, and of a change on top of what it holds up, replica-minutes.
     price: float = LATE_MINUTE_PRICE
     change_price: float = 0.0
 
@@ -106,17 +92,11 @@ def cheapest_plan(fluid: Fluid) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Course:
-    """What came of some steps; arrays by the number of replicas before, the number after, and the backlog at first.
+    """What came of some steps; arrays by the number of replicas before, the number after, and the backlog at first."""
 
-    Attributes
-    ----------
-    cost
-        Replica-minutes, late minutes at their price.
-    rows
-        Rows that wait in the end.
-    """
-
+    #: Replica-minutes, late minutes at their price.
     cost: Floats
+    #: Rows that wait in the end.
     rows: Floats
 
 
@@ -174,21 +154,7 @@ class _Model:
     def options(
         self, step: int, rows: Floats, values: Sequence[Floats]
     ) -> tuple[_Course, _Course, Floats, Floats]:
-        """Return what comes of keeping and of changing the replicas at a step, and what each costs to the end.
-
-        Parameters
-        ----------
-        step, rows
-            When, and the backlogs.
-        values
-            As `values` returns them; those of later steps are read.
-
-        Returns
-        -------
-        tuple
-            The courses; the cost of keeping, by number and backlog; the cost of changing, by the numbers before and
-            after and the backlog, infinite where they are the same.
-        """
+        """Return what comes of keeping and of changing the replicas at a step, and what each costs to the end."""
         kept = self.kept(step, rows)
         changed = self._course(step, rows, self._able_while_changing_rows)
         keeping = kept.cost + self._valued(kept.rows, values[step + 1])

@@ -11,11 +11,11 @@ from testbed.simulator.demand import BestPlacements
 from testbed.simulator.scene import Scene
 from testbed.workloads.workload import Workload
 
+#: Loads, and how many rows each puts before an operator for each row it offers.
 Inflow = tuple[tuple[Workload, float], ...]
-"""Loads, and how many rows each puts before an operator for each row it offers."""
 
+#: A share of what is carried that does not count as backlog.
 _ROUNDING = 1e-6
-"""A share of what is carried that does not count as backlog."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -23,19 +23,13 @@ class OraclePolicy:
     """Has at each step so many replicas as it is told, where they are best; where the number stays, all stay.
 
     It looks at no metric, so it needs no reading.
-
-    Attributes
-    ----------
-    name
-        What it is called.
-    replicas
-        Tells for an operator and the seconds since the run began how many it is to have until the next step.
-    best
-        The best placements of each operator.
     """
 
+    #: What it is called.
     name: str
+    #: Tells for an operator and the seconds since the run began how many it is to have until the next step.
     replicas: Callable[[str, float], int]
+    #: The best placements of each operator.
     best: Mapping[str, BestPlacements]
     _at_s: float = 0.0
 

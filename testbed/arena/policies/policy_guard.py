@@ -17,11 +17,12 @@ from gesscale.words import error_in_words
 
 _SHOWN = 60
 
+#: So often it is looked whether the time is over. An interruption that a policy swallows is repeated, too.
 _LOOK_S = 0.05
-"""So often it is looked whether the time is over. An interruption that a policy swallows is repeated, too."""
 
+#: Seconds of real time that count as one of thinking: who waits for ever loses, who is kept from the CPU does
+#: not.
 _REAL_TIME_FACTOR = 10
-"""Seconds of real time that count as one of thinking: who waits for ever loses, who is kept from the CPU does not."""
 
 _Answer = TypeVar("_Answer")
 
@@ -81,19 +82,6 @@ class PolicyGuard:
     """Checks every answer of a policy and times every step; itself a `gesscale.ports.Policy`.
 
     Only the time inside the policy counts, so that a slow machine or a long load is not its fault.
-
-    Parameters
-    ----------
-    build
-        Makes the policy.
-    called
-        Its name in the arena, for reasons.
-    workflow
-        What it scales.
-    time_limit_s
-        Time that it may think, over all its steps.
-    alarm
-        Interrupts it.
 
     Attributes
     ----------

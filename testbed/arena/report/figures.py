@@ -53,18 +53,12 @@ class Drawing(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyFigures:
-    """What the pictures show of a policy on a workload.
-
-    Attributes
-    ----------
-    index
-        Its position in the experiment; decides colour and marker.
-    cost, lag_s
-        The means of the replica-minutes, and of the seconds above the objective.
-    """
+    """What the pictures show of a policy on a workload."""
 
     policy: str
+    #: Its position in the experiment; decides colour and marker.
     index: int
+    #: Cost, lag_s: The means of the replica-minutes, and of the seconds above the objective.
     cost: float
     lag_s: float
 
@@ -210,13 +204,7 @@ def _column(course: Series, name: str) -> list[float]:
 
 
 def _drawn(width: int, height: int, fill: Callable[["Figure"], None]) -> Drawing:
-    """Return a figure of so many CSS pixels; the same figure gives the same bytes.
-
-    Raises
-    ------
-    InputError
-        Matplotlib is not installed.
-    """
+    """Return a figure of so many CSS pixels; the same figure gives the same bytes."""
     try:
         import matplotlib as mpl
         from matplotlib.figure import Figure

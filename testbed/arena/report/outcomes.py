@@ -16,20 +16,14 @@ from testbed.arena.judging.statistics import Interval, compare
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """A metric of the page; less is better for every one of them.
+    """A metric of the page; less is better for every one of them."""
 
-    Attributes
-    ----------
-    name
-        As in the results: a field of `testbed.scoring.scorer.Scores`, or one of the frontier's.
-    ratio
-        Whether its ratio to the baseline means something; it does not for what is relative already.
-    """
-
+    #: As in the results: a field of `testbed.scoring.scorer.Scores`, or one of the frontier's.
     name: str
     label: str
     unit: str = ""
     definition: str
+    #: Whether its ratio to the baseline means something; it does not for what is relative already.
     ratio: bool = True
 
 
@@ -44,16 +38,11 @@ MEASURES = (*PROVISIONING, *DELAY, *HEADCOUNT, *DISTANCE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcomes:
-    """Results with their experiment.
-
-    Attributes
-    ----------
-    baseline
-        The policy that the others are compared with.
-    """
+    """Results with their experiment."""
 
     experiment: Experiment
     results: Sequence[CaseResult]
+    #: The policy that the others are compared with.
     baseline: str
     _groups: Mapping[tuple[str, str, str], ResultGroup] = field(init=False, repr=False, compare=False)
 

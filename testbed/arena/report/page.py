@@ -38,20 +38,14 @@ _TABLES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """An image with what stands above it.
-
-    Attributes
-    ----------
-    alt
-        What it shows, for those who cannot see it.
-    policy
-        What it is about, for the choice of policies; empty where it is about all.
-    """
+    """An image with what stands above it."""
 
     drawing: Drawing
     title: str
+    #: What it shows, for those who cannot see it.
     alt: str
     caption: str = ""
+    #: What it is about, for the choice of policies; empty where it is about all.
     policy: str = ""
 
 
@@ -75,15 +69,6 @@ def write_report(
     baseline: str | None = None,
 ) -> None:
     """Write the report of an experiment.
-
-    Parameters
-    ----------
-    results
-        What came of it; may be incomplete. The same results give the same bytes.
-    file
-        The HTML file; one that exists is replaced.
-    baseline
-        The policy that the others are compared with. Default: the experiment's first.
 
     Raises
     ------

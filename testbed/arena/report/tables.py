@@ -9,34 +9,25 @@ from testbed.arena.names import ORACLES
 from testbed.arena.report.formatting import NOTHING, counted, figure, span
 from testbed.arena.report.outcomes import MEASURES, Measure, Outcomes
 
+#: What a reader compares first: what it cost, what the rows suffered, how often it moved.
 GLANCE = ("cost", "lag_above_slo_s", "reconfigurations")
-"""What a reader compares first: what it cost, what the rows suffered, how often it moved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """A figure of a table.
-
-    Attributes
-    ----------
-    span
-        Its interval; empty where it has none.
-    ratio, ratio_span
-        Against the baseline; empty where there is none.
-    verdict
-        Of the ratio, less being better: ``better`` or ``worse`` where its whole interval is; empty otherwise.
-    best
-        Whether it is the best of its column.
-    sort
-        What rows are sorted by; None sorts last.
-    """
+    """A figure of a table."""
 
     text: str
+    #: Its interval; empty where it has none.
     span: str = ""
+    #: Ratio, ratio_span: Against the baseline; empty where there is none.
     ratio: str = ""
     ratio_span: str = ""
+    #: Of the ratio, less being better: ``better`` or ``worse`` where its whole interval is; empty otherwise.
     verdict: str = ""
+    #: Whether it is the best of its column.
     best: bool = False
+    #: What rows are sorted by; None sorts last.
     sort: float | None = None
 
 

@@ -23,20 +23,6 @@ _MAP = "latency.csv"
 def write_course(experiment: Experiment, case: Case, folder: Path) -> CaseResult:
     """Play a case again, and keep every decision and every batch of it.
 
-    Parameters
-    ----------
-    experiment
-        With its variants.
-    case
-        One of its cases; a case has one course only, whenever it is played.
-    folder
-        Made where there is none. Times in the record count from the beginning of the run.
-
-    Returns
-    -------
-    CaseResult
-        As of the first time. The course of a run that was lost ends with its last decision.
-
     Raises
     ------
     InputError

@@ -16,8 +16,8 @@ from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.runs.running import ONE_THREAD, Play, play_case
 
+#: The first worker must have answered after this time.
 START_LIMIT_S = 120.0
-"""The first worker must have answered after this time."""
 
 _CONNECT_LIMIT_S = 5.0
 _IN_FLIGHT_LEAST = 32
@@ -43,13 +43,6 @@ def run_on_spark(
     Each case is a Spark job of one task, many of them in flight: a result is here as soon as its task has ended, and
     a task that kills its worker twice loses its own case only. The workers need the same Python and packages as this
     process, at the same paths, and the files that the experiment names.
-
-    Parameters
-    ----------
-    experiment, cases, done, play
-        As for `testbed.arena.runs.running.run_locally`.
-    master
-        As Spark writes it: ``spark://host:7077``, ``local[2]``, ``k8s://...``.
 
     Raises
     ------

@@ -71,15 +71,6 @@ class ResultsFolder:
 def open_results(folder: Path, experiment: Experiment, *, fresh: bool = False) -> ResultsFolder:
     """Open a folder for the results of an experiment; what is done already is taken over.
 
-    Parameters
-    ----------
-    folder
-        Made where there is none.
-    experiment
-        Policies, workloads and seeds may be more than those of the results there; all else must be the same.
-    fresh
-        Throw away the results that are there.
-
     Raises
     ------
     InputError
@@ -111,11 +102,6 @@ def open_results(folder: Path, experiment: Experiment, *, fresh: bool = False) -
 
 def read_results(folder: Path) -> tuple[Experiment, tuple[CaseResult, ...]]:
     """Read a folder of results; it need not be complete.
-
-    Returns
-    -------
-    Experiment and tuple of CaseResult
-        The results in the order of the experiment's cases.
 
     Raises
     ------

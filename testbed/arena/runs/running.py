@@ -16,11 +16,12 @@ from gesscale.errors import GesscaleError, InputError
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
 
+#: Environment of a worker: the cases are what runs side by side, not the sums within them.
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-"""Environment of a worker: the cases are what runs side by side, not the sums within them."""
 
+#: How the reason of a run begins that was lost by a fault of ours; it is played again when results are
+#: resumed.
 ARENA_FAULT = "the arena failed, not the policy: "
-"""How the reason of a run begins that was lost by a fault of ours; it is played again when results are resumed."""
 
 _SPAWN = multiprocessing.get_context("spawn")
 
@@ -58,19 +59,6 @@ def run_locally(
     play: Play,
 ) -> None:
     """Play cases on this machine.
-
-    Parameters
-    ----------
-    experiment
-        What they are cases of.
-    cases
-        In the order in which they are begun.
-    jobs
-        Processes; with 1 everything happens in this one, so that a case that kills its process ends it all.
-    done
-        Receives each result as it comes, in this process, in the order in which the cases end.
-    play
-        Plays one case.
 
     Raises
     ------

@@ -26,11 +26,11 @@ def seed_of(seed: int, purpose: str) -> int:
     return int(stream(seed, purpose).generate_state(1, np.uint64)[0])
 
 
+#: Round trip within a site of a clustered map, at most.
 _SITE_MS = 10.0
-"""Round trip within a site of a clustered map, at most."""
 
+#: Of round trips that are drawn: whole microseconds.
 _DECIMALS = 3
-"""Of round trips that are drawn: whole microseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,13 +44,6 @@ class FogNodes:
 
 def fog_nodes(section: NodesSection, seed: int) -> FogNodes:
     """Return the nodes of an experiment.
-
-    Parameters
-    ----------
-    section
-        What the experiment says of them.
-    seed
-        Of the case; decides the map where each seed has its own.
 
     Raises
     ------

@@ -29,8 +29,8 @@ from testbed.workloads.workload import Workload
 
 Physics = SparkPhysics | FlinkPhysics
 
+#: Step of a Flink job's time; shorter where samples are closer together, so that none falls within one.
 _TICK_S = 10.0
-"""Step of a Flink job's time; shorter where samples are closer together, so that none falls within one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +62,6 @@ _TRAITS = {
 def physics_of(engine: Engine, name: str, section: OperatorSection, *, instant: bool = False) -> Physics:
     """Return the physics of an operator.
 
-    Parameters
-    ----------
-    engine
-        Which.
-    name
-        The operator's, for messages.
-    section
-        What the experiment says of it.
-    instant
-        Whether its changes are to take no time and cost nothing, for the oracle.
-
     Raises
     ------
     InputError
@@ -98,17 +87,7 @@ def physics_of(engine: Engine, name: str, section: OperatorSection, *, instant: 
 
 
 def plant_of(scene: Scene, physics: Mapping[str, Physics], *, seed: int) -> Plant:
-    """Return the plant of a scene at time 0.
-
-    Parameters
-    ----------
-    scene
-        What is simulated.
-    physics
-        Of each operator, all of one engine.
-    seed
-        Of its noise.
-    """
+    """Return the plant of a scene at time 0."""
     spark = {name: item for name, item in physics.items() if isinstance(item, SparkPhysics)}
     if spark:
         return SparkPlant(scene, spark, seed=seed)
@@ -118,20 +97,13 @@ def plant_of(scene: Scene, physics: Mapping[str, Physics], *, seed: int) -> Plan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeEffect:
-    """What a change of an operator's replicas does, without noise.
+    """What a change of an operator's replicas does, without noise."""
 
-    Attributes
-    ----------
-    takes_s
-        How long it takes until an ordered replica serves, seconds.
-    warm_up_s
-        How much of a new replica's time is lost after that while it is cold, seconds.
-    stops
-        Whether the operator processes nothing until the ordered replicas serve.
-    """
-
+    #: How long it takes until an ordered replica serves, seconds.
     takes_s: float
+    #: How much of a new replica's time is lost after that while it is cold, seconds.
     warm_up_s: float
+    #: Whether the operator processes nothing until the ordered replicas serve.
     stops: bool
 
 
@@ -149,38 +121,29 @@ def _read(engine: Engine, source: str) -> Physics:
     return read_spark_physics(source) if engine is Engine.SPARK else read_flink_physics(source)
 
 
+#: The oracle looks at no metric: none is made for it.
 _BLIND = MetricTraits(gap_share=1.0, cpu=CpuAccount.NOT_MEASURED)
-"""The oracle looks at no metric: none is made for it."""
 
+#: What replicas a load needs at first is decided by its mean over this time, seconds.
 _FIRST_S = 300.0
-"""What replicas a load needs at first is decided by its mean over this time, seconds."""
 
+#: How many periods Monitor looks back on Flink in addition to the length of a restart.
 _PERIODS_AFTER_A_RESTART = 3
-"""How many periods Monitor looks back on Flink in addition to the length of a restart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """All that a case is played in.
+    """All that a case is played in."""
 
-    Attributes
-    ----------
-    scene
-        What is simulated.
-    plant
-        At time 0.
-    best
-        The best placements of each operator.
-    changes
-        What a change of the replicas of each operator does.
-    slo_s
-        The latency of a row that is still good, seconds.
-    """
-
+    #: What is simulated.
     scene: Scene
+    #: At time 0.
     plant: Plant
+    #: The best placements of each operator.
     best: Mapping[str, BestPlacements]
+    #: What a change of the replicas of each operator does.
     changes: Mapping[str, ChangeEffect]
+    #: The latency of a row that is still good, seconds.
     slo_s: float
 
 
@@ -189,13 +152,6 @@ def world_of(experiment: Experiment, case: Case) -> World:
 
     The same seed is the same world to every policy: load, latency map and noise have streams of their own. Only the
     oracle gets one in which changes take no time, and it and `static` begin with other replicas.
-
-    Parameters
-    ----------
-    experiment
-        With its variants, or one of them alone.
-    case
-        One of its cases.
 
     Raises
     ------

@@ -35,11 +35,11 @@ from testbed.baselines.autrascale.steps import (
 )
 from testbed.baselines.shared.sizing import ON_NODES, SizeProposal, SizingPolicy, held_up, on_nodes_as_told
 
+#: The policy must see another rate in so many steps in a row.
 _PERSISTING = 3
-"""The policy must see another rate in so many steps in a row."""
 
+#: The steps that go on at any offered rate.
 _STEPS = {"throughput": keep_up, "backlog": drain}
-"""The steps that go on at any offered rate."""
 
 
 @dataclass(frozen=True, slots=True)

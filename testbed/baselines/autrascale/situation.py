@@ -64,8 +64,8 @@ MOST_SAMPLES = 24
 MOST_CHECKS = 60
 _MOST_BYTES = 32 * 1024
 
+#: The step that is under way: TO, PLO, ELO, or none.
 Phase = Literal["throughput", "latency", "backlog", "steady"]
-"""The step that is under way: TO, PLO, ELO, or none."""
 
 
 class _Value(BaseModel):
@@ -73,24 +73,16 @@ class _Value(BaseModel):
 
 
 class RateCheck(_Value):
-    """The workflow at one instant of a run.
+    """The workflow at one instant of a run."""
 
-    Attributes
-    ----------
-    at_s
-        When.
-    rate, throughput
-        lambda and v_t, rows/s at the sources.
-    latency_s
-        l_p.
-    waiting_s
-        l_w; None where the backlog is unknown.
-    """
-
+    #: When.
     at_s: float
+    #: Rate, throughput: lambda and v_t, rows/s at the sources.
     rate: float
     throughput: float
+    #: L_p.
     latency_s: float
+    #: L_w; None where the backlog is unknown.
     waiting_s: float | None
 
 
@@ -102,38 +94,24 @@ class Trial(_Value):
 
 
 class LatencySample(_Value):
-    """A configuration that ran for the stabilisation time.
+    """A configuration that ran for the stabilisation time."""
 
-    Attributes
-    ----------
-    replicas
-        Of each operator.
-    latency_s
-        l_p, the mean of the second half.
-    sustained
-        Whether the throughput was what it should be.
-    """
-
+    #: Of each operator.
     replicas: Replicas
+    #: L_p, the mean of the second half.
     latency_s: float
+    #: Whether the throughput was what it should be.
     sustained: bool
 
 
 class RateModel(_Value):
-    """What is known of one input rate.
+    """What is known of one input rate."""
 
-    Attributes
-    ----------
-    rate
-        Rows/s at the sources.
-    samples
-        Newest first.
-    batches_s
-        How long the batches of each operator took with the newest sample, from which others are estimated.
-    """
-
+    #: Rows/s at the sources.
     rate: float
+    #: Newest first.
     samples: tuple[LatencySample, ...] = ()
+    #: How long the batches of each operator took with the newest sample, from which others are estimated.
     batches_s: tuple[float, ...] = ()
 
     def learning(self, sample: LatencySample, batches_s: tuple[float, ...]) -> Self:
@@ -143,61 +121,45 @@ class RateModel(_Value):
 
 
 class AutrascaleMemo(Memo):
-    """What is remembered from step to step; kept at the first operator in topological order.
+    """What is remembered from step to step; kept at the first operator in topological order."""
 
-    Attributes
-    ----------
-    operators
-        The operators whose replicas the vectors hold, in their order.
-    replicas, since_s
-        The configuration that runs, and since when it has been seen.
-    checks
-        Of this run, oldest first.
-    phase
-        The step that is under way.
-    rate, recent_rates
-        The rate that the present model belongs to, and the last three that were seen, rows/s.
-    may_shrink
-        Whether the throughput step may give up replicas at this rate: until a configuration has fallen behind.
-    tried
-        Configurations of the throughput step at this rate.
-    least
-        pi^t; empty until it is found.
-    capped_at
-        The most throughput there was where no configuration kept up, rows/s; else 0.
-    latency_trials, gave_up
-        How many configurations the latency step has ordered at this rate, and whether it ended without a good one.
-    return_to, return_phase
-        While a backlog drains: the configuration to return to, and the step that was under way.
-    rests_until_s
-        Before this instant no other backlog step begins.
-    models
-        By rate, the present one first.
-    wanted, ordered_s
-        The proposed configuration, and since when.
-    detail, reason
-        Why.
-    """
-
+    #: The operators whose replicas the vectors hold, in their order.
     operators: tuple[str, ...]
+    #: Replicas, since_s: The configuration that runs, and since when it has been seen.
     replicas: Replicas = ()
     since_s: float = 0.0
+    #: Of this run, oldest first.
     checks: tuple[RateCheck, ...] = ()
+    #: The step that is under way.
     phase: Phase = "throughput"
+    #: Rate, recent_rates: The rate that the present model belongs to, and the last three that were seen,
+    #: rows/s.
     rate: float
     recent_rates: tuple[float, ...] = ()
+    #: Whether the throughput step may give up replicas at this rate: until a configuration has fallen behind.
     may_shrink: bool = True
+    #: Configurations of the throughput step at this rate.
     tried: tuple[Trial, ...] = ()
+    #: Pi^t; empty until it is found.
     least: Replicas = ()
+    #: The most throughput there was where no configuration kept up, rows/s; else 0.
     capped_at: float = 0.0
+    #: Latency_trials, gave_up: How many configurations the latency step has ordered at this rate, and whether
+    #: it ended without a good one.
     latency_trials: int = 0
     gave_up: bool = False
+    #: Return_to, return_phase: While a backlog drains: the configuration to return to, and the step that was
+    #: under way.
     return_to: Replicas = ()
     return_phase: Phase = "steady"
+    #: Before this instant no other backlog step begins.
     rests_until_s: float = 0.0
+    #: By rate, the present one first.
     models: tuple[RateModel, ...]
+    #: Wanted, ordered_s: The proposed configuration, and since when.
     wanted: Replicas
     ordered_s: float = 0.0
+    #: Detail, reason: Why.
     detail: str = ""
     reason: Reason = Reason.WITHIN_TARGET
 
@@ -218,25 +180,17 @@ class AutrascaleMemo(Memo):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutrascaleContext:
-    """A workflow whose operators can all be judged.
+    """A workflow whose operators can all be judged."""
 
-    Attributes
-    ----------
-    at_s
-        When, seconds since the epoch.
-    workflow, readings
-        Its operators, and what was read of each.
-    settings, seed
-        The settings and the seed of the policy.
-    downtime_s
-        How long the newest changes took that have settled, the longest of the operators; 0 where none has.
-    """
-
+    #: When, seconds since the epoch.
     at_s: float
+    #: Workflow, readings: Its operators, and what was read of each.
     workflow: Workflow
     readings: Mapping[str, OperatorReading]
+    #: Settings, seed: The settings and the seed of the policy.
     settings: AutrascaleSettings
     seed: int
+    #: How long the newest changes took that have settled, the longest of the operators; 0 where none has.
     downtime_s: float
 
     @property
@@ -315,15 +269,7 @@ class AutrascaleContext:
         return processing_latency_s(self.workflow, self.readings, batches_s)
 
     def estimated_s(self, replicas: Replicas, with_replicas: Replicas, batches_s: Sequence[float]) -> float:
-        """Return what l_p would be if replicas shared the time in batches evenly.
-
-        Parameters
-        ----------
-        replicas
-            A configuration.
-        with_replicas, batches_s
-            Another one, and how long batches took with it.
-        """
+        """Return what l_p would be if replicas shared the time in batches evenly."""
         shared_s = {
             name: seconds * had / has
             for name, seconds, had, has in zip(
@@ -333,19 +279,7 @@ class AutrascaleContext:
         return self.latency_of(shared_s)
 
     def sized_for(self, rate: float) -> Replicas:
-        """Return the replicas that a rate needs by true rates (Eq. 3).
-
-        Parameters
-        ----------
-        rate
-            Rows/s that the sources offer together, in the shares of now.
-
-        Returns
-        -------
-        tuple of int
-            Within the limits of each operator. An operator that processed nothing keeps what it has, because its true
-            rate is not known.
-        """
+        """Return the replicas that a rate needs by true rates (Eq. 3)."""
         now, sources = sum(self.source_rates.values()), self.source_rates
         offered = {
             name: rate * part / now if now > 0 else rate / len(sources) for name, part in sources.items()
@@ -378,14 +312,14 @@ class AutrascaleContext:
         return min(served[name] for name in self.operators if not self.workflow.downstream(name))
 
 
+#: A rate that differs by more than this share is another one: our value, the paper names none.
 _OTHER_RATE = 0.1
-"""A rate that differs by more than this share is another one: our value, the paper names none."""
 
+#: From this share of the rate on, the throughput is high enough: our value, the paper has no tolerance.
 KEPT_UP = 0.98
-"""From this share of the rate on, the throughput is high enough: our value, the paper has no tolerance."""
 
+#: The same where something else limits the throughput, because a noisy figure shows that: our value.
 _AT_LIMIT = 0.95
-"""The same where something else limits the throughput, because a noisy figure shows that: our value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -393,25 +327,17 @@ class Assessment:
     """The mean of the second half of the time that a configuration must run before it is judged.
 
     Checks at another rate do not count where there are others.
-
-    Attributes
-    ----------
-    rate
-        lambda, the median, rows/s.
-    throughput
-        v_t, rows/s.
-    latency_s
-        l_p.
-    waiting_s
-        l_w at the end; None where the backlog is unknown.
-    falls_behind
-        Whether it processes less than is offered, and rows pile up as far as is known.
     """
 
+    #: Lambda, the median, rows/s.
     rate: float
+    #: V_t, rows/s.
     throughput: float
+    #: L_p.
     latency_s: float
+    #: L_w at the end; None where the backlog is unknown.
     waiting_s: float | None
+    #: Whether it processes less than is offered, and rows pile up as far as is known.
     falls_behind: bool
 
     def misses(self, capped_at: float) -> bool:

@@ -44,23 +44,6 @@ def target_throughput(
     ----------
     rate
         Input rate lambda, rows/s.
-    backlog_rows
-        R_lag(c): what waits now.
-    latency_s
-        Processing latency l_p in the steady state.
-    event_target_s
-        L_e.
-    limit_s
-        T_limit: the time it may take.
-    downtime_s
-        Time without output while replicas change. The paper leaves it out. Here, rows that come meanwhile are added to
-        the rows to process, and only the rest of the limit is left. A backlog no greater than one change leaves behind
-        is ignored.
-
-    Returns
-    -------
-    float or None
-        Rows/s; None where no rows are to be processed, or the downtime alone exceeds the limit.
 
     Examples
     --------
@@ -217,8 +200,8 @@ def _scores(
     return np.array([score(sample, memo, now) for sample in samples])
 
 
+#: Trials at one rate; after them the best one stays: our value, the paper's loop has no end.
 _MOST_TRIALS = 20
-"""Trials at one rate; after them the best one stays: our value, the paper's loop has no end."""
 
 _LATENCY_STEP = "latency step"
 
@@ -300,8 +283,8 @@ def _latencies(learnt: AutrascaleMemo, now: AutrascaleContext) -> str:
     )
 
 
+#: A configuration of at least this share of the most throughput is as good as the best: our value.
 _NEXT_TO_BEST = 0.98
-"""A configuration of at least this share of the most throughput is as good as the best: our value."""
 
 _THROUGHPUT_STEP = "throughput step"
 

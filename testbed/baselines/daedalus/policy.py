@@ -32,30 +32,20 @@ from testbed.baselines.shared.sizing import ON_NODES, SizeProposal, SizingPolicy
 
 
 class DaedalusMemo(Memo):
-    """All that is learned of an operator.
+    """All that is learned of an operator."""
 
-    Attributes
-    ----------
-    placement
-        The nodes of its replicas.
-    steady_from_s
-        When it last started or was changed and ran again, seconds since the epoch.
-    changed_s
-        When the newest change that is known was ordered; 0 before any.
-    lines
-        By node; of the present placement only, for keys are dealt again at each change.
-    full_cpu
-        The CPU of the hottest worker, 0..1, when the job could do no more.
-    capacities, history, forecaster, downtimes
-        See `testbed.baselines.daedalus`.
-    """
-
+    #: The nodes of its replicas.
     placement: tuple[str, ...]
+    #: When it last started or was changed and ran again, seconds since the epoch.
     steady_from_s: float
+    #: When the newest change that is known was ordered; 0 before any.
     changed_s: float
     downtimes: Downtimes
+    #: By node; of the present placement only, for keys are dealt again at each change.
     lines: Mapping[str, CpuRegression] = {}
+    #: The CPU of the hottest worker, 0..1, when the job could do no more.
     full_cpu: float = 1.0
+    #: Capacities, history, forecaster, downtimes: See `testbed.baselines.daedalus`.
     capacities: Capacities = Capacities()
     history: History | None = None
     forecaster: Forecaster = Forecaster()
@@ -90,14 +80,8 @@ def learned(
 
     Parameters
     ----------
-    memo
-        So far.
-    reading, at_s
-        What is seen, and when.
     change
         The newest change, which has settled; None where there was none.
-    settings
-        Of the policy.
     """
     memo = _after_change(memo, reading, at_s, change)
     memo = _with_workload(memo, reading, at_s, settings)

@@ -13,33 +13,26 @@ from gesscale.model.observation import NodeReading, OperatorReading
 from testbed.baselines.daedalus.settings import DaedalusSettings
 from testbed.baselines.shared.signals import cpu_share
 
+#: Of the CPU, as shares: below it a line through the samples says nothing of 100 %.
 _LEAST_VARIANCE = 1e-3
-"""Of the CPU, as shares: below it a line through the samples says nothing of 100 %."""
 
+#: Of a minute each, as many as 120 samples of a second.
 _LEAST_WINDOWS = 2
-"""Of a minute each, as many as 120 samples of a second."""
 
+#: A line may promise this much more than throughput over CPU does.
 _MOST_ABOVE_RATIO = 1.5
-"""A line may promise this much more than throughput over CPU does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuRegression:
-    """Running sums of a worker's least squares line, one sample a window (Welford's one-pass form).
+    """Running sums of a worker's least squares line, one sample a window (Welford's one-pass form)."""
 
-    Attributes
-    ----------
-    count
-        Samples.
-    mean_cpu, mean_rate
-        Mean CPU, 0..1, and mean throughput, rows/s.
-    square_cpu, product
-        Sums of squared deviations of the CPU, and of products of both deviations.
-    """
-
+    #: Samples.
     count: int = 0
+    #: Mean_cpu, mean_rate: Mean CPU, 0..1, and mean throughput, rows/s.
     mean_cpu: float = 0.0
     mean_rate: float = 0.0
+    #: Square_cpu, product: Sums of squared deviations of the CPU, and of products of both deviations.
     square_cpu: float = 0.0
     product: float = 0.0
 
@@ -71,18 +64,7 @@ class CpuRegression:
 
 
 def workers(reading: OperatorReading) -> Mapping[str, NodeReading]:
-    """Return the figures of each worker that did something.
-
-    Parameters
-    ----------
-    reading
-        The operator. Where it has no figures of single workers, each counts as their mean, and skew is not seen.
-
-    Returns
-    -------
-    Mapping of str to NodeReading
-        By node; it leaves out a worker that idled, or whose figures are no numbers.
-    """
+    """Return the figures of each worker that did something."""
     reported = reading.by_node or dict.fromkeys(
         reading.placement,
         NodeReading(
@@ -119,22 +101,6 @@ def job_capacity(
 ) -> float:
     """Return what all workers together could do.
 
-    Parameters
-    ----------
-    lines
-        Of the workers.
-    window
-        Their figures now, as `workers` returns them; at least of one.
-    replicas
-        How many workers there are; one that is not seen counts as the mean of those that are.
-    full_cpu
-        The CPU of the hottest worker at which the job can do no more, 0..1.
-
-    Returns
-    -------
-    float
-        Rows/s.
-
     Notes
     -----
     Skew: rows are dealt by key, so when the hottest worker is at its limit the others are at their share of its CPU,
@@ -169,8 +135,8 @@ _DRIFT_SHARE = 0.2
 # The length of the paper's runs, in which none expires.
 _REMEMBERED_S = 6 * 3600.0
 
+#: Weight of a capacity in proportion against one that was seen, where the two contradict each other.
 _GUESSED = 1e-3
-"""Weight of a capacity in proportion against one that was seen, where the two contradict each other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,27 +149,15 @@ class ObservedRate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capacities:
-    """What is known of capacities.
+    """What is known of capacities."""
 
-    Attributes
-    ----------
-    per_worker_rows_per_s
-        The newest capacity over its number of workers; 0 before there is any.
-    seen
-        By number of workers.
-    """
-
+    #: The newest capacity over its number of workers; 0 before there is any.
     per_worker_rows_per_s: float = 0.0
+    #: By number of workers.
     seen: Mapping[int, ObservedRate] = field(default_factory=dict)
 
     def learned(self, workers: int, rows_per_s: float, at_s: float) -> "Capacities":
-        """Return the same with the newest capacity of so many workers.
-
-        Parameters
-        ----------
-        workers, rows_per_s, at_s
-            What was found, and when.
-        """
+        """Return the same with the newest capacity of so many workers."""
         before = self.seen.get(workers)
         kept = {count: seen for count, seen in self.seen.items() if at_s - seen.at_s <= _REMEMBERED_S}
         remembered = rows_per_s
@@ -255,20 +209,8 @@ def predicted_recovery_s(
 
     Parameters
     ----------
-    capacity_rows_per_s
-        What the workers can do once they run again.
-    waiting_rows
-        What waits already: the present backlog, and the work since the last checkpoint that must be repeated.
     forecast_rows_per_s
         The workload of each second from now.
-    downtime_s
-        For so long nothing is processed.
-
-    Returns
-    -------
-    float
-        Seconds from now, the downtime included: the first second at whose end the capacity beyond the forecast exceeds
-        what piled up; infinity where that lies beyond the forecast.
     """
     if not downtime_s < forecast_rows_per_s.size:
         return math.inf
@@ -299,38 +241,25 @@ class Downtimes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaleOutContext:
-    """What the decision rests on.
+    """What the decision rests on."""
 
-    Attributes
-    ----------
-    workers
-        How many there are.
-    capacities
-        Of 1, 2 ... workers, rows/s; at least as many as there are.
-    most_workers
-        How many there may be.
-    input_rows_per_s
-        Mean workload since the last look.
-    backlog_rows
-        Rows that wait; None where that is unknown.
-    replayed_rows
-        Rows since the last checkpoint, at worst, that a stop makes undone.
-    forecast_rows_per_s
-        The workload of each second from now.
-    downtimes
-        How long a change stops the job.
-    since_rescale_s
-        Time since the last change; infinity where there was none.
-    """
-
+    #: How many there are.
     workers: int
+    #: Of 1, 2 ... workers, rows/s; at least as many as there are.
     capacities: tuple[float, ...]
+    #: How many there may be.
     most_workers: int
+    #: Mean workload since the last look.
     input_rows_per_s: float
+    #: Rows that wait; None where that is unknown.
     backlog_rows: float | None
+    #: Rows since the last checkpoint, at worst, that a stop makes undone.
     replayed_rows: float
+    #: The workload of each second from now.
     forecast_rows_per_s: NDArray[np.float64]
+    #: How long a change stops the job.
     downtimes: Downtimes
+    #: Time since the last change; infinity where there was none.
     since_rescale_s: float
 
     def most_expected(self, within_s: float) -> float:
@@ -351,35 +280,16 @@ class ScaleOutContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaleOutChoice:
-    """The choice.
+    """The choice."""
 
-    Attributes
-    ----------
-    workers
-        How many there should be.
-    why
-        For people: what was enough, and the test that each smaller number failed.
-    """
-
+    #: How many there should be.
     workers: int
+    #: For people: what was enough, and the test that each smaller number failed.
     why: str
 
 
 def choose(situation: ScaleOutContext, settings: DaedalusSettings) -> ScaleOutChoice:
-    """Choose a number of workers.
-
-    Parameters
-    ----------
-    situation
-        What is known.
-    settings
-        What is wanted.
-
-    Returns
-    -------
-    ScaleOutChoice
-        Where no number passes, the most there may be, as in the paper.
-    """
+    """Choose a number of workers."""
     if _lasts_a_loop(situation, settings):
         why = f"enough until the next look, {situation.since_rescale_s:.0f} s after the last change"
         return ScaleOutChoice(workers=situation.workers, why=why)

@@ -32,20 +32,13 @@ _WAPE_FALLBACK, _WAPE_BAD, _BAD_LIMIT = 0.25, 0.1, 15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """Rows offered per second.
+    """Rows offered per second."""
 
-    Attributes
-    ----------
-    until_s
-        The end of the newest bin, seconds since the epoch.
-    offered_rows
-        Rows offered until then, as the batches count them.
-    rows_per_s
-        Of each bin, oldest first, to five digits.
-    """
-
+    #: The end of the newest bin, seconds since the epoch.
     until_s: float
+    #: Rows offered until then, as the batches count them.
     offered_rows: float
+    #: Of each bin, oldest first, to five digits.
     rows_per_s: tuple[float, ...]
 
 
@@ -56,14 +49,6 @@ def extended(history: History | None, batches: Sequence[Batch]) -> History | Non
     ----------
     history
         So far; None at the beginning.
-    batches
-        The recent ones, oldest first.
-
-    Returns
-    -------
-    History or None
-        With each bin that is over; None while there is none. A time without reports has the mean rate of the rows that
-        came meanwhile. Where the query counts again, it lies on the line between its neighbours.
     """
     points = _offered(batches)
     if history is not None:
@@ -132,46 +117,38 @@ def _before(history: History | None, first: int, next_rate: float) -> tuple[floa
 
 
 _UP_TO_TWO = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (2, 1), (1, 2), (2, 2))
+#: Autoregressive and moving average terms by the number of differences. Two differences continue the slope.
+#: With autoregressive terms they continue its change as well: a load of 250 rows/s, flat after a peak, became
+#: 8,000 in 15 min.
 _ORDERS = {0: _UP_TO_TWO, 1: _UP_TO_TWO, 2: ((0, 0), (0, 1), (0, 2))}
-"""Autoregressive and moving average terms by the number of differences.
 
-Two differences continue the slope. With autoregressive terms they continue its change as well: a load of 250 rows/s,
-flat after a peak, became 8,000 in 15 min.
-"""
-
+#: Of any of these; the likelihood leaves out as many values at the beginning, the same for all orders.
 _MOST_STATES = 3
-"""Of any of these; the likelihood leaves out as many values at the beginning, the same for all orders."""
 
 _SIGNIFICANT = 0.05
+#: How a likelihood is climbed: to 2e-7 of it. statsmodels' 1e2 (2e-14) takes twice as long for the same
+#: forecasts.
 _SEARCH = {"disp": 0, "maxiter": 50, "factr": 1e9}
-"""How a likelihood is climbed: to 2e-7 of it. statsmodels' 1e2 (2e-14) takes twice as long for the same forecasts."""
 
+#: Models whose polynomials have a root nearer to the unit circle are left out, as the paper's library does.
 _NEAREST_ROOT = 1 / 0.99
-"""Models whose polynomials have a root nearer to the unit circle are left out, as the paper's library does."""
 
+#: Errors of the parameters are not needed.
 _NO_ERRORS = {"cov_type": "none"}
-"""Errors of the parameters are not needed."""
 
+#: What statsmodels raises at series that no model fits: singular, constant, too short.
 _FAILURES = (ValueError, IndexError, ArithmeticError, np.linalg.LinAlgError)
-"""What statsmodels raises at series that no model fits: singular, constant, too short."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arima:
-    """A fitted model, without seasons.
+    """A fitted model, without seasons."""
 
-    Attributes
-    ----------
-    order
-        Autoregressive terms, differences, moving average terms.
-    parameters
-        As statsmodels orders them.
-    unit_rows_per_s
-        The series was divided by this before it was fitted.
-    """
-
+    #: Autoregressive terms, differences, moving average terms.
     order: tuple[int, int, int]
+    #: As statsmodels orders them.
     parameters: tuple[float, ...]
+    #: The series was divided by this before it was fitted.
     unit_rows_per_s: float
 
     def __str__(self) -> str:
@@ -180,19 +157,7 @@ class Arima:
 
 
 def fitted(rows_per_s: NDArray[np.float64]) -> Arima | None:
-    """Find the model of least AIC.
-
-    Parameters
-    ----------
-    rows_per_s
-        The series, oldest first.
-
-    Returns
-    -------
-    Arima or None
-        Differences by KPSS and ADF tests, whichever asks for more; up to two terms of each kind. None where nothing
-        can be fitted, as to a constant.
-    """
+    """Find the model of least AIC."""
     unit = float(np.mean(rows_per_s)) if len(rows_per_s) else 0.0
     if unit <= 0 or not math.isfinite(unit) or np.ptp(rows_per_s) <= 1e-9 * unit:
         return None
@@ -216,22 +181,7 @@ def fitted(rows_per_s: NDArray[np.float64]) -> Arima | None:
 
 
 def forecast(model: Arima, rows_per_s: NDArray[np.float64], steps: int) -> NDArray[np.float64] | None:
-    """Forecast a series with the parameters as they are.
-
-    Parameters
-    ----------
-    model
-        Fitted to an earlier state of the series.
-    rows_per_s
-        The series up to now, oldest first.
-    steps
-        How far.
-
-    Returns
-    -------
-    array or None
-        Rows/s of each step, not below 0; None where it cannot be computed.
-    """
+    """Forecast a series with the parameters as they are."""
     with _quiet():
         try:
             state = _model(rows_per_s / model.unit_rows_per_s, model.order)
@@ -293,48 +243,29 @@ def _quiet() -> Iterator[None]:
         yield
 
 
+#: Of the history before a first model is fitted; tests and orders say little of fewer.
 _LEAST_BINS = 20
-"""Of the history before a first model is fitted; tests and orders say little of fewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecaster:
-    """The model, and how good it was.
+    """The model, and how good it was."""
 
-    Attributes
-    ----------
-    model
-        None before there is one.
-    tried_bins
-        How long the history was when one was last looked for; 0: never.
-    bad_loops
-        Bad loops in a row; one without a model is bad.
-    wape
-        Of the previous forecast against what came; None where there was none.
-    from_s
-        Where the newest forecast of the model begins, seconds since the epoch.
-    rows_per_s
-        That forecast, bin by bin; empty without a model.
-    """
-
+    #: None before there is one.
     model: Arima | None = None
+    #: How long the history was when one was last looked for; 0: never.
     tried_bins: int = 0
+    #: Bad loops in a row; one without a model is bad.
     bad_loops: int = 0
+    #: Of the previous forecast against what came; None where there was none.
     wape: float | None = None
+    #: Where the newest forecast of the model begins, seconds since the epoch.
     from_s: float = 0.0
+    #: That forecast, bin by bin; empty without a model.
     rows_per_s: tuple[float, ...] = ()
 
     def updated(self, history: History, now_s: float, settings: DaedalusSettings) -> "Forecaster":
         """Return it after one more loop: judged, fitted again where it must be, and with a new forecast.
-
-        Parameters
-        ----------
-        history
-            The workload. Where it holds nothing newer than the last forecast, that one stands.
-        now_s
-            Seconds since the epoch.
-        settings
-            What is expected.
 
         Notes
         -----
@@ -362,17 +293,7 @@ class Forecaster:
     def outlook(
         self, history: History, now_s: float, settings: DaedalusSettings
     ) -> tuple[NDArray[np.float64], str]:
-        """Return the forecast to plan by, second by second from now, and what it is, for people.
-
-        Parameters
-        ----------
-        history
-            As `updated` had it.
-        now_s
-            Seconds since the epoch.
-        settings
-            What is expected.
-        """
+        """Return the forecast to plan by, second by second from now, and what it is, for people."""
         trusted = self.rows_per_s and self.wape is not None and self.wape < _WAPE_FALLBACK
         if trusted:
             values, from_s, name = np.asarray(self.rows_per_s), self.from_s, str(self.model)

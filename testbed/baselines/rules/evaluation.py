@@ -16,14 +16,14 @@ from testbed.baselines.rules.model import Guard, Metric, Rule, ScalingAction, Tr
 from testbed.baselines.rules.readings import MetricSample, MetricSamples
 from testbed.baselines.rules.settings import RulesSettings
 
+#: Share of a time that may lack at its beginning, in whole seconds.
 _TOLERANCE = 0.1
-"""Share of a time that may lack at its beginning, in whole seconds."""
 
+#: Share of a time that readings must speak for.
 _REPORTED_SHARE = 0.7
-"""Share of a time that readings must speak for."""
 
+#: Times are exact to the millisecond.
 _TICK_S = 0.001
-"""Times are exact to the millisecond."""
 
 
 class State(StrEnum):
@@ -45,82 +45,53 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleCondition:
-    """All triggers of a rule together.
+    """All triggers of a rule together."""
 
-    Attributes
-    ----------
-    state
-        Fired where every one has fired; insufficient where it is of any one.
-    words
-        What was seen of each trigger.
-    """
-
+    #: Fired where every one has fired; insufficient where it is of any one.
     state: State
+    #: What was seen of each trigger.
     words: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleContext:
-    """What a rule is compared with.
+    """What a rule is compared with."""
 
-    Attributes
-    ----------
-    now_s
-        Seconds since the epoch.
-    operator
-        With its limits, which hold in addition to the bounds of rules.
-    replicas
-        How many it has.
-    done_s
-        When an action of each kind was last completed.
-    held
-        The rules whose conditions held one evaluation before.
-    """
-
+    #: Seconds since the epoch.
     now_s: float
+    #: With its limits, which hold in addition to the bounds of rules.
     operator: Operator
+    #: How many it has.
     replicas: int
+    #: When an action of each kind was last completed.
     done_s: Mapping[ScalingAction, float] = field(default_factory=dict)
+    #: The rules whose conditions held one evaluation before.
     held: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleFinding:
-    """What one rule comes to.
+    """What one rule comes to."""
 
-    Attributes
-    ----------
-    rule, phase, words
-        Which, where it stands, and why in a sentence.
-    reason
-        What keeps a pending rule from acting.
-    replicas
-        How many an acting rule wants.
-    """
-
+    #: Rule, phase, words: Which, where it stands, and why in a sentence.
     rule: Rule
     phase: Phase
     words: str
+    #: What keeps a pending rule from acting.
     reason: Reason = Reason.WITHIN_TARGET
+    #: How many an acting rule wants.
     replicas: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruling:
-    """What all rules of an operator come to.
+    """What all rules of an operator come to."""
 
-    Attributes
-    ----------
-    findings
-        One of each rule, in the order of rank.
-    acting
-        The one that counts; None where no rule acts.
-    held
-        The rules whose conditions hold.
-    """
-
+    #: One of each rule, in the order of rank.
     findings: tuple[RuleFinding, ...]
+    #: The one that counts; None where no rule acts.
     acting: RuleFinding | None
+    #: The rules whose conditions hold.
     held: frozenset[str]
 
 
@@ -134,17 +105,6 @@ def trigger_state(
     trigger: Trigger, samples: Sequence[MetricSample], now_s: float, semantics: RulesSettings
 ) -> State:
     """Say whether a condition has held for its time.
-
-    Parameters
-    ----------
-    trigger
-        The condition.
-    samples
-        Of its metric, oldest first.
-    now_s
-        Seconds since the epoch.
-    semantics
-        How it is read.
 
     Notes
     -----
@@ -169,21 +129,7 @@ def condition(
     semantics: RulesSettings,
     labels: Mapping[Metric, str] | None = None,
 ) -> RuleCondition:
-    """Judge all triggers of a rule.
-
-    Parameters
-    ----------
-    rule
-        The rule.
-    samples
-        By metric, oldest first.
-    now_s
-        Seconds since the epoch.
-    semantics
-        How it is read.
-    labels
-        What metrics are called, where not by their names.
-    """
+    """Judge all triggers of a rule."""
     judged = []
     for trigger in rule.when:
         seen = samples.get(trigger.metric, ())
@@ -205,19 +151,7 @@ def judge(
     standing: RuleContext,
     semantics: RulesSettings,
 ) -> Ruling:
-    """Say what rules come to for an operator.
-
-    Parameters
-    ----------
-    rules
-        Of this operator, in the order of rank.
-    conditions
-        By the name of the rule.
-    standing
-        What they are compared with.
-    semantics
-        How they are read.
-    """
+    """Say what rules come to for an operator."""
     findings = tuple(_find(rule, conditions[rule.name], standing, semantics) for rule in rules)
     held = frozenset(
         rule.name

@@ -14,11 +14,11 @@ from pydantic import Field, model_validator
 from gesscale.fields import MOST_ROWS, Duration, SettingsGroup
 from gesscale.wire import MOST_REPLICAS
 
+#: The scope of a rule that holds for every operator.
 ALL = "*"
-"""The scope of a rule that holds for every operator."""
 
+#: Characters of a name.
 NAME_AT_MOST = 120
-"""Characters of a name."""
 
 
 class Metric(StrEnum):
@@ -53,6 +53,7 @@ class Unit(StrEnum):
 
 _SHARE = {Unit.PERCENT: 1.0}
 _RATE = {Unit.ROWS_PER_SECOND: 1.0}
+#: The units of each metric, its own first, and how many of its own each is.
 UNITS: Mapping[Metric, Mapping[Unit, float]] = {
     Metric.CPU: _SHARE,
     Metric.BUSY: _SHARE,
@@ -63,7 +64,6 @@ UNITS: Mapping[Metric, Mapping[Unit, float]] = {
     Metric.INPUT_RATE: _RATE,
     Metric.THROUGHPUT: _RATE,
 }
-"""The units of each metric, its own first, and how many of its own each is."""
 
 
 class ScalingAction(StrEnum):
@@ -223,13 +223,7 @@ class RuleSet(SettingsGroup):
 
 
 def distinct(rules: Iterable[Rule]) -> tuple[Rule, ...]:
-    """Return the rules, each with a name of its own.
-
-    Parameters
-    ----------
-    rules
-        In order. A rule without a name gets its number as its name; rules that share a name get a number after it.
-    """
+    """Return the rules, each with a name of its own."""
     taken: set[str] = set()
     named = []
     for number, rule in enumerate(rules, start=1):

@@ -37,14 +37,14 @@ from testbed.baselines.rules.readings import MetricSamples, appended, is_reporte
 from testbed.baselines.rules.settings import DEFAULT_RULES, RulesSettings, check_operators, read_rules
 from testbed.baselines.shared.sizing import ON_NODES, SizeProposal, SizingPolicy, SizingSettings
 
+#: Samples of an operator in its memo, of all metrics together: some 25 KiB.
 _SAMPLES_AT_MOST = 512
-"""Samples of an operator in its memo, of all metrics together: some 25 KiB."""
 
+#: The detail names so many rules where none acts.
 _WORDS_OF = 3
-"""The detail names so many rules where none acts."""
 
+#: Guards and bounds of the rules take the place of the limits of other sizing policies.
 _FREE = SizingSettings.model_validate({"cooldown": SHORTEST_S, "max_step_up": MOST_REPLICAS})
-"""Guards and bounds of the rules take the place of the limits of other sizing policies."""
 
 
 class RulesAnswer(BaseModel):
@@ -58,29 +58,19 @@ class RulesAnswer(BaseModel):
 
 
 class RulesMemo(Memo):
-    """What is remembered of an operator.
+    """What is remembered of an operator."""
 
-    Attributes
-    ----------
-    replicas
-        How many it has.
-    change_s
-        When the newest change that is known was ordered, seconds since the epoch; None where there was none.
-    done_s
-        When an action of each kind was last completed.
-    samples
-        Of each metric that its rules name, oldest first.
-    held
-        The rules whose conditions hold.
-    answer
-        What follows.
-    """
-
+    #: How many it has.
     replicas: int
+    #: When the newest change that is known was ordered, seconds since the epoch; None where there was none.
     change_s: float | None = None
+    #: When an action of each kind was last completed.
     done_s: dict[ScalingAction, float]
+    #: Of each metric that its rules name, oldest first.
     samples: dict[Metric, MetricSamples]
+    #: The rules whose conditions hold.
     held: frozenset[str] = frozenset()
+    #: What follows.
     answer: RulesAnswer | None = None
 
     @field_serializer("held")
@@ -91,19 +81,13 @@ class RulesMemo(Memo):
 
 @dataclass(frozen=True, slots=True)
 class RulesPolicy(SizingPolicy):
-    """Goes by rules.
-
-    Attributes
-    ----------
-    rules
-        Each with a name of its own, in the order of their rank.
-    semantics
-        How they are read.
-    """
+    """Goes by rules."""
 
     name: ClassVar[str] = "rules"
 
+    #: Each with a name of its own, in the order of their rank.
     rules: tuple[Rule, ...] = ()
+    #: How they are read.
     semantics: RulesSettings = field(default_factory=RulesSettings)
 
     @property

@@ -9,43 +9,29 @@ from gesscale.model.observation import Batch, OperatorReading
 from testbed.baselines.rules.model import Metric
 from testbed.baselines.shared.signals import cpu_share
 
+#: The metrics that every finished batch reports; the others are reported once a step of the loop.
 BATCH_METRICS = frozenset({Metric.QUEUE_LENGTH, Metric.LAG, Metric.LATENCY})
-"""The metrics that every finished batch reports; the others are reported once a step of the loop."""
 
 
 class MetricReport(NamedTuple):
-    """What an operator said of a metric at an instant.
+    """What an operator said of a metric at an instant."""
 
-    Attributes
-    ----------
-    at_s
-        When, seconds since the epoch.
-    value
-        In the metric's own unit.
-    reach_s
-        How far back it speaks, where no other report came since, seconds.
-    """
-
+    #: When, seconds since the epoch.
     at_s: float
+    #: In the metric's own unit.
     value: float
+    #: How far back it speaks, where no other report came since, seconds.
     reach_s: float
 
 
 class MetricSample(NamedTuple):
-    """A report, or several that were merged, as it is kept.
+    """A report, or several that were merged, as it is kept."""
 
-    Attributes
-    ----------
-    at_s
-        When the last of them was reported, seconds since the epoch.
-    covers_s
-        The time that they speak for, seconds.
-    low, high
-        The least and the greatest value.
-    """
-
+    #: When the last of them was reported, seconds since the epoch.
     at_s: float
+    #: The time that they speak for, seconds.
     covers_s: float
+    #: Low, high: The least and the greatest value.
     low: float
     high: float
 
@@ -56,17 +42,7 @@ MetricSamples = tuple[MetricSample, ...]
 def appended(
     samples: Sequence[MetricSample], reports: Iterable[MetricReport], max_gap_s: float
 ) -> MetricSamples:
-    """Return samples with newer reports behind them.
-
-    Parameters
-    ----------
-    samples
-        Oldest first.
-    reports
-        Oldest first; those that are not newer than the last sample are passed over.
-    max_gap_s
-        Where a report comes later than this and does not reach back to the one before, all before it is forgotten.
-    """
+    """Return samples with newer reports behind them."""
     kept = list(samples)
     for report in reports:
         at_s, value = round(report.at_s, 3), round(report.value, 3)
@@ -85,14 +61,9 @@ def pruned(samples: Sequence[MetricSample], longest_s: float, most: int) -> Metr
 
     Parameters
     ----------
-    samples
-        Oldest first.
     longest_s
-        The longest time that a condition looks back, seconds. One older sample is kept as well, and the newest two in
-        any case.
-    most
-        How many may be kept, at least 2. Where there are more, neighbours are merged, old ones rather than new ones:
-        what holds of all values holds of the least and the greatest.
+        The longest time that a condition looks back, seconds. One older sample is kept as well, and the
+        newest two in any case.
     """
     if not samples:
         return ()
@@ -125,17 +96,8 @@ def reports(metric: Metric, reading: OperatorReading, max_gap_s: float) -> Itera
 
     Parameters
     ----------
-    metric
-        Which.
-    reading
-        The operator, with its recent batches.
     max_gap_s
         How far back a step of the loop speaks, seconds.
-
-    Yields
-    ------
-    MetricReport
-        Values that are missing, or are no numbers, are left out.
 
     Notes
     -----

@@ -13,6 +13,8 @@ from gesscale.fields import Duration, FilePath, SettingsGroup
 from gesscale.words import first_fault, suggestion
 from testbed.baselines.rules.model import ALL, Rule, RuleSet, distinct
 
+#: Fast up, slow down. Below 40 % one of two replicas can do the work of both at 80 %, so it is not added
+#: again.
 DEFAULT_RULES = RuleSet.model_validate(
     {
         "name": "default",
@@ -47,7 +49,6 @@ DEFAULT_RULES = RuleSet.model_validate(
         ],
     }
 ).rules
-"""Fast up, slow down. Below 40 % one of two replicas can do the work of both at 80 %, so it is not added again."""
 
 
 class RulesSettings(SettingsGroup):

@@ -36,23 +36,15 @@ _LAG_WINDOW_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Bottlenecks:
-    """Finds them in one observation.
+    """Finds them in one observation."""
 
-    Attributes
-    ----------
-    workflow
-        Who feeds whom.
-    readings
-        Of the operators that can be judged.
-    threshold
-        An operator that is saturated in more than this share of its batches is overloaded, 0..1.
-    settings
-        From when on the lag grows.
-    """
-
+    #: Who feeds whom.
     workflow: Workflow
+    #: Of the operators that can be judged.
     readings: Mapping[str, OperatorReading]
+    #: An operator that is saturated in more than this share of its batches is overloaded, 0..1.
     threshold: float
+    #: From when on the lag grows.
     settings: LagSettings
 
     @property
@@ -123,18 +115,6 @@ def lag_grows(reading: OperatorReading, settings: LagSettings) -> bool:
 
 def lag_growth(readings: Iterable[OperatorReading], settings: LagSettings) -> float | None:
     """Return how fast the lag of some operators grows against what they process.
-
-    Parameters
-    ----------
-    readings
-        Of those whose lags are added up.
-    settings
-        How growth is measured.
-
-    Returns
-    -------
-    float or None
-        Rows that came to wait per row that was processed, below 0 where the lag shrinks. None where no lag is known.
 
     Notes
     -----

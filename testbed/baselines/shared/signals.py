@@ -16,17 +16,9 @@ def lag_slope_rows_per_s(reading: OperatorReading, window_s: float) -> float | N
 
     Parameters
     ----------
-    reading
-        The operator, with its recent batches.
     window_s
-        Time over which the slope is taken, up to the end of the newest batch, seconds. Where fewer than two batches
-        ended in it, the last two count.
-
-    Returns
-    -------
-    float or None
-        Rows/s, below 0 where the backlog shrinks, 0 where the operator idles. None where the backlog is unknown, and
-        until two batches have run on the present nodes: batches before a change say nothing about the present.
+        Time over which the slope is taken, up to the end of the newest batch, seconds. Where fewer than
+        two batches ended in it, the last two count.
 
     Notes
     -----
@@ -43,16 +35,6 @@ def lag_slope_rows_per_s(reading: OperatorReading, window_s: float) -> float | N
 def lag_increase_rows_per_s(reading: OperatorReading, window_s: float) -> float | None:
     """Return how fast the backlog grows if it is read as a counter, which starts again from 0 where it falls.
 
-    Parameters
-    ----------
-    reading, window_s
-        As `lag_slope_rows_per_s` has them.
-
-    Returns
-    -------
-    float or None
-        Rows/s, never below 0; 0 and None as there.
-
     Notes
     -----
     Prometheus' ``rate()``, which is meant for counters, on a gauge: a backlog of a million rows that shrinks by one
@@ -67,13 +49,7 @@ def lag_increase_rows_per_s(reading: OperatorReading, window_s: float) -> float 
 
 
 def cpu_share(reading: OperatorReading) -> tuple[float, str]:
-    """Return an operator's CPU utilisation, or the share of time in batches where that is not measured.
-
-    Returns
-    -------
-    tuple of float and str
-        The share, 0..1, and which of the two it is, for people. It is NaN where both are unknown.
-    """
+    """Return an operator's CPU utilisation, or the share of time in batches where that is not measured."""
     if reading.cpu_share is not None and math.isfinite(reading.cpu_share):
         return reading.cpu_share, "CPU"
     return reading.busy_share, "share of time in batches"
@@ -86,18 +62,6 @@ def is_source(operator: str, workflow: Workflow) -> bool:
 
 def input_fill(reading: OperatorReading) -> float | None:
     """Return how full an operator's input is.
-
-    Parameters
-    ----------
-    reading
-        The operator.
-
-    Returns
-    -------
-    float or None
-        The rows that still wait after the newest batch, as a share of what one batch takes at most, 0..1. Where batches
-        have no cap: the share of batches in which it was saturated, because rows wait then. None where the backlog is
-        unknown.
 
     Notes
     -----
@@ -146,17 +110,6 @@ def _follows(before: Batch, batch: Batch) -> bool:
 def batch_s(reading: OperatorReading) -> float:
     """Return how long an operator takes for the rows that one trigger interval brings.
 
-    Parameters
-    ----------
-    reading
-        Its warm batches count, else the newest one.
-
-    Returns
-    -------
-    float
-        Seconds; 0 where it idles. While a backlog drains, batches hold more rows than an interval brings. Then only the
-        share of their time counts that the rows of one interval take: `waiting_s` counts the wait in the backlog.
-
     Notes
     -----
     On the simulated Flink a batch is a tick and takes its busy part.
@@ -176,15 +129,8 @@ def passage_s(batch_s: float, trigger_s: float | None) -> float:
 
     Parameters
     ----------
-    batch_s
-        How long a batch takes.
     trigger_s
         The trigger interval; None where a batch follows the other.
-
-    Returns
-    -------
-    float
-        Seconds: its batch, and half of the time between two batches, the mean time until a batch takes the row.
     """
     return batch_s + max(trigger_s or 0.0, batch_s) / 2
 
@@ -198,15 +144,7 @@ def waiting_s(reading: OperatorReading) -> float | None:
 
 
 def longest_path_s(workflow: Workflow, seconds: Mapping[str, float]) -> float:
-    """Return the greatest sum of times along a path through a workflow.
-
-    Parameters
-    ----------
-    workflow
-        Operators and streams.
-    seconds
-        Of each operator.
-    """
+    """Return the greatest sum of times along a path through a workflow."""
     until_s: dict[str, float] = {}
     for name in workflow.topological_order:
         before_s = max((until_s[other] for other in workflow.upstream(name)), default=0.0)
@@ -217,22 +155,7 @@ def longest_path_s(workflow: Workflow, seconds: Mapping[str, float]) -> float:
 def processing_latency_s(
     workflow: Workflow, readings: Mapping[str, OperatorReading], batches_s: Mapping[str, float]
 ) -> float:
-    """Return what a row takes through a workflow without its wait in a backlog: l_p of AuTraScale+.
-
-    Parameters
-    ----------
-    workflow
-        Operators and streams.
-    readings
-        Of every operator, with the trigger intervals.
-    batches_s
-        How long the batches of each take, such as `batch_s` says.
-
-    Returns
-    -------
-    float
-        Seconds: the sum along the longest path.
-    """
+    """Return what a row takes through a workflow without its wait in a backlog: l_p of AuTraScale+."""
     return longest_path_s(
         workflow,
         {name: passage_s(seconds, readings[name].trigger_s) for name, seconds in batches_s.items()},
@@ -240,13 +163,7 @@ def processing_latency_s(
 
 
 def in_time_s(workflow: Workflow, readings: Mapping[str, OperatorReading]) -> float:
-    """Return the processing latency where batches just fill their trigger intervals.
-
-    Returns
-    -------
-    Seconds; infinite where an operator has no trigger interval, because no batch is too long then.
-        Seconds; infinite where an operator has no trigger interval: nothing is too long then.
-    """
+    """Return the processing latency where batches just fill their trigger intervals."""
     triggers_s = {name: reading.trigger_s or math.inf for name, reading in readings.items()}
     return longest_path_s(
         workflow, {name: passage_s(seconds, seconds) for name, seconds in triggers_s.items()}
@@ -255,16 +172,6 @@ def in_time_s(workflow: Workflow, readings: Mapping[str, OperatorReading]) -> fl
 
 def true_rate_per_replica(reading: OperatorReading) -> float | None:
     """Return how many rows one replica would process if it were never idle.
-
-    Parameters
-    ----------
-    reading
-        The operator; its throughput counts for the time that it spent inside batches.
-
-    Returns
-    -------
-    float or None
-        Rows/s; None where it processed nothing, so that nothing is known.
 
     Notes
     -----
@@ -279,23 +186,7 @@ def true_rate_per_replica(reading: OperatorReading) -> float | None:
 
 
 def selectivity(operator: str, workflow: Workflow, readings: Mapping[str, OperatorReading]) -> float:
-    """Return the rows that an operator hands on for each that it takes in.
-
-    Parameters
-    ----------
-    operator
-        Its name.
-    workflow
-        Says who reads its output; each consumer reads all of it.
-    readings
-        Of the operators that were seen.
-
-    Returns
-    -------
-    float
-        From the rows that it reports as handed on. Else from what its consumers were offered for each row of all
-        operators that feed them, their mean; 1 where neither is known.
-    """
+    """Return the rows that an operator hands on for each that it takes in."""
     reading = readings.get(operator)
     if reading is None or reading.throughput_rows_per_s <= 0:
         return 1.0
@@ -326,22 +217,7 @@ def source_rates(workflow: Workflow, readings: Mapping[str, OperatorReading]) ->
 def required_rates(
     workflow: Workflow, readings: Mapping[str, OperatorReading], source_rates: Mapping[str, float]
 ) -> Mapping[str, float]:
-    """Return the rate at which each operator must process to keep up with the sources.
-
-    Parameters
-    ----------
-    workflow
-        Operators and streams.
-    readings
-        Of the operators that were seen, with their selectivities.
-    source_rates
-        Rows/s by operator, for those that read a source of the workflow.
-
-    Returns
-    -------
-    Mapping of str to float
-        Rows/s, upstream operators first; without those for which a source's rate is missing or not a number.
-    """
+    """Return the rate at which each operator must process to keep up with the sources."""
     rates: dict[str, float] = {}
     for name in workflow.topological_order:
         feeding = workflow.upstream(name)
@@ -357,20 +233,7 @@ def required_rates(
 
 
 def demand_of(reading: OperatorReading, pushed_down: float) -> float:
-    """Return the rate that is to come to an operator, rows/s.
-
-    Parameters
-    ----------
-    reading
-        The operator.
-    pushed_down
-        What the sources ask of it (`required_rates`).
-
-    Returns
-    -------
-    float
-        That; where rows pile up before it, no less than what is offered to it, because it reads a topic of its own.
-    """
+    """Return the rate that is to come to an operator, rows/s."""
     offered = reading.input_rows_per_s
     if offered is not None and math.isfinite(offered) and has_backlog(reading):
         return max(pushed_down, offered)

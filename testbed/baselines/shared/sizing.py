@@ -39,8 +39,9 @@ class SizingSettings(SettingsGroup):
     Kanis 6.6.4 has 80."""
 
 
+#: How far a figure may lie from a whole number and still count as one: 5 x 0.14 / 0.7 is 1, not a little
+#: more.
 ROUNDING = 1e-9
-"""How far a figure may lie from a whole number and still count as one: 5 x 0.14 / 0.7 is 1, not a little more."""
 
 
 def ceiling(value: float) -> int:
@@ -61,17 +62,11 @@ def floor(value: float) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """How many replicas an operator may have.
+    """How many replicas an operator may have."""
 
-    Attributes
-    ----------
-    replicas
-        The number.
-    limits
-        What kept it from the proposal, in words; empty where nothing did.
-    """
-
+    #: The number.
     replicas: int
+    #: What kept it from the proposal, in words; empty where nothing did.
     limits: tuple[str, ...] = ()
 
 
@@ -81,25 +76,7 @@ def targets(
     operators: Mapping[str, Operator],
     growth: SizingSettings,
 ) -> Mapping[str, Target]:
-    """Return what each operator may have of what is proposed for it.
-
-    Parameters
-    ----------
-    proposals
-        Replicas by operator; those that are not listed keep what they have.
-    present
-        Replicas now, of every operator that holds some.
-    operators
-        With their limits.
-    growth
-        What else holds.
-
-    Returns
-    -------
-    Mapping of str to Target
-        Of each proposal: times `over_provision` and rounded up, at most so many more or fewer than now, within
-        ``min_replicas`` and ``max_replicas``, and sharing `total_replicas` where all together exceed it.
-    """
+    """Return what each operator may have of what is proposed for it."""
     found = {
         name: _alone(proposal, present[name], operators[name], growth) for name, proposal in proposals.items()
     }
@@ -127,20 +104,6 @@ def targets(
 
 def share_out(proposals: Mapping[str, int], total: int, least: Mapping[str, int]) -> Mapping[str, int]:
     """Share replicas out in proportion to what is proposed beyond the least.
-
-    Parameters
-    ----------
-    proposals
-        Replicas by operator, each at least its least.
-    total
-        How many there are.
-    least
-        What each has in any case, even where these together exceed the total.
-
-    Returns
-    -------
-    Mapping of str to int
-        By largest remainder, among equals in the order of the proposals; never more than proposed.
 
     Examples
     --------
@@ -178,23 +141,15 @@ def _alone(proposal: int, now: int, operator: Operator, growth: SizingSettings) 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeProposal:
-    """How many replicas a policy would give an operator.
+    """How many replicas a policy would give an operator."""
 
-    Attributes
-    ----------
-    replicas
-        The number, before any limit; None where nothing is known, so that nothing changes.
-    detail
-        The reason for it, in a sentence.
-    reason
-        Why it stays where nothing is proposed or nothing changes.
-    memo
-        What the policy gets back for this operator next time, see `gesscale.model.decision.Analysis`.
-    """
-
+    #: The number, before any limit; None where nothing is known, so that nothing changes.
     replicas: int | None
+    #: The reason for it, in a sentence.
     detail: str
+    #: Why it stays where nothing is proposed or nothing changes.
     reason: Reason = Reason.WITHIN_TARGET
+    #: What the policy gets back for this operator next time, see `gesscale.model.decision.Analysis`.
     memo: str | None = None
 
 
@@ -213,20 +168,7 @@ class SizingPolicy(ChoosingPolicy):
     def proposals(
         self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge
     ) -> Mapping[str, SizeProposal]:
-        """Say how many replicas each operator should have.
-
-        Parameters
-        ----------
-        readings
-            Of the operators that may be judged; never empty, but not always of all.
-        observation, knowledge
-            Everything that is seen and known.
-
-        Returns
-        -------
-        Mapping of str to SizeProposal
-            One for each of `readings`.
-        """
+        """Say how many replicas each operator should have."""
 
     def analyze(self, observation: WorkflowObservation, knowledge: Knowledge) -> Mapping[str, Analysis]:
         """Conclude for every operator what it needs; see `gesscale.ports.Policy`."""
@@ -347,33 +289,18 @@ def on_nodes_as_told(policy: Callable[..., Policy]) -> Callable[..., Policy]:
     )
 
 
+#: The shared settings of every policy that proposes a number of replicas.
 ON_NODES = ("stabilization_window_s", "node_choice", "seed")
-"""The shared settings of every policy that proposes a number of replicas."""
 
 
+#: Why one operator keeps the others from a change.
 TOGETHER = "all operators are sized together"
-"""Why one operator keeps the others from a change."""
 
 
 def held_up(
     workflow: Workflow, readings: Mapping[str, OperatorReading], observation: WorkflowObservation
 ) -> SizeProposal | None:
-    """Return why no operator can be sized while one cannot be judged.
-
-    Parameters
-    ----------
-    workflow
-        Its operators; the first in topological order that is missing is named.
-    readings
-        Of those that may be judged.
-    observation
-        Says whether the missing one was seen at all.
-
-    Returns
-    -------
-    SizeProposal or None
-        The proposal of each operator, for no change; None where all can be judged.
-    """
+    """Return why no operator can be sized while one cannot be judged."""
     missing = next((name for name in workflow.topological_order if name not in readings), None)
     if missing is None:
         return None

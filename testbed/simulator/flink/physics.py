@@ -14,54 +14,13 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from testbed.simulator import figures
 from testbed.simulator.figures import Count, NotNegative, Positive, PositiveCount
 
+#: Holds the bundled files; each origin begins with how well the figure is known.
 FOLDER = Path(__file__).parent / "physics"
-"""Holds the bundled files; each origin begins with how well the figure is known."""
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True)
 class FlinkPhysics:
     """The constants of one operator; its file says where each comes from.
-
-    Attributes
-    ----------
-    service_s
-        Time that a lone replica on a node of weight 1 computes for a row, seconds.
-    channel_cost
-        How much longer a row takes for each further replica, as a share of ``service_s``: a sender serves as many
-        channels as there are replicas. It is work, not waiting.
-    straggle
-        How much the speeds of replicas differ from buffer to buffer, as a share: one standard deviation.
-    keys
-        Distinct keys, all as frequent, hashed to key groups and dealt to the replicas; 0 where rows are dealt in
-        turn (rebalance). In both cases all wait for the slowest replica.
-    row_bytes, buffer_bytes
-        Size of a row on the wire, and of a network buffer. At its limit an operator gets full buffers, whatever
-        ``execution.buffer-timeout`` is: a part-full buffer leaves only where there is credit to spare, and one that
-        waits for credit goes on filling.
-    exclusive_buffers, floating_buffers
-        Credits of a replica: so many for each channel, and so many in addition.
-    credit_round_trips
-        Round trips from a buffer's departure until its credit is back.
-    sources_beside_replicas
-        Whether each replica has a part of the source on its node, so that rows go from every replica's node to every
-        other, and each replica has as many channels as there are replicas; else the source is on the driver's node
-        alone, and each replica has one channel. In both cases checkpoints are led from there.
-    checkpoint_interval_s
-        Time between two checkpoints, seconds.
-    checkpoint_s, checkpoint_s_per_replica, checkpoint_round_trips
-        For how long a checkpoint holds up all replicas: a fixed time, a time for each replica, and round trips to
-        the farthest one.
-    noise, noise_memory_s
-        Speed varies about its mean: standard deviation of its logarithm, and the time after which it has forgotten
-        two thirds of what it was.
-    restart_s, restart_spread
-        Time without output at a change, seconds, and the standard deviation of its logarithm.
-    restart_whole_job
-        Whether a change of this operator stops all operators of the workflow; else it stops alone.
-    cold_share, warm_up_s
-        Share of the speed that is missing right after a restart, and the time in which two thirds of that return.
-    failure_detection_s
-        Time until the loss of a node is noticed, seconds; nothing is processed until then.
 
     Raises
     ------
@@ -69,27 +28,53 @@ class FlinkPhysics:
         At a figure that is not a finite number in its range.
     """
 
+    #: Time that a lone replica on a node of weight 1 computes for a row, seconds.
     service_s: Positive
+    #: How much longer a row takes for each further replica, as a share of ``service_s``: a sender serves as
+    #: many channels as there are replicas. It is work, not waiting.
     channel_cost: NotNegative = 0.0
+    #: How much the speeds of replicas differ from buffer to buffer, as a share: one standard deviation.
     straggle: NotNegative = 0.0
+    #: Distinct keys, all as frequent, hashed to key groups and dealt to the replicas; 0 where rows are dealt
+    #: in turn (rebalance). In both cases all wait for the slowest replica.
     keys: Count = 0
+    #: Row_bytes, buffer_bytes: Size of a row on the wire, and of a network buffer. At its limit an operator
+    #: gets full buffers, whatever ``execution.buffer-timeout`` is: a part-full buffer leaves only where there
+    #: is credit to spare, and one that waits for credit goes on filling.
     row_bytes: Positive
     buffer_bytes: PositiveCount = 32_768
+    #: Exclusive_buffers, floating_buffers: Credits of a replica: so many for each channel, and so many in
+    #: addition.
     exclusive_buffers: PositiveCount = 2
     floating_buffers: Count = 8
+    #: Round trips from a buffer's departure until its credit is back.
     credit_round_trips: NotNegative = 2.0
+    #: Whether each replica has a part of the source on its node, so that rows go from every replica's node to
+    #: every other, and each replica has as many channels as there are replicas; else the source is on the
+    #: driver's node alone, and each replica has one channel. In both cases checkpoints are led from there.
     sources_beside_replicas: bool = False
+    #: Time between two checkpoints, seconds.
     checkpoint_interval_s: Positive = 10.0
+    #: Checkpoint_s, checkpoint_s_per_replica, checkpoint_round_trips: For how long a checkpoint holds up all
+    #: replicas: a fixed time, a time for each replica, and round trips to the farthest one.
     checkpoint_s: NotNegative = 0.0
     checkpoint_s_per_replica: NotNegative = 0.0
     checkpoint_round_trips: NotNegative = 0.0
+    #: Noise, noise_memory_s: Speed varies about its mean: standard deviation of its logarithm, and the time
+    #: after which it has forgotten two thirds of what it was.
     noise: NotNegative = 0.0
     noise_memory_s: Positive = 60.0
+    #: Restart_s, restart_spread: Time without output at a change, seconds, and the standard deviation of its
+    #: logarithm.
     restart_s: NotNegative = 120.0
     restart_spread: NotNegative = 0.0
+    #: Whether a change of this operator stops all operators of the workflow; else it stops alone.
     restart_whole_job: bool = True
+    #: Cold_share, warm_up_s: Share of the speed that is missing right after a restart, and the time in which
+    #: two thirds of that return.
     cold_share: Annotated[float, Field(ge=0, lt=1)] = 0.0
     warm_up_s: Positive = 20.0
+    #: Time until the loss of a node is noticed, seconds; nothing is processed until then.
     failure_detection_s: NotNegative = 50.0
 
     @property
@@ -113,11 +98,6 @@ class FlinkPhysics:
 def read_physics(name_or_path: str | Path) -> FlinkPhysics:
     """Read the constants of an operator.
 
-    Parameters
-    ----------
-    name_or_path
-        ``taxi-nearest``, ``nexmark-mapper`` or ``word-count``, or a file of the same form.
-
     Raises
     ------
     InputError
@@ -132,23 +112,15 @@ _NORMAL = NormalDist()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capacity:
-    """What a placement can do.
+    """What a placement can do."""
 
-    Attributes
-    ----------
-    rows_per_s
-        The rate at its limit.
-    work_s_per_row
-        Time that its replicas compute for a row, summed over them; what is left of their time they wait.
-    shares
-        Share of the rows that each replica gets, in the order in which key groups are dealt.
-    replica_work_s_per_row
-        Time that each replica computes for a row of the operator: its part of ``work_s_per_row``.
-    """
-
+    #: The rate at its limit.
     rows_per_s: float
+    #: Time that its replicas compute for a row, summed over them; what is left of their time they wait.
     work_s_per_row: float
+    #: Share of the rows that each replica gets, in the order in which key groups are dealt.
     shares: tuple[float, ...] = ()
+    #: Time that each replica computes for a row of the operator: its part of ``work_s_per_row``.
     replica_work_s_per_row: tuple[float, ...] = ()
 
 
@@ -157,17 +129,8 @@ def capacity(physics: FlinkPhysics, weights: Sequence[float], round_trips_ms: Se
 
     Parameters
     ----------
-    physics
-        Of the operator.
-    weights
-        Speed of each replica's node, in the order in which key groups are dealt.
     round_trips_ms
         From the source to each replica, ms.
-
-    Returns
-    -------
-    Capacity
-        Zero rows per second without replicas.
 
     Notes
     -----
@@ -205,19 +168,7 @@ def capacity(physics: FlinkPhysics, weights: Sequence[float], round_trips_ms: Se
 def round_trips_ms(
     physics: FlinkPhysics, driver: str, nodes: Sequence[str], rtt_ms: Callable[[str, str], float]
 ) -> list[float]:
-    """Return how far each replica is from where its rows come from, ms: from the farthest of these places.
-
-    Parameters
-    ----------
-    physics
-        Says where the source is.
-    driver
-        The driver's node.
-    nodes
-        Those of the replicas.
-    rtt_ms
-        Round trip of two nodes, 0 from a node to itself.
-    """
+    """Return how far each replica is from where its rows come from, ms: from the farthest of these places."""
     places = (driver, *nodes) if physics.sources_beside_replicas else (driver,)
     return [max(rtt_ms(place, node) for place in places) for node in nodes]
 
@@ -227,8 +178,6 @@ def circling_rate(tokens: int, service_s: float, delay_s: float) -> float:
 
     Parameters
     ----------
-    tokens
-        How many circle, at least 1.
     service_s
         Mean time at the station, seconds.
     delay_s

@@ -28,15 +28,8 @@ class FlinkPlant:
 
     Parameters
     ----------
-    scene
-        Nodes, links, loads, and where replicas are at the beginning, warm.
-    physics
-        Of each operator of the workflow.
-    seed
-        Decides noise and the length of restarts; the same to every policy.
     tick_s
         Length of a tick, seconds.
-
     """
 
     def __init__(
@@ -88,13 +81,6 @@ class FlinkPlant:
 
     def order(self, operator: str, placement: tuple[str, ...]) -> Outcome:
         """Begin to stop the job, to start it on other nodes, and return at once.
-
-        Parameters
-        ----------
-        operator
-            Whose replicas change; unless its physics say otherwise, all operators stop.
-        placement
-            Where its replicas are to be. Another one during a restart begins the restart again.
 
         Raises
         ------

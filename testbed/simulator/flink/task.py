@@ -18,40 +18,23 @@ from testbed.simulator.stream import Stream, Topic
 
 
 class Tick(NamedTuple):
-    """A tick that is over.
+    """A tick that is over."""
 
-    Attributes
-    ----------
-    number
-        That of the batch by which it is reported.
-    nodes
-        Those of the replicas, in the order in which key groups are dealt.
-    capacity, speed
-        Theirs, and how fast they were against it.
-    rows
-        How many they processed together.
-    busy_s
-        For how long they worked on these or waited for one another.
-    """
-
+    #: That of the batch by which it is reported.
     number: int
+    #: Those of the replicas, in the order in which key groups are dealt.
     nodes: tuple[str, ...]
+    #: Capacity, speed: Theirs, and how fast they were against it.
     capacity: Capacity
     speed: float
+    #: How many they processed together.
     rows: float
+    #: For how long they worked on these or waited for one another.
     busy_s: float
 
 
 def efforts(ticks: Iterable[Tick], batches: Iterable[Batch]) -> Mapping[str, Effort]:
-    """Return what each replica did in some ticks together, by node: its keys' rows, and the time that these take.
-
-    Parameters
-    ----------
-    ticks
-        All that are known.
-    batches
-        Which ones, by their numbers.
-    """
+    """Return what each replica did in some ticks together, by node: its keys' rows, and the time that these take."""
     wanted = {batch.batch_id for batch in batches}
     found: dict[str, Effort] = {}
     for tick in (each for each in ticks if each.number in wanted):
@@ -75,14 +58,10 @@ class Noise:
 
     Parameters
     ----------
-    deviation
-        Standard deviation of the logarithm.
     memory_s
         Time after which the correlation has fallen to 1/e, seconds.
     tick_s
         Time between two factors, seconds.
-    rng
-        Where the draws come from; they are taken in blocks.
     """
 
     def __init__(self, deviation: float, memory_s: float, tick_s: float, rng: np.random.Generator) -> None:
@@ -105,18 +84,6 @@ class Noise:
 
 def fair_share(room: float, claims: Iterable[float]) -> float:
     """Return the share of a room for one operator. Each other operator gets an equal share, or less if it claims less.
-
-    Parameters
-    ----------
-    room
-        How much there is, >= 0.
-    claims
-        What each of the others could fill.
-
-    Returns
-    -------
-    float
-        Its max-min fair share: what others leave of theirs is shared among the rest.
 
     Examples
     --------
@@ -266,22 +233,7 @@ class Task:
         return self._capacity.rows_per_s * self._speed * self._tick_s
 
     def end_tick(self, able_rows: float, emits_at_most: float, until_s: float) -> float:
-        """Process what there is, what can be done and what its consumers take.
-
-        Parameters
-        ----------
-        able_rows
-            What `begin_tick` returned.
-        emits_at_most
-            Rows that its consumers take in the tick; infinity for a sink.
-        until_s
-            When the tick ends.
-
-        Returns
-        -------
-        float
-            Rows that were processed for the first time; only these are emitted.
-        """
+        """Process what there is, what can be done and what its consumers take."""
         offered = self.stream.offered_rows(until_s)
         waiting = offered - self.position
         rows = min(able_rows, waiting, self.limited_to(emits_at_most))

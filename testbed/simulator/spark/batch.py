@@ -26,32 +26,21 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True, kw_only=True)
 class ExecutorSet:
-    """The slots that work on a batch, as far as the batch knows; those of a node follow one another.
+    """The slots that work on a batch, as far as the batch knows; those of a node follow one another."""
 
-    Attributes
-    ----------
-    nodes
-        The nodes that hold them.
-    slots_each
-        How many each node has.
-    weights
-        The true weight of each node.
-    paces
-        Time that each slot takes for what takes a slot of weight 1 a second.
-    rtts_s
-        Round trip of each slot to the driver, seconds.
-    farthest_s
-        The greatest of them.
-    apart_s
-        Round trip of the two nodes that are farthest apart, seconds.
-    """
-
+    #: The nodes that hold them.
     nodes: tuple[str, ...]
+    #: How many each node has.
     slots_each: int
+    #: The true weight of each node.
     weights: tuple[float, ...]
+    #: Time that each slot takes for what takes a slot of weight 1 a second.
     paces: tuple[float, ...]
+    #: Round trip of each slot to the driver, seconds.
     rtts_s: tuple[float, ...]
+    #: The greatest of them.
     farthest_s: float
+    #: Round trip of the two nodes that are farthest apart, seconds.
     apart_s: float
 
     @classmethod
@@ -85,59 +74,41 @@ class ExecutorSet:
 
 @dataclass(slots=True)
 class BatchTimeline:
-    """When what of a batch is done, in seconds since it was begun.
+    """When what of a batch is done, in seconds since it was begun."""
 
-    Attributes
-    ----------
-    seconds
-        How long it takes.
-    tasks_from_s
-        When its tasks begin.
-    tasks_until_s
-        When the last task of the first stage ends.
-    ends_s
-        When each slot ends its last task of the first stage.
-    tasks
-        How many tasks of that stage each slot has.
-    work_s, waiting_s
-        Time in which slots compute, and in which they are held up by the network, as seconds of replicas.
-    first_slot
-        The slot that has the largest partition.
-    state
-        The stage behind the shuffle; None without one.
-    idle_s
-        How long each slot had nothing to do between two tasks; empty where none had.
-    """
-
+    #: How long it takes.
     seconds: float
+    #: When its tasks begin.
     tasks_from_s: float
+    #: When the last task of the first stage ends.
     tasks_until_s: float
+    #: When each slot ends its last task of the first stage.
     ends_s: list[float]
+    #: How many tasks of that stage each slot has.
     tasks: list[int]
+    #: Work_s, waiting_s: Time in which slots compute, and in which they are held up by the network, as
+    #: seconds of replicas.
     work_s: float
     waiting_s: float
+    #: The slot that has the largest partition.
     first_slot: int = 0
+    #: The stage behind the shuffle; None without one.
     state: "BatchStage | None" = None
+    #: How long each slot had nothing to do between two tasks; empty where none had.
     idle_s: Sequence[float] = ()
 
 
 @dataclass(slots=True)
 class BatchStage:
-    """Tasks on slots.
+    """Tasks on slots."""
 
-    Attributes
-    ----------
-    from_s
-        When they begin, seconds since the batch was begun.
-    ends_s, tasks
-        When each slot ends its last one, and how many it has.
-    work_s, waiting_s
-        Time in which slots compute, and in which they are held up by the network between and within their tasks.
-    """
-
+    #: When they begin, seconds since the batch was begun.
     from_s: float
+    #: Ends_s, tasks: When each slot ends its last one, and how many it has.
     ends_s: list[float]
     tasks: list[int]
+    #: Work_s, waiting_s: Time in which slots compute, and in which they are held up by the network between
+    #: and within their tasks.
     work_s: float
     waiting_s: float = 0.0
 
@@ -152,28 +123,7 @@ def run_batch(
     task_factors: Iterator[float] | None = None,
     first_slot: int = 0,
 ) -> BatchTimeline:
-    """Return the course of a batch.
-
-    Parameters
-    ----------
-    physics
-        The query.
-    executor_set
-        Who works on it, at least one slot.
-    rows
-        How many.
-    cold_s
-        What the first task of each node takes longer on a node of weight 1, as its executor is cold; none without.
-    batch_factor, task_factors
-        Noise of the batch and of its tasks, one factor for each; none without.
-    first_slot
-        The slot that is asked first and so gets the largest partition; Spark's scheduler draws it.
-
-    Returns
-    -------
-    BatchTimeline
-        Tasks go to the slot that is free first; of several the one that is asked first.
-    """
+    """Return the course of a batch."""
     paces, slots = executor_set.paces, len(executor_set.paces)
     driver_waiting_s = physics.driver_round_trips * executor_set.farthest_s
     begun_s = physics.fixed_s * batch_factor + driver_waiting_s
@@ -335,27 +285,7 @@ def timeline_after_loss(
     able: Sequence[int],
     elapsed_s: float,
 ) -> BatchTimeline:
-    """Return how a batch goes on without one of its executors.
-
-    Parameters
-    ----------
-    timeline
-        How it would have gone on.
-    physics, executor_set
-        The query, and who works on the batch.
-    lost
-        Who of the crew is gone.
-    able
-        Who of the crew can take tasks over, at least one.
-    elapsed_s
-        How long the batch has been under way.
-
-    Returns
-    -------
-    BatchTimeline
-        The tasks that had not ended there begin again on the slot that is free first, once the loss is noticed.
-        In the stage behind the shuffle one task is done again.
-    """
+    """Return how a batch goes on without one of its executors."""
     slots = executor_set.slots_each
     resumed_s = elapsed_s + physics.failure_detection_s
     if elapsed_s >= timeline.tasks_until_s:

@@ -65,25 +65,12 @@ class Account:
         return self._time_s + self._replicas * (at_s - self._since_s)
 
 
+#: A batch that is done: who worked on it, how it went, and how many rows it had.
 Done = tuple[ExecutorSet, BatchTimeline, int]
-"""A batch that is done: who worked on it, how it went, and how many rows it had."""
 
 
 def efforts(physics: SparkPhysics, batches: Iterable[Done]) -> Mapping[str, Effort]:
-    """Return what each executor did in some batches together, by node.
-
-    Parameters
-    ----------
-    physics
-        The query.
-    batches
-        Which ones. Rows that an executor had read when it was lost count for those that read them again.
-
-    Returns
-    -------
-    mapping of str to Effort
-        Rows are those of the partitions that its slots read, times those of a slot in the mean over its slots.
-    """
+    """Return what each executor did in some batches together, by node."""
     found: dict[str, Effort] = {}
     for executor_set, timeline, rows in batches:
         lanes = executor_set.slots_each

@@ -19,8 +19,8 @@ from testbed.simulator.spark.constants import SparkPhysics
 from testbed.simulator.spark.query import Emit, Query
 from testbed.simulator.stream import SourceStream, Stream, Topic
 
+#: What stands for ever larger batches, where a query has no cap.
 UNCAPPED_ROWS = 1_000_000_000
-"""What stands for ever larger batches, where a query has no cap."""
 
 
 class SparkPlant:
@@ -30,15 +30,6 @@ class SparkPlant:
     has started, and is cold in it. One that leaves ends its tasks. A node that fails takes its executors with it,
     and what they had not finished is done again elsewhere; where it holds the driver, nothing is processed until it
     is back and the query has started again.
-
-    Parameters
-    ----------
-    scene
-        What is simulated.
-    physics
-        The constants of each operator.
-    seed
-        Of all noise. Two plants of the same scene and seed go the same way under the same orders.
 
     Raises
     ------

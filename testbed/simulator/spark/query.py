@@ -18,20 +18,14 @@ from testbed.simulator.spark.efforts import Account, Done, efforts
 from testbed.simulator.spark.replica_pool import MembershipPeriod, ReplicaPool
 from testbed.simulator.stream import Stream
 
+#: Spark's ``spark.sql.streaming.noDataProgressEventInterval``: an idle query says so this often at most.
 REPORT_S = 10.0
-"""Spark's ``spark.sql.streaming.noDataProgressEventInterval``: an idle query says so this often at most."""
 
 _RUNS_KEPT = 32
 
 
 class IdleReports:
-    """The reports of the last spells of idling.
-
-    Parameters
-    ----------
-    trigger_s
-        How often the query looks for rows.
-    """
+    """The reports of the last spells of idling."""
 
     def __init__(self, trigger_s: float) -> None:
         self._step_s = trigger_s * max(1, math.ceil(REPORT_S / trigger_s - 1e-9))
@@ -53,14 +47,12 @@ class IdleReports:
         return None
 
 
+#: At least so many, and less than twice as many.
 BATCHES_KEPT = 512
-"""At least so many, and less than twice as many."""
 
+#: Takes rows on: how many rows were read, when, and when the first and the last of them entered the workflow.
+#: It returns how many came of them.
 Emit = Callable[[int, float, float, float], int]
-"""Takes rows on: how many rows were read, when, and when the first and the last of them entered the workflow.
-
-It returns how many came of them.
-"""
 
 
 @dataclass(slots=True)
@@ -81,20 +73,8 @@ class Query:
 
     Parameters
     ----------
-    operator, physics
-        What it is.
-    fog
-        Where its executors are.
-    stream
-        The rows that it reads.
-    emit
-        Called for every batch that is done.
-    placement
-        Where executors are at the beginning, warm.
     reach_s
         For how long it remembers how its executors shared the work, seconds.
-    seed
-        Of its noise. The noise of the n-th batch does not depend on how many replicas there were before.
     """
 
     def __init__(

@@ -15,52 +15,34 @@ _WARM_S = 1e-3
 
 @dataclass(slots=True, eq=False)
 class Replica:
-    """An executor that is kept.
+    """An executor that is kept."""
 
-    Attributes
-    ----------
-    node
-        Where.
-    ready_at_s
-        When it can work; infinity while the driver is gone.
-    cold_s
-        What its first task of the next batch takes longer, on a node of weight 1.
-    batches
-        How many it has worked on since it was started.
-    """
-
+    #: Where.
     node: str
+    #: When it can work; infinity while the driver is gone.
     ready_at_s: float
+    #: What its first task of the next batch takes longer, on a node of weight 1.
     cold_s: float = 0.0
+    #: How many it has worked on since it was started.
     batches: int = 0
 
 
 @dataclass(slots=True, eq=False)
 class MembershipPeriod:
-    """Who can work from one instant until another.
+    """Who can work from one instant until another."""
 
-    Attributes
-    ----------
-    from_s, until_s
-        From when until right before when, unless replicas or links change.
-    members
-        The executors, by the name of their node.
-    nodes
-        Where they are.
-    executor_set
-        What a batch needs to know of them.
-    draws_slot
-        Whether it counts which slot is asked first.
-    are_warm
-        Whether all of them are known to be warm; once they are, they stay so.
-    """
-
+    #: From_s, until_s: From when until right before when, unless replicas or links change.
     from_s: float
     until_s: float
+    #: The executors, by the name of their node.
     members: tuple[Replica, ...]
+    #: Where they are.
     nodes: tuple[str, ...]
+    #: What a batch needs to know of them.
     executor_set: ExecutorSet
+    #: Whether it counts which slot is asked first.
     draws_slot: bool
+    #: Whether all of them are known to be warm; once they are, they stay so.
     are_warm: bool = False
 
     def cold_s(self) -> Sequence[float]:
@@ -71,21 +53,7 @@ class MembershipPeriod:
 
 
 class ReplicaPool:
-    """The executors that are kept.
-
-    Parameters
-    ----------
-    physics
-        The query.
-    driver_node
-        Where its driver is.
-    fog
-        Where the executors are.
-    placement
-        The nodes of those that are there at the beginning, warm.
-    rng
-        Draws how long a start takes and how cold an executor is.
-    """
+    """The executors that are kept."""
 
     def __init__(
         self,

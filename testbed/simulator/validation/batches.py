@@ -15,27 +15,18 @@ from testbed.simulator.validation.recorded_run import RecordedRun
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredBatch:
-    """A warm batch, or the mean of several alike.
+    """A warm batch, or the mean of several alike."""
 
-    Attributes
-    ----------
-    executor_set
-        Who worked on it.
-    rows, seconds
-        How many rows, and how long it took.
-    trigger_s
-        The trigger interval; 0 where batches ran without a pause.
-    tasks
-        Tasks of it; 0 for as many as there were slots.
-    is_full
-        Whether it had all the rows that its cap allows.
-    """
-
+    #: Who worked on it.
     executor_set: ExecutorSet
+    #: Rows, seconds: How many rows, and how long it took.
     rows: float
     seconds: float
+    #: The trigger interval; 0 where batches ran without a pause.
     trigger_s: float = 0.0
+    #: Tasks of it; 0 for as many as there were slots.
     tasks: int = 0
+    #: Whether it had all the rows that its cap allows.
     is_full: bool = True
 
     @property
@@ -69,18 +60,12 @@ def of_batch(run: RecordedRun, batch: Batch, nodes: Sequence[str] | None = None)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Errors:
-    """Relative errors of one quantity, in per cent of what was measured.
+    """Relative errors of one quantity, in per cent of what was measured."""
 
-    Attributes
-    ----------
-    mean_pct, worst_pct
-        Mean and largest absolute error.
-    bias_pct
-        Mean error; positive where the simulator gives more.
-    """
-
+    #: Mean_pct, worst_pct: Mean and largest absolute error.
     mean_pct: float
     worst_pct: float
+    #: Mean error; positive where the simulator gives more.
     bias_pct: float
 
     @classmethod
@@ -96,20 +81,13 @@ class Errors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchErrors:
-    """How far the physics is from measured batches.
+    """How far the physics is from measured batches."""
 
-    Attributes
-    ----------
-    compared
-        How many.
-    batch_time
-        Of the duration T of a batch.
-    throughput
-        Of rows / max(T, trigger interval).
-    """
-
+    #: How many.
     compared: int
+    #: Of the duration T of a batch.
     batch_time: Errors
+    #: Of rows / max(T, trigger interval).
     throughput: Errors
 
 

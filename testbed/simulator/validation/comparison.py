@@ -26,71 +26,46 @@ Series = NDArray[np.float64]
 
 _BIN_S = 10.0
 _MINUTE_S = 60.0
+#: Two whole minutes can be compared then.
 LEAST_S = CALM_S + 2 * _MINUTE_S
-"""Two whole minutes can be compared then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTimeline:
-    """What a course came to, from the time on when the query had started up.
+    """What a course came to, from the time on when the query had started up."""
 
-    Attributes
-    ----------
-    processed_rows
-        Rows processed.
-    batch_time_s
-        Mean duration of the batch that ran, weighted by time.
-    backlog_rows, backlog_peak_rows
-        Mean and greatest backlog.
-    serving_s
-        Mean time from the order of a replica to the end of the first batch that it worked on; None without one.
-    """
-
+    #: Rows processed.
     processed_rows: float
+    #: Mean duration of the batch that ran, weighted by time.
     batch_time_s: float
+    #: Backlog_rows, backlog_peak_rows: Mean and greatest backlog.
     backlog_rows: float
     backlog_peak_rows: float
+    #: Mean time from the order of a replica to the end of the first batch that it worked on; None without
+    #: one.
     serving_s: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineErrors:
-    """How far two courses are apart, as mean absolute differences at the same instants.
+    """How far two courses are apart, as mean absolute differences at the same instants."""
 
-    Attributes
-    ----------
-    throughput_pct, throughput_minute_pct
-        Of the rows processed in each 10 s, and in each minute, in per cent of their mean.
-    batch_time_pct
-        Of the duration of the batch that ran, weighted by time, in per cent of its mean.
-    batch_time_minute_pct
-        The same of its means over minutes.
-    backlog_pct
-        Of the backlog, in per cent of the largest that was recorded.
-    row_delay_s
-        Of the instants by which the same number of rows had been processed, seconds; each row counts alike.
-    """
-
+    #: Throughput_pct, throughput_minute_pct: Of the rows processed in each 10 s, and in each minute, in per
+    #: cent of their mean.
     throughput_pct: float
     throughput_minute_pct: float
+    #: Of the duration of the batch that ran, weighted by time, in per cent of its mean.
     batch_time_pct: float
+    #: The same of its means over minutes.
     batch_time_minute_pct: float
+    #: Of the backlog, in per cent of the largest that was recorded.
     backlog_pct: float
+    #: Of the instants by which the same number of rows had been processed, seconds; each row counts alike.
     row_delay_s: float
 
 
 def timeline_of(batches: Sequence[Batch], orders: Sequence[RecordedOrder], operator: Operator) -> RunTimeline:
-    """Sum up a course of at least 150 s.
-
-    Parameters
-    ----------
-    batches
-        Oldest first, on time that begins with the run.
-    orders
-        On the same time.
-    operator
-        Whose batches they are.
-    """
+    """Sum up a course of at least 150 s."""
     seconds = np.arange(CALM_S, batches[-1].ended_at_s, 1.0)
     backlog = backlog_rows(batches, seconds)
     serving_s = [start.serving_s for start in starts(batches, orders, operator)]
@@ -104,13 +79,7 @@ def timeline_of(batches: Sequence[Batch], orders: Sequence[RecordedOrder], opera
 
 
 def timeline_errors(recorded: Sequence[Batch], simulated: Sequence[Batch]) -> TimelineErrors:
-    """Compare two courses from the time on when the query had started up.
-
-    Parameters
-    ----------
-    recorded, simulated
-        Batches on one time, oldest first, of at least 150 s.
-    """
+    """Compare two courses from the time on when the query had started up."""
     until_s = min(recorded[-1].ended_at_s, simulated[-1].ended_at_s)
     pair = (recorded, simulated)
     bins, minutes = (np.arange(CALM_S, until_s, width) for width in (_BIN_S, _MINUTE_S))
@@ -185,53 +154,34 @@ class FigureSpread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Total:
-    """A quantity of a whole run.
+    """A quantity of a whole run."""
 
-    Attributes
-    ----------
-    recorded
-        Of the record.
-    simulated
-        Over seeds.
-    error_pct
-        Of the simulated median, in per cent of what was recorded; None where that is 0.
-    """
-
+    #: Of the record.
     recorded: float
+    #: Over seeds.
     simulated: FigureSpread
+    #: Of the simulated median, in per cent of what was recorded; None where that is 0.
     error_pct: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distance:
-    """How far courses are apart at the same instants.
+    """How far courses are apart at the same instants."""
 
-    Attributes
-    ----------
-    from_record
-        The simulated ones from the recorded one, over seeds.
-    between_seeds
-        The simulated ones from each other, each from the next seed's; what chance alone makes of it. None for a
-        single seed.
-    """
-
+    #: The simulated ones from the recorded one, over seeds.
     from_record: FigureSpread
+    #: The simulated ones from each other, each from the next seed's; what chance alone makes of it. None for
+    #: a single seed.
     between_seeds: FigureSpread | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunComparison:
-    """A recorded run against the same run acted again.
+    """A recorded run against the same run acted again."""
 
-    Attributes
-    ----------
-    warm_batches
-        Of the record, each against the physics on its own rows and nodes: all, and parts of them.
-    totals, distances
-        By the name of the quantity: of `RunTimeline` and of `TimelineErrors`.
-    """
-
+    #: Of the record, each against the physics on its own rows and nodes: all, and parts of them.
     warm_batches: Mapping[str, BatchErrors]
+    #: Totals, distances: By the name of the quantity: of `RunTimeline` and of `TimelineErrors`.
     totals: Mapping[str, Total]
     distances: Mapping[str, Distance]
 
@@ -243,15 +193,6 @@ def act_again(run: RecordedRun, physics: SparkPhysics, seeds: int) -> tuple[tupl
 
 def compare_run(run: RecordedRun, physics: SparkPhysics, acted: Sequence[Sequence[Batch]]) -> RunComparison:
     """Compare a recorded run with how it was acted again.
-
-    Parameters
-    ----------
-    run
-        The record.
-    physics
-        What it was acted again by.
-    acted
-        The batches of each seed.
 
     Raises
     ------
@@ -292,14 +233,7 @@ def compare_run(run: RecordedRun, physics: SparkPhysics, acted: Sequence[Sequenc
 
 
 def between_runs(runs: Sequence[RecordedRun]) -> dict[str, TimelineErrors]:
-    """Compare recorded runs of at least 150 s with each other: how far real runs are apart.
-
-    Returns
-    -------
-    dict
-        By the names of both. The percentages are relative to the first. The second is moved in time so that its load
-        lies on that of the first; the two can be compared only where they had the same load.
-    """
+    """Compare recorded runs of at least 150 s with each other: how far real runs are apart."""
     return {
         f"{one.name}, {other.name}": timeline_errors(one.batches, _on_the_load_of(one, other))
         for one, other in combinations(runs, 2)

@@ -29,43 +29,28 @@ _MOST_STEPS = 200_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedOrder:
-    """Replicas that were started and removed.
+    """Replicas that were started and removed."""
 
-    Attributes
-    ----------
-    at_s
-        When it was given.
-    change
-        What came of it: a replica that did not start is not in it.
-    took_s
-        From the order until the last new replica had registered; None where the record does not say.
-    """
-
+    #: When it was given.
     at_s: float
+    #: What came of it: a replica that did not start is not in it.
     change: Change
+    #: From the order until the last new replica had registered; None where the record does not say.
     took_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """How a new replica came to serve.
+    """How a new replica came to serve."""
 
-    Attributes
-    ----------
-    node
-        Where it is.
-    ordered_at_s
-        When it was ordered.
-    named
-        The first batch that named it.
-    served
-        The first batch that it worked on. It joins in the middle of one and serves from the next on, unless it came
-        while no batch ran.
-    """
-
+    #: Where it is.
     node: str
+    #: When it was ordered.
     ordered_at_s: float
+    #: The first batch that named it.
     named: Batch
+    #: The first batch that it worked on. It joins in the middle of one and serves from the next on, unless it
+    #: came while no batch ran.
     served: Batch
 
     @property
@@ -76,30 +61,20 @@ class Start:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedRun:
-    """A run on a time of its own, so that it can be acted again.
+    """A run on a time of its own, so that it can be acted again."""
 
-    Attributes
-    ----------
-    name
-        Of its folder.
-    operator
-        What ran, with its cap.
-    delays
-        The latency map of its nodes.
-    batches
-        Screened, oldest first. Time is 0 at the last multiple of the trigger interval before the first of them began,
-        so that triggers are due at multiples of it, as Spark has them.
-    orders
-        When which replicas were started and removed.
-    trigger_s
-        The trigger interval.
-    """
-
+    #: Of its folder.
     name: str
+    #: What ran, with its cap.
     operator: Operator
+    #: The latency map of its nodes.
     delays: LatencyMap
+    #: Screened, oldest first. Time is 0 at the last multiple of the trigger interval before the first of them
+    #: began, so that triggers are due at multiples of it, as Spark has them.
     batches: tuple[Batch, ...]
+    #: When which replicas were started and removed.
     orders: tuple[RecordedOrder, ...]
+    #: The trigger interval.
     trigger_s: float
 
     @property
@@ -130,11 +105,6 @@ class RecordedRun:
 
 def read_run(folder: Path) -> RecordedRun:
     """Read the record of a run, as the demo leaves it.
-
-    Parameters
-    ----------
-    folder
-        Holds batches.jsonl, decisions.jsonl, gesscale.yaml and the latency map that it names.
 
     Raises
     ------
@@ -192,17 +162,7 @@ def order_of(decision: Decision) -> RecordedOrder | None:
 
 
 def starts(batches: Sequence[Batch], orders: Sequence[RecordedOrder], operator: Operator) -> Iterator[Start]:
-    """Yield how each replica that was ordered came to serve; those that never did are left out.
-
-    Parameters
-    ----------
-    batches
-        Of a recorded or of a simulated course, oldest first.
-    orders
-        On the same time.
-    operator
-        Its cap shows whether a batch began with a replica that it names.
-    """
+    """Yield how each replica that was ordered came to serve; those that never did are left out."""
     for order in orders:
         for node in order.change.add:
             following = [batch for batch in batches if batch.ended_at_s > order.at_s]
@@ -232,22 +192,7 @@ _LOOK_S = 10.0
 
 
 def reenact(run: RecordedRun, physics: SparkPhysics, *, seed: int) -> tuple[Batch, ...]:
-    """Act a run again.
-
-    Parameters
-    ----------
-    run
-        What was offered and ordered.
-    physics
-        Of its query; the trigger interval is the run's.
-    seed
-        Of the plant's noise.
-
-    Returns
-    -------
-    tuple of Batch
-        Oldest first, until the recorded run ended.
-    """
+    """Act a run again."""
     name = run.operator.name
     scene = Scene(
         workflow=Workflow([run.operator]),

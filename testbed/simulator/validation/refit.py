@@ -28,22 +28,7 @@ _ROBUST_FROM = 0.03
 def fit_constants(
     physics: SparkPhysics, names: Sequence[str], measured: Sequence[MeasuredBatch]
 ) -> tuple[SparkPhysics, NDArray[np.float64]]:
-    """Fit constants by robust least squares of the logarithm of batch times.
-
-    Parameters
-    ----------
-    physics
-        The constants that are not fitted. The fit begins elsewhere, so that it owes them nothing.
-    names
-        Of the constants to fit.
-    measured
-        At least as many batches as names.
-
-    Returns
-    -------
-    tuple of (SparkPhysics, ndarray)
-        The constants to four digits, and the logarithm of predicted over measured time of each batch.
-    """
+    """Fit constants by robust least squares of the logarithm of batch times."""
 
     def with_values(values: Sequence[float]) -> SparkPhysics:
         return replace(physics, **dict(zip(names, values, strict=True)))  # type: ignore[arg-type] # all are floats
@@ -60,47 +45,27 @@ def fit_constants(
     return with_values(values), residuals(np.array(values))
 
 
+#: So long a driver that has just started is left out: it is cold itself.
 CALM_S = 30.0
-"""So long a driver that has just started is left out: it is cold itself."""
 _FITTED = ("fixed_s", "service_ms_per_row", "driver_round_trips")
+#: The batches of one placement tell a sum of fixed time, round trips and state tasks; so that many tell them
+#: apart.
 _PLACEMENTS_FOR_STATE = 3
-"""The batches of one placement tell a sum of fixed time, round trips and state tasks; so that many tell them apart."""
 _LEAST_START_S = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refit:
-    """New constants and what they rest on.
+    """New constants and what they rest on."""
 
-    Attributes
-    ----------
-    physics
-        With the fitted constants; the others are as they were.
-    origins
-        For each fitted constant, what it was fitted to.
-    """
-
+    #: With the fitted constants; the others are as they were.
     physics: SparkPhysics
+    #: For each fitted constant, what it was fitted to.
     origins: dict[str, str]
 
 
 def refit(physics: SparkPhysics, runs: Sequence[RecordedRun]) -> Refit:
     """Fit the constants that recorded runs determine.
-
-    Parameters
-    ----------
-    physics
-        Gives the constants that runs do not determine.
-    runs
-        At least one, in which replicas were started.
-
-    Returns
-    -------
-    Refit
-        Fixed time, service time and round trips by robust least squares on warm batches, and the time of a state
-        task where a stateful query ran on at least three placements; noise from what is left; what the first batch of
-        a new replica takes longer, and the second; how long an executor needs to register, alone and together with
-        others; what a batch takes longer while replicas leave.
 
     Raises
     ------

@@ -14,49 +14,35 @@ from numpy.typing import NDArray
 from gesscale.policies.gesscale2.analysis.lateness import Floats, share_above_0, spare_rows_per_s
 from gesscale.policies.gesscale2.analysis.outlook import Array, Counts, Outlook
 
+#: In single precision the table takes less time, and costs differ by far less than by what is not known.
 Single = NDArray[np.float32]
-"""In single precision the table takes less time, and costs differ by far less than by what is not known."""
 
+#: The backlogs of the table: squares, as short ones count most, and one far away, from which longer ones go
+#: on.
 _LEVELS = np.array([*np.arange(13.0) ** 2, 600.0])
-"""The backlogs of the table: squares, as short ones count most, and one far away, from which longer ones go on."""
+#: The last square is what all replicas do in this share of the time until the end.
 _SQUARES_SHARE = 0.6
-"""The last square is what all replicas do in this share of the time until the end."""
 _BACKLOGS, _WIDTHS = len(_LEVELS), np.diff(_LEVELS).astype(np.float32)
+#: How much of the distance of two courses is left after a step.
 _FADE = 0.7
-"""How much of the distance of two courses is left after a step."""
 
 
 class Advice(NamedTuple):
-    """What keeping and what changing costs to the end; k steps, n numbers of replicas, g backlogs, c courses.
+    """What keeping and what changing costs to the end; k steps, n numbers of replicas, g backlogs, c courses."""
 
-    Attributes
-    ----------
-    level_rows
-        The backlog at level 1 of the table.
-    least
-        Fewest replicas; no more than the most.
-    keeping
-        Shape ``(k, n, g, c)``: mean cost over alike courses, replica-minutes. Nothing is chosen in the first step.
-    changing, best
-        Shape ``(k, g, c)``: the same for the best other number, and which that is.
-    """
-
+    #: The backlog at level 1 of the table.
     level_rows: float
+    #: Fewest replicas; no more than the most.
     least: int
+    #: Shape ``(k, n, g, c)``: mean cost over alike courses, replica-minutes. Nothing is chosen in the first
+    #: step.
     keeping: Single
+    #: Changing, best: Shape ``(k, g, c)``: the same for the best other number, and which that is.
     changing: Single
     best: Counts
 
     def wanted(self, step: int, count: Counts, rows: Array) -> Counts:
-        """Return how many replicas to have from a step on; may be the same.
-
-        Parameters
-        ----------
-        step
-            Not the first.
-        count, rows
-            Shape ``(candidates, c)``: replicas, and rows that wait.
-        """
+        """Return how many replicas to have from a step on; may be the same."""
         _, most, _, courses = self.keeping.shape
         below, part = _between(rows, self.level_rows)
         at = below.astype(np.int64) * courses + np.arange(courses)
@@ -68,14 +54,7 @@ class Advice(NamedTuple):
 
 
 def advice(outlook: Outlook) -> Advice:
-    """Find how to go on, for every step but the first.
-
-    Parameters
-    ----------
-    outlook
-        Of an operator. Where a change stops the job, its replicas serve when it has stopped, and are kept for a step.
-        Where the job goes on they serve at once: that they start later counts in the first step alone.
-    """
+    """Find how to go on, for every step but the first."""
     model = _Model(outlook)
     steps, (most, backlogs, courses) = len(outlook.steps_s), model.shape
     least = min(outlook.least, most)  # where there is room for fewer than the fewest, all of it is taken

@@ -11,18 +11,7 @@ from gesscale.policies.gesscale2.analysis.rollout import Game, Paid, play
 
 
 def bills(games: Sequence[Game]) -> list[tuple[CandidateBill, ...]]:
-    """Return the bills of the candidates of many operators.
-
-    Parameters
-    ----------
-    games
-        Operators with their loads and candidates; each is billed as it would be alone.
-
-    Returns
-    -------
-    list of tuple of CandidateBill
-        For each game, in the order of its candidates.
-    """
+    """Return the bills of the candidates of many operators."""
     return [_bills(game, paid) for game, paid in zip(games, play(games), strict=True)]
 
 

@@ -61,28 +61,7 @@ def predicted_mst(
     delays: LatencyMap | None,
     trigger_s: float,
 ) -> Estimate | None:
-    """Predict the MST of a placement with an interval of 90 %.
-
-    Parameters
-    ----------
-    evidence
-        What the batches have taught.
-    operator
-        Its driver and its batch cap.
-    nodes
-        The placement.
-    weights
-        Capacity weight by node; one that is not listed weighs 1.
-    delays
-        The latency map.
-    trigger_s
-        The trigger interval.
-
-    Returns
-    -------
-    Estimate or None
-        Rows/s; None where there is no law yet, or a delay is not known.
-    """
+    """Predict the MST of a placement with an interval of 90 %."""
     law, sample = evidence.law(), sample_of(nodes, operator.driver_node, weights, delays)
     if law is None or sample is None:
         return None

@@ -7,38 +7,22 @@ from gesscale.model.order import Order
 from gesscale.policies.gesscale2.analysis.outlook import ChangeCost
 
 _CHANGES_COUNTED = 9
+#: A change that held batches up for more than so many triggers stopped the job.
 _STOP_CYCLES = 1.5
-"""A change that held batches up for more than so many triggers stopped the job."""
+#: What takes a new replica until it serves, and a restart of the query where none has been measured.
 _START_S, _RESTART_S = 8.0, 120.0
-"""What takes a new replica until it serves, and a restart of the query where none has been measured."""
+#: So many triggers after a change its replicas have run a warm batch, and the next change may follow.
 _SETTLE_CYCLES = 2.0
-"""So many triggers after a change its replicas have run a warm batch, and the next change may follow."""
 
+#: A bill covers so many buckets after the first, and so many more for each bucket that a change stops the
+#: job.
 _BUCKETS_AHEAD, _BUCKETS_A_STOP, _MOST_BUCKETS_AHEAD = 6, 3, 24
-"""A bill covers so many buckets after the first, and so many more for each bucket that a change stops the job."""
 
 
 def change_cost(
     orders: Sequence[Order], trigger_s: float, *, restarts: bool, replica_minutes: float
 ) -> ChangeCost:
-    """Tell by the last changes whether one stops the query, and how long it takes.
-
-    Parameters
-    ----------
-    orders
-        Of the operator, newest first.
-    trigger_s
-        The trigger interval.
-    restarts
-        Whether a change is known to restart the query.
-    replica_minutes
-        What a change costs on top.
-
-    Returns
-    -------
-    ChangeCost
-        The medians of the last nine changes; first guesses where there were none.
-    """
+    """Tell by the last changes whether one stops the query, and how long it takes."""
     changes = orders[:_CHANGES_COUNTED]
     held_s = [each.downtime_s - trigger_s for each in changes if each.downtime_s is not None]
     took_s = max(0.0, median(held_s)) if held_s else _RESTART_S if restarts else _START_S
@@ -55,13 +39,6 @@ def change_cost(
 
 def buckets_ahead(change: ChangeCost, bucket_s: float) -> int:
     """Return how many buckets after the first one a bill covers: a change that stops the job has to pay for longer.
-
-    Parameters
-    ----------
-    change
-        What a change costs.
-    bucket_s
-        Over how long the load is averaged.
 
     Examples
     --------

@@ -18,122 +18,85 @@ from gesscale.model.observation import Batch, OperatorReading
 
 Array = NDArray[np.float64]
 
+#: Three hours of one-minute buckets.
 BUCKETS_KEPT = 180
-"""Three hours of one-minute buckets."""
 
+#: Of the last two buckets up to so many points a bucket are kept; of older ones, one a bucket.
 _FINE_BUCKETS, _FINE_STEPS = 2.0, 12
-"""Of the last two buckets up to so many points a bucket are kept; of older ones, one a bucket."""
 
 _FADE = 0.98
 _PRIOR_SLOPES = np.array([0.9, 0.2])
+#: First guess: nearly all of what the newest batch says beyond the bucket, and a fifth of the last growth,
+#: goes on.
 _PRIOR_WEIGHTS = np.array([0.2, 0.5])
-"""First guess: nearly all of what the newest batch says beyond the bucket, and a fifth of the last growth, goes on."""
 _SLOPE_RANGES = ([-0.5, -1.0], [1.5, 1.5])
 _PRIOR_SPREAD_SHARE = 0.10
+#: First guess of the spread: a tenth of the load, worth as much as six buckets of errors.
 _PRIOR_SPREAD_BUCKETS = 6.0
-"""First guess of the spread: a tenth of the load, worth as much as six buckets of errors."""
+#: A larger error counts as this share of the load: a jump is no noise.
 _LARGEST_ERROR_SHARE = 0.5
-"""A larger error counts as this share of the load: a jump is no noise."""
 
 
 class Point(NamedTuple):
-    """How many rows the sources had offered until an instant.
+    """How many rows the sources had offered until an instant."""
 
-    Attributes
-    ----------
-    at_s
-        Seconds since the epoch.
-    rows
-        Since the counting began.
-    """
-
+    #: Seconds since the epoch.
     at_s: float
+    #: Since the counting began.
     rows: float
 
 
 class Forecast(NamedTuple):
-    """The next bucket.
+    """The next bucket."""
 
-    Attributes
-    ----------
-    rate, spread
-        Expected mean rate and its standard deviation, rows/s.
-    newest
-        The rate between the two newest batches, rows/s.
-    growth
-        How much of `rate` goes on from the last growth, rows/s per bucket.
-    """
-
+    #: Rate, spread: Expected mean rate and its standard deviation, rows/s.
     rate: float
     spread: float
+    #: The rate between the two newest batches, rows/s.
     newest: float
+    #: How much of `rate` goes on from the last growth, rows/s per bucket.
     growth: float
 
 
 class _Pending(NamedTuple):
-    """A forecast whose bucket has not passed yet.
+    """A forecast whose bucket has not passed yet."""
 
-    Attributes
-    ----------
-    at_s
-        When the bucket begins.
-    level, expected
-        The last bucket's mean rate, and what was forecast, rows/s.
-    beyond, growth
-        The features: how much the newest batch is above its bucket, and the last growth, rows/s.
-    share
-        Of a bucket that lies between this forecast and the one before it.
-    """
-
+    #: When the bucket begins.
     at_s: float
+    #: Level, expected: The last bucket's mean rate, and what was forecast, rows/s.
     level: float
     expected: float
+    #: Beyond, growth: The features: how much the newest batch is above its bucket, and the last growth,
+    #: rows/s.
     beyond: float
     growth: float
+    #: Of a bucket that lies between this forecast and the one before it.
     share: float
 
 
 class LoadHistory(BaseModel):
-    """What was offered, and what it tells of what comes.
-
-    Attributes
-    ----------
-    points
-        Oldest first; rows count from the oldest. Some `BUCKETS_KEPT` buckets.
-    counted_rows
-        The sources' own counter at the newest point; it may begin again.
-    newest
-        The rate between the two newest batches, rows/s.
-    pending
-        Forecasts whose buckets have not passed.
-    gram, moments
-        Sums of the regression of the next growth on how much the newest batch is above its bucket, and on the last
-        growth.
-    squared_errors, errors
-        Of forecasts, faded: their sum, (rows/s)^2, and how many.
-    """
+    """What was offered, and what it tells of what comes."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
 
+    #: Oldest first; rows count from the oldest. Some `BUCKETS_KEPT` buckets.
     points: tuple[Point, ...] = ()
+    #: The sources' own counter at the newest point; it may begin again.
     counted_rows: float = 0.0
+    #: The rate between the two newest batches, rows/s.
     newest: float = 0.0
+    #: Forecasts whose buckets have not passed.
     pending: tuple[_Pending, ...] = ()
+    #: Gram, moments: Sums of the regression of the next growth on how much the newest batch is above its
+    #: bucket, and on the last growth.
     gram: tuple[float, float, float] = (0.0, 0.0, 0.0)
     moments: tuple[float, float] = (0.0, 0.0)
+    #: Squared_errors, errors: Of forecasts, faded: their sum, (rows/s)^2, and how many.
     squared_errors: float = 0.0
     errors: float = 0.0
 
     def learned(self, counted: Sequence[Point], bucket_s: float) -> "LoadHistory":
-        """Return the history with what the sources have counted since; as it is where that is known.
-
-        Parameters
-        ----------
-        counted
-            The counter of the newest run of the query, oldest first; see `offered_points`.
-        bucket_s
-            Length of a bucket.
-        """
+        """Return the history with what the sources have counted since; as it is where that is known."""
         last_s = self.points[-1].at_s if self.points else -math.inf
         if len(counted) < 2 or counted[-1].at_s <= last_s:
             return self
@@ -184,17 +147,8 @@ class LoadHistory(BaseModel):
 
         Parameters
         ----------
-        offered
-            Shape ``(c, k + 1)``: rows offered from now until each instant, by course.
         instants_s
             Shape ``(k + 1,)``: seconds from now, the first one 0.
-        allowed_s
-            How old a row may be.
-
-        Returns
-        -------
-        ndarray
-            Of the shape of ``offered``; below 0 for rows that were offered before now.
         """
         times, rows = self.course()
         past_s, past_rows = (times - times[-1])[:-1], (rows - rows[-1])[:-1]

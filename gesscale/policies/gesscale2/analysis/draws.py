@@ -16,18 +16,6 @@ def normal_draws(count: int, steps: int) -> Array:
     """Return draws in pairs that cancel out.
 
     In each step the chances are cut into as many equal parts as there are pairs, and each pair gets the middle of one.
-
-    Parameters
-    ----------
-    count
-        How many, even.
-    steps
-        Numbers in each draw.
-
-    Returns
-    -------
-    ndarray
-        Shape ``(count, steps)``.
     """
     pairs = count // 2
     parts = np.tile(np.arange(pairs), (steps, 1))

@@ -23,36 +23,29 @@ from gesscale.model.decision import LearnedParameter
 Vector = NDArray[np.float64]
 
 TERMS = 6
+#: What remains of the evidence at each batch: half of it after 230 batches.
 FADE = 0.997
-"""What remains of the evidence at each batch: half of it after 230 batches."""
 
 _PRIOR = np.array([0.3, 0.475, 0.475, 0.02, 4.5, 0.5])
+#: First guesses and their standard deviations: T0 in seconds, a, e and b as shares of what a row took, k and
+#: m in round trips (measured on Spark 4: a batch that maps takes 4 to 5 of them).
 _PRIOR_SPREAD = np.array([0.4, 0.354, 0.354, 0.02, 2.0, 1.0])
-"""First guesses and their standard deviations: T0 in seconds, a, e and b as shares of what a row took, k and m in round
-trips (measured on Spark 4: a batch that maps takes 4 to 5 of them)."""
 
+#: A row takes at least this share of what it took in the largest batch, whatever the other terms explain.
 _LEAST_SHARE = 0.05
-"""A row takes at least this share of what it took in the largest batch, whatever the other terms explain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSample:
-    """A warm batch as evidence.
+    """A warm batch as evidence."""
 
-    Attributes
-    ----------
-    rows, seconds
-        How many rows it had, and how long it took.
-    weight, even_weight
-        The capacity weights of its replicas: their sum, and their number times the least.
-    driver_rtt_s, pair_rtt_s
-        The longest round trip to the driver, and between two replicas, seconds.
-    """
-
+    #: Rows, seconds: How many rows it had, and how long it took.
     rows: float
     seconds: float
+    #: Weight, even_weight: The capacity weights of its replicas: their sum, and their number times the least.
     weight: float
     even_weight: float
+    #: Driver_rtt_s, pair_rtt_s: The longest round trip to the driver, and between two replicas, seconds.
     driver_rtt_s: float
     pair_rtt_s: float
 
@@ -81,18 +74,8 @@ class BatchTimeLaw:
 
         Parameters
         ----------
-        weight, even_weight, driver_rtt_s, pair_rtt_s
-            Shape ``(..., p)``: of each placement, as in `BatchSample`.
         cap_rows
             The most rows of a batch, one figure or shape ``(p,)``; None without a cap.
-        trigger_s
-            The trigger interval.
-
-        Returns
-        -------
-        ndarray
-            Shape ``(..., p)``, rows/s: full batches, one after the other or one each interval. Without a cap a batch
-            grows with what waits; it counts what fits into an interval, or into twice the time that costs no rows.
         """
         overhead_s = self.fixed_s + self.driver_trips * driver_rtt_s + self.pair_trips * pair_rtt_s
         each_s = self.row_s / weight + self.even_row_s / even_weight + self.shared_row_s
@@ -103,20 +86,16 @@ class BatchTimeLaw:
 
 
 class LawEvidence(BaseModel):
-    """What all samples say, each faded by its age in batches.
-
-    Attributes
-    ----------
-    gram, moments
-        The sums of the normal equations, ``TERMS`` x ``TERMS`` and ``TERMS`` numbers; empty before any sample.
-    most_rows, row_s
-        The rows of the largest batch, and what one of them took a replica of weight 1, seconds; 0 before any.
-    """
+    """What all samples say, each faded by its age in batches."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
 
+    #: Gram, moments: The sums of the normal equations, ``TERMS`` x ``TERMS`` and ``TERMS`` numbers; empty
+    #: before any sample.
     gram: tuple[float, ...] = ()
     moments: tuple[float, ...] = ()
+    #: Most_rows, row_s: The rows of the largest batch, and what one of them took a replica of weight 1,
+    #: seconds; 0 before any.
     most_rows: float = 0.0
     row_s: float = 0.0
 

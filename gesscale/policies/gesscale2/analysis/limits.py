@@ -9,8 +9,8 @@ from gesscale.model.workflow import Operator
 from gesscale.plan.placement import unknown_delays
 from gesscale.ports import ClusterState, Knowledge
 
+#: For so long no replica is added beyond those that get work.
 _LIMIT_KEPT_S = 3600.0
-"""For so long no replica is added beyond those that get work."""
 
 _Nodes = tuple[str, ...]
 

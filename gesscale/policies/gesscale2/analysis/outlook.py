@@ -12,23 +12,15 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeCost:
-    """What a change of the replicas costs.
+    """What a change of the replicas costs."""
 
-    Attributes
-    ----------
-    stop_s
-        For how long the job stops; 0 where it goes on.
-    start_s
-        For how long a new replica does not count where the job goes on.
-    settle_s
-        For how long no other change can be ordered.
-    replica_minutes
-        What a change costs on top.
-    """
-
+    #: For how long the job stops; 0 where it goes on.
     stop_s: float
+    #: For how long a new replica does not count where the job goes on.
     start_s: float
+    #: For how long no other change can be ordered.
     settle_s: float
+    #: What a change costs on top.
     replica_minutes: float
 
     @property
@@ -49,56 +41,37 @@ class ChangeCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """An operator and its load from now on; c courses, k steps.
+    """An operator and its load from now on; c courses, k steps."""
 
-    Attributes
-    ----------
-    rows_per_s
-        Shape ``(most,)``: capacity of 1, 2, ... replicas, never falling.
-    replicas
-        How many there are.
-    present_rows_per_s
-        What they carry where they are.
-    least, most
-        How many there may be.
-    steps_s
-        Shape ``(k,)``: length of each step, seconds.
-    offered, due
-        Shape ``(c, k + 1)``: rows offered from now until each instant, and those that have to be through by then.
-    weights
-        Shape ``(c,)``: of the courses.
-    backlog_rows
-        Rows that wait now.
-    change
-        What a change costs.
-    late_minute_price
-        In replica-minutes.
-    """
-
+    #: Shape ``(most,)``: capacity of 1, 2, ... replicas, never falling.
     rows_per_s: Array
+    #: How many there are.
     replicas: int
+    #: What they carry where they are.
     present_rows_per_s: float
+    #: Least, most: How many there may be.
     least: int
     most: int
+    #: Shape ``(k,)``: length of each step, seconds.
     steps_s: Array
+    #: Offered, due: Shape ``(c, k + 1)``: rows offered from now until each instant, and those that have to be
+    #: through by then.
     offered: Array
     due: Array
+    #: Shape ``(c,)``: of the courses.
     weights: Array
+    #: Rows that wait now.
     backlog_rows: float
+    #: What a change costs.
     change: ChangeCost
+    #: In replica-minutes.
     late_minute_price: float
 
 
 class Candidate(NamedTuple):
-    """What may be done in the first step.
+    """What may be done in the first step."""
 
-    Attributes
-    ----------
-    replicas
-        How many to hold, from 1 to as many as have a capacity.
-    changed
-        Whether that is a change: another number, or the same on other nodes.
-    """
-
+    #: How many to hold, from 1 to as many as have a capacity.
     replicas: int
+    #: Whether that is a change: another number, or the same on other nodes.
     changed: bool

@@ -14,33 +14,26 @@ Array = NDArray[np.float64]
 Orders = NDArray[np.int64]
 _Nodes = tuple[str, ...]
 
+#: A delay that the map does not know counts as long.
 UNKNOWN_RTT_S = 1.0
-"""A delay that the map does not know counts as long."""
 
+#: Of more free nodes those nearest to the driver are considered.
 MOST_FREE_NODES = 64
-"""Of more free nodes those nearest to the driver are considered."""
 MOST_CENTRES = 16
 
+#: Replicas move only to nodes that carry so much more: a share of the capacity.
 LEAST_GAIN = 0.02
-"""Replicas move only to nodes that carry so much more: a share of the capacity."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placements:
-    """A placement for each number of replicas.
+    """A placement for each number of replicas."""
 
-    Attributes
-    ----------
-    nodes
-        For 1, 2, ... replicas the nodes that hold them, sorted.
-    rows_per_s
-        The predicted capacity of each.
-    present_rows_per_s
-        That of the present placement.
-    """
-
+    #: For 1, 2, ... replicas the nodes that hold them, sorted.
     nodes: tuple[tuple[str, ...], ...]
+    #: The predicted capacity of each.
     rows_per_s: Array
+    #: That of the present placement.
     present_rows_per_s: float
 
     def up_to(self, replicas: int) -> "Placements":
@@ -109,28 +102,6 @@ def placements(
     Nodes are put in order by their distance to the driver or to one of the nodes, once with the present ones first
     and once without, and once with the strongest first. The beginnings of all these orders are compared. So a query
     that only maps gets nodes near its driver, and one that shuffles gets nodes near each other.
-
-    Parameters
-    ----------
-    law
-        Of the batch times.
-    operator
-        Its driver, cap and limits.
-    present, free
-        The nodes that hold replicas, at least one, and those that could take one.
-    weights
-        Capacity weight by node; one that is not listed weighs 1.
-    delays
-        The latency map.
-    trigger_s
-        The trigger interval.
-    moves
-        Whether a replica may leave its node for a better one; if not, placements only grow or shrink.
-
-    Returns
-    -------
-    Placements
-        Up to ``max_replicas``, as far as there are nodes; at least as many as are present.
     """
     nodes = _considered(tuple(present), tuple(free), operator.driver_node, delays)
     ways = _ways(
@@ -164,29 +135,20 @@ def placements(
 
 @dataclass(frozen=True, slots=True)
 class _Ways:
-    """Orders in which nodes are taken, and what the first 1, 2, ... nodes of each are to the law; shape ``(o, most)``.
+    """Orders in which nodes are taken, and what the first nodes of each are to the law; shape ``(o, most)``."""
 
-    Attributes
-    ----------
-    nodes
-        That are considered.
-    orders
-        As their indices.
-    weight, even_weight, driver_s, pairs_s
-        As `BatchTimeLaw.rows_per_s` takes them.
-    moved
-        How many of the replicas leave a node for another.
-    as_it_is
-        An order that begins with the present nodes.
-    """
-
+    #: That are considered.
     nodes: _Nodes
+    #: As their indices.
     orders: Orders
+    #: Weight, even_weight, driver_s, pairs_s: As `BatchTimeLaw.rows_per_s` takes them.
     weight: Array
     even_weight: Array
     driver_s: Array
     pairs_s: Array
+    #: How many of the replicas leave a node for another.
     moved: Orders
+    #: An order that begins with the present nodes.
     as_it_is: int
     _named: dict[tuple[int, int], _Nodes] = field(default_factory=dict)
 

@@ -30,24 +30,14 @@ class Paid(NamedTuple):
     changes: Array
 
 
+#: So many candidates on courses are played at once: memory grows with them.
 MOST_AT_ONCE = 32768
-"""So many candidates on courses are played at once: memory grows with them."""
 
 
 def play(games: Sequence[Game]) -> list[Paid]:
     """Play the candidates of many operators to the end of the courses.
 
     Operators of the same shape are played together, since the steps of one alone are too short for arrays.
-
-    Parameters
-    ----------
-    games
-        Any number.
-
-    Returns
-    -------
-    list of Paid
-        In the order of the games.
     """
     alike: dict[object, list[int]] = {}
     for index, game in enumerate(games):
@@ -73,34 +63,24 @@ def _shape(game: Game) -> tuple[object, ...]:
 
 
 class _Together(NamedTuple):
-    """What o operators of one shape meet, the same for all their candidates; c courses, k steps.
+    """What o operators of one shape meet, the same for all their candidates; c courses, k steps."""
 
-    Attributes
-    ----------
-    steps_s
-        Shape ``(k,)``.
-    instants_s
-        Shape ``(k + 1,)``: when each step begins, and the last one ends, seconds from now.
-    offered, due
-        Shape ``(k + 1, o, 1, c)``: as in `Outlook`.
-    rows_per_s
-        Shape ``(o, n)``: capacity of 1, 2, ... replicas.
-    most_rows_per_s
-        Shape ``(o, 1, 1)``: capacity of as many as there may be.
-    held_s, busy_s
-        Shape ``(o, 1, 1)``: for how long a change holds up the replicas, and no other change can be ordered.
-    goes_on
-        Shape ``(o, 1, 1)``: 1 where those that stay serve meanwhile, 0 where the job stops.
-    """
-
+    #: Shape ``(k,)``.
     steps_s: Array
+    #: Shape ``(k + 1,)``: when each step begins, and the last one ends, seconds from now.
     instants_s: Array
+    #: Offered, due: Shape ``(k + 1, o, 1, c)``: as in `Outlook`.
     offered: Array
     due: Array
+    #: Shape ``(o, n)``: capacity of 1, 2, ... replicas.
     rows_per_s: Array
+    #: Shape ``(o, 1, 1)``: capacity of as many as there may be.
     most_rows_per_s: Array
+    #: Held_s, busy_s: Shape ``(o, 1, 1)``: for how long a change holds up the replicas, and no other change
+    #: can be ordered.
     held_s: Array
     busy_s: Array
+    #: Shape ``(o, 1, 1)``: 1 where those that stay serve meanwhile, 0 where the job stops.
     goes_on: Array
 
     def carried(self, count: Counts) -> Array:
@@ -136,31 +116,21 @@ def _together(outlooks: Sequence[Outlook]) -> _Together:
 
 @dataclass(slots=True, kw_only=True)
 class _Played:
-    """Where each candidate is on each course, and what it paid; each array of shape ``(o, candidates, c)``.
+    """Where each candidate is on each course, and what it paid; each array of shape ``(o, candidates, c)``."""
 
-    Attributes
-    ----------
-    count, rows_per_s
-        Replicas, and what they carry.
-    held_s, held_rows_per_s
-        For how long a change still holds them up, and what they carry until then.
-    served
-        Rows, from now on.
-    overdue
-        Rows that have to be through and are not; below 0 where there is time left.
-    settled_s
-        When the last change has settled, seconds from now.
-    replica_s, late_s, changes
-        What was paid so far.
-    """
-
+    #: Count, rows_per_s: Replicas, and what they carry.
     count: Counts
     rows_per_s: Array
+    #: Held_s, held_rows_per_s: For how long a change still holds them up, and what they carry until then.
     held_s: Array
     held_rows_per_s: Array
+    #: Rows, from now on.
     served: Array
+    #: Rows that have to be through and are not; below 0 where there is time left.
     overdue: Array
+    #: When the last change has settled, seconds from now.
     settled_s: Array
+    #: Replica_s, late_s, changes: What was paid so far.
     replica_s: Array
     late_s: Array
     changes: Array

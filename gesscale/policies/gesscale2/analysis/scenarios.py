@@ -12,41 +12,37 @@ from gesscale.policies.gesscale2.analysis.draws import normal_draws
 Array = NDArray[np.float64]
 
 WALKS = 16
+#: What remains after a bucket of how far a walk is from the forecast.
 REVERSION = 0.8
-"""What remains after a bucket of how far a walk is from the forecast."""
+#: What remains of the growth from bucket to bucket after the next, and how much of it is still to come in
+#: all.
 GROWTH_FADE, GROWTH_SHARE = 0.7, 0.8
-"""What remains of the growth from bucket to bucket after the next, and how much of it is still to come in all."""
 
 REPETITIONS = 24
+#: So many buckets must be known before the past is a guide.
 LEAST_BUCKETS = 8
-"""So many buckets must be known before the past is a guide."""
+#: How alike two loads must be to be compared: a standard deviation, as a share of the load and of one
+#: replica.
 LEVEL_WIDTH_SHARE, LEVEL_WIDTH_REPLICAS = 0.12, 0.4
-"""How alike two loads must be to be compared: a standard deviation, as a share of the load and of one replica."""
 LEAST_LIKENESS = 0.05
+#: All walks together weigh as much as so many buckets that are just like the present one.
 WALKS_WEIGHT = 1.0
-"""All walks together weigh as much as so many buckets that are just like the present one."""
+#: How fast a repetition forgets, after the next bucket, how far the present is from its own past.
 PRESENT_FADE_BUCKETS = 4.0
-"""How fast a repetition forgets, after the next bucket, how far the present is from its own past."""
 
+#: Of a jump in the next bucket.
 JUMP_CHANCE = 1 / 60
-"""Of a jump in the next bucket."""
+#: A jump leads to one of these levels of the past.
 JUMP_QUANTILES = (0.1, 0.5, 0.9, 1.0)
-"""A jump leads to one of these levels of the past."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenarios:
-    """Courses of the load.
+    """Courses of the load."""
 
-    Attributes
-    ----------
-    rates
-        Shape ``(s, steps)``: mean rate in each step, rows/s.
-    weights
-        Shape ``(s,)``; their sum is 1.
-    """
-
+    #: Shape ``(s, steps)``: mean rate in each step, rows/s.
     rates: Array
+    #: Shape ``(s,)``; their sum is 1.
     weights: Array
 
 
@@ -57,17 +53,6 @@ def scenarios(rates: Array, ahead: Forecast, after: Array, replica_rows_per_s: f
     ----------
     rates
         Shape ``(p,)``: past buckets, oldest first, at least one, rows/s.
-    ahead
-        The forecast of the next bucket.
-    after
-        Shape ``(steps,)``: from the middle of the newest bucket to that of each step, in buckets.
-    replica_rows_per_s
-        What one replica can do.
-
-    Returns
-    -------
-    Scenarios
-        The same for the same arguments: walks follow fixed draws.
     """
     walks = _walks(ahead, after)
     parts = [(walks, np.full(WALKS, WALKS_WEIGHT / WALKS))]

@@ -13,41 +13,26 @@ from pydantic import BaseModel, ConfigDict
 
 from gesscale.model.observation import NodeReading
 
+#: What the figures of a whole bucket count against all earlier ones.
 GAIN = 0.3
-"""What the figures of a whole bucket count against all earlier ones."""
+#: Logarithms that differ less from 0 count as 0: noise must not move a replica.
 EQUAL_WITHIN = 0.15
-"""Logarithms that differ less from 0 count as 0: noise must not move a replica."""
 MOST_NODES = 100
 _MOST_LOG = 3.0
 
 
 class NodeSpeeds(BaseModel):
-    """The speeds of nodes against their reported weights.
-
-    Attributes
-    ----------
-    logs
-        By node the logarithm of its speed over its weight, the last seen last.
-    """
+    """The speeds of nodes against their reported weights."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
 
+    #: By node the logarithm of its speed over its weight, the last seen last.
     logs: Mapping[str, float] = {}
 
     def learned(
         self, by_node: Mapping[str, NodeReading], weights: Mapping[str, float], share: float = 1.0
     ) -> "NodeSpeeds":
-        """Return the speeds after one window more; one that tells of fewer than two replicas teaches nothing.
-
-        Parameters
-        ----------
-        by_node
-            What each replica did; without those that are new, which are slow because they are cold.
-        weights
-            The reported weight by node; one that is not listed weighs 1.
-        share
-            How much of a bucket is new, 0..1.
-        """
+        """Return the speeds after one window more; one that tells of fewer than two replicas teaches nothing."""
         seen = {
             node: log(each.throughput_rows_per_s / each.cpu_share / weights.get(node, 1.0))
             for node, each in by_node.items()
