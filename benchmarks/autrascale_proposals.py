@@ -55,11 +55,7 @@ def algorithm_2(space: SearchSpace) -> None:
     old = list(space.bootstrap(UNIFORM))
     new = space.sampled(NEW_SAMPLES, np.random.default_rng(1))
     belief = transferred(
-        GaussianProcess.fitted(space.scaled(old), scores(old), 0),
-        len(old),
-        space.scaled(new),
-        scores(new, cost=1.3),
-        0,
+        GaussianProcess.fitted(space.scaled(old), scores(old), 0), len(old), space.scaled(new), scores(new, cost=1.3), 0
     )
     measured = list(zip(new, scores(new, cost=1.3).tolist(), strict=True))
     assert most_promising(space, belief, measured, margin=MARGIN, rng=np.random.default_rng(0))

@@ -51,10 +51,7 @@ from gesscale.kubernetes.api.resources import CONFIG_MAPS, NODES, PODS, STREAM_A
 from testbed.kubernetes.tools import build
 
 CRDS = Resource(
-    group="apiextensions.k8s.io",
-    plural="customresourcedefinitions",
-    kind="CustomResourceDefinition",
-    namespaced=False,
+    group="apiextensions.k8s.io", plural="customresourcedefinitions", kind="CustomResourceDefinition", namespaced=False
 )
 NAMESPACES = Resource(plural="namespaces", kind="Namespace", namespaced=False)
 # operators, nodes, other pods, nodes in the latency map
@@ -155,11 +152,7 @@ def fill(connection: Connection, world: str, batches_port: int) -> None:
     connection.create(NAMESPACES, {"metadata": {"name": world}})
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda index: _node(connection, names[index], index), range(nodes)))
-        list(
-            pool.map(
-                lambda index: _pod(connection, world, f"other-{index}", names[index % nodes], {}), range(pods)
-            )
-        )
+        list(pool.map(lambda index: _pod(connection, world, f"other-{index}", names[index % nodes], {}), range(pods)))
     # Of one digit each where there are many, as a ConfigMap holds a mebibyte.
     longest = 90 if mapped <= 100 else 9
     delays = [
@@ -172,14 +165,11 @@ def fill(connection: Connection, world: str, batches_port: int) -> None:
             *(f"{name},{','.join(map(str, row))}" for name, row in zip(names, delays, strict=False)),
         ]
     )
-    connection.create(
-        CONFIG_MAPS, {"metadata": {"name": "map"}, "data": {"latency.csv": table}}, namespace=world
-    )
+    connection.create(CONFIG_MAPS, {"metadata": {"name": "map"}, "data": {"latency.csv": table}}, namespace=world)
     with ThreadPoolExecutor(8) as pool:
         list(
             pool.map(
-                lambda index: _operator(connection, world, index, names[index % mapped], batches_port),
-                range(operators),
+                lambda index: _operator(connection, world, index, names[index % mapped], batches_port), range(operators)
             )
         )
 
@@ -232,9 +222,7 @@ def requests_so_far() -> Counter[str]:
     with urlopen(f"http://127.0.0.1:{PROBES_PORT}/metrics", timeout=10) as answer:
         text = answer.read().decode()
     counts: Counter[str] = Counter()
-    for labels, value in re.findall(
-        r"^gesscale_kubernetes_requests_total\{(.*)\} (\S+)$", text, re.MULTILINE
-    ):
+    for labels, value in re.findall(r"^gesscale_kubernetes_requests_total\{(.*)\} (\S+)$", text, re.MULTILINE):
         found = dict(re.findall(r'(\w+)="([^"]*)"', labels))
         counts[f"{found['verb']} {found['resource']} {found['code']}"] += int(float(value))
     return counts
@@ -277,11 +265,7 @@ def orders_after_change(connection: Connection, world: str, operators: int) -> d
         "95th_percentile": waits[int(0.95 * len(waits))],
         "greatest": waits[-1],
     }
-    return {
-        "changed": len(told),
-        "ordered": len(waits),
-        **{key: round(each, 1) for key, each in found.items()},
-    }
+    return {"changed": len(told), "ordered": len(waits), **{key: round(each, 1) for key, each in found.items()}}
 
 
 def deployed_environment() -> dict[str, str]:
@@ -338,10 +322,7 @@ def main() -> None:
     root = asked.root.resolve() if asked.root else None
     server = ThreadingHTTPServer(("127.0.0.1", 0), Batches)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    with (
-        tempfile.TemporaryDirectory(dir=root and root / "tmp") as name,
-        api_server(Path(name)) as kubeconfig,
-    ):
+    with tempfile.TemporaryDirectory(dir=root and root / "tmp") as name, api_server(Path(name)) as kubeconfig:
         connection = patiently(kubeconfig)
         definition = yaml.safe_load((ROOT / "deploy/k3s/crd/streamautoscalers.yaml").read_text())
         connection.create(CRDS, definition)
@@ -354,11 +335,7 @@ def main() -> None:
     small, large = results[worlds[0]], results[worlds[-1]]
     ratios = {
         "memory": round(large["memory_mib"]["now"] / small["memory_mib"]["now"], 2),
-        **{
-            key: round(large[key] / small[key], 1)
-            for key in ("cpu_s_per_min", "requests_per_min")
-            if small[key]
-        },
+        **{key: round(large[key] / small[key], 1) for key in ("cpu_s_per_min", "requests_per_min") if small[key]},
     }
     print(json.dumps({"minutes": minutes, **results, "last_to_first": ratios}, indent=2))
 

@@ -92,9 +92,7 @@ class Onlooker:
                 self._look(operator, memo, analysis.reading)
         return analyses
 
-    def plan(
-        self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
-    ) -> Mapping[str, Plan]:
+    def plan(self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge) -> Mapping[str, Plan]:
         """Plan as the policy does."""
         return self._policy.plan(analyses, cluster, knowledge)
 
@@ -102,9 +100,7 @@ class Onlooker:
         seen = memo.capacities.seen.get(reading.replicas)
         if seen is not None and seen.at_s == memo.at_s:
             known = memo.capacities.up_to(reading.replicas)[-1]
-            self.findings.capacity_errors.append(
-                known / self._plant.mst_rows_per_s(operator, reading.placement) - 1
-            )
+            self.findings.capacity_errors.append(known / self._plant.mst_rows_per_s(operator, reading.placement) - 1)
         if memo.forecaster.wape is not None:
             self.findings.wapes.append(memo.forecaster.wape)
 
@@ -124,14 +120,7 @@ def look_at(experiment: Experiment, case: Case) -> Findings:
     rules = experiment.variant(case.variant).rules
     policy = build_policy(case.policy, world, rules)
     onlooker = Onlooker(policy, world.plant)
-    simulate(
-        world.scene,
-        world.plant,
-        onlooker,
-        onlooker,
-        seed=seed_of(case.seed, "metrics"),
-        best=world.best,
-    )
+    simulate(world.scene, world.plant, onlooker, onlooker, seed=seed_of(case.seed, "metrics"), best=world.best)
     return onlooker.findings
 
 
@@ -142,10 +131,7 @@ def quantiles(values: Sequence[float], shares: Iterable[float]) -> dict[str, flo
 def spread_pct(shares: Sequence[float]) -> dict[str, object]:
     """Return the median with its sign, and how far off half, nine and all of ten are, per cent."""
     off = [100 * abs(share) for share in shares]
-    return {
-        "median": rounded(100 * float(np.median(shares))),
-        "off": quantiles(off, (0.5, 0.9, 1)),
-    }
+    return {"median": rounded(100 * float(np.median(shares))), "off": quantiles(off, (0.5, 0.9, 1))}
 
 
 def rounded(figure: float) -> float:
@@ -155,9 +141,7 @@ def rounded(figure: float) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--experiment", default=DAEDALUS)
-    parser.add_argument(
-        "--variant", default=None, help="one of the experiment's; its first where it is left out"
-    )
+    parser.add_argument("--variant", default=None, help="one of the experiment's; its first where it is left out")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=2)
     asked = parser.parse_args()

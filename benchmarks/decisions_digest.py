@@ -87,9 +87,7 @@ class UnlikeFleet(Fleet):
     def observe(self, now_s: float) -> WorkflowObservation:
         """Return what every operator did; some tell nothing."""
         readings = {
-            name: self._seen(name, now_s)
-            for name, index in self.index.items()
-            if (index + int(now_s / 60)) % 17
+            name: self._seen(name, now_s) for name, index in self.index.items() if (index + int(now_s / 60)) % 17
         }
         return WorkflowObservation(at_s=now_s, readings=readings)
 

@@ -90,8 +90,7 @@ class Fleet:
     def observe(self, now_s: float) -> WorkflowObservation:
         """Return what every operator did."""
         return WorkflowObservation(
-            at_s=now_s,
-            readings={name: self._read(name, now_s) for name in self.placements if name not in self.silent},
+            at_s=now_s, readings={name: self._read(name, now_s) for name in self.placements if name not in self.silent}
         )
 
     def _read(self, name: str, now_s: float) -> OperatorReading:
@@ -160,9 +159,7 @@ class Waiting:
         return self._seen[now_s]
 
 
-def steps_s(
-    fleet: Fleet, policy: str, runs: int, budget: int | None = None
-) -> tuple[float, list[float], int]:
+def steps_s(fleet: Fleet, policy: str, runs: int, budget: int | None = None) -> tuple[float, list[float], int]:
     """Return what the first step and the next ones took, and how many operators were to change in the last."""
     metrics = Waiting(fleet)
     known = Knowledge(readings={name: fleet.evidence(index) for index, name in enumerate(fleet.placements)})

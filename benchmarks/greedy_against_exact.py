@@ -21,15 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from latency_map import (
-    LARGEST,
-    DelayKind,
-    DelayUnit,
-    LatencyMap,
-    Method,
-    least_nd_max_subset,
-    read_survey,
-)
+from latency_map import LARGEST, DelayKind, DelayUnit, LatencyMap, Method, least_nd_max_subset, read_survey
 
 greedy_nd_max_subset = partial(least_nd_max_subset, method=Method.GREEDY, max_steps=0)
 

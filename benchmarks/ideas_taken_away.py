@@ -43,13 +43,7 @@ ENGINES = {"default": "spark", "plant=flink": "flink"}
 AS_IT_IS = "as it is"
 DRAWN_BY = 7
 
-_courses, _choose, _cost, _billed, _fluid = (
-    scenarios,
-    placements,
-    change_cost,
-    bills,
-    catalogue.fluid_of,
-)
+_courses, _choose, _cost, _billed, _fluid = (scenarios, placements, change_cost, bills, catalogue.fluid_of)
 
 
 class Idea(NamedTuple):
@@ -92,9 +86,7 @@ def _drawn_nodes(*given: Any, **named: Any) -> Placements:
     for more in range(1, min(most, len(drawn)) + 1):
         grown = _choose(law, operator, present, drawn[:more], **{**named, "moves": False})
         found = replace(
-            found,
-            nodes=(*found.nodes, grown.nodes[-1]),
-            rows_per_s=np.append(found.rows_per_s, grown.rows_per_s[-1]),
+            found, nodes=(*found.nodes, grown.nodes[-1]), rows_per_s=np.append(found.rows_per_s, grown.rows_per_s[-1])
         )
     return found
 
@@ -218,12 +210,7 @@ def main() -> None:
     results = json.loads(asked.results.read_text()) if asked.results.exists() else {}
     for name in [IDEAL, *asked.ideas.split(",")]:
         wanted = {
-            f"{name}|{variant}|{load}|{seed}": Case(
-                workload=load,
-                seed=seed,
-                policy=player(name),
-                variant=variant,
-            )
+            f"{name}|{variant}|{load}|{seed}": Case(workload=load, seed=seed, policy=player(name), variant=variant)
             for seed in range(FIRST_SEED, FIRST_SEED + asked.seeds)
             for variant in ENGINES
             for load in asked.loads.split(",")

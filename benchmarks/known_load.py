@@ -79,9 +79,7 @@ class Onlooker:
         """Return the mean rate of each bucket from now on, rows/s; 0 after the end."""
         instants_s = np.minimum(self.now_s + BUCKET_S * np.arange(buckets + 1), self.until_s - _LEAST_S)
         rows = [
-            inflow_rows_per_s(self.inflow, begin_s, end_s - begin_s) * (end_s - begin_s)
-            if end_s > begin_s
-            else 0.0
+            inflow_rows_per_s(self.inflow, begin_s, end_s - begin_s) * (end_s - begin_s) if end_s > begin_s else 0.0
             for begin_s, end_s in pairwise(instants_s.tolist())
         ]
         return np.array(rows) / BUCKET_S
@@ -109,10 +107,7 @@ class Onlooker:
         """Return what is other for a player."""
         knows = player in {KNOWS, KNOWS_FAR}
         courses: Callable[..., Scenarios] = self.known if knows else self.scored
-        found = [
-            Idea(policy, "screen", self.screened),
-            Idea(policy, "scenarios", courses),
-        ]
+        found = [Idea(policy, "screen", self.screened), Idea(policy, "scenarios", courses)]
         return [*found, Idea(policy, "buckets_ahead", _far)] if player in {FAR, KNOWS_FAR} else found
 
 
@@ -172,9 +167,7 @@ def main() -> None:
             ]
             with get_context("fork").Pool(asked.jobs) as pool:
                 found = pool.map(watched, cases, chunksize=1)
-            runs |= {
-                (player, variant, *world): costs for world, (costs, _) in zip(worlds, found, strict=True)
-            }
+            runs |= {(player, variant, *world): costs for world, (costs, _) in zip(worlds, found, strict=True)}
             bills[engine][player] = summary(runs, player, variant, worlds)
             if means := _means([onlooker for _, onlooker in found]):
                 courses[engine][player] = means

@@ -111,9 +111,7 @@ def main() -> None:
         "batches_per_block": batches,
         "batch_seconds": round(statistics.median(bare), 3),
         "ratio_listener": spread([own / other for own, other in zip(listened, around[::2], strict=True)]),
-        "ratio_listener_and_scrapes": spread(
-            [own / other for own, other in zip(scraped, around[1::2], strict=True)]
-        ),
+        "ratio_listener_and_scrapes": spread([own / other for own, other in zip(scraped, around[1::2], strict=True)]),
         "noise": spread([after / before for before, after in pairwise(bare)]),
     }
     print(json.dumps(result, indent=2))

@@ -70,13 +70,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "faulty.sqlite"
         faulty = long_run(
-            scene,
-            faults,
-            file,
-            policy=given.policy,
-            max_changing_operators=_BUDGET,
-            seed=given.seed,
-            hourly=note,
+            scene, faults, file, policy=given.policy, max_changing_operators=_BUDGET, seed=given.seed, hourly=note
         )
         size = file.stat().st_size
         calm = long_run(

@@ -51,9 +51,7 @@ def timed_ms(act: Callable[[], object]) -> tuple[float, float]:
 def spread(timings: Sequence[tuple[float, float]]) -> dict[str, float]:
     wall = [each for each, _ in timings]
     summary = {"median": statistics.median(wall), "least": min(wall), "greatest": max(wall)}
-    return {
-        name: round(figure, 2) for name, figure in (*summary.items(), ("median_cpu", median_cpu(timings)))
-    }
+    return {name: round(figure, 2) for name, figure in (*summary.items(), ("median_cpu", median_cpu(timings)))}
 
 
 def median_cpu(timings: Sequence[tuple[float, float]]) -> float:
@@ -67,9 +65,7 @@ def plain_greedy(latencies: LatencyMap, size: int) -> float:
     for start in range(len(rows)):
         members, distance_ms = [start], list(rows[start])
         while len(members) < size:
-            nearest = min(
-                (row for row in range(len(rows)) if row not in members), key=distance_ms.__getitem__
-            )
+            nearest = min((row for row in range(len(rows)) if row not in members), key=distance_ms.__getitem__)
             members.append(nearest)
             distance_ms = [max(pair) for pair in zip(distance_ms, rows[nearest], strict=True)]
         least = min(least, max(rows[a][b] for a in members for b in members))

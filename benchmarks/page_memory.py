@@ -41,27 +41,19 @@ def figures(driver: webdriver.Chrome) -> dict[str, float]:
         driver.execute_cdp_cmd("HeapProfiler.collectGarbage", {})
     counted = driver.execute_cdp_cmd("Memory.getDOMCounters", {})
     heap = driver.execute_cdp_cmd("Runtime.getHeapUsage", {})
-    return {
-        "heap_mb": heap["usedSize"] / 1e6,
-        "elements": counted["nodes"],
-        "listeners": counted["jsEventListeners"],
-    }
+    return {"heap_mb": heap["usedSize"] / 1e6, "elements": counted["nodes"], "listeners": counted["jsEventListeners"]}
 
 
 def wait_until_drawn(driver: webdriver.Chrome, at_s: float) -> None:
     """Wait until the newest step is what the page shows; zones of whole hours only."""
     wanted = time.strftime(":%M:%S", time.gmtime(at_s))
     deadline_s = time.monotonic() + LONGEST_WAIT_S
-    while not driver.execute_script("return document.querySelector('#time output').textContent").endswith(
-        wanted
-    ):
+    while not driver.execute_script("return document.querySelector('#time output').textContent").endswith(wanted):
         assert time.monotonic() < deadline_s, f"the page did not draw the step that ends in {wanted}"
         time.sleep(0.02)
 
 
-def day(
-    driver: webdriver.Chrome, world: ServedJournal, operators: int, period_s: float, hours: float
-) -> dict:
+def day(driver: webdriver.Chrome, world: ServedJournal, operators: int, period_s: float, hours: float) -> dict:
     names = [f"op-{number:02d}" for number in range(operators)]
     steps = round(hours * 3600 / period_s)
     world.add(step(names, T0_S, 0))
@@ -93,17 +85,11 @@ def day(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hours", type=float, default=24.0)
     hours = parser.parse_args().hours
     for operators, period_s in ((1, 6.0), (20, 60.0)):
-        with (
-            tempfile.TemporaryDirectory() as profile,
-            open_chromium(Path(profile)) as driver,
-            served() as world,
-        ):
+        with tempfile.TemporaryDirectory() as profile, open_chromium(Path(profile)) as driver, served() as world:
             print(json.dumps(day(driver, world, operators, period_s, hours), indent=1), flush=True)
 
 

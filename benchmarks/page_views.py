@@ -98,9 +98,7 @@ def pages() -> dict[str, object]:
                 make(world)
                 drawn[name] = drawn_ms(driver, world)
         base = drawn["one operator"]["median"]
-        found["draw_ms"] = {
-            name: {**each, "to_one_operator": each["median"] / base} for name, each in drawn.items()
-        }
+        found["draw_ms"] = {name: {**each, "to_one_operator": each["median"] / base} for name, each in drawn.items()}
     return found
 
 

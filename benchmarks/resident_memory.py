@@ -62,9 +62,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--root", type=Path, help="a folder with the files of the controller's image")
     asked = parser.parse_args()
-    found = {
-        case: [resident_after(code, asked.root) for _ in range(asked.runs)] for case, code in CASES.items()
-    }
+    found = {case: [resident_after(code, asked.root) for _ in range(asked.runs)] for case, code in CASES.items()}
     base = statistics.median(found["nothing"])
     result = {
         case: {

@@ -36,9 +36,7 @@ from testbed.live.scenario import DEMO
 from testbed.pipeline.rides import bundled_demand
 
 FIRST, ADDED = ("home", "near"), "far"
-TOPOLOGY = (
-    "name: gaps\nlatency: {file: map.csv, unit: ms, kind: rtt}\ndriver_node: home\nsubnet: 10.77.218.0/24\n"
-)
+TOPOLOGY = "name: gaps\nlatency: {file: map.csv, unit: ms, kind: rtt}\ndriver_node: home\nsubnet: 10.77.218.0/24\n"
 PORT = 9108
 SETTLED, AFTER, LONGER = 5, 3, 1.2
 WITHIN_S = 300.0
@@ -107,9 +105,7 @@ def watched(address: str, enough: Callable[[list[dict[str, Any]]], bool]) -> lis
     return seen
 
 
-def scale_up(
-    address: str, new: str, order: Callable[[], object], *, settled_after_s: float
-) -> dict[str, Any]:
+def scale_up(address: str, new: str, order: Callable[[], object], *, settled_after_s: float) -> dict[str, Any]:
     """Order a replica on a host while batches are normal, and return what came of it.
 
     Parameters
@@ -170,10 +166,7 @@ def rounds_on(spark: LocalSpark, rounds: int) -> Iterator[dict[str, Any]]:
     new, settled_after_s = spark.topology.node(ADDED).address, time.time() + 12.0  # both replicas have worked
     for _ in range(rounds):
         yield scale_up(
-            spark.topology.driver.address,
-            new,
-            lambda: spark.start_replicas([ADDED]),
-            settled_after_s=settled_after_s,
+            spark.topology.driver.address, new, lambda: spark.start_replicas([ADDED]), settled_after_s=settled_after_s
         )
         executors = [each for each in spark.running(Role.EXECUTOR) if each.mark.node == ADDED]
         processes.ask(executors, signal.SIGPWR)
@@ -191,9 +184,7 @@ def summary(case: Mapping[str, str], rounds: list[dict[str, Any]], output: Path 
 
 def main() -> None:
     """Measure the cases."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--cases",
         required=True,

@@ -60,10 +60,7 @@ def rounds_on(stage: KubernetesStage, rounds: int) -> Iterator[dict[str, Any]]:
     until(f"batches on {FIRST}", lambda: work_on(FIRST))
     for _ in range(rounds):
         yield scale_up(
-            address_of(stage),
-            ADDED,
-            lambda: stage.override((*FIRST, ADDED)),
-            settled_after_s=time.time() + 12.0,
+            address_of(stage), ADDED, lambda: stage.override((*FIRST, ADDED)), settled_after_s=time.time() + 12.0
         )
         stage.override(FIRST)
         until(f"batches on {FIRST} again", lambda: work_on(FIRST))
@@ -73,9 +70,7 @@ def play(cluster: KubernetesTestBed, case: str, rounds: int, output: Path | None
     """Measure a case on a cluster."""
     query, measure, *more = case.split(":")
     cap_kind = more[0] if more else "grows"
-    scenario = replace(
-        KUBE3, operators=(TaxiOperator(name=OPERATOR),), period_s=PERIOD_S, max_replicas=len(FIRST) + 1
-    )
+    scenario = replace(KUBE3, operators=(TaxiOperator(name=OPERATOR),), period_s=PERIOD_S, max_replicas=len(FIRST) + 1)
     with TemporaryDirectory() as name:
         folder = Path(name).resolve()
         stage = KubernetesStage(cluster=cluster, scenario=scenario, folder=folder)
@@ -94,9 +89,7 @@ def play(cluster: KubernetesTestBed, case: str, rounds: int, output: Path | None
 
 def main() -> None:
     """Measure the cases."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", required=True, help="separated by commas")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--output", type=Path, help="where the figures are added")

@@ -60,10 +60,7 @@ def held_out_errors(
 ) -> dict[str, BatchErrors]:
     """Fit without all batches of one round trip, or of one number of replicas, and predict these."""
     found = {}
-    kinds = (
-        lambda item: f"{1000 * item.executor_set.farthest_s:.0f} ms",
-        lambda item: f"n = {item.replicas}",
-    )
+    kinds = (lambda item: f"{1000 * item.executor_set.farthest_s:.0f} ms", lambda item: f"n = {item.replicas}")
     for kind in kinds:
         for left_out in sorted({kind(item) for item in measured}, key=lambda label: (len(label), label)):
             known = [item for item in measured if kind(item) != left_out]

@@ -73,11 +73,7 @@ def commands(checkout: Path) -> dict[str, tuple[list[str], dict[str, str]]]:
     for line in ("--version", *(f"{words} --help".strip() for words in paths(checkout))):
         found[f"gesscale {line}"] = (["-c", STARTED, *line.split()], path)
     for line in COMPLETED:
-        asked = {
-            "_GESSCALE_COMPLETE": "complete_bash",
-            "COMP_WORDS": line,
-            "COMP_CWORD": str(line.count(" ")),
-        }
+        asked = {"_GESSCALE_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
         found[f"{line}<TAB>"] = (["-c", STARTED], {**path, **asked})
     return found
 

@@ -26,8 +26,7 @@ WITHIN_S = 90.0
 PORT = 9108
 FIRST, ADDED = ("home", "near"), "far"
 TOPOLOGY = (
-    "name: statemoves\nlatency: {file: map.csv, unit: ms, kind: rtt}\ndriver_node: home\n"
-    "subnet: 10.77.219.0/24\n"
+    "name: statemoves\nlatency: {file: map.csv, unit: ms, kind: rtt}\ndriver_node: home\nsubnet: 10.77.219.0/24\n"
 )
 
 

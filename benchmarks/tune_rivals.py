@@ -55,11 +55,7 @@ GRIDS: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]] = {
             {"cooldown": "30m", "scale_down_stabilization": "15m"},
             {"cooldown": "1m", "scale_down_stabilization": "1m"},
         ],
-        [
-            {"utilisation_target_share": 0.6},
-            {"utilisation_target_share": 0.7},
-            {"utilisation_target_share": 0.85},
-        ],
+        [{"utilisation_target_share": 0.6}, {"utilisation_target_share": 0.7}, {"utilisation_target_share": 0.85}],
     ),
     "daedalus": (
         [
@@ -81,9 +77,7 @@ GRIDS: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]] = {
 
 def points(rival: str) -> list[dict[str, Any]]:
     """Return the settings of each point of a rival's grid."""
-    return [
-        {name: value for part in parts for name, value in part.items()} for parts in product(*GRIDS[rival])
-    ]
+    return [{name: value for part in parts for name, value in part.items()} for parts in product(*GRIDS[rival])]
 
 
 def tuning(rival: str, seeds: int) -> Experiment:
@@ -126,8 +120,7 @@ def with_ideal_everywhere(experiment: Experiment, results: Sequence[CaseResult])
         replace(result, case=replace(result.case, variant=name))
         for result in results
         for name, engine in engine_of.items()
-        if name == result.case.variant
-        or (result.case.policy == IDEAL and engine == engine_of[result.case.variant])
+        if name == result.case.variant or (result.case.policy == IDEAL and engine == engine_of[result.case.variant])
     ]
 
 

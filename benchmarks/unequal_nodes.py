@@ -137,9 +137,7 @@ def measured(number: int, case: str, address: str) -> dict[str, Any]:
 
 def main() -> None:
     """Measure the cases, or be their driver."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", required=True, help="equal or unequal : way to split")
     parser.add_argument("--seconds", type=float, default=5.0, help="a batch on ideal nodes")
     parser.add_argument("--rounds", type=int, default=2)
@@ -170,9 +168,7 @@ def main() -> None:
             found.setdefault(case, []).append(measured(number, case, topology.driver.address))
             (folder / f"case-{number}.over").touch()
             sys.stderr.write(f"{case} {found[case][-1]}\n")
-    equal_s = statistics.median(
-        each["median_s"] for each in found.get("equal:even-1", [{"median_s": float("nan")}])
-    )
+    equal_s = statistics.median(each["median_s"] for each in found.get("equal:even-1", [{"median_s": float("nan")}]))
     for case, rounds in found.items():
         median_s = statistics.median(each["median_s"] for each in rounds)
         tell(

@@ -28,16 +28,10 @@ NODES: Mapping[str, dict[str, Any]] = {
     "told": {"nodes.weights": WEIGHTS},
     "untold": {"nodes.weights": WEIGHTS, "nodes.reported_weights": dict.fromkeys(WEIGHTS, 1.0)},
 }
-SPLITS: Mapping[str, dict[str, float]] = {
-    "even": {},
-    "by speed": {"tasks_by_speed": 1},
-    "24 tasks": {"partitions": 24},
-}
+SPLITS: Mapping[str, dict[str, float]] = {"even": {}, "by speed": {"tasks_by_speed": 1}, "24 tasks": {"partitions": 24}}
 
 
-def bills(
-    nodes: str, split: str, policy: str, loads: list[str], seeds: list[int]
-) -> list[tuple[float, float, float]]:
+def bills(nodes: str, split: str, policy: str, loads: list[str], seeds: list[int]) -> list[tuple[float, float, float]]:
     """Return replica-minutes, late minutes and changes of every run."""
     changes = {
         "nodes.count": len(WEIGHTS), "operators.operator.max_replicas": len(WEIGHTS), "variants": {}, **NODES[nodes],
@@ -62,9 +56,7 @@ def bills(
 
 def main() -> None:
     """Play every case."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--policies", default="gesscale2")
     parser.add_argument("--loads", default=LOADS)
     parser.add_argument("--seeds", default="100")

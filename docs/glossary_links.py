@@ -24,9 +24,7 @@ def meanings() -> dict[str, str]:
     """Return what the glossary says of each word, in plain text; of words with two names by both."""
     rows = re.findall(r"^\| \*\*(.+?)\*\* \| (.+) \|$", _FILE.read_text("utf-8"), re.MULTILINE)
     plain = re.compile(r"[`*]|\[(.*?)\]\(.*?\)")
-    return {
-        word: plain.sub(r"\1", text) for words, text in rows for word in re.split(r", | \(|\)", words) if word
-    }
+    return {word: plain.sub(r"\1", text) for words, text in rows for word in re.split(r", | \(|\)", words) if word}
 
 
 def anchor(word: str) -> str:
@@ -38,9 +36,7 @@ def anchor(word: str) -> str:
 def pattern() -> re.Pattern[str]:
     """Return what finds a word: in one or several, small or capital; abbreviations as they are."""
     longest_first = sorted(meanings(), key=len, reverse=True)
-    words = "|".join(
-        re.escape(word) if word.isupper() else f"(?i:{re.escape(word)})(?:e?s)?" for word in longest_first
-    )
+    words = "|".join(re.escape(word) if word.isupper() else f"(?i:{re.escape(word)})(?:e?s)?" for word in longest_first)
     return re.compile(rf"(?<![\w.-])(?:{words})(?![\w-]|\.\w)")
 
 

@@ -13,13 +13,7 @@ from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.monitor.driver import DriverMetrics
 from gesscale.monitor.kafka import KafkaInput, KafkaOffsets
-from gesscale.monitor.latencies import (
-    AgentLatencies,
-    Bounds,
-    FileLatencies,
-    KeptLatencies,
-    PrometheusLatencies,
-)
+from gesscale.monitor.latencies import AgentLatencies, Bounds, FileLatencies, KeptLatencies, PrometheusLatencies
 from gesscale.monitor.prometheus import PrometheusMetrics
 from gesscale.monitor.source import PERIODS
 from gesscale.plan.change_budget import ChangeBudget
@@ -172,9 +166,7 @@ def open_monitor(
 ) -> MetricSource:
     """Open the metric source of some operators."""
     source = _open_batches(group, urls, hosts, client)
-    offsets = {
-        name: KafkaOffsets(topic.bootstrap, topic.topic, client.resolve) for name, topic in topics.items()
-    }
+    offsets = {name: KafkaOffsets(topic.bootstrap, topic.topic, client.resolve) for name, topic in topics.items()}
     return KafkaInput(source, offsets, group.timeout_s) if offsets else source
 
 
@@ -184,9 +176,7 @@ def _cluster_entry(settings: Settings) -> EntryPoint | None:
         return None
     known = {entry.name: entry for entry in entry_points(group="gesscale.clusters")}
     if name not in known:
-        raise SettingsError(
-            f"execute.cluster: expected none or one of {', '.join(sorted(known))}, got {name!r}"
-        )
+        raise SettingsError(f"execute.cluster: expected none or one of {', '.join(sorted(known))}, got {name!r}")
     return known[name]
 
 
@@ -194,9 +184,7 @@ def _check_knowledge_file(file: Path) -> None:
     if file.is_dir():
         raise SettingsError(f"knowledge.file: expected a file, got the directory {file}; name a file in it")
     if not file.parent.is_dir():
-        raise SettingsError(
-            f"knowledge.file: expected {file} in a directory that exists, got none; make {file.parent}"
-        )
+        raise SettingsError(f"knowledge.file: expected {file} in a directory that exists, got none; make {file.parent}")
 
 
 def _check_named_nodes(settings: Settings, delays: LatencyMap) -> None:
@@ -222,7 +210,5 @@ def _open_batches(
 ) -> MetricSource:
     periods: dict[str, Any] = {name: getattr(group, name) for name in PERIODS}
     if group.source == "prometheus":
-        return PrometheusMetrics(
-            group.prometheus_url or "", tuple(urls), hosts=hosts, client=client, **periods
-        )
+        return PrometheusMetrics(group.prometheus_url or "", tuple(urls), hosts=hosts, client=client, **periods)
     return DriverMetrics(urls, hosts=hosts, client=client, **periods)

@@ -56,13 +56,9 @@ def figures_of(record: type[Any]) -> dict[str, Figure]:
 class HostWork:
     """What the replica on a host, or on a node, did in a batch; each field's metadata says what it is."""
 
-    rows: float = field(
-        metadata=_figure("Rows that a replica read in the last batch.", _JOBS, "batch_replica_rows")
-    )
+    rows: float = field(metadata=_figure("Rows that a replica read in the last batch.", _JOBS, "batch_replica_rows"))
     busy_s: float = field(
-        metadata=_figure(
-            "For how long its slots held a task, in the mean.", _JOBS, "batch_replica_busy_seconds"
-        )
+        metadata=_figure("For how long its slots held a task, in the mean.", _JOBS, "batch_replica_busy_seconds")
     )
     state_partitions: int | None = _optional(
         "Partitions of state whose tasks it ran, over the stages with state; none where the query keeps none.",
@@ -83,9 +79,7 @@ class BatchFigures:
         metadata=_figure("When it ended, since the epoch.", _PROGRESS, "batch_end_timestamp_seconds")
     )
     rows: int = field(metadata=_figure("Rows of the last finished batch.", "`numInputRows`", "batch_rows"))
-    seconds: float = field(
-        metadata=_figure("Duration of that batch.", "`triggerExecution`", "batch_duration_seconds")
-    )
+    seconds: float = field(metadata=_figure("Duration of that batch.", "`triggerExecution`", "batch_duration_seconds"))
     trigger_s: float | None = _optional(
         "The trigger interval; NaN where there is none.",
         "the query's trigger, else arguments of `attach`",
@@ -93,10 +87,7 @@ class BatchFigures:
         zero_tells=False,
     )
     cap_rows: int | None = _optional(
-        "Cap on the rows of that batch; NaN where there is none.",
-        _ATTACH,
-        "batch_cap_rows",
-        zero_tells=False,
+        "Cap on the rows of that batch; NaN where there is none.", _ATTACH, "batch_cap_rows", zero_tells=False
     )
     offered_rows_total: float | None = _optional(
         "Rows the sources had offered since the query began, as the last batch began.",
@@ -143,21 +134,13 @@ class BatchRecord(BatchFigures):
     """
 
     started_at_s: float = field(
-        metadata=_figure(
-            "When it began, since the epoch.",
-            _PROGRESS,
-            "batch_start_timestamp_seconds",
-        )
+        metadata=_figure("When it began, since the epoch.", _PROGRESS, "batch_start_timestamp_seconds")
     )
-    processed_rows_total: int = field(
-        metadata=_figure("Rows processed.", "`numInputRows`", "processed_rows_total")
-    )
+    processed_rows_total: int = field(metadata=_figure("Rows processed.", "`numInputRows`", "processed_rows_total"))
     replicas: int | None = field(metadata=_figure("Live executors as the batch ended.", _STATUS))
     hosts: tuple[str, ...] = field(
         metadata=_figure("Hosts of executors as the last batch ended.", _STATUS, "batch_replica_info")
     )
-    hosts_at_start: tuple[str, ...] = field(
-        metadata=_figure("Hosts of executors as the batch was planned.", _STATUS)
-    )
+    hosts_at_start: tuple[str, ...] = field(metadata=_figure("Hosts of executors as the batch was planned.", _STATUS))
     by_host: Mapping[str, HostWork] | None = None
     """What the replica on each host did; None where Spark does not tell."""

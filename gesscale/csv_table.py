@@ -65,9 +65,7 @@ class CsvTable:
     rows: Iterator[CsvRow]
 
 
-def read_csv(
-    path: Path, required: Sequence[str], *, header: str = "", most_bytes: int = BYTES_MOST
-) -> CsvTable:
+def read_csv(path: Path, required: Sequence[str], *, header: str = "", most_bytes: int = BYTES_MOST) -> CsvTable:
     """Read a file.
 
     Raises
@@ -95,14 +93,10 @@ def _lines(path: Path, text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
         raise InputError(f"{path}, line {reader.line_num}: expected CSV, got: {fault}") from fault
 
 
-def _rows(
-    path: Path, columns: Sequence[str], lines: Iterator[tuple[int, tuple[str, ...]]]
-) -> Iterator[CsvRow]:
+def _rows(path: Path, columns: Sequence[str], lines: Iterator[tuple[int, tuple[str, ...]]]) -> Iterator[CsvRow]:
     for line, cells in lines:
         if len(cells) != len(columns):
-            raise InputError(
-                f"{path}, line {line}: expected {len(columns)} cells as in the header, got {len(cells)}"
-            )
+            raise InputError(f"{path}, line {line}: expected {len(columns)} cells as in the header, got {len(cells)}")
         yield CsvRow(path=path, line=line, cells=dict(zip(columns, cells, strict=True)))
 
 

@@ -14,14 +14,7 @@ A message says what was expected, what came, in which object, and what to do abo
 
 from gesscale.common.errors import GesscaleError, InputError
 
-__all__ = [
-    "ClusterError",
-    "GesscaleError",
-    "InputError",
-    "KnowledgeError",
-    "MetricsUnavailableError",
-    "SettingsError",
-]
+__all__ = ["ClusterError", "GesscaleError", "InputError", "KnowledgeError", "MetricsUnavailableError", "SettingsError"]
 
 
 class SettingsError(InputError):

@@ -102,9 +102,7 @@ def _schema(least_s: float = SHORTEST_S, most_s: float = LONGEST_S) -> WithJsonS
 Duration = Annotated[float, BeforeValidator(parse_duration_s), _schema()]
 
 #: Seconds between two steps.
-Period = Annotated[
-    float, BeforeValidator(partial(parse_duration_s, least_s=LEAST_PERIOD_S)), _schema(LEAST_PERIOD_S)
-]
+Period = Annotated[float, BeforeValidator(partial(parse_duration_s, least_s=LEAST_PERIOD_S)), _schema(LEAST_PERIOD_S)]
 
 #: Seconds for which something is read in each step.
 History = Annotated[
@@ -145,9 +143,7 @@ def web_address(value: str) -> str:
     if not known:
         raise ValueError("expected an address such as http://10.0.0.1:9090")
     if "@" in parts.netloc or any(mark in value for mark in "?#%"):
-        raise ValueError(
-            "expected an address without user name, query and escapes, such as http://10.0.0.1:9090"
-        )
+        raise ValueError("expected an address without user name, query and escapes, such as http://10.0.0.1:9090")
     return value
 
 

@@ -77,8 +77,7 @@ class ControlLoop:
             plans = apply_directives(plans, self.directives, state, known, now_s)
             plans = self._within_budget(plans, analyses, known, now_s)
         return tuple(
-            self._execute(analyses[name], plan, latencies.standing, state, now_s)
-            for name, plan in plans.items()
+            self._execute(analyses[name], plan, latencies.standing, state, now_s) for name, plan in plans.items()
         )
 
     def run(
@@ -122,20 +121,13 @@ class ControlLoop:
         if self.budget.most is None:
             return plans
         changing = changing_now(plans, known, now_s, self.rescale_timeout_s)
-        wanting = [
-            plan
-            for name, plan in plans.items()
-            if plan.change is not None and self._may_change(analyses[name])
-        ]
+        wanting = [plan for name, plan in plans.items() if plan.change is not None and self._may_change(analyses[name])]
         first = [plan.operator for plan in wanting if plan.reason in REPAIRS]
         ranked = most_urgent_first((plan for plan in wanting if plan.reason not in REPAIRS), analyses)
         admitted = self.budget.admit(self.scope, {*changing, *first}, [plan.operator for plan in ranked])
         waiting = [plan for plan in ranked if plan.operator not in admitted]
         others = {*changing, *first, *admitted}
-        return {
-            **plans,
-            **{plan.operator: held_back(plan, others, self.budget.most or 0) for plan in waiting},
-        }
+        return {**plans, **{plan.operator: held_back(plan, others, self.budget.most or 0) for plan in waiting}}
 
     def _cluster_state(self) -> ClusterState:
         try:

@@ -160,9 +160,7 @@ class Policy(Protocol):
         """Conclude for every operator what it needs."""
         ...
 
-    def plan(
-        self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
-    ) -> Mapping[str, Plan]:
+    def plan(self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge) -> Mapping[str, Plan]:
         """Choose for every operator the nodes that are to hold its replicas."""
         ...
 

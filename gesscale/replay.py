@@ -113,9 +113,7 @@ def agreement(answers: Sequence[ReplayedDecision]) -> Agreement:
         compared=sum(answer.agrees is not None for answer in answers),
         same_change=sum(answer.agrees is True for answer in answers),
         same_reason=sum(answer.same_reason is True for answer in answers),
-        live_changes=sum(
-            answer.live is not None and answer.live.plan.change is not None for answer in answers
-        ),
+        live_changes=sum(answer.live is not None and answer.live.plan.change is not None for answer in answers),
         wanted_changes=sum(wish is not None for wish in wishes),
         new_proposals=sum(_new_proposals(listed) for listed in _by_operator(answers)),
         first_difference=next((answer for answer in answers if answer.agrees is False), None),

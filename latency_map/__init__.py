@@ -12,14 +12,7 @@ if TYPE_CHECKING:
     from latency_map.choose.choice import Choice, least_nd_max_subset
     from latency_map.choose.ranking import Distances, UnreachableNode, by_distance
     from latency_map.errors import LatencyMapError, MissingDelayError, NoChoiceError, UnknownNodeError
-    from latency_map.formats.loading import (
-        Imported,
-        parse_survey,
-        read_map,
-        read_survey,
-        write_csv,
-        write_survey,
-    )
+    from latency_map.formats.loading import Imported, parse_survey, read_map, read_survey, write_csv, write_survey
     from latency_map.formats.source import NO_SIDE_FILES, SideFiles, read_names
     from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, MapForm, Method
     from latency_map.limits import LARGEST, MapLimits

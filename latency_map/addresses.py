@@ -46,9 +46,7 @@ def parse_network(text: str) -> Network:
             return ipaddress.ip_network(text)
     except ValueError as error:
         problem = f": {' '.join(str(error).split()):.120}"
-    raise LatencyMapError(
-        f"expected a network such as 10.42.1.0/24, got {shortened(text)}{problem}{zone_hint(text)}"
-    )
+    raise LatencyMapError(f"expected a network such as 10.42.1.0/24, got {shortened(text)}{problem}{zone_hint(text)}")
 
 
 def zone_hint(text: str) -> str:

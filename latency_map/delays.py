@@ -32,9 +32,7 @@ class DelayFault:
     problem: str
 
 
-def find_fault(
-    values: Delays, *, unit: DelayUnit, kind: DelayKind, asymmetry: Asymmetry
-) -> DelayFault | None:
+def find_fault(values: Delays, *, unit: DelayUnit, kind: DelayKind, asymmetry: Asymmetry) -> DelayFault | None:
     """Find the first cell that keeps a delay matrix from being a latency map.
 
     Parameters
@@ -53,9 +51,7 @@ def find_fault(
         place = _first(values, _differing)
         if place:
             here, there = values[place], values.T[place]
-            problem = (
-                f"expected {there:g} as in the other direction, got {here:g}; say which to take: max or mean"
-            )
+            problem = f"expected {there:g} as in the other direction, got {here:g}; say which to take: max or mean"
             return DelayFault(row=place[0], column=place[1], problem=problem)
     return None
 

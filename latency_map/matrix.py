@@ -264,9 +264,7 @@ def _matrix(names: Sequence[str], values: ArrayLike) -> Delays:
     try:
         matrix = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise LatencyMapError(
-            f"expected a square matrix of numbers, NaN where a delay is missing: {error}"
-        ) from None
+        raise LatencyMapError(f"expected a square matrix of numbers, NaN where a delay is missing: {error}") from None
     if matrix.shape != (len(names), len(names)):
         raise LatencyMapError(
             f"expected a {len(names)} x {len(names)} matrix for {len(names)} nodes, got shape {matrix.shape}"
@@ -274,9 +272,7 @@ def _matrix(names: Sequence[str], values: ArrayLike) -> Delays:
     return matrix
 
 
-def _check_delays(
-    names: Sequence[str], values: Delays, unit: DelayUnit, kind: DelayKind, asymmetry: Asymmetry
-) -> None:
+def _check_delays(names: Sequence[str], values: Delays, unit: DelayUnit, kind: DelayKind, asymmetry: Asymmetry) -> None:
     fault = find_fault(values, unit=unit, kind=kind, asymmetry=asymmetry)
     if fault:
         raise LatencyMapError(f"delay from {names[fault.row]} to {names[fault.column]}: {fault.problem}")

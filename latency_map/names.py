@@ -17,9 +17,7 @@ def find_name_fault(names: Sequence[str]) -> tuple[int, str] | None:
     if not 1 <= len(names) <= MAX_NODES:
         return 0, f"expected 1 to {MAX_NODES} nodes, got {len(names)}"
     seen: set[str] = set()
-    wanted = (
-        f"expected a node name of printable characters, at most {MAX_NAME_LENGTH}, without blanks around it"
-    )
+    wanted = f"expected a node name of printable characters, at most {MAX_NAME_LENGTH}, without blanks around it"
     for position, name in enumerate(names):
         if not 1 <= len(name) <= MAX_NAME_LENGTH or name != name.strip() or not name.isprintable():
             return position, f"{wanted}, got {shortened(name)}"

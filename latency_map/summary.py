@@ -100,9 +100,7 @@ def place(latencies: LatencyMap, members: Iterable[str]) -> PlacementSummary:
     nodes = tuple(sorted(set(members)))
     missing = latencies.missing(nodes)
     if missing or len(nodes) < 2:
-        return PlacementSummary(
-            members=nodes, nd_max_ms=None if missing else 0.0, widest=None, missing=missing
-        )
+        return PlacementSummary(members=nodes, nd_max_ms=None if missing else 0.0, widest=None, missing=missing)
     rows = latencies.positions(nodes)
     among_ms = np.triu(latencies.rtt_ms[np.ix_(rows, rows)])
     a, b = np.unravel_index(int(np.argmax(among_ms)), among_ms.shape)

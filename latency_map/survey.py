@@ -51,9 +51,7 @@ class Survey:
         check_names(names)
         shape = (len(names), len(names))
         rtt_ms = read_only(self.rtt_ms, np.float64)
-        estimated = read_only(
-            self.estimated if self.estimated.size else np.zeros(shape, dtype=bool), np.bool_
-        )
+        estimated = read_only(self.estimated if self.estimated.size else np.zeros(shape, dtype=bool), np.bool_)
         if rtt_ms.shape != shape or estimated.shape != shape:
             raise LatencyMapError(
                 f"survey: expected matrices of {shape} for {len(names)} nodes, got {rtt_ms.shape} round trips"

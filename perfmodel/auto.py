@@ -60,15 +60,10 @@ def _choose(
             pass  # a fold left nothing young enough: as good as too few readings
         else:
             chosen = gesscale if eq1 < micro - CLEAR_LEAD_PCT else microbatch
-            why = (
-                f"law {chosen.name} chosen by held-out error: microbatch {micro:.1f} %, gesscale {eq1:.1f} %"
-            )
+            why = f"law {chosen.name} chosen by held-out error: microbatch {micro:.1f} %, gesscale {eq1:.1f} %"
             return chosen, why
     if any(reading.batch_rows is not None for reading in readings):
-        return (
-            microbatch,
-            "law microbatch chosen: too few distinct saturated readings to compare, the safer default",
-        )
+        return (microbatch, "law microbatch chosen: too few distinct saturated readings to compare, the safer default")
     return gesscale, "law gesscale chosen: no reading carries batch rows"
 
 

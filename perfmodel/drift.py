@@ -14,9 +14,7 @@ NEWER_READINGS = 3
 AGREEMENT = 0.8
 
 
-def change_point(
-    readings: Sequence[Reading], fit: Callable[[int, int], FittedModel], everything: FittedModel
-) -> int:
+def change_point(readings: Sequence[Reading], fit: Callable[[int, int], FittedModel], everything: FittedModel) -> int:
     """Find where newer readings begin to contradict all before them.
 
     The older readings up to a few cuts are fitted, the earliest cut first. Where a run of readings up to the

@@ -7,13 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfmodel.calibration import (
-    ND_RESOLUTION_MS,
-    ND_RESOLUTION_SHARE,
-    SHAPE_RESOLUTION,
-    Calibration,
-    calibrate,
-)
+from perfmodel.calibration import ND_RESOLUTION_MS, ND_RESOLUTION_SHARE, SHAPE_RESOLUTION, Calibration, calibrate
 from perfmodel.curves import Curve, Points, Vector
 from perfmodel.evidence import Conditions, ModelError, Reading
 from perfmodel.interval import Outlook, bounds, outlook
@@ -62,9 +56,7 @@ class FittedModel:
         if conditions.batch_rows is None and self._usual_batch_rows is not None:
             conditions = dataclasses.replace(conditions, batch_rows=self._usual_batch_rows)
             if self.law == "microbatch":
-                reasons.append(
-                    f"no batch rows given, the largest batch seen taken: {self._usual_batch_rows:.0f}"
-                )
+                reasons.append(f"no batch rows given, the largest batch seen taken: {self._usual_batch_rows:.0f}")
         seen = self._outlooks.get(conditions)
         if seen is None:
             seen = self._outlooks[conditions] = self._outlook(Points.of([conditions]))
@@ -100,10 +92,7 @@ class FittedModel:
         """
         far = np.abs(self.deviations(readings)) > CONTRADICTION_SHARE
         return np.array(
-            [
-                self._contradiction(reading) if doubtful else 0.0
-                for reading, doubtful in zip(readings, far, strict=True)
-            ]
+            [self._contradiction(reading) if doubtful else 0.0 for reading, doubtful in zip(readings, far, strict=True)]
         )
 
     def _contradiction(self, reading: Reading) -> float:

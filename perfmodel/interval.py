@@ -51,9 +51,7 @@ def upper_quantile(freedom: float, tail: float) -> float:
 def _tail_beyond(at: float, freedom: float) -> float:
     """Return the share above a positive value: half the incomplete beta function I_x(freedom / 2, 1 / 2)."""
     a, b, x = freedom / 2, 0.5, freedom / (freedom + at**2)
-    front = math.exp(
-        a * math.log(x) + b * math.log1p(-x) + math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
-    )
+    front = math.exp(a * math.log(x) + b * math.log1p(-x) + math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b))
     if x < (a + 1) / (a + b + 2):
         return front * _continued_fraction(a, b, x) / a / 2
     return (1 - front * _continued_fraction(b, a, 1 - x) / b) / 2
@@ -217,10 +215,7 @@ class Outlook:
 
 
 def outlook(
-    curve: Curve,
-    calibration: Calibration,
-    evidence: tuple[tuple[float, float], ...],
-    points: Points,
+    curve: Curve, calibration: Calibration, evidence: tuple[tuple[float, float], ...], points: Points
 ) -> Outlook:
     """Evaluate a fitted curve.
 

@@ -166,13 +166,7 @@ def _newest(readings: Sequence[Reading]) -> float:
 
 def _chronological(reading: Reading) -> tuple[float, ...]:
     """Order by time; readings of one time by their values, so that their order as given does not matter."""
-    return (
-        reading.at_s,
-        reading.capacity,
-        reading.nd_max_ms,
-        reading.batch_rows or 0.0,
-        reading.rows_per_s,
-    )
+    return (reading.at_s, reading.capacity, reading.nd_max_ms, reading.batch_rows or 0.0, reading.rows_per_s)
 
 
 def _incomparable(readings: Sequence[Reading], curve: Curve) -> list[str]:
@@ -187,9 +181,7 @@ def _incomparable(readings: Sequence[Reading], curve: Curve) -> list[str]:
     sized = [(reading.batch_rows, reading.capacity) for reading in readings if reading.batch_rows is not None]
     sizes = [rows for rows, _ in sized]
     if curve.law == "gesscale" and _differ(sizes) and _differ([rows / capacity for rows, capacity in sized]):
-        notes.append(
-            f"readings mix batches of {min(sizes):g} to {max(sizes):g} rows; Eq. 1 holds for one size"
-        )
+        notes.append(f"readings mix batches of {min(sizes):g} to {max(sizes):g} rows; Eq. 1 holds for one size")
     return notes
 
 

@@ -28,9 +28,7 @@ class Estimate:
 
     def __post_init__(self) -> None:
         if not 0 <= self.low <= self.mid <= self.high:
-            raise ModelError(
-                f"estimate: expected 0 <= low <= mid <= high, got {self.low}, {self.mid}, {self.high}"
-            )
+            raise ModelError(f"estimate: expected 0 <= low <= mid <= high, got {self.low}, {self.mid}, {self.high}")
 
 
 class Estimates(NamedTuple):
@@ -126,12 +124,8 @@ def fit_errors(model: Model, readings: Sequence[Reading]) -> FitErrors:
     else:
         comparable = [reading for reading in readings if reading.saturated]
     if not comparable:
-        raise ModelError(
-            f"law {model.law}: expected a comparable reading, got none in {len(readings)} readings"
-        )
-    errors = [
-        100 * abs(model.predict(_conditions(reading)).mid / reading.rows_per_s - 1) for reading in comparable
-    ]
+        raise ModelError(f"law {model.law}: expected a comparable reading, got none in {len(readings)} readings")
+    errors = [100 * abs(model.predict(_conditions(reading)).mid / reading.rows_per_s - 1) for reading in comparable]
     return FitErrors(mean_pct=sum(errors) / len(errors), max_pct=max(errors), count=len(errors))
 
 

@@ -97,6 +97,4 @@ class ProportionalLaw:
 @lru_cache(maxsize=1024)  # so that the same evidence is the same readings, whose fit is remembered
 def _of_one_node(reading: Reading) -> Reading:
     rate = reading.rows_per_s / reading.capacity
-    return replace(
-        reading, replicas=1, nd_max_ms=0.0, weight=None, batch_rows=None, tasks=None, rows_per_s=rate
-    )
+    return replace(reading, replicas=1, nd_max_ms=0.0, weight=None, batch_rows=None, tasks=None, rows_per_s=rate)

@@ -19,10 +19,7 @@ from gesscale.kubernetes.controller.targets import AllowedTarget
 ROOT = Path(__file__).parents[1]
 CONTROLLER_RBAC = ROOT / "deploy" / "k3s" / "controller" / "rbac.yaml"
 _REVIEWS = Resource(
-    group="authorization.k8s.io",
-    plural="selfsubjectaccessreviews",
-    kind="SelfSubjectAccessReview",
-    namespaced=False,
+    group="authorization.k8s.io", plural="selfsubjectaccessreviews", kind="SelfSubjectAccessReview", namespaced=False
 )
 
 
@@ -117,10 +114,7 @@ def controller_as(
 ) -> Iterator[Controller]:
     """Run a controller with the rights of an account, with a lease of its own where it may have one."""
     connection = connect_as(cluster, namespace, account, folder)
-    options = ControllerOptions(
-        namespace=watched,
-        allowed_targets=(AllowedTarget.parse("127.0.0.1"),),
-    )
+    options = ControllerOptions(namespace=watched, allowed_targets=(AllowedTarget.parse("127.0.0.1"),))
     running = Controller(connection, options, version=version("gesscale"))
     thread = threading.Thread(target=running.run, name=account)
     thread.start()
@@ -158,6 +152,4 @@ def _needs(request: AuditedRequest, right: Right, verb: str, own_namespace: str)
 
 def refused(asked: Iterable[AuditedRequest]) -> list[str]:
     """Return what was asked for without the right to it."""
-    return sorted(
-        f"{each.verb} {each.target} {each.namespace}/{each.name}" for each in asked if not each.allowed
-    )
+    return sorted(f"{each.verb} {each.target} {each.namespace}/{each.name}" for each in asked if not each.allowed)

@@ -21,9 +21,7 @@ fill="#557" stroke="none"/></marker>"""
 
 def rooms() -> nx.DiGraph:
     """Return which package of gesscale imports which, and its neighbours; an arrow that others imply is left out."""
-    graph = grimp.build_graph(
-        "gesscale", "latency_map", "perfmodel", "testbed", include_external_packages=False
-    )
+    graph = grimp.build_graph("gesscale", "latency_map", "perfmodel", "testbed", include_external_packages=False)
     packages = {module for module in graph.modules if graph.find_children(module)}
     found = nx.DiGraph()
     for importer in graph.modules:
@@ -52,9 +50,7 @@ def picture() -> str:
     graph = rooms()
     rows, paths = _rows(graph)
     middle = {
-        each: _middle(row, index, rows)
-        for row, each_row in enumerate(rows)
-        for index, each in enumerate(each_row)
+        each: _middle(row, index, rows) for row, each_row in enumerate(rows) for index, each in enumerate(each_row)
     }
     lines = [_arrow([middle[each] for each in path]) for path in paths]
     boxes = [_box(name.removeprefix("gesscale."), *middle[name]) for name in sorted(graph)]
@@ -79,9 +75,7 @@ def _rows(graph: nx.DiGraph) -> tuple[list[list[str]], list[list[str]]]:
             rows[at].append(between)
     links = nx.Graph(step for path in paths for step in pairwise(path))
     for sweep in range(40):  # each stands in the mean of its neighbours above, then of those below
-        for at, other in (
-            list(pairwise(range(len(rows)))) if sweep % 2 else list(pairwise(range(len(rows))[::-1]))
-        ):
+        for at, other in list(pairwise(range(len(rows)))) if sweep % 2 else list(pairwise(range(len(rows))[::-1])):
             place = {name: _middle(at, index, rows)[0] for index, name in enumerate(rows[at])}
             rows[other].sort(key=lambda name: _mean(place[each] for each in links[name] if each in place))
     return rows, paths

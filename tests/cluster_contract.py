@@ -50,10 +50,7 @@ class ClusterContract:
         ):
             outcome = site.apply(*after)
             assert outcome.status in BEGUN, after
-            assert (set(outcome.added), set(outcome.removed)) == (
-                set(after) - set(before),
-                set(before) - set(after),
-            )
+            assert (set(outcome.added), set(outcome.removed)) == (set(after) - set(before), set(before) - set(after))
             site.settle()
             assert site.placement == tuple(sorted(after))
 

@@ -52,9 +52,7 @@ def run(
     )
     loop = replace(
         loop,
-        metrics=FaultyMetrics(
-            loop.metrics, faults, clock.now_s, lambda: clock.wait_until(clock.now_s() + TIMEOUT_S)
-        ),
+        metrics=FaultyMetrics(loop.metrics, faults, clock.now_s, lambda: clock.wait_until(clock.now_s() + TIMEOUT_S)),
         latencies=FaultyLatencies(loop.latencies, faults, clock.now_s),
         cluster=FaultyCluster(loop.cluster, faults, clock.now_s),
     )

@@ -12,9 +12,7 @@ from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-os.environ.pop(
-    "COLUMNS", None
-)  # pytest-xdist sets it for its workers; commands would think it the user's wish
+os.environ.pop("COLUMNS", None)  # pytest-xdist sets it for its workers; commands would think it the user's wish
 
 # pytest-xdist has a worker for every core; more threads for sums than one only wait for each other.
 # Must come before numpy is imported. A test that needs several threads starts a process of its own.

@@ -119,9 +119,7 @@ class World:
         ]
         table = "\n".join((",".join(("node", *names)), *rows))
         self.admin.create(
-            CONFIG_MAPS,
-            {"metadata": {"name": "map"}, "data": {"latency.csv": table}},
-            namespace=self.namespace,
+            CONFIG_MAPS, {"metadata": {"name": "map"}, "data": {"latency.csv": table}}, namespace=self.namespace
         )
         given_back = {"holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": 0}
         lease = {"metadata": {"name": LEASE_NAME}, "spec": given_back}  # a new one is not led by for 15 s
@@ -202,9 +200,7 @@ class World:
         self.admin.patch(STREAM_AUTOSCALERS, name, {"spec": spec}, namespace=self.namespace)
 
     def patch_status(self, name: str, status: dict) -> None:
-        self.admin.patch(
-            STREAM_AUTOSCALERS, name, {"status": status}, namespace=self.namespace, subresource="status"
-        )
+        self.admin.patch(STREAM_AUTOSCALERS, name, {"status": status}, namespace=self.namespace, subresource="status")
 
     def events(self, name: str) -> list[dict]:
         text = self.cluster.run_kubectl(
@@ -218,9 +214,7 @@ class World:
 
     def pods_of(self, name: str) -> dict[str, dict]:
         """Return its executors' pods by node."""
-        pages = self.admin.pages(
-            PODS, namespace=self.namespace, label_selector=f"gesscale.dev/autoscaler={name}"
-        )
+        pages = self.admin.pages(PODS, namespace=self.namespace, label_selector=f"gesscale.dev/autoscaler={name}")
         pods = [item for page in pages for item in page["items"]]
         return {pod["spec"]["nodeName"]: pod for pod in pods if "deletionTimestamp" not in pod["metadata"]}
 

@@ -16,19 +16,11 @@ def op(name: str, *upstream: str, most: int = 100, **limits: int) -> Operator:
 
 
 def seen(
-    name: str,
-    replicas: int,
-    rows_per_s: float,
-    *,
-    busy: float = 1.0,
-    offered: float | None = None,
-    **more: object,
+    name: str, replicas: int, rows_per_s: float, *, busy: float = 1.0, offered: float | None = None, **more: object
 ) -> OperatorReading:
     """Return an operator that processed so many rows/s in a share of its time, and was offered as many or others."""
     placement = [f"n{index}" for index in range(replicas)]
-    return reading(
-        placement, name=name, throughput=rows_per_s, offered=offered, **{"busy_share": busy, **more}
-    )
+    return reading(placement, name=name, throughput=rows_per_s, offered=offered, **{"busy_share": busy, **more})
 
 
 def analyses(flow: Workflow, *readings: OperatorReading, settings=BARE, knowledge=None, missing_readings=()):

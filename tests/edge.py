@@ -54,13 +54,7 @@ def workflow(*operators: Operator) -> Workflow:
 
 
 def batches(
-    placement: Sequence[str],
-    *,
-    at_s: float,
-    rows: int,
-    seconds: float,
-    count: int = 4,
-    cap: int | None = None,
+    placement: Sequence[str], *, at_s: float, rows: int, seconds: float, count: int = 4, cap: int | None = None
 ) -> tuple[Batch, ...]:
     return tuple(
         Batch(
@@ -90,11 +84,7 @@ def reading(
     """Return a reading whose warm batches run at the throughput: full ones of 100 rows a replica if saturated."""
     rows = 100 * len(placement) if saturated else 50
     warm = batches(
-        placement,
-        at_s=at_s,
-        rows=rows,
-        seconds=rows / throughput if throughput else 1.0,
-        cap=100 * len(placement),
+        placement, at_s=at_s, rows=rows, seconds=rows / throughput if throughput else 1.0, cap=100 * len(placement)
     )
     made = OperatorReading(
         operator=name,
@@ -112,9 +102,7 @@ def reading(
     return replace(made, **changes)
 
 
-def observe(
-    *readings: OperatorReading, missing_readings: Sequence[MissingReading] = ()
-) -> WorkflowObservation:
+def observe(*readings: OperatorReading, missing_readings: Sequence[MissingReading] = ()) -> WorkflowObservation:
     return WorkflowObservation(
         at_s=readings[0].at_s if readings else 1000.0,
         readings={item.operator: item for item in readings},
@@ -167,9 +155,7 @@ class FakeMetrics:
     def observe(self, now_s: float) -> WorkflowObservation:
         current = self.observations.pop(0) if len(self.observations) > 1 else self.observations[0]
         return replace(
-            current,
-            at_s=now_s,
-            readings={name: replace(item, at_s=now_s) for name, item in current.readings.items()},
+            current, at_s=now_s, readings={name: replace(item, at_s=now_s) for name, item in current.readings.items()}
         )
 
 

@@ -19,10 +19,7 @@ def started(program: Path, log: Path, environment: Mapping[str, str]) -> "Iterat
     """Start a program, and end it as Ctrl-C's sibling SIGTERM does."""
     with log.open("wb") as file:
         process = subprocess.Popen(
-            [sys.executable, str(program)],
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, **environment},
+            [sys.executable, str(program)], stdout=file, stderr=subprocess.STDOUT, env={**os.environ, **environment}
         )
     try:
         yield process

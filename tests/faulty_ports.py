@@ -32,13 +32,7 @@ class Fault(StrEnum):
 
 
 DOUBTFUL = frozenset(
-    {
-        Fault.METRICS_GONE,
-        Fault.METRICS_LYING,
-        Fault.METRICS_HANGING,
-        Fault.MAP_STALE,
-        Fault.CLUSTER_UNREADABLE,
-    }
+    {Fault.METRICS_GONE, Fault.METRICS_LYING, Fault.METRICS_HANGING, Fault.MAP_STALE, Fault.CLUSTER_UNREADABLE}
 )
 """While one of these lasts, the loop cannot be sure of what it sees, so it must remove nothing."""
 
@@ -63,9 +57,7 @@ class Faults:
         return any(each.fault in faults and each.from_s <= at_s < each.until_s for each in self.windows)
 
     @classmethod
-    def drawn(
-        cls, seed: int, duration_s: float, *, mean_gap_s: float, least_s: float, most_s: float
-    ) -> "Faults":
+    def drawn(cls, seed: int, duration_s: float, *, mean_gap_s: float, least_s: float, most_s: float) -> "Faults":
         """Draw faults one after the other, all kinds in turn, so that each of them comes."""
         rng = np.random.default_rng(seed)
         windows: list[FaultWindow] = []
@@ -105,9 +97,7 @@ class FaultyMetrics:
         said = "no answer in time" if hangs else "connection refused"
         names = (*seen.readings, *seen.missing_readings)
         return replace(
-            seen,
-            readings={},
-            missing_readings={name: MissingReading(operator=name, detail=said) for name in names},
+            seen, readings={}, missing_readings={name: MissingReading(operator=name, detail=said) for name in names}
         )
 
 

@@ -56,12 +56,8 @@ def chain(rates: Sequence[float], initial: Sequence[tuple[str, ...]], **more: An
     return scene({"a": rates}, Workflow(operators), dict(zip(names, initial, strict=True)), **more)
 
 
-def plant(
-    made: Scene, physics: FlinkPhysics | Mapping[str, FlinkPhysics] = PLAIN, seed: int = 1
-) -> FlinkPlant:
-    by_name = (
-        dict.fromkeys(made.workflow.operators, physics) if isinstance(physics, FlinkPhysics) else physics
-    )
+def plant(made: Scene, physics: FlinkPhysics | Mapping[str, FlinkPhysics] = PLAIN, seed: int = 1) -> FlinkPlant:
+    by_name = dict.fromkeys(made.workflow.operators, physics) if isinstance(physics, FlinkPhysics) else physics
     return FlinkPlant(made, by_name, seed=seed)
 
 

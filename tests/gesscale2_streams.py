@@ -59,9 +59,7 @@ def decide(
     analyses = policy.analyze(observation, knowledge)
     assert policy.analyze(observation, knowledge) == analyses
     placement = ("hub",) if missing else seen.placement
-    cluster = cluster or ClusterState(
-        nodes={name: Node(name=name) for name in NODES}, placements={"op": placement}
-    )
+    cluster = cluster or ClusterState(nodes={name: Node(name=name) for name in NODES}, placements={"op": placement})
     plans = policy.plan(analyses, cluster, knowledge)
     assert policy.plan(analyses, cluster, knowledge) == plans
     return analyses["op"], plans["op"]

@@ -21,22 +21,11 @@ FOLDER = ROOT / ".cache" / "images"
 BASE = "debian:bookworm-slim"
 _CERTIFICATES = "/etc/certificates-of-the-builder.crt"
 _PASSED_ON = {"cert", "index-url", "extra-index-url", "trusted-host", "proxy", "timeout", "default-timeout"}
-_UNWANTED = (
-    "var/cache/apt",
-    "var/lib/apt/lists",
-    "usr/share/doc",
-    "usr/share/man",
-    "usr/share/locale",
-    "var/log",
-)
+_UNWANTED = ("var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/man", "usr/share/locale", "var/log")
 
 
 def _run(*command, timeout_s, **options):
-    environment = {
-        **os.environ,
-        "CONTAINERS_STORAGE_CONF": str(FOLDER / "storage.conf"),
-        "BUILDAH_ISOLATION": "chroot",
-    }
+    environment = {**os.environ, "CONTAINERS_STORAGE_CONF": str(FOLDER / "storage.conf"), "BUILDAH_ISOLATION": "chroot"}
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=timeout_s, check=False, env=environment, **options
     )

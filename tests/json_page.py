@@ -50,9 +50,7 @@ def samples() -> dict[str, Any]:
     journal.add(step_of({"op": growing(T0_S)}, nodes=nodes))
     pages = pages_of(journal, lambda: ("a problem, in a sentence",), lambda: T0_S + 1)
     where = {"workflow": ["workflow"], "operator": ["op"], "at_s": [str(T0_S)]}
-    told = {
-        name: json.loads(pages[f"/api/{name}"](where)[1]) for name in ("run", "points", "nodes", "decision")
-    }
+    told = {name: json.loads(pages[f"/api/{name}"](where)[1]) for name in ("run", "points", "nodes", "decision")}
     told["run"] |= {"version": "0.1.0", "build": "0123456789ab"}
     told["points"]["points"] = told["points"]["points"][-1:]
     told["alive"] = {name: member for name, member in told["run"].items() if name != "workflows"}
@@ -97,11 +95,7 @@ def _untitled(form: Any) -> Any:
         return [_untitled(each) for each in form]
     if not isinstance(form, dict):
         return form
-    return {
-        name: _untitled(each)
-        for name, each in form.items()
-        if not (name == "title" and isinstance(each, str))
-    }
+    return {name: _untitled(each) for name, each in form.items() if not (name == "title" and isinstance(each, str))}
 
 
 def json_page() -> str:

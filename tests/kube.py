@@ -118,13 +118,7 @@ def order(number: int = 1, *placement: str, term: int = 1, at_s: float = EPOCH_S
     from datetime import UTC, datetime
 
     at = datetime.fromtimestamp(at_s, UTC).isoformat()
-    return {
-        "id": f"{term}-{number}",
-        "term": term,
-        "placement": sorted(placement),
-        "at": at,
-        "strategy": "Live",
-    }
+    return {"id": f"{term}-{number}", "term": term, "placement": sorted(placement), "at": at, "strategy": "Live"}
 
 
 def node(name: str, **changes: Any) -> NodeRecord:

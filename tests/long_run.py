@@ -73,9 +73,7 @@ def long_run_scene(duration_s: float, seed: int) -> Scene:
     return Scene(
         workflow=Workflow(
             [
-                Operator(
-                    name=name, driver_node=names[index], max_replicas=6, cap=BatchCap(rows_per_replica=6000)
-                )
+                Operator(name=name, driver_node=names[index], max_replicas=6, cap=BatchCap(rows_per_replica=6000))
                 for index, name in enumerate(operators)
             ]
         ),

@@ -67,10 +67,7 @@ def _wait_until_it_rules(cluster: KubernetesTestBed, node: str) -> None:
             return False
 
     wait_until(
-        has_chain,
-        what=f"network policies hold on {node}",
-        timeout_s=_START_TIMEOUT_S,
-        look_at=_log(cluster, node),
+        has_chain, what=f"network policies hold on {node}", timeout_s=_START_TIMEOUT_S, look_at=_log(cluster, node)
     )
 
 
@@ -79,12 +76,7 @@ def _start(cluster: KubernetesTestBed, node: str, program: Path) -> processes.Pr
     flags = ("--kubeconfig", str(cluster.kubeconfig), "--node", node, "--services", str(SERVICES))
     return processes.start(
         inside(topology.name, node, (str(program), *flags)),
-        Mark(
-            cluster=str(state_directory(topology.name)),
-            role=Role.NODE,
-            node=node,
-            operator="network-policies",
-        ),
+        Mark(cluster=str(state_directory(topology.name)), role=Role.NODE, node=node, operator="network-policies"),
         environment={**processes.base_environment(), "PATH": _search_path()},
         log=_log(cluster, node),
     )

@@ -15,12 +15,7 @@ import yaml
 
 from testbed.cluster.spark_command import SMALL_JVM
 from testbed.kubernetes.images import HOST, host_programs
-from testbed.kubernetes.kubectl import (
-    FEW_RIGHTS_SETTINGS,
-    create_namespace,
-    define_autoscalers,
-    driver_account,
-)
+from testbed.kubernetes.kubectl import FEW_RIGHTS_SETTINGS, create_namespace, define_autoscalers, driver_account
 from testbed.pipeline.sink import committed_files
 
 PROGRAM = """
@@ -73,10 +68,7 @@ class Application:
         define_autoscalers(cluster.run_kubectl)
         create_namespace(cluster.run_kubectl, self.namespace)
         self.create(
-            "StreamAutoscaler",
-            "taxi",
-            spec={"workflow": "rides", "minReplicas": 1},
-            group="gesscale.dev/v1alpha1",
+            "StreamAutoscaler", "taxi", spec={"workflow": "rides", "minReplicas": 1}, group="gesscale.dev/v1alpha1"
         )
 
     def kubectl(self, *arguments, given=None, timeout_s=60):
@@ -114,9 +106,7 @@ class Application:
         environment = {
             **os.environ,
             "KUBECONFIG": str(self.cluster.kubeconfig),
-            "PYSPARK_SUBMIT_ARGS": " ".join(
-                ["--master", f"k8s://{self.cluster.api_url}", *arguments, "pyspark-shell"]
-            ),
+            "PYSPARK_SUBMIT_ARGS": " ".join(["--master", f"k8s://{self.cluster.api_url}", *arguments, "pyspark-shell"]),
             "PYTHONPATH": str(Path(__file__).parents[3]),
             "SPARK_LOCAL_IP": self.address,
         }
@@ -152,13 +142,7 @@ class Application:
         }
         home = str(Path(find_spec("pyspark").origin).parent)
         options = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
-        command = [
-            f"{home}/bin/spark-submit",
-            "--master",
-            f"k8s://{self.cluster.api_url}",
-            "--deploy-mode",
-            "cluster",
-        ]
+        command = [f"{home}/bin/spark-submit", "--master", f"k8s://{self.cluster.api_url}", "--deploy-mode", "cluster"]
         command += [*options, f"local://{self.folder}/program.py", str(self.folder)]
         environment = {**os.environ, "SPARK_HOME": home, "KUBECONFIG": str(self.cluster.kubeconfig)}
         done = subprocess.run(
@@ -241,9 +225,7 @@ class Application:
         command = (self.cluster.kubectl, "--kubeconfig", self.cluster.kubeconfig, "-n", self.namespace)
         with (
             file.open("w") as log,
-            subprocess.Popen(
-                (*map(str, command), "logs", "--follow", "driver"), stdout=log, stderr=log
-            ) as following,
+            subprocess.Popen((*map(str, command), "logs", "--follow", "driver"), stdout=log, stderr=log) as following,
         ):
             try:
                 yield file

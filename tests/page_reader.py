@@ -8,13 +8,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 PHONE, DESKTOP = 360, 1400
 SETTLE_S = 120  # bound of a wait, not an expectation
-TITLES = {
-    "workflow": "Workflow",
-    "operator": "op",
-    "nodes": "Nodes",
-    "decisions": "Decisions",
-    "health": "Health",
-}
+TITLES = {"workflow": "Workflow", "operator": "op", "nodes": "Nodes", "decisions": "Decisions", "health": "Health"}
 
 
 def look(driver: webdriver.Chrome, address: str, width: int = DESKTOP, colours: str = "light") -> None:

@@ -97,10 +97,7 @@ class ServedJournal:
         self._server = PageServer(
             "127.0.0.1",
             self._port,
-            {
-                **pages_of(*told),
-                "/": lambda _parameters: ("text/html", self.html),
-            },
+            {**pages_of(*told), "/": lambda _parameters: ("text/html", self.html)},
             streams=streams_of(*told),
             headers=HEADERS,
             guard=self._access,

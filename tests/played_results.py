@@ -15,10 +15,7 @@ ROWS_PER_REPLICA = 200.0
 
 
 def an_experiment(
-    policies: Sequence[str] = POLICIES,
-    workloads: Sequence[str] = WORKLOADS,
-    seeds: int = 3,
-    **settings: object,
+    policies: Sequence[str] = POLICIES, workloads: Sequence[str] = WORKLOADS, seeds: int = 3, **settings: object
 ) -> Experiment:
     """Return an experiment with the paper's eight nodes."""
     document = {
@@ -80,9 +77,7 @@ def _played(case: Case, samples: int, *, with_series: bool) -> CaseResult:
     return CaseResult(case=case, metrics=metrics, series=series)
 
 
-def _course(
-    world: random.Random, policy: random.Random, skill: float, samples: int
-) -> dict[str, list[float]]:
+def _course(world: random.Random, policy: random.Random, skill: float, samples: int) -> dict[str, list[float]]:
     names = ("t_s", "input_rows_per_s", "processed_rows_per_s", "demand_replicas", "supply_replicas")
     course: dict[str, list[float]] = {name: [] for name in (*names, "serving_replicas", "backlog_rows")}
     supply, down, backlog = 1, 0, 0.0
@@ -94,9 +89,7 @@ def _course(
         demand = math.ceil(rate / ROWS_PER_REPLICA * 1.02)
         down = max(0, down - 1)
         if not down and supply != demand and policy.random() < 0.1 / skill:
-            supply = max(
-                1, min(8, supply + (1 if demand > supply else -1) * (2 if policy.random() > skill else 1))
-            )
+            supply = max(1, min(8, supply + (1 if demand > supply else -1) * (2 if policy.random() > skill else 1)))
             down = max(1, samples // 144)
         serving = 0 if down else supply
         processed = min(rate + backlog / step_s, serving * 1.15 * ROWS_PER_REPLICA)

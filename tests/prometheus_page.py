@@ -53,9 +53,7 @@ def _row(metric: Metric) -> str:
     labels = {label: None for sample in metric.samples for label in sample.labels if label != "le"}
     assert metric.samples, f"{metric.name} has no sample: give the collector what it tells of"
     name = f"{metric.name}_total" if metric.type == "counter" else metric.name
-    return (
-        f"| `{name}` | {metric.type} | {', '.join(f'`{each}`' for each in labels)} | {metric.documentation} |"
-    )
+    return f"| `{name}` | {metric.type} | {', '.join(f'`{each}`' for each in labels)} | {metric.documentation} |"
 
 
 def _scaler() -> Iterable[Metric]:
@@ -63,9 +61,7 @@ def _scaler() -> Iterable[Metric]:
     api = ApiFigures(requests={("get", "nodes", "200"): 1}, stale_s={"nodes": 0.0}, missing_rights=0)
     metrics = ScalerMetrics("1", lambda: api)
     metrics.lead(True)
-    step = StepFigures(
-        at_s=1.0, operators={"op": OperatorFigures(**figures)}, latency_map=MapStatus(age_s=1.0)
-    )
+    step = StepFigures(at_s=1.0, operators={"op": OperatorFigures(**figures)}, latency_map=MapStatus(age_s=1.0))
     metrics.step_done("streams", "taxi", step, [decided()])
     with metrics.timed("plan"):
         pass

@@ -7,17 +7,7 @@ from gesscale.kubernetes.reporting.status import ObservedStep
 from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.status import DriverStatus
-from gesscale.model.decision import (
-    Analysis,
-    Change,
-    Decision,
-    MapStatus,
-    Outcome,
-    OutcomeStatus,
-    Plan,
-    Reason,
-    Verdict,
-)
+from gesscale.model.decision import Analysis, Change, Decision, MapStatus, Outcome, OutcomeStatus, Plan, Reason, Verdict
 from perfmodel import Estimate, Reading
 
 T0_S = 1_800_000_000.0  # 2027-01-15T08:00:00Z
@@ -65,9 +55,7 @@ def decided(
             nd_max_ms=10.0 if seen else None,
             model=model,
         ),
-        plan=Plan(
-            operator="op", reason=reason, detail=detail, before=before or placement, placement=placement
-        ),
+        plan=Plan(operator="op", reason=reason, detail=detail, before=before or placement, placement=placement),
         outcome=Outcome(
             status=status or OutcomeStatus.NOTHING_TO_DO,
             added=change.add if acted else (),
@@ -105,9 +93,7 @@ def order(at_s=T0_S, downtime_s=None, placement=("hub", "mid", "near"), *, took_
     written = OrderStatus(id=f"7-{at_s:.0f}", term=7, placement=placement, at_s=at_s, **said)
     if downtime_s is None:
         return written
-    return written.ended(
-        at_s + took_s, downtime_s, arrived=placement == ("hub", "mid", "near") and took_s < 600
-    )
+    return written.ended(at_s + took_s, downtime_s, arrived=placement == ("hub", "mid", "near") and took_s < 600)
 
 
 def ordered(*of, reason="Overloaded", before=2, **said):

@@ -76,10 +76,7 @@ def refusal(status: int, reason: str, message: str, headers: dict[str, str] | No
 
 
 def stream(
-    *lines: Any,
-    then: Callable[[BaseHTTPRequestHandler], None] | None = None,
-    raw: bytes = b"",
-    cut: bool = False,
+    *lines: Any, then: Callable[[BaseHTTPRequestHandler], None] | None = None, raw: bytes = b"", cut: bool = False
 ) -> Answer:
     """A chunked watch: a line per event, then `raw` as it is, then the end; `cut` breaks the connection instead."""
 

@@ -50,9 +50,7 @@ def wave(low: float, high: float, duration_s: float, cycle_s: float, step_s: flo
     return Workload.of_rates("wave", step_s, rates)
 
 
-def one_operator(
-    workload: Workload, *, delays: LatencyMap, most: int = 8, rows: int = 6000, **more: object
-) -> Scene:
+def one_operator(workload: Workload, *, delays: LatencyMap, most: int = 8, rows: int = 6000, **more: object) -> Scene:
     """Return operator ``op``: driver and first replica on n0, ``rows`` a batch for each replica."""
     operator = Operator(name="op", driver_node="n0", max_replicas=most, cap=BatchCap(rows_per_replica=rows))
     scene = Scene(
@@ -70,9 +68,7 @@ def chain(workload: Workload, *, delays: LatencyMap, ratio: float = 0.5, **more:
     workflow = Workflow(
         [
             Operator(name="first", driver_node="n0", cap=BatchCap(rows_per_replica=6000)),
-            Operator(
-                name="second", driver_node="n1", upstream=("first",), cap=BatchCap(rows_per_replica=6000)
-            ),
+            Operator(name="second", driver_node="n1", upstream=("first",), cap=BatchCap(rows_per_replica=6000)),
         ]
     )
     scene = Scene(
@@ -110,12 +106,7 @@ def physics_of(scene: Scene, physics: SparkPhysics | None = None) -> Mapping[str
 
 
 def play(
-    scene: Scene,
-    policy: str,
-    *,
-    seed: int = 1,
-    physics: SparkPhysics | None = None,
-    rules: PolicyOptions | None = None,
+    scene: Scene, policy: str, *, seed: int = 1, physics: SparkPhysics | None = None, rules: PolicyOptions | None = None
 ) -> Notes:
     """Run a policy through a scene on Spark."""
     notes = Notes()

@@ -11,11 +11,7 @@ WORKLOAD = "steps:10"
 
 
 def climb(
-    policy: str,
-    engine: str,
-    operators: Mapping[str, object] | None = None,
-    workload: str = WORKLOAD,
-    **rules: object,
+    policy: str, engine: str, operators: Mapping[str, object] | None = None, workload: str = WORKLOAD, **rules: object
 ) -> CaseResult:
     """Return the run; its peak needs 80 % of what eight replicas can do."""
     case = Case(workload=workload, seed=0, policy=policy)

@@ -16,9 +16,7 @@ def stopped_api_server(cluster) -> Iterator[None]:
     """Kill the API server; start it again as it was, and wait until it answers."""
     cluster.in_control_plane(("true",))  # skips where the cluster is not ours
     folder = str(state.state_directory(cluster.topology.name))
-    (found,) = [
-        each for each in processes.find(folder) if each.mark.operator == "kube-apiserver" and each.started
-    ]
+    (found,) = [each for each in processes.find(folder) if each.mark.operator == "kube-apiserver" and each.started]
     command = Path(f"/proc/{found.pid}/cmdline").read_bytes().decode().split("\0")[:-1]
     os.kill(found.pid, signal.SIGKILL)
     try:

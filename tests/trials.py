@@ -42,14 +42,7 @@ def seen(name, replicas, *, offered, throughput, busy, at_s, waiting=0.0, **chan
     )
     made = reading(nodes, name=name, at_s=at_s, throughput=throughput, offered=offered, backlog=waiting)
     return replace(
-        made,
-        **{
-            "busy_share": busy,
-            "trigger_s": TRIGGER_S,
-            "warm_batches": (batch,),
-            "batches": (batch,),
-            **changes,
-        },
+        made, **{"busy_share": busy, "trigger_s": TRIGGER_S, "warm_batches": (batch,), "batches": (batch,), **changes}
     )
 
 

@@ -29,17 +29,7 @@ def build(jar: Path) -> None:
         raise InputError(message)
     with tempfile.TemporaryDirectory() as folder:
         command = (
-            *(
-                compiler,
-                "--release",
-                "17",
-                "-g:none",
-                "-nowarn",
-                "-proc:none",
-                "-implicit:none",
-                "-d",
-                folder,
-            ),
+            *(compiler, "--release", "17", "-g:none", "-nowarn", "-proc:none", "-implicit:none", "-d", folder),
             *("-cp", str(Path(spark.origin).parent / "jars" / "*")),
             *(str(source) for source in sorted(SOURCES.rglob("*.java"))),
         )

@@ -11,48 +11,10 @@ from pathlib import Path
 from packages import libraries, program
 from packaging.requirements import Requirement
 
-MODULES = (
-    "virtio_pci",
-    "virtio_net",
-    "virtio-rng",
-    "veth",
-    "bridge",
-    "sch_htb",
-    "sch_netem",
-    "sch_tbf",
-    "cls_u32",
-)
+MODULES = ("virtio_pci", "virtio_net", "virtio-rng", "veth", "bridge", "sch_htb", "sch_netem", "sch_tbf", "cls_u32")
 PROGRAMS = (
-    *(
-        "dash",
-        "dropbear",
-        "ip",
-        "tc",
-        "ping",
-        "nsenter",
-        "unshare",
-        "setpriv",
-        "setsid",
-        "flock",
-        "grep",
-        "sed",
-    ),
-    *(
-        "cat",
-        "chmod",
-        "cut",
-        "head",
-        "hostname",
-        "id",
-        "ls",
-        "mkdir",
-        "mount",
-        "mv",
-        "nohup",
-        "rm",
-        "sleep",
-        "sort",
-    ),
+    *("dash", "dropbear", "ip", "tc", "ping", "nsenter", "unshare", "setpriv", "setsid", "flock", "grep", "sed"),
+    *("cat", "chmod", "cut", "head", "hostname", "id", "ls", "mkdir", "mount", "mv", "nohup", "rm", "sleep", "sort"),
     *("tail", "test", "tr", "true", "wc"),
 )
 """What scripts on a Debian node find; everything else is busybox's."""
@@ -108,9 +70,7 @@ def _system(root: Path) -> Iterator[tuple[str, Path]]:
 
 def _with_dependencies(base: Path) -> set[str]:
     """Return the files of MODULES and of all modules they need, as paths below `base`."""
-    needs = dict(
-        line.split(":", 1) for line in (base / "modules.dep").read_text(encoding="utf-8").splitlines()
-    )
+    needs = dict(line.split(":", 1) for line in (base / "modules.dep").read_text(encoding="utf-8").splitlines())
     by_name = {Path(path).stem: path for path in needs}
     wanted, found = [by_name[name] for name in MODULES], set()
     while wanted:
@@ -139,9 +99,7 @@ def _python() -> Iterator[tuple[str, Path]]:
     """Yield interpreter, library, packages of the project, and the project, each in the same place as here."""
     interpreter = Path(sys.executable).resolve()
     yield str(interpreter).lstrip("/"), interpreter
-    yield from _tree(
-        Path(sysconfig.get_path("stdlib")), without=r"site-packages|/test/|idlelib|ensurepip|config-"
-    )
+    yield from _tree(Path(sysconfig.get_path("stdlib")), without=r"site-packages|/test/|idlelib|ensurepip|config-")
     for path in Path(sys.prefix).glob("pyvenv.cfg"):
         yield str(path).lstrip("/"), path
     for distribution in _distributions(DISTRIBUTIONS):
@@ -170,18 +128,14 @@ def _distributions(names: Iterable[str]) -> list[importlib.metadata.Distribution
             continue
         found[name] = importlib.metadata.distribution(name)
         requirements = map(Requirement, found[name].requires or ())
-        wanted += [
-            each.name for each in requirements if not each.marker or each.marker.evaluate({"extra": ""})
-        ]
+        wanted += [each.name for each in requirements if not each.marker or each.marker.evaluate({"extra": ""})]
     return list(found.values())
 
 
 def _needed_libraries(root: Path, files: Iterable[Path]) -> Iterator[tuple[str, Path]]:
     """Yield the shared libraries that the files need, as the dynamic linker finds them."""
     binaries = [str(file) for file in files if ".so" in file.name or _is_elf(file)]
-    said = subprocess.run(
-        ("ldd", *binaries), env=libraries(root), capture_output=True, text=True, check=False
-    ).stdout
+    said = subprocess.run(("ldd", *binaries), env=libraries(root), capture_output=True, text=True, check=False).stdout
     for found in re.findall(r"(?:=> |\t)(/\S+) \(0x", said):
         library = Path(found)
         place = library.relative_to(root.resolve()) if library.is_relative_to(root.resolve()) else library

@@ -72,21 +72,14 @@ class Machine:
         """Run a shell command as `ssh` does and return its output; end with its complaint where it fails."""
         done = self.ssh(node, command, text=text)
         if done.returncode:
-            message = (
-                f"{node or 'the machine'}: {command!r} failed: {done.stderr.strip() or done.stdout.strip()}"
-            )
+            message = f"{node or 'the machine'}: {command!r} failed: {done.stderr.strip() or done.stdout.strip()}"
             raise SystemExit(message)
         return done.stdout
 
 
 @contextlib.contextmanager
 def running_machine(
-    names: Sequence[str],
-    scratch: Path,
-    cache: Path,
-    *,
-    python: bool,
-    deadline_s: int,
+    names: Sequence[str], scratch: Path, cache: Path, *, python: bool, deadline_s: int
 ) -> Iterator[Machine]:
     """Boot a machine and end it on the way out.
 
@@ -159,9 +152,7 @@ def _small_files(
         "etc/shells": "/bin/sh\n",
         "root/.ssh/authorized_keys": identity.with_suffix(".pub").read_text(encoding="utf-8"),
     }
-    small = {name: text.encode() for name, text in texts.items()} | {
-        "etc/ssh_host_key": host_key.read_bytes()
-    }
+    small = {name: text.encode() for name, text in texts.items()} | {"etc/ssh_host_key": host_key.read_bytes()}
     return small, {"config": config, "console": console}
 
 
@@ -172,11 +163,7 @@ def _start(root: Path, image: Path, console: Path, memory_mib: int) -> subproces
     """
     emulator = program(root, "qemu-system-x86_64")
     kernel = next((root / "boot").glob("vmlinuz-*"))
-    firmware = [
-        part
-        for folder in ("qemu", "seabios")
-        for part in ("-L", str((root / "usr/share" / folder).resolve()))
-    ]
+    firmware = [part for folder in ("qemu", "seabios") for part in ("-L", str((root / "usr/share" / folder).resolve()))]
     command = (
         *(str(emulator), *firmware, "-nodefaults", "-no-user-config", "-nographic", "-no-reboot"),
         *("-accel", "tcg,tb-size=128", "-cpu", "max", "-m", str(memory_mib)),

@@ -1,6 +1,7 @@
 """What was asked and what was measured of each pair of nodes, over several runs."""
 
 import os
+import re
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -8,7 +9,6 @@ from dataclasses import asdict, dataclass
 from machine import Machine
 
 from latency_map import LatencyMap
-from latency_map.formats.ping_text import ping_replies
 from testbed.cluster.check import PairCheck, judge
 
 INTERVAL_S = 0.2
@@ -70,12 +70,12 @@ def ping_all(machine: Machine, latencies: LatencyMap, *, count: int, delayed: bo
     pairs = []
     for row, name in enumerate(latencies.names[:-1]):
         others = latencies.names[row + 1 :]
-        commands = (
-            f"ping -n -c {count} -i {INTERVAL_S} -W 5 {machine.addresses[other]} || true" for other in others
-        )
-        replies = ping_replies(machine.must(name, "; ".join(commands)))
-        for other in others:
-            came = replies.get(machine.addresses[other], [])
+        commands = (f"ping -n -c {count} -i {INTERVAL_S} -W 5 {machine.addresses[other]} || true" for other in others)
+        for other, command in zip(others, commands, strict=True):
+            came = [
+                float(time_ms)
+                for time_ms in re.findall(r"time=([\d.]+) ms$", machine.must(name, command), re.MULTILINE)
+            ]
             asked_ms = latencies.delay_ms(name, other) if delayed else NOT_DELAYED_MS
             lost = [None] * (count - len(came))
             pairs.append(judge(asked_ms or 0.0, [*came, *lost], first=name, second=other))
@@ -84,10 +84,7 @@ def ping_all(machine: Machine, latencies: LatencyMap, *, count: int, delayed: bo
 
 def read_checked(document: Mapping[str, list[dict]], load: float) -> Run:
     """Read what ``testbed check`` wrote with ``--output json``."""
-    pairs = (
-        PairCheck(first=pair.pop("from"), second=pair.pop("to"), **pair)
-        for pair in map(dict, document["pairs"])
-    )
+    pairs = (PairCheck(first=pair.pop("from"), second=pair.pop("to"), **pair) for pair in map(dict, document["pairs"]))
     return Run(pairs=tuple(pairs), load=(load, os.getloadavg()[0]))
 
 

@@ -25,19 +25,10 @@ def unpacked_packages(cache: Path) -> Path:
     archives = cache / "archives"
     (archives / "partial").mkdir(parents=True, exist_ok=True)
     _run("apt-get", "update", "-qq")
-    options = (
-        "-y",
-        "-qq",
-        "-o",
-        f"Dir::Cache::archives={archives.resolve()}",
-        "-o",
-        "APT::Sandbox::User=root",
-    )
+    options = ("-y", "-qq", "-o", f"Dir::Cache::archives={archives.resolve()}", "-o", "APT::Sandbox::User=root")
     _run("apt-get", "install", "--download-only", "--no-install-recommends", *options, *PROGRAMS)
     kernel = next(
-        line.split(":")[1].strip()
-        for line in _run("apt-cache", "depends", KERNEL).splitlines()
-        if "Depends:" in line
+        line.split(":")[1].strip() for line in _run("apt-cache", "depends", KERNEL).splitlines() if "Depends:" in line
     )
     _run("apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root", kernel, cwd=archives)
     for archive in sorted(archives.glob("*.deb")):
@@ -56,9 +47,7 @@ def program(root: Path, name: str) -> Path:
             return root / folder / name
     found = shutil.which(name)
     if found is None:
-        message = (
-            f"expected the program {name} in {root} or on this system; delete {root.parent} and run again"
-        )
+        message = f"expected the program {name} in {root} or on this system; delete {root.parent} and run again"
         raise SystemExit(message)
     return Path(found)
 

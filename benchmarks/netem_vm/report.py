@@ -55,9 +55,7 @@ def _series_table(series: Mapping[str, Any]) -> Iterable[str]:
 
 def _pair_table(series: Mapping[str, Any]) -> Iterable[str]:
     """Write a row for each pair; for each series its median, error, and spread within a run and between runs."""
-    yield from _head(
-        ("pair", "asked ms", *(f"{name}: median, error (spread within, between)" for name in series))
-    )
+    yield from _head(("pair", "asked ms", *(f"{name}: median, error (spread within, between)" for name in series)))
     by_pair = zip(*(part["pairs"] for part in series.values()), strict=True)
     for pairs in by_pair:
         cells = (

@@ -74,11 +74,7 @@ def _measure(latencies: LatencyMap, scratch: Path, options: argparse.Namespace, 
     runs, count = options.runs, options.count
     tell("booting the machine")
     with running_machine(
-        latencies.names,
-        scratch,
-        PROJECT / ".cache/netem-vm",
-        python=options.inside,
-        deadline_s=options.deadline,
+        latencies.names, scratch, PROJECT / ".cache/netem-vm", python=options.inside, deadline_s=options.deadline
     ) as machine:
         results.findings["machine"] = {"answers by ssh after s": round(machine.boot_s, 1)}
         tell("no delays")
@@ -90,9 +86,7 @@ def _measure(latencies: LatencyMap, scratch: Path, options: argparse.Namespace, 
         )
         if options.inside:
             tell("the project itself on this kernel")
-            checked, results.findings["the project inside"] = try_inside(
-                machine, latencies, scratch, count=count
-            )
+            checked, results.findings["the project inside"] = try_inside(machine, latencies, scratch, count=count)
             results.runs["netem, testbed up"] = [checked]
     tell("the relay, on this system")
     results.runs["relay"] = relay_runs(latencies, scratch, runs=runs, count=count)
@@ -103,21 +97,15 @@ def tell(text: str) -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path, help="folder for results.json, results.md and console.log")
     parser.add_argument("--map", type=Path, default=EDGE8, help="a latency map (default: that of edge8)")
     parser.add_argument("--unit", default="ms", choices=list(DelayUnit), help="its unit (default ms)")
-    parser.add_argument(
-        "--kind", default="rtt", choices=list(DelayKind), help="what its delays are (default rtt)"
-    )
+    parser.add_argument("--kind", default="rtt", choices=list(DelayKind), help="what its delays are (default rtt)")
     parser.add_argument("--runs", type=int, default=3, help="measurements of every pair (default 3)")
     parser.add_argument("--count", type=int, default=10, help="echoes per pair and run (default 10)")
     parser.add_argument("--deadline", type=int, default=3600, help="seconds after which the machine goes off")
-    parser.add_argument(
-        "--inside", action="store_true", help="also run the project's test on the machine's kernel"
-    )
+    parser.add_argument("--inside", action="store_true", help="also run the project's test on the machine's kernel")
     return parser.parse_args()
 
 

@@ -53,16 +53,7 @@ def try_scripts(
     """
     scripts = scratch / "scripts"
     call(
-        *(
-            "gesscale",
-            "latency-map",
-            "plan",
-            str(map_file(latencies, scratch)),
-            "--unit",
-            "ms",
-            "--kind",
-            "rtt",
-        ),
+        *("gesscale", "latency-map", "plan", str(map_file(latencies, scratch)), "--unit", "ms", "--kind", "rtt"),
         *("--addresses", str(hosts_file(machine, scratch)), "--directory", str(scripts)),
     )
     states: list[dict[str, str]] = [_states(machine)]
@@ -80,15 +71,11 @@ def try_scripts(
     }
 
 
-def try_inside(
-    machine: Machine, latencies: LatencyMap, scratch: Path, *, count: int
-) -> tuple[Run, dict[str, object]]:
+def try_inside(machine: Machine, latencies: LatencyMap, scratch: Path, *, count: int) -> tuple[Run, dict[str, object]]:
     """Run the project itself on the machine's kernel: the test of plan's scripts, and a cluster by netem."""
     python = f"{command_line(('cd', str(PROJECT)))} && {command_line((sys.executable, '-m'))}"
     tested = machine.ssh(None, f"{python} pytest -q -p no:cacheprovider {KERNEL_TEST} 2>&1", timeout_s=LONG_S)
-    machine.must(
-        None, f"cat >{INSIDE}/map.csv", text=map_file(latencies, scratch).read_text(encoding="utf-8")
-    )
+    machine.must(None, f"cat >{INSIDE}/map.csv", text=map_file(latencies, scratch).read_text(encoding="utf-8"))
     machine.must(None, f"cat >{INSIDE}/topology.yaml", text=topology_text(latencies))
     load = os.getloadavg()[0]
     checked = machine.ssh(
@@ -117,9 +104,7 @@ def relay_runs(latencies: LatencyMap, scratch: Path, *, runs: int, count: int) -
         call("testbed", "up", str(topology), "--delays", "relay-c")
         for _ in range(runs):
             load = os.getloadavg()[0]
-            document = call(
-                "testbed", "check", CLUSTER, "--count", str(count), "--output", "json", codes=(0, 3)
-            )
+            document = call("testbed", "check", CLUSTER, "--count", str(count), "--output", "json", codes=(0, 3))
             measured.append(read_checked(json.loads(document), load))
     finally:
         call("testbed", "down", CLUSTER)
@@ -138,11 +123,7 @@ def call(program: str, *arguments: str, inside: Machine | None = None, codes: tu
     """Run a command of the project, in a machine's network if one is given, and return its output."""
     command = (str(PROGRAMS / program), *arguments)
     done = subprocess.run(
-        inside.inside(command) if inside else command,
-        capture_output=True,
-        text=True,
-        timeout=LONG_S,
-        check=False,
+        inside.inside(command) if inside else command, capture_output=True, text=True, timeout=LONG_S, check=False
     )
     if done.returncode not in codes:
         message = f"{command_line((program, *arguments))} ended with {done.returncode}: {done.stderr.strip()}"

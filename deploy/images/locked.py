@@ -23,9 +23,7 @@ def main() -> None:
     parser.add_argument("project", type=Path, help="pyproject.toml")
     parser.add_argument("lock", type=Path, help="requirements.lock")
     parser.add_argument("names", nargs="+", help="extras of the project, or with --only packages")
-    parser.add_argument(
-        "--only", action="store_true", help="names are packages; the project's own are left out"
-    )
+    parser.add_argument("--only", action="store_true", help="names are packages; the project's own are left out")
     given = parser.parse_args()
     project = tomllib.loads(given.project.read_text())["project"]
     lock = given.lock.read_text()

@@ -21,10 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
-PACKAGES = {
-    "agent": ("--only", "ping3", "urllib3"),
-    "controller": ("controller",),
-}
+PACKAGES = {"agent": ("--only", "ping3", "urllib3"), "controller": ("controller",)}
 """What `locked.py` chooses for each image; the same words as in the Dockerfile."""
 _FOR_THE_BUILD = ("--only", "setuptools")
 _DEBIAN, _ALWAYS_EPOCH_S = "bookworm", "0"
@@ -143,18 +140,13 @@ class Storage:
     def __init__(self, folder: Path, source: Path, inputs: Path, epoch_s: int) -> None:
         self.folder, self.source, self.inputs, self.epoch_s = folder, source, inputs.resolve(), epoch_s
         folder.mkdir(parents=True, exist_ok=True)
-        settings = (
-            f'[storage]\ndriver = "overlay"\ngraphroot = "{folder}/storage"\nrunroot = "{folder}/run"\n'
-        )
+        settings = f'[storage]\ndriver = "overlay"\ngraphroot = "{folder}/storage"\nrunroot = "{folder}/run"\n'
         (folder / "storage.conf").write_text(settings)
         (folder / "pip.conf").write_text("[global]\nno-index = true\nfind-links = /fetched\n")
 
     def buildah(self, *arguments: str, given: str | None = None) -> str:
         """Run buildah on this storage, without a network, and return what it says."""
-        environment = {
-            "CONTAINERS_STORAGE_CONF": str(self.folder / "storage.conf"),
-            "BUILDAH_ISOLATION": "chroot",
-        }
+        environment = {"CONTAINERS_STORAGE_CONF": str(self.folder / "storage.conf"), "BUILDAH_ISOLATION": "chroot"}
         return run("unshare", "--net", "buildah", *arguments, environment=environment, given=given)
 
     def build(self, target: str, wanted: str) -> str:

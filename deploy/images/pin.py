@@ -26,9 +26,7 @@ _TAGGED = re.compile(r"(?P<place>[\w.:/-]+/(?P<name>gesscale-[a-z]+)):[\w.-]+")
 def main() -> None:
     """Print the component."""
     parser = argparse.ArgumentParser(description="A kustomize component that names images by digest.")
-    parser.add_argument(
-        "metadata", nargs="+", type=Path, help="what docker buildx build --metadata-file wrote"
-    )
+    parser.add_argument("metadata", nargs="+", type=Path, help="what docker buildx build --metadata-file wrote")
     try:
         pinned = [image(file) for file in parser.parse_args().metadata]
     except (OSError, ValueError) as fault:
@@ -73,8 +71,7 @@ def component(pinned: Iterable[tuple[str, str, str]]) -> str:
         Short name, place in its registry and digest of each image.
     """
     return _HEAD + "".join(
-        f"  - name: localhost/{name}\n    newName: {place}\n    digest: {digest}\n"
-        for name, place, digest in pinned
+        f"  - name: localhost/{name}\n    newName: {place}\n    digest: {digest}\n" for name, place, digest in pinned
     )
 
 

@@ -68,9 +68,7 @@ def k3s_bundle(
         finally:
             storage.remove()
     for name, folder in MANIFESTS.items():
-        files[f"manifests/{name}.yaml"] = run(
-            [kubectl, "kustomize", str(source.folder / folder)], source.folder
-        )
+        files[f"manifests/{name}.yaml"] = run([kubectl, "kustomize", str(source.folder / folder)], source.folder)
     files |= {f"sbom/{name}": bill for name, bill in bills.items()}
     files["install.sh"] = (source.folder / "deploy" / "release" / "install.sh").read_bytes()
     files["SHA256SUMS"] = "".join(f"{digest}  {name}\n" for name, digest in digests(files).items()).encode()
@@ -94,8 +92,7 @@ def _of_the_images(lock: str) -> str:
     return "".join(
         block
         for block in blocks
-        if (wanted := Requirement(block.partition("\\")[0].strip()).marker) is None
-        or wanted.evaluate(_ENVIRONMENT)
+        if (wanted := Requirement(block.partition("\\")[0].strip()).marker) is None or wanted.evaluate(_ENVIRONMENT)
     )
 
 

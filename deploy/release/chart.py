@@ -19,11 +19,7 @@ NAMESPACE_KNOB, MONITORING_KNOB = "namespace.create", "monitoring.enabled"
 _IMAGE = {"type": "string", "minLength": 1, "pattern": r"^[^\s@]+(:[\w.-]+|@sha256:[0-9a-f]{64})$"}
 _ARGUMENTS = {"type": "array", "items": {"type": "string"}}
 _AMOUNTS = {"type": "object", "additionalProperties": {"type": ["string", "number"]}}
-_RESOURCES = {
-    "type": "object",
-    "properties": {"requests": _AMOUNTS, "limits": _AMOUNTS},
-    "additionalProperties": False,
-}
+_RESOURCES = {"type": "object", "properties": {"requests": _AMOUNTS, "limits": _AMOUNTS}, "additionalProperties": False}
 _PULL = {"enum": ["Always", "IfNotPresent", "Never"]}
 _SWITCH = {"type": "boolean"}
 
@@ -155,9 +151,7 @@ def _place(objects: list[dict[str, Any]], knob: Knob) -> tuple[Any, str | int]:
     raise LookupError(message)
 
 
-def _put(
-    values: dict[str, Any], schemas: dict[str, Any], name: str, value: Any, schema: Mapping[str, Any]
-) -> None:
+def _put(values: dict[str, Any], schemas: dict[str, Any], name: str, value: Any, schema: Mapping[str, Any]) -> None:
     group, _, key = name.partition(".")
     values.setdefault(group, {})[key] = value
     schemas.setdefault(group, {})[key] = schema
@@ -165,8 +159,7 @@ def _put(
 
 def _object_schema(schemas: Mapping[str, Any]) -> dict[str, Any]:
     groups = {
-        group: {"type": "object", "properties": keys, "additionalProperties": False}
-        for group, keys in schemas.items()
+        group: {"type": "object", "properties": keys, "additionalProperties": False} for group, keys in schemas.items()
     }
     # "global" is Helm's own and always there.
     properties = {**groups, "global": {"type": "object"}}

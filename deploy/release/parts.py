@@ -53,9 +53,7 @@ class Source:
     @property
     def project(self) -> dict[str, Any]:
         """What ``pyproject.toml`` says of the project: the one place that has its version."""
-        project: dict[str, Any] = tomllib.loads((self.folder / "pyproject.toml").read_text("utf-8"))[
-            "project"
-        ]
+        project: dict[str, Any] = tomllib.loads((self.folder / "pyproject.toml").read_text("utf-8"))["project"]
         return project
 
 
@@ -167,10 +165,7 @@ def digests(files: Mapping[str, bytes]) -> dict[str, str]:
 
 
 def run(
-    command: Sequence[str],
-    folder: Path,
-    environment: dict[str, str] | None = None,
-    given: bytes | None = None,
+    command: Sequence[str], folder: Path, environment: dict[str, str] | None = None, given: bytes | None = None
 ) -> bytes:
     """Run a program and return what it wrote.
 

@@ -26,17 +26,7 @@ from typing import Any
 
 import yaml
 from bundle import k3s_bundle
-from parts import (
-    ReleaseError,
-    Source,
-    bill_of_materials,
-    checkout,
-    digests,
-    helm_chart,
-    python_packages,
-    run,
-    unpacked,
-)
+from parts import ReleaseError, Source, bill_of_materials, checkout, digests, helm_chart, python_packages, run, unpacked
 
 ROOT = Path(__file__).parents[2]
 SUMS, PROVENANCE = "SHA256SUMS", "provenance.json"
@@ -53,9 +43,7 @@ def main() -> None:
     for each in (build, verify):
         each.add_argument("folder", type=Path, help="where the release is")
         each.add_argument("--kubectl", default="kubectl", help="the program that renders deploy/k3s")
-        each.add_argument(
-            "--images", type=Path, metavar="INPUTS", help="with images, of what offline.py fetched"
-        )
+        each.add_argument("--images", type=Path, metavar="INPUTS", help="with images, of what offline.py fetched")
     verify.add_argument("--rebuild", action="store_true", help="make it again of its commit, and compare")
     given = parser.parse_args()
     try:
@@ -108,10 +96,7 @@ def _bases(inputs: Path | None) -> dict[str, str]:
     if not found:
         message = f"{inputs}: expected base-PLATFORM.tar, got none; run: python deploy/images/offline.py fetch {inputs}"
         raise ReleaseError(message)
-    return {
-        platform: hashlib.file_digest(file.open("rb"), "sha256").hexdigest()
-        for platform, file in found.items()
-    }
+    return {platform: hashlib.file_digest(file.open("rb"), "sha256").hexdigest() for platform, file in found.items()}
 
 
 def verified(folder: Path, kubectl: str | None, inputs: Path | None = None) -> str:
@@ -142,9 +127,7 @@ def verified(folder: Path, kubectl: str | None, inputs: Path | None = None) -> s
             raise ReleaseError(message)
     if kubectl is None:
         return f"{folder}: version {expected} of commit {commit}, {len(files)} files, whole and unchanged"
-    _compare(
-        f"{folder}, against commit {commit}", digests(release_of(commit, kubectl, inputs)), digests(files)
-    )
+    _compare(f"{folder}, against commit {commit}", digests(release_of(commit, kubectl, inputs)), digests(files))
     return f"{folder}: version {expected}, {len(files)} files, byte for byte what commit {commit} makes"
 
 
@@ -165,15 +148,7 @@ def _versions(files: Mapping[str, bytes]) -> dict[str, str]:
     for name, content in files.items():
         try:
             found = _version(name, content)
-        except (
-            LookupError,
-            OSError,
-            TypeError,
-            ValueError,
-            tarfile.TarError,
-            yaml.YAMLError,
-            zipfile.BadZipFile,
-        ):
+        except (LookupError, OSError, TypeError, ValueError, tarfile.TarError, yaml.YAMLError, zipfile.BadZipFile):
             message = f"{name}: expected a file that states its version, got one that does not; do not use it"
             raise ReleaseError(message) from None
         if found is not None:

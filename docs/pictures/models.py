@@ -58,17 +58,13 @@ def draw_eq1() -> Figure:
     by_replicas, by_delay = figure.subplots(1, 2, sharey=True)
     for colour, delay in zip(COLOURS, (0.0, 150.0), strict=False):
         points = [each for each in measured if each.nd_max_ms == delay]
-        by_replicas.plot(
-            [each.replicas for each in points], [each.rows_per_s for each in points], "o", color=colour
-        )
+        by_replicas.plot([each.replicas for each in points], [each.rows_per_s for each in points], "o", color=colour)
         _band(
             by_replicas, np.linspace(1, 6, 26), colour, f"NDmax {delay:.0f} ms",
             [model.predict(Conditions(replicas=n, nd_max_ms=delay)) for n in np.linspace(1, 6, 26)],
         )  # fmt: skip
     points = [each for each in measured if each.replicas == 3]
-    by_delay.plot(
-        [each.nd_max_ms for each in points], [each.rows_per_s for each in points], "o", color=COLOURS[2]
-    )
+    by_delay.plot([each.nd_max_ms for each in points], [each.rows_per_s for each in points], "o", color=COLOURS[2])
     delays = np.linspace(0, 300, 31)
     _band(
         by_delay, delays, COLOURS[2], "3 replicas",
@@ -108,15 +104,11 @@ def draw_micro_batch() -> Figure:
             ],
         )  # fmt: skip
         points = [each for each in measured if each.nd_max_ms == delay and each.replicas == 3]
-        capacity.plot(
-            [each.batch_rows for each in points], [each.rows_per_s for each in points], "o", color=colour
-        )
+        capacity.plot([each.batch_rows for each in points], [each.rows_per_s for each in points], "o", color=colour)
     axes(
         "A batch: a fixed part, the rows, the delay", "rows of the batch per replica, B / n", "T, s", duration
     ).legend()
-    axes(
-        "Larger batches pay the fixed parts less often", "rows of a batch, B", "MST, rows/s", capacity
-    ).legend()
+    axes("Larger batches pay the fixed parts less often", "rows of a batch, B", "MST, rows/s", capacity).legend()
     return figure
 
 
@@ -147,9 +139,7 @@ def draw_bills() -> Figure:
     present = len(decision["plan"]["before"])
     least = names[int(np.argmin(below))]
     title = f"{load:.0f} rows/s arrive, {present} replicas run: the least bill is that of {least}"
-    axes(title, "replicas until the next step", "bill, replica-minutes", plot).legend(
-        loc="upper center", ncols=3
-    )
+    axes(title, "replicas until the next step", "bill, replica-minutes", plot).legend(loc="upper center", ncols=3)
     plot.set_ylim(0, 1.25 * below.max())
     return figure
 

@@ -27,15 +27,11 @@ def main() -> None:
     """Write until somebody ends it."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the broker ends too
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ and "BOOTSTRAP" not in os.environ:
-        sys.exit(
-            "feed: a broker needs Java 17 or newer; install it (Debian: apt install default-jre-headless)"
-        )
+        sys.exit("feed: a broker needs Java 17 or newer; install it (Debian: apt install default-jre-headless)")
     try:
         from confluent_kafka import Producer
     except ModuleNotFoundError:
-        sys.exit(
-            "feed: this needs confluent-kafka; in a checkout of gesscale: pip install '.[spark,controller]'"
-        )
+        sys.exit("feed: this needs confluent-kafka; in a checkout of gesscale: pip install '.[spark,controller]'")
     from gesscale.errors import GesscaleError
 
     try:
@@ -60,9 +56,7 @@ def broker() -> Iterator[str]:
         return
     with socket.socket() as probe:
         if probe.connect_ex(("127.0.0.1", PORT)) == 0:
-            sys.exit(
-                f"feed: port {PORT} is in use; choose another one: BROKER_PORT=19192 python {sys.argv[0]}"
-            )
+            sys.exit(f"feed: port {PORT} is in use; choose another one: BROKER_PORT=19192 python {sys.argv[0]}")
     with (
         tempfile.TemporaryDirectory() as place,
         running_broker(Path(place) / "kafka", port=PORT, partitions=PARTITIONS) as own,
@@ -78,11 +72,7 @@ def write(producer) -> None:  # type: ignore[no-untyped-def]  # its package is i
     while True:
         for _ in range(ROWS_PER_S // 10):
             sensor = chance.randrange(SENSORS)
-            reading = {
-                "sensor": f"s{sensor:02}",
-                "celsius": round(chance.gauss(20, 3), 1),
-                "at_s": time.time(),
-            }
+            reading = {"sensor": f"s{sensor:02}", "celsius": round(chance.gauss(20, 3), 1), "at_s": time.time()}
             producer.produce(TOPIC, json.dumps(reading), key=reading["sensor"])
         producer.poll(0)
         due_s += 0.1

@@ -37,9 +37,7 @@ def main() -> None:
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
-        .config(
-            "spark.sql.shuffle.partitions", "4"
-        )  # as many tasks share the state: no more replicas can help
+        .config("spark.sql.shuffle.partitions", "4")  # as many tasks share the state: no more replicas can help
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")
@@ -48,9 +46,7 @@ def main() -> None:
         spark, operator="means", port=PORT, trigger_s=TRIGGER_S, cap_rows=CAP_ROWS, max_replicas=3
     )
     if attached.url is None:
-        sys.exit(
-            f"job: port {PORT} is in use; choose another one: PORT=9119 python examples/kafka_window/job.py"
-        )
+        sys.exit(f"job: port {PORT} is in use; choose another one: PORT=9119 python examples/kafka_window/job.py")
 
     rows = (
         spark.readStream.format("kafka")

@@ -55,9 +55,7 @@ class ProcessCluster:
             message = f"cluster of processes: there is no operator {operator!r} in {self.folder}; make a folder for it"
             raise ClusterError(message)
         if unknown := sorted(set(placement) - set(self.nodes)):
-            message = (
-                f"cluster of processes: expected nodes of {', '.join(self.nodes)}, got {', '.join(unknown)}"
-            )
+            message = f"cluster of processes: expected nodes of {', '.join(self.nodes)}, got {', '.join(unknown)}"
             raise ClusterError(message)
         present = self._placement(operator)
         added = tuple(node for node in placement if node not in present)
@@ -76,9 +74,7 @@ class ProcessCluster:
     def _begin(self, operator: str, node: str) -> None:
         words = [word.format(operator=operator, node=node) for word in shlex.split(self.start)]
         try:
-            process = os.posix_spawnp(
-                words[0], words, os.environ, setpgroup=0
-            )  # Ctrl-C of the loop is not theirs
+            process = os.posix_spawnp(words[0], words, os.environ, setpgroup=0)  # Ctrl-C of the loop is not theirs
         except OSError as error:
             message = f"cluster of processes: a replica of {operator!r} cannot start on {node}: {error}"
             raise ClusterError(message) from error
@@ -93,9 +89,7 @@ class ProcessCluster:
 def open_cluster(options: Mapping[str, str]) -> ProcessCluster:
     """Open the cluster of ``execute.options``; the entry point in pyproject.toml names this function."""
     if set(options) != set(OPTIONS):
-        message = (
-            f"execute.options: expected {', '.join(OPTIONS)}, got {', '.join(sorted(options)) or 'none'}"
-        )
+        message = f"execute.options: expected {', '.join(OPTIONS)}, got {', '.join(sorted(options)) or 'none'}"
         raise InputError(message)
     nodes = tuple(sorted(name.strip() for name in options["nodes"].split(",")))
     return ProcessCluster(Path(options["folder"]), nodes, options["start"])

@@ -66,9 +66,7 @@ if __name__ == "__main__":
     try:
         server = ThreadingHTTPServer(("127.0.0.1", PORT), Page)
     except OSError:
-        raise SystemExit(
-            f"serve: port {PORT} is in use; choose another one, such as PORT={PORT + 1}"
-        ) from None
+        raise SystemExit(f"serve: port {PORT} is in use; choose another one, such as PORT={PORT + 1}") from None
     print(f"serve: http://127.0.0.1:{PORT}/batches", flush=True)
     with suppress(KeyboardInterrupt):
         server.serve_forever()

@@ -80,31 +80,20 @@ def fit(readings: tuple[Reading, ...], law: Estimator, now_s: float) -> Model | 
 
 
 def predict(
-    model: Model | None,
-    placement: tuple[str, ...],
-    nd_max_ms: float | None,
-    operator: Operator,
-    weight: float,
+    model: Model | None, placement: tuple[str, ...], nd_max_ms: float | None, operator: Operator, weight: float
 ) -> Estimate | None:
     """Predict the MST of a placement, rows/s; None without a model, a delay or replicas."""
     if model is None or nd_max_ms is None or not placement:
         return None
     return model.predict(
         Conditions(
-            replicas=len(placement),
-            nd_max_ms=nd_max_ms,
-            weight=weight,
-            batch_rows=operator.batch_rows(len(placement)),
+            replicas=len(placement), nd_max_ms=nd_max_ms, weight=weight, batch_rows=operator.batch_rows(len(placement))
         )
     )
 
 
 def predict_all(
-    model: Model | None,
-    replicas: int,
-    nd_max_ms: NDArray[np.float64],
-    operator: Operator,
-    weights: NDArray[np.float64],
+    model: Model | None, replicas: int, nd_max_ms: NDArray[np.float64], operator: Operator, weights: NDArray[np.float64]
 ) -> Estimates | None:
     """Predict the MST of many placements of equally many replicas, as `predict` does of each.
 

@@ -6,10 +6,7 @@ from gesscale.ports import Knowledge
 
 
 def screen(
-    operator: str,
-    observation: WorkflowObservation,
-    knowledge: Knowledge,
-    stabilization_window_s: float | None = None,
+    operator: str, observation: WorkflowObservation, knowledge: Knowledge, stabilization_window_s: float | None = None
 ) -> OperatorReading | Analysis:
     """Return the reading a policy may act on, or the analysis that says why it may not.
 
@@ -35,9 +32,7 @@ def screen(
         return Analysis(
             operator=operator,
             verdict=Verdict.UNKNOWN,
-            reason=Reason.METRICS_STALE
-            if missing_readings and missing_readings.stale
-            else Reason.METRICS_MISSING,
+            reason=Reason.METRICS_STALE if missing_readings and missing_readings.stale else Reason.METRICS_MISSING,
             detail=missing_readings.detail if missing_readings else "no metric source reported this operator",
         )
     change = knowledge.latest(operator)

@@ -34,9 +34,7 @@ def _options(
     ] = False,
     quiet: Annotated[
         bool,
-        typer.Option(
-            "--quiet", "-q", help="Say warnings and errors only; results stay. Stands before the command."
-        ),
+        typer.Option("--quiet", "-q", help="Say warnings and errors only; results stay. Stands before the command."),
     ] = False,
 ) -> None:
     """Options of every command."""

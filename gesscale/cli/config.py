@@ -12,9 +12,7 @@ from gesscale.common import API_VERSION
 
 app = typer.Typer(name="config", help="Check settings, and say what there is to set.", no_args_is_help=True)
 crd = typer.Typer(
-    name="crd",
-    help="The StreamAutoscaler resource of Kubernetes: its definition and its page.",
-    no_args_is_help=True,
+    name="crd", help="The StreamAutoscaler resource of Kubernetes: its definition and its page.", no_args_is_help=True
 )
 
 

@@ -64,9 +64,7 @@ def run(cli: typer.Typer) -> NoReturn:
         _forget_stdout()
         sys.exit(1)
     except OSError as error:
-        place = (
-            f"{error.filename}: " if error.filename else "standard output: " if error.errno == ENOSPC else ""
-        )
+        place = f"{error.filename}: " if error.filename else "standard output: " if error.errno == ENOSPC else ""
         complain(f"error: {place}{error.strerror or error}")
         _forget_stdout()
         sys.exit(1)

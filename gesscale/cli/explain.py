@@ -64,9 +64,7 @@ def explain(
         from gesscale.cli.explain_resource import explained, read_resources, say_how_to_look
 
         if knowledge or config:
-            raise InputError(
-                "expected --kubernetes without --knowledge and --config: it reads the status of resources"
-            )
+            raise InputError("expected --kubernetes without --knowledge and --config: it reads the status of resources")
         found = read_resources(operator, namespace=namespace, kubeconfig=kubeconfig, context=context)
         if not found:
             stderr_console.print("there is no StreamAutoscaler")
@@ -104,20 +102,14 @@ def _check_operator(operator: str, config: Path | None, decided: set[str]) -> No
 
 def _knowledge_file(knowledge: Path | None, config: Path | None) -> Path:
     if (knowledge is None) == (config is None):
-        raise InputError(
-            "expected one of --knowledge FILE, --config FILE and --kubernetes, to know what to read"
-        )
+        raise InputError("expected one of --knowledge FILE, --config FILE and --kubernetes, to know what to read")
     from gesscale.settings import load_settings
 
     path = knowledge or load_settings(config).knowledge.file
     if not path.is_file():
         if path.is_dir():
-            raise InputError(
-                f"knowledge file {path}: expected the file that `gesscale run` writes, got a directory"
-            )
-        raise InputError(
-            f"there is no knowledge file {path}; `gesscale run` begins one, --knowledge names another"
-        )
+            raise InputError(f"knowledge file {path}: expected the file that `gesscale run` writes, got a directory")
+        raise InputError(f"there is no knowledge file {path}; `gesscale run` begins one, --knowledge names another")
     return path
 
 
@@ -142,10 +134,7 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     yield "headroom (DT)", with_unit(analysis["headroom_pct"], "%")
     yield "model", _model(analysis["model"])
     learned = analysis.get("learned", ())
-    yield (
-        "learned",
-        "\n".join(f"{each['name']} {each['value']:.3g} ± {each['deviation']:.2g}" for each in learned),
-    )
+    yield ("learned", "\n".join(f"{each['name']} {each['value']:.3g} ± {each['deviation']:.2g}" for each in learned))
     yield "latency map", MapStatus(**decision.get("latency_map", {})).sentence
     yield "plan", placement_in_words(plan["placement"], plan["nd_max_ms"])
     yield "MST planned", estimate_in_words(plan["mst"])
@@ -157,10 +146,7 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     for lost in plan["rejections"]:
         yield f"not {lost['node']}", joined(lost["reason"], lost["detail"])
         if lost.get("others"):
-            yield (
-                f"nor {lost['others']} others",
-                joined(lost["reason"], ", ".join(lost.get("other_nodes", ()))),
-            )
+            yield (f"nor {lost['others']} others", joined(lost["reason"], ", ".join(lost.get("other_nodes", ()))))
     told = {lost["node"] for lost in plan["rejections"]}
     for unfit in decision.get("unfit", ()):
         if unfit["node"] not in told:
@@ -172,14 +158,8 @@ def _state(by_node: Mapping[str, Mapping[str, Any]]) -> str:
     from gesscale.model.observation import HOLDS_NONE_YET, SEVERAL_PARTITIONS
 
     held = {node: each.get("state_partitions") for node, each in sorted(by_node.items())}
-    none_yet = (
-        f" ({HOLDS_NONE_YET})"
-        if max((n or 0 for n in held.values()), default=0) >= SEVERAL_PARTITIONS
-        else ""
-    )
-    return ", ".join(
-        f"{node} {count}{'' if count else none_yet}" for node, count in held.items() if count is not None
-    )
+    none_yet = f" ({HOLDS_NONE_YET})" if max((n or 0 for n in held.values()), default=0) >= SEVERAL_PARTITIONS else ""
+    return ", ".join(f"{node} {count}{'' if count else none_yet}" for node, count in held.items() if count is not None)
 
 
 def _bill(bill: Mapping[str, Any]) -> str:
@@ -200,9 +180,7 @@ def _model(model: Mapping[str, Any] | None) -> str:
         f"{name} {with_unit(value, '')}{'' if name in model['fitted'] else ' (default)'}"
         for name, value in model["parameters"].items()
     )
-    state = ("calibrated" if model["calibrated"] else "not calibrated") + (
-        ", drift" if model["drift"] else ""
-    )
+    state = ("calibrated" if model["calibrated"] else "not calibrated") + (", drift" if model["drift"] else "")
     lines = (f"{model['law']}: {parameters}; readings: {model['readings_used']}, {state}", *model["warnings"])
     return "\n".join(lines)
 

@@ -6,15 +6,7 @@ from typing import Any
 
 from rich.table import Table
 
-from gesscale.cli.output import (
-    estimate_in_words,
-    joined,
-    placement_in_words,
-    rate,
-    stderr_console,
-    table,
-    with_unit,
-)
+from gesscale.cli.output import estimate_in_words, joined, placement_in_words, rate, stderr_console, table, with_unit
 from gesscale.errors import InputError
 from gesscale.kubernetes.resource.order import OrderStatus, order_of, past_orders
 from gesscale.kubernetes.resource.parts import format_instant
@@ -63,9 +55,7 @@ def read_resources(
     except ApiError as error:
         if error.status != 404:
             raise
-        raise InputError(
-            f"namespace {namespace or connection.namespace} has no StreamAutoscaler {name!r}"
-        ) from error
+        raise InputError(f"namespace {namespace or connection.namespace} has no StreamAutoscaler {name!r}") from error
     finally:
         connection.close()
     return tuple(sorted(found, key=lambda each: (each["metadata"]["namespace"], each["metadata"]["name"])))
@@ -114,9 +104,7 @@ def _model(model: Mapping[str, Any] | None) -> str:
     if not model:
         return ""
     named = {name: model.get(name) for name in ("alpha", "beta", "gamma")} | (model.get("parameters") or {})
-    parameters = ", ".join(
-        f"{name} {with_unit(value, '')}" for name, value in named.items() if value is not None
-    )
+    parameters = ", ".join(f"{name} {with_unit(value, '')}" for name, value in named.items() if value is not None)
     state = "calibrated" if model["calibrated"] else "not calibrated"
     return f"{model['law']}: {parameters}; readings: {model['readings']}, {state}"
 

@@ -88,11 +88,7 @@ def _split(path: Path, where: Sequence[str], holdout: Sequence[str]) -> tuple[li
         _require(met, path, f"no row meets --holdout {condition}; look at the values of that column")
         held_out |= {row.line for row in met}
     rest = [row for row in chosen if row.line not in held_out]
-    _require(
-        rest,
-        path,
-        f"no row left to fit after --holdout {', '.join(holdout)}; look at the values of that column",
-    )
+    _require(rest, path, f"no row left to fit after --holdout {', '.join(holdout)}; look at the values of that column")
     return _readings(rest), _readings([row for row in chosen if row.line in held_out])
 
 
@@ -113,9 +109,7 @@ def _meeting(rows: Sequence[CsvRow], condition: str) -> list[CsvRow]:
     column, sign, value = parts["column"], parts["sign"], parts["value"]
     if column not in rows[0].cells:
         known = ", ".join(rows[0].cells)
-        raise InputError(
-            f"{rows[0].path}: no column {column!r} for the condition {condition!r}, only {known}"
-        )
+        raise InputError(f"{rows[0].path}: no column {column!r} for the condition {condition!r}, only {known}")
     return [row for row in rows if _holds(row, column, sign, value)]
 
 
@@ -148,9 +142,7 @@ def naming_the_file(file: Path) -> Iterator[None]:
         raise InputError(f"{file}: {fault}") from fault
 
 
-def document(
-    model: Model, errors: FitErrors, apart: FitErrors | None, warnings: Sequence[str]
-) -> dict[str, Any]:
+def document(model: Model, errors: FitErrors, apart: FitErrors | None, warnings: Sequence[str]) -> dict[str, Any]:
     """Return what JSON and YAML say of a fit."""
     return {
         "law": model.law,
@@ -171,8 +163,7 @@ def document(
 def tables(model: Model, errors: FitErrors, apart: FitErrors | None) -> list[Table]:
     """Build the tables of a fit."""
     parameters = [
-        (name, value, "fitted" if name in model.fitted else "default")
-        for name, value in model.parameters.items()
+        (name, value, "fitted" if name in model.fitted else "default") for name, value in model.parameters.items()
     ]
     compared = [("fitted", errors)] if apart is None else [("fitted", errors), ("held out", apart)]
     return [

@@ -30,8 +30,7 @@ class Law(StrEnum):
 ReadingsPath = Annotated[Path, typer.Argument(metavar="READINGS.csv", help="Saturation readings.")]
 
 ChosenLaw = Annotated[
-    Law,
-    typer.Option("--law", help="Eq. 1 of the paper, the micro-batch law, or the better by held-out error."),
+    Law, typer.Option("--law", help="Eq. 1 of the paper, the micro-batch law, or the better by held-out error.")
 ]
 
 Where = Annotated[

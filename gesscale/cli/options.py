@@ -77,13 +77,10 @@ PolicyOption = Annotated[
 KubeconfigOption = Annotated[
     Path | None,
     typer.Option(
-        "--kubeconfig",
-        help="With --kubernetes: the file of the cluster; else the pod's own account or KUBECONFIG.",
+        "--kubeconfig", help="With --kubernetes: the file of the cluster; else the pod's own account or KUBECONFIG."
     ),
 ]
-ContextOption = Annotated[
-    str | None, typer.Option("--context", help="With --kubernetes: a context of that file.")
-]
+ContextOption = Annotated[str | None, typer.Option("--context", help="With --kubernetes: a context of that file.")]
 NamespaceOption = Annotated[
     str | None, typer.Option("--namespace", help="With --kubernetes: the StreamAutoscalers of this one only.")
 ]

@@ -21,12 +21,7 @@ def list_policies(output: OutputOption = Output.TABLE) -> None:
 
     found = registered().items()
     rows = [
-        (
-            name,
-            card.summary,
-            card.source,
-            "yes" if card.is_installed else f"needs {card.needs and card.needs[1]}",
-        )
+        (name, card.summary, card.source, "yes" if card.is_installed else f"needs {card.needs and card.needs[1]}")
         for name, card in found
     ]
     policies = [
@@ -44,9 +39,7 @@ def show(
     name: Annotated[
         str,
         typer.Argument(
-            help="One of `gesscale policies list`, or FILE.py:NAME.",
-            show_default=False,
-            autocompletion=policy_names,
+            help="One of `gesscale policies list`, or FILE.py:NAME.", show_default=False, autocompletion=policy_names
         ),
     ],
     output: OutputOption = Output.TABLE,
@@ -74,8 +67,7 @@ def show(
         "installed": card.is_installed,
         "guide": card.guide and f"docs/{card.guide}",
         "settings": [
-            {"key": key, "type": kind, "default": default, "meaning": meaning}
-            for key, kind, default, meaning in rows
+            {"key": key, "type": kind, "default": default, "meaning": meaning} for key, kind, default, meaning in rows
         ],
     }
     columns = ("setting", "type", "default", "meaning, and why this default")

@@ -30,9 +30,7 @@ def run(
     steps: Annotated[int, typer.Option(min=0, help="Stop after so many steps; 0: go on.")] = 0,
     kubernetes: Annotated[
         bool,
-        typer.Option(
-            "--kubernetes", help="Be the controller of a cluster: StreamAutoscalers instead of settings."
-        ),
+        typer.Option("--kubernetes", help="Be the controller of a cluster: StreamAutoscalers instead of settings."),
     ] = False,
     kubeconfig: KubeconfigOption = None,
     context: ContextOption = None,
@@ -41,14 +39,12 @@ def run(
         str | None,
         typer.Option(
             help="HOST:PORT, or a port of this machine only, where the page, /api, /metrics and /healthz are served. "
-            "Default: nowhere; with --kubernetes 0.0.0.0:8080, whose page is for kubectl port-forward only.",
+            "Default: nowhere; with --kubernetes 0.0.0.0:8080, whose page is for kubectl port-forward only."
         ),
     ] = None,
     token_file: Annotated[
         Path | None,
-        typer.Option(
-            help="A file with a token that page, API and metrics then ask for; only its owner may read it."
-        ),
+        typer.Option(help="A file with a token that page, API and metrics then ask for; only its owner may read it."),
     ] = None,
     log_format: Annotated[LogFormat, typer.Option(help="Form of a line of the log.")] = LogFormat.TEXT,
     allow_target: Annotated[
@@ -113,10 +109,7 @@ def run(
 
 @app.command(epilog="Example: gesscale once -c gesscale.yaml -o json")
 def once(
-    config: ConfigOption,
-    set_: SetOption = None,
-    policy: PolicyOption = None,
-    output: OutputOption = Output.TABLE,
+    config: ConfigOption, set_: SetOption = None, policy: PolicyOption = None, output: OutputOption = Output.TABLE
 ) -> None:
     """Run one step; acts only where execute.mode is act.
 
@@ -130,10 +123,7 @@ def once(
 
 @app.command(epilog="Example: gesscale recommend -c gesscale.yaml --policy ds2")
 def recommend(
-    config: ConfigOption,
-    set_: SetOption = None,
-    policy: PolicyOption = None,
-    output: OutputOption = Output.TABLE,
+    config: ConfigOption, set_: SetOption = None, policy: PolicyOption = None, output: OutputOption = Output.TABLE
 ) -> None:
     """Say what a step would do. Never acts.
 

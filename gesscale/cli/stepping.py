@@ -26,12 +26,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("gesscale.run")
 _PAST_DECISIONS = 1000
 
-NOT_FEASIBLE = {
-    Reason.AT_MAX_REPLICAS,
-    Reason.NO_CANDIDATE_NODE,
-    Reason.DELAY_EATS_GAIN,
-    Reason.LATENCY_MAP_MISSING,
-}
+NOT_FEASIBLE = {Reason.AT_MAX_REPLICAS, Reason.NO_CANDIDATE_NODE, Reason.DELAY_EATS_GAIN, Reason.LATENCY_MAP_MISSING}
 
 
 NOT_READ = {Reason.METRICS_MISSING, Reason.METRICS_STALE}
@@ -66,28 +61,20 @@ def go_on(settings: Settings, steps: int, output: Output, listen: str | None, to
         acting = "acting" if loop.acts else "advice only: set execute.mode to act to let it act"
         _LOG.info("policy %s, every %g s, %s", loop.policy.name, settings.monitor.period_s, acting)
         (served.loop if served else loop).run(
-            clock,
-            settings.monitor.period_s,
-            report,
-            at_once=True,
-            least_period_s=settings.monitor.least_period_s,
+            clock, settings.monitor.period_s, report, at_once=True, least_period_s=settings.monitor.least_period_s
         )
     _LOG.info("stopped after %d steps", done)
 
 
 @contextmanager
-def _serve(
-    loop: ControlLoop, settings: Settings, place: tuple[str, int], token: str
-) -> "Iterator[ServedLoop]":
+def _serve(loop: ControlLoop, settings: Settings, place: tuple[str, int], token: str) -> "Iterator[ServedLoop]":
     """Serve a loop for as long as the context lasts; the page begins with the decisions of earlier processes."""
     from gesscale.service.local import ServedLoop
 
     host, port = place
     with SqliteHistory(settings.knowledge.file) as history:
         past = history.decisions(limit=_PAST_DECISIONS)
-    with closing(
-        ServedLoop(loop, settings, host=host, port=port, token=token, past=reversed(past))
-    ) as served:
+    with closing(ServedLoop(loop, settings, host=host, port=port, token=token, past=reversed(past))) as served:
         _LOG.info("page, API and metrics at %s", served.url)
         if not is_loopback(host):
             who = "who knows the token" if token else "everybody who reaches this address"
@@ -137,9 +124,7 @@ def step(settings: Settings, output: Output, *, advise_only: bool) -> None:
             stderr_console.print(f"{decision.operator}: {decision.sentence}")
         if decisions and (said := decisions[0].latency_map.sentence):
             stderr_console.print(f"latency map: {said}")
-    unread = all(
-        decision.analysis.reading is None and decision.plan.reason in NOT_READ for decision in decisions
-    )
+    unread = all(decision.analysis.reading is None and decision.plan.reason in NOT_READ for decision in decisions)
     if unread or any(decision.outcome.status is OutcomeStatus.FAILED for decision in decisions):
         raise typer.Exit(1)
     if any(_is_wanting(decision) for decision in decisions):
@@ -147,10 +132,7 @@ def step(settings: Settings, output: Output, *, advise_only: bool) -> None:
 
 
 def _document(decisions: Sequence[Decision]) -> dict[str, object]:
-    return {
-        "apiVersion": API_VERSION,
-        "decisions": [decision_document(decision) for decision in decisions],
-    }
+    return {"apiVersion": API_VERSION, "decisions": [decision_document(decision) for decision in decisions]}
 
 
 def _is_wanting(decision: Decision) -> bool:

@@ -143,9 +143,7 @@ ANYWHERE = HttpClient()
 class _Get:
     """One request, which runs in a thread of its own and is cut from another one when its time is up."""
 
-    def __init__(
-        self, url: str, timeout_s: float, max_bytes: int, resolve: Resolve, budget: ByteBudget
-    ) -> None:
+    def __init__(self, url: str, timeout_s: float, max_bytes: int, resolve: Resolve, budget: ByteBudget) -> None:
         self.budget = budget
         self._url, self._max_bytes, self._resolve = url, max_bytes, resolve
         self._deadline_s = time.monotonic() + timeout_s
@@ -160,10 +158,7 @@ class _Get:
                 connection.request("GET", path, headers=headers, preload_content=False, decode_content=False)
                 with closing(connection.getresponse()) as response:
                     if response.status != HTTPStatus.OK:
-                        message = (
-                            f"it answered {response.status} {responses.get(response.status, '')}".rstrip()
-                        )
-                        raise FetchError(message)
+                        raise FetchError(f"it answered {response.status} {responses.get(response.status, '')}".rstrip())
                     if response.headers.get("Content-Encoding", "identity").lower() != "identity":
                         raise FetchError("it answered with compressed text, which was not asked for")
                     return self._body(response.read)
@@ -226,12 +221,7 @@ class _Get:
 
 def _checked(url: str) -> SplitResult:
     parts = urlsplit(url)
-    if (
-        parts.scheme not in {"http", "https"}
-        or not parts.hostname
-        or "@" in parts.netloc
-        or "%" in parts.netloc
-    ):
+    if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc or "%" in parts.netloc:
         raise FetchError(f"expected an address such as http://10.0.0.1:9109, got {url!r}")
     return parts
 

@@ -103,9 +103,7 @@ class PageServer:
 
         class Server(_Server):
             # of a name that has addresses of both kinds, that of IPv4, whose number is less
-            address_family = min(
-                entry[0] for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            )
+            address_family = min(entry[0] for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
 
         self._server = Server((host, port), Handler)
         self.port = int(self._server.server_address[1])
@@ -209,9 +207,7 @@ class _PageHandler(BaseHTTPRequestHandler):
     def handle(self) -> None:
         """Read one request, up to its bound, and answer it."""
         head = b""
-        while len(head) < MOST_REQUEST_BYTES and (
-            line := self.rfile.readline(MOST_REQUEST_BYTES - len(head))
-        ):
+        while len(head) < MOST_REQUEST_BYTES and (line := self.rfile.readline(MOST_REQUEST_BYTES - len(head))):
             head += line
             if line in (b"\r\n", b"\n"):
                 break

@@ -69,9 +69,7 @@ def parse_yaml(text: str, source: str) -> Any:
     """
     if len(text) > MAX_BYTES:
         raise InputError(
-            located(
-                source, "", f"expected YAML of at most {MAX_BYTES} characters, got {len(text)}; shorten it"
-            )
+            located(source, "", f"expected YAML of at most {MAX_BYTES} characters, got {len(text)}; shorten it")
         )
     try:
         _check(text)
@@ -130,9 +128,7 @@ class _Loader(_Base):  # type: ignore[misc]
     def construct_scalar(self, node: Any) -> Any:
         if node.tag in _NUMBERS and len(node.value) > _MAX_CHARACTERS:
             kind, found = node.tag.removeprefix(_CORE), len(node.value)
-            raise _refusal(
-                f"{kind} of {found} characters, where at most {_MAX_CHARACTERS} are expected", node
-            )
+            raise _refusal(f"{kind} of {found} characters, where at most {_MAX_CHARACTERS} are expected", node)
         return super().construct_scalar(node)
 
 

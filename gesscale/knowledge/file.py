@@ -128,9 +128,7 @@ def faults_in_words(path: Path) -> Iterator[None]:
     except DocumentError as error:
         raise CorruptFileError(f"knowledge file {path}: {error}; {_CORRUPT_ADVICE}") from error
     except UnicodeDecodeError as error:  # in SQLite's message, which names a table by its bytes
-        raise CorruptFileError(
-            f"knowledge file {path}: a name in it is not UTF-8; {_CORRUPT_ADVICE}"
-        ) from error
+        raise CorruptFileError(f"knowledge file {path}: a name in it is not UTF-8; {_CORRUPT_ADVICE}") from error
     except sqlite3.Error as error:
         # The low byte of an extended result code is the plain one: https://www.sqlite.org/rescode.html
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
@@ -146,9 +144,7 @@ def faults_in_words(path: Path) -> Iterator[None]:
 def _open(path: Path) -> sqlite3.Connection:
     _begin_or_look_at(path)
     with ExitStack() as undo, faults_in_words(path):
-        connection = sqlite3.connect(
-            path, timeout=LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False
-        )
+        connection = sqlite3.connect(path, timeout=LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False)
         undo.callback(connection.close)
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_DOCUMENT_BYTES)
         (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
@@ -208,9 +204,7 @@ def _set_aside(path: Path, now_s: float) -> Path:
     names = (f"{path.name}.corrupt-{stamp}{f'-{again}' if again else ''}" for again in range(_MAX_ASIDE))
     aside = next((path.with_name(name) for name in names if not path.with_name(name).exists()), None)
     if aside is None:
-        raise KnowledgeError(
-            f"{path} is corrupt, and so were {_MAX_ASIDE} others in the same second; look at the disk"
-        )
+        raise KnowledgeError(f"{path} is corrupt, and so were {_MAX_ASIDE} others in the same second; look at the disk")
     try:
         for suffix in ("", "-wal", "-shm"):
             part = path.with_name(path.name + suffix)

@@ -41,9 +41,7 @@ def order_of(decision: Decision) -> Order | None:
     if not decision.acted:
         return None
     plan = decision.plan
-    return Order(
-        placement=plan.placement, at_s=decision.at_s, before=len(plan.before), reason=plan.reason.value
-    )
+    return Order(placement=plan.placement, at_s=decision.at_s, before=len(plan.before), reason=plan.reason.value)
 
 
 def unknown_order(operator: str, order: Order) -> KnowledgeError:
@@ -64,9 +62,7 @@ def is_new_version(previous: Mapping[str, Any] | None, model: Mapping[str, Any])
     previous, model
         Documents of `gesscale.model.decision.ModelSummary`; None where there is no previous one.
     """
-    if previous is None or any(
-        previous[key] != model[key] for key in ("law", "fitted", "calibrated", "drift")
-    ):
+    if previous is None or any(previous[key] != model[key] for key in ("law", "fitted", "calibrated", "drift")):
         return True
     before, after = previous["parameters"], model["parameters"]
     return before.keys() != after.keys() or any(_moved(before[name], after[name]) for name in after)
@@ -106,9 +102,7 @@ class MemoryKnowledge:
     def recall(self, now_s: float) -> Knowledge:
         """Return readings and orders that are not dated later than now."""
         readings = {name: kept.until(now_s) for name, kept in self._readings.items()}
-        orders = {
-            name: tuple(order for order in kept if order.at_s <= now_s) for name, kept in self._orders.items()
-        }
+        orders = {name: tuple(order for order in kept if order.at_s <= now_s) for name, kept in self._orders.items()}
         return Knowledge(
             readings={name: items for name, items in readings.items() if items},
             orders={name: items for name, items in orders.items() if items},

@@ -36,21 +36,13 @@ class Documents:
             written = self._written.get(resource)
             if written is None:
                 return watched
-            if (
-                watched is not None
-                and _uid(watched) == _uid(written)
-                and _version(watched) < _version(written)
-            ):
+            if watched is not None and _uid(watched) == _uid(written) and _version(watched) < _version(written):
                 return written
             del self._written[resource]  # the watch has caught up
         return watched
 
     def change_status(
-        self,
-        resource: Key,
-        patch_of: Callable[[Document], Mapping[str, Any] | None],
-        *,
-        rehearse: bool = False,
+        self, resource: Key, patch_of: Callable[[Document], Mapping[str, Any] | None], *, rehearse: bool = False
     ) -> None:
         """Change a status over the very version that the change was made for.
 
@@ -73,18 +65,10 @@ class Documents:
             status = patch_of(document)
             if not status:
                 return
-            body = {
-                "metadata": {"resourceVersion": document["metadata"]["resourceVersion"]},
-                "status": dict(status),
-            }
+            body = {"metadata": {"resourceVersion": document["metadata"]["resourceVersion"]}, "status": dict(status)}
             try:
                 answer = self._requests.patch(
-                    STREAM_AUTOSCALERS,
-                    name,
-                    body,
-                    namespace=namespace,
-                    subresource="status",
-                    dry_run=rehearse,
+                    STREAM_AUTOSCALERS, name, body, namespace=namespace, subresource="status", dry_run=rehearse
                 )
             except ApiError as fault:
                 if not fault.conflict or not tries_left:
@@ -106,9 +90,7 @@ class Documents:
     def _read_again(self, resource: Key) -> Document | None:
         """Read a resource by a list of one: the right to list all is had for the watch, to get is another."""
         namespace, name = resource
-        pages = self._requests.pages(
-            STREAM_AUTOSCALERS, namespace=namespace, field_selector=f"metadata.name={name}"
-        )
+        pages = self._requests.pages(STREAM_AUTOSCALERS, namespace=namespace, field_selector=f"metadata.name={name}")
         return next((item for page in pages for item in page.get("items") or ()), None)
 
 
@@ -172,18 +154,14 @@ class OrderWriter:
             self._check(resource, document, term, over)
             past = past_orders(group_of(document, "status"), replaced=True)
             return {
-                "order": order.model_dump(
-                    mode="json", by_alias=True
-                ),  # a null removes what the former order had
+                "order": order.model_dump(mode="json", by_alias=True),  # a null removes what the former order had
                 "history": [each.document() for each in past],
             }
 
         self._documents.change_status((resource.namespace, resource.name), patch_of, rehearse=rehearse)
         return order
 
-    def _check(
-        self, resource: StreamAutoscaler, document: Document, term: int, over: OrderStatus | None
-    ) -> None:
+    def _check(self, resource: StreamAutoscaler, document: Document, term: int, over: OrderStatus | None) -> None:
         said = f"streamautoscaler {resource.namespace}/{resource.name}: nothing is ordered, since"
         found, metadata = order_of(document), document["metadata"]
         decided_on = (resource.metadata.uid, resource.metadata.generation)

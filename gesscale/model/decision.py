@@ -149,9 +149,7 @@ def _read_estimate(document: Any) -> Any:
 
 #: A fitted model; in JSON, and as it is read again, a `ModelSummary`.
 KnownModel = Annotated[
-    Model | None,
-    GetPydanticSchema(lambda _, schema_of: schema_of(ModelSummary | None)),
-    PlainSerializer(_summary),
+    Model | None, GetPydanticSchema(lambda _, schema_of: schema_of(ModelSummary | None)), PlainSerializer(_summary)
 ]
 OptionalEstimate = Annotated[Estimate | None, BeforeValidator(_read_estimate)]
 
@@ -196,9 +194,7 @@ class Change:
     def __post_init__(self) -> None:
         nodes = (*self.add, *self.remove)
         if not nodes or len(set(nodes)) != len(nodes):
-            raise InputError(
-                f"a change names at least one node and each once, got +{self.add} -{self.remove}"
-            )
+            raise InputError(f"a change names at least one node and each once, got +{self.add} -{self.remove}")
 
     @classmethod
     def between(cls, before: Iterable[str], after: Iterable[str]) -> "Change | None":

@@ -79,9 +79,7 @@ def _only_counted(batches: Any) -> Any:
 
 
 #: Batches; JSON has only their number, and read from there they are missing.
-CountedBatches = Annotated[
-    tuple[Batch, ...], BeforeValidator(_only_counted), PlainSerializer(len, return_type=int)
-]
+CountedBatches = Annotated[tuple[Batch, ...], BeforeValidator(_only_counted), PlainSerializer(len, return_type=int)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

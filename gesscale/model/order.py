@@ -17,15 +17,12 @@ class Order(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
 
     placement: tuple[Annotated[str, Field(min_length=1, max_length=253)], ...] = Field(
-        max_length=MOST_REPLICAS,
-        description="Nodes that are to hold exactly one executor each, sorted.",
+        max_length=MOST_REPLICAS, description="Nodes that are to hold exactly one executor each, sorted."
     )
     at_s: float = Field(description="When it was written.")
     before: int | None = Field(None, ge=0, description="Replicas when it was written.")
     reason: str = Field("", max_length=64, description="Why, in a word; empty where its controller died.")
-    settled_at_s: float | None = Field(
-        None, description="When it had settled or was given up; absent until then."
-    )
+    settled_at_s: float | None = Field(None, description="When it had settled or was given up; absent until then.")
     given_up: bool = Field(False, description="Whether the rescale timeout passed with executors missing.")
     downtime_s: float | None = Field(
         None,
@@ -45,9 +42,7 @@ class Order(BaseModel):
         """Whether it has not settled and was not given up."""
         return self.downtime_s is None
 
-    def ended(
-        self, at_s: float, downtime_s: float, *, arrived: bool, first_tasks_s: float | None = None
-    ) -> Self:
+    def ended(self, at_s: float, downtime_s: float, *, arrived: bool, first_tasks_s: float | None = None) -> Self:
         """Return it as it is once it has settled or was given up.
 
         Parameters
@@ -61,10 +56,5 @@ class Order(BaseModel):
         first_tasks_s
             From the order to the beginning of the first batch on its nodes.
         """
-        end = {
-            "settled_at_s": at_s,
-            "given_up": not arrived,
-            "downtime_s": downtime_s,
-            "first_tasks_s": first_tasks_s,
-        }
+        end = {"settled_at_s": at_s, "given_up": not arrived, "downtime_s": downtime_s, "first_tasks_s": first_tasks_s}
         return self.model_copy(update=end)

@@ -87,9 +87,7 @@ class Workflow:
         listed = tuple(operators)
         named = {operator.name: operator for operator in listed}
         if not listed or len(named) != len(listed):
-            raise InputError(
-                f"a workflow needs operators with distinct names, got {[o.name for o in listed]}"
-            )
+            raise InputError(f"a workflow needs operators with distinct names, got {[o.name for o in listed]}")
         upstream = {name: tuple(sorted(set(operator.upstream))) for name, operator in named.items()}
         generations = _generations(listed, named)
         order = tuple(name for generation in generations for name in generation)
@@ -150,9 +148,7 @@ def _generations(listed: Sequence[Operator], named: Mapping[str, Operator]) -> t
     try:
         sorter.prepare()
     except CycleError as error:
-        raise InputError(
-            f"a workflow has no cycles, but its streams join {' -> '.join(error.args[1])}"
-        ) from None
+        raise InputError(f"a workflow has no cycles, but its streams join {' -> '.join(error.args[1])}") from None
     generations = []
     while sorter.is_active():
         generations.append(sorter.get_ready())

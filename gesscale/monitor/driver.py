@@ -48,10 +48,7 @@ class DriverMetrics(WindowedReader):
     def _read(self, operator: str, now_s: float, began_s: float) -> OperatorReading | MissingReading:
         url = f"{self.urls[operator].rstrip('/').removesuffix('/batches')}/batches"
         timeout_s = 0.9 * self.timeout_s  # so that its own reason arrives before the common deadline
-        with (
-            metrics_page(url, timeout_s=timeout_s, max_bytes=_MAX_BYTES, client=self.client) as body,
-            _PARSING,
-        ):
+        with metrics_page(url, timeout_s=timeout_s, max_bytes=_MAX_BYTES, client=self.client) as body, _PARSING:
             document = parse_document(body, operator)
             ahead_s = self._ahead_s(operator, document.now_s, now_s + self.monotonic_s() - began_s)
             parsed = to_batches(document.batches, self.hosts, ahead_s=ahead_s)

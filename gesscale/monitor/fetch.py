@@ -9,9 +9,7 @@ from gesscale.fields import web_address
 
 
 @contextmanager
-def metrics_page(
-    url: str, *, timeout_s: float, max_bytes: int, client: HttpClient = ANYWHERE
-) -> Iterator[bytes]:
+def metrics_page(url: str, *, timeout_s: float, max_bytes: int, client: HttpClient = ANYWHERE) -> Iterator[bytes]:
     """Get the metrics of a driver.
 
     Raises

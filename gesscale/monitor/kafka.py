@@ -66,9 +66,7 @@ class KafkaOffsets:
             answers = admin.list_offsets(asked, request_timeout=half_s)
             return sum(answer.result(timeout=half_s).offset for answer in answers.values())
         except FetchError as error:
-            raise MetricsUnavailableError(
-                f"the Kafka broker {self.bootstrap} was not asked: {error}"
-            ) from error
+            raise MetricsUnavailableError(f"the Kafka broker {self.bootstrap} was not asked: {error}") from error
         except (kafka_exception, TimeoutError) as error:
             raise MetricsUnavailableError(
                 f"asked the Kafka broker {self.bootstrap} for the end offsets of topic {self.topic!r}, "
@@ -114,9 +112,7 @@ class KafkaInput:
         # A question has several parts, each with its own bound; together they may take twice the time.
         wait(asked.values(), timeout=2 * self.timeout_s)
         rows = {name: future.result() for name, future in asked.items() if future.done()}
-        readings = {
-            name: self._with_input(reading, rows.get(name), now_s) for name, reading in seen.readings.items()
-        }
+        readings = {name: self._with_input(reading, rows.get(name), now_s) for name, reading in seen.readings.items()}
         return replace(seen, readings=readings)
 
     def _end_offset_rows(self, operator: str) -> int | None:
@@ -142,7 +138,5 @@ def _confluent_kafka() -> tuple[Any, Any, Any, Any]:
         from confluent_kafka import KafkaException, TopicPartition
         from confluent_kafka.admin import AdminClient, OffsetSpec
     except ImportError as error:
-        raise InputError(
-            f"Kafka offsets need the package confluent-kafka: {how_to_install('controller')}"
-        ) from error
+        raise InputError(f"Kafka offsets need the package confluent-kafka: {how_to_install('controller')}") from error
     return AdminClient, KafkaException, OffsetSpec.latest, TopicPartition

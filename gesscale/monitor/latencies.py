@@ -134,9 +134,7 @@ class KeptLatencies(ABC):
         if why != self._said:
             self._said = why
             _LOG.warning(
-                "latency map: %s; %s",
-                why,
-                "none yet" if self._map is None else "the last good one stays in force",
+                "latency map: %s; %s", why, "none yet" if self._map is None else "the last good one stays in force"
             )
         times = f" (failed {self._failures} times in a row)" if self._failures > 1 else ""
         self._problem = f"{why}{times}"
@@ -258,16 +256,10 @@ class AgentLatencies(KeptLatencies):
             else self.urls
         )
         bounds = self.bounds()
-        gathered = gather_agents(
-            urls, now_s=now_s, timeout_s=self.timeout_s, limits=bounds.limits, nodes=bounds.nodes
-        )
+        gathered = gather_agents(urls, now_s=now_s, timeout_s=self.timeout_s, limits=bounds.limits, nodes=bounds.nodes)
         silent = [f"{url}: {why}" for url, why in gathered.unreachable.items()]
         more = f"; {len(silent) - _NAMED} more" if len(silent) > _NAMED else ""
-        said = (
-            f"{len(silent)} of {len(urls)} agents gave nothing: {'; '.join(silent[:_NAMED])}{more}"
-            if silent
-            else ""
-        )
+        said = f"{len(silent)} of {len(urls)} agents gave nothing: {'; '.join(silent[:_NAMED])}{more}" if silent else ""
         return Found(survey=gathered.survey, remark="; ".join(filter(None, (said, gathered.left_out))))
 
 
@@ -314,7 +306,5 @@ class PrometheusLatencies(KeptLatencies):
             if one.values
         )
         bounds = self.bounds()
-        gathered = gather_samples(
-            samples, fill_missing=True, now_s=now_s, limits=bounds.limits, nodes=bounds.nodes
-        )
+        gathered = gather_samples(samples, fill_missing=True, now_s=now_s, limits=bounds.limits, nodes=bounds.nodes)
         return Found(survey=gathered.survey, remark=gathered.left_out)

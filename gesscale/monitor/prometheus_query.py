@@ -62,9 +62,7 @@ def ask(
     bounded = _BoundedAdapter(partial(client.fetch, timeout_s=timeout_s, max_bytes=max_bytes), max_parts)
     try:
         with PrometheusConnect(url.rstrip("/"), session=session) as server:
-            session.mount(
-                server.url, bounded
-            )  # instead of the adapter without bounds that the client has mounted
+            session.mount(server.url, bounded)  # instead of the adapter without bounds that the client has mounted
             return _ANSWER.validate_python(server.custom_query(query, params={"time": now_s}))
     except FetchError as error:
         raise MetricsUnavailableError(f"{failed}: {error}") from error

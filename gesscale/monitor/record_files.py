@@ -47,9 +47,7 @@ def _decision_of(document: Any) -> RecordedDecision:
     """Read a line of decisions; ValueError where it is none."""
     decision = codec(Decision).validate_python(document)
     reading = document["analysis"].get("reading")
-    return RecordedDecision(
-        decision=decision, batches_read=reading["batches"] if reading else 0, document=document
-    )
+    return RecordedDecision(decision=decision, batches_read=reading["batches"] if reading else 0, document=document)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,9 +96,7 @@ def settings_file(folder: Path, *, advice: str = "") -> Path:
     raise InputError(f"there is no {file}: expected a record, a folder as {writer} writes it{advice}")
 
 
-def write_recording(
-    folder: Path, decisions: Iterable[Decision], batches: Mapping[str, Sequence[Batch]]
-) -> None:
+def write_recording(folder: Path, decisions: Iterable[Decision], batches: Mapping[str, Sequence[Batch]]) -> None:
     """Write what `read_recording` reads: the decisions in the order of time, and the batches of each operator."""
     lines = {
         DECISIONS: [decision_document(each) for each in sorted(decisions, key=attrgetter("at_s"))],
@@ -122,14 +118,9 @@ def read_recording(folder: Path, operators: Collection[str]) -> Recording:
     file = folder / BATCHES
     batches, torn = _understood(file, recorded_batch)
     if not batches:
-        message = (
-            f"{torn[0]}; no line holds a batch" if torn else f"{file}: expected a batch a line, got none"
-        )
-        raise InputError(message)
+        raise InputError(f"{torn[0]}; no line holds a batch" if torn else f"{file}: expected a batch a line, got none")
     decisions, torn_decisions = _understood(folder / DECISIONS, _decision_of, optional=True)
-    _check_names(
-        {name for name, _ in batches} | {each.decision.operator for each in decisions}, operators, folder
-    )
+    _check_names({name for name, _ in batches} | {each.decision.operator for each in decisions}, operators, folder)
     _check_span([batch.ended_at_s for _, batch in batches], file)
     _check_span([each.decision.at_s for each in decisions], folder / DECISIONS)
     (any_name, *_) = operators
@@ -137,9 +128,7 @@ def read_recording(folder: Path, operators: Collection[str]) -> Recording:
     for name, batch in batches:
         grouped[name or any_name].append(batch)
     return Recording(
-        batches={
-            name: tuple(sorted(listed, key=attrgetter("ended_at_s"))) for name, listed in grouped.items()
-        },
+        batches={name: tuple(sorted(listed, key=attrgetter("ended_at_s"))) for name, listed in grouped.items()},
         decisions=tuple(sorted(decisions, key=attrgetter("decision.at_s"))),
         faults=(*torn, *torn_decisions),
     )
@@ -168,9 +157,7 @@ def _check_span(times_s: Collection[float], file: Path) -> None:
         )
 
 
-def _understood(
-    file: Path, understand: Callable[[Any], T], *, optional: bool = False
-) -> tuple[list[T], list[str]]:
+def _understood(file: Path, understand: Callable[[Any], T], *, optional: bool = False) -> tuple[list[T], list[str]]:
     """Return what each line says, and what is wrong with the lines that say nothing."""
     found: list[T] = []
     faults: list[str] = []
@@ -190,9 +177,7 @@ def _understood(
     except OSError as error:
         if optional and isinstance(error, FileNotFoundError):
             return [], []
-        raise InputError(
-            f"{file}: {error.strerror or error}; a record is a folder as the demo writes it"
-        ) from error
+        raise InputError(f"{file}: {error.strerror or error}; a record is a folder as the demo writes it") from error
     return found, faults
 
 
@@ -204,7 +189,5 @@ def _lines(file: Path) -> Iterator[bytes]:
                 return
             if number > _MOST_LINES or len(line) > _MOST_LINE_BYTES:
                 limits = f"{_MOST_LINES} lines of at most {_MOST_LINE_BYTES} bytes"
-                raise InputError(
-                    f"{file}, line {number}: expected at most {limits}, got more; cut the record"
-                )
+                raise InputError(f"{file}, line {number}: expected at most {limits}, got more; cut the record")
             yield line.rstrip(b"\r\n")

@@ -57,10 +57,7 @@ def batch_form(name: str, base: type[BaseModel], **exceptions: object) -> type[A
     """Return a model that reads the figures of a batch, next to the fields of its base."""
     read = {**_FIGURES, float | None: exceptions.pop("optional", _FIGURES[float | None])}
     figures: dict[str, Any] = {
-        each.name: (
-            exceptions.get(each.name, read[each.type]),
-            ... if each.default is MISSING else each.default,
-        )
+        each.name: (exceptions.get(each.name, read[each.type]), ... if each.default is MISSING else each.default)
         for each in fields(BatchFigures)
     }
     return create_model(name, __base__=base, **figures)
@@ -85,9 +82,7 @@ class _OnHosts(_Part):
     """Where a batch was, as served: its nodes are known by the addresses of their executors."""
 
     hosts: tuple[str, ...]
-    by_host: Annotated[
-        Mapping[str, HostWork] | None, AfterValidator(_check_work), WrapValidator(_none_if_wrong)
-    ] = None
+    by_host: Annotated[Mapping[str, HostWork] | None, AfterValidator(_check_work), WrapValidator(_none_if_wrong)] = None
 
 
 class _OnNodes(_Part):
@@ -101,9 +96,7 @@ ServedRecord = batch_form("ServedRecord", _OnHosts)
 
 def _within(least: float, most: float) -> Any:
     def check(value: float | None) -> float | None:
-        if value is not None and (
-            least > value > 0 or value > most
-        ):  # what is not above 0 the screening judges
+        if value is not None and (least > value > 0 or value > most):  # what is not above 0 the screening judges
             raise ValueError(f"expected {least:g} to {most:g}")
         return value
 
@@ -226,9 +219,7 @@ def _work_by_node(by_host: Mapping[str, HostWork], names: Mapping[str, str]) -> 
         also = found.get(node, HostWork(rows=0.0, busy_s=0.0))
         parts = [part for part in (also.state_partitions, each.state_partitions) if part is not None]
         found[node] = HostWork(
-            rows=also.rows + each.rows,
-            busy_s=also.busy_s + each.busy_s,
-            state_partitions=sum(parts) if parts else None,
+            rows=also.rows + each.rows, busy_s=also.busy_s + each.busy_s, state_partitions=sum(parts) if parts else None
         )
     return found
 

@@ -65,9 +65,7 @@ class RecordedWorld:
             return Latencies(map=self.delays)
         return Latencies(map=self.delays, standing=first_live.latency_map)
 
-    def _read(
-        self, operator: str, live: RecordedDecision | None, now_s: float
-    ) -> OperatorReading | MissingReading:
+    def _read(self, operator: str, live: RecordedDecision | None, now_s: float) -> OperatorReading | MissingReading:
         seen = _seen(live.decision) if self.as_read and live is not None else None
         if isinstance(seen, MissingReading):
             return seen
@@ -113,9 +111,7 @@ class RecordedWorld:
         return ClusterState(
             nodes={name: unusable.get(name) or Node(name=name) for name in self.delays.names},
             placements={name: nodes for name in self.recording.batches if (nodes := self._placement(name))},
-            problem=next(
-                (each.plan.detail for each in live if each.reason is Reason.CLUSTER_UNAVAILABLE), ""
-            ),
+            problem=next((each.plan.detail for each in live if each.reason is Reason.CLUSTER_UNAVAILABLE), ""),
         )
 
     def apply(self, operator: str, placement: tuple[str, ...]) -> Outcome:
@@ -126,9 +122,7 @@ class RecordedWorld:
         ClusterError
             Always: what is recorded has happened.
         """
-        raise ClusterError(
-            f"operator {operator!r}: a recorded run cannot be changed to {', '.join(placement)}"
-        )
+        raise ClusterError(f"operator {operator!r}: a recorded run cannot be changed to {', '.join(placement)}")
 
     def _placement(self, operator: str) -> tuple[str, ...]:
         if (live := self.live(operator)) is not None:

@@ -96,9 +96,7 @@ def _fault(batch: Batch) -> str:
 
 def _misplaced(batch: Batch, before: Batch | None, now_s: float) -> str:
     if batch.ended_at_s > now_s + CLOCK_TOLERANCE_S:
-        return (
-            f"it ends {batch.ended_at_s - now_s:.1f} s in the future; compare the clocks of driver and scaler"
-        )
+        return f"it ends {batch.ended_at_s - now_s:.1f} s in the future; compare the clocks of driver and scaler"
     if before is not None and batch.batch_id == before.batch_id:
         return "its number came twice"
     if before is not None and batch.ended_at_s <= before.ended_at_s:
@@ -125,8 +123,6 @@ def _repaired(batch: Batch, faults: list[str]) -> Batch:
         if (value := getattr(batch, name)) is not None
         and not (0 < value < math.inf or (figure.zero_tells and value == 0))
     ]
-    faults += [
-        f"batch {batch.batch_id}: {name} is {getattr(batch, name)} and counts as unknown" for name in doubted
-    ]
+    faults += [f"batch {batch.batch_id}: {name} is {getattr(batch, name)} and counts as unknown" for name in doubted]
     unknown: dict[str, Any] = dict.fromkeys(doubted)
     return replace(batch, **unknown)

@@ -81,8 +81,7 @@ class WindowedReader:
         }
         deadline_s = self.monotonic_s() + self.timeout_s
         summaries = [
-            self._await(operator, answer, deadline_s - self.monotonic_s())
-            for operator, answer in answers.items()
+            self._await(operator, answer, deadline_s - self.monotonic_s()) for operator, answer in answers.items()
         ]
         return WorkflowObservation(
             at_s=now_s,

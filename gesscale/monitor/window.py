@@ -51,9 +51,7 @@ def summarise(
     """
     kept, faults = screened.batches, screened.faults
     if not kept:
-        first = (
-            f"none of its batches can be used, {len(faults)} faults, the first: {faults[0]}" if faults else ""
-        )
+        first = f"none of its batches can be used, {len(faults)} faults, the first: {faults[0]}" if faults else ""
         detail = first or "no batch has ended yet"
         return MissingReading(operator=operator, detail=detail)
     newest = kept[-1]
@@ -66,13 +64,9 @@ def summarise(
         return MissingReading(operator=operator, detail=detail)
     span = _span(kept, heard_s=heard_s, window_began_s=now_s - window_s)
     if span.until_s <= span.begin_s:
-        detail = (
-            f"it idled {now_s - heard_s:.0f} s ago, before the window of {window_s:g} s, and is silent since"
-        )
+        detail = f"it idled {now_s - heard_s:.0f} s ago, before the window of {window_s:g} s, and is silent since"
         return MissingReading(operator=operator, detail=detail, stale=True)
-    reading = _reading(
-        operator, kept, span, now_s=now_s, window_s=window_s, cpu_share=cpu_share, by_node=by_node
-    )
+    reading = _reading(operator, kept, span, now_s=now_s, window_s=window_s, cpu_share=cpu_share, by_node=by_node)
     return replace(reading, doubt=screened.doubt) if screened.doubt else reading
 
 
@@ -95,7 +89,7 @@ def _span(kept: Sequence[Batch], *, heard_s: float, window_began_s: float) -> _S
     newest = kept[-1]
     idles = heard_s - newest.ended_at_s >= _trigger_s(newest)
     until_s = heard_s if idles else newest.ended_at_s
-    first = bisect_right(kept, window_began_s, key=_ended_s)
+    first = bisect_right(kept, window_began_s, key=lambda batch: batch.ended_at_s)
     if first == len(kept) and idles:
         return _Span(first=first, begin_s=window_began_s, until_s=until_s, idles=idles)
     first = min(first, len(kept) - 1)
@@ -127,9 +121,7 @@ def _reading(
     inside = kept[span.first :]
     began = [batch.ended_at_s - batch.seconds for batch in inside]
     seen_s = max(_LEAST_S, span.until_s - span.begin_s - _unseen_s(inside))
-    busy_s = sum(
-        [batch.ended_at_s - max(at_s, span.begin_s) for batch, at_s in zip(inside, began, strict=True)]
-    )
+    busy_s = sum([batch.ended_at_s - max(at_s, span.begin_s) for batch, at_s in zip(inside, began, strict=True)])
     # The two batches before one, and the last that had rows, decide whether it is saturated or warm.
     worked = next((index for index in reversed(range(span.first)) if kept[index].rows > 0), 0)
     since = max(0, min(span.first - 2, worked))
@@ -202,10 +194,6 @@ def _past(instant_s: float | None, now_s: float) -> float:
     return min(instant_s, now_s)
 
 
-def _ended_s(batch: Batch) -> float:
-    return batch.ended_at_s
-
-
 def _started_s(batch: Batch) -> float:
     return batch.ended_at_s - batch.seconds
 
@@ -225,9 +213,7 @@ class WorkByNode:
     #: By the instant at which a batch ended, by node. A batch that does not tell is missing.
     work: Mapping[float, Mapping[str, HostWork]] = field(default_factory=dict)
 
-    def __call__(
-        self, batches: Sequence[Batch], placement: Sequence[str], seconds: float
-    ) -> Mapping[str, NodeReading]:
+    def __call__(self, batches: Sequence[Batch], placement: Sequence[str], seconds: float) -> Mapping[str, NodeReading]:
         """Return the figures of each replica of a placement."""
         known = [self.work[batch.ended_at_s] for batch in batches if batch.ended_at_s in self.work]
         if not self.work or len(known) < len(batches):
@@ -250,7 +236,5 @@ def _node_reading(work: Iterable[HostWork], seconds: float, state_partitions: in
         rows += each.rows
         busy_s += each.busy_s
     return NodeReading(
-        throughput_rows_per_s=rows / seconds,
-        cpu_share=min(1.0, busy_s / seconds),
-        state_partitions=state_partitions,
+        throughput_rows_per_s=rows / seconds, cpu_share=min(1.0, busy_s / seconds), state_partitions=state_partitions
     )

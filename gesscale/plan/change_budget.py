@@ -63,9 +63,7 @@ def most_urgent_first(plans: Iterable[Plan], analyses: Mapping[str, Analysis]) -
 def held_back(plan: Plan, others: Collection[str], most: int) -> Plan:
     """Return a plan without its change, which has to wait for those of others."""
     named = f": {', '.join(sorted(others))}" if others else " elsewhere"
-    detail = (
-        f"at most {most} may be in change at once, and as many are{named}; else: {plan.reason}, {plan.detail}"
-    )
+    detail = f"at most {most} may be in change at once, and as many are{named}; else: {plan.reason}, {plan.detail}"
     return unchanged(plan, Reason.CHANGE_BUDGET_SPENT, detail)
 
 

@@ -67,16 +67,12 @@ def apply_directives(
 ) -> Mapping[str, Plan]:
     """Let directives take precedence over plans."""
     return {
-        name: _directed(plan, directives[name], cluster.seen_by(name), knowledge, now_s)
-        if name in directives
-        else plan
+        name: _directed(plan, directives[name], cluster.seen_by(name), knowledge, now_s) if name in directives else plan
         for name, plan in plans.items()
     }
 
 
-def _directed(
-    plan: Plan, directive: Directive, cluster: ClusterState, knowledge: Knowledge, now_s: float
-) -> Plan:
+def _directed(plan: Plan, directive: Directive, cluster: ClusterState, knowledge: Knowledge, now_s: float) -> Plan:
     pause, override = directive.pause, directive.override
     if pause is not None and (pause.until_s is None or now_s < pause.until_s):
         return _paused(plan, pause, cluster, now_s)
@@ -94,12 +90,7 @@ def _paused(plan: Plan, pause: Pause, cluster: ClusterState, now_s: float) -> Pl
 
 
 def _overridden(
-    plan: Plan,
-    operator: Operator,
-    override: Override,
-    cluster: ClusterState,
-    knowledge: Knowledge,
-    now_s: float,
+    plan: Plan, operator: Operator, override: Override, cluster: ClusterState, knowledge: Knowledge, now_s: float
 ) -> Plan:
     live = _live(plan, cluster)
     proposal = f"{', '.join(override.nodes)}" if override.nodes else f"{override.replicas} replicas"
@@ -123,9 +114,7 @@ def _overridden(
     )
 
 
-def _named(
-    nodes: tuple[str, ...], live: tuple[str, ...], cluster: ClusterState
-) -> tuple[tuple[str, ...], str]:
+def _named(nodes: tuple[str, ...], live: tuple[str, ...], cluster: ClusterState) -> tuple[tuple[str, ...], str]:
     """Return the possible placement, and a remark on what is not possible; without any node all stays as it is."""
     free = usable(cluster, live).nodes
     target = tuple(sorted(node for node in nodes if node in live or node in free))

@@ -10,19 +10,13 @@ from latency_map import LatencyMap, NoChoiceError, least_nd_max_subset
 
 
 def restore_lost(
-    plans: Mapping[str, Plan],
-    analyses: Mapping[str, Analysis],
-    cluster: ClusterState,
-    knowledge: Knowledge,
+    plans: Mapping[str, Plan], analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
 ) -> Mapping[str, Plan]:
     """Bring back replicas that died since they were ordered; this takes precedence over what a policy concludes.
 
     A plan of reason Overridden stands as it is: somebody ordered it after that, so what it does not name stays away.
     """
-    return {
-        name: _restored(plan, analyses[name], cluster.seen_by(name), knowledge)
-        for name, plan in plans.items()
-    }
+    return {name: _restored(plan, analyses[name], cluster.seen_by(name), knowledge) for name, plan in plans.items()}
 
 
 def _restored(plan: Plan, analysis: Analysis, cluster: ClusterState, knowledge: Knowledge) -> Plan:
@@ -59,9 +53,7 @@ def _restored(plan: Plan, analysis: Analysis, cluster: ClusterState, knowledge: 
     )
 
 
-def _nearest(
-    were: Sequence[str], free: Sequence[str], cluster: ClusterState, knowledge: Knowledge
-) -> list[str]:
+def _nearest(were: Sequence[str], free: Sequence[str], cluster: ClusterState, knowledge: Knowledge) -> list[str]:
     """Return as many free nodes as there were others, the nearest to these first; any where delays are not known."""
     near = additions(knowledge.latencies.map, cluster, were, were[0]).nodes if were else ()
     return [*near, *(node for node in free if node not in near)][: len(were)]
@@ -80,10 +72,7 @@ def _kept_on_doubt(plan: Plan, analysis: Analysis) -> Plan:
 
 
 def place_first(
-    plans: Mapping[str, Plan],
-    directives: Mapping[str, Directive],
-    cluster: ClusterState,
-    knowledge: Knowledge,
+    plans: Mapping[str, Plan], directives: Mapping[str, Directive], cluster: ClusterState, knowledge: Knowledge
 ) -> Mapping[str, Plan]:
     """Choose the first nodes of operators that have none."""
     return {
@@ -112,18 +101,14 @@ def _first(plan: Plan, directive: Directive, cluster: ClusterState, delays: Late
     )
 
 
-def _least_apart(
-    delays: LatencyMap | None, nodes: tuple[str, ...], driver_node: str, replicas: int
-) -> tuple[str, ...]:
+def _least_apart(delays: LatencyMap | None, nodes: tuple[str, ...], driver_node: str, replicas: int) -> tuple[str, ...]:
     """Return so many nodes of least NDmax with the driver's node; none where the map does not know."""
     if delays is None or driver_node not in delays:
         return ()
     known = [node for node in nodes if node in delays]
     driver_serves = driver_node in known
     try:
-        choice = least_nd_max_subset(
-            delays, replicas + (not driver_serves), keep={driver_node}, candidates=known
-        )
+        choice = least_nd_max_subset(delays, replicas + (not driver_serves), keep={driver_node}, candidates=known)
     except NoChoiceError:
         return ()
     return tuple(sorted(node for node in choice.nodes if driver_serves or node != driver_node))

@@ -19,11 +19,7 @@ MOST_LISTED = 10
 
 
 def rejected(
-    nodes: Sequence[str],
-    reason: Reason,
-    detail: Callable[[str], str] = lambda _node: "",
-    *,
-    names_others: bool = False,
+    nodes: Sequence[str], reason: Reason, detail: Callable[[str], str] = lambda _node: "", *, names_others: bool = False
 ) -> tuple[Rejection, ...]:
     """Return the candidates that lost for one reason.
 
@@ -106,9 +102,7 @@ def usable(cluster: ClusterState, placement: Sequence[str]) -> NodeRanking:
     )
 
 
-def unfit(
-    cluster: ClusterState, held: Collection[str] = (), *, names_others: bool = False
-) -> tuple[Rejection, ...]:
+def unfit(cluster: ClusterState, held: Collection[str] = (), *, names_others: bool = False) -> tuple[Rejection, ...]:
     """Return the nodes that can take no replica, and why."""
     found = [
         each
@@ -165,9 +159,7 @@ def nearest_first(delays: LatencyMap | None, nodes: tuple[str, ...], driver_node
     """
     if delays is None or driver_node not in delays:
         return nodes
-    return delays.once(
-        (nearest_first, nodes, driver_node), lambda: _nearest_first(delays, nodes, driver_node)
-    )
+    return delays.once((nearest_first, nodes, driver_node), lambda: _nearest_first(delays, nodes, driver_node))
 
 
 def _nearest_first(delays: LatencyMap, nodes: tuple[str, ...], driver_node: str) -> tuple[str, ...]:
@@ -192,9 +184,7 @@ def removals(delays: LatencyMap | None, placement: Sequence[str], driver_node: s
     return tuple(sorted(ranked, key=lambda node: node == driver_node))
 
 
-def shrinking(
-    delays: LatencyMap | None, placement: Sequence[str], driver_node: str
-) -> tuple[tuple[str, ...], ...]:
+def shrinking(delays: LatencyMap | None, placement: Sequence[str], driver_node: str) -> tuple[tuple[str, ...], ...]:
     """Return the placements that remain when the farthest replica is given up again and again.
 
     Parameters
@@ -240,14 +230,10 @@ def unchanged(plan: Plan, reason: Reason, detail: str, present: tuple[str, ...] 
         Where the replicas are; None where the plan says it.
     """
     before = plan.before if present is None else present
-    return replace(
-        plan, reason=reason, detail=detail, before=before, placement=before, mst=None, nd_max_ms=None
-    )
+    return replace(plan, reason=reason, detail=detail, before=before, placement=before, mst=None, nd_max_ms=None)
 
 
-def unknown_delays(
-    latencies: Latencies, placement: Sequence[str], driver_node: str
-) -> tuple[Reason, str] | None:
+def unknown_delays(latencies: Latencies, placement: Sequence[str], driver_node: str) -> tuple[Reason, str] | None:
     """Say why the distances of a placement are not known, and what to do about it."""
     if latencies.map is None:
         return Reason.LATENCY_MAP_MISSING, latencies.standing.problem or "there has been no latency map yet"

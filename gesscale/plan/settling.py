@@ -28,10 +28,7 @@ def settled(pending: Order, reading: OperatorReading, rescale_timeout_s: float) 
     if (arrived and warm) or late:
         first_tasks_s = min(_began_on(pending, reading.batches), default=None)
         return pending.ended(
-            reading.at_s,
-            longest_gap_s(reading, pending.at_s),
-            arrived=arrived,
-            first_tasks_s=first_tasks_s,
+            reading.at_s, longest_gap_s(reading, pending.at_s), arrived=arrived, first_tasks_s=first_tasks_s
         )
     return None
 

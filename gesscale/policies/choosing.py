@@ -51,9 +51,7 @@ class ChoosingPolicy(ABC):
     #: stale, or lacks a replica's node, nothing is removed. Else a seeded draw takes its place.
     latency_aware: bool = True
 
-    def plan(
-        self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
-    ) -> Mapping[str, Plan]:
+    def plan(self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge) -> Mapping[str, Plan]:
         """Choose for every operator its nodes; see `gesscale.ports.Policy`."""
         return {
             name: self._plan(analysis, cluster.seen_by(name), knowledge.latencies)

@@ -101,9 +101,7 @@ class GesscalePolicy(PerOperatorPolicy):
             return concluded(reason=Reason.DRAINING_BACKLOG, detail=detail)
         return self._analyze_headroom(concluded, mst, reading, knowledge.latencies)
 
-    def _held_up(
-        self, operator: str, observation: WorkflowObservation, knowledge: Knowledge
-    ) -> tuple[str, ...]:
+    def _held_up(self, operator: str, observation: WorkflowObservation, knowledge: Knowledge) -> tuple[str, ...]:
         """Return the operators before this one that hand on less than they were offered, so that it seems underused."""
         return tuple(
             name
@@ -131,8 +129,7 @@ class GesscalePolicy(PerOperatorPolicy):
         ]
         if pushed_back:
             return concluded(
-                reason=Reason.NOT_ROOT_OF_OVERLOAD,
-                detail=f"saturated, but held back by {', '.join(pushed_back)}",
+                reason=Reason.NOT_ROOT_OF_OVERLOAD, detail=f"saturated, but held back by {', '.join(pushed_back)}"
             )
         drain_s = drain_time_s(reading)
         if drain_s is not None and drain_s <= self.options.recovery_target_s:
@@ -143,9 +140,7 @@ class GesscalePolicy(PerOperatorPolicy):
         offered = "" if reading.input_rows_per_s is None else f", offered {reading.input_rows_per_s:.0f}"
         observed = reading.warm_rows_per_s or reading.throughput_rows_per_s
         return concluded(
-            verdict=Verdict.MORE,
-            reason=Reason.OVERLOADED,
-            detail=f"saturated at {observed:.0f} rows/s{offered}",
+            verdict=Verdict.MORE, reason=Reason.OVERLOADED, detail=f"saturated at {observed:.0f} rows/s{offered}"
         )
 
     def _analyze_headroom(
@@ -172,9 +167,7 @@ class GesscalePolicy(PerOperatorPolicy):
             f"headroom {headroom:.0f} %, threshold {self.options.headroom_threshold_pct:.0f} %"
         )
         if headroom >= self.options.headroom_threshold_pct:
-            return concluded(
-                verdict=Verdict.FEWER, reason=Reason.UNDERUSED, detail=detail, headroom_pct=headroom
-            )
+            return concluded(verdict=Verdict.FEWER, reason=Reason.UNDERUSED, detail=detail, headroom_pct=headroom)
         return concluded(reason=Reason.WITHIN_TARGET, detail=detail, headroom_pct=headroom)
 
     # Plan
@@ -194,10 +187,7 @@ class GesscalePolicy(PerOperatorPolicy):
         def said(node: str) -> str:
             return f"{grown.sized(rank[node])}; now {present_said}"
 
-        lost = (
-            *rejected(helpful[1:], self.passed_over, said),
-            *rejected(useless, Reason.DELAY_EATS_GAIN, said),
-        )
+        lost = (*rejected(helpful[1:], self.passed_over, said), *rejected(useless, Reason.DELAY_EATS_GAIN, said))
         rejections = (*ranked.rejections, *sorted(lost, key=lambda each: rank[each.node]))
         if not helpful:
             reason = Reason.DELAY_EATS_GAIN if useless else Reason.NO_CANDIDATE_NODE

@@ -44,9 +44,7 @@ class GuardedPolicy:
             for name in sorted(operators)
         }
 
-    def plan(
-        self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
-    ) -> Mapping[str, Plan]:
+    def plan(self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge) -> Mapping[str, Plan]:
         """Plan; where the policy fails, every replica stays where it is."""
         if any(analysis.reason is Reason.POLICY_FAILED for analysis in analyses.values()):
             return {name: stay(analysis, cluster) for name, analysis in analyses.items()}
@@ -54,9 +52,7 @@ class GuardedPolicy:
         if found is not None:
             return found
         detail = f"policy {self.name}, plan: {fault}"
-        return {
-            name: stay(analysis, cluster, Reason.POLICY_FAILED, detail) for name, analysis in analyses.items()
-        }
+        return {name: stay(analysis, cluster, Reason.POLICY_FAILED, detail) for name, analysis in analyses.items()}
 
 
 def _attempt(call: Callable[[], Mapping[str, T]], operators: set[str]) -> tuple[Mapping[str, T] | None, str]:

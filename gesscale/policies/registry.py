@@ -304,9 +304,7 @@ def _registered() -> tuple[Mapping[str, PolicyCard], Mapping[str, str]]:
             faults[entry.name] = f"{origin}: cannot be imported: {error_in_words(error)}"
         else:
             if card.name in cards or card.name != entry.name:
-                faults[entry.name] = (
-                    f"{origin}: expected a new policy of that name, got one named {card.name!r}"
-                )
+                faults[entry.name] = f"{origin}: expected a new policy of that name, got one named {card.name!r}"
                 continue
             cards[card.name] = card
     return MappingProxyType(dict(sorted(cards.items()))), MappingProxyType(faults)

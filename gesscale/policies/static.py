@@ -27,9 +27,7 @@ class StaticPolicy:
         """Report what was read; see `gesscale.ports.Policy`."""
         return {name: self._analyze(name, observation, knowledge) for name in self.workflow.operators}
 
-    def plan(
-        self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
-    ) -> Mapping[str, Plan]:
+    def plan(self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge) -> Mapping[str, Plan]:
         """Stay; see `gesscale.ports.Policy`."""
         del knowledge
         return {name: stay(analysis, cluster) for name, analysis in analyses.items()}

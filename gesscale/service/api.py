@@ -49,9 +49,7 @@ def serve(
         ) from error
 
 
-def pages_of(
-    journal: Journal, problems: Callable[[], tuple[str, ...]], now_s: Callable[[], float]
-) -> dict[str, Page]:
+def pages_of(journal: Journal, problems: Callable[[], tuple[str, ...]], now_s: Callable[[], float]) -> dict[str, Page]:
     """Return the page and its API."""
 
     def run(_parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:

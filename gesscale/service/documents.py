@@ -73,9 +73,7 @@ class Point(TypedDict):
     input_rows_per_s: Annotated[float | None, _said("The load.")]
     throughput_rows_per_s: Annotated[float | None, _said("Rows processed per second.")]
     backlog_rows: Annotated[float | None, _said("Rows offered and not processed.")]
-    saturated_share: Annotated[
-        float | None, _said("Share of the recent batches that were saturated, 0 to 1.")
-    ]
+    saturated_share: Annotated[float | None, _said("Share of the recent batches that were saturated, 0 to 1.")]
     busy_share: Annotated[float | None, _said("Share of the window that was spent inside batches, 0 to 1.")]
     mst: Annotated[Capacity | None, _said("The capacity of `before`, rows/s.")]
     nd_max_ms: Annotated[float | None, _said("NDmax of `before`.")]
@@ -156,9 +154,7 @@ class Nodes(TypedDict):
     left_out: Annotated[int, _said("How many nodes of the map are not in `names`.")]
     not_in_map: Annotated[list[str], _said("Nodes of the cluster that the map lacks.")]
     unfit: Annotated[dict[str, Unfit], _said("By node, why it can take no replica at all.")]
-    unfit_for: Annotated[
-        dict[str, dict[str, Unfit]], _said("By operator and node, why it can take none of this one.")
-    ]
+    unfit_for: Annotated[dict[str, dict[str, Unfit]], _said("By operator and node, why it can take none of this one.")]
     problem: Annotated[str, _said("Why the cluster could not be read; empty where it could.")]
 
 
@@ -172,12 +168,7 @@ def point_of(decision: Decision, cost: OrderCost | None = None, metrics_age_s: f
     metrics_age_s
         How old the operator's newest batch was; None where there was none.
     """
-    analysis, plan, outcome, latency_map = (
-        decision.analysis,
-        decision.plan,
-        decision.outcome,
-        decision.latency_map,
-    )
+    analysis, plan, outcome, latency_map = (decision.analysis, decision.plan, decision.outcome, decision.latency_map)
     reading, mst, change = analysis.reading, analysis.mst, plan.change
     return {
         "at_s": decision.at_s,
@@ -200,9 +191,7 @@ def point_of(decision: Decision, cost: OrderCost | None = None, metrics_age_s: f
         "backlog_rows": _figure(reading, "backlog_rows"),
         "saturated_share": _figure(reading, "saturated_share"),
         "busy_share": _figure(reading, "busy_share"),
-        "mst": None
-        if mst is None
-        else {"low": _finite(mst.low), "mid": _finite(mst.mid), "high": _finite(mst.high)},
+        "mst": None if mst is None else {"low": _finite(mst.low), "mid": _finite(mst.mid), "high": _finite(mst.high)},
         "nd_max_ms": _finite(analysis.nd_max_ms),
         "planned_nd_max_ms": _finite(plan.nd_max_ms),
         "metrics_age_s": metrics_age_s,
@@ -238,9 +227,7 @@ def cost_of(order: Order, batches: Sequence[Batch]) -> OrderCost:
     downtime_s, first_tasks_s = order.downtime_s, order.first_tasks_s
     if first is not None and order.is_pending:
         ends_s = [batch.ended_at_s for batch in batches]
-        downtime_s = max(
-            later - before for before, later in pairwise(ends_s) if at_s < later <= first.ended_at_s
-        )
+        downtime_s = max(later - before for before, later in pairwise(ends_s) if at_s < later <= first.ended_at_s)
         first_tasks_s = first.ended_at_s - first.seconds - at_s
     return {"at_s": at_s, "downtime_s": downtime_s, "first_tasks_s": first_tasks_s}
 
@@ -289,11 +276,7 @@ def nodes_document(latencies: Latencies, cluster: ClusterState, used: Collection
 
 
 def _unfit(nodes: Mapping[str, Node]) -> dict[str, Unfit]:
-    return {
-        name: {"reason": node.reason.value, "detail": node.problem}
-        for name, node in nodes.items()
-        if node.problem
-    }
+    return {name: {"reason": node.reason.value, "detail": node.problem} for name, node in nodes.items() if node.problem}
 
 
 def _finite(value: float | None) -> float | None:

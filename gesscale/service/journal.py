@@ -143,9 +143,7 @@ class Journal:
         """Return all points of a workflow, or of one operator, oldest first, each as JSON."""
         with self._changed:
             return [
-                each.point
-                for each in self._entries
-                if each.workflow == workflow and operator in {None, each.operator}
+                each.point for each in self._entries if each.workflow == workflow and operator in {None, each.operator}
             ]
 
     def decision(self, workflow: str, operator: str, at_s: float) -> bytes | None:

@@ -44,9 +44,7 @@ class OperatorFigures:
     desired_replicas: int | None = None
     mst: Estimate | None = None
     input_rows_per_s: float | None = _gauge("input_rows_per_second", "Rows offered per second (IR).")
-    throughput_rows_per_s: float | None = _gauge(
-        "throughput_rows_per_second", "Rows processed per second (CT)."
-    )
+    throughput_rows_per_s: float | None = _gauge("throughput_rows_per_second", "Rows processed per second (CT).")
     backlog_rows: float | None = _gauge("backlog_rows", "Rows offered and not yet processed.")
     nd_max_s: float | None = _gauge(
         "nd_max_seconds", "Longest round trip within the placement, driver's node included."
@@ -55,9 +53,7 @@ class OperatorFigures:
         "saturated_ratio", "Share of the window's batches in which it was saturated."
     )
     order_pending_s: float | None = _gauge("order_pending_seconds", "Age of the order that has not settled.")
-    model_error_share: float | None = _gauge(
-        "model_error_ratio", "Mean error of the model over the newest readings."
-    )
+    model_error_share: float | None = _gauge("model_error_ratio", "Mean error of the model over the newest readings.")
 
 
 def figures_of(
@@ -151,9 +147,7 @@ def step_figures(
         By operator, the nodes that hold a replica now; None or absent where this is not known.
     """
     figures = {
-        each.operator: figures_of(
-            each, workflow.operators[each.operator], known, live.get(each.operator), at_s
-        )
+        each.operator: figures_of(each, workflow.operators[each.operator], known, live.get(each.operator), at_s)
         for each in decisions
     }
     standing = next(iter(decisions)).latency_map
@@ -199,9 +193,7 @@ class ScalerMetrics(Collector):
             if not leading:
                 self._newest, self._last_step_at_s = {}, {}
 
-    def step_done(
-        self, namespace: str, workflow: str, figures: StepFigures, decisions: Iterable[Decision]
-    ) -> None:
+    def step_done(self, namespace: str, workflow: str, figures: StepFigures, decisions: Iterable[Decision]) -> None:
         """Take the figures of a step in place of those before, and count its decisions."""
         key = (namespace, workflow)
         with self._changing:
@@ -255,9 +247,7 @@ class ScalerMetrics(Collector):
             yield _gauges("leader", "1 where this process holds the lease, else 0.", (), {(): int(leading)})
         yield _counts("loop_steps", "Steps of the loop.", (*_WORKFLOW, "result"), steps)
         yield _counts("decisions", "Decisions.", (*_OPERATOR, "verdict", "reason"), decisions)
-        yield _gauges(
-            "last_step_timestamp_seconds", "When a step last came to its end.", _WORKFLOW, last_step_at_s
-        )
+        yield _gauges("last_step_timestamp_seconds", "When a step last came to its end.", _WORKFLOW, last_step_at_s)
         ages = {key: step.latency_map.age_s for key, step in newest.items()}
         yield _gauges("latency_map_age_seconds", "Age of the latency map at the last step.", _WORKFLOW, ages)
         yield from _operator_gauges(newest)
@@ -270,11 +260,7 @@ class ScalerMetrics(Collector):
 
 
 def _operator_gauges(newest: Mapping[tuple[str, str], StepFigures]) -> Iterator[Metric]:
-    seen = {
-        (*key, operator): figures
-        for key, step in newest.items()
-        for operator, figures in step.operators.items()
-    }
+    seen = {(*key, operator): figures for key, step in newest.items() for operator, figures in step.operators.items()}
     for gauge in (each for each in fields(OperatorFigures) if each.metadata):
         figures = {labels: getattr(each, gauge.name) for labels, each in seen.items()}
         yield _gauges(gauge.metadata["name"], gauge.metadata["text"], _OPERATOR, figures)
@@ -284,12 +270,8 @@ def _operator_gauges(newest: Mapping[tuple[str, str], StepFigures]) -> Iterator[
         if each.mst is not None
         for bound in _BOUNDS
     }
-    yield _gauges(
-        "mst_rows_per_second", "Predicted MST of the present placement.", (*_OPERATOR, "bound"), bounds
-    )
-    replicas = {
-        (*labels, kind): getattr(each, f"{kind}_replicas") for labels, each in seen.items() for kind in _KINDS
-    }
+    yield _gauges("mst_rows_per_second", "Predicted MST of the present placement.", (*_OPERATOR, "bound"), bounds)
+    replicas = {(*labels, kind): getattr(each, f"{kind}_replicas") for labels, each in seen.items() for kind in _KINDS}
     yield _gauges("replicas", "Replicas, and their limits.", (*_OPERATOR, "kind"), replicas)
 
 
@@ -298,10 +280,7 @@ def _api_families(figures: ApiFigures) -> Iterator[Metric]:
     yield _counts("kubernetes_requests", "Requests to the API server.", requests, figures.requests)
     stale = {(resource,): seconds for resource, seconds in figures.stale_s.items()}
     yield _gauges(
-        "kubernetes_watch_stale_seconds",
-        "For how long a cache has not been known to be current.",
-        ("resource",),
-        stale,
+        "kubernetes_watch_stale_seconds", "For how long a cache has not been known to be current.", ("resource",), stale
     )
     missing = {(): figures.missing_rights}
     yield _gauges("missing_rights", "Verbs that the controller was refused for want of a right.", (), missing)

@@ -16,14 +16,7 @@ from gesscale.model.order import Order
 from gesscale.monitor.record_files import Recording, read_recording, settings_file
 from gesscale.ports import ClusterState, Latencies
 from gesscale.service.assets import page_html, page_script, page_style
-from gesscale.service.documents import (
-    ONLY_WORKFLOW,
-    OrderCost,
-    cost_of,
-    nodes_document,
-    point_of,
-    workflow_document,
-)
+from gesscale.service.documents import ONLY_WORKFLOW, OrderCost, cost_of, nodes_document, point_of, workflow_document
 from gesscale.settings import Settings, load_settings
 
 #: What is left of a file that ends before its script, which would put the run in place of it.
@@ -101,9 +94,7 @@ def _document(title: str, settings: Settings, recording: Recording) -> dict[str,
     ends_s = {name: [batch.ended_at_s for batch in batches] for name, batches in recording.batches.items()}
     points = [
         point_of(
-            decision,
-            costs.get((decision.operator, decision.at_s)),
-            _age_s(ends_s[decision.operator], decision.at_s),
+            decision, costs.get((decision.operator, decision.at_s)), _age_s(ends_s[decision.operator], decision.at_s)
         )
         for decision in decisions
     ]

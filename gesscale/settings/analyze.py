@@ -9,14 +9,7 @@ from gesscale.errors import GesscaleError, SettingsError
 from gesscale.fields import SettingsGroup
 from gesscale.model.workflow import Workflow
 from gesscale.options import PolicyOptions
-from gesscale.policies.registry import (
-    PolicyCard,
-    place_in_file,
-    policy_card,
-    policy_names,
-    registered,
-    unusable,
-)
+from gesscale.policies.registry import PolicyCard, place_in_file, policy_card, policy_names, registered, unusable
 from gesscale.ports import Policy
 from gesscale.words import error_in_words
 
@@ -48,8 +41,7 @@ class _NamedPolicy(SettingsGroup):
     @classmethod
     def _check_policy(cls, value: str) -> str:
         if value not in policy_names() and value not in cls.OWN:
-            message = unusable().get(value, f"expected one of {', '.join(policy_names())}")
-            raise ValueError(message)
+            raise ValueError(unusable().get(value, f"expected one of {', '.join(policy_names())}"))
         return value
 
 

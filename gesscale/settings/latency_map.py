@@ -19,9 +19,7 @@ def _place(value: str) -> str:
 
 #: HOST:PORT.
 Place = Annotated[
-    str,
-    StringConstraints(pattern=r"^[A-Za-z0-9._\[\]:-]+$", min_length=1, max_length=320),
-    AfterValidator(_place),
+    str, StringConstraints(pattern=r"^[A-Za-z0-9._\[\]:-]+$", min_length=1, max_length=320), AfterValidator(_place)
 ]
 
 RENEWED_IN_TIME = Ascending(
@@ -37,9 +35,7 @@ class LatencyMapSettings(SettingsGroup):
     """How far apart the nodes are; unit and kind of a file are never guessed."""
 
     CONDITIONS: ClassVar[tuple[Condition, ...]] = (
-        Needs(
-            ("source", "file"), ("file",), hint="such as latency.csv; or set source to agents or prometheus"
-        ),
+        Needs(("source", "file"), ("file",), hint="such as latency.csv; or set source to agents or prometheus"),
         RENEWED_IN_TIME,
     )
 

@@ -23,11 +23,7 @@ _PATHS = (("latency_map", "file"), ("knowledge", "file"), ("analyze", "rules", "
 
 
 def load_settings(
-    path: Path | None,
-    overrides: Sequence[str] = (),
-    environ: Mapping[str, str] = os.environ,
-    *,
-    trusted: bool = True,
+    path: Path | None, overrides: Sequence[str] = (), environ: Mapping[str, str] = os.environ, *, trusted: bool = True
 ) -> Settings:
     """Read settings from all their sources.
 
@@ -99,9 +95,7 @@ def _from_file(path: Path) -> SettingsSource:
     try:
         document = read_yaml(path, f"settings file {path}")
     except OSError as error:
-        raise SettingsError(
-            f"settings file {path}: {error.strerror or error}; name an existing YAML file"
-        ) from error
+        raise SettingsError(f"settings file {path}: {error.strerror or error}; name an existing YAML file") from error
     except InputError as error:
         raise SettingsError(str(error)) from error
     if document is None:
@@ -132,8 +126,7 @@ def _from_environment(environ: Mapping[str, str]) -> SettingsSource:
     for name in sorted(environ):
         if name.startswith(ENVIRONMENT_PREFIX) and (key := meant.get(name.removeprefix(ENVIRONMENT_PREFIX))):
             raise SettingsError(
-                f"environment: {name} names no setting; did you mean {ENVIRONMENT_PREFIX}{key}, "
-                "with two underscores?"
+                f"environment: {name} names no setting; did you mean {ENVIRONMENT_PREFIX}{key}, with two underscores?"
             )
     found = [
         (name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__"), value, name)

@@ -36,8 +36,7 @@ text, at most 8 MiB, 200,000 values with those of aliases, 64 levels. `gesscale 
 def settings_page() -> str:
     """Return the page as Markdown, one row per setting: what docs/reference/settings.md holds."""
     return _HEAD + "".join(
-        f"| `{row.key}` | {row.kind} | {row.default} | {row.meaning} |\n"
-        for row in schema_rows(plain_schema(Settings))
+        f"| `{row.key}` | {row.kind} | {row.default} | {row.meaning} |\n" for row in schema_rows(plain_schema(Settings))
     )
 
 
@@ -67,9 +66,7 @@ def _plain(written: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema
     if isinstance(members := written.get("additionalProperties"), Mapping):
         schema["additionalProperties"] = _plain(members, definitions)
     if "properties" in schema:
-        schema["properties"] = {
-            name: _plain(member, definitions) for name, member in schema["properties"].items()
-        }
+        schema["properties"] = {name: _plain(member, definitions) for name, member in schema["properties"].items()}
     stated = ((key, item) for key, item in schema.items() if item not in _EMPTY)
     return dict(sorted(stated, key=lambda item: _ORDER.get(item[0], len(_ORDER))))
 
@@ -103,9 +100,7 @@ def schema_rows(schema: Schema, prefix: str = "", *, groups: bool = False) -> It
         is_group = "properties" in within
         if not is_group or (groups and "default" not in member):
             default = "required" if name in schema.get("required", ()) else _default(member)
-            yield SchemaRow(
-                key=key, kind=_kind(member), default=default, meaning=member.get("description", "")
-            )
+            yield SchemaRow(key=key, kind=_kind(member), default=default, meaning=member.get("description", ""))
         if is_group:
             yield from schema_rows(within, f"{key}{steps}.", groups=groups)
 

@@ -149,9 +149,7 @@ def attach(
     watch = ExecutorWatch(lambda: live_executors(spark), time.time)
     state = OperatorState(settings, watch, time.time, _or_else(lambda: JobWatch(SparkJobs(spark)), None))
     restartable = RestartableQuery(spark, restart, state) if restart is not None else None
-    order_follower = follow_orders(
-        spark, state, watch, autoscaler=autoscaler, namespace=namespace, restart=restartable
-    )
+    order_follower = follow_orders(spark, state, watch, autoscaler=autoscaler, namespace=namespace, restart=restartable)
     endpoint = _serve(
         host or _or_else(lambda: _address(spark), _LOOPBACK),
         port,
@@ -165,9 +163,7 @@ def attach(
             "attach got no cap: without one a backlog hides in growing batches, and saturation is seen by late batches "
             "only. Cap the source, such as Kafka by maxOffsetsPerTrigger, and give attach the same cap_rows"
         )
-    return Attachment(
-        endpoint.url if endpoint else None, spark, listener, endpoint, order_follower, restartable
-    )
+    return Attachment(endpoint.url if endpoint else None, spark, listener, endpoint, order_follower, restartable)
 
 
 def _refuse_connect(spark: Any) -> None:

@@ -164,9 +164,7 @@ class JobWatch:
             for executor, tasks in self._store.tasks_done(stage).items():
                 also = sums.get(executor, TasksDone(0, 0.0))
                 sums[executor] = TasksDone(
-                    also.records + tasks.records,
-                    also.seconds + tasks.seconds,
-                    also.with_state + tasks.with_state,
+                    also.records + tasks.records, also.seconds + tasks.seconds, also.with_state + tasks.with_state
                 )
         while len(self._done) > _REMEMBERED:
             del self._done[next(iter(self._done))]
@@ -186,9 +184,7 @@ def work_by_host(
     return {
         host: HostWork(
             rows=round(rows * sum(_of(done, here).records for here in listed) / max(1, records), 3),
-            busy_s=round(
-                sum(_of(done, here).seconds for here in listed) / sum(here.slots for here in listed), 3
-            ),
+            busy_s=round(sum(_of(done, here).seconds for here in listed) / sum(here.slots for here in listed), 3),
             state_partitions=sum(_of(done, here).with_state for here in listed) if has_state else None,
         )
         for host, listed in members.items()

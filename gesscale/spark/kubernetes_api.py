@@ -90,9 +90,7 @@ class ApiServer:
             if error.status != 404:
                 raise
 
-    def _ask(
-        self, path: str, *, method: str = "GET", query: Mapping[str, str] | None = None
-    ) -> dict[str, Any]:
+    def _ask(self, path: str, *, method: str = "GET", query: Mapping[str, str] | None = None) -> dict[str, Any]:
         with self._opened(path, method=method, query=query or {}, timeout_s=self.timeout_s) as answer:
             text = answer.read(_MOST_BYTES + 1)
         try:
@@ -100,9 +98,7 @@ class ApiServer:
                 return found
         except ValueError:
             pass
-        raise ApiError(
-            f"{method} {path}: expected a JSON object of at most {_MOST_BYTES} bytes, got something else"
-        )
+        raise ApiError(f"{method} {path}: expected a JSON object of at most {_MOST_BYTES} bytes, got something else")
 
     @contextmanager
     def _opened(
@@ -117,9 +113,7 @@ class ApiServer:
                 yield answer
         except HTTPError as error:
             said = _message(error.read(_SAID_BYTES))
-            raise ApiError(
-                f"{method} {path}: the API server answered {error.code}: {said}", error.code
-            ) from None
+            raise ApiError(f"{method} {path}: the API server answered {error.code}: {said}", error.code) from None
         except (OSError, HTTPException) as error:
             raise ApiError(
                 f"{method} {path}: no answer of the API server {self.url}: {str(error) or type(error).__name__}"

@@ -10,10 +10,7 @@ _HOSTS = figures_of(BatchRecord)["hosts"]
 
 
 def operator_metrics(
-    settings: QuerySettings,
-    histories: Iterable[QueryHistory],
-    executors: ExecutorSnapshot | None,
-    errors: int,
+    settings: QuerySettings, histories: Iterable[QueryHistory], executors: ExecutorSnapshot | None, errors: int
 ) -> Iterator[Family]:
     """Yield the metrics of one operator.
 
@@ -63,9 +60,7 @@ def _ones(hosts: Sequence[str]) -> dict[str, float]:
 def _work(last: Mapping[str, BatchRecord], name: str) -> dict[str, dict[str, float]]:
     return {
         query: {
-            host: figure
-            for host, work in (batch.by_host or {}).items()
-            if (figure := getattr(work, name)) is not None
+            host: figure for host, work in (batch.by_host or {}).items() if (figure := getattr(work, name)) is not None
         }
         for query, batch in last.items()
     }

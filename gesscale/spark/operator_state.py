@@ -8,14 +8,7 @@ from typing import Any
 
 from gesscale.batch_record import BatchRecord, HostWork
 from gesscale.spark.executors import ExecutorWatch, JobWatch, work_by_host
-from gesscale.spark.records import (
-    ExecutorSnapshot,
-    QueryHistory,
-    QuerySettings,
-    document,
-    ran_batch,
-    trigger_time_s,
-)
+from gesscale.spark.records import ExecutorSnapshot, QueryHistory, QuerySettings, document, ran_batch, trigger_time_s
 from gesscale.spark.sources import OffsetRows, Sources
 from gesscale.spark.triggers import UNKNOWN_TRIGGER, Trigger
 
@@ -33,11 +26,7 @@ class OperatorState:
     """
 
     def __init__(
-        self,
-        settings: QuerySettings,
-        watch: ExecutorWatch,
-        clock_s: Callable[[], float],
-        jobs: JobWatch | None = None,
+        self, settings: QuerySettings, watch: ExecutorWatch, clock_s: Callable[[], float], jobs: JobWatch | None = None
     ) -> None:
         self.settings = settings
         if settings.offset_rows is not None:
@@ -154,9 +143,7 @@ class OperatorState:
     def _history(self, run_id: str, query: str) -> QueryHistory:
         with self._lock:
             if run_id not in self._histories:
-                self._histories[run_id] = QueryHistory(
-                    query=query, sources=Sources(self.settings.offset_rows)
-                )
+                self._histories[run_id] = QueryHistory(query=query, sources=Sources(self.settings.offset_rows))
                 while len(self._histories) > _QUERIES:
                     del self._histories[next(iter(self._histories))]
             return self._histories[run_id]

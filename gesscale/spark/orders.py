@@ -83,13 +83,7 @@ class OrderWatch:
     """Follows one StreamAutoscaler on a daemon thread; needs the verbs get and watch on this one object."""
 
     def __init__(
-        self,
-        server: ApiServer,
-        *,
-        namespace: str,
-        name: str,
-        reader: OrderReader,
-        on_order: Callable[[], None],
+        self, server: ApiServer, *, namespace: str, name: str, reader: OrderReader, on_order: Callable[[], None]
     ) -> None:
         self._server, self._namespace, self._name = server, namespace, name
         self.reader, self._on_order = reader, on_order

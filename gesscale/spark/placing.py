@@ -183,9 +183,7 @@ def read_base_template(where: str) -> dict[str, Any]:
         return {}
     parts = urlsplit(where)
     if parts.scheme not in ("", "file", "local"):
-        raise InputError(
-            f"{TEMPLATE_SETTING}: expected a file of this machine or pod, got {where}; give a local copy"
-        )
+        raise InputError(f"{TEMPLATE_SETTING}: expected a file of this machine or pod, got {where}; give a local copy")
     try:
         from gesscale.common.yaml_text import read_yaml
 

@@ -76,9 +76,7 @@ def _part(owner: dict[str, Any], name: str) -> dict[str, Any]:
 def _items(owner: dict[str, Any], name: str) -> list[Any]:
     items = _typed(owner, name, [], "a list")
     if wrong := [item for item in items if not isinstance(item, dict)]:
-        raise InputError(
-            f"executor pod template: expected {name} as a list of mappings, got {glimpse(wrong[0])} in it"
-        )
+        raise InputError(f"executor pod template: expected {name} as a list of mappings, got {glimpse(wrong[0])} in it")
     return items
 
 
@@ -96,8 +94,7 @@ def _node_terms(placement: PodPlacement) -> list[dict[str, Any]]:
     """Return the terms that a node may fulfil; one for each node, since matchFields takes a single value."""
     if placement.nodes is not None:
         return [
-            {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
-            for node in placement.nodes
+            {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]} for node in placement.nodes
         ]
     pool = placement.pool or {}
     labels = pool.get("matchLabels") or {}
@@ -113,9 +110,7 @@ def _require_nodes(node_affinity: dict[str, Any], terms: Sequence[Mapping[str, A
     own = _items(required, "nodeSelectorTerms")
     usable = [term for term in own if term and any(term.values())]  # an empty term matches no node
     if own and not usable:
-        raise InputError(
-            "executor pod template: its own node affinity has only empty terms, which match no node"
-        )
+        raise InputError("executor pod template: its own node affinity has only empty terms, which match no node")
     required["nodeSelectorTerms"] = [_both(mine, term) for mine in usable or [{}] for term in terms]
 
 

@@ -112,12 +112,8 @@ def _withdraw(
     order: str, missing: Collection[str], known: Collection[str], pods: Sequence[ExecutorPod]
 ) -> tuple[str, ...]:
     waiting = [pod for pod in pods if pod.waits and pod.executor not in known]
-    wrong = [
-        pod for pod in waiting if (pod.node not in missing if pod.node is not None else pod.order != order)
-    ]
-    on_their_way = sum(
-        pod.executor not in known and pod not in wrong and pod.node is not None for pod in pods
-    )
+    wrong = [pod for pod in waiting if (pod.node not in missing if pod.node is not None else pod.order != order)]
+    on_their_way = sum(pod.executor not in known and pod not in wrong and pod.node is not None for pod in pods)
     unbound = [pod for pod in waiting if pod.node is None and pod.order == order]
     wanted = max(0, len(missing) - on_their_way)
     return tuple(sorted(pod.name for pod in [*wrong, *unbound[wanted:]]))

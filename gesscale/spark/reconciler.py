@@ -106,11 +106,7 @@ class Reconciler:
         return _SETTLED_S if actions.is_settled and not self._leaving and self._all_have_worked() else _BUSY_S
 
     def _is_refused(self, order: OrderDocument) -> bool:
-        if (
-            self._restart is not None
-            or order.strategy is not Strategy.RESTART
-            or order.id == self._restarted_for
-        ):
+        if self._restart is not None or order.strategy is not Strategy.RESTART or order.id == self._restarted_for:
             return False
         self._say(
             f"order {order.id} asks for a restart, which this job cannot do: give "
@@ -187,9 +183,7 @@ class Reconciler:
         if self._clock_s() - self._since_s < _ARRIVE_WITHIN_S:
             return False
         if self._replicas_there() == restart.replicas:
-            self._say(
-                f"order {order.id}: no executor came to {', '.join(actions.missing)}; the query goes on as it is"
-            )
+            self._say(f"order {order.id}: no executor came to {', '.join(actions.missing)}; the query goes on as it is")
             return False
         return True
 

@@ -161,12 +161,7 @@ def count_output(frame: Any) -> Any:
 
 
 def document(
-    history: QueryHistory | None,
-    settings: QuerySettings,
-    *,
-    now_s: float,
-    after: int = -1,
-    errors: int = 0,
+    history: QueryHistory | None, settings: QuerySettings, *, now_s: float, after: int = -1, errors: int = 0
 ) -> dict[str, Any]:
     """Write the answer of ``/batches``.
 

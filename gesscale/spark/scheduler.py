@@ -60,9 +60,7 @@ class Scheduler:
         """
         backend = self._context.schedulerBackend()
         for executor in executors:
-            why = self._jvm.org.apache.spark.scheduler.ExecutorDecommissionInfo(
-                _WHY, self._jvm.scala.Option.empty()
-            )
+            why = self._jvm.org.apache.spark.scheduler.ExecutorDecommissionInfo(_WHY, self._jvm.scala.Option.empty())
             backend.decommissionExecutor(executor, why, False, False)
 
     def is_between_batches(self) -> bool:

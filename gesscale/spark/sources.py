@@ -79,10 +79,6 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _rows(offset: object, _description: str) -> float | None:
-    return sum_of_numbers(offset)
-
-
 def _untold(_offset: object, _description: str) -> None:
     return None
 
@@ -96,7 +92,7 @@ class SourceKind:
     #: Whether an offset (parsed JSON) of a source with this description is of this kind.
     matches: Callable[[object, str], bool]
     #: Rows up to such an offset; the same arguments. None where they cannot be told.
-    rows: Callable[[object, str], float | None] = _rows
+    rows: Callable[[object, str], float | None] = lambda offset, _description: sum_of_numbers(offset)
     #: Whether the first offset can be believed; if not, one batch must have read as many rows as its offsets
     #: count.
     is_certain: bool = True
@@ -205,9 +201,7 @@ class Source:
 
     def position(self, report: Mapping[str, Any], rows: int) -> Position | None:
         """Return where it stands."""
-        start, end, latest = (
-            parsed(report.get(name)) for name in ("startOffset", "endOffset", "latestOffset")
-        )
+        start, end, latest = (parsed(report.get(name)) for name in ("startOffset", "endOffset", "latestOffset"))
         description = str(report.get("description") or "")
         kind = kind_of(end, description) if self.offset_rows is None else None
         told = [self._count(offset, description, kind) for offset in (start, end, latest)]
@@ -222,9 +216,7 @@ class Source:
             return None
         if kind is not None and not (kind.is_certain or self._is_confirmed):
             return None
-        return Position(
-            offered=max(0.0, latest_rows - self._began_at), backlog=max(0.0, latest_rows - end_rows)
-        )
+        return Position(offered=max(0.0, latest_rows - self._began_at), backlog=max(0.0, latest_rows - end_rows))
 
     def _count(self, offset: object, description: str, kind: SourceKind | None) -> float | None:
         if offset is None:
@@ -287,9 +279,7 @@ class Sources:
         told = [each for each in stands if each is not None]
         if not told or len(told) < len(stands):
             return None
-        return Position(
-            offered=sum(each.offered for each in told), backlog=sum(each.backlog for each in told)
-        )
+        return Position(offered=sum(each.offered for each in told), backlog=sum(each.backlog for each in told))
 
 
 def _label(number: int, report: Mapping[str, Any], count: int) -> str:

@@ -38,9 +38,7 @@ class Trigger:
                 "its replicas are watched and never changed (condition FixedSlots)"
             ]
         if self.kind == "ContinuousTrigger":
-            return [
-                "its trigger is continuous: its tasks hold their slots, so its replicas are never changed"
-            ]
+            return ["its trigger is continuous: its tasks hold their slots, so its replicas are never changed"]
         if self.kind == "ProcessingTimeTrigger" and self.interval_ms == 0:
             return [
                 "it has no trigger interval: it always looks busy, and a late batch cannot be told. "
@@ -48,9 +46,7 @@ class Trigger:
             ]
         own_s = self.interval_s(said_s)
         if said_s is not None and own_s is not None and own_s != said_s:
-            return [
-                f"attach says trigger_s={said_s:g}, the query's trigger is {own_s:g} s; the query's holds"
-            ]
+            return [f"attach says trigger_s={said_s:g}, the query's trigger is {own_s:g} s; the query's holds"]
         return []
 
 

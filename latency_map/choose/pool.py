@@ -29,9 +29,7 @@ class Pool:
     kept: tuple[int, ...]
 
     @classmethod
-    def of(
-        cls, latencies: LatencyMap, size: int, *, keep: Iterable[str], candidates: Iterable[str] | None
-    ) -> Self:
+    def of(cls, latencies: LatencyMap, size: int, *, keep: Iterable[str], candidates: Iterable[str] | None) -> Self:
         """Gather the nodes that can be chosen together with those kept; raises as `least_nd_max_subset` does."""
         kept = set(keep)
         names = sorted(kept.union(latencies.names if candidates is None else candidates))

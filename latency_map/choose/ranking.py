@@ -76,10 +76,7 @@ def by_distance(
     unknown = np.isnan(delays_ms)
     lacking = unknown.any(axis=1)
     unreachable = tuple(
-        UnreachableNode(
-            node=names[row],
-            missing_to=tuple(placement[column] for column in np.flatnonzero(unknown[row])),
-        )
+        UnreachableNode(node=names[row], missing_to=tuple(placement[column] for column in np.flatnonzero(unknown[row])))
         for row in np.flatnonzero(lacking)
     )
     rows = np.flatnonzero(~lacking)
@@ -102,6 +99,5 @@ def by_distance(
 def _means_ms(delays_ms: Delays, is_member: NDArray[np.bool_]) -> list[float]:
     others = delays_ms.shape[1] - is_member
     return [
-        math.fsum(row) / count if count else 0.0
-        for row, count in zip(delays_ms.tolist(), others.tolist(), strict=True)
+        math.fsum(row) / count if count else 0.0 for row, count in zip(delays_ms.tolist(), others.tolist(), strict=True)
     ]

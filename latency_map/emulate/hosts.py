@@ -43,9 +43,7 @@ class Host:
             (_DEVICE, self.device, "a network device of at most 15 letters, digits, '.', '_' and '-'"),
         ):
             if not pattern.fullmatch(value):
-                raise LatencyMapError(
-                    f"{self._said}: expected {wanted}, got {shortened(value)}{zone_hint(value)}"
-                )
+                raise LatencyMapError(f"{self._said}: expected {wanted}, got {shortened(value)}{zone_hint(value)}")
         object.__setattr__(self, "address", self._address())
         object.__setattr__(self, "networks", tuple(self._network(each) for each in self.networks))
 
@@ -62,9 +60,7 @@ class Host:
         try:
             address = parse_address(self.address)
         except LatencyMapError as error:
-            raise LatencyMapError(
-                f"{self._said}: {error}; a host name will not do, as tc matches addresses"
-            ) from None
+            raise LatencyMapError(f"{self._said}: {error}; a host name will not do, as tc matches addresses") from None
         if address.is_link_local and address.version == 6:
             raise LatencyMapError(
                 f"{self._said}: expected an address that is not bound to a link, got {self.address!r}"
@@ -86,9 +82,7 @@ def check_hosts(hosts: Sequence[Host]) -> None:
     ):
         twice = sorted({value for value in values if values.count(value) > 1})
         if twice:
-            raise LatencyMapError(
-                f"expected every host with {what} of its own, got twice: {enumerate_some(twice)}"
-            )
+            raise LatencyMapError(f"expected every host with {what} of its own, got twice: {enumerate_some(twice)}")
 
 
 def parse_hosts(text: str, source: str, *, device: str = DEVICE) -> tuple[Host, ...]:

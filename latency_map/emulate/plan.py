@@ -80,12 +80,7 @@ def half_us(rtt_ms: float) -> int:
     return round(rtt_ms * 500)
 
 
-def tc_plan(
-    latencies: LatencyMap,
-    hosts: Sequence[Host],
-    *,
-    skip_missing: bool = False,
-) -> EmulationPlan:
+def tc_plan(latencies: LatencyMap, hosts: Sequence[Host], *, skip_missing: bool = False) -> EmulationPlan:
     """Plan the delays that give real nodes the round trips of a map.
 
     Raises
@@ -111,18 +106,13 @@ def tc_plan(
         return AddedDelay(to=other, rtt_ms=rtt_ms, class_id=class_ids[other.name])
 
     nodes = tuple(
-        NodePlan(
-            host=host,
-            delays=tuple(added for other in members if (added := delay(host, other)) is not None),
-        )
+        NodePlan(host=host, delays=tuple(added for other in members if (added := delay(host, other)) is not None))
         for host in members
     )
     return EmulationPlan(nodes=nodes, skipped=skipped, unused=unused)
 
 
-def _members(
-    latencies: LatencyMap, hosts: Sequence[Host], skip_missing: bool
-) -> tuple[list[Host], tuple[str, ...]]:
+def _members(latencies: LatencyMap, hosts: Sequence[Host], skip_missing: bool) -> tuple[list[Host], tuple[str, ...]]:
     known = {host.name: host for host in hosts}
     homeless = [name for name in latencies.names if name not in known]
     strangers = [name for name in known if name not in latencies]
@@ -157,10 +147,7 @@ def _check_round_trips(latencies: LatencyMap, names: Sequence[str]) -> None:
 
 def apply_commands(plan: NodePlan) -> tuple[Command, ...]:
     """Return what puts the delays of a node in place, where nothing of it is there."""
-    return (
-        root_command(plan),
-        *(command for delay in plan.delays for command in delay_commands(plan, delay)),
-    )
+    return (root_command(plan), *(command for delay in plan.delays for command in delay_commands(plan, delay)))
 
 
 def undo_commands(plan: NodePlan) -> tuple[Command, ...]:

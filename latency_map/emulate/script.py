@@ -69,9 +69,7 @@ def begin_script(plan: NodePlan, title: Sequence[str]) -> str:
     """Return the head of every script: what it is for, and functions that tell whose the root discipline is."""
     host = plan.host
     common = _COMMON.format(
-        names=command_line((host.name, host.device, host.address)),
-        undo=command_line(undo_commands(plan)[0]),
-        root=ROOT,
+        names=command_line((host.name, host.device, host.address)), undo=command_line(undo_commands(plan)[0]), root=ROOT
     )
     return "".join(f"{line}\n" for line in ("#!/bin/sh", *map(comment, title))) + common
 

@@ -88,9 +88,7 @@ class _Document:
     def _check_head(self) -> None:
         version = self._content.get("apiVersion")
         if version != API_VERSION:
-            todo = (
-                "read it with the version of gesscale that wrote it, and have that one write a matrix (CSV)"
-            )
+            todo = "read it with the version of gesscale that wrote it, and have that one write a matrix (CSV)"
             raise self._error("apiVersion", f"expected {API_VERSION}, got {kind_of(version)}; {todo}")
         for key, expected in FIXED.items():
             if self._content.get(key) != expected:
@@ -151,8 +149,7 @@ class _Document:
             for column in row:
                 if type(column) is not int or not 0 <= column < self._count:
                     raise self._error(
-                        f"estimated[{index}]",
-                        f"expected columns from 0 to {self._count - 1}, got {kind_of(column)}",
+                        f"estimated[{index}]", f"expected columns from 0 to {self._count - 1}, got {kind_of(column)}"
                     )
                 mask[index, column] = True
         mask.setflags(write=False)

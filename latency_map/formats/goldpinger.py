@@ -81,9 +81,7 @@ class _Answers:
         value = result.get("response-time-ms", 0)
         delay = as_number(value)
         if delay is None or delay < 0:
-            raise error_at(
-                self.source.name, place, f"expected response-time-ms of at least 0, got {kind_of(value)}"
-            )
+            raise error_at(self.source.name, place, f"expected response-time-ms of at least 0, got {kind_of(value)}")
         self.below_one_ms += delay == 0
         self.grid.layers["delay"][row, column] = delay
 

@@ -26,15 +26,7 @@ Graph: TypeAlias = "nx.Graph[Any]"
 
 _LAST_RESORT = ("weight", "value")
 _IN_MS = {DelayUnit.US: 1e-3, DelayUnit.MS: 1.0, DelayUnit.S: 1e3}
-_REFUSED_BY_NETWORKX = (
-    ParseError,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
-)
+_REFUSED_BY_NETWORKX = (ParseError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 
 
 def read_gml(source: MapSource, _side_files: SideFiles) -> RawDelays:
@@ -66,9 +58,7 @@ def read_graphml(source: MapSource, _side_files: SideFiles) -> RawDelays:
     text = source.graph()
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise error_at(
-            source.name,
-            "",
-            "expected GraphML without a document type declaration, got one; remove <!DOCTYPE ...>",
+            source.name, "", "expected GraphML without a document type declaration, got one; remove <!DOCTYPE ...>"
         )
     with _said_by_networkx(source.name, "GraphML") as said:
         graph = nx.parse_graphml(text, force_multigraph=True)
@@ -92,9 +82,7 @@ def _of_graph(source: MapSource, graph: Graph, said: list[str]) -> RawDelays:
         units.add(unit)
         if len(units) > 1 and None in units:
             raise error_at(
-                source.name,
-                place,
-                "expected delays with their unit, such as '50 ms', for all edges or for none",
+                source.name, place, "expected delays with their unit, such as '50 ms', for all edges or for none"
             )
         loops += a == b
         if a != b:
@@ -140,9 +128,7 @@ def _delay(source: str, place: str, key: str, value: object) -> tuple[float, Del
             delay = float(value)
     if not 0 <= delay <= MAX_RTT_MS:
         got = "none" if value is None else shortened(str(value))
-        raise error_at(
-            source, place, f"expected a {key} of 0 to {MAX_RTT_MS:g}, such as 12.5 or '50 ms', got {got}"
-        )
+        raise error_at(source, place, f"expected a {key} of 0 to {MAX_RTT_MS:g}, such as 12.5 or '50 ms', got {got}")
     return delay, unit
 
 

@@ -47,9 +47,7 @@ def is_delay_label(label: str) -> bool:
     if not words <= _UNITS.keys() | _ROUND_TRIP | _ONE_WAY | _DELAY | _OTHER:
         return False
     # a time without a unit may be a time of day
-    return bool(words & (_ROUND_TRIP | _ONE_WAY | _DELAY)) or (
-        "time" in words and bool(words & _UNITS.keys())
-    )
+    return bool(words & (_ROUND_TRIP | _ONE_WAY | _DELAY)) or ("time" in words and bool(words & _UNITS.keys()))
 
 
 def stated_by(label: str) -> tuple[DelayUnit | None, DelayKind | None]:

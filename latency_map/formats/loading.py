@@ -170,11 +170,7 @@ def _write(text: str, path: Path | str) -> None:
 
 
 def _import(
-    source: MapSource,
-    form: MapForm | None,
-    unit: DelayUnit | None,
-    kind: DelayKind | None,
-    side_files: SideFiles,
+    source: MapSource, form: MapForm | None, unit: DelayUnit | None, kind: DelayKind | None, side_files: SideFiles
 ) -> Imported:
     reason = "the caller says so"
     if form is None:
@@ -226,9 +222,7 @@ def _meaning(
     )
 
 
-def _to_survey(
-    source: str, raw: RawDelays, unit: DelayUnit, kind: DelayKind
-) -> tuple[Survey, tuple[str, ...]]:
+def _to_survey(source: str, raw: RawDelays, unit: DelayUnit, kind: DelayKind) -> tuple[Survey, tuple[str, ...]]:
     """Make the round trips of delays, in the memory where they are, and return notes on what was done."""
     fault = find_impossible(raw.values, unit=unit, kind=kind)
     if fault:

@@ -90,9 +90,7 @@ def read_bare_matrix(source: MapSource, side_files: SideFiles) -> RawDelays:
     if count == width > most:
         raise sheet.error(row, most, source.limits.too_many_nodes(str(count)))
     if count != width:
-        raise sheet.error(
-            row, 0, f"expected a square matrix, got {width} cells in the first row and {count} rows"
-        )
+        raise sheet.error(row, 0, f"expected a square matrix, got {width} cells in the first row and {count} rows")
     return RawDelays(
         names=_names(source.name, side_files, count),
         values=values,
@@ -105,9 +103,7 @@ def map_to_matrix(latencies: LatencyMap) -> str:
     """Write a map as CSV, as `read_named_matrix` reads it: round trips in milliseconds, blank where missing."""
     rows = [["rtt_ms", *latencies.names]]
     for name, delays in zip(latencies.names, latencies.rtt_ms.tolist(), strict=True):
-        rows.append(
-            [name, *("" if math.isnan(delay) else repr(delay).removesuffix(".0") for delay in delays)]
-        )
+        rows.append([name, *("" if math.isnan(delay) else repr(delay).removesuffix(".0") for delay in delays)])
     return "".join(",".join(_quoted(cell) for cell in row) + "\n" for row in rows)
 
 
@@ -119,9 +115,7 @@ def _position(sheet: Sheet, row: SheetRow, positions: dict[str, int], lines: dic
         raise sheet.error(row, 0, f"{problem}; correct it, or add a column for it")
     if position in lines:
         raise sheet.error(
-            row,
-            0,
-            f"expected every node once, got {name!r} on line {lines[position]} already; remove one row",
+            row, 0, f"expected every node once, got {name!r} on line {lines[position]} already; remove one row"
         )
     _check_width(sheet, row, len(positions) + 1)
     return position
@@ -130,9 +124,7 @@ def _position(sheet: Sheet, row: SheetRow, positions: dict[str, int], lines: dic
 def _check_width(sheet: Sheet, row: SheetRow, width: int) -> None:
     if len(row.cells) != width:
         raise sheet.error(
-            row,
-            min(len(row.cells), width),
-            f"expected {width} cells as in the first row, got {len(row.cells)}",
+            row, min(len(row.cells), width), f"expected {width} cells as in the first row, got {len(row.cells)}"
         )
 
 

@@ -99,9 +99,7 @@ def read_pings(source: MapSource, _side_files: SideFiles) -> RawDelays:
         stated_at = f"line {header.line}: min, avg, max and mdev are what ping writes, in milliseconds"
     values, most = pings.medians()
     names = tuple(pings.grid.numbers)
-    counted = (
-        f"{pings.rows} rows, at most {most} of one pair: the median of {header.cells[column]!r} is taken"
-    )
+    counted = f"{pings.rows} rows, at most {most} of one pair: the median of {header.cells[column]!r} is taken"
     return RawDelays(
         names=names,
         values=values,
@@ -110,11 +108,7 @@ def read_pings(source: MapSource, _side_files: SideFiles) -> RawDelays:
         kind=kind,
         stated_at=stated_at,
         measured_at_s=_seconds(newest),
-        notes=(
-            counted,
-            *((f"rows without a delay: {pings.lost}",) if pings.lost else ()),
-            *sheet.notes(),
-        ),
+        notes=(counted, *((f"rows without a delay: {pings.lost}",) if pings.lost else ()), *sheet.notes()),
     )
 
 
@@ -219,9 +213,7 @@ class _Pings:
         if not self._delays:
             return medians, 0
         delays = np.frombuffer(self._delays)
-        pairs = np.frombuffer(self._from, np.int32).astype(np.int64) * count + np.frombuffer(
-            self._to, np.int32
-        )
+        pairs = np.frombuffer(self._from, np.int32).astype(np.int64) * count + np.frombuffer(self._to, np.int32)
         order = np.lexsort((delays, pairs))
         pairs, delays = pairs[order], delays[order]
         of_pair, starts, times = np.unique(pairs, return_index=True, return_counts=True)
@@ -234,9 +226,7 @@ class _Pings:
 def _add_edge(sheet: Sheet, row: SheetRow, pairs: _Pairs) -> None:
     if len(row.cells) != _WIDTH:
         raise sheet.error(
-            row,
-            min(len(row.cells), _WIDTH),
-            f"expected three cells: from, to and the delay, got {len(row.cells)}",
+            row, min(len(row.cells), _WIDTH), f"expected three cells: from, to and the delay, got {len(row.cells)}"
         )
     a, b = (pairs.node(row.cells[column], row.line, column + 1) for column in (0, 1))
     pairs.add(a, b, sheet.delay(row, 2), row.line)

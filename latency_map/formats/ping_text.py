@@ -16,7 +16,6 @@ from latency_map.errors import error_at
 from latency_map.formats.source import MapSource, RawDelays, SideFiles, check_file_names
 from latency_map.kinds import DelayKind, DelayUnit
 from latency_map.limits import MapLimits
-from latency_map.names import MAX_NODES
 
 _MS = r"(\d{1,9}(?:\.\d{1,9})?)"
 _STAMP = r"(?:\[(\d{1,12}(?:\.\d{1,9})?)\] )?"
@@ -26,9 +25,7 @@ _PING_SUMMARY = re.compile(rf"(?:rtt|round-trip) min/avg/max(?:/\w+)? = {_MS}/{_
 _FPING_TARGET = r"(\S{1,255})(?: \([^)\s]{1,255}\))?"
 _FPING_REPLY = re.compile(_STAMP + rf"{_FPING_TARGET}\s+: \[\d+\], (?:\d+ bytes, {_MS} ms|timed out).*")
 _FPING_REPLIES = re.compile(rf"{_FPING_TARGET}\s+:((?: (?:{_MS}|-))+)")
-_FPING_SUMMARY = re.compile(
-    rf"{_FPING_TARGET}\s+: xmt/rcv/%\w+ = [^,]+(?:, min/avg/max = {_MS}/{_MS}/{_MS})?"
-)
+_FPING_SUMMARY = re.compile(rf"{_FPING_TARGET}\s+: xmt/rcv/%\w+ = [^,]+(?:, min/avg/max = {_MS}/{_MS}/{_MS})?")
 _FPING_STATE = re.compile(rf"{_FPING_TARGET} is (?:alive|unreachable)(?: \({_MS} ms\))?.*")
 _LONGEST_LINE = 2000
 
@@ -79,12 +76,6 @@ def read_ping(source: MapSource, side_files: SideFiles) -> RawDelays:
     """
     targets, newest = _pinged(_short_lines(source), source.name, source.limits)
     return _one_row(source, targets, side_files, newest, "ping")
-
-
-def ping_replies(output: str) -> dict[str, list[float]]:
-    """Read every reply from the output of one or several runs of ``ping``."""
-    targets, _ = _pinged(output.splitlines(), "the output of ping", MapLimits(nodes=MAX_NODES))
-    return {name: list(target.single) for name, target in targets.items()}
 
 
 def read_fping(source: MapSource, side_files: SideFiles) -> RawDelays:
@@ -140,9 +131,7 @@ def _one_row(
     if side_files.probed_from is None:
         listed = ", ".join(shortened(name) for name in list(targets)[:3])
         raise error_at(
-            source.name,
-            "",
-            f"expected the name of the node that pinged {listed}; say it to import with --source",
+            source.name, "", f"expected the name of the node that pinged {listed}; say it to import with --source"
         )
     names = tuple(dict.fromkeys((side_files.probed_from, *targets)))
     check_file_names(source.name, names, source.limits)

@@ -120,11 +120,7 @@ def _same_names(rows: list[SheetRow]) -> bool:
     """Tell whether the first column goes on as the first row does, as far as both were looked at."""
     across = rows[0].cells[1:] if rows else []
     down = [row.cells[0] for row in rows[1:]]
-    return (
-        bool(down)
-        and across[: len(down)] == down
-        and (len(down) == len(across) or len(rows) == ROWS_LOOKED_AT)
-    )
+    return bool(down) and across[: len(down)] == down and (len(down) == len(across) or len(rows) == ROWS_LOOKED_AT)
 
 
 def _recognise_list(rows: list[SheetRow]) -> tuple[MapForm, str] | None:

@@ -46,9 +46,7 @@ class Sheet:
         """Return the next row; raises LatencyMapError where there is none."""
         row = next(self._rows, None)
         if row is None:
-            raise LatencyMapError(
-                f"{self.name}: expected a matrix or an edge list of delays, got no cell at all"
-            )
+            raise LatencyMapError(f"{self.name}: expected a matrix or an edge list of delays, got no cell at all")
         return row
 
     def rows(self) -> Iterator[SheetRow]:

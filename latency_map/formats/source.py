@@ -70,8 +70,7 @@ def read_source(file: Path | str | BinaryIO, limits: MapLimits, name: str = "sta
         text = content.decode("utf-8-sig") if len(content) <= most else ""
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise LatencyMapError(
-            f"{name}: expected a readable UTF-8 text file, got: {cause_of(error)};"
-            " correct the path or save it so"
+            f"{name}: expected a readable UTF-8 text file, got: {cause_of(error)}; correct the path or save it so"
         ) from None
     _refuse_more(len(content), most, "bytes of text", name, limits)
     return MapSource(text, name, limits)

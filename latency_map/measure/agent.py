@@ -88,12 +88,7 @@ class Rounds:
         names = [name for name in self._peers if name != self._options.node]
         nodes = len(names) + 1
         self.board.keep(names, window_s=self._options.kept_s(nodes))
-        chosen = neighbours(
-            self._options.node,
-            names,
-            each=self._options.neighbours,
-            turn=self.ended,
-        )
+        chosen = neighbours(self._options.node, names, each=self._options.neighbours, turn=self.ended)
         addresses = {name: self._peers[name] for name in chosen}
         self.board.add(self._sweeper.sweep(addresses, count=self._options.count))
         self.ended += 1
@@ -152,11 +147,7 @@ def _peer_source(options: AgentOptions, instance: str, say: Say) -> FindPeers:
     if options.peers:
         return lambda: options.peers
     return AgentsByName(
-        options.peers_dns,
-        default_port=options.port,
-        own=(options.node, instance),
-        timeout_s=options.timeout_s,
-        say=say,
+        options.peers_dns, default_port=options.port, own=(options.node, instance), timeout_s=options.timeout_s, say=say
     )
 
 
@@ -182,9 +173,7 @@ def _open_pages(options: AgentOptions, rounds: Rounds, instance: str) -> PageSer
         ) from None
 
 
-def main(
-    arguments: Sequence[str] | None = None, *, program: str = "python -m latency_map.measure.agent"
-) -> int:
+def main(arguments: Sequence[str] | None = None, *, program: str = "python -m latency_map.measure.agent") -> int:
     """Run an agent as the command line and the environment say."""
 
     def say(text: str) -> None:

@@ -18,13 +18,8 @@ from latency_map.delays import MAX_RTT_MS, Delays
 from latency_map.errors import LatencyMapError, error_at
 from latency_map.grid import Grid
 from latency_map.limits import DEFAULT_LIMITS, MapLimits
-from latency_map.measure.gauges import (
-    MEASURED_TIMESTAMP_SECONDS,
-    PREFIX,
-    RTT_SECONDS,
-    SOURCE,
-    TARGET,
-)
+from latency_map.measure.gauges import MEASURED_TIMESTAMP_SECONDS, PREFIX, RTT_SECONDS, SOURCE, TARGET
+from latency_map.measure.probes import PairSummary
 from latency_map.names import MAX_NODES, find_name_fault
 from latency_map.survey import Survey
 
@@ -179,9 +174,7 @@ class _Claims:
             slot = self._slots[claim] = len(self._figures)
             self._figures.extend(_NOTHING)
             if len(self._slots) > self._limits.claims:
-                raise error_at(
-                    "agents", "", self._limits.too_long("pairs in one answer", self._limits.claims)
-                )
+                raise error_at("agents", "", self._limits.too_long("pairs in one answer", self._limits.claims))
         self._figures[slot + _PLACES[sample.name]] = sample.value
 
     def all(self) -> Iterator[tuple[int, int, "array[float]"]]:
@@ -261,9 +254,7 @@ def gather_agents(
                 unreachable[url] = problem
     if len(unreachable) == len(asked):
         reasons = enumerate_some(f"{url}: {reason}" for url, reason in unreachable.items())
-        raise LatencyMapError(
-            f"agents: expected an answer of at least one of {len(asked)}, got none; {reasons}"
-        )
+        raise LatencyMapError(f"agents: expected an answer of at least one of {len(asked)}, got none; {reasons}")
     return _finish(gathering, unreachable, fill_missing=fill_missing, now_s=now_s)
 
 
@@ -347,3 +338,19 @@ def _decoded(line: bytes) -> str:
     if len(line) > _LONGEST_LINE:
         raise ValueError(f"expected lines of at most {_LONGEST_LINE} bytes")
     return line.decode()
+
+
+def row_to_survey(source: str, summaries: Mapping[str, PairSummary], *, measured_at_s: float, origin: str) -> Survey:
+    """Make a survey of one row.
+
+    Parameters
+    ----------
+    measured_at_s
+        When, in seconds since the epoch.
+    """
+    names = (source, *summaries)
+    rtt_ms = np.full((len(names), len(names)), math.nan)
+    np.fill_diagonal(rtt_ms, 0.0)
+    medians_ms = [summary.median_ms for summary in summaries.values()]
+    rtt_ms[0, 1:] = [math.nan if median_ms is None else median_ms for median_ms in medians_ms]
+    return Survey(names=names, rtt_ms=rtt_ms, measured_at_s=measured_at_s, origin=origin)

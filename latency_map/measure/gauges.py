@@ -46,9 +46,7 @@ def agent_metrics(
     figures = {peer: _figures(each, now_s - clock_s) for peer, each in measured.items()}
     for name, text in _GAUGES.items():
         samples = [
-            Sample({SOURCE: node, TARGET: peer}, told[name])
-            for peer, told in figures.items()
-            if told[name] is not None
+            Sample({SOURCE: node, TARGET: peer}, told[name]) for peer, told in figures.items() if told[name] is not None
         ]
         yield Family(name, text, samples)
     yield Family(SENT_TOTAL, "Probes sent.", [Sample({SOURCE: node}, sent)])

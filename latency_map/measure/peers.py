@@ -38,9 +38,7 @@ def split_place(place: str, *, default_port: int = AGENT_PORT) -> tuple[str, int
         host, port = place, str(default_port)
     host = host.removeprefix("[").removesuffix("]")
     if not is_host(host) or not port.isdecimal() or int(port) > 65535:
-        raise LatencyMapError(
-            f"expected HOST or HOST:PORT with a port of 0 to 65535, got {place!r}{zone_hint(place)}"
-        )
+        raise LatencyMapError(f"expected HOST or HOST:PORT with a port of 0 to 65535, got {place!r}{zone_hint(place)}")
     return host, int(port)
 
 
@@ -64,11 +62,7 @@ def agent_url(place: str) -> str:
 
 
 def resolve_agents(
-    place: str,
-    *,
-    default_port: int = AGENT_PORT,
-    timeout_s: float = 10.0,
-    resolve: Resolve = resolve_host,
+    place: str, *, default_port: int = AGENT_PORT, timeout_s: float = 10.0, resolve: Resolve = resolve_host
 ) -> list[str]:
     """Return the agents behind a name, such as that of a headless service.
 
@@ -110,9 +104,7 @@ def parse_peers(listing: str, *, what: str = "peers") -> dict[str, str]:
                 f"{what}: expected name=address, such as edge1=10.0.0.1, got {item!r}{zone_hint(address)}"
             )
         if name in peers:
-            raise LatencyMapError(
-                f"{what}: expected every node once, got {name!r} twice; remove or rename one"
-            )
+            raise LatencyMapError(f"{what}: expected every node once, got {name!r} twice; remove or rename one")
         peers[name] = address
     if len(peers) > MAX_PEERS:
         raise LatencyMapError(f"{what}: expected at most {MAX_PEERS} nodes, got {len(peers)}")
@@ -127,13 +119,7 @@ class AgentsByName:
     """
 
     def __init__(
-        self,
-        place: str,
-        *,
-        default_port: int,
-        own: tuple[str, str],
-        timeout_s: float,
-        say: Callable[[str], None],
+        self, place: str, *, default_port: int, own: tuple[str, str], timeout_s: float, say: Callable[[str], None]
     ) -> None:
         self._place = place
         self._default_port = default_port
@@ -150,13 +136,9 @@ class AgentsByName:
         LatencyMapError
             The name does not resolve.
         """
-        urls = resolve_agents(self._place, default_port=self._default_port, timeout_s=self._timeout_s)[
-            :MAX_PEERS
-        ]
+        urls = resolve_agents(self._place, default_port=self._default_port, timeout_s=self._timeout_s)[:MAX_PEERS]
         self._named = {url: name for url, name in self._named.items() if url in urls}
-        asked = {
-            url: in_thread(partial(_ask_name, url, self._timeout_s)) for url in urls if url not in self._named
-        }
+        asked = {url: in_thread(partial(_ask_name, url, self._timeout_s)) for url in urls if url not in self._named}
         self._named |= {url: name for url, future in asked.items() if (name := future.result())}
         return self._by_name()
 

@@ -98,9 +98,7 @@ def interpret(answer: float | bool | None, *, timeout_s: float) -> RttSample:
     if answer is False:
         return Unreachable(reason="the network answered that the address cannot be reached")
     if not math.isfinite(answer) or answer < 0:
-        return Unreachable(
-            reason=f"expected a round trip of at least 0 ms, got {answer} ms: the clock was set back"
-        )
+        return Unreachable(reason=f"expected a round trip of at least 0 ms, got {answer} ms: the clock was set back")
     return Reply(rtt_ms=float(answer))
 
 

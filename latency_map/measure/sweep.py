@@ -10,16 +10,7 @@ from functools import partial
 from itertools import count as count_up
 
 from gesscale.common.threads import in_thread
-from latency_map.measure.probes import (
-    PairSummary,
-    Probe,
-    Reply,
-    RttSample,
-    Timeout,
-    Unreachable,
-    resolve,
-    summarise,
-)
+from latency_map.measure.probes import PairSummary, Probe, Reply, RttSample, Timeout, Unreachable, resolve, summarise
 
 _GRACE_S = 0.5
 _SEQUENCE_NUMBERS = 1 << 16
@@ -37,9 +28,7 @@ class Pacer:
         does once the event is set.
     """
 
-    def __init__(
-        self, rate_per_s: float, *, clock: Callable[[], float], sleep: Callable[[float], bool]
-    ) -> None:
+    def __init__(self, rate_per_s: float, *, clock: Callable[[], float], sleep: Callable[[float], bool]) -> None:
         self._interval_s, self._clock, self._sleep = 1 / rate_per_s, clock, sleep
         self._due_s = 0.0
 
@@ -187,9 +176,7 @@ class Measurements:
         return {
             peer: Measured(
                 summary=summarise([one.sample for one in some]),
-                replied_at_s=max(
-                    (one.sent_at_s for one in some if isinstance(one.sample, Reply)), default=None
-                ),
+                replied_at_s=max((one.sent_at_s for one in some if isinstance(one.sample, Reply)), default=None),
             )
             for peer, some in recent.items()
             if some

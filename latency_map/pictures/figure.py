@@ -51,9 +51,7 @@ def check_target(path: Path | str) -> Path:
     """
     file = Path(path)
     if file.suffix.lower() not in _SUFFIXES:
-        raise LatencyMapError(
-            f"{path}: expected a name that ends in {' or '.join(_SUFFIXES)}; rename the picture"
-        )
+        raise LatencyMapError(f"{path}: expected a name that ends in {' or '.join(_SUFFIXES)}; rename the picture")
     return file
 
 

@@ -14,15 +14,7 @@ import numpy as np
 
 from latency_map.delays import Delays
 from latency_map.matrix import LatencyMap
-from latency_map.pictures.figure import (
-    CLUSTER_COLOURS,
-    MEMBER_COLOUR,
-    blank_figure,
-    counted,
-    in_ms,
-    label_of,
-    wrapped,
-)
+from latency_map.pictures.figure import CLUSTER_COLOURS, MEMBER_COLOUR, blank_figure, counted, in_ms, label_of, wrapped
 from latency_map.summary import PlacementSummary, clusters, place, symmetric_map
 from latency_map.survey import Survey
 
@@ -76,15 +68,11 @@ def draw_node_link(survey: Survey, *, title: str, members: Collection[str] = ())
     if placement and placement.widest is not None and placement.nd_max_ms is not None:
         ends = places[latencies.positions(placement.widest)]
         ax.plot(*ends.T, color=MEMBER_COLOUR, linewidth=1.8, linestyle=(0, (4, 2)), zorder=2)
-        if (
-            np.hypot(*(ends[0] - ends[1])) >= _LABELLED_FROM_PT
-        ):  # else it would hide the names; the title has it
+        if np.hypot(*(ends[0] - ends[1])) >= _LABELLED_FROM_PT:  # else it would hide the names; the title has it
             _write(ax, ends.mean(axis=0), f"NDmax {in_ms(placement.nd_max_ms)}", MEMBER_COLOUR)
     labels = label_of(latencies.names)
     colours = {
-        name: CLUSTER_COLOURS[number % len(CLUSTER_COLOURS)]
-        for number, group in enumerate(groups)
-        for name in group
+        name: CLUSTER_COLOURS[number % len(CLUSTER_COLOURS)] for number, group in enumerate(groups) for name in group
     }
     for (x, y), name in zip(places, latencies.names, strict=True):
         member = name in members
@@ -125,9 +113,7 @@ def lay_out(latencies: LatencyMap) -> tuple[Delays, Delays]:
     places = _scaled(lengths)
     if count <= NAMES_UP_TO:
         found = nx.kamada_kawai_layout(
-            nx.empty_graph(count),
-            dist=dict(enumerate(map(dict, map(enumerate, lengths)))),
-            pos=dict(enumerate(places)),
+            nx.empty_graph(count), dist=dict(enumerate(map(dict, map(enumerate, lengths)))), pos=dict(enumerate(places))
         )
         places = np.array([found[row] for row in range(count)])
     places *= max(_LEAST_WIDTH_PT / 2, float(np.sqrt((boxes**2).sum()))) / max(np.abs(places).max(), 1e-9)
@@ -155,10 +141,7 @@ def _push_apart(places: Delays, boxes: Delays) -> Delays:
             break
         along_x = overlap[..., 0] <= overlap[..., 1]
         axis = np.stack([along_x, ~along_x], axis=2) & touching[..., None]
-        places = (
-            places
-            + (np.where(axis, overlap, 0.0) * np.where(apart == 0, tie, np.sign(apart))).sum(axis=1) / 2
-        )
+        places = places + (np.where(axis, overlap, 0.0) * np.where(apart == 0, tie, np.sign(apart))).sum(axis=1) / 2
         if number % _WIDEN_EVERY == 0:
             places = _WIDEN_BY * places
     return places
@@ -193,9 +176,7 @@ def _tree(lengths_ms: Delays) -> list[tuple[int, int]]:
     """Return the links that join everything and are as short as can be; NaN where there is none."""
     graph: nx.Graph[int] = nx.Graph()
     pairs = combinations(range(len(lengths_ms)), 2)
-    graph.add_weighted_edges_from(
-        (a, b, float(lengths_ms[a, b])) for a, b in pairs if not np.isnan(lengths_ms[a, b])
-    )
+    graph.add_weighted_edges_from((a, b, float(lengths_ms[a, b])) for a, b in pairs if not np.isnan(lengths_ms[a, b]))
     return [(a, b) for a, b in nx.minimum_spanning_edges(graph, data=False)]
 
 

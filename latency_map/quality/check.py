@@ -11,16 +11,9 @@ import numpy as np
 
 from latency_map.delays import Delays, round_trips_ms
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
-from latency_map.quality.findings import (
-    Concern,
-    Finding,
-    QualityReport,
-    Severity,
-    Worst,
-)
+from latency_map.quality.findings import Concern, Finding, QualityReport, Severity, Worst
 from latency_map.quality.outliers import VOTES_RATIO, find_outliers
-from latency_map.quality.pairs import find_islands, first_pair, missing_pairs
-from latency_map.quality.triangles import find_broken_triangles
+from latency_map.quality.triangles import find_broken_triangles, find_islands, first_pair, missing_pairs
 from latency_map.survey import Survey
 
 #: Share of shorter detours up to which triangles are broken as on any wide network: PlanetLab has 0.06, and
@@ -80,12 +73,7 @@ def _conclude(survey: Survey, findings: tuple[Finding, ...], rule: Asymmetry) ->
         verdict += f"; {warnings} warning{'s' if warnings > 1 else ''}"
     n = len(survey)
     return QualityReport(
-        nodes=n,
-        pairs=n * (n - 1) // 2,
-        findings=findings,
-        usable=not errors,
-        repairs=repairs,
-        verdict=verdict,
+        nodes=n, pairs=n * (n - 1) // 2, findings=findings, usable=not errors, repairs=repairs, verdict=verdict
     )
 
 
@@ -119,9 +107,7 @@ def _find_missing(survey: Survey) -> Iterator[Finding]:
     sizes = np.bincount(islands)
     if len(sizes) == 1:
         return
-    groups = [
-        tuple(sorted(np.array(survey.names)[islands == island].tolist())) for island in range(len(sizes))
-    ]
+    groups = [tuple(sorted(np.array(survey.names)[islands == island].tolist())) for island in range(len(sizes))]
     smallest = min(groups, key=lambda names: (len(names), names))
     shown = ", ".join(smallest[:3]) + (f", ... {len(smallest) - 3} more" if len(smallest) > 3 else "")
     yield Finding(
@@ -194,9 +180,7 @@ def _find_one_way(survey: Survey) -> Iterator[Finding]:
             count=int(lone.sum()),
             out_of=n * (n - 1) // 2,
             counted="pairs",
-            worst=Worst(
-                nodes=(node,), rtt_ms=None, text=f"{node}: no delay from it to {per_node.max()} that reach it"
-            ),
+            worst=Worst(nodes=(node,), rtt_ms=None, text=f"{node}: no delay from it to {per_node.max()} that reach it"),
             advice="the known direction stands for both; repair --symmetrise writes it into the map",
         )
 

@@ -161,9 +161,7 @@ def _fit(pairs: _Pairs, n: int, rng: np.random.Generator) -> Coordinates:
     )
     place: Delays = found.x * scale_ms
     return Coordinates(
-        positions_ms=place[: n * DIMENSIONS].reshape(n, DIMENSIONS),
-        heights_ms=place[n * DIMENSIONS :],
-        islands=islands,
+        positions_ms=place[: n * DIMENSIONS].reshape(n, DIMENSIONS), heights_ms=place[n * DIMENSIONS :], islands=islands
     )
 
 

@@ -17,7 +17,7 @@ from latency_map.delays import MAX_RTT_MS, Delays, round_trips_ms
 from latency_map.errors import LatencyMapError, UnknownNodeError
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, Fill, Symmetrise
 from latency_map.quality.coordinates import DIMENSIONS, embed, held_out_error
-from latency_map.quality.pairs import first_pair, missing_pairs
+from latency_map.quality.triangles import first_pair, missing_pairs
 from latency_map.survey import Mask, Survey
 
 
@@ -179,9 +179,7 @@ def _with(
     nodes = (survey.names[a], survey.names[b]) if a != b else (survey.names[a],)
     old, new = float(before[a, b]), float(rtt_ms[a, b])
     change = AppliedRepair(
-        step=step,
-        cells=cells,
-        text=f"{cells} {text}; largest: {' to '.join(nodes)} {_said(old)} -> {_said(new)}",
+        step=step, cells=cells, text=f"{cells} {text}; largest: {' to '.join(nodes)} {_said(old)} -> {_said(new)}"
     )
     for matrix in (rtt_ms, marks):
         matrix.setflags(write=False)

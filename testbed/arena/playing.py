@@ -115,9 +115,7 @@ def result_of(case: Case, world: World, judge: Judge, ended_at_s: float) -> Case
 
 def _frontier_metrics(world: World, scores: Mapping[str, Scores]) -> dict[str, float | None]:
     """Return the least cost without under-providing at the same numbers of changes, and the distance to it."""
-    least = sum(
-        _frontier_of(world, name, scored).cost(scored.reconfigurations) for name, scored in scores.items()
-    )
+    least = sum(_frontier_of(world, name, scored).cost(scored.reconfigurations) for name, scored in scores.items())
     cost = sum(scored.cost for scored in scores.values())
     return {"frontier_cost": least, "above_frontier_pct": 100 * (cost / least - 1) if least > 0 else None}
 
@@ -136,9 +134,7 @@ def _demand(world: World, operator: str) -> tuple[int, ...]:
 @lru_cache(maxsize=16)  # policies of one world share it
 def _demand_of(inflow: Inflow, best: BestPlacements, duration_s: float, sample_s: float) -> tuple[int, ...]:
     samples = math.ceil(duration_s / sample_s - 1e-9)
-    return tuple(
-        best.least(inflow_rows_per_s(inflow, index * sample_s, sample_s))[0] for index in range(samples)
-    )
+    return tuple(best.least(inflow_rows_per_s(inflow, index * sample_s, sample_s))[0] for index in range(samples))
 
 
 @lru_cache(maxsize=16)
@@ -171,11 +167,7 @@ def play(
     scene = world.scene
     rules = varied.rules.model_copy(update={"seed": seed_of(case.seed, "policy") % _SEED_OF_POLICIES})
     judge = Judge(
-        scene,
-        world.slo_s,
-        restart_is_supply=varied.restart_is_supply,
-        with_series=with_series,
-        decided=decided,
+        scene, world.slo_s, restart_is_supply=varied.restart_is_supply, with_series=with_series, decided=decided
     )
     try:
         with alarm_set() as alarm:
@@ -215,9 +207,7 @@ def check_experiment(experiment: Experiment) -> tuple[str, ...]:
     for variant in varied:
         world(experiment.workloads[0], variant)
     return tuple(
-        f"workload {workload}: {said}"
-        for workload in experiment.workloads
-        for said in overload(world(workload, first))
+        f"workload {workload}: {said}" for workload in experiment.workloads for said in overload(world(workload, first))
     )
 
 
@@ -227,6 +217,4 @@ def _check_rules(experiment: Experiment) -> None:
     for card in own:
         card.own_settings(experiment.rules)
     if unknown := experiment.rules.unknown([card.group for card in own if card.settings is not None]):
-        raise InputError(
-            f"experiment {experiment.name}: {place_of(('rules', unknown[0]))}: there is no such setting"
-        )
+        raise InputError(f"experiment {experiment.name}: {place_of(('rules', unknown[0]))}: there is no such setting")

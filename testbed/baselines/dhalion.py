@@ -16,14 +16,7 @@ from gesscale.policies.registry import PolicyCard
 from gesscale.ports import Knowledge
 from testbed.baselines.shared.bottlenecks import Bottlenecks, LagSettings, is_blocked, lag_grows, lag_growth
 from testbed.baselines.shared.signals import input_fill, is_source
-from testbed.baselines.shared.sizing import (
-    ON_NODES,
-    SizeProposal,
-    SizingPolicy,
-    ceiling,
-    floor,
-    on_nodes_as_told,
-)
+from testbed.baselines.shared.sizing import ON_NODES, SizeProposal, SizingPolicy, ceiling, floor, on_nodes_as_told
 
 
 class DhalionSettings(LagSettings):
@@ -77,10 +70,7 @@ class DhalionPolicy(SizingPolicy):
             detail=f"nothing shrinks while {', '.join(found)} cannot keep up",
             reason=Reason.NOT_ROOT_OF_OVERLOAD,
         )
-        return {
-            name: self._grown(reading, readings) if name in found else others
-            for name, reading in readings.items()
-        }
+        return {name: self._grown(reading, readings) if name in found else others for name, reading in readings.items()}
 
     # Up
 
@@ -133,20 +123,13 @@ class DhalionPolicy(SizingPolicy):
             fill = input_fill(reading)
             if fill is None:
                 return None
-            detail = (
-                f"input filled to {100 * fill:.0f} % (below {100 * _INPUT_FILL_NEAR_ZERO:.0f} % is no lag)"
-            )
+            detail = f"input filled to {100 * fill:.0f} % (below {100 * _INPUT_FILL_NEAR_ZERO:.0f} % is no lag)"
             return fill >= _INPUT_FILL_NEAR_ZERO, detail
         if reading.backlog_rows is None:
             return None
-        offered = (
-            reading.throughput_rows_per_s if reading.input_rows_per_s is None else reading.input_rows_per_s
-        )
+        offered = reading.throughput_rows_per_s if reading.input_rows_per_s is None else reading.input_rows_per_s
         most = max(settings.lag_close_to_zero_rows, settings.lag_close_to_zero_s * offered)
-        return (
-            reading.backlog_rows > most,
-            f"{reading.backlog_rows:.0f} rows wait (up to {most:.0f} are no lag)",
-        )
+        return (reading.backlog_rows > most, f"{reading.backlog_rows:.0f} rows wait (up to {most:.0f} are no lag)")
 
 
 CARD = PolicyCard(

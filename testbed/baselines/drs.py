@@ -279,9 +279,7 @@ class DrsPolicy(SizingPolicy):
             present={name: present[name] for name in stations},
             others=sum(count for name, count in present.items() if name not in stations),
             measured_s=measured_s,
-            fixed_s=0.0
-            if by_row
-            else processing_latency_s(self.workflow, readings, dict.fromkeys(order, 0.0)),
+            fixed_s=0.0 if by_row else processing_latency_s(self.workflow, readings, dict.fromkeys(order, 0.0)),
             rows_wait=self._behind(readings),
         )
 
@@ -289,22 +287,15 @@ class DrsPolicy(SizingPolicy):
         waiting = {name for name, reading in readings.items() if has_backlog(reading)}
         return frozenset(name for name in readings if waiting & {name, *self.workflow.ancestors(name)})
 
-    def _arrivals(
-        self, readings: Mapping[str, OperatorReading], offered: Mapping[str, float]
-    ) -> Mapping[str, float]:
+    def _arrivals(self, readings: Mapping[str, OperatorReading], offered: Mapping[str, float]) -> Mapping[str, float]:
         """Return lambda of each operator, rows/s, without operators of unknown lambda."""
         pushed_down = required_rates(self.workflow, readings, offered)
         if self.sizing.rates == "useful":
             return {name: demand_of(readings[name], rate) for name, rate in pushed_down.items()}
         reported = {name: _output_per_s(readings[name]) for name in pushed_down}
-        return {
-            name: readings[name].throughput_rows_per_s if rate is None else rate
-            for name, rate in reported.items()
-        }
+        return {name: readings[name].throughput_rows_per_s if rate is None else rate for name, rate in reported.items()}
 
-    def _station(
-        self, reading: OperatorReading, arrivals_per_s: float, offered_per_s: float
-    ) -> Station | None:
+    def _station(self, reading: OperatorReading, arrivals_per_s: float, offered_per_s: float) -> Station | None:
         """Return an operator as a queue; None where the rate of a replica is not known."""
         observed, by_row = self.sizing.rates == "observed", self.sizing.customer == "row"
         service_per_s = true_rate_per_replica(replace(reading, busy_share=1.0) if observed else reading)
@@ -322,11 +313,7 @@ class DrsPolicy(SizingPolicy):
         )
 
     def _run(
-        self,
-        network: _Network,
-        before: DrsMemo | None,
-        readings: Mapping[str, OperatorReading],
-        at_s: float,
+        self, network: _Network, before: DrsMemo | None, readings: Mapping[str, OperatorReading], at_s: float
     ) -> DrsMemo:
         """Return what the present replicas have shown until now."""
         if before is not None and before.at_s == at_s:

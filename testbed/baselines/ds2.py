@@ -121,9 +121,7 @@ class Ds2Policy(SizingPolicy):
         """Return the replicas that a rate needs, and the reason; none where they stay as they are."""
         wanted = f"{to_come:.0f} rows/s are to come"
         if reading.throughput_rows_per_s == 0:
-            return SizeProposal(
-                replicas=None, detail=f"{wanted}; it processes none, so its true rate is not known"
-            )
+            return SizeProposal(replicas=None, detail=f"{wanted}; it processes none, so its true rate is not known")
         share, what = self._useful(reading)
         rate = true_rate_per_replica(replace(reading, busy_share=share / self.sizing.max_busy_share))
         if rate is None:
@@ -157,10 +155,7 @@ class Ds2Policy(SizingPolicy):
         return max((change.at_s for change in changes if change is not None), default=-math.inf)
 
     def _blocking_reason(
-        self,
-        readings: Mapping[str, OperatorReading],
-        to_come: Mapping[str, float],
-        observation: WorkflowObservation,
+        self, readings: Mapping[str, OperatorReading], to_come: Mapping[str, float], observation: WorkflowObservation
     ) -> SizeProposal | None:
         """Return why nothing can be proposed for any operator; None where all are known."""
         if (proposal := held_up(self.workflow, readings, observation)) is not None:

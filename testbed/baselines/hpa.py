@@ -105,13 +105,9 @@ class HpaPolicy(SizingPolicy):
             for name, load in self.loads(readings).items()
         }
 
-    def _proposal(
-        self, reading: OperatorReading, load: Load, at_s: float, knowledge: Knowledge
-    ) -> SizeProposal:
+    def _proposal(self, reading: OperatorReading, load: Load, at_s: float, knowledge: Knowledge) -> SizeProposal:
         if not math.isfinite(load.ratio):
-            return SizeProposal(
-                replicas=None, detail=f"{load.detail} is no figure", reason=Reason.METRICS_MISSING
-            )
+            return SizeProposal(replicas=None, detail=f"{load.detail} is no figure", reason=Reason.METRICS_MISSING)
         present, settings = reading.replicas, self.sizing
         asked = max(1, ceiling(present * load.ratio))
         memo = self._noted(reading, asked, at_s, knowledge)
@@ -122,9 +118,7 @@ class HpaPolicy(SizingPolicy):
         wanted = memo.most if memo.most < present else None
         return SizeProposal(replicas=wanted, detail=detail, reason=Reason.COOLING_DOWN, memo=kept)
 
-    def _noted(
-        self, reading: OperatorReading, asked: int, at_s: float, knowledge: Knowledge
-    ) -> Recommendations:
+    def _noted(self, reading: OperatorReading, asked: int, at_s: float, knowledge: Knowledge) -> Recommendations:
         """Return the recommendations with a new one; the first of all stays next to what was found running."""
         limit = self.workflow.operators[reading.operator].max_replicas
         memo = recalled(Recommendations, self.name, reading.operator, knowledge)
@@ -146,10 +140,7 @@ class HpaCpuPolicy(HpaPolicy):
 
     def loads(self, readings: Mapping[str, OperatorReading]) -> Mapping[str, Load]:
         """Compare each operator's CPU utilisation with the target."""
-        return {
-            name: _load(*cpu_share(reading), self.sizing.cpu_target_share)
-            for name, reading in readings.items()
-        }
+        return {name: _load(*cpu_share(reading), self.sizing.cpu_target_share) for name, reading in readings.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +180,7 @@ class HpaVargaPolicy(HpaPolicy):
         if name not in found.pressing:
             return [own]
         above = self.workflow.ancestors(name)
-        sources = [
-            found.readings[each]
-            for each in above
-            if each in found.readings and is_source(each, self.workflow)
-        ]
+        sources = [found.readings[each] for each in above if each in found.readings and is_source(each, self.workflow)]
         return [own, sources]
 
     def _lag_change(self, waiting: list[OperatorReading]) -> Load:

@@ -15,27 +15,20 @@ def chaos(
     changes: Annotated[int, typer.Option(min=1, max=10_000, help="How many changes of the placement.")] = 20,
     topology: Annotated[
         str | None,
-        typer.Option(
-            help="A topology file, or a bundled one's name: edge8, on Kubernetes kube3.", show_default=False
-        ),
+        typer.Option(help="A topology file, or a bundled one's name: edge8, on Kubernetes kube3.", show_default=False),
     ] = None,
     most_replicas: Annotated[int, typer.Option(min=1, max=20, help="Of a placement.")] = 4,
     rows_per_s: Annotated[int, typer.Option(min=1, max=1000, help="Offered, without a pause.")] = 200,
-    within: Annotated[
-        float, typer.Option(min=5, max=600, help="Seconds in which a change has to converge.")
-    ] = 120,
+    within: Annotated[float, typer.Option(min=5, max=600, help="Seconds in which a change has to converge.")] = 120,
     query: Annotated[str, typer.Option(help="rides, or q5 of Nexmark, with a shuffle and state.")] = "rides",
     kafka: Annotated[bool, typer.Option("--kafka", help="The events of Nexmark come through Kafka.")] = False,
     faults: Annotated[
-        str | None,
-        typer.Option(help="Those that may strike, separated by commas.", show_default=False),
+        str | None, typer.Option(help="Those that may strike, separated by commas.", show_default=False)
     ] = None,
     network_timeout_s: Annotated[
         int, typer.Option(min=15, max=600, help="After so long Spark gives a silent executor up.")
     ] = 60,
-    kubernetes: Annotated[
-        bool, typer.Option("--kubernetes", help="On a Kubernetes, with the controller.")
-    ] = False,
+    kubernetes: Annotated[bool, typer.Option("--kubernetes", help="On a Kubernetes, with the controller.")] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Change placements at random while faults strike, on real Spark over emulated nodes, and count every row.

@@ -45,32 +45,22 @@ class OrderedPlacement:
             for name, reading in observation.readings.items()
         }
         unread = {
-            name: Analysis(
-                operator=name, verdict=Verdict.UNKNOWN, reason=Reason.METRICS_MISSING, detail=missing.detail
-            )
+            name: Analysis(operator=name, verdict=Verdict.UNKNOWN, reason=Reason.METRICS_MISSING, detail=missing.detail)
             for name, missing in observation.missing_readings.items()
         }
         return {**read, **unread}
 
-    def plan(
-        self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
-    ) -> Mapping[str, Plan]:
+    def plan(self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge) -> Mapping[str, Plan]:
         """Plan the wanted placements; see `gesscale.ports.Policy`."""
         wanted = self.wanted()
         return {name: self._plan(each, wanted, cluster, knowledge) for name, each in analyses.items()}
 
     def _plan(
-        self,
-        analysis: Analysis,
-        wanted: Mapping[str, tuple[str, ...]],
-        cluster: ClusterState,
-        knowledge: Knowledge,
+        self, analysis: Analysis, wanted: Mapping[str, tuple[str, ...]], cluster: ClusterState, knowledge: Knowledge
     ) -> Plan:
         name = analysis.operator
         if cluster.problem or name not in cluster.placements:
-            return stay(
-                analysis, cluster, Reason.CLUSTER_UNAVAILABLE, cluster.problem or "its driver does not run"
-            )
+            return stay(analysis, cluster, Reason.CLUSTER_UNAVAILABLE, cluster.problem or "its driver does not run")
         placement, before = wanted.get(name), cluster.placements[name]
         there = {*before, *cluster.coming.get(name, ())}
         if placement is None or (analysis.reading is None and there):

@@ -76,9 +76,7 @@ class LocalQuery(ChaosQuery):
     def start_controller(self) -> None:
         """Start the controller, from its knowledge where there is one."""
         state_root = {STATE_ROOT: os.environ[STATE_ROOT]} if STATE_ROOT in os.environ else {}
-        self.start_as_controller(
-            (sys.executable, "-m", "testbed.chaos.controller", str(self.folder)), state_root
-        )
+        self.start_as_controller((sys.executable, "-m", "testbed.chaos.controller", str(self.folder)), state_root)
 
     def kill_driver(self) -> None:
         """Kill the driver, its JVM included, and start it again."""
@@ -161,9 +159,7 @@ class LocalQuery(ChaosQuery):
             time.sleep(beyond_s + change.lasts_s)
         return target
 
-    def _lasting(
-        self, change: PlannedChange, before: tuple[str, ...]
-    ) -> tuple[str, AbstractContextManager[None]]:
+    def _lasting(self, change: PlannedChange, before: tuple[str, ...]) -> tuple[str, AbstractContextManager[None]]:
         topology = self.spark.topology
         if change.fault is Fault.MAP_STALE:
             return "map", _stale(topology, self.folder)

@@ -84,9 +84,7 @@ class KubernetesQuery(ChaosQuery):
                 self._replicas()
             except (ClusterError, MetricsUnavailableError) as error:
                 if time.monotonic() > deadline_s:
-                    raise ClusterError(
-                        f"the new driver does not answer within {_DRIVER_S:g} s: {error}"
-                    ) from error
+                    raise ClusterError(f"the new driver does not answer within {_DRIVER_S:g} s: {error}") from error
                 time.sleep(_POLL_S)
             else:
                 return
@@ -211,9 +209,7 @@ class KubernetesQuery(ChaosQuery):
 
 
 @contextmanager
-def kubernetes_query(
-    setting: ChaosSetting, cluster: KubernetesTestBed, folder: Path
-) -> Iterator[KubernetesQuery]:
+def kubernetes_query(setting: ChaosSetting, cluster: KubernetesTestBed, folder: Path) -> Iterator[KubernetesQuery]:
     """Have what a run of the query needs around it; nothing runs yet."""
     scenario = replace(setting.scenario, max_replicas=len(cluster.node_names), period_s=5.0)
     with FaultyProxy(cluster.api_url, tls_to(cluster.authority)).serving() as proxy:

@@ -110,11 +110,7 @@ def faults_named(names: str) -> tuple[Fault, ...]:
 
 
 def draw_plan(
-    seed: int,
-    changes: int,
-    nodes: Sequence[str],
-    most_replicas: int,
-    faults: Sequence[Fault] = LOCAL_FAULTS,
+    seed: int, changes: int, nodes: Sequence[str], most_replicas: int, faults: Sequence[Fault] = LOCAL_FAULTS
 ) -> tuple[PlannedChange, ...]:
     """Draw the changes of a run. A longer run of the same seed begins with the same changes.
 

@@ -106,9 +106,7 @@ class ChaosQuery(ABC):
         deadline_s = time.monotonic() + FIRST_BATCH_S
         while self.committed() < 0:
             if time.monotonic() > deadline_s:
-                raise ClusterError(
-                    f"expected a first batch within {FIRST_BATCH_S:g} s; see the logs in {self.folder}"
-                )
+                raise ClusterError(f"expected a first batch within {FIRST_BATCH_S:g} s; see the logs in {self.folder}")
             time.sleep(_POLL_S)
 
     def play(self, change: PlannedChange, part: int, within_s: float) -> ChangeRecord:

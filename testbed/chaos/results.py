@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from gesscale.errors import InputError
 from testbed.chaos.plan import Fault, PlannedChange
 from testbed.live.nodes import Stage
-from testbed.live.tables import ReportTable
+from testbed.live.report import ReportTable
 from testbed.results_folder import claim_folder
 
 CHANGES, REPORT, SETTING = "changes.jsonl", "chaos.md", "chaos.json"
@@ -128,9 +128,7 @@ def read_records(file: Path) -> tuple[ChangeRecord, ...]:
     try:
         return tuple(_RECORD.validate_json(line) for line in lines if line.endswith("\n"))
     except ValidationError as error:
-        raise InputError(
-            f"{file}: expected a record of a change in each line, got something else: {error}"
-        ) from error
+        raise InputError(f"{file}: expected a record of a change in each line, got something else: {error}") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,21 +197,10 @@ def judge(records: Sequence[ChangeRecord], left: Sequence[str] = ()) -> ChaosVer
 
 def tables_of(title: str, records: Sequence[ChangeRecord], verdict: ChaosVerdict) -> list[ReportTable]:
     """Return the verdict, and what came of each fault that there was, as tables."""
-    headings = (
-        "fault",
-        "changes",
-        "converged, median s",
-        "longest s",
-        "removals",
-        "failed batches",
-        "lost tasks",
-    )
+    headings = ("fault", "changes", "converged, median s", "longest s", "removals", "failed batches", "lost tasks")
     by_fault = {fault: [record for record in records if record.fault is fault] for fault in Fault}
     rows = [_fault_row(fault, those) for fault, those in by_fault.items() if those]
-    return [
-        ReportTable(title, ("what", "figure"), verdict.summary()),
-        ReportTable("By fault", headings, rows),
-    ]
+    return [ReportTable(title, ("what", "figure"), verdict.summary()), ReportTable("By fault", headings, rows)]
 
 
 def _fault_row(fault: Fault, records: Sequence[ChangeRecord]) -> tuple[str, ...]:

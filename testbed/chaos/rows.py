@@ -66,9 +66,7 @@ class NumberedRides:
     def count(self) -> SinkCount:
         """Count the rides that are committed; others belong to a batch that is being committed."""
         rows = committed_rows(self.checkpoint)
-        found = np.concatenate(
-            [np.empty(0, np.int64), *(table["ride"].to_numpy() for table in self.sink.read())]
-        )
+        found = np.concatenate([np.empty(0, np.int64), *(table["ride"].to_numpy() for table in self.sink.read())])
         early = found[found < rows]
         return count_keys(early, np.zeros_like(early), rows)
 

@@ -75,11 +75,7 @@ class ChaosSetting:
         if impossible := [each.value for each in self.faults if each not in possible]:
             raise InputError(
                 f"chaos: fault {impossible[0]} cannot strike here"
-                + (
-                    "; it needs --kafka"
-                    if impossible[0] == Fault.BROKER_KILLED and not self.kubernetes
-                    else ""
-                )
+                + ("; it needs --kafka" if impossible[0] == Fault.BROKER_KILLED and not self.kubernetes else "")
             )
 
     @property
@@ -119,13 +115,7 @@ class ChaosSetting:
                 }
             },
             "latency_map": {"file": MAP, "max_age": f"{MAP_MAX_AGE_S:g}s"},
-            "monitor": {
-                "period": "2s",
-                "least_period": "2s",
-                "window": "20s",
-                "stale_after": "40s",
-                "timeout": "3s",
-            },
+            "monitor": {"period": "2s", "least_period": "2s", "window": "20s", "stale_after": "40s", "timeout": "3s"},
             "analyze": {"policy": "static"},
             "plan": {"rescale_timeout": "30s"},
             "execute": {"mode": "act", "cluster": "local", "options": {"topology": self.topology}},

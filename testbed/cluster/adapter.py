@@ -99,9 +99,7 @@ class LocalCluster:
         self._look_after(spark)
         changes = bool(added or removed)
         return Outcome(
-            status=OutcomeStatus.ORDERED if changes else OutcomeStatus.NOTHING_TO_DO,
-            added=added,
-            removed=removed,
+            status=OutcomeStatus.ORDERED if changes else OutcomeStatus.NOTHING_TO_DO, added=added, removed=removed
         )
 
     def _look_after(self, spark: LocalSpark) -> _Executors:
@@ -145,11 +143,7 @@ class LocalCluster:
     def _end_late(
         self, executors: Mapping[str, Process], since_s: Mapping[Process, float], timeout_s: float, what: str
     ) -> None:
-        late = {
-            node: process
-            for node, process in executors.items()
-            if self.clock_s() - since_s[process] >= timeout_s
-        }
+        late = {node: process for node, process in executors.items() if self.clock_s() - since_s[process] >= timeout_s}
         for node in late:
             _LOG.warning("the executor on %s did not %s within %g s, it is killed", node, what, timeout_s)
         processes.stop(late.values(), grace_s=0.0)

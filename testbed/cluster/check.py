@@ -78,9 +78,7 @@ def check_pairs(topology: Topology, *, count: int) -> tuple[PairCheck, ...]:
         return tuple(pair for pairs in pool.map(measure, range(len(topology.nodes) - 1)) for pair in pairs)
 
 
-def echoes(
-    entered: Path, addresses: Sequence[str], *, count: int, timeout_s: float
-) -> dict[str, list[float | None]]:
+def echoes(entered: Path, addresses: Sequence[str], *, count: int, timeout_s: float) -> dict[str, list[float | None]]:
     """Return round trips in ms from a network namespace, which the calling thread enters for good; None for lost ones.
 
     Raises

@@ -30,9 +30,7 @@ def up(
     wanted = read_topology(topology)
     privilege.enter()
     fresh = lifecycle.up(wanted, delays_by=delays)
-    stderr_console.print(
-        f"cluster {wanted.name!r} is up" if fresh else f"cluster {wanted.name!r} was up already"
-    )
+    stderr_console.print(f"cluster {wanted.name!r} is up" if fresh else f"cluster {wanted.name!r} was up already")
     _show(wanted.name, output)
 
 

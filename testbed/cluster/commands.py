@@ -46,9 +46,7 @@ def run(
         )
     except (OSError, subprocess.SubprocessError) as error:
         written = (
-            error.stderr.strip() or error.stdout.strip()
-            if isinstance(error, subprocess.CalledProcessError)
-            else ""
+            error.stderr.strip() or error.stdout.strip() if isinstance(error, subprocess.CalledProcessError) else ""
         )
         raise ClusterError(
             f"{failure or command_line(command)}: {(written or str(error))[-_MOST_CHARACTERS:]}"

@@ -99,9 +99,7 @@ def compiled_relay() -> Path:
 
 def relay_config(topology: Topology) -> str:
     """Return the relay's configuration: devices, and half the round trip for either direction of a pair."""
-    lines = [
-        f"node {node.host} {NAMED / namespace(topology.name, node.name)} {DEVICE}" for node in topology.nodes
-    ]
+    lines = [f"node {node.host} {NAMED / namespace(topology.name, node.name)} {DEVICE}" for node in topology.nodes]
     lines.append(f"node {CONTROL_HOST} - {control_device(topology.name)}")
     lines.extend(
         f"delay {first.host} {second.host} {half_us(topology.rtt_ms(first.name, second.name))}"

@@ -98,9 +98,7 @@ def _is_up(topology: Topology, wanted: DelayBackend) -> bool:
         present = status(topology.name)
     except ClusterError:
         return False
-    return (
-        not present.problem and present.topology == topology and wanted in (DelayBackend.AUTO, present.delays)
-    )
+    return not present.problem and present.topology == topology and wanted in (DelayBackend.AUTO, present.delays)
 
 
 def _build(topology: Topology, kind: DelayBackend) -> None:

@@ -24,9 +24,7 @@ _CAP_NET_ADMIN, _CAP_SYS_ADMIN = 12, 21
 _HOLDER_TIMEOUT_S, _HOLDER_LOG = 60.0, ".holder.log"
 _UNSHARE = ("unshare", "--user", "--map-root-user", "--net", "--mount", "--")
 #: Prepares the user namespace, says so, and stays.
-_HOLD = (
-    "mount -t tmpfs tmpfs /run && mkdir /run/netns && ip link set lo up && echo ready && exec sleep infinity"
-)
+_HOLD = "mount -t tmpfs tmpfs /run && mkdir /run/netns && ip link set lo up && echo ready && exec sleep infinity"
 
 
 def enter() -> None:
@@ -39,9 +37,7 @@ def enter() -> None:
     """
     needed = [tool for tool in ("ip", "nsenter", "unshare") if shutil.which(tool) is None]
     if needed:
-        raise ClusterError(
-            f"the test bed needs {', '.join(needed)}; install: apt-get install iproute2 util-linux"
-        )
+        raise ClusterError(f"the test bed needs {', '.join(needed)}; install: apt-get install iproute2 util-linux")
     privileged = is_privileged()
     if not privileged:
         run(
@@ -116,6 +112,4 @@ def _holder() -> int:
             return holder.pid
         time.sleep(0.05)
     processes.stop([holder], grace_s=1.0)
-    raise ClusterError(
-        f"no user namespace for the cluster: {log.read_text(encoding='utf-8').strip() or 'no answer'}"
-    )
+    raise ClusterError(f"no user namespace for the cluster: {log.read_text(encoding='utf-8').strip() or 'no answer'}")

@@ -17,12 +17,7 @@ from pathlib import Path
 from gesscale.errors import ClusterError
 
 MARKER = "GESSCALE_TESTBED"
-_ROLE, _OPERATOR, _NODE, _SERIAL = (
-    "GESSCALE_ROLE",
-    "GESSCALE_OPERATOR",
-    "GESSCALE_NODE_NAME",
-    "GESSCALE_SERIAL",
-)
+_ROLE, _OPERATOR, _NODE, _SERIAL = ("GESSCALE_ROLE", "GESSCALE_OPERATOR", "GESSCALE_NODE_NAME", "GESSCALE_SERIAL")
 _PLACES = ("PATH", "HOME", "TMPDIR", "JAVA_HOME", "PYTHONPATH", "VIRTUAL_ENV", "XDG_CACHE_HOME")
 _INHERITED = (*_PLACES, "LANG", "LC_ALL")
 
@@ -100,12 +95,7 @@ def base_environment() -> dict[str, str]:
 
 
 def start(
-    command: Sequence[str],
-    mark: Mark,
-    *,
-    environment: Mapping[str, str],
-    log: Path,
-    directory: Path | None = None,
+    command: Sequence[str], mark: Mark, *, environment: Mapping[str, str], log: Path, directory: Path | None = None
 ) -> Process:
     """Start a process in a session of its own; it outlives this one.
 

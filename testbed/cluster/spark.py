@@ -149,9 +149,7 @@ class LocalSpark:
 
     def mark(self, role: Role, node: EdgeNode, serial: int = 0) -> Mark:
         """Return the mark of a process of this application."""
-        return Mark(
-            cluster=str(self.directory), role=role, node=node.name, operator=self.operator, serial=serial
-        )
+        return Mark(cluster=str(self.directory), role=role, node=node.name, operator=self.operator, serial=serial)
 
     def node_environment(self, node: EdgeNode) -> dict[str, str]:
         """Return the environment of a Spark process on a node; its Python workers read the weight."""
@@ -187,14 +185,10 @@ class LocalSpark:
         targets = [self.topology.node(name) for name in nodes]
         taken = {process.mark.node for process in self.running(Role.EXECUTOR)} & set(nodes)
         if taken:
-            raise ClusterError(
-                f"operator {self.operator!r} has an executor on {', '.join(sorted(taken))} already"
-            )
+            raise ClusterError(f"operator {self.operator!r} has an executor on {', '.join(sorted(taken))} already")
         application = application_id(self.base_url)
         first_id = self._next_executor_id(application)
-        return tuple(
-            self._start_executor(node, application, number) for number, node in enumerate(targets, first_id)
-        )
+        return tuple(self._start_executor(node, application, number) for number, node in enumerate(targets, first_id))
 
     def await_replicas(self, started: Sequence[Process], *, timeout_s: float = 240.0) -> None:
         """Wait until the driver has these executors.
@@ -208,9 +202,7 @@ class LocalSpark:
         missing = {process.mark.serial: process.mark.node for process in started}
         while missing and time.monotonic() < deadline:
             with contextlib.suppress(ClusterError):  # too busy to answer this time
-                missing = {
-                    number: node for number, node in missing.items() if number not in self.active_executors()
-                }
+                missing = {number: node for number, node in missing.items() if number not in self.active_executors()}
             if not missing.keys() <= {process.mark.serial for process in self.running(Role.EXECUTOR)}:
                 break
             if missing:

@@ -115,8 +115,7 @@ def java_program() -> str:
     if program is None:
         where = f"JAVA_HOME={home} has no bin/java" if home else "there is no java on the path"
         raise ClusterError(
-            f"Spark needs a Java runtime 17 or newer, but {where}; "
-            "install: apt-get install openjdk-17-jre-headless"
+            f"Spark needs a Java runtime 17 or newer, but {where}; install: apt-get install openjdk-17-jre-headless"
         )
     return program
 
@@ -124,13 +123,7 @@ def java_program() -> str:
 @cache
 def _launcher_command() -> tuple[str, ...]:
     """Ask Spark's launcher for the executor's command line, which differs from version to version."""
-    command = (
-        java_program(),
-        "-Xshare:auto",
-        "-cp",
-        f"{spark_home()}/jars/*",
-        "org.apache.spark.launcher.Main",
-    )
+    command = (java_program(), "-Xshare:auto", "-cp", f"{spark_home()}/jars/*", "org.apache.spark.launcher.Main")
     environment = {
         "SPARK_HOME": str(spark_home()),
         "SPARK_SCALA_VERSION": "2.13",
@@ -147,7 +140,6 @@ def _launcher_command() -> tuple[str, ...]:
     words = tuple(word for word in written.strip("\0\n").split("\0") if word.strip())
     if EXECUTOR_CLASS not in words:
         raise ClusterError(
-            f"Spark's launcher in {spark_home()} gave no command for {EXECUTOR_CLASS}, "
-            f"but: {' '.join(words)[:200]}"
+            f"Spark's launcher in {spark_home()} gave no command for {EXECUTOR_CLASS}, but: {' '.join(words)[:200]}"
         )
     return words

@@ -76,9 +76,7 @@ def private_root() -> Path:
         root.mkdir(mode=_MODE, parents=True, exist_ok=True)
         return state_root()
     except OSError as error:
-        raise ClusterError(
-            f"cannot use {root}: {error}; set {STATE_ROOT} to a directory of your own"
-        ) from error
+        raise ClusterError(f"cannot use {root}: {error}; set {STATE_ROOT} to a directory of your own") from error
 
 
 def state_directory(name: str) -> Path:
@@ -92,9 +90,7 @@ def state_directory(name: str) -> Path:
         `state_root` is not this user's own.
     """
     if not re.fullmatch(CLUSTER_NAME, name):
-        raise InputError(
-            f"expected the name of a cluster, at most ten lower-case letters and digits, got {name!r}"
-        )
+        raise InputError(f"expected the name of a cluster, at most ten lower-case letters and digits, got {name!r}")
     return state_root() / name
 
 
@@ -116,10 +112,9 @@ def only_cluster(name: str | None) -> str:
     names = cluster_names()
     if len(names) == 1:
         return names[0]
-    message = (
+    raise InputError(
         f"clusters here: {', '.join(names)}; name one" if names else "no cluster is up; run: testbed up edge8"
     )
-    raise InputError(message)
 
 
 def save(record: ClusterRecord, topology: Topology) -> None:

@@ -139,13 +139,9 @@ def read_topology(source: str) -> Topology:
         content = read_yaml(path, "file")
         described = _TopologyFile.model_validate(content)
         latency = described.latency
-        delays = read_map(
-            path.parent / latency.file, unit=latency.unit, kind=latency.kind, asymmetry=latency.asymmetry
-        )
+        delays = read_map(path.parent / latency.file, unit=latency.unit, kind=latency.kind, asymmetry=latency.asymmetry)
     except ValidationError as error:
-        raise InputError(
-            f"topology {path}: {'; '.join(describe_faults(error, (), _TopologyFile))}"
-        ) from error
+        raise InputError(f"topology {path}: {'; '.join(describe_faults(error, (), _TopologyFile))}") from error
     except OSError as error:
         names = ", ".join(sorted(file.stem for file in BUNDLED.glob("*.yaml")))
         raise InputError(
@@ -163,19 +159,12 @@ def _topology(described: _TopologyFile, delays: LatencyMap) -> Topology:
     classes = {name: described.node_classes.get(name, described.node_class) for name in delays.names}
     nodes = tuple(
         EdgeNode(
-            name=name,
-            address=str(described.subnet[host]),
-            node_class=classes[name],
-            weight=weights[classes[name]],
+            name=name, address=str(described.subnet[host]), node_class=classes[name], weight=weights[classes[name]]
         )
         for host, name in enumerate(delays.names, start=1)
     )
     return Topology(
-        name=described.name,
-        subnet=described.subnet,
-        nodes=nodes,
-        map=delays,
-        driver_node=described.driver_node,
+        name=described.name, subnet=described.subnet, nodes=nodes, map=delays, driver_node=described.driver_node
     )
 
 

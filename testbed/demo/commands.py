@@ -21,10 +21,7 @@ def workflow(
     config: Annotated[
         Path | None,
         typer.Option(
-            "--config",
-            "-c",
-            help="Settings that an earlier run left, its policy included.",
-            show_default=False,
+            "--config", "-c", help="Settings that an earlier run left, its policy included.", show_default=False
         ),
     ] = None,
     reports: Annotated[Path, typer.Option(help="Where the report folder goes.")] = Path("reports"),
@@ -34,9 +31,7 @@ def workflow(
     Exits 3 where a row was lost or doubled.
     """
     if config is not None and policy is not None:
-        raise InputError(
-            "workflow: expected --policy or --config, got both; change analyze.policy in the file"
-        )
+        raise InputError("workflow: expected --policy or --config, got both; change analyze.policy in the file")
     from testbed.cluster.spark_command import spark_home
 
     spark_home()  # without PySpark it ends here
@@ -50,8 +45,6 @@ def workflow(
     scenario = replace(WORKFLOW, policy=policy or WORKFLOW.policy, topology=topology, day_s=seconds)
     folder = make_folder(reports)
     kept = play(scenario, folder, console, config)
-    console.print(
-        f"once more with these settings: testbed workflow --config {folder}/gesscale.yaml", highlight=False
-    )
+    console.print(f"once more with these settings: testbed workflow --config {folder}/gesscale.yaml", highlight=False)
     if not kept:
         raise typer.Exit(3)

@@ -136,11 +136,7 @@ def read_decisions(url: str) -> list[dict[str, Any]]:
 
 
 def write_decisions(
-    decisions: Sequence[Mapping[str, Any]],
-    scenario: Scenario,
-    topology: Topology,
-    driver_node: str,
-    folder: Path,
+    decisions: Sequence[Mapping[str, Any]], scenario: Scenario, topology: Topology, driver_node: str, folder: Path
 ) -> None:
     """Write what makes the demo's folder a record: the decisions, and the settings of a loop on its own."""
     settings = parse_yaml(scenario.settings(topology), "the settings of the demo")
@@ -156,9 +152,7 @@ def _asked(url: str, what: str, **parameters: object) -> Any:
     try:
         return json.loads(ANYWHERE.fetch(address, timeout_s=_TIMEOUT_S, max_bytes=_MOST_BYTES))
     except (FetchError, ValueError) as error:
-        raise ClusterError(
-            f"asked the controller's page {address}, but {error}; see controller.log"
-        ) from error
+        raise ClusterError(f"asked the controller's page {address}, but {error}; see controller.log") from error
 
 
 def play(scenario: Scenario, folder: Path, console: Console) -> bool:
@@ -246,10 +240,7 @@ def _placed_check(witness: Witness) -> PromiseCheck:
     wrong = [
         f"executor {identity} on {each['node']} by order {each['order']}"
         for identity, each in witness.executors.items()
-        if (order := witness.orders.get(each.get("order") or "")) is not None
-        and each["node"] not in order["placement"]
+        if (order := witness.orders.get(each.get("order") or "")) is not None and each["node"] not in order["placement"]
     ]
-    detail = f"{len(witness.executors)} executors" + (
-        f", wrong: {'; '.join(wrong)}" if wrong else ", none elsewhere"
-    )
+    detail = f"{len(witness.executors)} executors" + (f", wrong: {'; '.join(wrong)}" if wrong else ", none elsewhere")
     return PromiseCheck("every executor ran on a node of its order", not wrong, detail)

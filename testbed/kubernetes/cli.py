@@ -18,9 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-ClusterName = Annotated[
-    str | None, typer.Argument(help="Name of the cluster; may be left out where there is one.")
-]
+ClusterName = Annotated[str | None, typer.Argument(help="Name of the cluster; may be left out where there is one.")]
 
 
 @app.command(epilog="Example: testbed kubernetes build")
@@ -47,9 +45,9 @@ def up(
 
 @app.command(epilog="Example: testbed kubernetes demo")
 def demo(
-    folder: Annotated[
-        Path, typer.Option(help="Where the sink, the logs and the map go; emptied first.")
-    ] = Path("reports/kubernetes"),
+    folder: Annotated[Path, typer.Option(help="Where the sink, the logs and the map go; emptied first.")] = Path(
+        "reports/kubernetes"
+    ),
 ) -> None:
     """Scale a day of taxi rides on three kubelets of this machine; about eight minutes. Exits 1 at a broken promise."""
     import shutil
@@ -131,9 +129,7 @@ def _show(cluster: "KubernetesTestBed", output: Output) -> None:
     title = f"{topology.name}: {cluster.api_url}, control plane on {topology.driver_node}"
     columns = ("node", "address", "ready", "to control plane ms")
     emit(document, output, [table(title, columns, [tuple(node.values()) for node in nodes])])
-    stderr_console.print(
-        f"use it: export KUBECONFIG={cluster.kubeconfig} PATH={cluster.kubectl.parent}:$PATH"
-    )
+    stderr_console.print(f"use it: export KUBECONFIG={cluster.kubeconfig} PATH={cluster.kubectl.parent}:$PATH")
     stderr_console.print("where the controller runs in it (kubectl apply -k deploy/k3s):")
     say_how_to_look()
     if not all(node["ready"] for node in nodes):

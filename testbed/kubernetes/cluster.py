@@ -51,9 +51,7 @@ def down(name: str) -> KubernetesSwept:
     """
     swept = lifecycle.down(name)
     return KubernetesSwept(
-        processes=swept.processes,
-        network_parts=swept.network_parts,
-        control_groups=control_groups.remove(name),
+        processes=swept.processes, network_parts=swept.network_parts, control_groups=control_groups.remove(name)
     )
 
 

@@ -68,9 +68,7 @@ def kill_container(cluster: str, container: str) -> int:
     """
     group = next((found for node in existing(cluster) for found in node.rglob(container)), None)
     if group is None:
-        raise ClusterError(
-            f"cluster {cluster!r}: expected a control group of container {container}, there is none"
-        )
+        raise ClusterError(f"cluster {cluster!r}: expected a control group of container {container}, there is none")
     members = (group / "cgroup.procs").read_text(encoding="ascii").split()
     for member in members:
         with contextlib.suppress(ProcessLookupError):  # the first one takes the others along
@@ -121,6 +119,4 @@ def _hierarchies() -> Iterator[Path]:
 
 def _delegate(group: Path) -> None:
     controllers = (group / "cgroup.controllers").read_text(encoding="ascii").split()
-    (group / "cgroup.subtree_control").write_text(
-        " ".join(f"+{each}" for each in controllers), encoding="ascii"
-    )
+    (group / "cgroup.subtree_control").write_text(" ".join(f"+{each}" for each in controllers), encoding="ascii")

@@ -100,9 +100,7 @@ def write_kubeconfig(files: Files, user: str, *, url: str, token: str) -> Path:
     document = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [
-            {"name": "testbed", "cluster": {"server": url, "certificate-authority": str(files.authority)}}
-        ],
+        "clusters": [{"name": "testbed", "cluster": {"server": url, "certificate-authority": str(files.authority)}}],
         "users": [{"name": user, "user": {"token": token}}],
         "contexts": [{"name": "testbed", "context": {"cluster": "testbed", "user": user}}],
         "current-context": "testbed",
@@ -237,9 +235,7 @@ def start_control_plane(topology: Topology, kubelets: tuple[str, ...], *, progra
         write_kubeconfig(files, kubelet, url=url, token=tokens[kubelet])
     common = ("--kubeconfig", admin, "--leader-elect=false", "--bind-address=127.0.0.1")
     _start(topology, files, program, "kube-scheduler", common)
-    _start(
-        topology, files, program, "kube-controller-manager", (*common, *_controller_flags(topology, files))
-    )
+    _start(topology, files, program, "kube-controller-manager", (*common, *_controller_flags(topology, files)))
     corefile = files.directory / "Corefile"
     corefile.write_text(_NAMES % admin, encoding="utf-8")
     _start(topology, files, program, "coredns", ("-conf", str(corefile)))

@@ -53,10 +53,7 @@ def bundled_images(busybox: Path) -> tuple[Image, ...]:
         Image(name=PAUSE, files={"bin/busybox": content}, command=("/bin/busybox", "sleep", "2147483647")),
         Image(name=BUSYBOX, files=with_busybox, links=applets, command=("/bin/sh",)),
         Image(
-            name=HOST,
-            files={**_ETC, ENTRY.lstrip("/"): ENTRY_SCRIPT.encode()},
-            links=root_links(),
-            command=(ENTRY,),
+            name=HOST, files={**_ETC, ENTRY.lstrip("/"): ENTRY_SCRIPT.encode()}, links=root_links(), command=(ENTRY,)
         ),
     )
 
@@ -72,10 +69,7 @@ def write_archive(path: Path, images: Iterable[Image], *, architecture: str) -> 
                 {
                     "architecture": architecture,
                     "os": "linux",
-                    "config": {
-                        "Entrypoint": list(image.command),
-                        "Env": ["PATH=/usr/local/bin:/usr/bin:/bin"],
-                    },
+                    "config": {"Entrypoint": list(image.command), "Env": ["PATH=/usr/local/bin:/usr/bin:/bin"]},
                     "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}"]},
                 }
             ).encode()

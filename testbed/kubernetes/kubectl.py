@@ -65,9 +65,7 @@ def create_namespace(kubectl: Callable[..., str], name: str) -> None:
     """
     kubectl("create", "namespace", name)
     timeout = f"--timeout={_SERVED_WITHIN_S:.0f}s"
-    kubectl(
-        "-n", name, "wait", "--for=create", "serviceaccount/default", timeout, timeout_s=_SERVED_WITHIN_S + 30
-    )
+    kubectl("-n", name, "wait", "--for=create", "serviceaccount/default", timeout, timeout_s=_SERVED_WITHIN_S + 30)
 
 
 #: With these Spark asks for no ConfigMap, Service or volume, which `driver_account` does not give.

@@ -72,8 +72,7 @@ def network_commands(topology: Topology, kubelets: tuple[str, ...]) -> tuple[tup
     commands.extend(_member(network, (), devices, CONTROL_HOST, hosts))
     here = ("-n", namespace(topology.name, topology.driver_node))
     commands.extend(
-        ("ip", *here, "address", "add", f"{address}/32", "dev", "lo")
-        for address in (API_SERVICE, NAMES_SERVICE)
+        ("ip", *here, "address", "add", f"{address}/32", "dev", "lo") for address in (API_SERVICE, NAMES_SERVICE)
     )
     return tuple(commands)
 

@@ -77,7 +77,9 @@ def start_node(topology: Topology, name: str, *, program: Path, tools: Tools, fi
     plugins = json.dumps(pod_network_settings(network.pods(node.host)))
     (directory / "cni" / "10-pods.conflist").write_text(plugins, encoding="utf-8")
     group = control_groups.create(topology.name, name)
-    settings = kubelet_settings(directory, group, host_memory_bytes=_host_memory_bytes())
+    settings = kubelet_settings(
+        directory, group, host_memory_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    )
     (directory / "kubelet.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
     own = ("unshare", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc", "--")
     command = (*own, "sh", "-ec", _SCRIPT, "node", *_arguments(topology, name, program, tools, files))
@@ -111,9 +113,7 @@ def start_kubelet(topology: Topology, name: str, *, program: Path, tools: Tools,
 def _arguments(topology: Topology, name: str, program: Path, tools: Tools, files: Files) -> tuple[str, ...]:
     """Return the arguments of the scripts."""
     address = PodNetwork(topology=topology).address(topology.node(name).host)
-    return tuple(
-        map(str, (files.node(name), name, tools.containerd, program, files.kubeconfig(name), address))
-    )
+    return tuple(map(str, (files.node(name), name, tools.containerd, program, files.kubeconfig(name), address)))
 
 
 def part_of(topology: Topology, name: str, part: str) -> Process:
@@ -129,9 +129,7 @@ def part_of(topology: Topology, name: str, part: str) -> Process:
             words = _command_line(process.pid)
             if part in (Path(words[0]).name, *words[1:2]):
                 return process
-    raise ClusterError(
-        f"node {name!r}: expected its {part} to run, there is none; look at the logs in its directory"
-    )
+    raise ClusterError(f"node {name!r}: expected its {part} to run, there is none; look at the logs in its directory")
 
 
 def _command_line(pid: int) -> list[str]:
@@ -258,15 +256,7 @@ def _require_usable(directory: Path) -> None:
     hidden = next((each for each in _HIDDEN if directory.is_relative_to(each)), None)
     too_long = len(os.fsencode(f"{_socket(directory)}.ttrpc")) > _SOCKET_PATH_LIMIT
     if hidden or too_long:
-        why = (
-            f"{hidden} looks different inside a node"
-            if hidden
-            else "the path of its socket would be too long"
-        )
+        why = f"{hidden} looks different inside a node" if hidden else "the path of its socket would be too long"
         raise ClusterError(
             f"a node cannot live in {directory}: {why}; set GESSCALE_TESTBED_STATE to another, short path"
         )
-
-
-def _host_memory_bytes() -> int:
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -16,17 +16,13 @@ def league(
     *,
     results: Annotated[Path, typer.Option("--results", metavar="FOLDER", help="Keep everything here.")],
     query: Annotated[
-        str,
-        typer.Option(help="What runs: rides, the map of the demo, or q5 of Nexmark, with state."),
+        str, typer.Option(help="What runs: rides, the map of the demo, or q5 of Nexmark, with state.")
     ] = "rides",
     policies: Annotated[str, typer.Option("--policies", help="By commas.")] = POLICIES,
     workload: Annotated[
         list[str] | None,
         typer.Option(
-            "--workload",
-            metavar="NAME|FILE",
-            help="A load of the arena; repeatable.",
-            show_default=" ".join(LOADS),
+            "--workload", metavar="NAME|FILE", help="A load of the arena; repeatable.", show_default=" ".join(LOADS)
         ),
     ] = None,
     repetitions: Annotated[int, typer.Option(min=1, max=100, help="Of each policy on each load.")] = 3,
@@ -34,20 +30,14 @@ def league(
         float, typer.Option(min=2, max=240, help="Each load is played in so many; a 24th of it is a period.")
     ] = 4.0,
     objective: Annotated[
-        str | None,
-        typer.Option(metavar="DURATION", help="How old a row may be.", show_default="two periods"),
+        str | None, typer.Option(metavar="DURATION", help="How old a row may be.", show_default="two periods")
     ] = None,
     price: Annotated[
         float, typer.Option(min=0.001, max=1e6, help="What a late minute is worth, replica-minutes.")
     ] = 10.0,
     topology: Annotated[str, typer.Option(help="A topology file, or a bundled one's name.")] = "edge8",
-    attempts: Annotated[
-        int, typer.Option(min=1, max=10, help="So often a run is tried that the cluster breaks.")
-    ] = 2,
-    runs: Annotated[
-        int | None,
-        typer.Option(min=1, help="Play at most so many runs now.", show_default="all"),
-    ] = None,
+    attempts: Annotated[int, typer.Option(min=1, max=10, help="So often a run is tried that the cluster breaks.")] = 2,
+    runs: Annotated[int | None, typer.Option(min=1, help="Play at most so many runs now.", show_default="all")] = None,
     report: Annotated[
         bool, typer.Option("--report", help="Play nothing live: report on the runs that are there.")
     ] = False,

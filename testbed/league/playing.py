@@ -29,12 +29,7 @@ LIVE, SIMULATED, RUNS = "live", "simulated", "runs"
 
 
 def play_league(
-    setting: LeagueSetting,
-    results: Path,
-    stage: Stage,
-    *,
-    attempts: int = 1,
-    runs: int | None = None,
+    setting: LeagueSetting, results: Path, stage: Stage, *, attempts: int = 1, runs: int | None = None
 ) -> LeagueReport:
     """Play what is missing of a league, and write its report.
 
@@ -57,20 +52,13 @@ def play_league(
     live = play_live(
         experiment,
         results / LIVE,
-        LivePlay(
-            query=league_query(setting.query),
-            scenario=setting.scenario,
-            runs=results / RUNS,
-            stage=stage,
-        ),
+        LivePlay(query=league_query(setting.query), scenario=setting.scenario, runs=results / RUNS, stage=stage),
         stage,
         nodes=lambda: _nodes(topology, stage),
         attempts=attempts,
         runs=runs,
     )
-    report = LeagueReport(
-        experiment=experiment, live=live, simulated=simulated, price=setting.late_minute_price
-    )
+    report = LeagueReport(experiment=experiment, live=live, simulated=simulated, price=setting.late_minute_price)
     report.write(results)
     return report
 
@@ -91,9 +79,7 @@ def report_league(results: Path, stage: Stage, *, price: float) -> LeagueReport:
     return report
 
 
-def _simulated(
-    experiment: Experiment, results: Path, stage: Stage, *, fresh: bool = False
-) -> tuple[CaseResult, ...]:
+def _simulated(experiment: Experiment, results: Path, stage: Stage, *, fresh: bool = False) -> tuple[CaseResult, ...]:
     with open_results(results / SIMULATED, experiment, fresh=fresh) as kept:
         stage.say(f"simulating {len(kept.missing)} of {len(experiment.cases())} cases")
         _play(experiment, kept, kept.missing, play, stage)

@@ -15,7 +15,7 @@ from testbed.arena.judging.comparing import group_results, records
 from testbed.arena.judging.standings import Bills
 from testbed.arena.judging.statistics import Interval, compare, mean_interval
 from testbed.arena.report.formatting import counted, figure, short_name
-from testbed.live.tables import ReportTable
+from testbed.live.report import ReportTable
 
 BILL, REPLICAS, LATE = "bill", "replica_min", "late_min"
 _HEADINGS = {BILL: "bill", REPLICAS: "replica-min", LATE: "late min"}
@@ -151,9 +151,7 @@ class LeagueReport:
     def entries(self) -> tuple[Entry, ...]:
         """All policies by load in the experiment's order, the least live bill first."""
         return tuple(
-            entry
-            for groups in self._by_load()
-            for entry in _ranked([group.entry(self.price) for group in groups])
+            entry for groups in self._by_load() for entry in _ranked([group.entry(self.price) for group in groups])
         )
 
     @property
@@ -179,9 +177,7 @@ class LeagueReport:
         )
         return Reached(
             cost=sum(abs(there - here) <= here * COST_GOAL_PCT / 100 for here, there in cost),
-            late=sum(
-                abs(there - here) <= max(LATE_GOAL_MIN, here * LATE_GOAL_PCT / 100) for here, there in late
-            ),
+            late=sum(abs(there - here) <= max(LATE_GOAL_MIN, here * LATE_GOAL_PCT / 100) for here, there in late),
             entries=len(cost),
         )
 
@@ -207,11 +203,7 @@ class LeagueReport:
         if live is None or simulated is None:
             return None
         return PairOrder(
-            workload=one.live.load,
-            one=one.live.policy,
-            other=other.live.policy,
-            live=live,
-            simulated=simulated,
+            workload=one.live.load, one=one.live.policy, other=other.live.policy, live=live, simulated=simulated
         )
 
     def document(self) -> dict[str, object]:
@@ -222,10 +214,7 @@ class LeagueReport:
             "price_replica_min": self.price,
             "objective_s": self.experiment.slo_s,
             "entries": self.entries,
-            "pairs": [
-                {**asdict(pair), "separated": pair.is_separated, "differs": pair.differs}
-                for pair in self.pairs
-            ],
+            "pairs": [{**asdict(pair), "separated": pair.is_separated, "differs": pair.differs} for pair in self.pairs],
             "reached": self.reached,
             "runs": {"live": records(self.live), "simulated": records(self.simulated)},
         }
@@ -260,15 +249,11 @@ class LeagueReport:
 
     def _exactness(self) -> str:
         through = [result.metrics for result in self.live if not result.lost]
-        lost, doubled = (
-            sum(int(metrics[name] or 0) for metrics in through) for name in ("rows_lost", "rows_doubled")
-        )
+        lost, doubled = (sum(int(metrics[name] or 0) for metrics in through) for name in ("rows_lost", "rows_doubled"))
         return f"{lost} rows lost, {doubled} doubled in {counted(len(through), 'run')}."
 
     def _machine(self) -> str:
-        loads = [
-            float(load) for each in self.live if (load := each.metrics.get("machine_load_before")) is not None
-        ]
+        loads = [float(load) for each in self.live if (load := each.metrics.get("machine_load_before")) is not None]
         if not loads:
             return ""
         return f"When the runs began, the load average was {min(loads):.0f} to {max(loads):.0f}."

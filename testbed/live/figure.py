@@ -41,9 +41,7 @@ def draw(records: Mapping[str, Record], title: str, file: Path) -> None:
     plt.close(figure)
 
 
-def _draw_operator(
-    record: Record, panels: Sequence[Callable[[Record, "Axes"], None]], axes: "Sequence[Axes]"
-) -> None:
+def _draw_operator(record: Record, panels: Sequence[Callable[[Record, "Axes"], None]], axes: "Sequence[Axes]") -> None:
     for panel, ax in zip(panels, axes, strict=True):
         panel(record, ax)
         ax.grid(visible=True, alpha=0.25)
@@ -120,9 +118,7 @@ _PANELS: Mapping[Callable[[Record, "Axes"], None], int] = {
 def _draw_bills(record: Record, ax: "Axes") -> None:
     """Draw by how much the bill of each number of replicas exceeds the least, while decisions had bills."""
     at, bills = _course(record, lambda decision: decision.plan.bills or None)
-    by_count = [
-        {bill.replicas: bill.total for bill in sorted(those, key=lambda bill: -bill.total)} for those in bills
-    ]
+    by_count = [{bill.replicas: bill.total for bill in sorted(those, key=lambda bill: -bill.total)} for those in bills]
     for count in sorted({count for totals in by_count for count in totals}):
         above = [totals.get(count, float("nan")) - min(totals.values()) for totals in by_count]
         ax.plot(at, above, marker=".", linewidth=0.8, label=f"{count}")

@@ -68,9 +68,7 @@ class KafkaFeed:
 
 
 @contextmanager
-def kafka_feed(
-    topology: Topology, kafka: TopicInput, topics: Sequence[str], folder: Path
-) -> Iterator[KafkaFeed]:
+def kafka_feed(topology: Topology, kafka: TopicInput, topics: Sequence[str], folder: Path) -> Iterator[KafkaFeed]:
     """Have a broker with topics for as long as the context lasts, and then nobody who sends rows to it.
 
     Raises

@@ -21,12 +21,7 @@ from testbed.cluster.commands import run
 from testbed.cluster.spark_command import SMALL_JVM, spark_home
 from testbed.kubernetes.cluster import KubernetesTestBed
 from testbed.kubernetes.images import HOST, host_programs
-from testbed.kubernetes.kubectl import (
-    FEW_RIGHTS_SETTINGS,
-    create_namespace,
-    define_autoscalers,
-    driver_account,
-)
+from testbed.kubernetes.kubectl import FEW_RIGHTS_SETTINGS, create_namespace, define_autoscalers, driver_account
 from testbed.live.scenario import Scenario, TaxiOperator
 
 SPACE = "streams"
@@ -156,9 +151,7 @@ class KubernetesStage:
     @property
     def page_url(self) -> str:
         """Where the controller serves its page; empty until it has said so in its log."""
-        said = re.search(
-            r"page, probes and metrics at (\S+)", (self.folder / "controller.log").read_text("utf-8")
-        )
+        said = re.search(r"page, probes and metrics at (\S+)", (self.folder / "controller.log").read_text("utf-8"))
         return said[1] if said else ""
 
     def submit(self, program: Sequence[str], settings: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -173,9 +166,7 @@ class KubernetesStage:
         file = self.folder / "driver.py"
         file.write_text(driver_file(module))
         home = str(spark_home())
-        options = [
-            word for pair in {**self._settings(), **settings}.items() for word in ("--conf", "=".join(pair))
-        ]
+        options = [word for pair in {**self._settings(), **settings}.items() for word in ("--conf", "=".join(pair))]
         where = ("--master", f"k8s://{self.cluster.api_url}", "--deploy-mode", "cluster")
         command = (f"{home}/bin/spark-submit", *where, *options, f"local://{file}", *words)
         environment = {**os.environ, "SPARK_HOME": home, "KUBECONFIG": str(self.cluster.kubeconfig)}
@@ -224,11 +215,7 @@ class KubernetesStage:
     def _pod_template(self) -> dict[str, Any]:
         program = host_programs()
         work = {"name": "work", "mountPath": str(self.folder)}
-        container = {
-            "name": "spark",
-            "env": list(program.environment),
-            "volumeMounts": [*program.mounts, work],
-        }
+        container = {"name": "spark", "env": list(program.environment), "volumeMounts": [*program.mounts, work]}
         volumes = [*program.volumes, {"name": "work", "hostPath": {"path": str(self.folder)}}]
         return {"spec": {"volumes": volumes, "containers": [container]}}
 

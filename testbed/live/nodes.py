@@ -71,18 +71,14 @@ def resumable(stage: Stage) -> Iterator[None]:
 
 
 @contextmanager
-def edge_nodes(
-    topology: Topology, stage: Stage, delays_by: DelayBackend = DelayBackend.AUTO
-) -> Iterator[None]:
+def edge_nodes(topology: Topology, stage: Stage, delays_by: DelayBackend = DelayBackend.AUTO) -> Iterator[None]:
     """Have the nodes of a topology for as long as the context lasts."""
     stage.say(f"bringing up {len(topology.nodes)} edge nodes, each a network namespace")
     lifecycle.up(topology, delays_by=delays_by)
     try:
         yield
     finally:
-        before = signal.signal(
-            signal.SIGINT, signal.SIG_IGN
-        )  # a second Ctrl-C must not cut the cleaning short
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not cut the cleaning short
         swept = lifecycle.down(topology.name)
         signal.signal(signal.SIGINT, before)
         stage.say(f"took the nodes down ({swept.processes} processes ended)")

@@ -124,10 +124,7 @@ class Record:
         orders = [rescale.at_s for rescale in self.rescales]
         gaps = list(pairwise(batch.ended_at_s for batch in self.ordered))
         return tuple(
-            max(
-                (end - begin for begin, end in gaps if at_s < end <= next_s and begin < at_s + settle_s),
-                default=0.0,
-            )
+            max((end - begin for begin, end in gaps if at_s < end <= next_s and begin < at_s + settle_s), default=0.0)
             for at_s, next_s in pairwise([*orders, math.inf])
         )
 

@@ -20,6 +20,31 @@ from testbed.live.record import Day, Record, Rescale, write_records
 
 
 @dataclass(frozen=True, slots=True)
+class ReportTable:
+    """A table.
+
+    Attributes
+    ----------
+    title: above it
+    headings: of its columns
+    rows: their cells
+    """
+
+    title: str
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def shown(self) -> Table:
+        """Return it for a terminal."""
+        return table(self.title, self.headings, self.rows)
+
+    def markdown(self) -> str:
+        """Return it as Markdown, its title as a heading."""
+        lines = [self.headings, ["---"] * len(self.headings), *self.rows]
+        return "\n".join([f"### {self.title}", "", *(f"| {' | '.join(line)} |" for line in lines), ""])
+
+
+@dataclass(frozen=True, slots=True)
 class PromiseCheck:
     """One promise."""
 
@@ -41,9 +66,7 @@ def check_both_directions(rescales: Sequence[Rescale]) -> PromiseCheck:
 def draws_nodes(decisions: Sequence[Decision]) -> bool:
     """Say whether the policy draws nodes, as DS2 does, so that the latency map calls for none of them."""
     return any(
-        rejection.reason is Reason.NOT_SELECTED
-        for decision in decisions
-        for rejection in decision.plan.rejections
+        rejection.reason is Reason.NOT_SELECTED for decision in decisions for rejection in decision.plan.rejections
     )
 
 
@@ -71,9 +94,7 @@ def check_nodes(decisions: Sequence[Decision], delays: LatencyMap, driver_node: 
     detail = f"{chosen} nodes chosen" + (
         f", wrong: {', '.join(wrong)}" if wrong else ", none other than the map calls for"
     )
-    return PromiseCheck(
-        "every chosen node is the one the latency map calls for", chosen > 0 and not wrong, detail
-    )
+    return PromiseCheck("every chosen node is the one the latency map calls for", chosen > 0 and not wrong, detail)
 
 
 def _distance(delays: LatencyMap, node: str, members: set[str]) -> float:

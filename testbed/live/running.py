@@ -83,9 +83,7 @@ def scale_day(setup: Setup, job: Job, *, rows: int, begins_at_hour: float = 0.0)
     scenario, settings, stage = setup.scenario, setup.settings, setup.stage
     names = [operator.name for operator in scenario.operators]
     with ExitStack() as stack:
-        stage.say(
-            f"starting on {setup.topology.driver_node} the driver, and one replica, of {' and of '.join(names)}"
-        )
+        stage.say(f"starting on {setup.topology.driver_node} the driver, and one replica, of {' and of '.join(names)}")
         sparks = stack.enter_context(running_operators(setup, job))
         loop = build_loop(settings, time.time())
         stack.enter_context(closing(loop.knowledge))
@@ -100,9 +98,7 @@ def scale_day(setup: Setup, job: Job, *, rows: int, begins_at_hour: float = 0.0)
             job.check()
             for spark in sparks:
                 if spark.driver() is None:
-                    raise ClusterError(
-                        f"the driver of operator {spark.operator!r} has ended before its day was over"
-                    )
+                    raise ClusterError(f"the driver of operator {spark.operator!r} has ended before its day was over")
 
         def report(decisions: tuple[Decision, ...]) -> None:
             served.report(decisions)

@@ -226,21 +226,14 @@ DEMO = Scenario()
 
 #: `testbed workflow`: two operators joined by Kafka; policies may do what they like.
 WORKFLOW = Scenario(
-    operators=(CLEAN, NEAREST),
-    kafka=TopicInput(),
-    scaling_promised=False,
-    share=0.09,
-    copies=1,
-    max_replicas=3,
+    operators=(CLEAN, NEAREST), kafka=TopicInput(), scaling_promised=False, share=0.09, copies=1, max_replicas=3
 )
 
 #: `testbed kubernetes demo`: the day of `make demo`, with as much load as three nodes carry.
 KUBE3 = Scenario(topology="kube3", share=0.066, max_replicas=3, drain_s=180.0)
 
 
-def prepare_settings(
-    scenario: Scenario, topology: Topology, folder: Path, config: Path | None = None
-) -> Settings:
+def prepare_settings(scenario: Scenario, topology: Topology, folder: Path, config: Path | None = None) -> Settings:
     """Write the settings of the loop, and the latency map that they name, as a user would, and load them.
 
     Raises

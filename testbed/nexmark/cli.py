@@ -12,9 +12,7 @@ from gesscale.cli.output import Output, OutputOption, emit, table
 from gesscale.errors import InputError
 from testbed.nexmark.queries import QUERIES, query_named
 
-app = typer.Typer(
-    name="nexmark", help="Stream a query of Nexmark, and verify what it wrote.", no_args_is_help=True
-)
+app = typer.Typer(name="nexmark", help="Stream a query of Nexmark, and verify what it wrote.", no_args_is_help=True)
 _Query = Annotated[str, typer.Argument(help=f"One of {', '.join(QUERIES)}.")]
 _Folder = Annotated[Path, typer.Option(help="Of checkpoint and sink.")]
 _Events = Annotated[int, typer.Option(help="How many events there are.")]
@@ -99,8 +97,7 @@ def produce(
     step_s: _StepS = 1.0,
     rates: _Rates = "",
     start_at: Annotated[
-        float | None,
-        typer.Option(help="When the first event is due, epoch; without: now.", show_default=False),
+        float | None, typer.Option(help="When the first event is due, epoch; without: now.", show_default=False)
     ] = None,
 ) -> None:
     """Send the events to a topic of Kafka when they are due."""
@@ -137,10 +134,6 @@ def verify(
     finally:
         spark.stop()
     fields = {name: getattr(found, name) for name in found.__slots__}
-    emit(
-        found,
-        form,
-        [table(f"{query}: rows of the batch and of the stream", ["what", "rows"], fields.items())],
-    )
+    emit(found, form, [table(f"{query}: rows of the batch and of the stream", ["what", "rows"], fields.items())])
     if not found.exact:
         raise typer.Exit(3)

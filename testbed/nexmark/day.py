@@ -147,9 +147,7 @@ class NexmarkJob:
             *("--events", str(events), "--events-per-s", str(self.events_per_s), "--output", "json"),
         )
         try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=_VERIFY_WITHIN_S, check=False
-            )
+            done = subprocess.run(command, capture_output=True, text=True, timeout=_VERIFY_WITHIN_S, check=False)
         except subprocess.TimeoutExpired:
             raise ClusterError(
                 f"the comparison with a batch took more than {_VERIFY_WITHIN_S:g} s: is this machine busy?"
@@ -157,9 +155,7 @@ class NexmarkJob:
         try:
             found: dict[str, int] = json.loads(done.stdout)
         except ValueError:
-            raise ClusterError(
-                f"the comparison with a batch has failed: {done.stderr.strip()[-500:]}"
-            ) from None
+            raise ClusterError(f"the comparison with a batch has failed: {done.stderr.strip()[-500:]}") from None
         return found
 
 

@@ -72,16 +72,12 @@ def events(start: int, end: int, *, events_per_s: float) -> pa.Table:
     price = np.rint(100 * 10.0 ** (draw(1, 1_000_000) / 1_000_000 * 6)).astype(np.int64)
     reserve = price + np.rint(100 * 10.0 ** (draw(2, 1_000_000) / 1_000_000 * 6)).astype(np.int64)
     is_person, is_auction, is_bid = kind == PERSON, kind == AUCTION, kind == BID
-    names = (
-        _chosen(FIRST_NAMES, draw(3, len(FIRST_NAMES))) + " " + _chosen(LAST_NAMES, draw(4, len(LAST_NAMES)))
-    )
+    names = _chosen(FIRST_NAMES, draw(3, len(FIRST_NAMES))) + " " + _chosen(LAST_NAMES, draw(4, len(LAST_NAMES)))
     someone = FIRST_ID + _recent(
         newest_person, draw(5, _HOT_PERSON_ONE_IN) > 0, draw(6, _spread(newest_person, _ACTIVE_PERSONS))
     )
     something = FIRST_ID + _recent(
-        newest_auction,
-        draw(7, _HOT_AUCTION_ONE_IN) > 0,
-        draw(8, _spread(newest_auction, _AUCTIONS_IN_FLIGHT)),
+        newest_auction, draw(7, _HOT_AUCTION_ONE_IN) > 0, draw(8, _spread(newest_auction, _AUCTIONS_IN_FLIGHT))
     )
     own_id = FIRST_ID + np.where(is_person, newest_person, newest_auction)
     lasts_us = (1 + draw(9, 20)) * 1_000_000
@@ -91,9 +87,7 @@ def events(start: int, end: int, *, events_per_s: float) -> pa.Table:
         "at": _times(at_us),
         "id": pa.array(own_id, mask=is_bid),
         "name": pa.array(
-            np.where(is_person, names, "item " + own_id.astype(str).astype(object)),
-            mask=is_bid,
-            type=pa.string(),
+            np.where(is_person, names, "item " + own_id.astype(str).astype(object)), mask=is_bid, type=pa.string()
         ),
         "city": pa.array(_chosen(CITIES, draw(10, len(CITIES))), mask=~is_person, type=pa.string()),
         "state": pa.array(_chosen(STATES, draw(11, len(STATES))), mask=~is_person, type=pa.string()),

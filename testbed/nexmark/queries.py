@@ -64,19 +64,14 @@ def _hot_auctions(events: Any) -> Any:
     from pyspark.sql import functions as f
 
     window = f.window("at", WINDOW, SLIDE)
-    counts = (
-        _bids(events).withWatermark("at", LATE).groupBy(window, "auction").agg(f.count("*").alias("bids"))
-    )
+    counts = _bids(events).withWatermark("at", LATE).groupBy(window, "auction").agg(f.count("*").alias("bids"))
     all_counts = f.collect_list(f.struct("auction", "bids"))
     by_window = counts.groupBy("window").agg(all_counts.alias("counts"))
     hottest = f.filter(
         "counts", lambda each: each["bids"] == f.array_max(f.transform("counts", lambda one: one["bids"]))
     )
     return by_window.select("window", f.explode(hottest).alias("hot")).select(
-        f.col("window.start").alias("window_start"),
-        f.col("window.end").alias("window_end"),
-        "hot.auction",
-        "hot.bids",
+        f.col("window.start").alias("window_start"), f.col("window.end").alias("window_end"), "hot.auction", "hot.bids"
     )
 
 
@@ -84,9 +79,7 @@ def _sessions(events: Any) -> Any:
     from pyspark.sql import functions as f
 
     session = f.session_window("at", GAP)
-    counts = (
-        _bids(events).withWatermark("at", LATE).groupBy(session, "bidder").agg(f.count("*").alias("bids"))
-    )
+    counts = _bids(events).withWatermark("at", LATE).groupBy(session, "bidder").agg(f.count("*").alias("bids"))
     return counts.select(
         "bidder",
         "bids",

@@ -39,9 +39,7 @@ class NexmarkOptions(AdmissionOptions):
         try:
             self.workload()
         except ValueError as error:
-            raise ValueError(
-                f"rates: expected numbers separated by commas, got {self.rates[:80]!r}"
-            ) from error
+            raise ValueError(f"rates: expected numbers separated by commas, got {self.rates[:80]!r}") from error
         return self
 
     def workload(self) -> Workload | None:
@@ -88,9 +86,7 @@ class NexmarkReader(AdmissionReader):
         began_s = time.perf_counter()
         made = _events(self._options, partition)
         rows = partition.end - partition.start
-        time.sleep(
-            node_capacity(self._options.service_s_per_row).pause_s(rows, time.perf_counter() - began_s)
-        )
+        time.sleep(node_capacity(self._options.service_s_per_row).pause_s(rows, time.perf_counter() - began_s))
         yield from made
 
 

@@ -58,8 +58,7 @@ def event_texts(options: NexmarkOptions, start: int, end: int) -> list[str]:
     texts = made.set_column(made.schema.get_field_index("at"), "at", _as_text(made["at"]))
     texts = texts.set_column(texts.schema.get_field_index("expires"), "expires", _as_text(texts["expires"]))
     return [
-        json.dumps({name: value for name, value in event.items() if value is not None})
-        for event in texts.to_pylist()
+        json.dumps({name: value for name, value in event.items() if value is not None}) for event in texts.to_pylist()
     ]
 
 
@@ -85,9 +84,7 @@ def make_events(spark: Any, options: NexmarkOptions, url: str | None) -> Any:
     return spark.readStream.format(NAME).options(**texts).load()
 
 
-def take_time(
-    service_s_per_row: float,
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def take_time(service_s_per_row: float) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return the function for ``mapInArrow`` that hands rows on at the node's emulated capacity."""
 
     def hand_on(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -103,9 +100,7 @@ def take_time(
 
 def _as_text(times: pa.ChunkedArray) -> pa.Array:
     """Write instants as ISO 8601 texts with microseconds."""
-    written = [
-        None if each is None else each.isoformat(timespec="microseconds") for each in times.to_pylist()
-    ]
+    written = [None if each is None else each.isoformat(timespec="microseconds") for each in times.to_pylist()]
     return pa.array(written, pa.string())
 
 
@@ -123,9 +118,7 @@ STATE_SETTINGS = {
 LOCALITY_SETTINGS = {"spark.locality.wait": "0s"}
 
 
-def open_nexmark_session(
-    app: str, state_partitions: int, *, jars: str = "", autoscaler: str | None = None
-) -> Any:
+def open_nexmark_session(app: str, state_partitions: int, *, jars: str = "", autoscaler: str | None = None) -> Any:
     """Open a session for queries with state."""
     spark = open_session(app, jars=jars, autoscaler=autoscaler, settings=LOCALITY_SETTINGS)
     for name, value in STATE_SETTINGS.items():

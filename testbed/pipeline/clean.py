@@ -88,11 +88,7 @@ def _files(path: Path) -> list[Path]:
 
 def _read_one(spark: Any, path: Path) -> Any:
     raw = spark.read.csv(
-        str(path),
-        header=True,
-        ignoreLeadingWhiteSpace=True,
-        ignoreTrailingWhiteSpace=True,
-        enforceSchema=False,
+        str(path), header=True, ignoreLeadingWhiteSpace=True, ignoreTrailingWhiteSpace=True, enforceSchema=False
     )
     names = [name.strip().lower() for name in raw.columns]
     if missing := [name for name in NEEDED if name not in names]:

@@ -83,16 +83,12 @@ def produce(
     topic: Annotated[str, typer.Option(help="Topic to write.")] = "rides",
     speed: Annotated[float, typer.Option(help="Seconds of the day per second.")] = 1.0,
     copies: Annotated[int, typer.Option(help="How often each ride is sent.")] = 1,
-    broken_share: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of rows sent without a position.")
-    ] = 0.0,
+    broken_share: Annotated[float, typer.Option(min=0, max=1, help="Share of rows sent without a position.")] = 0.0,
 ) -> None:
     """Send the rides to a topic when they are due."""
     from testbed.pipeline.kafka_topic import produce_rides
 
-    rows = produce_rides(
-        rides, bootstrap=kafka, topic=topic, speed=speed, copies=copies, broken_share=broken_share
-    )
+    rows = produce_rides(rides, bootstrap=kafka, topic=topic, speed=speed, copies=copies, broken_share=broken_share)
     emit({"rows": rows}, Output.JSON)
 
 

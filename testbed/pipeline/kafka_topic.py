@@ -44,9 +44,7 @@ def create_topics(bootstrap: str, topics: Iterable[str], *, partitions: int) -> 
         except (KafkaException, TimeoutError) as error:
             if isinstance(error, KafkaException) and error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
                 continue
-            raise GesscaleError(
-                f"kafka: the broker at {bootstrap} did not make the topic {topic}: {error}"
-            ) from error
+            raise GesscaleError(f"kafka: the broker at {bootstrap} did not make the topic {topic}: {error}") from error
 
 
 def send_due(
@@ -157,9 +155,7 @@ def verify_topic(bootstrap: str, topic: str, expected_rows: int) -> SinkCount:
         consumer.assign(places)
         deadline_s = time.monotonic() + _READ_S
         while len(keys) < rows and time.monotonic() < deadline_s:
-            keys.extend(
-                _key(message) for message in consumer.consume(5000, timeout=1) if message.error() is None
-            )
+            keys.extend(_key(message) for message in consumer.consume(5000, timeout=1) if message.error() is None)
     finally:
         consumer.close()
     if len(keys) < rows:
@@ -170,9 +166,7 @@ def verify_topic(bootstrap: str, topic: str, expected_rows: int) -> SinkCount:
     return count_keys(ride, copy, expected_rows)
 
 
-def _messages(
-    store: Any, schedule: ReplaySchedule, start: int, end: int, broken_share: float
-) -> list[Message]:
+def _messages(store: Any, schedule: ReplaySchedule, start: int, end: int, broken_share: float) -> list[Message]:
     copies = schedule.copies
     table = store.read(start // copies, end // copies).to_pylist()
     messages = []

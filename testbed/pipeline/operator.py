@@ -75,8 +75,7 @@ HOT_SPOTS = (
 
 #: What both operators read, and what valid rides are written as.
 RIDE_SCHEMA = (
-    "ride long, copy int, pickup_time timestamp_ntz, pickup_longitude double, pickup_latitude double, "
-    "due_at_s double"
+    "ride long, copy int, pickup_time timestamp_ntz, pickup_longitude double, pickup_latitude double, due_at_s double"
 )
 OUTPUT_SCHEMA = f"{RIDE_SCHEMA}, hot_spot string, distance_deg double"
 

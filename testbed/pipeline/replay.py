@@ -61,9 +61,7 @@ def open_rides(folder: str) -> RideStore:
     """
     paths = sorted(str(path) for path in Path(folder).glob("*.parquet"))
     if not paths:
-        raise InputError(
-            f"rides: expected Parquet files in {folder}, found none; make them with the command clean"
-        )
+        raise InputError(f"rides: expected Parquet files in {folder}, found none; make them with the command clean")
     try:
         rows = dataset(paths, format="parquet")
     except (OSError, pa.ArrowException) as error:
@@ -71,9 +69,7 @@ def open_rides(folder: str) -> RideStore:
             f"rides: {folder} is not readable Parquet ({error}); make it again with the command clean"
         ) from error
     if missing := set(COLUMNS) - set(rows.schema.names):
-        raise InputError(
-            f"rides: {folder} lacks the columns {sorted(missing)}; make it with the command clean"
-        )
+        raise InputError(f"rides: {folder} lacks the columns {sorted(missing)}; make it with the command clean")
     return RideStore(rows)
 
 
@@ -83,9 +79,7 @@ def write_steady_rides(folder: Path, rides: int, *, apart_s: float) -> Path:
     table = pa.table(
         {
             "ride": pa.array(np.arange(rides)),
-            "pickup_time": pa.array(
-                np.datetime64(datetime(2015, 1, 6, 4)) + micros.astype("timedelta64[us]")
-            ),
+            "pickup_time": pa.array(np.datetime64(datetime(2015, 1, 6, 4)) + micros.astype("timedelta64[us]")),
             "pickup_longitude": pa.array(np.full(rides, -73.98)),
             "pickup_latitude": pa.array(np.full(rides, 40.75)),
         }

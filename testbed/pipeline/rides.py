@@ -128,15 +128,10 @@ def generate_rides(
         raise InputError(f"generate: expected rides_per_passenger > 0, got {rides_per_passenger!r}")
     rides = rng.poisson(np.array(demand.passengers) * rides_per_passenger)
     offsets_s = np.concatenate(
-        [
-            half * HALF_HOUR_S + np.sort(rng.integers(0, HALF_HOUR_S, count))
-            for half, count in enumerate(rides)
-        ]
+        [half * HALF_HOUR_S + np.sort(rng.integers(0, HALF_HOUR_S, count)) for half, count in enumerate(rides)]
     )
     if offsets_s.size == 0:
-        raise InputError(
-            f"generate: no ride results from rides_per_passenger {rides_per_passenger}; give more"
-        )
+        raise InputError(f"generate: no ride results from rides_per_passenger {rides_per_passenger}; give more")
     valid = [_line(ride, demand.begins, int(s), zones, rng) for ride, s in enumerate(offsets_s)]
     faulty_each = round(fault_share * len(valid))
     faults = list(_faults(valid, faulty_each, rng))
@@ -154,9 +149,7 @@ def _line(
     pickup = begins + timedelta(seconds=offset_s)
     seconds = int(rng.integers(180, 2400))
     (lon, lat), (to_lon, to_lat) = _position(zones, rng), _position(zones, rng)
-    miles = (
-        69 * float(np.hypot(0.76 * (to_lon - lon), to_lat - lat)) * 1.3
-    )  # a degree is 69 miles; streets bend
+    miles = 69 * float(np.hypot(0.76 * (to_lon - lon), to_lat - lat)) * 1.3  # a degree is 69 miles; streets bend
     taxi = ride % _TAXIS  # a taxi's rides are thousands of rides apart: no two share taxi and second
     return [
         f"{taxi:032X}", f"{taxi + _TAXIS:032X}", "VTS", "1", "",

@@ -41,13 +41,9 @@ class ReplaySchedule:
 
     def __post_init__(self) -> None:
         if self.pickup_s.size == 0:
-            raise InputError(
-                "replay: expected at least one ride, got none; has the cleaning dropped them all?"
-            )
+            raise InputError("replay: expected at least one ride, got none; has the cleaning dropped them all?")
         if np.any(np.diff(self.pickup_s) < 0):
-            raise InputError(
-                "replay: expected rides sorted by pickup time, got an unsorted file; clean them first"
-            )
+            raise InputError("replay: expected rides sorted by pickup time, got an unsorted file; clean them first")
         if not (np.isfinite(self.speed) and self.speed > 0):
             raise InputError(f"replay: expected speed > 0, got {self.speed!r}")
         if not 1 <= self.copies <= MAX_COPIES:

@@ -26,11 +26,7 @@ _DEFAULTS = {
 
 
 def open_session(
-    app: str,
-    *,
-    jars: str = "",
-    autoscaler: str | None = None,
-    settings: Mapping[str, str] = MappingProxyType({}),
+    app: str, *, jars: str = "", autoscaler: str | None = None, settings: Mapping[str, str] = MappingProxyType({})
 ) -> Any:
     """Open a session: what spark-submit or PYSPARK_SUBMIT_ARGS say holds, ``local[2]`` without them."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else the workers take any python3 of the PATH

@@ -47,9 +47,7 @@ def count_keys(ride: NDArray[np.int64], copy: NDArray[np.int64], expected_rows: 
     """
     distinct = int(np.unique(ride.astype(np.int64) * MAX_COPIES + copy).size)
     rows = int(ride.size)
-    return SinkCount(
-        rows=rows, distinct=distinct, duplicated=rows - distinct, missing=expected_rows - distinct
-    )
+    return SinkCount(rows=rows, distinct=distinct, duplicated=rows - distinct, missing=expected_rows - distinct)
 
 
 @dataclass(slots=True)
@@ -115,9 +113,7 @@ def committed_files(output_dir: Path) -> list[Path]:
     """
     log = output_dir / _LOG
     if not log.is_dir():
-        raise InputError(
-            f"sink: expected a streaming file sink in {output_dir}, but it has no _spark_metadata"
-        )
+        raise InputError(f"sink: expected a streaming file sink in {output_dir}, but it has no _spark_metadata")
     batches = {
         int(match["batch"]): path
         for path in sorted(log.iterdir())  # N sorts before N.compact, which wins
@@ -135,14 +131,10 @@ def committed_files(output_dir: Path) -> list[Path]:
 def _entries(path: Path) -> Iterable[tuple[bool, str]]:
     version, *lines = path.read_text().splitlines()
     if version != "v1":
-        raise InputError(
-            f"sink: {path} has version {version!r}, expected 'v1'; this Spark writes a newer log"
-        )
+        raise InputError(f"sink: {path} has version {version!r}, expected 'v1'; this Spark writes a newer log")
     for line in lines:
         try:
             entry = json.loads(line)
             yield entry["action"] == "add", unquote(Path(urlsplit(entry["path"]).path).name)
         except (ValueError, LookupError, TypeError) as error:
-            raise InputError(
-                f"sink: an entry of {path} is not understood ({error}): {line[:80]!r}"
-            ) from error
+            raise InputError(f"sink: an entry of {path} is not understood ({error}): {line[:80]!r}") from error

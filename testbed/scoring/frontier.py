@@ -44,9 +44,7 @@ def frontier(demand: Sequence[int], step_s: float, downtime_s: float, most_recon
     )
 
 
-def _required_levels(
-    demand: Sequence[int], step_s: float, downtime_s: float
-) -> tuple[list[float], list[int]]:
+def _required_levels(demand: Sequence[int], step_s: float, downtime_s: float) -> tuple[list[float], list[int]]:
     """Return when each run of equal levels to be paid begins, and the end; and the levels."""
     starts_s: list[float] = []
     levels: list[int] = []

@@ -228,9 +228,7 @@ class Passage:
         """
         lag = self._lag if left_since_s is None else self._lag.with_rows_left(left_since_s, ended_at_s)
         areas_s2 = zip(lag.areas_above_s2(), self._objectives_s, strict=True)
-        return Lateness(
-            above_s=lag.seconds_above(), area_s=tuple(area / objective for area, objective in areas_s2)
-        )
+        return Lateness(above_s=lag.seconds_above(), area_s=tuple(area / objective for area, objective in areas_s2))
 
 
 class Scorer:
@@ -321,11 +319,7 @@ def combine(scores_by_operator: Mapping[str, Scores]) -> Scores:
     """
     every = tuple(scores_by_operator.values())
     reporting = [name for name, scores in scores_by_operator.items() if scores.latency_mean_s is not None]
-    rows = (
-        scores_by_operator[reporting[0]]
-        if reporting
-        else max(every, key=lambda scores: scores.lag_above_slo_s)
-    )
+    rows = scores_by_operator[reporting[0]] if reporting else max(every, key=lambda scores: scores.lag_above_slo_s)
     return Scores(
         accuracy_O=sum(scores.accuracy_O for scores in every),
         accuracy_U=sum(scores.accuracy_U for scores in every),

@@ -22,10 +22,7 @@ class BestPlacements:
     """
 
     def __init__(
-        self,
-        mst_rows_per_s: Callable[[str, Sequence[str]], float],
-        operator: Operator,
-        nodes: Sequence[str],
+        self, mst_rows_per_s: Callable[[str, Sequence[str]], float], operator: Operator, nodes: Sequence[str]
     ) -> None:
         def mst(placement: Sequence[str]) -> float:
             return mst_rows_per_s(operator.name, placement)
@@ -64,9 +61,7 @@ _Found = list[tuple[float, tuple[str, ...]]]
 def _enumerated(mst: Callable[[Sequence[str]], float], nodes: list[str], most: int) -> _Found:
     # The first of equals wins, so that names decide ties.
     return [
-        max(
-            ((mst(placement), placement) for placement in combinations(nodes, size)), key=lambda item: item[0]
-        )
+        max(((mst(placement), placement) for placement in combinations(nodes, size)), key=lambda item: item[0])
         for size in range(1, most + 1)
     ]
 

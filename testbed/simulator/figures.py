@@ -82,9 +82,7 @@ def read_physics(kind: type[_P], name_or_path: str | Path, folder: Path, *, need
     figures = read_figures(name_or_path, folder).figures
     missing = sorted({field.name for field in fields(kind)} - figures.keys())
     if needs_all and missing:
-        raise InputError(
-            f"{name_or_path}: expected every constant of the engine, missing are {', '.join(missing)}"
-        )
+        raise InputError(f"{name_or_path}: expected every constant of the engine, missing are {', '.join(missing)}")
     return checked_physics(kind, {name: each.value for name, each in figures.items()}, str(name_or_path))
 
 
@@ -98,9 +96,7 @@ def checked_physics(kind: type[_P], values: Mapping[str, object], where: str) ->
     """
     known = {field.name for field in fields(kind)}
     if unknown := sorted(values.keys() - known):
-        raise InputError(
-            f"{where}: there is no constant {unknown[0]!r}; there are {', '.join(sorted(known))}"
-        )
+        raise InputError(f"{where}: there is no constant {unknown[0]!r}; there are {', '.join(sorted(known))}")
     try:
         return TypeAdapter(kind).validate_python(dict(values))
     except ValidationError as error:

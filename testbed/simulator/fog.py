@@ -57,9 +57,7 @@ class Fog:
 
     def is_up(self, node: str, at_s: float) -> bool:
         """Return whether a node runs at an instant."""
-        return not any(
-            failure.node == node and failure.from_s <= at_s < failure.until_s for failure in self._failures
-        )
+        return not any(failure.node == node and failure.from_s <= at_s < failure.until_s for failure in self._failures)
 
     def next_change_s(self, after_s: float) -> float:
         """Return when the next fault begins or ends after an instant; infinity where none does."""

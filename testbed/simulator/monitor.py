@@ -9,13 +9,7 @@ import numpy as np
 
 from gesscale.errors import ClusterError
 from gesscale.model.decision import Outcome, OutcomeStatus, Reason
-from gesscale.model.observation import (
-    Batch,
-    MissingReading,
-    NodeReading,
-    OperatorReading,
-    WorkflowObservation,
-)
+from gesscale.model.observation import Batch, MissingReading, NodeReading, OperatorReading, WorkflowObservation
 from gesscale.monitor.screen import Screen
 from gesscale.monitor.window import summarise
 from gesscale.ports import ClusterState, Latencies, Node
@@ -60,9 +54,7 @@ class CpuTrail:
 class ByNode(Mapping[str, NodeReading]):
     """The figures of each replica over a window, computed at the first look: most policies never look."""
 
-    def __init__(
-        self, efforts: Efforts, placement: Sequence[str], seconds: float, account: CpuAccount
-    ) -> None:
+    def __init__(self, efforts: Efforts, placement: Sequence[str], seconds: float, account: CpuAccount) -> None:
         self._efforts = efforts
         self._placement = placement
         self._seconds = seconds
@@ -195,9 +187,7 @@ class SimulatedCluster:
             return seen
         held = Counter(node for placement in seen.placements.values() for node in placement)
         room = {name: max(0, self._executors_per_node - held[name]) for name in seen.nodes}
-        full = {
-            name: node if node.problem else _full(node) for name, node in seen.nodes.items() if not room[name]
-        }
+        full = {name: node if node.problem else _full(node) for name, node in seen.nodes.items() if not room[name]}
         unfit = {
             operator: {name: node for name, node in full.items() if name not in placement}
             for operator, placement in seen.placements.items()
@@ -214,9 +204,7 @@ class SimulatedCluster:
         """
         no_room = sorted(self.state().unfit.get(operator, {}).keys() & set(placement))
         if no_room:
-            raise ClusterError(
-                f"operator {operator!r}: node {', '.join(no_room)} was chosen, but has no room now"
-            )
+            raise ClusterError(f"operator {operator!r}: node {', '.join(no_room)} was chosen, but has no room now")
         outcome = self._plant.order(operator, placement)
         self._orders[operator] += outcome.status is not OutcomeStatus.FAILED
         return outcome

@@ -85,10 +85,7 @@ class Topic:
             Where they are not there: not published yet, or forgotten.
         """
         spans = [
-            (
-                _event_s(segment, max(from_row, segment.from_row)),
-                _event_s(segment, min(until_row, segment.until_row)),
-            )
+            (_event_s(segment, max(from_row, segment.from_row)), _event_s(segment, min(until_row, segment.until_row)))
             for segment in self._until(until_row)
             if segment.until_row > from_row
         ]

@@ -51,9 +51,7 @@ def taxi_days(begins: date, *, name: str) -> Workload:
     """
     series = passengers_by_day()
     if begins not in series:
-        raise InputError(
-            f"workload {name!r}: expected a day from {min(series)} to {max(series)}, got {begins}"
-        )
+        raise InputError(f"workload {name!r}: expected a day from {min(series)} to {max(series)}, got {begins}")
     counts = [count for day in sorted(series) for count in series[day]]
     first = (begins - min(series)).days * _HALF_HOURS_PER_DAY
     last = min(first + _DAYS * _HALF_HOURS_PER_DAY, len(counts))
@@ -72,9 +70,7 @@ def taxi_day(begins: date, *, name: str) -> Workload:
     """
     days = taxi_days(begins, name=name)
     if days.duration_s < _DAYS * _DAY_S / SPEED:
-        raise InputError(
-            f"workload {name!r}: expected a day that the series goes on after, got its last one, {begins}"
-        )
+        raise InputError(f"workload {name!r}: expected a day that the series goes on after, got its last one, {begins}")
     first = 4 * 2 * _STEPS
     return Workload.of_rates(name, days.step_s, days.rows_per_s[first : first + _HALF_HOURS_PER_DAY * _STEPS])
 
@@ -90,9 +86,7 @@ def smoothed(means: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
     left, right = edges[:-1, None], edges[1:, None]
     middle = 2 * means[1:-1, None] - (left + right) / 2
     share = (np.arange(steps // 2) + 0.5) / (steps // 2)
-    course: NDArray[np.float64] = np.hstack(
-        [left + (middle - left) * share, middle + (right - middle) * share]
-    )
+    course: NDArray[np.float64] = np.hstack([left + (middle - left) * share, middle + (right - middle) * share])
     return course.ravel()
 
 

@@ -84,12 +84,7 @@ def workload_from_csv(path: Path, *, name: str) -> Workload:
     if edges_ms[-1] > step_ms * STEPS_MOST:
         step_ms = edges_ms[-1] / STEPS_MOST
     rates = rates_on_grid(edges_ms, amounts, step_ms)
-    return Workload(
-        name=name,
-        step_s=step_ms / _MS_PER_S,
-        rows_per_s=tuple(rates.tolist()),
-        absolute=True,
-    )
+    return Workload(name=name, step_s=step_ms / _MS_PER_S, rows_per_s=tuple(rates.tolist()), absolute=True)
 
 
 def _read(path: Path) -> tuple[list[int], list[float], str]:
@@ -107,9 +102,7 @@ def _read(path: Path) -> tuple[list[int], list[float], str]:
         times_ms.append(time_ms)
         amounts.append(_number(where, amount_column, row.cells))
     if len(times_ms) < 2:
-        raise InputError(
-            f"{path}: expected two rows at least (a rate holds until the next one), got {len(times_ms)}"
-        )
+        raise InputError(f"{path}: expected two rows at least (a rate holds until the next one), got {len(times_ms)}")
     if not any(amounts):
         raise InputError(f"{path}: expected a row with {amount_column} above 0, got none")
     return times_ms, amounts, amount_column
@@ -122,9 +115,7 @@ def _check_kind(path: Path) -> None:
             return
     except (OSError, ValueError):
         return  # the reader says what is wrong with it
-    raise InputError(
-        f"{path}: expected a CSV file, got a {'directory' if path.is_dir() else 'device or pipe'}"
-    )
+    raise InputError(f"{path}: expected a CSV file, got a {'directory' if path.is_dir() else 'device or pipe'}")
 
 
 def _one_of(where: str, names: Sequence[str], known: Sequence[str], what: str) -> str:

@@ -40,8 +40,7 @@ class Workload:
         for index, rate in enumerate(self.rows_per_s):
             if not (math.isfinite(rate) and rate >= 0):
                 raise InputError(
-                    f"workload {self.name}: expected a finite rate >= 0 rows/s, got {rate} "
-                    f"at {index * self.step_s:g} s"
+                    f"workload {self.name}: expected a finite rate >= 0 rows/s, got {rate} at {index * self.step_s:g} s"
                 )
         if not any(self.rows_per_s):
             raise InputError(f"workload {self.name}: expected at least one rate above 0, got none")
@@ -100,9 +99,7 @@ class Workload:
         """Return the same rows in less time: rates multiplied by a speed above 0, steps divided by it."""
         if not (math.isfinite(speed) and speed > 0):
             raise InputError(f"workload {self.name}: expected a speed above 0, got {speed}")
-        return replace(
-            self, step_s=self.step_s / speed, rows_per_s=tuple(rate * speed for rate in self.rows_per_s)
-        )
+        return replace(self, step_s=self.step_s / speed, rows_per_s=tuple(rate * speed for rate in self.rows_per_s))
 
     def lasting(self, duration_s: float) -> "Workload":
         """Return the same rates over another time above 0: steps are longer or shorter, rows more or fewer."""

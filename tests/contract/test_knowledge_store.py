@@ -9,16 +9,7 @@ import pytest
 from gesscale.errors import KnowledgeError
 from gesscale.knowledge.memory import KnowledgeLimits, MemoryKnowledge
 from gesscale.knowledge.sqlite import SqliteKnowledge
-from gesscale.model.decision import (
-    Analysis,
-    Decision,
-    Outcome,
-    OutcomeStatus,
-    Plan,
-    Reason,
-    Rejection,
-    Verdict,
-)
+from gesscale.model.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Rejection, Verdict
 from gesscale.model.document import decision_document
 from gesscale.model.order import Order
 from gesscale.ports import Knowledge
@@ -26,10 +17,7 @@ from perfmodel import Conditions, Estimate, Reading
 
 Store = MemoryKnowledge | SqliteKnowledge
 LIMITS = KnowledgeLimits(
-    readings_per_operator=3,
-    models_per_operator=2,
-    decisions_per_operator=4,
-    orders_per_operator=2,
+    readings_per_operator=3, models_per_operator=2, decisions_per_operator=4, orders_per_operator=2
 )
 
 
@@ -69,12 +57,7 @@ def decision(
         operator=operator,
         policy="gesscale",
         analysis=Analysis(
-            operator=operator,
-            verdict=Verdict.MORE,
-            reason=Reason.OVERLOADED,
-            evidence=evidence,
-            model=model,
-            memo=memo,
+            operator=operator, verdict=Verdict.MORE, reason=Reason.OVERLOADED, evidence=evidence, model=model, memo=memo
         ),
         plan=Plan(
             operator=operator,
@@ -113,10 +96,7 @@ def test_evidence_comes_back_whole_newest_first_and_by_operator(store: Store) ->
     store.remember(decision(1, evidence=(reading(1),)))
     store.remember(decision(2, evidence=(reading(2), reading(2.5))))
     store.remember(decision(3, "clean", evidence=(reading(3),)))
-    assert store.recall(9).readings == {
-        "nearest": (reading(2.5), reading(2), reading(1)),
-        "clean": (reading(3),),
-    }
+    assert store.recall(9).readings == {"nearest": (reading(2.5), reading(2), reading(1)), "clean": (reading(3),)}
 
 
 def test_what_is_dated_later_than_now_is_not_recalled(store: Store) -> None:
@@ -168,9 +148,7 @@ def test_a_store_begins_with_what_it_is_given_as_it_was() -> None:
     change = Order(at_s=2, placement=("edge1",), downtime_s=1.5)
     pending = Order(at_s=4, placement=("edge1", "edge2"))
     given = Knowledge(
-        readings={"nearest": (reading(3), reading(1))},
-        orders={"nearest": (pending, change)},
-        memos={"clean": "said"},
+        readings={"nearest": (reading(3), reading(1))}, orders={"nearest": (pending, change)}, memos={"clean": "said"}
     )
     store = MemoryKnowledge(LIMITS, known=given)
     assert store.recall(9) == given
@@ -215,9 +193,7 @@ def test_newest_means_remembered_last_even_when_the_clock_stepped_back(store: St
         pytest.param(Calibrated(2000, readings_used=9), 1, id="only more readings"),
     ],
 )
-def test_a_model_gets_a_version_when_it_changed_noticeably(
-    store: Store, second: Calibrated, versions: int
-) -> None:
+def test_a_model_gets_a_version_when_it_changed_noticeably(store: Store, second: Calibrated, versions: int) -> None:
     store.remember(decision(1, model=Calibrated(2000)))
     store.remember(decision(2, model=second))
     assert len(store.models("nearest")) == versions

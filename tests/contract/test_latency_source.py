@@ -108,12 +108,7 @@ class PrometheusOrigin(Origin):
     def hold(self, *, factor: float = 1.0, at_s: float = NOW_S) -> None:
         result = [
             {
-                "metric": {
-                    "__name__": gauge,
-                    "source": source,
-                    "target": target,
-                    "instance": f"{source}:9109",
-                },
+                "metric": {"__name__": gauge, "source": source, "target": target, "instance": f"{source}:9109"},
                 "value": [NOW_S, repr(value)],
             }
             for gauge, source, target, value in self.figures(factor, at_s)
@@ -153,9 +148,7 @@ def test_before_the_first_map_there_is_none_and_it_says_why(origin: Origin) -> N
     assert "expected " in given.standing.problem or "got no samples" in given.standing.problem
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "null", "<!DOCTYPE html><html>It works!</html>", "\x00\x01", "1,2\n3"]
-)
+@pytest.mark.parametrize("text", ["", "{", "null", "<!DOCTYPE html><html>It works!</html>", "\x00\x01", "1,2\n3"])
 def test_nonsense_is_a_problem_and_not_an_error(origin: Origin, text: str) -> None:
     origin.say(text)
     given = origin.open().current(NOW_S)
@@ -176,9 +169,7 @@ def test_a_new_map_is_in_force_with_the_next_question(origin: Origin) -> None:
 
 
 @pytest.mark.parametrize("failure", ["vanish", "nonsense"])
-def test_without_a_new_map_the_last_one_stays_in_force_ages_and_turns_stale(
-    origin: Origin, failure: str
-) -> None:
+def test_without_a_new_map_the_last_one_stays_in_force_ages_and_turns_stale(origin: Origin, failure: str) -> None:
     origin.hold()
     source = origin.open()
     before = source.current(NOW_S).map

@@ -99,9 +99,7 @@ def prometheus_answer(operator: str, batches: Sequence[Batch], *, heard_s: float
         {
             "metric": {"__name__": PREFIX + gauge, "host": host, **labels},
             "values": [
-                [at_s, str(figure(batch))]
-                for at_s, batch in zip(times, twice, strict=True)
-                if host in batch.nodes
+                [at_s, str(figure(batch))] for at_s, batch in zip(times, twice, strict=True) if host in batch.nodes
             ],
         }
         for gauge, figure in of_hosts.items()
@@ -169,9 +167,7 @@ def test_reads_batches_rates_and_nodes(served: Served) -> None:
     # Of 100 rows in 2 s half went to each of two replicas, which were busy for 0.5 s of them.
     both = NodeReading(throughput_rows_per_s=25.0, cpu_share=0.25, state_partitions=3)
     assert one.by_node == {"10.77.0.3": both, "near": both}
-    assert two.by_node == {
-        "10.77.0.3": NodeReading(throughput_rows_per_s=50.0, cpu_share=0.25, state_partitions=3)
-    }
+    assert two.by_node == {"10.77.0.3": NodeReading(throughput_rows_per_s=50.0, cpu_share=0.25, state_partitions=3)}
 
 
 @pytest.mark.parametrize(

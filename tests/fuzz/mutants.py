@@ -62,9 +62,7 @@ def mutants(samples: Sequence[bytes], form: Form) -> st.SearchStrategy[bytes]:
     """Inputs that differ from a sample in a few bytes, or in its structure where it has one."""
     sample = st.sampled_from(samples)
     if form is Form.GZIP:
-        return sample.map(gzip.decompress).flatmap(changed_bytes).map(gzip.compress) | sample.flatmap(
-            changed_bytes
-        )
+        return sample.map(gzip.decompress).flatmap(changed_bytes).map(gzip.compress) | sample.flatmap(changed_bytes)
     by_bytes = sample.flatmap(changed_bytes)
     if form is Form.TEXT:
         return by_bytes

@@ -13,13 +13,7 @@ from hypothesis import strategies as st
 from thoroughness import examples
 
 from gesscale.model.decision import Change, Verdict
-from gesscale.model.observation import (
-    Batch,
-    MissingReading,
-    NodeReading,
-    OperatorReading,
-    WorkflowObservation,
-)
+from gesscale.model.observation import Batch, MissingReading, NodeReading, OperatorReading, WorkflowObservation
 from gesscale.model.order import Order
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_names
@@ -53,9 +47,7 @@ views = st.sampled_from([*SEEN, "missing", "stale", "late", "calm"])
 
 
 def drawn_workflow(shape):
-    return workflow(
-        *(operator(name, upstream=upstream) for name, *upstream in map(_as_pair, WORKFLOWS[shape]))
-    )
+    return workflow(*(operator(name, upstream=upstream) for name, *upstream in map(_as_pair, WORKFLOWS[shape])))
 
 
 def _as_pair(item):
@@ -77,18 +69,13 @@ def read(name, view, at_s, placement):
     offered, processed, backlog, saturated, busy, cpu = SEEN[view]
     seconds = 2.0 * busy or 0.001
     recent = tuple(
-        replace(
-            batch,
-            offered_rows_total=None if offered is None else offered * batch.ended_at_s,
-            backlog_rows=backlog,
-        )
+        replace(batch, offered_rows_total=None if offered is None else offered * batch.ended_at_s, backlog_rows=backlog)
         for batch in batches(
             placement, at_s=at_s, rows=int(2 * processed), seconds=seconds, count=20, cap=100 * len(placement)
         )
     )
     spaced: tuple[Batch, ...] = tuple(
-        replace(batch, ended_at_s=at_s - 2.0 * (len(recent) - 1 - index))
-        for index, batch in enumerate(recent)
+        replace(batch, ended_at_s=at_s - 2.0 * (len(recent) - 1 - index)) for index, batch in enumerate(recent)
     )
     return OperatorReading(
         operator=name,
@@ -103,10 +90,7 @@ def read(name, view, at_s, placement):
         output_rows_per_s=processed / 2,
         by_node={}
         if cpu is None
-        else {
-            node: NodeReading(throughput_rows_per_s=processed / len(placement), cpu_share=cpu)
-            for node in placement
-        },
+        else {node: NodeReading(throughput_rows_per_s=processed / len(placement), cpu_share=cpu) for node in placement},
         warm_batches=spaced if processed else (),
         batches=spaced,
         trigger_s=2.0,
@@ -117,15 +101,8 @@ steps = st.lists(st.tuples(views, views, views), min_size=1, max_size=12)
 
 
 @settings(deadline=None, max_examples=examples(150))
-@given(
-    name=st.sampled_from(POLICIES),
-    shape=st.sampled_from(sorted(WORKFLOWS)),
-    course=steps,
-    settles=st.booleans(),
-)
-def test_every_policy_keeps_its_limits_repeats_itself_and_never_removes_for_want_of_data(
-    name, shape, course, settles
-):
+@given(name=st.sampled_from(POLICIES), shape=st.sampled_from(sorted(WORKFLOWS)), course=steps, settles=st.booleans())
+def test_every_policy_keeps_its_limits_repeats_itself_and_never_removes_for_want_of_data(name, shape, course, settles):
     flow = drawn_workflow(shape)
     policy = any_card(name).built(flow, PolicyOptions())
     placements = dict.fromkeys(flow.operators, ("hub", "near"))
@@ -194,10 +171,7 @@ def settled(memory: Knowledge):
 
 
 @settings(deadline=None, max_examples=examples(60))
-@given(
-    name=st.sampled_from(POLICIES),
-    memo=st.sampled_from(["", "{", "null", '{"policy": "ds2"}', "[]"]),
-)
+@given(name=st.sampled_from(POLICIES), memo=st.sampled_from(["", "{", "null", '{"policy": "ds2"}', "[]"]))
 def test_a_memo_that_is_damaged_or_anothers_is_as_none(name, memo):
     flow = drawn_workflow("chain")
     placements = dict.fromkeys(flow.operators, ("hub", "near"))

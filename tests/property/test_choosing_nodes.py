@@ -84,11 +84,7 @@ def test_the_certified_gap_is_true_wherever_the_search_stops(question, max_steps
 @given(questions(), st.data())
 def test_the_order_of_the_nodes_in_the_map_changes_nothing(question, data):
     names = data.draw(st.permutations(question.latencies.names))
-    shuffled = Question(
-        latencies=question.latencies.subset(names),
-        size=question.size,
-        keep=question.keep,
-    )
+    shuffled = Question(latencies=question.latencies.subset(names), size=question.size, keep=question.keep)
     for choose in (least_nd_max_subset, greedy_nd_max_subset):
         assert shuffled.answer(choose) == question.answer(choose)
 

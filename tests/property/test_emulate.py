@@ -20,9 +20,7 @@ def maps(draw):
 
 
 def hosts_of(latencies):
-    return tuple(
-        Host(name=name, address=f"10.0.0.{number}") for number, name in enumerate(latencies.names, start=1)
-    )
+    return tuple(Host(name=name, address=f"10.0.0.{number}") for number, name in enumerate(latencies.names, start=1))
 
 
 @given(maps())

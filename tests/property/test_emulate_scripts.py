@@ -21,28 +21,7 @@ PHASES = (Phase.explicit, Phase.generate)  # to shrink an example takes minutes 
 PIECES = (
     *(f"$({CANARY})", f"`{CANARY}`", f";{CANARY};", f"\n{CANARY}\n", f"|{CANARY}", f"&{CANARY}&"),
     *(f"';{CANARY};'", f'";{CANARY};"', f">{CANARY}", f"${{IFS}}{CANARY}", f"\\\n{CANARY}", f"\r{CANARY}"),
-    *(
-        "'",
-        '"',
-        "\\",
-        "$",
-        "#",
-        "*",
-        "~",
-        "{",
-        "}",
-        "(",
-        ")",
-        "!",
-        " ",
-        "\t",
-        "-",
-        "%",
-        "a",
-        "1",
-        "é",
-        "\u2028",
-    ),
+    *("'", '"', "\\", "$", "#", "*", "~", "{", "}", "(", ")", "!", " ", "\t", "-", "%", "a", "1", "é", "\u2028"),
 )
 HOSTILE = st.lists(st.sampled_from(PIECES), min_size=1, max_size=6).map("".join)
 PLAIN = [
@@ -55,17 +34,7 @@ ZONED = [{**PLAIN[0], "address": f"fd00::9%$({CANARY}>{CANARY})"}, *PLAIN[1:]]
 NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,9}", fullmatch=True)
 ADDRESSES = st.ip_addresses().filter(lambda address: not address.is_link_local).map(str)
 DAMAGE = st.tuples(st.integers(0, 2), st.sampled_from(("name", "address", "device", "networks")))
-ADDED = (
-    "{}",
-    "10.0.0.9{}",
-    "fd00::9{}",
-    "fd00::9%{}",
-    "fe80::9%{}",
-    "fd00:9::%{}/64",
-    "{}/24",
-    "eth{}",
-    "-o{}",
-)
+ADDED = ("{}", "10.0.0.9{}", "fd00::9{}", "fd00::9%{}", "fe80::9%{}", "fd00:9::%{}/64", "{}/24", "eth{}", "-o{}")
 
 
 @st.composite
@@ -185,15 +154,8 @@ def test_hosts_are_refused_or_their_scripts_do_what_they_say(dash, read):
 def damaged(plan, values):
     """Put values past the checks of `Host` into a plan."""
     names, devices, addresses, networks = values
-    for node, name, device, address, network in zip(
-        plan.nodes, names, devices, addresses, networks, strict=True
-    ):
-        for field, value in (
-            ("name", name),
-            ("device", device),
-            ("address", address),
-            ("networks", (network,)),
-        ):
+    for node, name, device, address, network in zip(plan.nodes, names, devices, addresses, networks, strict=True):
+        for field, value in (("name", name), ("device", device), ("address", address), ("networks", (network,))):
             object.__setattr__(node.host, field, value)
     return plan
 

@@ -102,10 +102,7 @@ class Server:
         if self.lease is not None:
             raise ApiError(CALL, "exists", status=409)
         version = str(next(self._version))
-        self.lease = {
-            "metadata": {"name": "l", "uid": version, "resourceVersion": version},
-            "spec": dict(spec),
-        }
+        self.lease = {"metadata": {"name": "l", "uid": version, "resourceVersion": version}, "spec": dict(spec)}
         return self.lease
 
     def replace(self, lease: dict[str, Any]) -> dict[str, Any]:

@@ -11,8 +11,7 @@ from latency_map.measure.probes import Reply, RttSample, Timeout
 from latency_map.measure.sweep import Pacer, neighbours
 
 SAMPLES: st.SearchStrategy[RttSample] = st.one_of(
-    st.just(Timeout(timeout_s=1.0)),
-    st.builds(Reply, rtt_ms=st.floats(0, 1e6)),
+    st.just(Timeout(timeout_s=1.0)), st.builds(Reply, rtt_ms=st.floats(0, 1e6))
 )
 
 
@@ -55,9 +54,7 @@ def test_every_round_is_fair_and_all_pairs_get_their_turn(names, each, first):
 
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
-CELLS = st.dictionaries(
-    st.tuples(NAMES, NAMES).filter(lambda pair: pair[0] != pair[1]), st.floats(0, 1e5), min_size=1
-)
+CELLS = st.dictionaries(st.tuples(NAMES, NAMES).filter(lambda pair: pair[0] != pair[1]), st.floats(0, 1e5), min_size=1)
 
 
 @given(CELLS, st.randoms())

@@ -5,18 +5,7 @@ from dataclasses import replace
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from kube import (
-    EPOCH_S,
-    FakeApi,
-    FakeCluster,
-    Silent,
-    by_hand,
-    context_of,
-    node,
-    order,
-    pod,
-    refused,
-)
+from kube import EPOCH_S, FakeApi, FakeCluster, Silent, by_hand, context_of, node, order, pod, refused
 
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api import ApiError
@@ -38,9 +27,7 @@ class Orders(RuleBasedStateMachine):
     @initialize(proposals=st.sets(st.sampled_from(NAMES), min_size=LOW, max_size=HIGH))
     def begin(self, proposals):
         self.api, self.now_s, self.term, self.number = FakeApi(), EPOCH_S, 1, 0
-        self.world = FakeCluster(
-            nodes=[node(each, labels={"pool": "x" if each in POOL else "y"}) for each in NAMES]
-        )
+        self.world = FakeCluster(nodes=[node(each, labels={"pool": "x" if each in POOL else "y"}) for each in NAMES])
         self.world.pods = [pod("e0", "a")]
         spec = by_hand(*sorted(proposals), nodePool={"matchLabels": {"pool": "x"}})
         self.api.put(status={}, **spec)
@@ -126,9 +113,7 @@ class Orders(RuleBasedStateMachine):
     @precondition(lambda self: self.world.pods)
     @rule(index=st.integers(0, 5))
     def lose(self, index):
-        self.world.pods = [
-            each for at, each in enumerate(self.world.pods) if at != index % len(self.world.pods)
-        ]
+        self.world.pods = [each for at, each in enumerate(self.world.pods) if at != index % len(self.world.pods)]
 
     @precondition(lambda self: self.world.pods)
     @rule(index=st.integers(0, 5), how=st.sampled_from(["ready", "leaving"]))
@@ -140,8 +125,7 @@ class Orders(RuleBasedStateMachine):
     @rule(on=st.sampled_from(NAMES))
     def cordon_or_open(self, on):
         self.world.nodes = [
-            replace(each, cordoned=not each.cordoned) if each.name == on else each
-            for each in self.world.nodes
+            replace(each, cordoned=not each.cordoned) if each.name == on else each for each in self.world.nodes
         ]
 
     @rule(status=st.sampled_from([403, 409, 500]))

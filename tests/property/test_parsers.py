@@ -44,11 +44,7 @@ def nothing_swallowed(allowed: tuple[type[Exception], ...]) -> Iterator[None]:
 
 def is_accepted(target, data):
     """Whether a parser takes an input; an error other than those that it raises on purpose is the test's."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        warnings.catch_warnings(),
-        nothing_swallowed(target.errors),
-    ):
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(), nothing_swallowed(target.errors):
         warnings.simplefilter("ignore")
         try:
             target.call(data, Path(folder))

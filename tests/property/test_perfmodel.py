@@ -17,10 +17,7 @@ law_and_readings = st.one_of(
 )
 noise = st.lists(st.floats(0.9, 1.1), min_size=len(SWEEP), max_size=len(SWEEP))
 anywhere = st.builds(
-    Conditions,
-    replicas=st.integers(1, 30),
-    nd_max_ms=st.floats(0, 400),
-    batch_rows=st.floats(1_000, 50_000),
+    Conditions, replicas=st.integers(1, 30), nd_max_ms=st.floats(0, 400), batch_rows=st.floats(1_000, 50_000)
 )
 
 
@@ -28,18 +25,14 @@ def saturation_readings(alpha, beta, price):
     """Exact readings; gamma is a share of what keeps the rate of one node above zero at 150 ms."""
     gamma = price * alpha / 200
     return [
-        Reading(replicas=n, nd_max_ms=nd, rows_per_s=alpha * n**beta - gamma * nd, batch_rows=12_000)
-        for n, nd in SWEEP
+        Reading(replicas=n, nd_max_ms=nd, rows_per_s=alpha * n**beta - gamma * nd, batch_rows=12_000) for n, nd in SWEEP
     ]
 
 
 def batch_readings(s_ms, t0_s, k):
     return [
         Reading(
-            replicas=n,
-            nd_max_ms=nd,
-            rows_per_s=12_000 / (t0_s + s_ms * 12.0 / n + k * nd / 1000),
-            batch_rows=12_000,
+            replicas=n, nd_max_ms=nd, rows_per_s=12_000 / (t0_s + s_ms * 12.0 / n + k * nd / 1000), batch_rows=12_000
         )
         for n, nd in SWEEP
     ]
@@ -84,9 +77,7 @@ def test_more_delay_never_raises_the_mst(law_readings, factors, conditions, more
     law, readings = law_readings
     model = law.fit(scattered(readings, factors))
     farther = Conditions(
-        replicas=conditions.replicas,
-        nd_max_ms=conditions.nd_max_ms + more_ms,
-        batch_rows=conditions.batch_rows,
+        replicas=conditions.replicas, nd_max_ms=conditions.nd_max_ms + more_ms, batch_rows=conditions.batch_rows
     )
     assert model.predict(farther).mid <= model.predict(conditions).mid * (1 + 1e-12)
 

@@ -29,13 +29,7 @@ maps = st.sampled_from(
 def learned_at(rows_per_s: float) -> tuple[Reading, ...]:
     """Return exact saturation readings of a law by which a replica is good for so many rows/s."""
     return tuple(
-        Reading(
-            replicas=n,
-            nd_max_ms=nd,
-            rows_per_s=rows_per_s * n - 0.2 * nd,
-            batch_rows=100.0 * n,
-            weight=float(n),
-        )
+        Reading(replicas=n, nd_max_ms=nd, rows_per_s=rows_per_s * n - 0.2 * nd, batch_rows=100.0 * n, weight=float(n))
         for n, nd in ((1, 0.0), (2, 10.0), (3, 50.0), (4, 200.0))
     )
 

@@ -124,7 +124,5 @@ def test_memory_is_exact(taken):
     memory = MemoryStatus.of(known, "op")
     document = memory.document()
     assert not list(faults(SCHEMA["properties"]["status"], {"memory": document}))
-    assert (
-        knowledge_of({"op": MemoryStatus.model_validate_json(memory.model_dump_json(by_alias=True))}) == known
-    )
+    assert knowledge_of({"op": MemoryStatus.model_validate_json(memory.model_dump_json(by_alias=True))}) == known
     assert knowledge_of({"op": MemoryStatus.model_validate(document)}) == known

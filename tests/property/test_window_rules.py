@@ -30,12 +30,7 @@ durations = st.lists(st.integers(1, 4000), min_size=2, max_size=30)
 @given(st.lists(wild, max_size=30), st.none() | anything)
 def test_nonsense_never_raises_nor_leaves_the_ranges(batches: list[Batch], heard_s: float | None) -> None:
     seen = summarise(
-        "op",
-        screen(batches, NOW_S),
-        now_s=NOW_S,
-        window_s=20.0,
-        stale_after_s=60.0,
-        last_progress_at_s=heard_s,
+        "op", screen(batches, NOW_S), now_s=NOW_S, window_s=20.0, stale_after_s=60.0, last_progress_at_s=heard_s
     )
     if isinstance(seen, OperatorReading):
         assert 0 <= seen.saturated_share <= 1

@@ -87,12 +87,8 @@ def test_a_cluster_gives_what_one_process_gives(asked, tmp_path, master):
     assert code == 1, said  # one policy has lost all its runs
     _, expected, _, _ = arena(*asked, "--jobs", 2)
     deaths = [run for run in document["runs"] if run["policy"].endswith("dies")]
-    assert {run["lost"] for run in deaths} == {
-        "its task failed on Spark: Python worker exited unexpectedly (crashed)."
-    }
-    assert [run for run in document["runs"] if not run["lost"]] == [
-        run for run in expected["runs"] if not run["lost"]
-    ]
+    assert {run["lost"] for run in deaths} == {"its task failed on Spark: Python worker exited unexpectedly (crashed)."}
+    assert [run for run in document["runs"] if not run["lost"]] == [run for run in expected["runs"] if not run["lost"]]
     assert len(document["runs"]) == len(expected["runs"]) == 6
     assert "WARN" not in said
     assert_nothing_is_left(leader)

@@ -26,9 +26,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
     experiment = an_experiment(
         (*POLICIES, f"{EVIL}.py:Mine"),
         engine="flink",
-        variants={
-            "choices": [{"name": "restart", "options": [{"name": "a"}, {"name": "b", "set": {"slo": "30s"}}]}]
-        },
+        variants={"choices": [{"name": "restart", "options": [{"name": "a"}, {"name": "b", "set": {"slo": "30s"}}]}]},
     )
     results = [
         replace(result, lost=f"ValueError: {EVIL}", metrics={}, series={})
@@ -56,9 +54,7 @@ def page(chromium: webdriver.Chrome, report: str) -> webdriver.Chrome:
 
 
 def column(driver: webdriver.Chrome, table: str, number: int) -> list[float]:
-    cells = driver.find_elements(
-        By.CSS_SELECTOR, f"[aria-labelledby='{table}'] tbody tr > :nth-child({number})"
-    )
+    cells = driver.find_elements(By.CSS_SELECTOR, f"[aria-labelledby='{table}'] tbody tr > :nth-child({number})")
     return [float(cell.get_attribute("data-sort") or "nan") for cell in cells]
 
 
@@ -92,9 +88,7 @@ def test_a_click_sorts_a_table_and_another_turns_it_round(page):
     assert column(page, "w0-provisioning", cost) == sorted(before)
     page.find_element(By.CSS_SELECTOR, button).send_keys(Keys.ENTER)  # by keyboard
     assert column(page, "w0-provisioning", cost) == sorted(before, reverse=True)
-    head = page.find_element(
-        By.CSS_SELECTOR, f"[aria-labelledby='w0-provisioning'] thead th:nth-child({cost})"
-    )
+    head = page.find_element(By.CSS_SELECTOR, f"[aria-labelledby='w0-provisioning'] thead th:nth-child({cost})")
     assert head.get_attribute("aria-sort") == "descending"
     assert before != sorted(before)  # else nothing was shown
 
@@ -108,9 +102,7 @@ def test_a_workload_and_policies_can_be_chosen(page):
         *POLICIES[:3],
         f"{EVIL}.py:Mine",
     }
-    page.find_element(
-        By.CSS_SELECTOR, "nav a[href='#w0']"
-    ).click()  # who asks for a part that is hidden gets it
+    page.find_element(By.CSS_SELECTOR, "nav a[href='#w0']").click()  # who asks for a part that is hidden gets it
     assert page.find_element(By.ID, "w0").is_displayed()
 
 

@@ -18,17 +18,13 @@ INPUTS = FOLDER / "inputs"
 
 def run(*command, timeout_s):
     environment = {**os.environ, "PATH": f"{ROOT / '.cache'}:{os.environ['PATH']}"}
-    done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=timeout_s, check=False
-    )
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout_s, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
 
 
 def release(*words):
-    return run(
-        sys.executable, ROOT / "deploy" / "release" / "release.py", *words, "--images", INPUTS, timeout_s=1800
-    )
+    return run(sys.executable, ROOT / "deploy" / "release" / "release.py", *words, "--images", INPUTS, timeout_s=1800)
 
 
 @pytest.fixture(scope="module")

@@ -24,9 +24,7 @@ def nodes(three_nodes: Callable[[str, int], str]) -> str:
 KILLS = (Fault.EXECUTOR_KILLED, Fault.DRIVER_KILLED, Fault.CONTROLLER_KILLED, Fault.NODE_CUT_OFF)
 
 
-@pytest.mark.parametrize(
-    "faults", [KILLS, pytest.param(LOCAL_FAULTS, marks=pytest.mark.long)], ids=["kills", "all"]
-)
+@pytest.mark.parametrize("faults", [KILLS, pytest.param(LOCAL_FAULTS, marks=pytest.mark.long)], ids=["kills", "all"])
 def test_no_fault_loses_a_row(nodes: str, tmp_path: Path, faults: tuple[Fault, ...]) -> None:
     setting = ChaosSetting(seed=1, topology=nodes, most_replicas=2, rows_per_s=50, faults=faults)
     said = io.StringIO()
@@ -40,9 +38,7 @@ def test_no_fault_loses_a_row(nodes: str, tmp_path: Path, faults: tuple[Fault, .
     assert "bringing up" not in said.getvalue()  # what is done is not played again
 
 
-def test_no_window_is_lost_when_the_broker_of_a_query_with_state_is_killed(
-    nodes: str, tmp_path: Path
-) -> None:
+def test_no_window_is_lost_when_the_broker_of_a_query_with_state_is_killed(nodes: str, tmp_path: Path) -> None:
     faults = (Fault.BROKER_KILLED, Fault.EXECUTOR_KILLED)
     setting = ChaosSetting(
         seed=1, topology=nodes, most_replicas=2, rows_per_s=50, query="q5", kafka=True, faults=faults

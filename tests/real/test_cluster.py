@@ -29,9 +29,7 @@ AS_NOBODY = (
 )
 """Nobody, who may only read what root's files would hide from them: the interpreter may be among these."""
 
-WITHOUT_NETWORK_RIGHTS = (
-    *("setpriv", "--bounding-set=-net_admin,-sys_admin", "--inh-caps=-net_admin,-sys_admin"),
-)
+WITHOUT_NETWORK_RIGHTS = (*("setpriv", "--bounding-set=-net_admin,-sys_admin", "--inh-caps=-net_admin,-sys_admin"),)
 
 
 def can_build() -> bool:
@@ -49,8 +47,7 @@ def topology_file(tmp_path: Path) -> Path:
     (tmp_path / "map.csv").write_text(",a,b,c\na,0,3,40\nb,3,0,90\nc,40,90,0\n")
     file = tmp_path / "topology.yaml"
     file.write_text(
-        f"name: {NAME}\nlatency: {{file: map.csv, unit: ms, kind: rtt}}\n"
-        "driver_node: a\nsubnet: 10.77.211.0/24\n"
+        f"name: {NAME}\nlatency: {{file: map.csv, unit: ms, kind: rtt}}\ndriver_node: a\nsubnet: 10.77.211.0/24\n"
     )
     return file
 
@@ -77,11 +74,7 @@ def assert_nothing_left(tmp_path: Path) -> None:
 
 def run_testbed(*arguments: str, before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        (*before, sys.executable, "-m", "testbed", *arguments),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
+        (*before, sys.executable, "-m", "testbed", *arguments), capture_output=True, text=True, timeout=300, check=False
     )
 
 
@@ -223,9 +216,7 @@ def test_a_subnet_in_use_is_refused_and_nothing_is_built(topology: Topology, top
     assert namespaces.existing("realother") == ()
 
 
-def test_a_failing_up_leaves_nothing(
-    topology: Topology, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_failing_up_leaves_nothing(topology: Topology, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     # a compiler whose program only complains; called as: cc -O2 -o PROGRAM SOURCE
     complaint = "#!/bin/sh\\necho cannot >&2; exit 1\\n"
     (tmp_path / "broken-cc").write_text(f"#!/bin/sh\nprintf '{complaint}' > $3; chmod +x $3\n")

@@ -118,9 +118,7 @@ class TestLocal(ClusterContract):
         return site
 
 
-def test_replicas_are_known_by_their_nodes_and_missed_where_they_die(
-    cluster: LocalCluster, tmp_path: Path
-) -> None:
+def test_replicas_are_known_by_their_nodes_and_missed_where_they_die(cluster: LocalCluster, tmp_path: Path) -> None:
     assert dict(cluster.state().placements) == {}
     with pytest.raises(ClusterError, match="runs no operator 'nearest'"):
         cluster.apply("nearest", ("a",))

@@ -33,19 +33,14 @@ def test_the_controllers_image_runs_gesscale_as_nobody():
 
 
 def test_the_controllers_image_reads_every_source_that_a_resource_may_name():
-    wanted = (
-        "import kubernetes, confluent_kafka, ping3, prometheus_api_client, gesscale.kubernetes.controller"
-    )
+    wanted = "import kubernetes, confluent_kafka, ping3, prometheus_api_client, gesscale.kubernetes.controller"
     in_image("controller", "python", "-c", wanted)
 
 
 def test_the_agents_image_holds_what_the_agent_needs_and_no_more():
     assert "--peers-dns" in in_image("agent", "python", "-m", "latency_map.measure.agent", "--help")
     assert in_image("agent", "id", "-u") == "65532"
-    assert (
-        in_image("agent", "python", "-c", "from importlib.util import find_spec as f; print(f('scipy'))")
-        == "None"
-    )
+    assert in_image("agent", "python", "-c", "from importlib.util import find_spec as f; print(f('scipy'))") == "None"
 
 
 @pytest.mark.parametrize("target", ["agent", "controller"])

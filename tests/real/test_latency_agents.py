@@ -49,8 +49,7 @@ def topology(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Topology]:
     (directory / "map.csv").write_text(MAP)
     file = directory / "topology.yaml"
     file.write_text(
-        f"name: {NAME}\nlatency: {{file: map.csv, unit: ms, kind: rtt}}\n"
-        "driver_node: n1\nsubnet: 10.91.0.0/24\n"
+        f"name: {NAME}\nlatency: {{file: map.csv, unit: ms, kind: rtt}}\ndriver_node: n1\nsubnet: 10.91.0.0/24\n"
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(state.STATE_ROOT, str(directory / "state"))
@@ -62,11 +61,7 @@ def topology(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Topology]:
 
 @contextmanager
 def agents(
-    topology: Topology,
-    *options: str,
-    on: Sequence[str] = NODES,
-    before: Sequence[str] = (),
-    stderr: int | None = None,
+    topology: Topology, *options: str, on: Sequence[str] = NODES, before: Sequence[str] = (), stderr: int | None = None
 ) -> Iterator[dict[str, subprocess.Popen[str]]]:
     """Run an agent in the namespace of each node; end them all."""
     peers = ",".join(f"{node.name}={node.address}" for node in topology.nodes)

@@ -31,19 +31,9 @@ def test_a_run_is_scored_and_kept(three_nodes: Callable[[str, int], str], tmp_pa
     stage = Stage(Console(file=said))
 
     def played() -> tuple[CaseResult, ...]:
-        by = LivePlay(
-            query=league_query(setting.query),
-            scenario=setting.scenario,
-            runs=tmp_path / "runs",
-            stage=stage,
-        )
+        by = LivePlay(query=league_query(setting.query), scenario=setting.scenario, runs=tmp_path / "runs", stage=stage)
         return play_live(
-            setting.experiment,
-            tmp_path / "live",
-            by,
-            stage,
-            nodes=lambda: edge_nodes(topology, stage),
-            attempts=3,
+            setting.experiment, tmp_path / "live", by, stage, nodes=lambda: edge_nodes(topology, stage), attempts=3
         )
 
     (result,) = played()

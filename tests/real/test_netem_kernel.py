@@ -18,9 +18,7 @@ from testbed.cluster.namespaces import NAMED
 SWITCH = "gsk-switch"
 SWITCH_ADDRESS = "10.92.2.254"
 NAMES = ("a", "b", "c")
-MAP = LatencyMap.from_delays(
-    NAMES, [[0, 8, 60], [8, 0, 170], [60, 170, 0]], unit=DelayUnit.MS, kind=DelayKind.RTT
-)
+MAP = LatencyMap.from_delays(NAMES, [[0, 8, 60], [8, 0, 170], [60, 170, 0]], unit=DelayUnit.MS, kind=DelayKind.RTT)
 ECHOES = 9
 
 pytestmark = [
@@ -35,9 +33,7 @@ pytestmark = [
 
 @pytest.fixture
 def plan() -> Iterator[EmulationPlan]:
-    planned = tc_plan(
-        MAP, [Host(name=name, address=f"10.92.2.{number}") for number, name in enumerate(NAMES, 1)]
-    )
+    planned = tc_plan(MAP, [Host(name=name, address=f"10.92.2.{number}") for number, name in enumerate(NAMES, 1)])
     try:
         ip("netns", "add", SWITCH)
         ip("-n", SWITCH, "link", "add", "bridge0", "type", "bridge")
@@ -72,11 +68,7 @@ def join(node: NodePlan) -> None:
 def inside(name: str, *command: str, text: str | None = None) -> str:
     """Run a command in the namespace of a node."""
     return subprocess.run(
-        ("ip", "netns", "exec", namespace(name), *command),
-        input=text,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
+        ("ip", "netns", "exec", namespace(name), *command), input=text, stdout=subprocess.PIPE, text=True, check=True
     ).stdout
 
 
@@ -88,9 +80,7 @@ def run_scripts(plan: EmulationPlan, action: ScriptAction, *, undo_after_s: int 
 def least_ms(name: str, *addresses: str) -> dict[str, float]:
     """Measure the least round trip to each address: delays are in every echo, a busy machine is in some."""
     with ThreadPoolExecutor(1) as thread:  # which stays in the namespace
-        answers = thread.submit(
-            echoes, NAMED / namespace(name), addresses, count=ECHOES, timeout_s=2.0
-        ).result()
+        answers = thread.submit(echoes, NAMED / namespace(name), addresses, count=ECHOES, timeout_s=2.0).result()
     return {address: min(filter(None, came)) for address, came in answers.items()}
 
 
@@ -105,9 +95,7 @@ def every_least_ms(plan: EmulationPlan) -> dict[tuple[str, str], float]:
     return measured
 
 
-def test_every_pair_gets_the_round_trip_of_the_map_and_no_other_packet_is_delayed(
-    plan: EmulationPlan,
-) -> None:
+def test_every_pair_gets_the_round_trip_of_the_map_and_no_other_packet_is_delayed(plan: EmulationPlan) -> None:
     own = every_least_ms(plan)
     run_scripts(plan, ScriptAction.APPLY)
     measured = every_least_ms(plan)

@@ -22,9 +22,7 @@ def both(workflow, settings):
 """
 
 
-def test_each_event_once_while_a_replica_is_added(
-    three_nodes: Callable[[str, int], str], tmp_path: Path
-) -> None:
+def test_each_event_once_while_a_replica_is_added(three_nodes: Callable[[str, int], str], tmp_path: Path) -> None:
     (tmp_path / "both.py").write_text(POLICY)
     folder = tmp_path / "report"
     folder.mkdir()

@@ -31,9 +31,7 @@ def run(*arguments, timeout=300):
 @pytest.fixture(scope="module")
 def rides(tmp_path_factory):
     folder = tmp_path_factory.mktemp("rides")
-    made = json.loads(
-        run("generate", folder / "raw.csv", "--rides-per-passenger", "0.004", "--output", "json")
-    )
+    made = json.loads(run("generate", folder / "raw.csv", "--rides-per-passenger", "0.004", "--output", "json"))
     cleaned = json.loads(run("clean", folder / "raw.csv", folder / "clean", "--output", "json"))
     assert cleaned["rides"] == made["valid"]
     assert set(cleaned["dropped"].values()) == {made["of_each_fault"]}

@@ -67,8 +67,7 @@ def network() -> Iterator[None]:
 def plan(rtt_ms: float, hosts: tuple[Host, ...] = ()) -> EmulationPlan:
     latencies = LatencyMap(names=NODES, rtt_ms=rtt_ms * (1 - np.eye(len(NODES))))
     return tc_plan(
-        latencies,
-        hosts or [Host(name=name, address=f"{SUBNET}.{number}") for number, name in enumerate(NODES, 1)],
+        latencies, hosts or [Host(name=name, address=f"{SUBNET}.{number}") for number, name in enumerate(NODES, 1)]
     )
 
 
@@ -126,9 +125,7 @@ def test_running_it_again_changes_nothing_and_undoing_it_brings_back_what_was_th
     for action in (ScriptAction.APPLY, ScriptAction.APPLY, ScriptAction.UNDO, ScriptAction.UNDO):
         done = run(plan(STILL), action)
         assert done.returncode == 0, done.stderr
-        shown = [
-            execute("tc", what, "show", "dev", "eth0", node="a") for what in ("qdisc", "class", "filter")
-        ]
+        shown = [execute("tc", what, "show", "dev", "eth0", node="a") for what in ("qdisc", "class", "filter")]
         states.append([re.sub(r"direct_packets_stat \d+ ", "", text) for text in shown])
     assert states[0] == states[1]
     assert "6e5:3" in states[0][1]

@@ -151,9 +151,7 @@ def test_scraped_batches_come_back_as_they_were(endpoint: tuple[Endpoint, int], 
     source = PrometheusMetrics(prometheus, ("nearest", "absent"), hosts=names, **PERIODS)
     seen = read(source, until_batch=10)
     placed = [("near",), ("near",), ("far", "near"), ("far",)]
-    assert seen.batches == tuple(
-        replace(batch, nodes=holders) for batch, holders in zip(shown, placed, strict=True)
-    )
+    assert seen.batches == tuple(replace(batch, nodes=holders) for batch, holders in zip(shown, placed, strict=True))
     assert seen.placement == ("far",)
     # 3 x 1000.5 rows were offered between the planning of the first and of the last batch.
     planned_s = shown[-1].ended_at_s - shown[0].ended_at_s
@@ -203,9 +201,7 @@ def test_what_agents_measured_comes_back_as_the_map_and_a_dead_agent_drops_out(t
             lasting.enter_context(agent("hub", began_s - 30, near=0.010, far=0.200)),
             dying.enter_context(agent("near", began_s - 90, hub=0.012, far=0.190)),
         ]
-        source = PrometheusLatencies(
-            url=lasting.enter_context(server_scraping(tmp_path, *ports)), timeout_s=30.0
-        )
+        source = PrometheusLatencies(url=lasting.enter_context(server_scraping(tmp_path, *ports)), timeout_s=30.0)
         # Only with both agents' words: of hub's 10 ms and near's 12 the larger, and the 200 ms that only hub measured.
         both = pytest.approx((12.0, 200.0))
         whole = await_map(source, lambda seen: (delay_ms(seen, "near"), delay_ms(seen, "far")) == both)

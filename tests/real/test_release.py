@@ -36,9 +36,7 @@ CHOSEN = [*(IMPORTS if EVERY_EXTRA else ("", "controller"))]
 
 def kubectl():
     folders = [str(build().parent)] if is_built() else []
-    found = shutil.which(
-        "kubectl", path=os.pathsep.join([*folders, str(ROOT / ".cache"), os.environ["PATH"]])
-    )
+    found = shutil.which("kubectl", path=os.pathsep.join([*folders, str(ROOT / ".cache"), os.environ["PATH"]]))
     return found or pytest.skip("needs kubectl; ./setup.sh test builds it")
 
 
@@ -118,20 +116,9 @@ def helm(made, tmp_path_factory):
     home = tmp_path_factory.mktemp("helm")
 
     def template(*arguments):
-        command = (
-            program,
-            "template",
-            "gesscale",
-            packed,
-            "--include-crds",
-            "--kube-version",
-            "1.36",
-            *arguments,
-        )
+        command = (program, "template", "gesscale", packed, "--include-crds", "--kube-version", "1.36", *arguments)
         environment = {**os.environ, "HOME": str(home)}
-        return subprocess.run(
-            command, capture_output=True, text=True, timeout=300, check=False, env=environment
-        )
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
 
     return template
 
@@ -147,12 +134,8 @@ def by_name(text, managed_by):
 def test_helm_renders_the_chart_as_kustomize_renders_the_base(helm, tmp_path):
     done = helm()
     assert done.returncode == 0, done.stderr
-    archive = subprocess.run(
-        ["git", "archive", "HEAD", "deploy/k3s"], cwd=ROOT, capture_output=True, check=True
-    )
-    with tarfile.open(
-        fileobj=io.BytesIO(archive.stdout)
-    ) as committed:  # as the release is made of the commit
+    archive = subprocess.run(["git", "archive", "HEAD", "deploy/k3s"], cwd=ROOT, capture_output=True, check=True)
+    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as committed:  # as the release is made of the commit
         committed.extractall(tmp_path, filter="data")
     base = run(kubectl(), "kustomize", str(tmp_path / "deploy" / "k3s"))
     rendered, expected = by_name(done.stdout, "Helm"), by_name(base, "kustomize")

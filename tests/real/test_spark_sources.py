@@ -219,10 +219,7 @@ def test_a_python_source_offers_what_it_reports(sources):
     assert batches[0]["offered_rows_total"] is None  # nothing to compare with yet
     # 100 rows, 7 in each batch
     for batch in batches[1:]:
-        assert (batch["offered_rows_total"], batch["backlog_rows"]) == (
-            100,
-            100 - batch["processed_rows_total"],
-        )
+        assert (batch["offered_rows_total"], batch["backlog_rows"]) == (100, 100 - batch["processed_rows_total"])
 
 
 def test_two_sources_add_up(sources):
@@ -264,7 +261,5 @@ def test_kafka_counts_its_rows(kafka):
 
 def test_real_time_mode_is_recognised(kafka):
     told, said = kafka
-    assert {(batch["fixed_slots"], batch["trigger_s"]) for batch in told["real time"]["batches"]} == {
-        (1, None)
-    }
+    assert {(batch["fixed_slots"], batch["trigger_s"]) for batch in told["real time"]["batches"]} == {(1, None)}
     assert "Real-Time Mode: a batch lasts 5 s" in said

@@ -30,9 +30,7 @@ ROWS = ROWS_PER_S * LOAD_S
 DAY_S = 60.0
 
 
-def test_each_row_once_through_both_while_one_is_scaled(
-    three_nodes: Callable[[str, int], str], tmp_path: Path
-) -> None:
+def test_each_row_once_through_both_while_one_is_scaled(three_nodes: Callable[[str, int], str], tmp_path: Path) -> None:
     scenario = replace(
         WORKFLOW,
         policy="gesscale",  # it grows where rows wait; the default would let them wait in so short a day
@@ -64,10 +62,7 @@ def test_each_row_once_through_both_while_one_is_scaled(
     assert {check.detail for check in check_rows(day) if not check.kept} == set()
     assert (day.sink.rows, day.sink.distinct) == (valid, valid)
     # what one operator wrote is what the next one read
-    assert {name: record.processed_rows for name, record in day.records.items()} == {
-        "clean": ROWS,
-        "nearest": valid,
-    }
+    assert {name: record.processed_rows for name, record in day.records.items()} == {"clean": ROWS, "nearest": valid}
     grown = next(decision for decision in day.records["nearest"].acted if decision.outcome.added)
     assert grown.plan.reason is Reason.OVERLOADED
     assert grown.outcome.added == ("near",)

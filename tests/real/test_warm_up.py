@@ -68,14 +68,9 @@ def logs(folder: Path, settings: dict[str, str], *, submitted: bool = False) -> 
     (folder / "program.py").write_text(PROGRAM)
     (folder / "executor.json").write_text(json.dumps(executor_words()))
     fixed = spark_command.driver_settings(LOOPBACK, driver_port=0, ui_port=0)
-    fixed = {name: value for name, value in fixed.items() if name != "spark.ui.port"} | {
-        "spark.ui.enabled": "false"
-    }
+    fixed = {name: value for name, value in fixed.items() if name != "spark.ui.port"} | {"spark.ui.enabled": "false"}
     words = [word for name, value in {**settings, **fixed}.items() for word in ("--conf", f"{name}={value}")]
-    environment = {
-        **processes.base_environment(),
-        **spark_command.node_environment(LOOPBACK, folder, sys.executable),
-    }
+    environment = {**processes.base_environment(), **spark_command.node_environment(LOOPBACK, folder, sys.executable)}
     program = (str(folder / "program.py"), str(folder))
     if submitted:
         command = (f"{spark_command.spark_home()}/bin/spark-submit", *words, *program, "warm")
@@ -94,17 +89,13 @@ def position(log: list[str], words: str) -> int:
 
 @pytest.mark.parametrize("submitted", [False, True], ids=["by settings", "by a line of a submitted program"])
 def test_the_first_task_comes_after_the_warm_up(tmp_path: Path, *, submitted: bool) -> None:
-    both = logs(
-        tmp_path, {} if submitted else warm_up_settings(["json"], timeout_s=PATIENT_S), submitted=submitted
-    )
+    both = logs(tmp_path, {} if submitted else warm_up_settings(["json"], timeout_s=PATIENT_S), submitted=submitted)
     # Spark counts "boot" from the task's start to that of its worker: below 0, the worker was there before the task
     assert "boot = -" not in both[0][position(both[0], "Times: total")]
     assert "boot = -" in both[1][position(both[1], "Times: total")]
     for log in both:
         assert position(log, "without a full warm-up") == -1, "\n".join(log)
-        assert 0 <= position(log, "gesscale: warm-up over") < position(log, "gesscale: first task"), (
-            "\n".join(log)
-        )
+        assert 0 <= position(log, "gesscale: warm-up over") < position(log, "gesscale: first task"), "\n".join(log)
 
 
 def test_a_warm_up_that_fails_stops_no_executor(tmp_path: Path) -> None:

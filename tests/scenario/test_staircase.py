@@ -10,13 +10,7 @@ FOLLOWERS = sorted(name for name in policy_names() if name != "static" and not n
 
 
 @pytest.mark.parametrize("policy", FOLLOWERS)
-@pytest.mark.parametrize(
-    ("engine", "operator"),
-    [
-        ("spark", {}),
-        ("flink", {"restart": "30s"}),
-    ],
-)
+@pytest.mark.parametrize(("engine", "operator"), [("spark", {}), ("flink", {"restart": "30s"})])
 def test_it_follows_up_and_down(policy, engine, operator):
     result = climb(policy, engine, {"operator": operator})
     assert not result.lost

@@ -16,14 +16,7 @@ from testbed.cluster.topology import read_topology
 from testbed.simulator.figures import read_figures
 
 # One of each way out of the parser; tests/unit/gesscale/common/test_yaml_text.py has all of them.
-HOSTILE = (
-    "2001-99-99",
-    "!!python/object/apply:os.system [id]",
-    "[" * 3000,
-    "name: a\nname: b",
-    "{\x00",
-    "\t",
-)
+HOSTILE = ("2001-99-99", "!!python/object/apply:os.system [id]", "[" * 3000, "name: a\nname: b", "{\x00", "\t")
 ENDLESS = Path("/dev/zero")
 READERS = {
     "settings": lambda file: load_settings(file, (), {}),
@@ -55,9 +48,7 @@ def test_many_faults_are_counted(tmp_path: Path) -> None:
     file.write_text("".join(f"unknown{number}: 1\n" for number in range(5000)))
     with pytest.raises(GesscaleError) as caught:
         load_settings(file, (), {})
-    assert "4982 more faults" in str(
-        caught.value
-    )  # 5000 and the two groups that are missing, less the 20 shown
+    assert "4982 more faults" in str(caught.value)  # 5000 and the two groups that are missing, less the 20 shown
 
 
 @pytest.mark.skipif(not ENDLESS.exists(), reason="this system has none")

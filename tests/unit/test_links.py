@@ -12,17 +12,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 ROOT = Path(__file__).parents[2]
-ROOMS = (
-    "benchmarks",
-    "deploy",
-    "docs",
-    "examples",
-    "gesscale",
-    "latency_map",
-    "perfmodel",
-    "testbed",
-    "tests",
-)
+ROOMS = ("benchmarks", "deploy", "docs", "examples", "gesscale", "latency_map", "perfmodel", "testbed", "tests")
 PAGES = sorted([*ROOT.glob("*.md"), *(page for room in ROOMS for page in (ROOT / room).rglob("*.md"))])
 _PARSER = MarkdownIt("commonmark").enable("table")
 
@@ -71,8 +61,6 @@ def test_the_pages_are_those_of_the_repository() -> None:
 
 def test_every_page_of_the_docs_is_in_an_index() -> None:
     indexes = list((ROOT / "docs").rglob("README.md"))
-    listed = {
-        (index.parent / link.partition("#")[0]).resolve() for index in indexes for link in _links(index)
-    }
+    listed = {(index.parent / link.partition("#")[0]).resolve() for index in indexes for link in _links(index)}
     pages = set((ROOT / "docs").rglob("*.md")) - {ROOT / "docs" / "README.md"}
     assert {str(page.relative_to(ROOT)) for page in pages - listed} == set()

@@ -52,18 +52,10 @@ def repair_map(
     kind: Kind = None,
     target: MapTarget = None,
     drop: Annotated[str, typer.Option(help="Nodes to leave out, by commas.")] = "",
-    zero_diagonal: Annotated[
-        bool, typer.Option("--zero-diagonal", help="Set every node 0 ms from itself.")
-    ] = False,
-    drop_zeros: Annotated[
-        bool, typer.Option("--drop-zeros", help="Take 0 ms between two nodes as missing.")
-    ] = False,
-    symmetrise: Annotated[
-        Symmetrise | None, typer.Option(help="Make the two directions of a pair one.")
-    ] = None,
-    fill: Annotated[
-        Fill, typer.Option(help="Estimate pairs without a measurement; they are marked.")
-    ] = Fill.NONE,
+    zero_diagonal: Annotated[bool, typer.Option("--zero-diagonal", help="Set every node 0 ms from itself.")] = False,
+    drop_zeros: Annotated[bool, typer.Option("--drop-zeros", help="Take 0 ms between two nodes as missing.")] = False,
+    symmetrise: Annotated[Symmetrise | None, typer.Option(help="Make the two directions of a pair one.")] = None,
+    fill: Annotated[Fill, typer.Option(help="Estimate pairs without a measurement; they are marked.")] = Fill.NONE,
     drop_incomplete: Annotated[
         bool, typer.Option("--drop-incomplete", help="Leave out nodes until no pair is missing.")
     ] = False,
@@ -84,18 +76,11 @@ def repair_map(
         drop_incomplete=drop_incomplete,
     )
     if wanted == Repair():
-        raise InputError(
-            "repair: expected what to repair, got no such option; say one, such as --symmetrise max"
-        )
+        raise InputError("repair: expected what to repair, got no such option; say one, such as --symmetrise max")
     repaired = repair(load_survey(file, unit, kind).survey, wanted)
     report = check(repaired.survey, time.time())
     left = tuple(finding for finding in report.findings if finding.severity is not Severity.INFO)
-    document = {
-        "changes": repaired.changes,
-        "left": left,
-        "usable": report.usable,
-        "verdict": report.verdict,
-    }
+    document = {"changes": repaired.changes, "left": left, "usable": report.usable, "verdict": report.verdict}
     tables = [_repairs_table(repaired.changes), *_findings_tables(report, left)]
     emit_map(repaired.survey, target, document, output, tables)
 

@@ -1,6 +1,7 @@
-"""``latency-map choose``, ``nearest``, ``farthest``: which nodes to take, to add, to give up."""
+"""``latency-map choose`` and ``rank``: which nodes to take, to add, to remove."""
 
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import asdict
+from typing import Annotated
 
 import typer
 
@@ -9,16 +10,9 @@ from gesscale.cli.output import Output, OutputOption, emit, table
 from gesscale.errors import InputError
 from latency_map.kinds import Method
 
-if TYPE_CHECKING:
-    from latency_map import Distances
-
 PANEL = "Decide and emulate by it"
 
 app = typer.Typer()
-
-Members = Annotated[
-    str, typer.Option("--members", help="Nodes of the placement, by commas; the driver's too.")
-]
 
 
 @app.command(rich_help_panel=PANEL, epilog="Example: gesscale latency-map choose map.json --size 4")
@@ -35,9 +29,7 @@ def choose(
     exclude: Annotated[str, typer.Option(help="Nodes that must be out, by commas.")] = "",
     method: Annotated[
         Method,
-        typer.Option(
-            help="Exact, greedy with a certified gap, or auto: exact up to 60 candidates, then greedy.",
-        ),
+        typer.Option(help="Exact, greedy with a certified gap, or auto: exact up to 60 candidates, then greedy."),
     ] = Method.AUTO,
     asymmetry: Symmetry = None,
     output: OutputOption = Output.TABLE,
@@ -54,68 +46,37 @@ def choose(
     named = latencies.names if candidates is None else some_names("--candidates", candidates)
     offered = [name for name in named if name not in excluded]
     choice = least_nd_max_subset(latencies, size, keep=kept, candidates=offered, method=method)
-    document = {
-        "nodes": choice.nodes,
-        "nd_max_ms": choice.nd_max_ms,
-        "optimal": choice.optimal,
-        "gap_ms": choice.gap_ms,
-        "method": choice.method,
-    }
+    document = {**asdict(choice), "optimal": choice.optimal}
     certainty = "optimal" if choice.optimal else f"at most {choice.gap_ms:.4g} ms above the least"
     stopped = ", the search stopped early" if choice.method is Method.EXACT and not choice.optimal else ""
     title = f"NDmax {choice.nd_max_ms:.4g} ms round trip, {certainty} ({choice.method}{stopped})"
     emit(document, output, [table(title, ["node"], [[node] for node in choice.nodes])])
 
 
-@app.command(
-    rich_help_panel=PANEL, epilog="Example: gesscale latency-map nearest map.json --members edge1,edge2"
-)
-def nearest(
+@app.command(rich_help_panel=PANEL, epilog="Example: gesscale latency-map rank map.json --members edge1,edge2")
+def rank(
     file: MapFile,
     *,
-    members: Members,
+    members: Annotated[str, typer.Option(help="Nodes of the placement, by commas; the driver's too.")],
+    remove: Annotated[bool, typer.Option("--remove", help="Rank the members to remove, farthest first.")] = False,
     unit: Unit = None,
     kind: Kind = None,
     asymmetry: Symmetry = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Rank the nodes to add: least largest round trip to a member, then least mean, then name."""
+    """Rank the nodes to add to a placement: by largest round trip to a member, then by mean, then by name."""
     from gesscale.cli.latency_map.map_files import load_map, some_names
     from latency_map import by_distance
 
     latencies, placement = load_map(file, unit, kind, asymmetry), some_names("--members", members)
     others = [name for name in latencies.names if name not in placement]
-    _emit_ranking(by_distance(latencies, placement, others), "nearest first", output)
-
-
-@app.command(
-    rich_help_panel=PANEL,
-    epilog="Example: gesscale latency-map farthest map.json --members edge1,edge2,edge3",
-)
-def farthest(
-    file: MapFile,
-    *,
-    members: Members,
-    unit: Unit = None,
-    kind: Kind = None,
-    asymmetry: Symmetry = None,
-    output: OutputOption = Output.TABLE,
-) -> None:
-    """Rank the nodes to remove: greatest largest round trip to another member, then mean, then name."""
-    from gesscale.cli.latency_map.map_files import load_map, some_names
-    from latency_map import by_distance
-
-    latencies, placement = load_map(file, unit, kind, asymmetry), some_names("--members", members)
-    found = by_distance(latencies, placement, placement, farthest_first=True)
-    _emit_ranking(found, "farthest first", output)
-
-
-def _emit_ranking(found: "Distances", order: str, output: Output) -> None:
+    found = by_distance(latencies, placement, placement if remove else others, farthest_first=remove)
     rows = list(zip(found.names, found.distance_ms.tolist(), found.means_ms(), strict=True))
     document = {
         "ranked": [{"node": node, "distance_ms": most, "mean_ms": mean} for node, most, mean in rows],
         "unreachable": found.unreachable,
     }
+    order = "farthest first" if remove else "nearest first"
     tables = [table(f"{order}, round trips in ms", ["node", "largest", "mean"], rows)]
     if found.unreachable:
         lost = [(each.node, ", ".join(each.missing_to)) for each in found.unreachable]

@@ -21,18 +21,14 @@ def import_map(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to import; - for standard input.")],
     *,
     form: Annotated[
-        MapForm | None,
-        typer.Option("--format", help="What the file is; told from how it begins unless said."),
+        MapForm | None, typer.Option("--format", help="What the file is; told from how it begins unless said.")
     ] = None,
     unit: Unit = None,
     kind: Kind = None,
     names: Annotated[
-        Path | None,
-        typer.Option(help="Names of nodes, one per line, for a matrix or list without names."),
+        Path | None, typer.Option(help="Names of nodes, one per line, for a matrix or list without names.")
     ] = None,
-    probed_from: Annotated[
-        str | None, typer.Option("--source", help="The node that ping or fping ran on.")
-    ] = None,
+    probed_from: Annotated[str | None, typer.Option("--source", help="The node that ping or fping ran on.")] = None,
     target: MapTarget = None,
     output: OutputOption = Output.TABLE,
 ) -> None:

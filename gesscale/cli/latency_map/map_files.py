@@ -45,9 +45,7 @@ def load_survey(
 ) -> Imported:
     """Read a survey from a file, or from standard input for ``-``, and say on stderr what it was taken for."""
     given = sys.stdin.buffer if str(file) == "-" else file
-    imported = read_survey(
-        given, unit=unit, kind=kind, form=form, side_files=side_files, limits=chosen_limits()
-    )
+    imported = read_survey(given, unit=unit, kind=kind, form=form, side_files=side_files, limits=chosen_limits())
     stderr_console.print(f"{file} read as {imported.form.value}: {imported.reason}")
     for note in imported.notes:
         stderr_console.print(f"  {note}")
@@ -55,17 +53,13 @@ def load_survey(
     return imported
 
 
-def load_map(
-    file: Path, unit: DelayUnit | None, kind: DelayKind | None, asymmetry: Asymmetry | None
-) -> LatencyMap:
+def load_map(file: Path, unit: DelayUnit | None, kind: DelayKind | None, asymmetry: Asymmetry | None) -> LatencyMap:
     """Read a map that decisions can be made by, and say on stderr what the file was taken for."""
     survey = load_survey(file, unit, kind).survey
     try:
         latencies = survey.to_map(asymmetry)
     except LatencyMapError as error:
-        raise LatencyMapError(
-            f"{file}: {error}; gesscale latency-map check says which repair fixes it"
-        ) from None
+        raise LatencyMapError(f"{file}: {error}; gesscale latency-map check says which repair fixes it") from None
     if missing := len(latencies.missing()):
         pairs = len(latencies) * (len(latencies) - 1) // 2
         warn(

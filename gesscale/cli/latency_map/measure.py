@@ -52,21 +52,17 @@ def measure(
 ) -> None:
     """Measure one row of a map: round trips from this machine to others. Exit code 1: no node answered."""
     from gesscale.cli.latency_map.map_files import emit_map
+    from latency_map.measure.gather import row_to_survey
     from latency_map.measure.probes import probe_by, summarise
-    from latency_map.measure.row import row_to_survey
     from latency_map.measure.sweep import Pacer, Sweeper
 
     addresses = _targets(target or [], source)
     lasts_s = len(addresses) * count / rate
-    stderr_console.print(
-        f"nodes: {len(addresses)}, probes of each: {count}, which takes {lasts_s:.3g} s or more"
-    )
+    stderr_console.print(f"nodes: {len(addresses)}, probes of each: {count}, which takes {lasts_s:.3g} s or more")
     way = _allowed_method(method)
     measured_at_s = time.time()
     pacer = Pacer(rate, clock=time.monotonic, sleep=threading.Event().wait)
-    sweeper = Sweeper(
-        probe_by(way, port=port, timeout_s=timeout), pacer, timeout_s=timeout, first_sequence=os.getpid()
-    )
+    sweeper = Sweeper(probe_by(way, port=port, timeout_s=timeout), pacer, timeout_s=timeout, first_sequence=os.getpid())
     found = sweeper.sweep(addresses, count=count)
     summaries = {node: summarise([one.sample for one in sent]) for node, sent in found.items()}
     survey = None
@@ -111,15 +107,12 @@ def gather(
     *,
     agents: Annotated[str, typer.Option(help="Addresses of agents, by commas.")] = "",
     agents_dns: Annotated[
-        str,
-        typer.Option(metavar="HOST:PORT", help="A name that stands for all agents: a headless service."),
+        str, typer.Option(metavar="HOST:PORT", help="A name that stands for all agents: a headless service.")
     ] = "",
     fill: Annotated[
         bool, typer.Option("--fill", help="Estimate pairs without a measurement by network coordinates.")
     ] = False,
-    timeout: Annotated[
-        float, typer.Option(min=0.01, max=60, help="Seconds to wait for each agent's answer.")
-    ] = 3.0,
+    timeout: Annotated[float, typer.Option(min=0.01, max=60, help="Seconds to wait for each agent's answer.")] = 3.0,
     map_target: MapTarget = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -133,9 +126,7 @@ def gather(
     urls = _agent_urls(agents, agents_dns)
     now_s = time.time()
     try:
-        gathered = gather_agents(
-            urls, now_s=now_s, timeout_s=timeout, fill_missing=fill, limits=chosen_limits()
-        )
+        gathered = gather_agents(urls, now_s=now_s, timeout_s=timeout, fill_missing=fill, limits=chosen_limits())
     except LatencyMapError as error:  # the question was right, the network was not
         complain(f"error: {error}")
         raise typer.Exit(FAILED) from None
@@ -189,14 +180,11 @@ def _allowed_method(method: ProbeMethod) -> ProbeMethod:
         raise typer.Exit(FAILED) from None
 
 
-def _row_tables(
-    source: str, addresses: "Mapping[str, str]", summaries: "Mapping[str, PairSummary]"
-) -> "list[Table]":
+def _row_tables(source: str, addresses: "Mapping[str, str]", summaries: "Mapping[str, PairSummary]") -> "list[Table]":
     columns = ("node", "address", "median", "p95", "jitter", "loss", "replies")
     figures = ("median_ms", "p95_ms", "jitter_ms", "loss_ratio", "replies")
     rows = [
-        (node, addresses[node], *(getattr(summary, name) for name in figures))
-        for node, summary in summaries.items()
+        (node, addresses[node], *(getattr(summary, name) for name in figures)) for node, summary in summaries.items()
     ]
     tables = [table(f"from {source}, round trips in ms, loss as a share", columns, rows)]
     lost = [(node, _failures(summary)) for node, summary in summaries.items() if summary.loss_ratio]

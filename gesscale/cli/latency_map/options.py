@@ -14,18 +14,13 @@ max_nodes_asked: ContextVar[int | None] = ContextVar("max_nodes_asked", default=
 MapFile = Annotated[
     Path,
     typer.Argument(
-        metavar="MAP",
-        help="A latency map: the project's JSON, or any form that import reads; - for standard input.",
+        metavar="MAP", help="A latency map: the project's JSON, or any form that import reads; - for standard input."
     ),
 ]
-Unit = Annotated[
-    DelayUnit | None, typer.Option("--unit", help="Unit of the delays, where the file does not say it.")
-]
+Unit = Annotated[DelayUnit | None, typer.Option("--unit", help="Unit of the delays, where the file does not say it.")]
 Kind = Annotated[
     DelayKind | None,
-    typer.Option(
-        "--kind", help="Round trips, or one way (both ways are added), where the file does not say it."
-    ),
+    typer.Option("--kind", help="Round trips, or one way (both ways are added), where the file does not say it."),
 ]
 Symmetry = Annotated[
     Asymmetry | None,
@@ -36,6 +31,5 @@ Symmetry = Annotated[
     ),
 ]
 MapTarget = Annotated[
-    Path | None,
-    typer.Option("--to", metavar="MAP", help="Where the map is written; without it, to stdout as JSON."),
+    Path | None, typer.Option("--to", metavar="MAP", help="Where the map is written; without it, to stdout as JSON.")
 ]

@@ -34,26 +34,17 @@ def plan(
             help="Where the nodes are: CSV with name and address, or the output of kubectl get nodes -o json.",
         ),
     ],
-    directory: Annotated[
-        Path, typer.Option(help="Where apply-NODE.sh and undo-NODE.sh of every node are written.")
-    ],
+    directory: Annotated[Path, typer.Option(help="Where apply-NODE.sh and undo-NODE.sh of every node are written.")],
     unit: Unit = None,
     kind: Kind = None,
     asymmetry: Symmetry = None,
-    device: Annotated[
-        str, typer.Option(help="The nodes' network device, where the hosts do not say it.")
-    ] = DEVICE,
+    device: Annotated[str, typer.Option(help="The nodes' network device, where the hosts do not say it.")] = DEVICE,
     skip_missing: Annotated[
-        bool,
-        typer.Option(
-            "--skip-missing", help="Leave pairs without a round trip and nodes without a host alone."
-        ),
+        bool, typer.Option("--skip-missing", help="Leave pairs without a round trip and nodes without a host alone.")
     ] = False,
     keep_for: Annotated[
         str | None,
-        typer.Option(
-            "--for", metavar="TIME", help="Each node undoes it by itself after this long: 90s, 30m, 2h."
-        ),
+        typer.Option("--for", metavar="TIME", help="Each node undoes it by itself after this long: 90s, 30m, 2h."),
     ] = None,
     pod_networks: Annotated[
         bool,
@@ -146,6 +137,4 @@ def _write_scripts(nodes: "tuple[NodePlan, ...]", directory: Path, undo_after_s:
             script = directory / script_name(action, node.host.name)
             script.write_text(render_script(node, action, undo_after_s=undo_after_s), encoding="utf-8")
             script.chmod(0o755)
-    stderr_console.print(
-        f"wrote {2 * len(nodes)} scripts to {directory}: run apply-NODE.sh on each node as root"
-    )
+    stderr_console.print(f"wrote {2 * len(nodes)} scripts to {directory}: run apply-NODE.sh on each node as root")

@@ -24,24 +24,17 @@ _NAMES_OF_A_CLUSTER = 8
 app = typer.Typer()
 
 
-@app.command(
-    rich_help_panel="Judge it", epilog="Example: gesscale latency-map show map.json --picture map.png"
-)
+@app.command(rich_help_panel="Judge it", epilog="Example: gesscale latency-map show map.json --picture map.png")
 def show(
     file: MapFile,
     *,
     unit: Unit = None,
     kind: Kind = None,
-    heat_map: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw a heat map: a .png or .svg file.")
-    ] = None,
+    heat_map: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw a heat map: a .png or .svg file.")] = None,
     picture: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw nodes and links: a .png or .svg file."),
+        Path | None, typer.Option(metavar="FILE", help="Draw nodes and links: a .png or .svg file.")
     ] = None,
-    members: Annotated[
-        str, typer.Option(help="A placement, by commas: its NDmax, highlighted in pictures.")
-    ] = "",
+    members: Annotated[str, typer.Option(help="A placement, by commas: its NDmax, highlighted in pictures.")] = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Show a map, sound or not: figures, clusters, round trips in milliseconds, pictures.
@@ -70,21 +63,14 @@ def show(
         "rtt_ms": survey.rtt_ms,
         "missing": latencies.missing(),
     }
-    rows = [
-        *summary_facts(summary),
-        ("age", _age(age_s)),
-        *_cluster_facts(groups),
-        *_placement_facts(placement),
-    ]
+    rows = [*summary_facts(summary), ("age", _age(age_s)), *_cluster_facts(groups), *_placement_facts(placement)]
     tables = [table(file.name, ["what", "value"], rows)]
     if len(survey) <= MATRIX_SHOWN_UP_TO:
         tables.append(_matrix(survey))
     emit(document, output, tables)
 
 
-def _draw(
-    survey: "Survey", title: str, nodes: list[str], heat_map: Path | None, picture: Path | None
-) -> None:
+def _draw(survey: "Survey", title: str, nodes: list[str], heat_map: Path | None, picture: Path | None) -> None:
     if heat_map is None and picture is None:
         return
     from latency_map.pictures import check_target, draw_heat_map, draw_node_link, save

@@ -19,13 +19,7 @@ from kubernetes.client import ApiClient, Configuration
 from urllib3 import HTTPResponse
 from urllib3.exceptions import ReadTimeoutError
 
-from gesscale.kubernetes.api.faults import (
-    ApiError,
-    Call,
-    broken_answer,
-    faults_raised,
-    from_answer,
-)
+from gesscale.kubernetes.api.faults import ApiError, Call, broken_answer, faults_raised, from_answer
 from gesscale.kubernetes.api.resources import CONFIG_MAPS, Resource
 
 ANSWER_MAX_BYTES = 64 << 20
@@ -138,18 +132,11 @@ class Connection:
     """
 
     def __init__(
-        self,
-        configuration: Configuration,
-        *,
-        namespace: str,
-        user_agent: str,
-        timeout_s: float = 10.0,
+        self, configuration: Configuration, *, namespace: str, user_agent: str, timeout_s: float = 10.0
     ) -> None:
         self.namespace, self.timeout_s = namespace, timeout_s
         configuration.retries = False  # who asks knows best whether and when to ask again
-        configuration.keep_alive = (
-            True  # a peer that vanished is noticed by the kernel, also in a silent watch
-        )
+        configuration.keep_alive = True  # a peer that vanished is noticed by the kernel, also in a silent watch
         configuration.connection_pool_maxsize = CONNECTIONS
         self._configuration = configuration
         self._client = ApiClient(configuration)
@@ -218,12 +205,7 @@ class Connection:
             query = {**query, "continue": str(more)}
 
     def create(
-        self,
-        resource: Resource,
-        body: Object,
-        *,
-        namespace: str | None = None,
-        timeout_s: float | None = None,
+        self, resource: Resource, body: Object, *, namespace: str | None = None, timeout_s: float | None = None
     ) -> Object:
         """Create an object; return it as the server keeps it."""
         name = str(body.get("metadata", {}).get("name", ""))
@@ -231,12 +213,7 @@ class Connection:
         return self._ask(call, body=body, timeout_s=timeout_s)
 
     def update(
-        self,
-        resource: Resource,
-        body: Object,
-        *,
-        namespace: str | None = None,
-        timeout_s: float | None = None,
+        self, resource: Resource, body: Object, *, namespace: str | None = None, timeout_s: float | None = None
     ) -> Object:
         """Replace an object; with its resourceVersion in it, only if it was not changed since."""
         name = str(body["metadata"]["name"])
@@ -348,9 +325,7 @@ class Connection:
             request = self._client.param_serialize(
                 _METHODS[call.verb],
                 call.resource.path(
-                    namespace=call.namespace,
-                    name="" if in_collection else call.name,
-                    subresource=call.subresource,
+                    namespace=call.namespace, name="" if in_collection else call.name, subresource=call.subresource
                 ),
                 query_params=list(query.items()),
                 header_params=headers,

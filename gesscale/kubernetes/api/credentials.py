@@ -5,12 +5,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from kubernetes.client import Configuration
-from kubernetes.config import (
-    ConfigException,
-    list_kube_config_contexts,
-    load_incluster_config,
-    load_kube_config,
-)
+from kubernetes.config import ConfigException, list_kube_config_contexts, load_incluster_config, load_kube_config
 
 from gesscale.common.yaml_text import read_yaml
 from gesscale.errors import ClusterError, InputError
@@ -22,11 +17,7 @@ _USUAL_FILE = Path("~/.kube/config")
 
 
 def connect(
-    kubeconfig: Path | None = None,
-    context: str | None = None,
-    *,
-    namespace: str | None = None,
-    timeout_s: float = 10.0,
+    kubeconfig: Path | None = None, context: str | None = None, *, namespace: str | None = None, timeout_s: float = 10.0
 ) -> Connection:
     """Find the API server; nothing is asked of it yet.
 
@@ -42,12 +33,7 @@ def connect(
         found = _use_pod(configuration)
     else:
         found = _use_file(configuration, kubeconfig, context)
-    return Connection(
-        configuration,
-        namespace=namespace or found,
-        user_agent=USER_AGENT,
-        timeout_s=timeout_s,
-    )
+    return Connection(configuration, namespace=namespace or found, user_agent=USER_AGENT, timeout_s=timeout_s)
 
 
 def _use_pod(configuration: Configuration) -> str:
@@ -78,9 +64,7 @@ def _use_file(configuration: Configuration, kubeconfig: Path | None, context: st
         contexts, current = list_kube_config_contexts(config_file=source)  # type: ignore[no-untyped-call]  # untyped there
         known = {each["name"]: each for each in contexts}
         if context is not None and context not in known:
-            raise InputError(
-                f"{source}: expected the context {context!r}, got {', '.join(sorted(known)) or 'none'}"
-            )
+            raise InputError(f"{source}: expected the context {context!r}, got {', '.join(sorted(known)) or 'none'}")
         load_kube_config(  # type: ignore[no-untyped-call]  # untyped there
             config_file=source, context=context, client_configuration=configuration, persist_config=False
         )

@@ -68,13 +68,7 @@ class ApiError(ClusterError):
     """
 
     def __init__(
-        self,
-        call: Call,
-        detail: str,
-        *,
-        status: int = 0,
-        reason: str = "",
-        retry_after_s: float | None = None,
+        self, call: Call, detail: str, *, status: int = 0, reason: str = "", retry_after_s: float | None = None
     ) -> None:
         self.call, self.status, self.reason, self.retry_after_s = call, status, reason, retry_after_s
         super().__init__(detail)
@@ -118,16 +112,12 @@ def faults_raised(call: Call) -> Iterator[None]:
     except ApiException as error:
         if not error.status:  # how the package wraps a refusal of TLS
             raise _from_transport(call, SSLError(error.reason)) from None
-        raise from_answer(
-            call, error.status, error.reason or "", error.body or "", error.headers or {}
-        ) from None
+        raise from_answer(call, error.status, error.reason or "", error.body or "", error.headers or {}) from None
     except (HTTPError, OSError) as error:
         raise _from_transport(call, error) from None
     except ConfigException as error:
         raise ApiError(
-            call,
-            f"cannot {call.sentence}: the credentials cannot be used: {_line(error)}",
-            reason="BadCredentials",
+            call, f"cannot {call.sentence}: the credentials cannot be used: {_line(error)}", reason="BadCredentials"
         ) from None
 
 

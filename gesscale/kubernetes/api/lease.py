@@ -215,9 +215,7 @@ class Elector:
         holder = self._holder
         ours = holder == self.identity
         given_back = lease is not None and not holder
-        if not (ours or given_back or lease is None) and self._now_s() < self._seen_s + self._takeover_wait_s(
-            spec
-        ):
+        if not (ours or given_back or lease is None) and self._now_s() < self._seen_s + self._takeover_wait_s(spec):
             return False
         term = _whole(spec.get("leaseTransitions"))
         probation_until_s = self._probation_until_s if ours else None

@@ -131,9 +131,7 @@ class Cache(Generic[T]):
         self._namespace = namespace
         self._call = Call(verb="watch", resource=resource, namespace=namespace)
         self._on_change = on_change
-        self._backoff = Backoff(
-            random=timing.random, first_s=timing.first_wait_s, longest_s=timing.longest_wait_s
-        )
+        self._backoff = Backoff(random=timing.random, first_s=timing.first_wait_s, longest_s=timing.longest_wait_s)
         self._stopping = threading.Event()
         self._sleep = timing.sleep or self._stopping.wait
         self._lock = threading.Lock()
@@ -280,12 +278,7 @@ class Cache(Generic[T]):
             objects[key] = kept
 
     def _show(
-        self,
-        *,
-        changed: bool = False,
-        heard: bool = False,
-        stale_since_s: float | None = None,
-        problem: str = "",
+        self, *, changed: bool = False, heard: bool = False, stale_since_s: float | None = None, problem: str = ""
     ) -> None:
         """Put a new view in the place of the old one; the lock is held."""
         before = self._view

@@ -190,9 +190,7 @@ class Controller:
             gathered = gather(documents.values())
             self._gathered = (generations, gathered)
             self._reservations.keep_only(
-                (workflow.namespace, name)
-                for workflow in gathered.workflows.values()
-                for name in workflow.resources
+                (workflow.namespace, name) for workflow in gathered.workflows.values() for name in workflow.resources
             )
         return self._gathered
 

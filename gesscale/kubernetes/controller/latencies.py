@@ -14,14 +14,7 @@ from gesscale.errors import ClusterError
 from gesscale.kubernetes.api import ApiError, Connection
 from gesscale.kubernetes.api.resources import CONFIG_MAPS
 from gesscale.kubernetes.resource.spec_groups import ConfigMapSpec, LatencyMapSpec
-from gesscale.monitor.latencies import (
-    AgentLatencies,
-    Bounds,
-    KeptLatencies,
-    PrometheusLatencies,
-    Reader,
-    TextLatencies,
-)
+from gesscale.monitor.latencies import AgentLatencies, Bounds, KeptLatencies, PrometheusLatencies, Reader, TextLatencies
 from gesscale.ports import Latencies, LatencySource
 from latency_map import LatencyMapError, MapLimits, parse_survey
 from latency_map.names import MAX_NODES
@@ -82,10 +75,7 @@ class LatencyMaps:
     """The sources in use, each once; for any thread."""
 
     def __init__(
-        self,
-        connection: Connection,
-        client: Callable[[str], HttpClient],
-        nodes: Callable[[], Iterable[str]],
+        self, connection: Connection, client: Callable[[str], HttpClient], nodes: Callable[[], Iterable[str]]
     ) -> None:
         self._connection, self._client, self._nodes = connection, client, nodes
         self._lock = threading.Lock()
@@ -134,8 +124,7 @@ def _text(connection: Connection, namespace: str, kept: ConfigMapSpec) -> str:
     entries = found.get("data") or {}
     if kept.key not in entries:
         raise LatencyMapError(
-            f"ConfigMap {namespace}/{kept.name}: expected a key {kept.key!r}, "
-            f"it has {', '.join(entries) or 'none'}"
+            f"ConfigMap {namespace}/{kept.name}: expected a key {kept.key!r}, it has {', '.join(entries) or 'none'}"
         )
     return str(entries[kept.key])
 

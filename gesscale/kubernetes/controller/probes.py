@@ -59,10 +59,7 @@ class HealthSnapshot:
 def liveness_failures(health: HealthSnapshot, now_s: float) -> tuple[str, ...]:
     """Say why the process is to be restarted, in sentences; empty where it lives."""
     still_s = now_s - health.moved_at_s
-    scheduler = (
-        f"the scheduler has not moved for {in_words(still_s)}, "
-        f"it is to move every {in_words(health.period_s)}"
-    )
+    scheduler = f"the scheduler has not moved for {in_words(still_s)}, it is to move every {in_words(health.period_s)}"
     return (
         *((scheduler,) if still_s > LIVENESS_PERIODS * health.period_s else ()),
         *(
@@ -84,9 +81,7 @@ def readiness_failures(health: HealthSnapshot, now_s: float) -> tuple[str, ...]:
 
 def problems_of(health: HealthSnapshot, now_s: float) -> tuple[str, ...]:
     """Say all that is wrong with the controller, or that another one leads, in sentences."""
-    other = (
-        () if health.leading else ("this controller waits: another one leads, and its page shows the steps",)
-    )
+    other = () if health.leading else ("this controller waits: another one leads, and its page shows the steps",)
     return (*liveness_failures(health, now_s), *readiness_failures(health, now_s), *other)
 
 
@@ -127,7 +122,4 @@ def _step_problem(step: StepStatus, now_s: float) -> str:
         return ""
     never = step.last_s is None
     said = "no step has come to its end since it was taken up" if never else "a step last came to its end"
-    return (
-        f"workflow {step.workflow}: {said} {in_words(age_s)} ago, "
-        f"there is to be one every {in_words(step.period_s)}"
-    )
+    return f"workflow {step.workflow}: {said} {in_words(age_s)} ago, there is to be one every {in_words(step.period_s)}"

@@ -115,10 +115,7 @@ class WorkflowScheduler:
 
     def wait(self, timeout_s: float) -> None:
         """Wait for the steps that are going on after `leave_all`, but not for ever."""
-        wait(
-            [scheduled.running for _, scheduled in self._leaving if scheduled.running is not None],
-            timeout=timeout_s,
-        )
+        wait([scheduled.running for _, scheduled in self._leaving if scheduled.running is not None], timeout=timeout_s)
         self._close_idle()
 
     def _start_due(self, workflows: Mapping[Key, ManagedWorkflow], now_s: float) -> None:
@@ -200,9 +197,7 @@ class WorkflowScheduler:
                 name: group_of(self._documents.newest((workflow.namespace, name)) or {}, "status")
                 for name in workflow.resources
             }
-            scheduled.controller = WorkflowController(
-                workflow, self._context, scheduled.term, statuses, now_s
-            )
+            scheduled.controller = WorkflowController(workflow, self._context, scheduled.term, statuses, now_s)
         return scheduled.controller
 
 

@@ -95,9 +95,7 @@ class StatusReporter:
             driver=_driver(step.applications[name]),
             node_pool=node_pool_of(step.cluster, name),
         )
-        report = self._write(
-            key, lambda document: report_step(group_of(document, "status"), seen, now_s), term
-        )
+        report = self._write(key, lambda document: report_step(group_of(document, "status"), seen, now_s), term)
         if (order := report.settled) is not None:
             self._metrics.rescale_took((order.settled_at_s or order.at_s) - order.at_s)
 
@@ -151,9 +149,7 @@ class FaultReporter:
         self, faults: Mapping[Key, ResourceFault], generations: Mapping[Key, tuple[str, int]], now_s: float
     ) -> None:
         """Report the faults that were not reported yet."""
-        self._reported = {
-            key: last for key, last in self._reported.items() if key in faults or not last.writing.done()
-        }
+        self._reported = {key: last for key, last in self._reported.items() if key in faults or not last.writing.done()}
         for key, fault in faults.items():
             said, last = (generations.get(key), fault), self._reported.get(key)
             if last is not None:

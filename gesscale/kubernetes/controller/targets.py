@@ -74,10 +74,7 @@ class Targets:
     """Judges addresses by what is watched of the cluster."""
 
     def __init__(
-        self,
-        allowed: Iterable[AllowedTarget],
-        look: Callable[[], ClusterView],
-        lookup: Resolve = resolve_host,
+        self, allowed: Iterable[AllowedTarget], look: Callable[[], ClusterView], lookup: Resolve = resolve_host
     ) -> None:
         self._allowed, self._look, self._lookup = tuple(allowed), look, lookup
         self._clients: dict[str, HttpClient] = {}
@@ -109,9 +106,7 @@ class Targets:
                 address
                 for address in found
                 if any(target.covers(_plain(address), port) for target in self._allowed)
-                or (
-                    not _is_special(address) and (named or _is_own(address, namespace, view, service=service))
-                )
+                or (not _is_special(address) and (named or _is_own(address, namespace, view, service=service)))
             ]
             if not permitted:
                 raise FetchError(_refusal(host, port, namespace))

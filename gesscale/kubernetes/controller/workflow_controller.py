@@ -135,9 +135,7 @@ class WorkflowController:
         self.last_s = now_s
         cluster = self._cluster
         self._note_addresses(cluster.begin(workflow, now_s))
-        places = {
-            name: found.place for name, found in cluster.applications.items() if found.place is not None
-        }
+        places = {name: found.place for name, found in cluster.applications.items() if found.place is not None}
         built = workflow.build(places)
         seen: list[tuple[ClusterState, Latencies]] = []
         loop = ControlLoop(
@@ -206,9 +204,7 @@ class WorkflowController:
             self._latencies = (wanted, self._context.latency_maps.open(spec, workflow.namespace, timeout_s))
         return self._latencies[1]
 
-    def _directives(
-        self, workflow: ManagedWorkflow, built: Workflow, now_s: float
-    ) -> Mapping[str, Directive]:
+    def _directives(self, workflow: ManagedWorkflow, built: Workflow, now_s: float) -> Mapping[str, Directive]:
         """Return what people say; without the memory, look on for one history first, unless there is an override."""
         return {
             name: _cautious(said, self._cautious_until_s.get(name, now_s), now_s)

@@ -54,9 +54,7 @@ class ClusterIndex:
             return [pod for pod in self.pods.values() if pod.namespace == namespace]
         return min((self._by_label.get((namespace, *label), ()) for label in labels.items()), key=len)
 
-    def unfit(
-        self, needs: ExecutorNeeds, own: Collection[PodRecord], reserved: Mapping[str, Room]
-    ) -> dict[str, Node]:
+    def unfit(self, needs: ExecutorNeeds, own: Collection[PodRecord], reserved: Mapping[str, Room]) -> dict[str, Node]:
         """Return the nodes that cannot take one executor, each with the first thing that stands against it."""
         found = dict(self._unfit_to_any(needs))
         for name in {*reserved, *(pod.node for pod in own)} & self.nodes.keys():
@@ -67,9 +65,7 @@ class ClusterIndex:
                 found.pop(name, None)
         return found
 
-    def judged(
-        self, name: str, needs: ExecutorNeeds, own: Collection[PodRecord], reserved: Mapping[str, Room]
-    ) -> Node:
+    def judged(self, name: str, needs: ExecutorNeeds, own: Collection[PodRecord], reserved: Mapping[str, Room]) -> Node:
         """Judge one node; as for `unfit`."""
         taken = self.taken.get(name, _NOTHING) + reserved.get(name, _NOTHING)
         for pod in own:
@@ -82,9 +78,7 @@ class ClusterIndex:
         key = needs.takes, needs.pool.model_dump_json(), needs.architectures, needs.tolerations
         known = self._unfit.get(key)
         if known is None:
-            judged = (
-                judge_node(node, self.taken.get(name, _NOTHING), needs) for name, node in self.nodes.items()
-            )
+            judged = (judge_node(node, self.taken.get(name, _NOTHING), needs) for name, node in self.nodes.items())
             known = self._unfit[key] = {node.name: node for node in judged if node.problem}
         return known
 
@@ -129,18 +123,14 @@ def find_application(resource: StreamAutoscaler, index: ClusterIndex) -> Applica
     (driver,) = drivers
     executors = _executors(resource, index, driver)
     if driver.phase != "Running" or not driver.ip:
-        problem = (
-            f"the driver pod {driver.name} is {driver.phase}{': ' if driver.problem else ''}{driver.problem}"
-        )
+        problem = f"the driver pod {driver.name} is {driver.phase}{': ' if driver.problem else ''}{driver.problem}"
         return Application(driver=driver, executors=executors, problem=problem)
     address = f"[{driver.ip}]" if ":" in driver.ip else driver.ip
     place = DriverPlace(node=driver.node, metrics_url=f"http://{address}:{resource.spec.driver.port}")
     return Application(driver=driver, place=place, executors=executors)
 
 
-def _executors(
-    resource: StreamAutoscaler, index: ClusterIndex, driver: PodRecord | None
-) -> tuple[PodRecord, ...]:
+def _executors(resource: StreamAutoscaler, index: ClusterIndex, driver: PodRecord | None) -> tuple[PodRecord, ...]:
     application = driver.labels.get(APPLICATION_LABEL) if driver is not None else None
     key, value = (APPLICATION_LABEL, application) if application else (AUTOSCALER_LABEL, resource.name)
     pods = index.pods_of(resource.namespace, {key: value})
@@ -148,9 +138,7 @@ def _executors(
     return tuple(sorted(found, key=lambda pod: pod.name))
 
 
-def needs_of(
-    resource: StreamAutoscaler, application: Application, nodes: Mapping[str, NodeRecord]
-) -> ExecutorNeeds:
+def needs_of(resource: StreamAutoscaler, application: Application, nodes: Mapping[str, NodeRecord]) -> ExecutorNeeds:
     """Return what one executor needs of a node."""
     spec = resource.spec.executor
     sample = min(application.executors, key=lambda pod: not pod.node, default=None)

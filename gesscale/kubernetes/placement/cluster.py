@@ -53,12 +53,8 @@ class KubernetesCluster:
         view = self.look()
         resources = self.workflow.resources
         self.node_backoff = {name: self.node_backoff.get(name) or NodeBackoff() for name in resources}
-        self.applications = {
-            name: find_application(resource, view.index) for name, resource in resources.items()
-        }
-        self.standing = {
-            name: self.order_writer.standing(_key(resource)) for name, resource in resources.items()
-        }
+        self.applications = {name: find_application(resource, view.index) for name, resource in resources.items()}
+        self.standing = {name: self.order_writer.standing(_key(resource)) for name, resource in resources.items()}
         return view
 
     def state(self) -> ClusterState:
@@ -89,9 +85,7 @@ class KubernetesCluster:
             )
         resource, application = self.workflow.resources[operator], self.applications[operator]
         if application.place is None:
-            raise ClusterError(
-                f"operator {operator}: there is no driver to carry out an order: {application.problem}"
-            )
+            raise ClusterError(f"operator {operator}: there is no driver to carry out an order: {application.problem}")
         # By the state that was decided on: an executor that does not become ready is no part of it.
         present = self.seen.placements.get(operator, ())
         added = tuple(node for node in placement if node not in present)
@@ -111,28 +105,18 @@ class KubernetesCluster:
         if standing is not None and order.id == standing.id:
             return Outcome(status=OutcomeStatus.NOTHING_TO_DO, detail=f"order {order.id} asks for it already")
         return Outcome(
-            status=OutcomeStatus.ORDERED,
-            added=added,
-            removed=removed,
-            seconds=seconds,
-            detail=f"order {order.id}",
+            status=OutcomeStatus.ORDERED, added=added, removed=removed, seconds=seconds, detail=f"order {order.id}"
         )
 
     def _claim(
-        self,
-        resource: StreamAutoscaler,
-        application: Application,
-        target: tuple[str, ...],
-        added: tuple[str, ...],
+        self, resource: StreamAutoscaler, application: Application, target: tuple[str, ...], added: tuple[str, ...]
     ) -> None:
         """Promise the nodes to this operator; refused where one has been filled or closed since it was chosen."""
         view = self.look()
         if view.problem:
             raise ClusterError(view.problem)
         needs = needs_of(resource, application, view.nodes.objects)
-        with self.reservations.reserving(
-            _key(resource), set(target) - _bound(application), needs.takes
-        ) as reserved:
+        with self.reservations.reserving(_key(resource), set(target) - _bound(application), needs.takes) as reserved:
             for name in added:
                 problem = "it is gone"
                 if name in view.nodes.objects:
@@ -153,9 +137,7 @@ class KubernetesCluster:
             nodes=view.index.members,
             placements=placements,
             unplaced=frozenset(
-                name
-                for name in placements
-                if self.standing[name] is None and not _bound(self.applications[name])
+                name for name in placements if self.standing[name] is None and not _bound(self.applications[name])
             ),
             coming={
                 name: tuple(node for node in self._ordered(name) if node not in {*placement, *refused[name]})
@@ -181,9 +163,7 @@ class KubernetesCluster:
     def _unfit(self, operator: str, view: ClusterView) -> dict[str, Node]:
         resource, application = self.workflow.resources[operator], self.applications[operator]
         needs = needs_of(resource, application, view.nodes.objects)
-        self.reservations.keep(
-            _key(resource), set(self._ordered(operator)) - _bound(application), needs.takes
-        )
+        self.reservations.keep(_key(resource), set(self._ordered(operator)) - _bound(application), needs.takes)
         unfit = view.index.unfit(needs, application.executors, self.reservations.of_others(_key(resource)))
         excluded = {
             name: replace(node, problem="the resource excludes it", reason=Reason.EXCLUDED)
@@ -198,18 +178,12 @@ class KubernetesCluster:
         backoff = self.node_backoff[operator]
         backoff.wait_s = self.workflow.rescale_timeout_s
         problems = backoff.judge(executors, self._ordered(operator), now_s)
-        return {
-            name: Node(name=name, problem=problem, reason=Reason.NOT_READY)
-            for name, problem in problems.items()
-        }
+        return {name: Node(name=name, problem=problem, reason=Reason.NOT_READY) for name, problem in problems.items()}
 
     def _ordered(self, operator: str) -> tuple[str, ...]:
         """Return the nodes on which the driver is to keep executors; none where it obeys no order."""
         order = self.standing[operator]
-        obeys = (
-            self.workflow.resources[operator].spec.mode == "Act"
-            and self.applications[operator].place is not None
-        )
+        obeys = self.workflow.resources[operator].spec.mode == "Act" and self.applications[operator].place is not None
         return order.placement if order is not None and obeys else ()
 
 

@@ -200,9 +200,7 @@ def read_node(item: Mapping[str, Any]) -> NodeRecord:
         room=room_of(amounts_of(status, "allocatable", "a Node")) if status.get("allocatable") else None,
         unready=_unready(members_of(status, "conditions")),
         cordoned=spec.get("unschedulable") is True,
-        taints=tuple(
-            each for each in taints if each.effect in CLOSING_EFFECTS and each.key != _UNSCHEDULABLE
-        ),
+        taints=tuple(each for each in taints if each.effect in CLOSING_EFFECTS and each.key != _UNSCHEDULABLE),
         weight=_weight({**labels, **texts_of(metadata, "annotations")}.get(WEIGHT, "1")),
     )
 
@@ -223,9 +221,7 @@ def name_of(item: object, kind: str) -> str:
 def texts_of(group: Mapping[str, Any], name: str) -> dict[str, str]:
     """Return a mapping of texts, such as labels; each is kept once."""
     texts = group_of(group, name).items()
-    return {
-        intern(key): intern(value) for key, value in texts if isinstance(key, str) and isinstance(value, str)
-    }
+    return {intern(key): intern(value) for key, value in texts if isinstance(key, str) and isinstance(value, str)}
 
 
 def members_of(group: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:

@@ -10,15 +10,7 @@ from itertools import chain
 from sys import intern
 from typing import Any
 
-from gesscale.kubernetes.placement.nodes import (
-    ONE_POD,
-    Quantities,
-    Room,
-    amounts_of,
-    members_of,
-    room_of,
-    texts_of,
-)
+from gesscale.kubernetes.placement.nodes import ONE_POD, Quantities, Room, amounts_of, members_of, room_of, texts_of
 from gesscale.wire import group_of, text_of
 
 #: Annotation of an executor: the order that it was started by.
@@ -136,8 +128,7 @@ def _requests(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Quantities:
     """
     whole, overhead = _asked(spec), amounts_of(spec, "overhead", _POD)
     running = {
-        text_of(each, "name"): each
-        for each in _containers(status, "initContainerStatuses", "containerStatuses")
+        text_of(each, "name"): each for each in _containers(status, "initContainerStatuses", "containerStatuses")
     }
     inits = [(each, _counted(each, running)) for each in members_of(spec, "initContainers")]
     others = [_counted(each, running) for each in members_of(spec, "containers")]
@@ -158,9 +149,7 @@ def _counted(part: Mapping[str, Any], running: Mapping[str, Mapping[str, Any]]) 
     asked, state = _asked(part), running.get(text_of(part, "name"), {})
     has = (_asked(state), amounts_of(state, "allocatedResources", _POD))
     nothing = Decimal()
-    return {
-        what: max(each.get(what, nothing) for each in (asked, *has)) for what in {*asked, *has[0], *has[1]}
-    }
+    return {what: max(each.get(what, nothing) for each in (asked, *has)) for what in {*asked, *has[0], *has[1]}}
 
 
 def _asked(part: Mapping[str, Any]) -> Quantities:

@@ -112,11 +112,7 @@ def _lack(node: NodeRecord, taken: Room, asked: Room) -> str:
 
 
 def shared_room(
-    nodes: Iterable[NodeRecord],
-    pods: Iterable[PodRecord],
-    takes: Sequence[Room],
-    *,
-    reserved: Mapping[str, Room],
+    nodes: Iterable[NodeRecord], pods: Iterable[PodRecord], takes: Sequence[Room], *, reserved: Mapping[str, Room]
 ) -> dict[str, int]:
     """Tell for each node how many executors it can take, one of an operator, where that is not one of each operator."""
     taken, nothing = room_taken(pods), Room()
@@ -156,9 +152,7 @@ class NodeBackoff:
             if now_s - since_s >= self.wait_s and node not in self._refused:
                 self._refused[node] = (now_s + BACKOFF_FACTOR * self.wait_s, self._sentence(node, pods))
         self._refused = {
-            node: refusal
-            for node, refusal in self._refused.items()
-            if now_s < refusal[0] and node not in ready
+            node: refusal for node, refusal in self._refused.items() if now_s < refusal[0] and node not in ready
         }
         return {node: problem for node, (_, problem) in self._refused.items()}
 

@@ -102,11 +102,7 @@ class Watches:
         if index.nodes is not nodes.objects or index.pods is not pods.objects:
             index = self._index = ClusterIndex(nodes.objects, pods.objects)
         return ClusterView(
-            at_s=self._now_s(),
-            nodes=nodes,
-            pods=pods,
-            resources=self._resources.snapshot(),
-            index=index,
+            at_s=self._now_s(), nodes=nodes, pods=pods, resources=self._resources.snapshot(), index=index
         )
 
     def statuses(self) -> tuple[CacheStatus, ...]:
@@ -114,10 +110,7 @@ class Watches:
         now_s = self._now_s()
         return tuple(
             CacheStatus(
-                resource=cache.resource.plural,
-                listed=view.listed,
-                stale_s=_stale_s(view, now_s),
-                problem=view.problem,
+                resource=cache.resource.plural, listed=view.listed, stale_s=_stale_s(view, now_s), problem=view.problem
             )
             for cache in self._all
             for view in (cache.snapshot(),)

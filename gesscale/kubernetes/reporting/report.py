@@ -43,11 +43,7 @@ _READINGS, _MEMO = ("memory", "readings"), ("memory", "memo")
 
 def status_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the merge patch that leads from one status to the next, or None where that is not worth a write."""
-    wait_s = {
-        ChangeWeight.STATE: 0.0,
-        ChangeWeight.FIGURE: REFRESH_S,
-        ChangeWeight.EVIDENCE: EVIDENCE_REFRESH_S,
-    }
+    wait_s = {ChangeWeight.STATE: 0.0, ChangeWeight.FIGURE: REFRESH_S, ChangeWeight.EVIDENCE: EVIDENCE_REFRESH_S}
     worth = _worth(old, new)
     if worth is ChangeWeight.NOTHING or _age_s(old, new) < wait_s[worth]:
         return None
@@ -109,8 +105,7 @@ def _age_s(old: Mapping[str, Any], new: Mapping[str, Any]) -> float:
 def _worth(old: Mapping[str, Any], new: Mapping[str, Any]) -> ChangeWeight:
     before, after = dict(_leaves(old)), dict(_leaves(new))
     return max(
-        (_worth_of(path, before.get(path), after.get(path)) for path in {*before, *after}),
-        default=ChangeWeight.NOTHING,
+        (_worth_of(path, before.get(path), after.get(path)) for path in {*before, *after}), default=ChangeWeight.NOTHING
     )
 
 
@@ -333,14 +328,10 @@ def report_step(old: Mapping[str, Any], seen: ObservedStep, now_s: float) -> Ste
     patch = status_patch(old, new_status(old, seen, now_s))
     status = merged(old, patch or {})
     settled = settled_order(old, seen.known, decision.operator)
-    return StepReport(
-        status=status, patch=patch, events=events_of(old, status, decision, settled), settled=settled
-    )
+    return StepReport(status=status, patch=patch, events=events_of(old, status, decision, settled), settled=settled)
 
 
 def report_fault(old: Mapping[str, Any], fault: ResourceFault, generation: int, now_s: float) -> StepReport:
     """Report a resource that cannot be obeyed."""
     patch = status_patch(old, fault_status(old, fault, generation, now_s))
-    return StepReport(
-        status=merged(old, patch or {}), patch=patch, events=event_of_fault(old, fault, generation)
-    )
+    return StepReport(status=merged(old, patch or {}), patch=patch, events=event_of_fault(old, fault, generation))

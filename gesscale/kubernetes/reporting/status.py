@@ -69,9 +69,7 @@ def new_status(old: Mapping[str, Any], seen: ObservedStep, now_s: float) -> dict
         driver=seen.driver,
         node_pool=seen.node_pool,
         mst=_estimate(analysis.mst),
-        load=None
-        if analysis.reading is None
-        else LoadStatus.model_validate(analysis.reading, from_attributes=True),
+        load=None if analysis.reading is None else LoadStatus.model_validate(analysis.reading, from_attributes=True),
         nd_max_ms=analysis.nd_max_ms,
         model=_model(analysis.model),
         latency_map=_latency_map(decision.latency_map),
@@ -80,19 +78,12 @@ def new_status(old: Mapping[str, Any], seen: ObservedStep, now_s: float) -> dict
         history=past_orders(old),
         memory=MemoryStatus.of(known, name),
         conditions=conditions_of(
-            findings_of(decision, seen.spec, now_s),
-            old,
-            generation=seen.generation,
-            now_s=now_s,
-            chars=_FINDING_CHARS,
+            findings_of(decision, seen.spec, now_s), old, generation=seen.generation, now_s=now_s, chars=_FINDING_CHARS
         ),
     ).document()
     if seen.live is None:
         del status["placement"]
-    kept = {
-        "order": _order(old.get("order"), known.latest(name)),
-        "model": status.get("model") or old.get("model"),
-    }
+    kept = {"order": _order(old.get("order"), known.latest(name)), "model": status.get("model") or old.get("model")}
     return status | {key: value for key, value in kept.items() if value is not None}
 
 
@@ -111,9 +102,7 @@ def settled_order(old: Mapping[str, Any], known: Knowledge, operator: str) -> Or
     return latest if "downtimeSeconds" not in standing else None
 
 
-def fault_status(
-    old: Mapping[str, Any], fault: ResourceFault, generation: int, now_s: float
-) -> dict[str, Any]:
+def fault_status(old: Mapping[str, Any], fault: ResourceFault, generation: int, now_s: float) -> dict[str, Any]:
     """Return the status of a resource that cannot be obeyed: what outlasts steps stays, what each step tells goes."""
     decided = DecisionStatus(
         at_s=float(now_s),
@@ -122,9 +111,7 @@ def fault_status(
         message=shortened(fault.message, _DECISION_CHARS),
         outcome=OutcomeStatus.NOTHING_TO_DO.value,
     )
-    conditions = conditions_of(
-        findings_of_fault(fault), old, generation=generation, now_s=now_s, chars=_DECISION_CHARS
-    )
+    conditions = conditions_of(findings_of_fault(fault), old, generation=generation, now_s=now_s, chars=_DECISION_CHARS)
     kept = {key: old[key] for key in _LASTING if key in old}
     return kept | {
         "history": [order.document() for order in past_orders(old)],
@@ -159,9 +146,7 @@ def _estimate(estimate: Estimate | None) -> EstimateStatus | None:
 def _model(model: Model | None) -> ModelStatus | None:
     if model is None:
         return None
-    parameters = {
-        name: value for name, value in model.parameters.items() if value is not None and math.isfinite(value)
-    }
+    parameters = {name: value for name, value in model.parameters.items() if value is not None and math.isfinite(value)}
     return ModelStatus(
         law=model.law,
         alpha=parameters.pop("alpha", None),

@@ -16,12 +16,7 @@ from gesscale.wire import entries_of
 
 FAILURES = {OutcomeStatus.FAILED, OutcomeStatus.PARTLY_APPLIED}
 METRICS_LACKING = {Reason.METRICS_MISSING, Reason.METRICS_STALE}
-_CANNOT_CHANGE = {
-    Reason.CLUSTER_UNAVAILABLE,
-    Reason.RECONFIGURING,
-    Reason.POLICY_FAILED,
-    Reason.CHANGE_BUDGET_SPENT,
-}
+_CANNOT_CHANGE = {Reason.CLUSTER_UNAVAILABLE, Reason.RECONFIGURING, Reason.POLICY_FAILED, Reason.CHANGE_BUDGET_SPENT}
 #: A change that goes on, of this operator or of others, is no fault.
 _WAITS = {Reason.RECONFIGURING, Reason.CHANGE_BUDGET_SPENT}
 #: Something is wanted that cannot be had.
@@ -50,11 +45,7 @@ MEANING = {
 }
 TYPES = tuple(MEANING)
 
-_STATUS: Mapping[bool | None, Literal["True", "False", "Unknown"]] = {
-    True: "True",
-    False: "False",
-    None: "Unknown",
-}
+_STATUS: Mapping[bool | None, Literal["True", "False", "Unknown"]] = {True: "True", False: "False", None: "Unknown"}
 
 
 class Finding(NamedTuple):
@@ -138,9 +129,7 @@ def _metrics(decision: Decision) -> Finding:
 def _model(decision: Decision) -> Finding:
     model = decision.analysis.model
     if model is None:
-        message = (
-            "no model was fitted in the last step: there is no usable evidence, or the policy needs none"
-        )
+        message = "no model was fitted in the last step: there is no usable evidence, or the policy needs none"
         return Finding(False, Reason.MODEL_UNCALIBRATED, message)
     readings = f"law {model.law}, {model.readings_used} readings"
     if not model.calibrated:

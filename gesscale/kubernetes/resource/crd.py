@@ -5,15 +5,7 @@ from typing import Any
 
 import yaml
 
-from gesscale.kubernetes.resource.autoscaler import (
-    GROUP,
-    KIND,
-    PLURAL,
-    SHORT,
-    SINGULAR,
-    VERSION,
-    StreamAutoscaler,
-)
+from gesscale.kubernetes.resource.autoscaler import GROUP, KIND, PLURAL, SHORT, SINGULAR, VERSION, StreamAutoscaler
 from gesscale.kubernetes.resource.conditions import MEANING
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.status import StreamAutoscalerStatus
@@ -73,9 +65,7 @@ def definition() -> dict[str, Any]:
             "spec": _with_flags(plain_schema(StreamAutoscalerSpec)),
             "status": _with_flags(plain_schema(StreamAutoscalerStatus)),
         },
-        "x-kubernetes-validations": [
-            {"rule": rule.cel, "message": rule.message} for rule in StreamAutoscaler.RULES
-        ],
+        "x-kubernetes-validations": [{"rule": rule.cel, "message": rule.message} for rule in StreamAutoscaler.RULES],
     }
     version = {
         "name": VERSION,
@@ -147,14 +137,11 @@ def reference_page() -> str:
         f"| `{row.key}` | {row.kind} | {row.default} | {row.meaning} |\n"
         for row in schema_rows(spec, "spec.", groups=True)
     )
-    status_rows = "".join(
-        f"| `{row.key}` | {row.kind} | {row.meaning} |\n" for row in schema_rows(status, "status.")
-    )
+    status_rows = "".join(f"| `{row.key}` | {row.kind} | {row.meaning} |\n" for row in schema_rows(status, "status."))
     rules = "".join(f"- `{path}`: {message}\n" for path, message in sorted(set(_rules(schema, ""))))
     conditions = "".join(f"| `{name}` | {meaning} |\n" for name, meaning in MEANING.items())
     columns = ", ".join(
-        f"{column['name']} (`{column['jsonPath']}`{', wide' if column.get('priority') else ''})"
-        for column in COLUMNS
+        f"{column['name']} (`{column['jsonPath']}`{', wide' if column.get('priority') else ''})" for column in COLUMNS
     )
     return (
         f"{_PAGE_HEAD}\n## What people say: spec\n\n{_TABLE}{spec_rows}\n"

@@ -20,12 +20,8 @@ class OrderStatus(Reported, Order):
     """An order; the controller that leads writes it, under optimistic locking."""
 
     id: str = Field(max_length=64, description="Term and counter, ``<term>-<counter>``.")
-    term: int = Field(
-        ge=0, le=LARGEST_EXACT, description="Of the leader that wrote it: drivers ignore lower terms."
-    )
-    placement: Annotated[tuple[NodeName, ...], Field(max_length=NODES_AT_MOST)] = like(
-        Order, "placement", min_length=1
-    )
+    term: int = Field(ge=0, le=LARGEST_EXACT, description="Of the leader that wrote it: drivers ignore lower terms.")
+    placement: Annotated[tuple[NodeName, ...], Field(max_length=NODES_AT_MOST)] = like(Order, "placement", min_length=1)
     at_s: ExactMoment = like(Order, "at_s")
     strategy: Strategy = Field(Strategy.LIVE, description="How executors are exchanged.")
     settled_at_s: ExactMoment | None = like(Order, "settled_at_s")

@@ -38,9 +38,7 @@ from gesscale.fields import (
 _UNITS_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 #: Go's durations, as the rules of the API server read them; it knows no days.
 SPAN_PATTERN = r"([0-9]{1,6}(\.[0-9]{1,3})?(h|m|s|ms)){1,3}"
-INSTANT_PATTERN = (
-    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})$"
-)
+INSTANT_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})$"
 
 
 #: The last second but one of the year 9999, which may be rounded up.
@@ -160,15 +158,11 @@ class ResourcePart(BaseModel):
     RULES: ClassVar[tuple[ValidationRule, ...]] = ()
 
     @classmethod
-    def __get_pydantic_json_schema__(
-        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """Add what the API server is to check."""
         written = handler.resolve_ref_schema(handler(schema))
         if cls.RULES:
-            written["x-kubernetes-validations"] = [
-                {"rule": rule.cel, "message": rule.message} for rule in cls.RULES
-            ]
+            written["x-kubernetes-validations"] = [{"rule": rule.cel, "message": rule.message} for rule in cls.RULES]
         return written
 
     @model_validator(mode="after")
@@ -202,9 +196,7 @@ def like(group: type[BaseModel], name: str, **changed: Any) -> Any:
 def rule_of(condition: Condition, *, may_be_never: bool = False) -> ValidationRule:
     """Return a condition between settings as a rule of a part."""
     if isinstance(condition, Needs):
-        cel = " || ".join(
-            (_choice("!=", condition.choice), *(f"has({_member(n)})" for n in condition.one_of))
-        )
+        cel = " || ".join((_choice("!=", condition.choice), *(f"has({_member(n)})" for n in condition.one_of)))
         message = condition.message(spell=to_pascal)
     else:
         exempt = [_choice("==", condition.unless)] if condition.unless else []
@@ -249,9 +241,7 @@ class _Written:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         written = core_schema.plain_serializer_function_ser_schema(self._write)
-        return core_schema.no_info_before_validator_function(
-            self._read, handler(source), serialization=written
-        )
+        return core_schema.no_info_before_validator_function(self._read, handler(source), serialization=written)
 
     def __get_pydantic_json_schema__(self, _schema: CoreSchema, _handler: Any) -> dict[str, Any]:
         least, most = format_span(self.least_s), format_span(self.most_s)
@@ -290,26 +280,17 @@ TimeoutSpan = Annotated[float, _Written(most_s=MOST_TIMEOUT_S)]
 #: A duration in seconds, None for the word ``Never``.
 SpanOrNever = Annotated[float | None, _Written(never=True)]
 
-_INSTANT_SCHEMA = WithJsonSchema(
-    {"type": "string", "format": "date-time", "pattern": INSTANT_PATTERN, "maxLength": 36}
-)
+_INSTANT_SCHEMA = WithJsonSchema({"type": "string", "format": "date-time", "pattern": INSTANT_PATTERN, "maxLength": 36})
 
 #: Seconds since the epoch; RFC 3339 text in the resource.
 Instant = Annotated[
-    float,
-    BeforeValidator(parse_instant_s),
-    PlainSerializer(format_instant, return_type=str),
-    _INSTANT_SCHEMA,
+    float, BeforeValidator(parse_instant_s), PlainSerializer(format_instant, return_type=str), _INSTANT_SCHEMA
 ]
 
-_SECONDS_OR_INSTANT = BeforeValidator(
-    lambda value: value if isinstance(value, float) else parse_instant_s(value)
-)
+_SECONDS_OR_INSTANT = BeforeValidator(lambda value: value if isinstance(value, float) else parse_instant_s(value))
 
 #: The same where we write it ourselves: may be given in seconds since the epoch too.
-Moment = Annotated[
-    float, _SECONDS_OR_INSTANT, PlainSerializer(format_instant, return_type=str), _INSTANT_SCHEMA
-]
+Moment = Annotated[float, _SECONDS_OR_INSTANT, PlainSerializer(format_instant, return_type=str), _INSTANT_SCHEMA]
 
 #: The same to the microsecond.
 ExactMoment = Annotated[
@@ -317,17 +298,13 @@ ExactMoment = Annotated[
 ]
 
 #: The name of an object.
-DnsName = Annotated[
-    str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", min_length=1, max_length=253)
-]
+DnsName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", min_length=1, max_length=253)]
 
 #: The name of a Kubernetes node.
 NodeName = DnsName
 
 #: A name that also fits into the value of a label.
-ShortName = Annotated[
-    str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", min_length=1, max_length=63)
-]
+ShortName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", min_length=1, max_length=63)]
 
 _ADDRESS_PATTERN = r"^https?://[A-Za-z0-9._\[\]:-]+(/[A-Za-z0-9._~/-]*)?$"
 _ADDRESS_LONGEST = 2048

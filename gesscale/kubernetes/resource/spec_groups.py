@@ -99,9 +99,7 @@ class PolicySpec(ResourcePart):
     gesscale2: Gesscale2Spec | None = None
     """Of `gesscale2`."""
     own_settings: dict[str, Any] = Field(
-        default_factory=dict,
-        alias="settings",
-        json_schema_extra={"x-kubernetes-preserve-unknown-fields": True},
+        default_factory=dict, alias="settings", json_schema_extra={"x-kubernetes-preserve-unknown-fields": True}
     )
     """The own settings of any other policy, by the names and in the units of a settings file, such as `{cooldown:
     3m}` for `daedalus`: docs/reference/settings.md. The controller checks them; one that it does not know gives the
@@ -130,14 +128,13 @@ class PolicySpec(ResourcePart):
 def _checked(own: Mapping[str, Any], kind: type[BaseModel]) -> BaseModel:
     """Check a policy's own settings, whoever wrote them."""
     if len(json.dumps(own)) > OWN_SETTINGS_CHARACTERS:
-        raise SettingsError(
-            f"spec.policy.settings: expected at most {OWN_SETTINGS_CHARACTERS} characters of JSON"
-        )
+        raise SettingsError(f"spec.policy.settings: expected at most {OWN_SETTINGS_CHARACTERS} characters of JSON")
     try:
         settings = kind.model_validate(own)
     except ValidationError as error:
-        faults = "; ".join(f"spec.policy.settings.{fault}" for fault in describe_faults(error, [], kind))
-        raise SettingsError(faults) from None
+        raise SettingsError(
+            "; ".join(f"spec.policy.settings.{fault}" for fault in describe_faults(error, [], kind))
+        ) from None
     except Exception as error:  # noqa: BLE001  # a policy's package may check its settings with code of any kind
         raise SettingsError(f"spec.policy.settings: {error_in_words(error)}") from None
     for path in _files_in(settings):
@@ -167,9 +164,7 @@ class ConfigMapSpec(ResourcePart):
     name: DnsName
     """Name of the ConfigMap. The controller reads it once the namespace's owner has granted it that:
     docs/howto/k3s.md."""
-    key: Annotated[str, StringConstraints(pattern=r"^[-._a-zA-Z0-9]+$", min_length=1, max_length=253)] = (
-        "latency.csv"
-    )
+    key: Annotated[str, StringConstraints(pattern=r"^[-._a-zA-Z0-9]+$", min_length=1, max_length=253)] = "latency.csv"
     """Its key. Default: what `kubectl create configmap NAME --from-file=latency.csv` gives."""
     unit: DelayUnit | None = like(LatencyMapSettings, "unit")
     kind: DelayKind | None = like(LatencyMapSettings, "kind")

@@ -48,11 +48,7 @@ Figure = Annotated[float, AfterValidator(rounded)]
 #: Absent where it is no number.
 OptionalFigure = Annotated[Figure | None, BeforeValidator(_finite)]
 Word = Annotated[str, _at_most(64), StringConstraints(max_length=64)]
-Sentence = Annotated[
-    str,
-    _at_most(MESSAGE_LONGEST),
-    StringConstraints(max_length=MESSAGE_LONGEST),
-]
+Sentence = Annotated[str, _at_most(MESSAGE_LONGEST), StringConstraints(max_length=MESSAGE_LONGEST)]
 Placement = Annotated[tuple[NodeName, ...], Field(max_length=NODES_AT_MOST)]
 
 
@@ -98,9 +94,7 @@ class LoadStatus(Reported):
     input_rows_per_s: OptionalFigure = Field(
         None, alias="inputRowsPerSecond", description="Rows offered; absent where no source tells."
     )
-    throughput_rows_per_s: OptionalFigure = Field(
-        None, alias="throughputRowsPerSecond", description="Rows processed."
-    )
+    throughput_rows_per_s: OptionalFigure = Field(None, alias="throughputRowsPerSecond", description="Rows processed.")
     backlog_rows: OptionalFigure = Field(None, description="Rows offered and not yet processed.")
     busy_share: OptionalFigure = Field(None, description="Share of the window spent inside batches, 0..1.")
     saturated_share: OptionalFigure = Field(
@@ -114,9 +108,7 @@ class ModelStatus(Reported):
     law: Word = Field(description="Its law.")
     alpha: OptionalFigure = Field(None, description="Eq. 1: rows per second of one replica.")
     beta: OptionalFigure = Field(None, description="Eq. 1: exponent of the replicas.")
-    gamma: OptionalFigure = Field(
-        None, description="Eq. 1: rows per second that a millisecond of NDmax costs."
-    )
+    gamma: OptionalFigure = Field(None, description="Eq. 1: rows per second that a millisecond of NDmax costs.")
     parameters: dict[Annotated[str, StringConstraints(max_length=64)], Figure] = Field(
         default_factory=dict, max_length=16, description="Parameters of another law, by name."
     )
@@ -127,9 +119,7 @@ class ModelStatus(Reported):
 class LatencyMapStatus(Reported):
     """The latency map that the last decision was made by."""
 
-    age_seconds: OptionalFigure = Field(
-        None, description="Since it was measured; absent where that is not known."
-    )
+    age_seconds: OptionalFigure = Field(None, description="Since it was measured; absent where that is not known.")
     stale: bool = Field(description="Whether no replica is removed by it.")
     message: Sentence = Field("", description="What is wrong with it.")
 
@@ -160,10 +150,7 @@ class Condition(Reported):
     type: Word = Field(description="Which condition.")
     status: Literal["True", "False", "Unknown"] = Field(description="Whether it holds.")
     reason: str = Field(
-        min_length=1,
-        max_length=256,
-        pattern=r"^[A-Za-z]([A-Za-z0-9_]*[A-Za-z0-9])?$",
-        description="Why, in a word.",
+        min_length=1, max_length=256, pattern=r"^[A-Za-z]([A-Za-z0-9_]*[A-Za-z0-9])?$", description="Why, in a word."
     )
     message: Sentence = Field("", description="Why, in a sentence.")
     last_transition_time_s: Moment = Field(description="When its status last changed.")
@@ -173,17 +160,13 @@ class Condition(Reported):
 class StreamAutoscalerStatus(Reported):
     """What is reported of one operator."""
 
-    observed_generation: int | None = Field(
-        None, ge=0, description="The generation of the spec that was obeyed last."
-    )
+    observed_generation: int | None = Field(None, ge=0, description="The generation of the spec that was obeyed last.")
     replicas: int | None = Field(None, ge=0, description="Live replicas.")
     desired_replicas: int | None = Field(None, ge=0, description="Replicas that are ordered or advised.")
     placement: Placement = Field((), description="Nodes that hold a live replica, sorted.")
     driver: DriverStatus | None = Field(None, description="The Spark driver that was found.")
     node_pool: NodePoolStatus | None = Field(None, description="Which nodes could take one more executor.")
-    mst: EstimateStatus | None = Field(
-        None, description="Predicted MST of the present placement, rows per second."
-    )
+    mst: EstimateStatus | None = Field(None, description="Predicted MST of the present placement, rows per second.")
     load: LoadStatus | None = Field(None, description="The operator over the last window.")
     nd_max_ms: OptionalFigure = Field(
         None, description="NDmax of the present placement with the driver's node, round trip, ms."

@@ -103,9 +103,7 @@ class ManagedWorkflow:
             name: Directive(
                 operator=workflow.operators[name],
                 acts=item.spec.mode != "Recommend",
-                pause=None
-                if (pause := item.spec.pause) is None
-                else Pause(until_s=pause.until_s, why=pause.reason),
+                pause=None if (pause := item.spec.pause) is None else Pause(until_s=pause.until_s, why=pause.reason),
                 override=None if item.spec.override is None else Override(**dict(item.spec.override)),
             )
             for name, item in self.resources.items()
@@ -184,9 +182,7 @@ def _read(document: Mapping[str, Any]) -> StreamAutoscaler | ResourceFault:
 
 
 def _faults_between(
-    members: Mapping[str, StreamAutoscaler],
-    key: Key,
-    all_members: Mapping[Key, Mapping[str, StreamAutoscaler]],
+    members: Mapping[str, StreamAutoscaler], key: Key, all_members: Mapping[Key, Mapping[str, StreamAutoscaler]]
 ) -> dict[str, ResourceFault]:
     unknown = {
         name: ResourceFault(reason=FaultReason.UPSTREAM_UNKNOWN, message=message)
@@ -236,9 +232,7 @@ def _unknown_upstream(
     for upstream in item.spec.upstream:
         if upstream in all_members[key]:
             continue
-        elsewhere = [
-            other for (space, other), kept in all_members.items() if space == namespace and upstream in kept
-        ]
+        elsewhere = [other for (space, other), kept in all_members.items() if space == namespace and upstream in kept]
         where = f"it belongs to workflow {elsewhere[0]}" if elsewhere else "there is none of that name"
         return (
             f"streamautoscaler {namespace}/{item.name}: spec.upstream: expected StreamAutoscalers of workflow "

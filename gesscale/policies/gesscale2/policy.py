@@ -14,15 +14,7 @@ from gesscale.model.decision import Analysis, CandidateBill, Plan, Reason, Verdi
 from gesscale.model.observation import Batch, OperatorReading, WorkflowObservation
 from gesscale.model.workflow import Operator, Workflow
 from gesscale.options import PolicyOptions
-from gesscale.plan.placement import (
-    nd_max_ms,
-    nearest_first,
-    present_placement,
-    rejected,
-    stay,
-    unknown_delays,
-    usable,
-)
+from gesscale.plan.placement import nd_max_ms, nearest_first, present_placement, rejected, stay, unknown_delays, usable
 from gesscale.policies.gesscale2.analysis.bills import bills
 from gesscale.policies.gesscale2.analysis.capacity import predicted_mst, warm_samples
 from gesscale.policies.gesscale2.analysis.changes import buckets_ahead, change_cost
@@ -84,24 +76,16 @@ class Gesscale2Policy:
             return screened
         memo = self._memo(reading, observation, knowledge)
         analysis = (
-            self._verdict(screened, memo, observation, knowledge)
-            if isinstance(screened, OperatorReading)
-            else screened
+            self._verdict(screened, memo, observation, knowledge) if isinstance(screened, OperatorReading) else screened
         )
         return replace(
             analysis,
             memo=told(memo),
-            nd_max_ms=nd_max_ms(
-                knowledge.latencies.map, reading.placement, self.workflow.operators[name].driver_node
-            ),
+            nd_max_ms=nd_max_ms(knowledge.latencies.map, reading.placement, self.workflow.operators[name].driver_node),
         )
 
     def _verdict(
-        self,
-        reading: OperatorReading,
-        memo: Gesscale2Memo,
-        observation: WorkflowObservation,
-        knowledge: Knowledge,
+        self, reading: OperatorReading, memo: Gesscale2Memo, observation: WorkflowObservation, knowledge: Knowledge
     ) -> Analysis:
         """Compare the load to come with what the present replicas and one fewer can do."""
         same = Analysis(
@@ -144,9 +128,7 @@ class Gesscale2Policy:
             return replace(same, verdict=Verdict.FEWER, reason=Reason.UNDERUSED, detail=detail)
         return replace(same, reason=Reason.WITHIN_TARGET, detail=detail)
 
-    def _memo(
-        self, reading: OperatorReading, observation: WorkflowObservation, knowledge: Knowledge
-    ) -> Gesscale2Memo:
+    def _memo(self, reading: OperatorReading, observation: WorkflowObservation, knowledge: Knowledge) -> Gesscale2Memo:
         """Return the memo with this observation taken in; as it is where it holds that already."""
         at_s = observation.at_s
         memo = recalled(Gesscale2Memo, self.name, reading.operator, knowledge)
@@ -184,9 +166,7 @@ class Gesscale2Policy:
 
     # Plan
 
-    def plan(
-        self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
-    ) -> Mapping[str, Plan]:
+    def plan(self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge) -> Mapping[str, Plan]:
         """Choose for every operator its nodes; see `gesscale.ports.Policy`."""
         return shared_out(cluster, lambda seen: self._plans(analyses, seen, knowledge))
 
@@ -198,12 +178,9 @@ class Gesscale2Policy:
         again_in_s = self.sizing.slo_s / _STEPS_AN_OBJECTIVE
         flows: dict[str, Flow] = {}
         for names in self.workflow.generations:
-            growth = {
-                name: growth_of([flows[each] for each in self.workflow.upstream(name)]) for name in names
-            }
+            growth = {name: growth_of([flows[each] for each in self.workflow.upstream(name)]) for name in names}
             begun = {
-                name: self._begin(analyses[name], cluster.seen_by(name), knowledge, growth[name])
-                for name in names
+                name: self._begin(analyses[name], cluster.seen_by(name), knowledge, growth[name]) for name in names
             }
             choices = {name: each for name, each in begun.items() if isinstance(each, Choice)}
             priced = bills([each.game for each in choices.values()])
@@ -238,9 +215,7 @@ class Gesscale2Policy:
         """Return over how long the load is averaged: rows may wait so long."""
         return max(memo.period_s, self._slo_s(operator.name))
 
-    def _begin(
-        self, analysis: Analysis, cluster: ClusterState, knowledge: Knowledge, growth: float
-    ) -> Plan | Choice:
+    def _begin(self, analysis: Analysis, cluster: ClusterState, knowledge: Knowledge, growth: float) -> Plan | Choice:
         """Return the plan where there is nothing to choose, else what there is."""
         operator = self.workflow.operators[analysis.operator]
         present = present_placement(analysis, cluster)
@@ -285,11 +260,7 @@ class Gesscale2Policy:
         )
 
     def _conclude(
-        self,
-        choice: Choice,
-        cluster: ClusterState,
-        knowledge: Knowledge,
-        priced: Sequence[CandidateBill],
+        self, choice: Choice, cluster: ClusterState, knowledge: Knowledge, priced: Sequence[CandidateBill]
     ) -> Plan:
         """Return the plan of the least bill."""
         analysis, present, free, reading = choice.analysis, choice.present, choice.free, choice.reading
@@ -316,10 +287,7 @@ class Gesscale2Policy:
         if stale and not set(present) <= set(placement):
             kept = f"{detail}; but nothing is removed: {stale}"
             return replace(held, reason=Reason.LATENCY_MAP_STALE, detail=kept)
-        taken, nearest = (
-            set(placement),
-            nearest_first(knowledge.latencies.map, free.nodes, operator.driver_node),
-        )
+        taken, nearest = (set(placement), nearest_first(knowledge.latencies.map, free.nodes, operator.driver_node))
         return replace(
             held,
             reason=reason_of_change(len(present), len(placement)),
@@ -334,8 +302,7 @@ class Gesscale2Policy:
                 trigger_s=trigger_of_s(reading),
             ),
             nd_max_ms=nd_max_ms(knowledge.latencies.map, placement, operator.driver_node),
-            rejections=free.rejections
-            + rejected([node for node in nearest if node not in taken], Reason.FARTHER),
+            rejections=free.rejections + rejected([node for node in nearest if node not in taken], Reason.FARTHER),
         )
 
     def _outlook(
@@ -349,11 +316,7 @@ class Gesscale2Policy:
         growth: float,
     ) -> Outlook:
         """Lay out what may come: a bucket in steps of the loop, then steps of a bucket."""
-        slo_s, bucket_s, trigger_s = (
-            self._slo_s(operator.name),
-            self._bucket_s(memo, operator),
-            trigger_of_s(reading),
-        )
+        slo_s, bucket_s, trigger_s = (self._slo_s(operator.name), self._bucket_s(memo, operator), trigger_of_s(reading))
         change = change_cost(
             knowledge.orders.get(operator.name, ()),
             trigger_s,

@@ -8,9 +8,7 @@ from gesscale.model.decision import Plan, Reason
 from gesscale.ports import ClusterState
 
 
-def shared_out(
-    cluster: ClusterState, plan_all: Callable[[ClusterState], Mapping[str, Plan]]
-) -> Mapping[str, Plan]:
+def shared_out(cluster: ClusterState, plan_all: Callable[[ClusterState], Mapping[str, Plan]]) -> Mapping[str, Plan]:
     """Plan the operators of a workflow so that no node is asked for more replicas than it has room for.
 
     Where too many operators want a node, the workflow is planned once without each of them there, and the plans with

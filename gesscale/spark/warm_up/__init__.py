@@ -47,9 +47,7 @@ def warm_up_settings(modules: Sequence[str] = (), *, timeout_s: int = DEFAULT_TI
     return settings
 
 
-def warm_new_executors(
-    builder: Any, modules: Sequence[str] = (), *, timeout_s: int = DEFAULT_TIMEOUT_S
-) -> Any:
+def warm_new_executors(builder: Any, modules: Sequence[str] = (), *, timeout_s: int = DEFAULT_TIMEOUT_S) -> Any:
     """Have each new executor warm before its first task; call it before the session exists.
 
     Where it cannot be had, the reason is logged and nothing is changed: no job fails because of it. The setting

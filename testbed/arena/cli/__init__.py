@@ -17,11 +17,9 @@ app.command(
 app.command(epilog="Example: gesscale arena compare mine --baseline hpa-cpu")(compare)
 app.command(epilog="Example: gesscale arena league mine --price 10")(league)
 app.command(epilog="Example: gesscale arena report mine --to mine.html")(report)
-app.command(
-    epilog="Example: gesscale arena course mine --policy gesscale2 --workload mine.csv --to mine-course"
-)(course)
+app.command(epilog="Example: gesscale arena course mine --policy gesscale2 --workload mine.csv --to mine-course")(
+    course
+)
 app.command("list", epilog="Example: gesscale arena list -o json")(list_)
 app.command(epilog="Example: gesscale arena validate --run reports/demo")(validate)
-app.command(
-    epilog="Example: gesscale arena refit reports/demo --to mine.yaml --about 'my query on my nodes'"
-)(refit)
+app.command(epilog="Example: gesscale arena refit reports/demo --to mine.yaml --about 'my query on my nodes'")(refit)

@@ -41,9 +41,7 @@ def compare(
 
     experiment, results = read_results(folder)
     base = choose_baseline(results, baseline, experiment)
-    compared = compare_results(
-        experiment, results, baseline=base, metrics=choose_metrics(results, metric or ())
-    )
+    compared = compare_results(experiment, results, baseline=base, metrics=choose_metrics(results, metric or ()))
     document = {
         "apiVersion": API_VERSION,
         "experiment": experiment.name,
@@ -58,9 +56,9 @@ def compare(
 def report(
     folder: ResultsFolderArgument,
     *,
-    file: Annotated[
-        Path, typer.Option("--to", metavar="FILE.html", help="Where the page is written.")
-    ] = Path("report.html"),
+    file: Annotated[Path, typer.Option("--to", metavar="FILE.html", help="Where the page is written.")] = Path(
+        "report.html"
+    ),
     baseline: BaselineOption = None,
 ) -> None:
     """Write results as one HTML page: the course of a run of each policy, and the comparison."""
@@ -151,12 +149,8 @@ def course(
     workload: Annotated[
         str, typer.Option("--workload", metavar="NAME|FILE", help="On which load. Default: the first.")
     ] = "",
-    seed: Annotated[
-        int | None, typer.Option("--seed", help="Default: the first.", show_default=False)
-    ] = None,
-    variant: Annotated[
-        str | None, typer.Option("--variant", help="Default: the first.", show_default=False)
-    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Default: the first.", show_default=False)] = None,
+    variant: Annotated[str | None, typer.Option("--variant", help="Default: the first.", show_default=False)] = None,
     target: Annotated[
         Path, typer.Option("--to", metavar="FOLDER", help="Where the record and its page.html go.")
     ] = Path("course"),

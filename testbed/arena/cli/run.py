@@ -41,9 +41,7 @@ def run(
     policies: Annotated[
         str | None,
         typer.Option(
-            "--policies",
-            help="By commas, or all. Default: the experiment's.",
-            autocompletion=complete_policies,
+            "--policies", help="By commas, or all. Default: the experiment's.", autocompletion=complete_policies
         ),
     ] = None,
     workload: Annotated[
@@ -55,30 +53,24 @@ def run(
             autocompletion=complete_workload,
         ),
     ] = None,
-    seeds: Annotated[
-        int | None, typer.Option("--seeds", min=1, help="How many. Default: the experiment's.")
-    ] = None,
+    seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="How many. Default: the experiment's.")] = None,
     variants: Annotated[
         list[str] | None,
         typer.Option("--variants", metavar="NAME|all", help="Of the experiment; repeatable. Default: all."),
     ] = None,
     engine: Annotated[Engine | None, typer.Option("--engine", help="What is simulated.")] = None,
     map_: Annotated[
-        Path | None,
-        typer.Option("--map", metavar="MAP", help="A latency map, instead of the experiment's nodes."),
+        Path | None, typer.Option("--map", metavar="MAP", help="A latency map, instead of the experiment's nodes.")
     ] = None,
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", min=1, help="Processes. Default: one for each core.")
     ] = None,
     spark: Annotated[
         str | None,
-        typer.Option(
-            "--spark", metavar="MASTER", help="Play on this Spark cluster, such as spark://host:7077."
-        ),
+        typer.Option("--spark", metavar="MASTER", help="Play on this Spark cluster, such as spark://host:7077."),
     ] = None,
     results: Annotated[
-        Path | None,
-        typer.Option("--results", metavar="FOLDER", help="Keep the results here. Default: nowhere."),
+        Path | None, typer.Option("--results", metavar="FOLDER", help="Keep the results here. Default: nowhere.")
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume/--fresh", help="Go on with results that are there, or throw them away.")
@@ -90,12 +82,7 @@ def run(
     Exit 1: a policy lost all its runs, or the arena lost one.
     """
     from testbed.arena.cli.tables import comparison_tables, note_lost
-    from testbed.arena.judging.comparing import (
-        choose_baseline,
-        choose_metrics,
-        compare_results,
-        results_document,
-    )
+    from testbed.arena.judging.comparing import choose_baseline, choose_metrics, compare_results, results_document
     from testbed.arena.playing import check_experiment
     from testbed.arena.runs.results import open_results
     from testbed.arena.runs.running import ARENA_FAULT
@@ -138,21 +125,14 @@ def list_(*, output: OutputOption = Output.TABLE) -> None:
 
     parts = {"policies": policy_names(), "workloads": workload_names(), "experiments": experiment_names()}
     document = {
-        part: [{"name": name, "summary": summary} for name, summary in names.items()]
-        for part, names in parts.items()
+        part: [{"name": name, "summary": summary} for name, summary in names.items()] for part, names in parts.items()
     }
-    tables = [
-        table(part.capitalize(), ("name", "what it is"), names.items()) for part, names in parts.items()
-    ]
+    tables = [table(part.capitalize(), ("name", "what it is"), names.items()) for part, names in parts.items()]
     emit({"apiVersion": API_VERSION, **document}, output, tables)
 
 
 def _changes(
-    policies: str | None,
-    workloads: Sequence[str],
-    seeds: int | None,
-    engine: Engine | None,
-    latency_map: Path | None,
+    policies: str | None, workloads: Sequence[str], seeds: int | None, engine: Engine | None, latency_map: Path | None
 ) -> dict[str, object]:
     """Return the settings of an experiment that the options change."""
     from testbed.arena.policies.catalogue import policy_names
@@ -206,13 +186,9 @@ def _runner(jobs: int | None, spark: str | None) -> Runner:
     if spark:
         from testbed.arena.runs.on_spark import run_on_spark
 
-        return lambda experiment, cases, done: run_on_spark(
-            experiment, cases, master=spark, done=done, play=play
-        )
+        return lambda experiment, cases, done: run_on_spark(experiment, cases, master=spark, done=done, play=play)
     processes = len(os.sched_getaffinity(0)) if jobs is None else jobs
-    return lambda experiment, cases, done: run_locally(
-        experiment, cases, jobs=processes, done=done, play=play
-    )
+    return lambda experiment, cases, done: run_locally(experiment, cases, jobs=processes, done=done, play=play)
 
 
 @contextmanager
@@ -250,9 +226,7 @@ def _play(
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    with Progress(
-        *columns, console=stderr_console, transient=True, disable=not stderr_console.is_terminal
-    ) as bar:
+    with Progress(*columns, console=stderr_console, transient=True, disable=not stderr_console.is_terminal) as bar:
         task = bar.add_task("runs", total=len(cases))
         lost = 0
 

@@ -85,12 +85,7 @@ def _wins(entry: Compared) -> str:
 
 
 def standing_tables(
-    found: Sequence[Standing],
-    prices: Sequence[float],
-    workloads: Sequence[str],
-    *,
-    ratios: str,
-    lateness: str,
+    found: Sequence[Standing], prices: Sequence[float], workloads: Sequence[str], *, ratios: str, lateness: str
 ) -> list[Table]:
     """Return a table for each variant, and who has the least bill on each load.
 

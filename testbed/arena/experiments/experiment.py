@@ -55,9 +55,7 @@ def _check_seeds(seeds: object) -> object:
     else:
         good = len(listed) == 1 and 1 <= listed[0] <= MAX_SEEDS
     if not good:
-        raise ValueError(
-            f"expected how many seeds (1 to {MAX_SEEDS}), or a list of distinct whole numbers from 0"
-        )
+        raise ValueError(f"expected how many seeds (1 to {MAX_SEEDS}), or a list of distinct whole numbers from 0")
     return seeds
 
 
@@ -190,8 +188,7 @@ class Experiment(Section):
         known = self.variants.changes()
         if name not in known:
             raise InputError(
-                f"experiment {self.name}: there is no variant {name!r}; choose one of "
-                f"{', '.join(map(repr, known))}"
+                f"experiment {self.name}: there is no variant {name!r}; choose one of {', '.join(map(repr, known))}"
             )
         if not self.variants.choices:
             return self
@@ -232,9 +229,7 @@ def experiment_of(document: object, origin: str) -> Experiment:
         With every fault: which setting, what was expected and what came.
     """
     if not isinstance(document, Mapping):
-        raise InputError(
-            f"{origin}: expected a mapping of settings such as `name: mine`, got {glimpse(document)}"
-        )
+        raise InputError(f"{origin}: expected a mapping of settings such as `name: mine`, got {glimpse(document)}")
     try:
         return Experiment.model_validate(document)
     except ValidationError as error:
@@ -263,9 +258,7 @@ def _read(source: str | Path, extended_by: tuple[Path, ...]) -> Experiment:
         path = BUNDLED / f"{source}.yaml"
     if not path.exists() and path.suffix not in {".yaml", ".yml"}:
         names = ", ".join(sorted(file.stem for file in BUNDLED.glob("*.yaml")))
-        raise InputError(
-            f"there is no experiment {str(source)!r}; choose one of {names}, or name a YAML file"
-        )
+        raise InputError(f"there is no experiment {str(source)!r}; choose one of {names}, or name a YAML file")
     origin = f"experiment {path}"
     try:
         document = read_yaml(path, origin)
@@ -278,9 +271,7 @@ def _read(source: str | Path, extended_by: tuple[Path, ...]) -> Experiment:
         return experiment_of(document, origin)
     base = document.pop("extends")
     if not isinstance(base, str) or path.resolve() in extended_by:
-        raise InputError(
-            f"{origin}: extends: expected the name of another experiment or its file, got {base!r}"
-        )
+        raise InputError(f"{origin}: extends: expected the name of another experiment or its file, got {base!r}")
     extended = _read(base, (*extended_by, path.resolve()))
     return extended.changed({"name": path.stem, "title": "", **document}, origin)
 

@@ -101,9 +101,7 @@ class NodesSection(Section):
     def _check_source(self) -> Self:
         given = [name for name in ("topology", "map", "generated") if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(
-                f"expected one of topology, map and generated, got {' and '.join(given) or 'none'}"
-            )
+            raise ValueError(f"expected one of topology, map and generated, got {' and '.join(given) or 'none'}")
         if self.generated is not None and self.count is None:
             raise ValueError("generated needs count, the number of nodes; say for instance count: 8")
         return self
@@ -198,9 +196,7 @@ class RulesSection(AnalyzeSettings):
     seed: Not here: each case has its own.
     """
 
-    model_config = ConfigDict(
-        serialize_by_alias=True, validate_by_name=True, validate_by_alias=True, extra="allow"
-    )
+    model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True, validate_by_alias=True, extra="allow")
 
     policy: Literal["gesscale"] = Field("gesscale", exclude=True)
     seed: Literal[0] = Field(0, exclude=True)
@@ -231,9 +227,7 @@ class ReferenceSection(Section):
     @model_validator(mode="after")
     def _check_metrics(self) -> Self:
         tables = (self.figures, *self.by_workload.values())
-        unknown = [
-            name for table in tables for metrics in table.values() for name in metrics if name not in METRICS
-        ]
+        unknown = [name for table in tables for metrics in table.values() for name in metrics if name not in METRICS]
         if unknown:
             raise ValueError(f"there is no metric {unknown[0]!r}; there are {', '.join(METRICS)}")
         return self
@@ -310,9 +304,7 @@ class VariantsSection(Section):
         """Return the changes of each variant by its name; the first variant takes every default."""
         found: dict[str, Mapping[str, JsonValue]] = {}
         for picked in self._combinations():
-            changed = [
-                f"{c.name}={o.name}" for c, o in zip(self.choices, picked, strict=True) if o != c.options[0]
-            ]
+            changed = [f"{c.name}={o.name}" for c, o in zip(self.choices, picked, strict=True) if o != c.options[0]]
             name = ",".join(changed) or ("default" if self.choices else "")
             found[name] = {path: value for option in picked for path, value in option.set.items()}
         return found

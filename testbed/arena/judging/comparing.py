@@ -101,15 +101,7 @@ def _number(value: float | bool | None) -> float | None:
 
 
 #: Of the Gesscale paper, in the order of its Table III.
-PAPERS_METRICS = (
-    "accuracy_O",
-    "accuracy_U",
-    "timeshare_O",
-    "timeshare_U",
-    "excess_time",
-    "reconfigurations",
-    "cost",
-)
+PAPERS_METRICS = ("accuracy_O", "accuracy_U", "timeshare_O", "timeshare_U", "excess_time", "reconfigurations", "cost")
 
 #: What tables show unless asked for others.
 USUAL_METRICS = (*PAPERS_METRICS, "latency_p95_s", "lag_above_slo_s", "above_frontier_pct")
@@ -166,9 +158,7 @@ def choose_baseline(results: Sequence[CaseResult], wanted: str | None, experimen
     if not names:
         raise InputError("there is nothing to compare: no run is done; finish them with gesscale arena run")
     if wanted is not None and wanted not in names:
-        raise InputError(
-            f"--baseline: expected a policy that has results, got {wanted!r}; {suggestion(wanted, names)}"
-        )
+        raise InputError(f"--baseline: expected a policy that has results, got {wanted!r}; {suggestion(wanted, names)}")
     return wanted or names[0]
 
 
@@ -183,9 +173,7 @@ def choose_metrics(results: Sequence[CaseResult], wanted: Sequence[str]) -> tupl
     names = metric_names(results)
     for name in wanted:
         if name not in names:
-            raise InputError(
-                f"--metric: expected a metric of the results, got {name!r}; {suggestion(name, names)}"
-            )
+            raise InputError(f"--metric: expected a metric of the results, got {name!r}; {suggestion(name, names)}")
     return tuple(wanted) or tuple(name for name in USUAL_METRICS if name in names)
 
 

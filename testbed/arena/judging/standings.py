@@ -168,9 +168,7 @@ def _standing(
         late_min=_mean_over_loads([each.late_min() for each in own]),
         actions=_mean_over_loads([group.by_seed("scaling_actions") for group in groups]),
         bills=tuple(ratio(price) for price in prices),
-        won=tuple(
-            tuple(load for load, winner in at_price.items() if winner == policy) for at_price in winners
-        ),
+        won=tuple(tuple(load for load, winner in at_price.items() if winner == policy) for at_price in winners),
         above_foresight_pct=_above_pct(ratio(prices[len(prices) // 2], FORESIGHT)) if prices else None,
     )
 
@@ -201,9 +199,7 @@ def _winners(bills: Sequence[Bills], price: float) -> Mapping[str, str]:
 
 def _mean_over_loads(by_load: Sequence[Mapping[int, float | None]]) -> Interval | None:
     """Return the mean of the loads' figures, over the seeds that every load has."""
-    seeds = set.intersection(
-        *({seed for seed, value in load.items() if value is not None} for load in by_load)
-    )
+    seeds = set.intersection(*({seed for seed, value in load.items() if value is not None} for load in by_load))
     means = [sum(load[seed] or 0.0 for load in by_load) / len(by_load) for seed in sorted(seeds)]
     return mean_interval(means)
 

@@ -107,9 +107,7 @@ def compare(
     )
 
 
-def geometric_mean_of_ratios(
-    pairs: Sequence[tuple[Mapping[int, float], Mapping[int, float]]],
-) -> Interval | None:
+def geometric_mean_of_ratios(pairs: Sequence[tuple[Mapping[int, float], Mapping[int, float]]]) -> Interval | None:
     """Return by how much a policy's figure is greater than a baseline's, over several workloads of equal weight."""
     if not pairs:
         return None

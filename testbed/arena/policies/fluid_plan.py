@@ -122,9 +122,7 @@ class _Model:
         self._replicas = np.array(fluid.replicas, dtype=float)[:, None]
         self._paid = self._replicas * tick_s / _MINUTE_S
         self._capacity_rows_per_s = np.array(fluid.capacity_rows_per_s)
-        self._waiting_rows = (
-            self._capacity_rows_per_s.max() * _GRID_S * np.linspace(0.0, 1.0, _GRID_POINTS) ** 2
-        )
+        self._waiting_rows = self._capacity_rows_per_s.max() * _GRID_S * np.linspace(0.0, 1.0, _GRID_POINTS) ** 2
         self._able_rows = np.tile(self._capacity_rows_per_s * tick_s, (ticks, 1, 1))[..., None]
         gone = np.arange(self.change_steps * ticks)[:, None, None]
         changing = np.clip(np.array(fluid.changing_s) / tick_s - gone, 0.0, 1.0)
@@ -151,9 +149,7 @@ class _Model:
         """Return what comes of a step in which the replicas stay."""
         return self._course(step, rows, self._able_rows)
 
-    def options(
-        self, step: int, rows: Floats, values: Sequence[Floats]
-    ) -> tuple[_Course, _Course, Floats, Floats]:
+    def options(self, step: int, rows: Floats, values: Sequence[Floats]) -> tuple[_Course, _Course, Floats, Floats]:
         """Return what comes of keeping and of changing the replicas at a step, and what each costs to the end."""
         kept = self.kept(step, rows)
         changed = self._course(step, rows, self._able_while_changing_rows)

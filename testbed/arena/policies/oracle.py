@@ -37,14 +37,9 @@ class OraclePolicy:
         """Note the time; see `gesscale.ports.Policy`."""
         del knowledge
         self._at_s = observation.at_s
-        return {
-            name: Analysis(operator=name, verdict=Verdict.SAME, reason=Reason.WITHIN_TARGET)
-            for name in self.best
-        }
+        return {name: Analysis(operator=name, verdict=Verdict.SAME, reason=Reason.WITHIN_TARGET) for name in self.best}
 
-    def plan(
-        self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
-    ) -> Mapping[str, Plan]:
+    def plan(self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge) -> Mapping[str, Plan]:
         """Go to the best placement; see `gesscale.ports.Policy`."""
         del knowledge
         return {name: self._plan(name, cluster.placements.get(name, ())) for name in analyses}
@@ -81,9 +76,7 @@ def _ideal_plan(scene: Scene, operator: str, best: BestPlacements) -> tuple[int,
     plan: list[int] = []
     waiting_rows = 0.0
     while len(plan) < samples or (waiting_rows > 0 and len(plan) < most):
-        rows = waiting_rows + scene.sample_s * inflow_rows_per_s(
-            inflow, len(plan) * scene.sample_s, scene.sample_s
-        )
+        rows = waiting_rows + scene.sample_s * inflow_rows_per_s(inflow, len(plan) * scene.sample_s, scene.sample_s)
         replicas, _ = best.least(rows / scene.sample_s)
         carried_rows = best[replicas][0] * scene.sample_s
         waiting_rows = rows - carried_rows if rows > carried_rows * (1 + _ROUNDING) else 0.0
@@ -104,6 +97,4 @@ def inflow_of(scene: Scene, operator: str) -> Inflow:
 def inflow_rows_per_s(inflow: Inflow, at_s: float, seconds: float) -> float:
     """Return the mean rate of an inflow over some seconds from an instant on."""
     until_s = at_s + seconds
-    return sum(
-        [share * (load.offered_rows(until_s) - load.offered_rows(at_s)) / seconds for load, share in inflow]
-    )
+    return sum([share * (load.offered_rows(until_s) - load.offered_rows(at_s)) / seconds for load, share in inflow])

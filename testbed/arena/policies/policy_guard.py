@@ -97,13 +97,7 @@ class PolicyGuard:
     """
 
     def __init__(
-        self,
-        build: Callable[[], Policy],
-        called: str,
-        workflow: Workflow,
-        *,
-        time_limit_s: float,
-        alarm: Alarm,
+        self, build: Callable[[], Policy], called: str, workflow: Workflow, *, time_limit_s: float, alarm: Alarm
     ) -> None:
         self._called, self._workflow, self._limit_s, self._alarm = called, workflow, time_limit_s, alarm
         self._at_s: float | None = None
@@ -130,9 +124,7 @@ class PolicyGuard:
             self._lose(f"gave nonsense in analyze{self._when}: {fault}")
         return analyses
 
-    def plan(
-        self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
-    ) -> Mapping[str, Plan]:
+    def plan(self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge) -> Mapping[str, Plan]:
         """Let the policy plan; see `gesscale.ports.Policy`.
 
         Raises
@@ -143,9 +135,7 @@ class PolicyGuard:
 
         def ask() -> tuple[Mapping[str, Plan], str]:
             plans = self._policy.plan(analyses, cluster, knowledge)
-            return plans, _fault_of(plans, Plan, self._workflow) or _fault_of_changes(
-                plans, self._workflow, cluster
-            )
+            return plans, _fault_of(plans, Plan, self._workflow) or _fault_of_changes(plans, self._workflow, cluster)
 
         plans, fault = self._judged("plan", ask)
         if fault:
@@ -163,9 +153,7 @@ class PolicyGuard:
             fault = error
         self.thought_s += thought()
         if isinstance(fault, OutOfTime) or self.thought_s >= self._limit_s:
-            self._lose(
-                f"thought for longer than the time limit of {self._limit_s:g} s, in {method}{self._when}"
-            )
+            self._lose(f"thought for longer than the time limit of {self._limit_s:g} s, in {method}{self._when}")
         if fault is not None:
             self._lose(f"raised {error_in_words(fault)} in {method}{self._when}{place_in_file(fault)}", fault)
         return answer
@@ -197,9 +185,7 @@ def _fault_of(answers: object, kind: type, workflow: Workflow) -> str:
 
 
 def _fault_of_changes(plans: Mapping[str, Plan], workflow: Workflow, cluster: ClusterState) -> str:
-    faults = (
-        (name, _fault_of_change(plan, workflow.operators[name], cluster)) for name, plan in plans.items()
-    )
+    faults = ((name, _fault_of_change(plan, workflow.operators[name], cluster)) for name, plan in plans.items())
     return next((f"operator {name}: {fault}" for name, fault in faults if fault), "")
 
 

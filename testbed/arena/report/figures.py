@@ -116,8 +116,7 @@ def draw_courses(courses: Mapping[str, Series]) -> Mapping[str, Drawing]:
 
     def most(*columns: str) -> float:
         return max(
-            (v for c in courses.values() for name in columns for v in c.get(name, ()) if v is not None),
-            default=0.0,
+            (v for c in courses.values() for name in columns for v in c.get(name, ()) if v is not None), default=0.0
         )
 
     errors = [e for course in courses.values() for e in provisioning_errors(course) if not math.isnan(e)]
@@ -174,9 +173,7 @@ def _fill_course(axes: Sequence["Axes"], at: Sequence[float], course: Series) ->
     area(error, [min(0.0, e) for e in errors], _UNDER, "too few")
     supply = _column(course, "supply_replicas")
     changed = [t for t, before, now in zip(at[1:], supply, supply[1:], strict=False) if now != before]
-    error.plot(
-        changed, [0.93] * len(changed), "v", markersize=4, color=_INK, transform=error.get_xaxis_transform()
-    )
+    error.plot(changed, [0.93] * len(changed), "v", markersize=4, color=_INK, transform=error.get_xaxis_transform())
     queued.set_title("backlog, rows")
     queued.fill_between(at, _column(course, "backlog_rows"), color=_BACKLOG, alpha=0.55, label="backlog")
 
@@ -209,9 +206,7 @@ def _drawn(width: int, height: int, fill: Callable[["Figure"], None]) -> Drawing
         import matplotlib as mpl
         from matplotlib.figure import Figure
     except ImportError:
-        raise InputError(
-            f"report: expected matplotlib, it is not installed; {how_to_install('arena')}"
-        ) from None
+        raise InputError(f"report: expected matplotlib, it is not installed; {how_to_install('arena')}") from None
     stream = io.BytesIO()
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(width / 72, height / 72), layout="constrained")

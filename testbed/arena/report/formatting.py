@@ -77,9 +77,7 @@ def short_names(names: Collection[str]) -> Mapping[str, str]:
     return short if len(set(short.values())) == len(short) else {name: name for name in names}
 
 
-def with_short_names(
-    experiment: Experiment, results: Sequence[CaseResult]
-) -> tuple[Experiment, list[CaseResult]]:
+def with_short_names(experiment: Experiment, results: Sequence[CaseResult]) -> tuple[Experiment, list[CaseResult]]:
     """Return an experiment and its results under the names of the report."""
     workloads, policies = short_names(experiment.workloads), short_names(experiment.policies)
     called = experiment.model_copy(

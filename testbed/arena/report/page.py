@@ -62,11 +62,7 @@ class WorkloadPart:
 
 
 def write_report(
-    experiment: Experiment,
-    results: Sequence[CaseResult],
-    file: Path,
-    *,
-    baseline: str | None = None,
+    experiment: Experiment, results: Sequence[CaseResult], file: Path, *, baseline: str | None = None
 ) -> None:
     """Write the report of an experiment.
 
@@ -79,9 +75,7 @@ def write_report(
     chosen = choose_baseline(results, baseline, experiment)
     called, renamed = with_short_names(experiment, results)
     outcomes = Outcomes(
-        experiment=called,
-        results=renamed,
-        baseline=short_names(experiment.policies).get(chosen, chosen),
+        experiment=called, results=renamed, baseline=short_names(experiment.policies).get(chosen, chosen)
     )
     settings = yaml.safe_dump(experiment.document(), sort_keys=False, allow_unicode=True, width=100)
     text = _rendered(outcomes, settings)

@@ -76,9 +76,7 @@ def verdict_of(ratio: Interval | None) -> str:
     return "worse" if ratio.low > 1 else ""
 
 
-def comparison(
-    outcomes: Outcomes, workload: str, measures: Sequence[Measure], *, key: str, caption: str
-) -> Table:
+def comparison(outcomes: Outcomes, workload: str, measures: Sequence[Measure], *, key: str, caption: str) -> Table:
     """Return policies against metrics on a workload: means, intervals, ratios to the baseline, the best marked."""
     by_measure = [_cells(outcomes, workload, measure) for measure in measures]
     rows = tuple(
@@ -109,8 +107,7 @@ def at_a_glance(outcomes: Outcomes) -> tuple[Table, ...]:
             ),
         )
         for measure in sorted(
-            (measure for measure in MEASURES if measure.name in GLANCE),
-            key=lambda measure: GLANCE.index(measure.name),
+            (measure for measure in MEASURES if measure.name in GLANCE), key=lambda measure: GLANCE.index(measure.name)
         )
     )
 
@@ -123,9 +120,7 @@ def _cells(outcomes: Outcomes, workload: str, measure: Measure) -> Mapping[str, 
     return {
         policy: mean_cell(
             mean,
-            outcomes.ratio(workload, policy, measure.name)
-            if measure.ratio and policy != outcomes.baseline
-            else None,
+            outcomes.ratio(workload, policy, measure.name) if measure.ratio and policy != outcomes.baseline else None,
             best=measure.ratio and mean is not None and policy not in ORACLES and mean.mean == best,
         )
         for policy, mean in means.items()

@@ -29,9 +29,7 @@ def write_course(experiment: Experiment, case: Case, folder: Path) -> CaseResult
         The policy knows the load, or the case cannot be played: a file that it names is not there any more, say.
     """
     if case.policy in KNOW_THE_LOAD:
-        raise InputError(
-            f"policy {case.policy} knows the load and looks at no metric: there is no course to show"
-        )
+        raise InputError(f"policy {case.policy} knows the load and looks at no metric: there is no course to show")
     scene = world_of(experiment, case).scene
     decided: list[Decision] = []
     seen: dict[str, dict[int, Batch]] = {name: {} for name in scene.workflow.operators}
@@ -40,17 +38,13 @@ def write_course(experiment: Experiment, case: Case, folder: Path) -> CaseResult
         decided.extend(decisions)
         for decision in decisions:
             if decision.analysis.reading is not None:
-                seen[decision.operator].update(
-                    {each.batch_id: each for each in decision.analysis.reading.batches}
-                )
+                seen[decision.operator].update({each.batch_id: each for each in decision.analysis.reading.batches})
 
     result = play(experiment, case, decided=keep)
     folder.mkdir(parents=True, exist_ok=True)
     write_csv(scene.delays, folder / _MAP)
     (folder / SETTINGS).write_text(_settings(experiment.variant(case.variant), case, scene))
-    batches = {
-        name: sorted(by_id.values(), key=lambda batch: batch.ended_at_s) for name, by_id in seen.items()
-    }
+    batches = {name: sorted(by_id.values(), key=lambda batch: batch.ended_at_s) for name, by_id in seen.items()}
     write_recording(folder, decided, batches)
     return result
 

@@ -31,12 +31,7 @@ _CONF = {
 
 
 def run_on_spark(
-    experiment: Experiment,
-    cases: Sequence[Case],
-    *,
-    master: str,
-    done: Callable[[CaseResult], None],
-    play: Play,
+    experiment: Experiment, cases: Sequence[Case], *, master: str, done: Callable[[CaseResult], None], play: Play
 ) -> None:
     """Play cases on a cluster; the results are those that `testbed.arena.runs.running.run_locally` gives.
 
@@ -107,9 +102,7 @@ def _context(master: str) -> Iterator[Any]:
         from pyspark import SparkConf, SparkContext
         from pyspark.java_gateway import launch_gateway
     except ImportError as error:
-        raise InputError(
-            f"--spark: expected PySpark to be installed ({error}); {how_to_install('spark')}"
-        ) from error
+        raise InputError(f"--spark: expected PySpark to be installed ({error}); {how_to_install('spark')}") from error
     settings = {**_CONF, "spark.master": master, "spark.app.name": "gesscale arena"}
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     with TemporaryFile() as log, warnings.catch_warnings():

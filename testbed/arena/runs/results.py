@@ -33,9 +33,7 @@ _LINE = TypeAdapter(CaseResult)
 class ResultsFolder:
     """A folder that takes results of one experiment; `open_results` opens one, use it in a ``with`` statement."""
 
-    def __init__(
-        self, folder: Path, experiment: Experiment, lines: FileIO, done: Mapping[Case, CaseResult]
-    ) -> None:
+    def __init__(self, folder: Path, experiment: Experiment, lines: FileIO, done: Mapping[Case, CaseResult]) -> None:
         self.folder = folder
         self._experiment = experiment
         self._lines = lines
@@ -88,11 +86,7 @@ def open_results(folder: Path, experiment: Experiment, *, fresh: bool = False) -
         if fresh:
             _clear(folder, lines)
         done = _taken_over(folder, experiment, lines)
-        document = {
-            "apiVersion": API_VERSION,
-            "experiment": experiment.document(),
-            "files": _digests(experiment),
-        }
+        document = {"apiVersion": API_VERSION, "experiment": experiment.document(), "files": _digests(experiment)}
         _write_whole(folder / EXPERIMENT, json.dumps(document, indent=1).encode())
     except BaseException:
         lines.close()
@@ -110,9 +104,7 @@ def read_results(folder: Path) -> tuple[Experiment, tuple[CaseResult, ...]]:
     """
     if not (folder / EXPERIMENT).is_file():
         what = "has no experiment.json" if folder.is_dir() else "is no folder"
-        raise InputError(
-            f"results {folder}: expected a folder that `gesscale arena run --results` wrote, this {what}"
-        )
+        raise InputError(f"results {folder}: expected a folder that `gesscale arena run --results` wrote, this {what}")
     experiment, _ = _stored(folder)
     try:
         content = (folder / LINES).read_bytes()
@@ -207,9 +199,7 @@ def _parsed(folder: Path, content: bytes, known: set[Case]) -> tuple[dict[Case, 
                 f"results {folder}: {LINES} line {number} is no result; remove that line, then resume"
             ) from error
         if result.case not in known:
-            raise InputError(
-                f"results {folder}: {LINES} line {number} is of no case of the experiment: {result.case}"
-            )
+            raise InputError(f"results {folder}: {LINES} line {number} is of no case of the experiment: {result.case}")
         done[result.case] = result
     return done, whole
 
@@ -220,9 +210,7 @@ def _digests(experiment: Experiment) -> dict[str, str]:
     physics = (operator.physics for operator in operators)
     named = (*experiment.policies, *experiment.workloads, nodes.map, nodes.topology, *physics)
     files = {Path(name.partition(":")[0]) for name in named if name}
-    return {
-        str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(files) if file.is_file()
-    }
+    return {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(files) if file.is_file()}
 
 
 def _write_whole(path: Path, content: bytes) -> None:

@@ -51,12 +51,7 @@ def play_case(play: Play, experiment: Experiment, case: Case) -> CaseResult:
 
 
 def run_locally(
-    experiment: Experiment,
-    cases: Sequence[Case],
-    *,
-    jobs: int,
-    done: Callable[[CaseResult], None],
-    play: Play,
+    experiment: Experiment, cases: Sequence[Case], *, jobs: int, done: Callable[[CaseResult], None], play: Play
 ) -> None:
     """Play cases on this machine.
 
@@ -78,9 +73,7 @@ def run_locally(
         workers.dismiss()
 
 
-def _share_out(
-    workers: "_WorkerPool", waiting: deque[Case], jobs: int, done: Callable[[CaseResult], None]
-) -> None:
+def _share_out(workers: "_WorkerPool", waiting: deque[Case], jobs: int, done: Callable[[CaseResult], None]) -> None:
     idle: list[_Worker] = []
     busy: dict[Connection, _Worker] = {}
     while waiting or busy:

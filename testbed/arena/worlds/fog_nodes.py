@@ -52,21 +52,13 @@ def fog_nodes(section: NodesSection, seed: int) -> FogNodes:
     """
     delays, weights, driver_node = _found(section, seed)
     if section.count is not None and section.count > len(delays):
-        raise InputError(
-            f"nodes.count: expected at most the {len(delays)} nodes there are, got {section.count}"
-        )
+        raise InputError(f"nodes.count: expected at most the {len(delays)} nodes there are, got {section.count}")
     delays = delays.subset(delays.names[: section.count])
     driver_node = section.driver_node or driver_node or delays.names[0]
-    named = {
-        "driver_node": [driver_node],
-        "weights": section.weights,
-        "reported_weights": section.reported_weights,
-    }
+    named = {"driver_node": [driver_node], "weights": section.weights, "reported_weights": section.reported_weights}
     for setting, names in named.items():
         if unknown := [name for name in names if name not in delays]:
-            raise InputError(
-                f"nodes.{setting}: there is no node {unknown[0]!r}; there are {', '.join(delays.names)}"
-            )
+            raise InputError(f"nodes.{setting}: there is no node {unknown[0]!r}; there are {', '.join(delays.names)}")
     nodes = {
         name: SimulatedNode(
             name=name,

@@ -74,10 +74,7 @@ def physics_of(engine: Engine, name: str, section: OperatorSection, *, instant: 
         named = {"trigger_s": section.trigger_s, "service_ms_per_row": section.service_ms_per_row}
     else:
         service_ms = section.service_ms_per_row
-        named = {
-            "service_s": None if service_ms is None else service_ms / 1000,
-            "restart_s": section.restart_s,
-        }
+        named = {"service_s": None if service_ms is None else service_ms / 1000, "restart_s": section.restart_s}
     given = {
         **({} if section.physics else traits.slower),
         **{constant: value for constant, value in named.items() if value is not None},
@@ -161,24 +158,17 @@ def world_of(experiment: Experiment, case: Case) -> World:
     varied = experiment.variant(case.variant)
     ideal = case.policy == IDEAL
     fog = fog_nodes(varied.nodes, case.seed)
-    workflow = Workflow(
-        _operator(name, section, fog, varied.engine) for name, section in varied.operators.items()
-    )
+    workflow = Workflow(_operator(name, section, fog, varied.engine) for name, section in varied.operators.items())
     physics = {
-        name: physics_of(varied.engine, name, section, instant=ideal)
-        for name, section in varied.operators.items()
+        name: physics_of(varied.engine, name, section, instant=ideal) for name, section in varied.operators.items()
     }
-    best = _best(
-        tuple(workflow.operators.values()), tuple(physics.items()), tuple(fog.nodes.values()), fog.delays
-    )
+    best = _best(tuple(workflow.operators.values()), tuple(physics.items()), tuple(fog.nodes.values()), fog.delays)
     plain = Scene(
         workflow=workflow,
         nodes=fog.nodes,
         delays=fog.delays,
         workloads=_workloads(case, workflow, varied),
-        initial={
-            name: _nearest(fog, section.least_initial_replicas) for name, section in varied.operators.items()
-        },
+        initial={name: _nearest(fog, section.least_initial_replicas) for name, section in varied.operators.items()},
         selectivity={name: section.selectivity for name, section in varied.operators.items()},
         metrics=_BLIND if ideal else _traits(varied, physics),
         failures=varied.faults.failures,
@@ -246,9 +236,7 @@ def _nearest(fog: FogNodes, count: int) -> tuple[str, ...]:
         delay_ms = fog.delays.delay_ms(fog.driver_node, node)
         return float("inf") if delay_ms is None else delay_ms
 
-    return tuple(
-        sorted(sorted(fog.nodes, key=lambda node: (node != fog.driver_node, distance_ms(node), node))[:count])
-    )
+    return tuple(sorted(sorted(fog.nodes, key=lambda node: (node != fog.driver_node, distance_ms(node), node))[:count]))
 
 
 def _traits(experiment: Experiment, physics: Mapping[str, Physics]) -> MetricTraits:
@@ -264,11 +252,7 @@ def _workloads(case: Case, workflow: Workflow, experiment: Experiment) -> dict[s
     load = _workload(case.workload, seed_of(case.seed, "workload"))
     if experiment.length_s is not None:
         load = load.lasting(experiment.length_s)
-    shares = {
-        name: experiment.operators[name].load_share
-        for name in workflow.operators
-        if not workflow.upstream(name)
-    }
+    shares = {name: experiment.operators[name].load_share for name in workflow.operators if not workflow.upstream(name)}
     return {name: load if share == 1 else load.scaled(share) for name, share in shares.items()}
 
 
@@ -297,8 +281,7 @@ def _most_rows_per_s(operator: Operator, best: BestPlacements, nodes: int) -> fl
 
 def _peak_rows_per_s(scene: Scene, operator: str) -> float:
     return sum(
-        share * scene.workloads[source].peak_rows_per_s
-        for source, share in scene.source_shares(operator).items()
+        share * scene.workloads[source].peak_rows_per_s for source, share in scene.source_shares(operator).items()
     )
 
 

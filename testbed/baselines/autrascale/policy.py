@@ -25,14 +25,7 @@ from testbed.baselines.autrascale.situation import (
     shown,
     staying,
 )
-from testbed.baselines.autrascale.steps import (
-    begin_draining,
-    drain,
-    keep_up,
-    keep_up_again,
-    search_again,
-    search_on,
-)
+from testbed.baselines.autrascale.steps import begin_draining, drain, keep_up, keep_up_again, search_again, search_on
 from testbed.baselines.shared.sizing import ON_NODES, SizeProposal, SizingPolicy, held_up, on_nodes_as_told
 
 #: The policy must see another rate in so many steps in a row.

@@ -82,15 +82,11 @@ class SearchSpace:
             tuple(min(max(level, low), high) for low, high in zip(self.least, self.most, strict=True))
             for level in levels
         ]
-        one_hot = [
-            (*self.least[:index], high, *self.least[index + 1 :]) for index, high in enumerate(self.most)
-        ]
+        one_hot = [(*self.least[:index], high, *self.least[index + 1 :]) for index, high in enumerate(self.most)]
         return tuple(dict.fromkeys([*evenly, *one_hot]))
 
 
-def benefit(
-    replicas: Sequence[int], least: Sequence[int], latency_s: float, target_s: float, weight: float
-) -> float:
+def benefit(replicas: Sequence[int], least: Sequence[int], latency_s: float, target_s: float, weight: float) -> float:
     """Return the benefit score F of a configuration (Eq. 4).
 
     Examples
@@ -158,9 +154,7 @@ class GaussianProcess:
         return self.mean + self.scale * mean, self.scale * np.sqrt(variance)
 
 
-def transferred(
-    old: Posterior, old_samples: int, configurations: Values, scores: Values, seed: int
-) -> Posterior:
+def transferred(old: Posterior, old_samples: int, configurations: Values, scores: Values, seed: int) -> Posterior:
     """Return what is believed at a new rate, from a belief at another one and a few samples (Algorithm 2)."""
     residual = GaussianProcess.fitted(configurations, scores - old(configurations)[0], seed)
     share = len(scores) / (len(scores) + old_samples)

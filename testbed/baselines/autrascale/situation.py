@@ -272,18 +272,14 @@ class AutrascaleContext:
         """Return what l_p would be if replicas shared the time in batches evenly."""
         shared_s = {
             name: seconds * had / has
-            for name, seconds, had, has in zip(
-                self.operators, batches_s, with_replicas, replicas, strict=True
-            )
+            for name, seconds, had, has in zip(self.operators, batches_s, with_replicas, replicas, strict=True)
         }
         return self.latency_of(shared_s)
 
     def sized_for(self, rate: float) -> Replicas:
         """Return the replicas that a rate needs by true rates (Eq. 3)."""
         now, sources = sum(self.source_rates.values()), self.source_rates
-        offered = {
-            name: rate * part / now if now > 0 else rate / len(sources) for name, part in sources.items()
-        }
+        offered = {name: rate * part / now if now > 0 else rate / len(sources) for name, part in sources.items()}
         needed = required_rates(self.workflow, self.readings, offered)
         sizes: dict[str, int] = {}
         for name in self.operators:
@@ -376,9 +372,7 @@ def ordering(
     memo: AutrascaleMemo, now: AutrascaleContext, replicas: Replicas, phase: Phase, detail: str
 ) -> AutrascaleMemo:
     """Return what to remember where another configuration is to run, and a step is then under way."""
-    return memo.but(
-        wanted=replicas, ordered_s=now.at_s, phase=phase, detail=detail, reason=Reason.WITHIN_TARGET
-    )
+    return memo.but(wanted=replicas, ordered_s=now.at_s, phase=phase, detail=detail, reason=Reason.WITHIN_TARGET)
 
 
 def stabilising(memo: AutrascaleMemo, step: str, stabilise_s: float) -> AutrascaleMemo:

@@ -177,11 +177,7 @@ def _estimates(model: RateModel, now: AutrascaleContext, space: SearchSpace) -> 
         return ()
     tried, newest = {sample.replicas for sample in model.samples}, model.samples[0].replicas
     return tuple(
-        LatencySample(
-            replicas=replicas,
-            latency_s=now.estimated_s(replicas, newest, model.batches_s),
-            sustained=True,
-        )
+        LatencySample(replicas=replicas, latency_s=now.estimated_s(replicas, newest, model.batches_s), sustained=True)
         for replicas in space.bootstrap(_UNIFORM)
         if replicas not in tried
     )
@@ -241,9 +237,7 @@ def search_again(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo
 
 def _learnt(memo: AutrascaleMemo, now: AutrascaleContext, seen: Assessment) -> AutrascaleMemo:
     sample = LatencySample(
-        replicas=memo.replicas,
-        latency_s=round(seen.latency_s, 3),
-        sustained=not seen.misses(memo.capped_at),
+        replicas=memo.replicas, latency_s=round(seen.latency_s, 3), sustained=not seen.misses(memo.capped_at)
     )
     batches_s = tuple(round(seconds, 3) for seconds in now.batches_s)
     present, *others = memo.models
@@ -278,9 +272,7 @@ def _next(learnt: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
 
 
 def _latencies(learnt: AutrascaleMemo, now: AutrascaleContext) -> str:
-    return (
-        f"rows take {learnt.models[0].samples[0].latency_s:.1f} s, {now.latency_target_s:.1f} s are allowed"
-    )
+    return f"rows take {learnt.models[0].samples[0].latency_s:.1f} s, {now.latency_target_s:.1f} s are allowed"
 
 
 #: A configuration of at least this share of the most throughput is as good as the best: our value.

@@ -52,11 +52,7 @@ class DaedalusMemo(Memo):
 
 
 def begun(
-    policy: str,
-    reading: OperatorReading,
-    at_s: float,
-    change: Order | None,
-    settings: DaedalusSettings,
+    policy: str, reading: OperatorReading, at_s: float, change: Order | None, settings: DaedalusSettings
 ) -> DaedalusMemo:
     """Return the first memo of an operator, with its last change as an old one."""
     return DaedalusMemo(
@@ -70,11 +66,7 @@ def begun(
 
 
 def learned(
-    memo: DaedalusMemo,
-    reading: OperatorReading,
-    at_s: float,
-    change: Order | None,
-    settings: DaedalusSettings,
+    memo: DaedalusMemo, reading: OperatorReading, at_s: float, change: Order | None, settings: DaedalusSettings
 ) -> DaedalusMemo:
     """Return the memo with one observation more.
 
@@ -88,12 +80,7 @@ def learned(
     return _with_capacity(memo, reading, at_s, settings).model_copy(update={"at_s": at_s})
 
 
-def _after_change(
-    memo: DaedalusMemo,
-    reading: OperatorReading,
-    at_s: float,
-    change: Order | None,
-) -> DaedalusMemo:
+def _after_change(memo: DaedalusMemo, reading: OperatorReading, at_s: float, change: Order | None) -> DaedalusMemo:
     """Begin again with the workers after a change, and learn how long it stopped the job."""
     if change is not None and change.at_s > memo.changed_s:
         downtime_s = max(0.0, (change.downtime_s or 0.0) - (reading.trigger_s or 0.0))
@@ -138,11 +125,7 @@ def _with_capacity(
         # Waiting uses no CPU here: what the hottest worker reaches in place of 100 %.
         full_cpu = (full_cpu + hottest_cpu(window)) / 2
     found = job_capacity(lines, window, reading.replicas, full_cpu)
-    capacities = memo.capacities.learned(
-        reading.replicas,
-        found,
-        at_s,
-    )
+    capacities = memo.capacities.learned(reading.replicas, found, at_s)
     return memo.model_copy(update={"lines": lines, "full_cpu": full_cpu, "capacities": capacities})
 
 
@@ -158,9 +141,7 @@ class DaedalusPolicy(SizingPolicy):
         self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge
     ) -> Mapping[str, SizeProposal]:
         """Choose for each operator on its own; see `SizingPolicy`."""
-        return {
-            name: self._proposal(reading, observation.at_s, knowledge) for name, reading in readings.items()
-        }
+        return {name: self._proposal(reading, observation.at_s, knowledge) for name, reading in readings.items()}
 
     def _proposal(self, reading: OperatorReading, at_s: float, knowledge: Knowledge) -> SizeProposal:
         rate = _known_number(reading.input_rows_per_s)
@@ -181,12 +162,7 @@ class DaedalusPolicy(SizingPolicy):
         )
 
     def _sized(
-        self,
-        reading: OperatorReading,
-        at_s: float,
-        memo: DaedalusMemo,
-        rate: float,
-        capacities: tuple[float, ...],
+        self, reading: OperatorReading, at_s: float, memo: DaedalusMemo, rate: float, capacities: tuple[float, ...]
     ) -> SizeProposal:
         """Choose by the input rate, the capacities and the memo."""
         history = memo.history or History(until_s=at_s, offered_rows=0.0, rows_per_s=(rate,))

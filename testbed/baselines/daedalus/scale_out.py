@@ -75,9 +75,7 @@ def workers(reading: OperatorReading) -> Mapping[str, NodeReading]:
     return {node: each for node, each in reported.items() if _works(each) and node in reading.placement}
 
 
-def with_window(
-    lines: Mapping[str, CpuRegression], window: Mapping[str, NodeReading]
-) -> Mapping[str, CpuRegression]:
+def with_window(lines: Mapping[str, CpuRegression], window: Mapping[str, NodeReading]) -> Mapping[str, CpuRegression]:
     """Return the workers' lines with one sample more of each worker that is seen."""
     return {
         **lines,
@@ -94,10 +92,7 @@ def hottest_cpu(window: Mapping[str, NodeReading]) -> float:
 
 
 def job_capacity(
-    lines: Mapping[str, CpuRegression],
-    window: Mapping[str, NodeReading],
-    replicas: int,
-    full_cpu: float = 1.0,
+    lines: Mapping[str, CpuRegression], window: Mapping[str, NodeReading], replicas: int, full_cpu: float = 1.0
 ) -> float:
     """Return what all workers together could do.
 
@@ -107,10 +102,7 @@ def job_capacity(
     and can get no more (section 3.1, figures 3 and 4).
     """
     share = full_cpu / hottest_cpu(window)
-    found = [
-        _capacity(lines.get(node, CpuRegression()), each, each.cpu_share * share)
-        for node, each in window.items()
-    ]
+    found = [_capacity(lines.get(node, CpuRegression()), each, each.cpu_share * share) for node, each in window.items()]
     return sum(found) / len(found) * replicas
 
 
@@ -200,10 +192,7 @@ _LAG_S = 1.0
 
 
 def predicted_recovery_s(
-    capacity_rows_per_s: float,
-    waiting_rows: float,
-    forecast_rows_per_s: NDArray[np.float64],
-    downtime_s: float,
+    capacity_rows_per_s: float, waiting_rows: float, forecast_rows_per_s: NDArray[np.float64], downtime_s: float
 ) -> float:
     """Return the time from a stop until all that piled up is processed.
 
@@ -300,9 +289,7 @@ def choose(situation: ScaleOutContext, settings: DaedalusSettings) -> ScaleOutCh
             why = f"{workers} recover in {situation.recovery_s(workers):.0f} s"
             return ScaleOutChoice(workers=workers, why="; ".join((why, *_grouped(fallen))))
         fallen.append((workers, failed))
-    return ScaleOutChoice(
-        workers=situation.most_workers, why="; ".join(("no number passes", *_grouped(fallen)))
-    )
+    return ScaleOutChoice(workers=situation.most_workers, why="; ".join(("no number passes", *_grouped(fallen))))
 
 
 def _lasts_a_loop(situation: ScaleOutContext, settings: DaedalusSettings) -> bool:

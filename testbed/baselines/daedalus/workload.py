@@ -192,9 +192,7 @@ def forecast(model: Arima, rows_per_s: NDArray[np.float64], steps: int) -> NDArr
     return rates if np.isfinite(rates).all() else None
 
 
-def _model(
-    series: NDArray[np.float64], order: tuple[int, int, int], *, differenced_first: bool = False
-) -> Any:
+def _model(series: NDArray[np.float64], order: tuple[int, int, int], *, differenced_first: bool = False) -> Any:
     """Return the model; differenced first it is fitted in a third of the time, and nearer to its optimum.
 
     Its first state is almost unknown. For a stationary one, every step of the search would solve equations, with
@@ -290,9 +288,7 @@ class Forecaster:
             rows_per_s=_forecast_of(model, series, _steps(history, now_s, settings)),
         )
 
-    def outlook(
-        self, history: History, now_s: float, settings: DaedalusSettings
-    ) -> tuple[NDArray[np.float64], str]:
+    def outlook(self, history: History, now_s: float, settings: DaedalusSettings) -> tuple[NDArray[np.float64], str]:
         """Return the forecast to plan by, second by second from now, and what it is, for people."""
         trusted = self.rows_per_s and self.wape is not None and self.wape < _WAPE_FALLBACK
         if trusted:

@@ -101,9 +101,7 @@ def ranked(rules: Iterable[Rule], operator: str) -> tuple[Rule, ...]:
     return tuple(sorted(mine, key=lambda rule: rule.operator != operator))
 
 
-def trigger_state(
-    trigger: Trigger, samples: Sequence[MetricSample], now_s: float, semantics: RulesSettings
-) -> State:
+def trigger_state(trigger: Trigger, samples: Sequence[MetricSample], now_s: float, semantics: RulesSettings) -> State:
     """Say whether a condition has held for its time.
 
     Notes
@@ -146,10 +144,7 @@ def joined(conditions: Sequence[RuleCondition]) -> RuleCondition:
 
 
 def judge(
-    rules: Sequence[Rule],
-    conditions: Mapping[str, RuleCondition],
-    standing: RuleContext,
-    semantics: RulesSettings,
+    rules: Sequence[Rule], conditions: Mapping[str, RuleCondition], standing: RuleContext, semantics: RulesSettings
 ) -> Ruling:
     """Say what rules come to for an operator."""
     findings = tuple(_find(rule, conditions[rule.name], standing, semantics) for rule in rules)
@@ -177,9 +172,7 @@ def resized(rule: Rule, replicas: int, standing: RuleContext, semantics: RulesSe
     return bound if semantics.bounds == "clamp" and goes_on else None
 
 
-def _window(
-    for_s: float, samples: Sequence[MetricSample], semantics: RulesSettings
-) -> Sequence[MetricSample]:
+def _window(for_s: float, samples: Sequence[MetricSample], semantics: RulesSettings) -> Sequence[MetricSample]:
     begins_s = samples[-1].at_s - for_s + _TICK_S
     newest = len(samples) - 1
     first = next((index for index, sample in enumerate(samples) if sample.at_s > begins_s), newest)

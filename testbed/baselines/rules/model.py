@@ -203,9 +203,7 @@ class Rule(SettingsGroup):
         if self.min is not None and self.max is not None and self.min > self.max:
             raise ValueError(f"expected min <= max, got {self.min} and {self.max}")
         if self.together and self.operator != ALL:
-            raise ValueError(
-                f"together is for rules of all operators ({ALL}), got operator {self.operator!r}"
-            )
+            raise ValueError(f"together is for rules of all operators ({ALL}), got operator {self.operator!r}")
         return self
 
     def is_for(self, operator: str) -> bool:

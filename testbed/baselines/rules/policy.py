@@ -111,10 +111,7 @@ class RulesPolicy(SizingPolicy):
                 answer = _answer(ruling, is_fresh=self._is_fresh(memo))
                 memos[name] = memo.model_copy(update={"held": ruling.held, "answer": answer})
             proposals[name] = SizeProposal(
-                replicas=answer.replicas,
-                detail=answer.detail,
-                reason=answer.reason,
-                memo=memos[name].model_dump_json(),
+                replicas=answer.replicas, detail=answer.detail, reason=answer.reason, memo=memos[name].model_dump_json()
             )
         return proposals
 
@@ -174,9 +171,7 @@ class RulesPolicy(SizingPolicy):
     def _of_all(self, seen: Mapping[str, Mapping[str, RuleCondition]]) -> Mapping[str, RuleCondition]:
         """Return the conditions of the rules for which the readings of all operators count together."""
         missing = [name for name in self.workflow.operators if name not in seen]
-        unknown = RuleCondition(
-            state=State.INSUFFICIENT_DATA, words=f"nothing is known of {', '.join(missing)}"
-        )
+        unknown = RuleCondition(state=State.INSUFFICIENT_DATA, words=f"nothing is known of {', '.join(missing)}")
         return {
             rule.name: unknown if missing else joined([conditions[rule.name] for conditions in seen.values()])
             for rule in self.rules
@@ -208,11 +203,7 @@ def rules_policy(workflow: Workflow, options: PolicyOptions, given: RulesSetting
         rules = given.rules or DEFAULT_RULES
     check_operators(rules, workflow.operators)
     return RulesPolicy(
-        workflow,
-        options,
-        latency_aware=options.node_choice == "nearest",
-        rules=distinct(rules),
-        semantics=given,
+        workflow, options, latency_aware=options.node_choice == "nearest", rules=distinct(rules), semantics=given
     )
 
 
@@ -227,9 +218,7 @@ def _completed_s(change: Order, reading: OperatorReading) -> float:
     return change.at_s + max(0.0, (change.downtime_s or 0.0) - (reading.trigger_s or 0.0))
 
 
-def _done_s(
-    before: RulesMemo | None, change: Order | None, reading: OperatorReading
-) -> dict[ScalingAction, float]:
+def _done_s(before: RulesMemo | None, change: Order | None, reading: OperatorReading) -> dict[ScalingAction, float]:
     """Return when an action of each kind was last completed; a change without a memory counts as both."""
     if change is None:
         return {}

@@ -39,9 +39,7 @@ class MetricSample(NamedTuple):
 MetricSamples = tuple[MetricSample, ...]
 
 
-def appended(
-    samples: Sequence[MetricSample], reports: Iterable[MetricReport], max_gap_s: float
-) -> MetricSamples:
+def appended(samples: Sequence[MetricSample], reports: Iterable[MetricReport], max_gap_s: float) -> MetricSamples:
     """Return samples with newer reports behind them."""
     kept = list(samples)
     for report in reports:
@@ -85,9 +83,7 @@ def _one_fewer(samples: list[MetricSample]) -> list[MetricSample]:
 
     index = min(range(len(samples) - 2), key=spread)
     one, two = samples[index : index + 2]
-    both = MetricSample(
-        two.at_s, round(one.covers_s + two.covers_s, 3), min(one.low, two.low), max(one.high, two.high)
-    )
+    both = MetricSample(two.at_s, round(one.covers_s + two.covers_s, 3), min(one.low, two.low), max(one.high, two.high))
     return [*samples[:index], both, *samples[index + 2 :]]
 
 

@@ -77,9 +77,7 @@ class RulesSettings(SettingsGroup):
     @model_validator(mode="after")
     def _check_source(self) -> Self:
         if self.rules and self.file is not None:
-            raise ValueError(
-                f"expected rules or a file of rules, got both: {len(self.rules)} rules and {self.file}"
-            )
+            raise ValueError(f"expected rules or a file of rules, got both: {len(self.rules)} rules and {self.file}")
         return self
 
 
@@ -94,9 +92,7 @@ def read_rules(path: Path) -> RuleSet:
     try:
         text = read_text(path, f"rules file {path}")
     except OSError as error:
-        raise InputError(
-            f"rules file {path}: {error.strerror or error}; name an existing YAML file"
-        ) from error
+        raise InputError(f"rules file {path}: {error.strerror or error}; name an existing YAML file") from error
     return parse_rules(text, f"rules file {path}")
 
 

@@ -56,8 +56,7 @@ class Bottlenecks:
         return tuple(
             name
             for name in self._free()
-            if self._overloaded(name)
-            and any(self._is_held_back(producer) for producer in self.workflow.upstream(name))
+            if self._overloaded(name) and any(self._is_held_back(producer) for producer in self.workflow.upstream(name))
         )
 
     @property
@@ -75,9 +74,7 @@ class Bottlenecks:
 
     def _free(self) -> tuple[str, ...]:
         return tuple(
-            name
-            for name in self.workflow.topological_order
-            if name in self.readings and not self._is_held_back(name)
+            name for name in self.workflow.topological_order if name in self.readings and not self._is_held_back(name)
         )
 
     def _overloaded(self, name: str) -> bool:
@@ -107,9 +104,7 @@ def is_blocked(reading: OperatorReading) -> bool:
 def lag_grows(reading: OperatorReading, settings: LagSettings) -> bool:
     """Say whether rows pile up before an operator faster than the settings ignore."""
     slope = _growth_rows_per_s(reading, settings)
-    least = max(
-        settings.lag_growth_rows_per_second, settings.lag_growth_share * reading.throughput_rows_per_s
-    )
+    least = max(settings.lag_growth_rows_per_second, settings.lag_growth_share * reading.throughput_rows_per_s)
     return slope is not None and slope > least
 
 

@@ -157,17 +157,14 @@ def processing_latency_s(
 ) -> float:
     """Return what a row takes through a workflow without its wait in a backlog: l_p of AuTraScale+."""
     return longest_path_s(
-        workflow,
-        {name: passage_s(seconds, readings[name].trigger_s) for name, seconds in batches_s.items()},
+        workflow, {name: passage_s(seconds, readings[name].trigger_s) for name, seconds in batches_s.items()}
     )
 
 
 def in_time_s(workflow: Workflow, readings: Mapping[str, OperatorReading]) -> float:
     """Return the processing latency where batches just fill their trigger intervals."""
     triggers_s = {name: reading.trigger_s or math.inf for name, reading in readings.items()}
-    return longest_path_s(
-        workflow, {name: passage_s(seconds, seconds) for name, seconds in triggers_s.items()}
-    )
+    return longest_path_s(workflow, {name: passage_s(seconds, seconds) for name, seconds in triggers_s.items()})
 
 
 def true_rate_per_replica(reading: OperatorReading) -> float | None:
@@ -224,9 +221,7 @@ def required_rates(
         if not feeding:
             rate = source_rates.get(name, math.nan)
         else:
-            rate = sum(
-                rates.get(other, math.nan) * selectivity(other, workflow, readings) for other in feeding
-            )
+            rate = sum(rates.get(other, math.nan) * selectivity(other, workflow, readings) for other in feeding)
         if math.isfinite(rate) and rate >= 0:
             rates[name] = rate
     return rates
@@ -240,9 +235,7 @@ def demand_of(reading: OperatorReading, pushed_down: float) -> float:
     return pushed_down
 
 
-def _offered_per_row(
-    consumer: str, workflow: Workflow, readings: Mapping[str, OperatorReading]
-) -> float | None:
+def _offered_per_row(consumer: str, workflow: Workflow, readings: Mapping[str, OperatorReading]) -> float | None:
     reading = readings.get(consumer)
     feeding = [readings.get(name) for name in workflow.upstream(consumer)]
     if reading is None or reading.input_rows_per_s is None or not math.isfinite(reading.input_rows_per_s):

@@ -71,15 +71,10 @@ class Target:
 
 
 def targets(
-    proposals: Mapping[str, int],
-    present: Mapping[str, int],
-    operators: Mapping[str, Operator],
-    growth: SizingSettings,
+    proposals: Mapping[str, int], present: Mapping[str, int], operators: Mapping[str, Operator], growth: SizingSettings
 ) -> Mapping[str, Target]:
     """Return what each operator may have of what is proposed for it."""
-    found = {
-        name: _alone(proposal, present[name], operators[name], growth) for name, proposal in proposals.items()
-    }
+    found = {name: _alone(proposal, present[name], operators[name], growth) for name, proposal in proposals.items()}
     if growth.total_replicas is None:
         return found
     others = sum(count for name, count in present.items() if name not in proposals)
@@ -93,10 +88,7 @@ def targets(
         if shares[name] == target.replicas
         else Target(
             replicas=shares[name],
-            limits=(
-                *target.limits,
-                f"of {target.replicas} its share of {growth.total_replicas} replicas in all",
-            ),
+            limits=(*target.limits, f"of {target.replicas} its share of {growth.total_replicas} replicas in all"),
         )
         for name, target in found.items()
     }
@@ -184,11 +176,7 @@ class SizingPolicy(ChoosingPolicy):
         elif readings:
             proposals = self.proposals(readings, observation, knowledge)
             present = {name: reading.replicas for name, reading in readings.items()}
-            asked = {
-                name: proposal.replicas
-                for name, proposal in proposals.items()
-                if proposal.replicas is not None
-            }
+            asked = {name: proposal.replicas for name, proposal in proposals.items() if proposal.replicas is not None}
             allowed = targets(asked, present, self.workflow.operators, self.sizing)
             analyses |= {
                 name: self._analysis(reading, proposals[name], allowed.get(name), pause, knowledge)
@@ -236,14 +224,10 @@ class SizingPolicy(ChoosingPolicy):
             return held
         limits = f" ({'; '.join(target.limits)})" if target.limits else ""
         wanted = replace(
-            held,
-            detail=f"{proposal.detail}: {target.replicas} wanted{limits}",
-            desired_replicas=target.replicas,
+            held, detail=f"{proposal.detail}: {target.replicas} wanted{limits}", desired_replicas=target.replicas
         )
         if target.replicas == reading.replicas:
-            at_limit = (
-                proposal.replicas is not None and proposal.replicas != reading.replicas and target.limits
-            )
+            at_limit = proposal.replicas is not None and proposal.replicas != reading.replicas and target.limits
             reason = _limit(proposal.replicas or 0, reading.replicas) if at_limit else proposal.reason
             return replace(wanted, reason=reason)
         if pause is not None:
@@ -267,9 +251,7 @@ class SizingPolicy(ChoosingPolicy):
         )
 
     def _pause(self, now_s: float, knowledge: Knowledge) -> tuple[Reason, str] | None:
-        changes = [
-            change for name in self.workflow.operators if (change := knowledge.latest(name)) is not None
-        ]
+        changes = [change for name in self.workflow.operators if (change := knowledge.latest(name)) is not None]
         if not changes:
             return None
         since_s = now_s - max(change.at_s for change in changes)

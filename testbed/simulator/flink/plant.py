@@ -32,9 +32,7 @@ class FlinkPlant:
         Length of a tick, seconds.
     """
 
-    def __init__(
-        self, scene: Scene, physics: Mapping[str, FlinkPhysics], *, seed: int, tick_s: float = 10.0
-    ) -> None:
+    def __init__(self, scene: Scene, physics: Mapping[str, FlinkPhysics], *, seed: int, tick_s: float = 10.0) -> None:
         self._scene = scene
         self._tick_s = tick_s
         self._fog = Fog(scene.nodes, scene.delays, scene.failures, scene.slowdowns)
@@ -111,8 +109,7 @@ class FlinkPlant:
             for other in consumers:
                 left[other].remove(name)
             limit = min(
-                (fair_share(room[other], map(claims.__getitem__, left[other])) for other in consumers),
-                default=math.inf,
+                (fair_share(room[other], map(claims.__getitem__, left[other])) for other in consumers), default=math.inf
             )
             rows = 0.0 if task.is_down(from_s) else task.end_tick(able[name], limit, until_s)
             emitted = rows * task.selectivity
@@ -130,11 +127,7 @@ class FlinkPlant:
         if not consumers and emitted:
             self._completions.append(
                 Completion(
-                    rows=emitted,
-                    offered_from_s=first_s,
-                    offered_until_s=last_s,
-                    at_s=until_s,
-                    arrived_from_s=from_s,
+                    rows=emitted, offered_from_s=first_s, offered_until_s=last_s, at_s=until_s, arrived_from_s=from_s
                 )
             )
 
@@ -155,9 +148,7 @@ class FlinkPlant:
         room: dict[str, float] = {}
         for name, task in reversed(self._tasks.items()):
             consumers = self._consumers[name]
-            limit = min(
-                (self._share(name, other, room[other], claims) for other in consumers), default=math.inf
-            )
+            limit = min((self._share(name, other, room[other], claims) for other in consumers), default=math.inf)
             room[name] = task.room_rows(min(able[name], task.limited_to(limit)), at_s)
         return room
 

@@ -43,9 +43,7 @@ def efforts(ticks: Iterable[Tick], batches: Iterable[Batch]) -> Mapping[str, Eff
             work_s = min(tick.rows * row_s / tick.speed, tick.busy_s)
             sofar = found.get(node, NO_EFFORT)
             found[node] = Effort(
-                sofar.rows + tick.rows * share,
-                sofar.work_s + work_s,
-                sofar.waiting_s + tick.busy_s - work_s,
+                sofar.rows + tick.rows * share, sofar.work_s + work_s, sofar.waiting_s + tick.busy_s - work_s
             )
     return found
 
@@ -145,9 +143,7 @@ class Task:
         self._fog = fog
         self._tick_s = tick_s
         key = zlib.crc32(operator.name.encode())
-        self._noise = Noise(
-            physics.noise, physics.noise_memory_s, tick_s, np.random.default_rng([seed, key, 0])
-        )
+        self._noise = Noise(physics.noise, physics.noise_memory_s, tick_s, np.random.default_rng([seed, key, 0]))
         self._restarts = np.random.default_rng([seed, key, 1])
         self._capacity = Capacity(rows_per_s=0.0, work_s_per_row=0.0)
         self._speed = 1.0

@@ -45,13 +45,7 @@ class ExecutorSet:
 
     @classmethod
     def of(
-        cls,
-        nodes: Sequence[str],
-        driver_node: str,
-        fog: Fog,
-        at_s: float | None = None,
-        *,
-        slots_each: int = 1,
+        cls, nodes: Sequence[str], driver_node: str, fog: Fog, at_s: float | None = None, *, slots_each: int = 1
     ) -> "ExecutorSet":
         """Gather the figures of some nodes at an instant; None for links as in the latency map."""
 
@@ -165,15 +159,7 @@ def run_batch(
         done_s = max(second.ends_s)
     lanes = executor_set.slots_each
     return BatchTimeline(  # by position, in the order of its fields: there are very many
-        done_s,
-        begun_s,
-        until_s,
-        first.ends_s,
-        first.tasks,
-        work_s / lanes,
-        waiting_s / lanes,
-        first_slot,
-        second,
+        done_s, begun_s, until_s, first.ends_s, first.tasks, work_s / lanes, waiting_s / lanes, first_slot, second
     )
 
 
@@ -182,10 +168,7 @@ def mean_batch_s(physics: SparkPhysics, executor_set: ExecutorSet, rows: float) 
     slots = len(executor_set.paces)
     if not first_slot_matters(physics, slots):
         return run_batch(physics, executor_set, rows).seconds
-    return (
-        math.fsum(run_batch(physics, executor_set, rows, first_slot=slot).seconds for slot in range(slots))
-        / slots
-    )
+    return math.fsum(run_batch(physics, executor_set, rows, first_slot=slot).seconds for slot in range(slots)) / slots
 
 
 def first_slot_matters(physics: SparkPhysics, slots: int) -> bool:

@@ -82,9 +82,7 @@ class SparkPhysics:
         if self.tasks_by_speed and (self.partitions or self.hottest_share):
             raise ValueError("expected no partitions and no hottest_share with tasks_by_speed, got both")
         if self.cold_least_s > self.cold_most_s:
-            raise ValueError(
-                f"expected cold_least_s <= cold_most_s, got {self.cold_least_s} and {self.cold_most_s}"
-            )
+            raise ValueError(f"expected cold_least_s <= cold_most_s, got {self.cold_least_s} and {self.cold_most_s}")
 
 
 def read_physics(name_or_path: str | Path) -> SparkPhysics:

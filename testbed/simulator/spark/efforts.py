@@ -14,17 +14,7 @@ class Account:
     What a batch takes is spread evenly over its course, so that a window that ends within it sees its part.
     """
 
-    __slots__ = (
-        "_from_s",
-        "_replicas",
-        "_since_s",
-        "_time_s",
-        "_until_s",
-        "_waiting",
-        "_work",
-        "waited_s",
-        "worked_s",
-    )
+    __slots__ = ("_from_s", "_replicas", "_since_s", "_time_s", "_until_s", "_waiting", "_work", "waited_s", "worked_s")
 
     def __init__(self, replicas: int) -> None:
         self._replicas = replicas

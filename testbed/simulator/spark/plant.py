@@ -67,7 +67,7 @@ class SparkPlant:
         """Let time pass; an instant in the past does nothing."""
         alone = self._listed[0] if len(self._listed) == 1 else None
         while True:
-            query = alone or min(self._listed, key=_next_s)
+            query = alone or min(self._listed, key=lambda each: each.next_s)
             next_s = query.next_s
             if self._next_fault_s <= next_s and self._next_fault_s <= until_s:
                 self._take_faults(self._next_fault_s)
@@ -150,9 +150,7 @@ class SparkPlant:
 
     def _query(self, operator: str) -> Query:
         if operator not in self._queries:
-            raise ClusterError(
-                f"there is no operator {operator!r}; the plant runs {', '.join(self._queries)}"
-            )
+            raise ClusterError(f"there is no operator {operator!r}; the plant runs {', '.join(self._queries)}")
         return self._queries[operator]
 
     def _check(self, query: Query, placement: tuple[str, ...]) -> None:
@@ -196,7 +194,3 @@ class SparkPlant:
             return emitted
 
         return emit
-
-
-def _next_s(query: Query) -> float:
-    return query.next_s

@@ -142,9 +142,7 @@ class Query:
     def last_progress_at_s(self, by_s: float) -> float | None:
         """Return when it last reported a batch or that it idles, up to an instant."""
         ended = (batch.ended_at_s for batch in reversed(self.batches) if batch.ended_at_s <= by_s)
-        reported = [
-            instant for instant in (next(ended, None), self._idles.last_s(by_s)) if instant is not None
-        ]
+        reported = [instant for instant in (next(ended, None), self._idles.last_s(by_s)) if instant is not None]
         return max(reported, default=None)
 
     # What happens to it
@@ -229,9 +227,7 @@ class Query:
             cold_s=() if shift.are_warm else shift.cold_s(),
             batch_factor=next(self._batch_factors),
             task_factors=self._task_factors,
-            first_slot=int(self._slot_draws.random() * len(shift.executor_set.paces))
-            if shift.draws_slot
-            else 0,
+            first_slot=int(self._slot_draws.random() * len(shift.executor_set.paces)) if shift.draws_slot else 0,
         )
         timeline.seconds += self._held_up_s
         self._held_up_s = 0.0
@@ -239,9 +235,7 @@ class Query:
         self.next_s = at_s + timeline.seconds
         self._account.plan(at_s, self.next_s, timeline.work_s, timeline.waiting_s)
 
-    def _finish(
-        self, running: _Running, shift: MembershipPeriod, timeline: BatchTimeline, at_s: float
-    ) -> None:
+    def _finish(self, running: _Running, shift: MembershipPeriod, timeline: BatchTimeline, at_s: float) -> None:
         from_row = self._done_rows
         self._done_rows = until_row = from_row + running.rows
         event_from_s, event_until_s = self._stream.event_span(from_row, until_row)

@@ -56,13 +56,7 @@ class ReplicaPool:
     """The executors that are kept."""
 
     def __init__(
-        self,
-        physics: SparkPhysics,
-        *,
-        driver_node: str,
-        fog: Fog,
-        placement: Sequence[str],
-        rng: np.random.Generator,
+        self, physics: SparkPhysics, *, driver_node: str, fog: Fog, placement: Sequence[str], rng: np.random.Generator
     ) -> None:
         self._physics = physics
         self._driver_node = driver_node

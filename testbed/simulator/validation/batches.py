@@ -48,9 +48,7 @@ def of_batch(run: RecordedRun, batch: Batch, nodes: Sequence[str] | None = None)
     """Take one batch of a recorded run; those that it names worked on it, unless other nodes are given."""
     fog = Fog({name: SimulatedNode(name=name) for name in run.delays.names}, run.delays)
     return MeasuredBatch(
-        executor_set=ExecutorSet.of(
-            batch.nodes if nodes is None else nodes, run.operator.driver_node, fog, None
-        ),
+        executor_set=ExecutorSet.of(batch.nodes if nodes is None else nodes, run.operator.driver_node, fog, None),
         rows=batch.rows,
         seconds=batch.seconds,
         trigger_s=run.trigger_s,
@@ -73,9 +71,7 @@ class Errors:
         """Compare pairs, at least one."""
         errors = 100 * (np.asarray(simulated) / np.asarray(measured) - 1)
         return cls(
-            mean_pct=float(np.abs(errors).mean()),
-            worst_pct=float(np.abs(errors).max()),
-            bias_pct=float(errors.mean()),
+            mean_pct=float(np.abs(errors).mean()), worst_pct=float(np.abs(errors).max()), bias_pct=float(errors.mean())
         )
 
 

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 def validate(
     runs: Annotated[
-        list[Path],
-        typer.Option("--run", metavar="FOLDER", help="A recorded run, as the demo leaves it; repeatable."),
+        list[Path], typer.Option("--run", metavar="FOLDER", help="A recorded run, as the demo leaves it; repeatable.")
     ],
     *,
     physics: Annotated[
@@ -66,8 +65,7 @@ def refit(
     runs = [read_run(folder) for folder in folders]
     fitted = fit_again(read_physics(physics), runs)
     figures = {
-        name: {"value": each.value, "origin": f"As {physics}: {each.origin}"}
-        for name, each in before.figures.items()
+        name: {"value": each.value, "origin": f"As {physics}: {each.origin}"} for name, each in before.figures.items()
     }
     for name, origin in fitted.origins.items():
         figures[name] = {"value": getattr(fitted.physics, name), "origin": origin}
@@ -101,9 +99,7 @@ def _compare_runs(
 
 
 def _tables(
-    compared: Mapping[str, "RunComparison"],
-    between: Mapping[str, "TimelineErrors"],
-    seeds: int,
+    compared: Mapping[str, "RunComparison"], between: Mapping[str, "TimelineErrors"], seeds: int
 ) -> list["Table"]:
     """Return a table for each part of the comparison that there is."""
     again = f"Runs acted again, {seeds} seeds: "

@@ -13,13 +13,7 @@ from gesscale.model.observation import Batch
 from gesscale.model.workflow import Operator
 from testbed.simulator.spark.constants import SparkPhysics
 from testbed.simulator.validation.batches import BatchErrors, MeasuredBatch, batch_errors, of_run
-from testbed.simulator.validation.recorded_run import (
-    RecordedOrder,
-    RecordedRun,
-    offered_totals,
-    reenact,
-    starts,
-)
+from testbed.simulator.validation.recorded_run import RecordedOrder, RecordedRun, offered_totals, reenact, starts
 from testbed.simulator.validation.refit import CALM_S
 
 Series = NDArray[np.float64]
@@ -200,9 +194,7 @@ def compare_run(run: RecordedRun, physics: SparkPhysics, acted: Sequence[Sequenc
         Where the run is too short, or has no warm batches.
     """
     if run.duration_s < LEAST_S:
-        raise InputError(
-            f"{run.name}: expected a run of at least {LEAST_S:.0f} s, got {run.duration_s:.0f} s"
-        )
+        raise InputError(f"{run.name}: expected a run of at least {LEAST_S:.0f} s, got {run.duration_s:.0f} s")
     measured = of_run(run, from_s=CALM_S)
     if not measured:
         raise InputError(
@@ -213,9 +205,7 @@ def compare_run(run: RecordedRun, physics: SparkPhysics, acted: Sequence[Sequenc
     recorded = timeline_of(run.batches, run.orders, run.operator)
     timelines = [timeline_of(batches, run.orders, run.operator) for batches in acted]
     return RunComparison(
-        warm_batches={
-            label: batch_errors(physics, part) for label, part in parts_of_run(measured).items() if part
-        },
+        warm_batches={label: batch_errors(physics, part) for label, part in parts_of_run(measured).items() if part},
         totals={
             name: _total(getattr(recorded, name), values)
             for name in (field.name for field in fields(RunTimeline))

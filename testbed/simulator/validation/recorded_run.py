@@ -120,9 +120,7 @@ def read_run(folder: Path) -> RecordedRun:
     listed = recording.batches[operator.name]
     kept = screen(listed, max(batch.ended_at_s for batch in listed)).batches
     if not kept or kept[0].trigger_s is None or kept[0].offered_rows_total is None:
-        raise InputError(
-            f"{folder}: expected batches with their trigger interval and what was offered, got none"
-        )
+        raise InputError(f"{folder}: expected batches with their trigger interval and what was offered, got none")
     trigger_s = kept[0].trigger_s
     began_s = math.floor((kept[0].ended_at_s - kept[0].seconds) / trigger_s) * trigger_s
     group = settings.latency_map
@@ -155,9 +153,7 @@ def order_of(decision: Decision) -> RecordedOrder | None:
         return None
     tells = add and not remove and 0 < outcome.seconds <= LONGEST_RUN_S
     return RecordedOrder(
-        at_s=decision.at_s,
-        change=Change(add=add, remove=remove),
-        took_s=outcome.seconds if tells else None,
+        at_s=decision.at_s, change=Change(add=add, remove=remove), took_s=outcome.seconds if tells else None
     )
 
 

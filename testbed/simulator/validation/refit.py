@@ -101,9 +101,7 @@ def refit(physics: SparkPhysics, runs: Sequence[RecordedRun]) -> Refit:
     )
 
 
-def _fitted_by_starts(
-    physics: SparkPhysics, runs: Sequence[RecordedRun], names: str
-) -> dict[str, tuple[float, str]]:
+def _fitted_by_starts(physics: SparkPhysics, runs: Sequence[RecordedRun], names: str) -> dict[str, tuple[float, str]]:
     cold_s = [extra_s for run in runs for extra_s in _cold_extras_s(physics, run)]
     orders = [start_s for run in runs for start_s in _starts_s(run)]
     if not cold_s or not orders:
@@ -123,9 +121,7 @@ def _fitted_by_starts(
     }
     shares = [share for run in runs for share in _warm_up_shares(physics, run)]
     if shares:
-        origin = (
-            f"What their second batches took longer, as a share of that; median of {len(shares)} in {names}."
-        )
+        origin = f"What their second batches took longer, as a share of that; median of {len(shares)} in {names}."
         found["warm_up_share"] = (float(np.median(shares)), origin)
     return found
 
@@ -137,14 +133,10 @@ def _fitted_to_orders(
     times_s = [(others, took_s) for others, each_s in orders for took_s in each_s]
     alone_s = [took_s for others, took_s in times_s if not others]
     several = [(others, each_s) for others, each_s in orders if others]
-    which = (
-        f"{len(alone_s)} that started alone" if alone_s else f"{len(times_s)}, as if each had started alone,"
-    )
+    which = f"{len(alone_s)} that started alone" if alone_s else f"{len(times_s)}, as if each had started alone,"
     kept_s = alone_s or [max(_LEAST_START_S, took_s - others * together_s) for others, took_s in times_s]
     start_s = float(np.median(kept_s))
-    found = {
-        "start_s": (start_s, f"From the order to the registered executor; median of {which} in {names}.")
-    }
+    found = {"start_s": (start_s, f"From the order to the registered executor; median of {which} in {names}.")}
     if alone_s and several:
         more_s = [(np.mean(each_s) - start_s) / others for others, each_s in several]
         together_s = max(0.0, float(np.median(more_s)))
@@ -157,9 +149,7 @@ def _fitted_to_orders(
     return found
 
 
-def _fitted_by_leaving(
-    physics: SparkPhysics, runs: Sequence[RecordedRun], names: str
-) -> dict[str, tuple[float, str]]:
+def _fitted_by_leaving(physics: SparkPhysics, runs: Sequence[RecordedRun], names: str) -> dict[str, tuple[float, str]]:
     leaves_s = [extra_s for run in runs for extra_s in _leave_extras_s(physics, run)]
     if not leaves_s:
         return {}

@@ -113,9 +113,7 @@ def _step_by(name: str) -> Callable[[Path], None]:
         with SqliteKnowledge(path, now_s=_NEXT_S) as store:
             if list(path.parent.glob("*.corrupt-*")):
                 raise RefusedError  # it was set aside
-            observation = observe(
-                reading(("hub", "near"), at_s=_NEXT_S, throughput=190, offered=250, saturated=1.0)
-            )
+            observation = observe(reading(("hub", "near"), at_s=_NEXT_S, throughput=190, offered=250, saturated=1.0))
             _loop(name, store, [observation]).step(_NEXT_S)
 
     return step

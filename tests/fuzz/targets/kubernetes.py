@@ -78,23 +78,13 @@ def _order(data: bytes, folder: Path) -> None:
 
 def _orders() -> Sequence[bytes]:
     found = [json.loads(sample)["order"] for sample in files("statuses/*")()]
-    found.append(
-        {**found[0], "strategy": "Restart", "id": "12-345", "term": 12, "later": {"wave": 2, "of": 5.5}}
-    )
-    found.append(
-        {**found[0], "placement": [f"edge{number}" for number in range(1, 9)], "note": "by hand", "tries": 1}
-    )
+    found.append({**found[0], "strategy": "Restart", "id": "12-345", "term": 12, "later": {"wave": 2, "of": 5.5}})
+    found.append({**found[0], "placement": [f"edge{number}" for number in range(1, 9)], "note": "by hand", "tries": 1})
     return [json.dumps(order).encode() for order in found]
 
 
 TARGETS = (
-    Target(
-        name="autoscalers",
-        form=Form.JSON,
-        samples=files("autoscalers/*"),
-        call=_autoscalers,
-        errors=OF_THE_LOOP,
-    ),
+    Target(name="autoscalers", form=Form.JSON, samples=files("autoscalers/*"), call=_autoscalers, errors=OF_THE_LOOP),
     Target(name="status", form=Form.JSON, samples=files("statuses/*"), call=_status, errors=OF_THE_LOOP),
     Target(name="order", form=Form.JSON, samples=_orders, call=_order, errors=OF_THE_LOOP),
 )

@@ -45,9 +45,7 @@ def _read(side_files: SideFiles) -> Callable[[bytes, Path], object]:
         try:
             imported = read_survey(BytesIO(data), side_files=side_files)
         except LatencyMapError:  # as somebody who then says what the delays mean
-            imported = read_survey(
-                BytesIO(data), unit=DelayUnit.MS, kind=DelayKind.RTT, side_files=side_files
-            )
+            imported = read_survey(BytesIO(data), unit=DelayUnit.MS, kind=DelayKind.RTT, side_files=side_files)
         use_survey(imported.survey)
 
     return call
@@ -57,12 +55,8 @@ def _zipped(read: Callable[[], Sequence[bytes]]) -> Callable[[], Sequence[bytes]
     return lambda: [gzip.compress(content, mtime=0) for content in read()]
 
 
-def _target(
-    name: str, *patterns: str, form: Form = Form.TEXT, side_files: SideFiles = NO_SIDE_FILES
-) -> Target:
-    return Target(
-        name=f"map-{name}", form=form, samples=files(*patterns, under=_MAPS), call=_read(side_files)
-    )
+def _target(name: str, *patterns: str, form: Form = Form.TEXT, side_files: SideFiles = NO_SIDE_FILES) -> Target:
+    return Target(name=f"map-{name}", form=form, samples=files(*patterns, under=_MAPS), call=_read(side_files))
 
 
 TARGETS = (

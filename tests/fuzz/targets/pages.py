@@ -83,24 +83,14 @@ def _agent_name(data: bytes, folder: Path) -> None:
     del folder
     _Page.content = data
     place = _url().removeprefix("http://")
-    peers = AgentsByName(
-        place, default_port=9109, own=("edge1", "pod-1"), timeout_s=_TIMEOUT_S, say=lambda _: None
-    )
+    peers = AgentsByName(place, default_port=9109, own=("edge1", "pod-1"), timeout_s=_TIMEOUT_S, say=lambda _: None)
     if not peers():
         raise RefusedError
 
 
 TARGETS = (
-    Target(
-        name="agent-name",
-        form=Form.JSON,
-        samples=files("agent-name/*"),
-        call=_agent_name,
-        errors=OF_THE_LOOP,
-    ),
-    Target(
-        name="driver-batches", form=Form.JSON, samples=files("driver/*"), call=_driver, errors=OF_THE_LOOP
-    ),
+    Target(name="agent-name", form=Form.JSON, samples=files("agent-name/*"), call=_agent_name, errors=OF_THE_LOOP),
+    Target(name="driver-batches", form=Form.JSON, samples=files("driver/*"), call=_driver, errors=OF_THE_LOOP),
     Target(name="agents", form=Form.TEXT, samples=files("agents/*"), call=_agents, errors=OF_THE_LOOP),
     Target(
         name="prometheus-latencies",

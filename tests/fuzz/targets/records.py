@@ -26,9 +26,7 @@ _BATCHES, _DECISIONS = 14, 5
 
 def _some(file: str, lines: int) -> Callable[[], Sequence[bytes]]:
     def read() -> Sequence[bytes]:
-        folders = [
-            path.parent for path in sorted(_RECORDS.glob("*/gesscale.yaml")) if _OPERATOR in path.read_text()
-        ]
+        folders = [path.parent for path in sorted(_RECORDS.glob("*/gesscale.yaml")) if _OPERATOR in path.read_text()]
         return [_beginning(folder / file, lines) for folder in folders]
 
     return read
@@ -86,9 +84,7 @@ def _in_results(file: str) -> Callable[[bytes, Path], object]:
 
 _EXPERIMENT = arena_plays.small_experiment(seeds=2)
 _OF_RUNS = tuple(
-    Target(
-        name=f"{name}-{what}", form=Form.JSON_LINES, samples=_some(file, lines), call=_in_record(file, use)
-    )
+    Target(name=f"{name}-{what}", form=Form.JSON_LINES, samples=_some(file, lines), call=_in_record(file, use))
     for name, use in (("run", _run), ("replay", _replay))
     for what, file, lines in (("batches", BATCHES, _BATCHES), ("decisions", DECISIONS, _DECISIONS))
 )
@@ -100,10 +96,5 @@ TARGETS = (
         samples=lambda: [_results()[EXPERIMENT]],
         call=_in_results(EXPERIMENT),
     ),
-    Target(
-        name="results-lines",
-        form=Form.JSON_LINES,
-        samples=lambda: [_results()[LINES]],
-        call=_in_results(LINES),
-    ),
+    Target(name="results-lines", form=Form.JSON_LINES, samples=lambda: [_results()[LINES]], call=_in_results(LINES)),
 )

@@ -58,9 +58,7 @@ def _experiment(path: Path) -> None:
 
 
 def _pod_template(path: Path) -> None:
-    executor_template(
-        read_base_template(str(path)), PodPlacement(order="1-1", nodes=("a", "b")), autoscaler="op"
-    )
+    executor_template(read_base_template(str(path)), PodPlacement(order="1-1", nodes=("a", "b")), autoscaler="op")
 
 
 TARGETS = (
@@ -74,10 +72,7 @@ TARGETS = (
     Target(name="rules", form=Form.YAML, samples=files("rules/*"), call=from_file("rules.yaml", read_rules)),
     Target(name="hosts-csv", form=Form.TEXT, samples=files("hosts/*.csv"), call=from_file("hosts", _hosts)),
     Target(
-        name="hosts-kubectl",
-        form=Form.JSON,
-        samples=files("kubectl-nodes/*"),
-        call=from_file("nodes.json", _hosts),
+        name="hosts-kubectl", form=Form.JSON, samples=files("kubectl-nodes/*"), call=from_file("nodes.json", _hosts)
     ),
     Target(
         name="pod-template",

@@ -53,9 +53,7 @@ def test_no_page_asks_another_host_for_anything_or_complains(site, chromium):
         chromium.get((site / f"{page}.html").as_uri())
     messages = [json.loads(entry["message"])["message"] for entry in chromium.get_log("performance")]
     asked = {
-        message["params"]["request"]["url"]
-        for message in messages
-        if message["method"] == "Network.requestWillBeSent"
+        message["params"]["request"]["url"] for message in messages if message["method"] == "Network.requestWillBeSent"
     }
     assert len(asked) > len(PAGES)
     assert {url for url in asked if not url.startswith(("file:", "data:", "chrome:"))} == set()

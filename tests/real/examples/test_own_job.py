@@ -33,18 +33,11 @@ def test_a_recommendation_names_the_node_of_the_driver(running, policy):
     assert decision["analysis"]["reading"]["throughput_rows_per_s"] > 0
 
 
-@pytest.mark.parametrize(
-    "program", [JOB, EXAMPLES / "kafka_window" / "job.py", EXAMPLES / "kafka_window" / "feed.py"]
-)
+@pytest.mark.parametrize("program", [JOB, EXAMPLES / "kafka_window" / "job.py", EXAMPLES / "kafka_window" / "feed.py"])
 def test_a_machine_without_java_is_told_so(tmp_path, program):
     environment = {"PATH": str(tmp_path), "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
     done = subprocess.run(
-        [sys.executable, str(program)],
-        capture_output=True,
-        text=True,
-        timeout=WAIT_S,
-        check=False,
-        env=environment,
+        [sys.executable, str(program)], capture_output=True, text=True, timeout=WAIT_S, check=False, env=environment
     )
     assert done.returncode == 1
     assert "needs Java 17 or newer; install it" in done.stderr

@@ -110,9 +110,7 @@ def own_topology(folder: Path) -> Topology:
 
 
 def unused_subnet() -> str:
-    shown = subprocess.run(
-        ("ip", "-j", "-4", "address"), capture_output=True, text=True, timeout=20, check=True
-    )
+    shown = subprocess.run(("ip", "-j", "-4", "address"), capture_output=True, text=True, timeout=20, check=True)
     used = {
         ipaddress.IPv4Interface(f"{each['local']}/24").network
         for device in json.loads(shown.stdout)
@@ -177,9 +175,7 @@ def admin(cluster: KubernetesTestBed | ForeignCluster) -> Iterator[Connection]:
 
 
 @pytest.fixture(scope="session")
-def defined(
-    cluster: KubernetesTestBed | ForeignCluster, admin: Connection
-) -> KubernetesTestBed | ForeignCluster:
+def defined(cluster: KubernetesTestBed | ForeignCluster, admin: Connection) -> KubernetesTestBed | ForeignCluster:
     """Return the cluster, which serves StreamAutoscalers."""
     define(cluster, admin)
     return cluster

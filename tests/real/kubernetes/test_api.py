@@ -166,11 +166,7 @@ def test_events_are_seen_by_kubectl_describe(cluster, admin, namespace):
     assert re.search(r"Normal +SuccessfulRescale .* replicas 1 -> 2 \(Overloaded, \+edge-b\)", said)
     assert re.search(r"Warning +ScalingVetoed +.*\(x3 over .*\) .* the map is stale", said)
     kept = json.loads(cluster.run_kubectl("get", "events.events.k8s.io", "-n", namespace, "-o", "json"))
-    assert sorted(each["reason"] for each in kept["items"]) == [
-        "Paused",
-        "ScalingVetoed",
-        "SuccessfulRescale",
-    ]
+    assert sorted(each["reason"] for each in kept["items"]) == ["Paused", "ScalingVetoed", "SuccessfulRescale"]
 
 
 def test_a_verb_that_is_removed_is_noticed_and_named(granted):
@@ -205,10 +201,7 @@ def granted(cluster, admin, namespace, tmp_path):
     def remove(right: Right, verb: str) -> Iterator[None]:
         kind = "Role" if right.own else "ClusterRole"
         role = Resource(
-            group="rbac.authorization.k8s.io",
-            plural=f"{kind.lower()}s",
-            kind=kind,
-            namespaced=kind == "Role",
+            group="rbac.authorization.k8s.io", plural=f"{kind.lower()}s", kind=kind, namespaced=kind == "Role"
         )
         (rules,) = [each["rules"] for each in documents if each["kind"] == kind]
         fewer = [
@@ -238,12 +231,7 @@ def authority(cluster, folder: Path) -> Path:
 
 def test_the_roles_do_no_more_than_what_is_listed(granted):
     connection, _ = granted
-    for resource, verb in (
-        (NODES, "patch"),
-        (STREAM_AUTOSCALERS, "patch"),
-        (CONFIG_MAPS, "list"),
-        (PODS, "create"),
-    ):
+    for resource, verb in ((NODES, "patch"), (STREAM_AUTOSCALERS, "patch"), (CONFIG_MAPS, "list"), (PODS, "create")):
         asked = Right(group=resource.group, target=resource.plural, verbs=(verb,), own=False)
         assert missing_rights(connection, [asked]) == [asked]
     for resource, verb, names in (
@@ -277,10 +265,7 @@ def test_room_is_counted_as_kubectl_describe_counts_it(cluster, admin, namespace
         "whole": {"containers": [part("a", "10m", "1Mi")], "resources": {"requests": {"cpu": "77m"}}},
     }
     for name, spec in bodies.items():
-        body = {
-            "metadata": {"name": name},
-            "spec": {"nodeName": node, "terminationGracePeriodSeconds": 0, **spec},
-        }
+        body = {"metadata": {"name": name}, "spec": {"nodeName": node, "terminationGracePeriodSeconds": 0, **spec}}
         admin.create(PODS, {"apiVersion": "v1", "kind": "Pod", **body}, namespace=namespace)
     pods = [read_pod(item) for page in admin.pages(PODS) for item in page["items"]]
     nodes = [read_node(item) for page in admin.pages(NODES) for item in page["items"]]
@@ -293,13 +278,9 @@ def test_room_is_counted_as_kubectl_describe_counts_it(cluster, admin, namespace
         "whole": 77,
     }
     said = cluster.run_kubectl("describe", "node", node)
-    cpu, memory = re.search(
-        r"  cpu +(\S+) .*\n  memory +(\S+) ", said.split("Allocated resources:")[1]
-    ).groups()
+    cpu, memory = re.search(r"  cpu +(\S+) .*\n  memory +(\S+) ", said.split("Allocated resources:")[1]).groups()
     taken = [each.takes for each in pods if each.node == node and not each.over]
-    index = ClusterIndex(
-        {each.name: each for each in nodes}, {f"{each.namespace}/{each.name}": each for each in pods}
-    )
+    index = ClusterIndex({each.name: each for each in nodes}, {f"{each.namespace}/{each.name}": each for each in pods})
     assert index.judged(node, ExecutorNeeds(), (), {}).problem == ""
     assert f"{sum(each.cpu_m for each in taken)}m" == cpu
     assert in_bytes(memory) == sum(each.memory_bytes for each in taken)

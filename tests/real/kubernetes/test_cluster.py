@@ -26,9 +26,7 @@ def busybox_pod(name: str, node: str, command: str = "sleep 600") -> dict[str, A
         "spec": {
             "terminationGracePeriodSeconds": 0,
             "affinity": {
-                "nodeAffinity": {
-                    "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}
-                }
+                "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
             },
             "securityContext": restricted_pod(),
             "containers": [
@@ -93,9 +91,7 @@ def test_pods_run_where_required_affinity_says_and_feel_the_maps_delays(
     assert all(pod["status"]["phase"] == "Running" for pod in pods.values())
     pairs = [(a, b) for index, a in enumerate(nodes) for b in nodes[index + 1 :]]
     for first, second in pairs:
-        assert_felt(
-            cluster, namespace, f"on-{first}", pods[second]["status"]["podIP"], topology.rtt_ms(first, second)
-        )
+        assert_felt(cluster, namespace, f"on-{first}", pods[second]["status"]["podIP"], topology.rtt_ms(first, second))
     hub = topology.driver_node  # a driver next to the control plane is as far from pods as the map says
     assert_felt(cluster, namespace, f"on-{nodes[0]}", cluster.address(hub), topology.rtt_ms(nodes[0], hub))
 

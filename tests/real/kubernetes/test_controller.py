@@ -57,9 +57,7 @@ def test_operators_are_scaled_advised_rehearsed_and_left_alone_as_people_say(wor
         until(lambda: sorted(world.pods_of("named")) == [near, far], "the nodes that were named")
         until(lambda: world.reason("named") == "Overridden", "an override")
         for name in ("torn", "whole"):
-            until(
-                lambda name=name: world.condition(name, "Ready").get("reason") == "SettingsDiffer", "a fault"
-            )
+            until(lambda name=name: world.condition(name, "Ready").get("reason") == "SettingsDiffer", "a fault")
         assert "policy.headroomThresholdPct" in world.condition("whole", "Ready")["message"]
         until(lambda: world.condition("misspelt", "SettingsInvalid").get("status") == "True", "a wrong key")
         assert "'cooldown'" in world.condition("misspelt", "Ready")["message"]
@@ -75,9 +73,7 @@ def test_operators_are_scaled_advised_rehearsed_and_left_alone_as_people_say(wor
         until(lambda: world.order("torn") and world.order("whole"), "orders after the settings agree")
         until(lambda: world.reason("expires") not in {"", "Overridden"}, "the end of the override")
         assert time.time() >= int(until_s)  # it is written in whole seconds
-        until(
-            lambda: {"Rescaling", "SuccessfulRescale"} <= world.event_reasons("acts"), "events of a rescaling"
-        )
+        until(lambda: {"Rescaling", "SuccessfulRescale"} <= world.event_reasons("acts"), "events of a rescaling")
         for name, events in EVENTS.items():
             until(lambda name=name, events=events: events <= world.event_reasons(name), f"{events} of {name}")
         until(lambda: process.readyz() == (200, "ready: leader, steps 7 workflows\n"), "it is ready")
@@ -160,9 +156,7 @@ def test_nodes_that_cannot_take_an_executor_are_not_chosen_and_named(world):
         world.add("op", executor={"requests": {"cpu": "300m"}})
         with controller(world) as process:
             until(lambda: world.reason("op") == "NoCandidateNode", "no node can be had")
-            rejected = {
-                each["reason"]: each["message"] for each in world.status("op")["nodePool"]["rejected"]
-            }
+            rejected = {each["reason"]: each["message"] for each in world.status("op")["nodePool"]["rejected"]}
             assert (sorted(rejected), world.order("op")) == (["Cordoned", "NoRoom"], {})
             assert rejected["NoRoom"].startswith(f"{mid}: asks 0.3 CPU")
             cluster.run_kubectl("uncordon", far)
@@ -191,10 +185,7 @@ def test_a_node_that_is_cut_off_is_not_chosen_and_an_evicted_executor_comes_back
             until(lambda: sorted(world.pods_of("op")) == [near, far], "executors when the node is back")
             evicted, order = world.pods_of("op")[far]["metadata"]["name"], world.order("op")
             evict(cluster, world.namespace, evicted)
-            until(
-                lambda: far in (pods := world.pods_of("op")) and pods[far]["metadata"]["name"] != evicted,
-                "another",
-            )
+            until(lambda: far in (pods := world.pods_of("op")) and pods[far]["metadata"]["name"] != evicted, "another")
             some_periods()
             assert world.order("op") == order
     finally:
@@ -228,11 +219,7 @@ def fill(world: World, node: str) -> None:
 
 
 def evict(cluster, namespace: str, pod: str) -> None:
-    body = {
-        "apiVersion": "policy/v1",
-        "kind": "Eviction",
-        "metadata": {"name": pod, "namespace": namespace},
-    }
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": namespace}}
     path = f"/api/v1/namespaces/{namespace}/pods/{pod}/eviction"
     cluster.run_kubectl("create", "--raw", path, "-f", "-", given=json.dumps(body))
 
@@ -262,9 +249,7 @@ def test_a_right_that_is_missing_is_named_and_nothing_is_scaled_down_for_want_of
     (pods,) = (right for right in controller_rights() if right.target == "pods")
     try:
         kubectl("apply", "-f", "-", given=yaml.safe_dump_all(roles(world.namespace, account, (pods, "list"))))
-        with controller_as(
-            world.cluster, world.namespace, account, tmp_path, watched=world.namespace
-        ) as running:
+        with controller_as(world.cluster, world.namespace, account, tmp_path, watched=world.namespace) as running:
             until(lambda: "the controller may not list pods" in unready(running), "the right is named")
             until(lambda: world.reason("op"), "a step without pods")
         assert not world.order("op")

@@ -95,9 +95,7 @@ def test_every_pod_is_admitted(deployed, folder, namespace, owners):
         return names if names == owners else None
 
     deployed.until(made, f"a pod of each of {', '.join(sorted(owners))}")
-    refused = [
-        each["message"] for each in deployed.items("events", namespace) if each["reason"] == "FailedCreate"
-    ]
+    refused = [each["message"] for each in deployed.items("events", namespace) if each["reason"] == "FailedCreate"]
     assert not [message for message in refused if "PodSecurity" in message]
 
 
@@ -135,9 +133,7 @@ def test_agents_measure_every_pair_without_any_capability(running, cluster):
 
         def figures(path=path, source=source):
             text = running.kubectl("get", "--raw", path).stdout
-            found = dict(
-                re.findall(r'gesscale_latency_rtt_seconds\{source="[^"]*",target="([^"]*)"\} (\S+)', text)
-            )
+            found = dict(re.findall(r'gesscale_latency_rtt_seconds\{source="[^"]*",target="([^"]*)"\} (\S+)', text))
             if len(found) < len(nodes) - 1:
                 return None
             # The map's round trip, and what a busy machine adds to it now and then; never less.
@@ -160,9 +156,7 @@ def test_agents_measure_every_pair_without_any_capability(running, cluster):
 def test_two_controllers_run_and_one_leads(running):
     def settled():
         pods = running.items("pods", "gesscale", "-l", "app.kubernetes.io/component=controller")
-        good = [
-            pod for pod in pods if all(each["ready"] for each in pod["status"].get("containerStatuses", []))
-        ]
+        good = [pod for pod in pods if all(each["ready"] for each in pod["status"].get("containerStatuses", []))]
         held = [each for each in running.items("leases", "gesscale") if each["spec"].get("holderIdentity")]
         return good if len(good) == 2 and held else None
 

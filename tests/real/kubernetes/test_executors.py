@@ -60,11 +60,7 @@ def test_a_lost_executor_comes_back_inside_the_placement(application, nodes):
     lost = application.executor_on(nodes[1])
     name = application.kubectl("get", "pods", "-l", f"spark-exec-id={lost}", "-o", "name").strip()
     application.kubectl("delete", name, "--wait=false", "--now")
-    until(
-        "it is missed",
-        lambda: lost not in {e["id"] for e in application.ask("replicas")["executors"]},
-        application,
-    )
+    until("it is missed", lambda: lost not in {e["id"] for e in application.ask("replicas")["executors"]}, application)
     identity = application.ask("replicas")["reconciler"]["order"]
     until("another one works there", lambda: application.obeys(identity, *nodes[:2]), application)
     assert application.is_exactly_once()
@@ -80,9 +76,7 @@ def test_a_pod_that_waits_for_a_full_node_is_withdrawn_by_the_next_order(applica
         until("a pod waits", lambda: waiting in application.pods().values(), application)
         application.order(nodes[0], nodes[1])
         placed = {(nodes[0], "Running"), (nodes[1], "Running")}
-        until(
-            "only the new placement is left", lambda: set(application.pods().values()) == placed, application
-        )
+        until("only the new placement is left", lambda: set(application.pods().values()) == placed, application)
     finally:
         application.kubectl("delete", "pod", "filler", "--now")
 
@@ -106,9 +100,7 @@ def test_an_order_of_an_older_term_and_a_broken_one_change_nothing(application, 
     ignored = application.ask("replicas")["reconciler"]["ignored_orders"]
     application.order(nodes[1], term=0)
     until(
-        "it is ignored",
-        lambda: application.ask("replicas")["reconciler"]["ignored_orders"] == ignored + 1,
-        application,
+        "it is ignored", lambda: application.ask("replicas")["reconciler"]["ignored_orders"] == ignored + 1, application
     )
     assert application.ask("replicas")["hosts"] == [nodes[0]]
 
@@ -117,11 +109,7 @@ def test_a_restart_starts_the_query_with_the_new_number_and_tells_its_downtime(a
     application.obey(nodes[0])
     runs, known = application.runs(), len(application.ask("replicas")["restarts"])
     identity = application.obey(*nodes[1:], strategy="Restart")
-    until(
-        "the downtime is known",
-        lambda: application.ask("replicas")["restarts"][known]["downtime_s"],
-        application,
-    )
+    until("the downtime is known", lambda: application.ask("replicas")["restarts"][known]["downtime_s"], application)
     restart = application.ask("replicas")["restarts"][known]
     assert (restart["order"], restart["replicas"]) == (identity, 2)
     assert restart["downtime_s"] == restart["first_batch_ended_at_s"] - restart["last_batch_ended_at_s"] > 0

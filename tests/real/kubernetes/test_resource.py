@@ -40,12 +40,7 @@ class Resources:
 
     def create(self, spec, name="near", **more):
         metadata = {"name": name, "namespace": self.namespace}
-        body = {
-            "apiVersion": f"{GROUP}/{VERSION}",
-            "kind": "StreamAutoscaler",
-            "metadata": metadata,
-            "spec": spec,
-        }
+        body = {"apiVersion": f"{GROUP}/{VERSION}", "kind": "StreamAutoscaler", "metadata": metadata, "spec": spec}
         return self.objects.create_namespaced_custom_object(**self.place, body=body, **more)
 
     def refusal(self, spec, name="near"):
@@ -62,9 +57,7 @@ class Resources:
         return self.objects.patch_namespaced_custom_object(**self.place, name=name, body=body)
 
     def patch_status(self, status, name="near"):
-        return self.objects.patch_namespaced_custom_object_status(
-            **self.place, name=name, body={"status": status}
-        )
+        return self.objects.patch_namespaced_custom_object_status(**self.place, name=name, body={"status": status})
 
     def get(self, name="near"):
         return self.objects.get_namespaced_custom_object(**self.place, name=name)
@@ -119,19 +112,13 @@ REFUSED = [
     ({"override": {"until": UNTIL}}, "expected either replicas or nodes"),
     ({"override": {"until": UNTIL, "nodes": []}}, "expected either replicas or nodes"),
     ({"override": {"until": UNTIL, "replicas": 2, "nodes": ["a"]}}, "expected either replicas or nodes"),
-    (
-        {"override": {"until": UNTIL, "replicas": 9}},
-        "expected override.replicas between minReplicas and maxReplicas",
-    ),
+    ({"override": {"until": UNTIL, "replicas": 9}}, "expected override.replicas between minReplicas and maxReplicas"),
     (
         {"minReplicas": 2, "override": {"until": UNTIL, "nodes": ["a"]}},
         "expected between minReplicas and maxReplicas names in override.nodes",
     ),
     ({"override": {"until": UNTIL, "nodes": ["a", "a"]}}, 'spec.override.nodes[1]: Duplicate value: "a"'),
-    (
-        {"override": {"until": "tomorrow", "replicas": 2}},
-        "spec.override.until in body must be of type date-time",
-    ),
+    ({"override": {"until": "tomorrow", "replicas": 2}}, "spec.override.until in body must be of type date-time"),
     ({"upstream": ["near"]}, "upstream names the resource itself"),
     ({"upstream": ["a", "a"]}, 'spec.upstream[1]: Duplicate value: "a"'),
     ({"latencyMap": {"source": "ConfigMap"}}, "source ConfigMap needs configMap"),
@@ -144,20 +131,14 @@ REFUSED = [
     ({"monitor": {"period": "999ms"}}, "expected a positive duration, 1s to 87600h"),
     ({"monitor": {"period": "99999h"}}, "expected a positive duration, 1s to 87600h"),
     ({"policy": {"cpuLowPct": 95}}, "expected cpuLowPct < cpuHighPct"),
-    (
-        {"policy": {"backPressureThreshold": 1}},
-        "spec.policy.backPressureThreshold in body should be less than 1",
-    ),
+    ({"policy": {"backPressureThreshold": 1}}, "spec.policy.backPressureThreshold in body should be less than 1"),
     (
         {"nodePool": {"matchExpressions": [{"key": "pool", "operator": "In"}]}},
         "operator In or NotIn needs values, Exists or DoesNotExist takes none",
     ),
     ({"executor": {"requests": {"cpu": "lots"}}}, "spec.executor.requests.cpu in body should match"),
     ({"mode": "act"}, 'spec.mode: Unsupported value: "act"'),
-    (
-        {"policy": {"gesscale2": {"lateMinutePrice": 0}}},
-        "spec.policy.gesscale2.lateMinutePrice in body should be",
-    ),
+    ({"policy": {"gesscale2": {"lateMinutePrice": 0}}}, "spec.policy.gesscale2.lateMinutePrice in body should be"),
 ]
 
 
@@ -172,40 +153,15 @@ ACCEPTED = [
     {"workflow": "rides", "upstream": ["clean"], "mode": "Act", "minReplicas": 2, "maxReplicas": 3},
     {"driver": {"node": "edge1", "metricsUrl": "http://10.0.0.1:9108/"}},
     {"driver": {"selector": {"matchLabels": {"app": "taxi"}}, "port": 9200}},
-    {
-        "nodePool": {
-            "matchLabels": {"pool": "edge"},
-            "matchExpressions": [{"key": "gpu", "operator": "DoesNotExist"}],
-        }
-    },
-    {
-        "executor": {
-            "requests": {"cpu": 1, "memory": "900Mi"},
-            "architectures": ["arm64"],
-            "excludeNodes": ["a"],
-        }
-    },
-    {
-        "latencyMap": {
-            "source": "ConfigMap",
-            "configMap": {"name": "m", "unit": "ms", "kind": "rtt"},
-            "maxAge": "Never",
-        }
-    },
-    {
-        "latencyMap": {"source": "Prometheus"},
-        "monitor": {"prometheusUrl": "http://prometheus.monitoring:9090"},
-    },
+    {"nodePool": {"matchLabels": {"pool": "edge"}, "matchExpressions": [{"key": "gpu", "operator": "DoesNotExist"}]}},
+    {"executor": {"requests": {"cpu": 1, "memory": "900Mi"}, "architectures": ["arm64"], "excludeNodes": ["a"]}},
+    {"latencyMap": {"source": "ConfigMap", "configMap": {"name": "m", "unit": "ms", "kind": "rtt"}, "maxAge": "Never"}},
+    {"latencyMap": {"source": "Prometheus"}, "monitor": {"prometheusUrl": "http://prometheus.monitoring:9090"}},
     {"pause": {}},
     {"pause": {"until": UNTIL, "reason": "the disk is full"}},
     {"override": {"nodes": ["edge1", "edge2"], "until": "2030-01-01T02:00:00+02:00"}},
     {"policy": {"stabilizationWindow": "1h30m", "seed": 7, "cpuHighPct": 75.5, "gesscale2": {"slo": "2m"}}},
-    {
-        "policy": {
-            "name": "rules",
-            "settings": {"rules": [{"operator": "*", "anything": {"deep": [1, "x"]}}]},
-        }
-    },
+    {"policy": {"name": "rules", "settings": {"rules": [{"operator": "*", "anything": {"deep": [1, "x"]}}]}}},
 ]
 
 
@@ -218,9 +174,7 @@ def test_what_makes_sense_is_taken_and_means_the_same_to_the_models(rehearsed, s
 def test_the_workflow_cannot_be_changed(resources):
     resources.create({})
     resources.patch({"spec": {"workflow": "near"}})  # said in words, it is the same
-    with pytest.raises(
-        kubernetes.client.ApiException, match="workflow cannot be changed: create the resource again"
-    ):
+    with pytest.raises(kubernetes.client.ApiException, match="workflow cannot be changed: create the resource again"):
         resources.patch({"spec": {"workflow": "other"}})
 
 
@@ -240,11 +194,7 @@ def test_spec_and_status_are_written_apart(resources):
         **resources.place, name="near", body={"spec": {"mode": "Act"}}
     )
     found = resources.get()
-    assert (found["spec"]["mode"], found["status"]["replicas"], found["metadata"]["generation"]) == (
-        "Recommend",
-        2,
-        1,
-    )
+    assert (found["spec"]["mode"], found["status"]["replicas"], found["metadata"]["generation"]) == ("Recommend", 2, 1)
     resources.patch({"spec": {"mode": "Act"}})
     found = resources.get()
     assert (found["metadata"]["generation"], found["status"]["order"]) == (2, ORDER)
@@ -252,12 +202,7 @@ def test_spec_and_status_are_written_apart(resources):
 
 def test_an_order_of_nonsense_is_refused(resources):
     resources.create({})
-    for wrong in (
-        {**ORDER, "placement": []},
-        {**ORDER, "term": -1},
-        {"id": "1-1"},
-        {**ORDER, "strategy": "live"},
-    ):
+    for wrong in ({**ORDER, "placement": []}, {**ORDER, "term": -1}, {"id": "1-1"}, {**ORDER, "strategy": "live"}):
         with pytest.raises(kubernetes.client.ApiException) as refused:
             resources.patch_status({"order": wrong})
         assert refused.value.status == 422
@@ -300,18 +245,7 @@ def test_the_columns_tell_an_operator_at_a_glance(cluster, resources):
     )
     resources.patch_status(status.document())
     head, row = cluster.run_kubectl("get", "sas", "-n", resources.namespace).splitlines()
-    assert head.split() == [
-        "NAME",
-        "MIN",
-        "MAX",
-        "REPLICAS",
-        "DESIRED",
-        "MST",
-        "LOAD",
-        "MODE",
-        "READY",
-        "AGE",
-    ]
+    assert head.split() == ["NAME", "MIN", "MAX", "REPLICAS", "DESIRED", "MST", "LOAD", "MODE", "READY", "AGE"]
     assert row.split()[:-1] == ["near", "1", "8", "2", "3", "640", "812", "Act", "False"]
     head, row = cluster.run_kubectl("get", "sas", "-o", "wide", "-n", resources.namespace).splitlines()
     assert head.split()[-4:] == ["REASON", "WORKFLOW", "PLACEMENT", "AGE"]
@@ -335,8 +269,7 @@ DOCUMENTS = st.fixed_dictionaries(
         "maxReplicas": st.integers(0, 10),
         "monitor": st.fixed_dictionaries({}, optional={"window": SPANS, "history": SPANS, "period": SPANS}),
         "latencyMap": st.fixed_dictionaries(
-            {},
-            optional={"refresh": SPANS, "maxAge": SPANS, "source": st.sampled_from(("Agents", "ConfigMap"))},
+            {}, optional={"refresh": SPANS, "maxAge": SPANS, "source": st.sampled_from(("Agents", "ConfigMap"))}
         ),
         "policy": st.fixed_dictionaries(
             {},
@@ -355,17 +288,13 @@ DOCUMENTS = st.fixed_dictionaries(
         ),
         "executor": st.fixed_dictionaries(
             {},
-            optional={
-                "requests": st.fixed_dictionaries({"cpu": st.sampled_from((1, -1, "500m", "1e3", "x", ".5"))})
-            },
+            optional={"requests": st.fixed_dictionaries({"cpu": st.sampled_from((1, -1, "500m", "1e3", "x", ".5"))})},
         ),
     },
 )
 
 
-@settings(
-    max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(spec=DOCUMENTS)
 def test_the_models_and_the_api_server_take_the_same_documents(rehearsed, spec):
     by_server, by_models = rehearsed.refusal(spec), ""

@@ -5,16 +5,7 @@ import subprocess
 import time
 
 import pytest
-from accounts import (
-    Right,
-    connect_as,
-    controller_as,
-    controller_rights,
-    controller_roles,
-    refused,
-    rights_of,
-    unused,
-)
+from accounts import Right, connect_as, controller_as, controller_rights, controller_roles, refused, rights_of, unused
 from audited_requests import requests_of
 from controlled_world import until
 from ordered_application import Application
@@ -57,9 +48,7 @@ def grant_as_told(world, sentence):
     """Run the commands that a message ends with."""
     command = sentence[sentence.index("kubectl -n ") :].partition(" (failed")[0]
     wrapper = world.folder / "kubectl"
-    wrapper.write_text(
-        f'#!/bin/sh\nexec {world.cluster.kubectl} --kubeconfig {world.cluster.kubeconfig} "$@"\n'
-    )
+    wrapper.write_text(f'#!/bin/sh\nexec {world.cluster.kubectl} --kubeconfig {world.cluster.kubeconfig} "$@"\n')
     wrapper.chmod(0o755)
     environment = {"PATH": f"{world.folder}:/usr/bin:/bin", "HOME": str(world.folder)}
     subprocess.run(("sh", "-c", command), env=environment, timeout=60, check=True)
@@ -164,9 +153,7 @@ class BySparksDefaults(Application):
         for right in SPARK_DEFAULTS:
             name, verbs = right.target, ",".join(right.verbs)
             self.kubectl("create", "role", name, f"--verb={verbs}", f"--resource={name}")
-            self.kubectl(
-                "create", "rolebinding", name, f"--role={name}", f"--serviceaccount={self.namespace}:driver"
-            )
+            self.kubectl("create", "rolebinding", name, f"--role={name}", f"--serviceaccount={self.namespace}:driver")
 
 
 @pytest.mark.long
@@ -182,9 +169,7 @@ def test_a_driver_uses_every_right_that_it_is_granted_and_misses_none(defined, t
         application.obey(near, mid)
         withdraw_one_that_waits(application, mid, near)
         with application.log_followed() as log:
-            application.kubectl(
-                "delete", "pod", "driver", f"--timeout={GRACE_S + 30}s", timeout_s=GRACE_S + 60
-            )
+            application.kubectl("delete", "pod", "driver", f"--timeout={GRACE_S + 30}s", timeout_s=GRACE_S + 60)
         asked = requests_of(defined.files, application.namespace, "driver")
     finally:
         defined.run_kubectl("delete", "namespace", application.namespace, "--wait=false")

@@ -98,21 +98,14 @@ class OperatedApplication(Application):
                 "labels": {"gesscale.dev/autoscaler": "taxi"},
                 "template": self._template("driver", nodeSelector={"kubernetes.io/hostname": node}),
             },
-            "executor": {
-                **small,
-                "instances": 1,
-                "memoryOverhead": "256m",
-                "template": self._template("executor"),
-            },
+            "executor": {**small, "instances": 1, "memoryOverhead": "256m", "template": self._template("executor")},
         }
         self.create("SparkApplication", "rides", group="sparkoperator.k8s.io/v1beta2", spec=spec)
         until("the driver pod has an address", lambda: self.driver() and self.address, self)
 
     def _template(self, role, **fields):
         spec = self.pod["spec"]
-        return {
-            "spec": {**spec, "containers": [{**spec["containers"][0], "name": CONTAINERS[role]}], **fields}
-        }
+        return {"spec": {**spec, "containers": [{**spec["containers"][0], "name": CONTAINERS[role]}], **fields}}
 
     def driver(self):
         """The driver pod's identity; it is the one to ask from now on."""

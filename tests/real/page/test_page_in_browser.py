@@ -4,19 +4,7 @@ import json
 
 import pytest
 from browser import NEEDS_CHROMIUM
-from page_reader import (
-    PHONE,
-    TITLES,
-    click,
-    cut_off,
-    focused,
-    last_instant,
-    look,
-    press,
-    said,
-    until,
-    until_step,
-)
+from page_reader import PHONE, TITLES, click, cut_off, focused, last_instant, look, press, said, until, until_step
 from page_world import EVIL, growing, served, step_of
 from recorded_steps import T0_S, decided
 from selenium import webdriver
@@ -28,9 +16,7 @@ pytestmark = [pytest.mark.real, NEEDS_CHROMIUM]
 
 def test_a_step_is_seen_without_loading_the_page_again(chromium, world):
     look(chromium, f"{world.url}/#/operator")
-    world.add(
-        step_of({"op": decided(T0_S + 10, placement=("hub", "mid", "near"), detail="three are enough")})
-    )
+    world.add(step_of({"op": decided(T0_S + 10, placement=("hub", "mid", "near"), detail="three are enough")}))
     until(chromium, "main .lead", "three are enough")
 
 

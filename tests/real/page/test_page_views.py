@@ -12,9 +12,7 @@ from selenium.webdriver.common.keys import Keys
 
 from gesscale.model.decision import Reason, Verdict
 
-WIDTHS = (
-    "return [...document.querySelectorAll(arguments[0])].map(each => [each.clientWidth, each.scrollWidth])"
-)
+WIDTHS = "return [...document.querySelectorAll(arguments[0])].map(each => [each.clientWidth, each.scrollWidth])"
 TEXTS_OF = "return [...document.querySelectorAll(arguments[0])].map(each => each.innerText)"
 TEXTS = "h1, h2, h3, p, a, b, dt, dd, th, td, caption, label, li, summary, text, span, button, select, output"
 
@@ -28,9 +26,7 @@ def test_each_view_fits_its_window_and_can_be_read(chromium, world, view, width,
     look(chromium, f"{world.url}/#/{view}", width, colours)
     assert said(chromium, "main h1").startswith(TITLES[view])
     assert chromium.execute_script("return document.documentElement.scrollWidth") <= width
-    too_weak = {
-        pair: where for pair, where in pairs_of_colours(chromium, TEXTS).items() if contrast(pair) < 4.5
-    }
+    too_weak = {pair: where for pair, where in pairs_of_colours(chromium, TEXTS).items() if contrast(pair) < 4.5}
     assert too_weak == {}  # WCAG 2.1, 1.4.3 (AA)
     assert chromium.get_log("browser") == []  # no error, and nothing that the policy for content had to stop
 
@@ -44,14 +40,7 @@ def test_a_decision_is_understood_in_three_clicks(chromium, world):
     text = said(chromium, ".aside")
     assert "347 rows/s are expected, 2 replicas do 196" in text
     assert "NDmax 200 ms, MST 700 rows/s; now 640" in text
-    assert said(chromium, ".aside table:first-of-type tr.chosen").split() == [
-        "3",
-        "105",
-        "least",
-        "101",
-        "0.3",
-        "1.2",
-    ]
+    assert said(chromium, ".aside table:first-of-type tr.chosen").split() == ["3", "105", "least", "101", "0.3", "1.2"]
     choose(chromium, ".aside select", "edge")
     until(chromium, ".aside .why", "NoRoom")
     assert "512 MiB are free" in said(chromium, ".aside [aria-live]")
@@ -91,9 +80,7 @@ def test_a_fleet_of_two_hundred_workflows_is_searched_and_shows_the_worst_first(
             if number == 70:
                 steps[names[3]] = growing(T0_S)
             if number == 71:
-                steps[names[4]] = decided(
-                    T0_S, reason=Reason.METRICS_STALE, verdict=Verdict.UNKNOWN, seen=False
-                )
+                steps[names[4]] = decided(T0_S, reason=Reason.METRICS_STALE, verdict=Verdict.UNKNOWN, seen=False)
             of = workflow(*(operator(each) for each in names))
             world.add(step_of(steps, name=f"streams/w{number:03d}", of=of))
         look(chromium, f"{world.url}/", width)

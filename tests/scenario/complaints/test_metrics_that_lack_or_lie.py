@@ -32,11 +32,7 @@ class Altered:
         if not BEGIN_S <= now_s < END_S:
             return seen
         told = {name: self.alter(reading) for name, reading in seen.readings.items()}
-        gone = {
-            name: MissingReading(operator=name, detail="no answer")
-            for name, item in told.items()
-            if item is None
-        }
+        gone = {name: MissingReading(operator=name, detail="no answer") for name, item in told.items() if item is None}
         return replace(
             seen,
             readings={name: item for name, item in told.items() if item is not None},
@@ -44,9 +40,7 @@ class Altered:
         )
 
 
-def altered(
-    alter: Callable[[OperatorReading], OperatorReading | None],
-) -> Callable[[ControlLoop], ControlLoop]:
+def altered(alter: Callable[[OperatorReading], OperatorReading | None]) -> Callable[[ControlLoop], ControlLoop]:
     return lambda loop: replace(loop, metrics=Altered(loop.metrics, alter))
 
 
@@ -74,9 +68,7 @@ def test_nonsense_is_not_acted_on() -> None:
 def test_one_metric_that_lacks_lets_nothing_be_removed() -> None:
     """kubernetes#99394: one metric says fewer, the other is unavailable, and the HPA "will happily scale down"."""
     # The load falls at 600 s to what one replica does; rates and rows are told, the backlog is not.
-    notes = run(
-        under([900] * 10 + [200] * 20), wired=altered(lambda reading: replace(reading, backlog_rows=None))
-    )
+    notes = run(under([900] * 10 + [200] * 20), wired=altered(lambda reading: replace(reading, backlog_rows=None)))
     assert replicas_at(notes, BEGIN_S) == 2
     assert changes(notes, BEGIN_S, END_S) == []
     assert reasons(notes, BEGIN_S, END_S) == {Reason.METRICS_MISSING}
@@ -89,9 +81,7 @@ def test_a_lag_that_cannot_be_is_unknown_and_not_0() -> None:
     def wrong(reading: OperatorReading) -> OperatorReading:
         """Return what the reader makes of a lag below 0, as of an end offset behind the committed one."""
         batches = [replace(batch, backlog_rows=-1.0) for batch in reading.batches]
-        read = summarise(
-            "op", screen(batches, reading.at_s), now_s=reading.at_s, window_s=60.0, stale_after_s=180.0
-        )
+        read = summarise("op", screen(batches, reading.at_s), now_s=reading.at_s, window_s=60.0, stale_after_s=180.0)
         assert isinstance(read, OperatorReading)
         return read
 
@@ -124,11 +114,7 @@ def test_with_no_replica_left_one_comes_on_another_node() -> None:
     """kubernetes#130130: at a peak "all pods became all unready", ready pods are counted, so the HPA wanted 0."""
     # The only replica is on n1, whose node dies for a quarter of an hour; the driver goes on at n0.
     notes = run(
-        under(
-            [400] * 15,
-            initial={"op": ("n1",)},
-            failures=(NodeFailure(node="n1", from_s=BEGIN_S, until_s=END_S),),
-        )
+        under([400] * 15, initial={"op": ("n1",)}, failures=(NodeFailure(node="n1", from_s=BEGIN_S, until_s=END_S),))
     )
     (order,) = changes(notes)
     assert order.at_s == BEGIN_S

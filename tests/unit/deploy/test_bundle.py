@@ -46,9 +46,7 @@ def placed(tmp_path):
     return {str(path.relative_to(place)): path.read_bytes() for path in place.rglob("*") if path.is_file()}
 
 
-IMAGES = {
-    f"agent/images/gesscale-{name}-0.1.0-{HERE}.tar.gz": name.encode() for name in ("agent", "controller")
-}
+IMAGES = {f"agent/images/gesscale-{name}-0.1.0-{HERE}.tar.gz": name.encode() for name in ("agent", "controller")}
 
 
 def test_a_node_gets_the_images(install, tmp_path):

@@ -27,9 +27,7 @@ def driver(objects, look, name):
     pod = look.find(objects, "StatefulSet", name)["spec"]["template"]
     (container,) = pod["spec"]["containers"]
     options = dict(
-        argument.removeprefix("--").split("=", 1)
-        for argument in container["args"]
-        if argument.startswith("--")
+        argument.removeprefix("--").split("=", 1) for argument in container["args"] if argument.startswith("--")
     )
     return pod, container, options
 
@@ -43,9 +41,9 @@ def test_the_resources_make_one_workflow_that_the_controller_takes(objects):
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_no_operator_may_have_more_replicas_than_its_topic_has_partitions(objects, look, name):
-    properties = look.find(
-        objects, "ConfigMap", next(n for n in config_maps(objects) if n.startswith("kafka-"))
-    )["data"]["server.properties"]
+    properties = look.find(objects, "ConfigMap", next(n for n in config_maps(objects) if n.startswith("kafka-")))[
+        "data"
+    ]["server.properties"]
     (partitions,) = (
         int(line.partition("=")[2]) for line in properties.splitlines() if line.startswith("num.partitions=")
     )

@@ -97,9 +97,7 @@ def test_an_executor_gets_its_options_in_order_whatever_they_hold(entry):
     assert code == 0
     assert said[:13] == ["java", *(f"-Dn{number}=a b{number}" for number in range(12))]  # 10 comes after 9
     assert said[13:15] == ["-Xms512m", "-Xmx512m"]
-    given = dict(
-        zip(said[said.index("--driver-url") :: 2], said[said.index("--driver-url") + 1 :: 2], strict=True)
-    )
+    given = dict(zip(said[said.index("--driver-url") :: 2], said[said.index("--driver-url") + 1 :: 2], strict=True))
     assert given == {
         "--driver-url": EXECUTOR["SPARK_DRIVER_URL"], "--executor-id": "3", "--cores": "1", "--app-id": "spark-1",
         "--hostname": "10.0.0.2", "--resourceProfileId": "0", "--podName": "exec-3",

@@ -78,16 +78,10 @@ def test_services_and_policies_choose_pods_that_exist(render, look, folder):
         assert any(wanted.items() <= have.items() for have in labels), each["metadata"]["name"]
 
 
-def test_the_executors_image_is_pulled_onto_every_node_under_the_name_that_the_user_gives(
-    look, kustomize, tmp_path
-):
+def test_the_executors_image_is_pulled_onto_every_node_under_the_name_that_the_user_gives(look, kustomize, tmp_path):
     component = os.path.relpath(look.k3s / "components/executor-image", tmp_path)
     images = "images: [{name: spark-executor, newName: r/taxi, newTag: '1'}]"
     (tmp_path / "kustomization.yaml").write_text(f"namespace: taxi\ncomponents: [{component}]\n{images}\n")
     (waiting,) = kustomize(tmp_path)
     (container,) = look.containers(waiting["spec"]["template"])
-    assert (waiting["kind"], waiting["metadata"]["namespace"], container["image"]) == (
-        "DaemonSet",
-        "taxi",
-        "r/taxi:1",
-    )
+    assert (waiting["kind"], waiting["metadata"]["namespace"], container["image"]) == ("DaemonSet", "taxi", "r/taxi:1")

@@ -29,12 +29,7 @@ def dashboard(folder):
 
 
 def expressions(dashboard):
-    return [
-        target["expr"]
-        for panel in dashboard["panels"]
-        if panel["type"] != "row"
-        for target in panel["targets"]
-    ]
+    return [target["expr"] for panel in dashboard["panels"] if panel["type"] != "row" for target in panel["targets"]]
 
 
 def run(*command):
@@ -77,9 +72,7 @@ def test_scrapes_and_monitors_go_where_things_listen(folder, look, render):
         for job in yaml.safe_load((folder / "prometheus" / "prometheus.yaml").read_text())["scrape_configs"]
     }
     services = {
-        each["metadata"]["name"]: each["spec"]["ports"][0]["port"]
-        for each in render(".")
-        if each["kind"] == "Service"
+        each["metadata"]["name"]: each["spec"]["ports"][0]["port"] for each in render(".") if each["kind"] == "Service"
     }
     for job in ("gesscale-controller", "gesscale-latency-agent"):
         (place,) = jobs[job]["dns_sd_configs"]

@@ -119,13 +119,9 @@ def test_ports_are_those_that_the_code_has(read, render, look):
     _, agents_port = split_place(AGENTS_DNS)
     ports = [{each["port"] for each in rule["ports"]} for rule in controller["spec"]["egress"]]
     assert ports == [{53}, {DriverSpec().port}, {agents_port}]
-    (container,) = look.find(render("."), "Deployment", "gesscale-controller")["spec"]["template"]["spec"][
-        "containers"
-    ]
+    (container,) = look.find(render("."), "Deployment", "gesscale-controller")["spec"]["template"]["spec"]["containers"]
     assert {each["name"]: each["containerPort"] for each in container["ports"]} == {"http": NAMED["http"]}
-    (container,) = look.find(render("."), "DaemonSet", "latency-agent")["spec"]["template"]["spec"][
-        "containers"
-    ]
+    (container,) = look.find(render("."), "DaemonSet", "latency-agent")["spec"]["template"]["spec"]["containers"]
     assert {each["name"]: each["containerPort"] for each in container["ports"]} == {"metrics": agents_port}
     (rule,) = api["spec"]["egress"]
     assert rule["ports"] == [{"protocol": "TCP", "port": 6443}]
@@ -163,8 +159,7 @@ def test_the_example_works_under_its_policies(taxi, look):
     conf = (look.k3s / "example/spark/spark.conf").read_text().splitlines()
     settings = dict(line.split(maxsplit=1) for line in conf if line and not line.startswith("#"))
     driver, blocks, executors = (
-        int(settings[f"spark.{name}"])
-        for name in ("driver.port", "driver.blockManager.port", "blockManager.port")
+        int(settings[f"spark.{name}"]) for name in ("driver.port", "driver.blockManager.port", "blockManager.port")
     )
     for name in ("clean", "nearest"):
         assert taxi("controller", name, 9108)

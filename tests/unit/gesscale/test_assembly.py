@@ -3,14 +3,7 @@
 import pytest
 from edge import FakeCluster, delays
 
-from gesscale.assembly import (
-    build_loop,
-    check_environment,
-    host_names,
-    open_cluster,
-    open_latencies,
-    open_metrics,
-)
+from gesscale.assembly import build_loop, check_environment, host_names, open_cluster, open_latencies, open_metrics
 from gesscale.errors import SettingsError
 from gesscale.monitor import DriverMetrics
 from gesscale.monitor.kafka import KafkaInput, KafkaOffsets
@@ -83,13 +76,8 @@ def test_a_file_that_is_replaced_by_one_without_a_named_node_does_not_count(sett
 
 def test_an_unknown_cluster_is_refused_with_those_there_are(settings):
     unknown = settings(execute={"cluster": "kluster"})
-    for refused in (
-        lambda: open_cluster(unknown, open_latencies(unknown)),
-        lambda: check_environment(unknown),
-    ):
-        with pytest.raises(
-            SettingsError, match=r"^execute\.cluster: expected none or one of .*, got 'kluster'"
-        ):
+    for refused in (lambda: open_cluster(unknown, open_latencies(unknown)), lambda: check_environment(unknown)):
+        with pytest.raises(SettingsError, match=r"^execute\.cluster: expected none or one of .*, got 'kluster'"):
             refused()
 
 
@@ -97,10 +85,7 @@ def test_an_unknown_cluster_is_refused_with_those_there_are(settings):
     ("file", "said"),
     [
         (".", r"^knowledge\.file: expected a file, got the directory .*; name a file in it$"),
-        (
-            "no/k.sqlite",
-            r"^knowledge\.file: expected .*k\.sqlite in a directory that exists, got none; make .*no$",
-        ),
+        ("no/k.sqlite", r"^knowledge\.file: expected .*k\.sqlite in a directory that exists, got none; make .*no$"),
     ],
 )
 def test_a_knowledge_file_that_cannot_be_made_is_refused(settings, tmp_path, file, said):

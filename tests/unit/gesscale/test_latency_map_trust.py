@@ -1,14 +1,7 @@
 """What a missing or stale latency map lets the policies do: add by an old one, never remove by it."""
 
 import pytest
-from edge import (
-    NODES,
-    known,
-    latencies,
-    observe,
-    reading,
-    workflow,
-)
+from edge import NODES, known, latencies, observe, reading, workflow
 
 from gesscale.model.decision import Change, MapStatus, Reason
 from gesscale.options import PolicyOptions
@@ -27,9 +20,7 @@ LEARNED = {
         for n, nd, rate in ((1, 0, 100), (2, 10, 198), (3, 50, 290), (4, 200, 360))
     )
 }
-OVERLOADED = reading(
-    ("hub", "near"), throughput=190, offered=300, saturated=1.0, backlog=9000, cpu_share=0.95
-)
+OVERLOADED = reading(("hub", "near"), throughput=190, offered=300, saturated=1.0, backlog=9000, cpu_share=0.95)
 IDLE = reading(("far", "hub", "mid", "near"), throughput=20, cpu_share=0.1)
 
 

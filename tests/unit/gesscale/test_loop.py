@@ -167,8 +167,6 @@ class GivesBack:
     def plan(self, analyses, cluster, knowledge):
         del knowledge
         return {
-            name: Plan(
-                operator=name, reason=Reason.UNDERUSED, before=cluster.placements[name], placement=("hub",)
-            )
+            name: Plan(operator=name, reason=Reason.UNDERUSED, before=cluster.placements[name], placement=("hub",))
             for name in analyses
         }

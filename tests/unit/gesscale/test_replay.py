@@ -24,10 +24,7 @@ def recording() -> Recording:
 
 
 def answers(
-    recording: Recording,
-    policy: str = "gesscale",
-    knowledge: MemoryKnowledge | None = None,
-    **changes: object,
+    recording: Recording, policy: str = "gesscale", knowledge: MemoryKnowledge | None = None, **changes: object
 ) -> tuple[ReplayedDecision, ...]:
     monitor = SETTINGS.monitor
     world = RecordedWorld(
@@ -57,9 +54,7 @@ def test_every_policy_can_be_asked_what_it_would_have_done(recording: Recording,
 
 
 @pytest.mark.parametrize("as_read", [True, False], ids=["figures as read", "figures from the batches"])
-def test_the_policy_that_ran_live_decides_the_same_for_the_same_reason(
-    recording: Recording, as_read: bool
-) -> None:
+def test_the_policy_that_ran_live_decides_the_same_for_the_same_reason(recording: Recording, as_read: bool) -> None:
     found = agreement(answers(recording, as_read=as_read))
     # All 26 decisions of the record; 8 of them wanted a change.
     assert (found.compared, found.same_change, found.same_reason) == (26, 26, 26)

@@ -141,8 +141,7 @@ def test_a_pair_that_is_much_too_fast_is_an_outlier():
 
 
 @pytest.mark.parametrize(
-    ("age_s", "severity"),
-    [(60.0, Severity.INFO), (86_401.0, Severity.WARNING), (-5.0, Severity.WARNING)],
+    ("age_s", "severity"), [(60.0, Severity.INFO), (86_401.0, Severity.WARNING), (-5.0, Severity.WARNING)]
 )
 def test_age_is_told_where_it_is_known(age_s, severity):
     report = check(survey(PERFECT, measured_at_s=1e9), now_s=1e9 + age_s)

@@ -38,9 +38,7 @@ def random_map(count: int, seed: int, *, levels: int = 0, missing: float = 0.0) 
     """Random round trips: any, or of few levels so that there are ties; a share of them missing."""
     rng = np.random.default_rng(seed)
     values = (
-        rng.integers(1, levels + 1, (count, count)).astype(float)
-        if levels
-        else rng.uniform(1, 300, (count, count))
+        rng.integers(1, levels + 1, (count, count)).astype(float) if levels else rng.uniform(1, 300, (count, count))
     )
     values[rng.random((count, count)) < missing] = math.nan
     values = np.triu(values, 1)

@@ -1,4 +1,4 @@
-"""``gesscale latency-map choose``, ``nearest`` and ``farthest`` as a user runs them."""
+"""``gesscale latency-map choose`` and ``rank`` as a user runs them."""
 
 import json
 
@@ -36,7 +36,7 @@ def test_a_map_that_check_calls_unusable_is_warned_of(run):
 
 
 def test_nearest_ranks_all_other_nodes(run):
-    document = as_json(run("nearest", "--members", "a, b", "--output", "json"))
+    document = as_json(run("rank", "--members", "a, b", "--output", "json"))
     assert document == {
         "ranked": [{"node": "c", "distance_ms": 9.0, "mean_ms": 7.0}],
         "unreachable": [{"node": "d", "missing_to": ["b"]}],
@@ -44,19 +44,13 @@ def test_nearest_ranks_all_other_nodes(run):
 
 
 def test_farthest_ranks_the_members(run):
-    document = as_json(run("farthest", "--members", "a,b,c", "--output", "json"))
+    document = as_json(run("rank", "--members", "a,b,c", "--remove", "--output", "json"))
     assert [item["node"] for item in document["ranked"]] == ["c", "a", "b"]  # 9 (mean 7), 9 (5.5), 5
 
 
 def test_choose_writes_nodes_and_how_certain_they_are(run):
     document = as_json(run("choose", "--size", "2", "--keep", "c", "--exclude", "b", "--output", "json"))
-    assert document == {
-        "nodes": ["c", "d"],
-        "nd_max_ms": 7.0,
-        "optimal": True,
-        "gap_ms": 0.0,
-        "method": "exact",
-    }
+    assert document == {"nodes": ["c", "d"], "nd_max_ms": 7.0, "optimal": True, "gap_ms": 0.0, "method": "exact"}
     assert "NDmax 9 ms round trip, optimal (exact)" in run("choose", "--size", "3").stdout
 
 
@@ -71,9 +65,9 @@ def test_a_choice_that_is_not_possible_ends_with_exit_code_3(gesscale, tmp_path)
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("nearest --members zz", "got 'zz'"),
-        ("farthest --members a,zz", "got 'zz'"),
-        ("nearest --members ,", "--members: "),
+        ("rank --members zz", "got 'zz'"),
+        ("rank --remove --members a,zz", "got 'zz'"),
+        ("rank --members ,", "--members: "),
         ("choose --size 2 --keep a --exclude a", "--exclude: "),
         ("choose --size 2 --candidates ,", "--candidates: "),
         ("choose --size 1 --keep a,b", "size of at least 2"),

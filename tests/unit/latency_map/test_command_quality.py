@@ -30,11 +30,7 @@ def test_check_of_a_faulty_map_ends_with_exit_code_3(run):
     found = {each["concern"]: each for each in report["findings"]}
     assert [each["severity"] for each in report["findings"]][:3] == ["error"] * 3
     assert found["missing pairs"]["count"] == 1
-    assert found["non-zero diagonal"]["worst"] == {
-        "nodes": ["b"],
-        "rtt_ms": 1.0,
-        "text": "b: 1 ms to itself",
-    }
+    assert found["non-zero diagonal"]["worst"] == {"nodes": ["b"], "rtt_ms": 1.0, "text": "b: 1 ms to itself"}
     assert found["zeros off the diagonal"]["severity"] == "warning"
     assert report["repairs"] == ["--zero-diagonal", "--symmetrise max", "--fill coordinates"]
     assert not report["usable"]

@@ -58,13 +58,7 @@ def test_islands_have_no_place_relative_to_each_other():
 
 
 @pytest.mark.parametrize(
-    "rtt_ms",
-    [
-        [[0.0]],
-        [[0.0, NAN], [NAN, 0.0]],
-        [[0.0, 0.0], [0.0, 0.0]],
-        [[0.0, 5.0], [5.0, 0.0]],
-    ],
+    "rtt_ms", [[[0.0]], [[0.0, NAN], [NAN, 0.0]], [[0.0, 0.0], [0.0, 0.0]], [[0.0, 5.0], [5.0, 0.0]]]
 )
 def test_too_few_pairs_are_placed_and_their_error_is_not_known(rtt_ms):
     assert embed(np.array(rtt_ms)).rtt_ms().shape == np.shape(rtt_ms)

@@ -98,10 +98,7 @@ def test_kubernetes_nodes_are_taken_at_their_internal_address(tmp_path):
         ({"kind": "Node"}, "got JSON without items"),
         ({"items": [{"metadata": {}}]}, r"what kubectl get nodes -o json prints: .*metadata.name"),
         (kubectl(("n1", [("Hostname", "n1")], [])), "type InternalIP for node 'n1'"),
-        (
-            kubectl(("n1", [("InternalIP", "n1.local")], [])),
-            "expected an IPv4 or IPv6 address, got 'n1.local'",
-        ),
+        (kubectl(("n1", [("InternalIP", "n1.local")], [])), "expected an IPv4 or IPv6 address, got 'n1.local'"),
     ],
 )
 def test_nodes_that_cannot_be_reached_are_named(tmp_path, content, says):

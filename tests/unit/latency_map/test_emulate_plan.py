@@ -104,9 +104,7 @@ def test_handles_of_the_largest_plan_are_apart_and_fit_16_bits():
     names = [f"n{number}" for number in range(500)]
     values = np.ones((500, 500)) - np.eye(500)
     latencies = LatencyMap.from_delays(names, values, unit=DelayUnit.MS, kind=DelayKind.RTT)
-    hosts = [
-        Host(name=name, address=f"10.0.{number // 250}.{number % 250}") for number, name in enumerate(names)
-    ]
+    hosts = [Host(name=name, address=f"10.0.{number // 250}.{number % 250}") for number, name in enumerate(names)]
     node = tc_plan(latencies, hosts).nodes[0]
     majors = [command[command.index("handle") + 1] for command in apply_commands(node) if "handle" in command]
     assert len(set(majors)) == 500  # the root's and 499 children's

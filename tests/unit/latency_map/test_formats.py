@@ -1,21 +1,10 @@
 import pytest
 
-from latency_map import (
-    Asymmetry,
-    DelayKind,
-    DelayUnit,
-    LatencyMap,
-    LatencyMapError,
-    parse_survey,
-    read_map,
-    write_csv,
-)
+from latency_map import Asymmetry, DelayKind, DelayUnit, LatencyMap, LatencyMapError, parse_survey, read_map, write_csv
 
 MATRIX = "rtt_ms,a,b,c\na,0,2,9\nb,2,0,5\nc,9,5,0\n"
 EDGES = "from,to,rtt_ms\na,b,2\na,c,9\nb,c,5\n"
-TRIANGLE = LatencyMap.from_delays(
-    "abc", [[0, 2, 9], [2, 0, 5], [9, 5, 0]], unit=DelayUnit.MS, kind=DelayKind.RTT
-)
+TRIANGLE = LatencyMap.from_delays("abc", [[0, 2, 9], [2, 0, 5], [9, 5, 0]], unit=DelayUnit.MS, kind=DelayKind.RTT)
 
 
 def parse(text, *, unit=DelayUnit.MS, kind=DelayKind.RTT, asymmetry=Asymmetry.REFUSE):

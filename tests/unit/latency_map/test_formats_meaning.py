@@ -3,14 +3,7 @@
 import numpy as np
 import pytest
 
-from latency_map import (
-    DelayKind,
-    DelayUnit,
-    LatencyMapError,
-    MapForm,
-    SideFiles,
-    parse_survey,
-)
+from latency_map import DelayKind, DelayUnit, LatencyMapError, MapForm, SideFiles, parse_survey
 
 RTT, ONE_WAY = DelayKind.RTT, DelayKind.ONE_WAY
 US, MS, S = DelayUnit.US, DelayUnit.MS, DelayUnit.S
@@ -53,39 +46,24 @@ def test_what_a_heading_does_not_state_is_asked_for_in_one_message(corner, lacki
     with pytest.raises(LatencyMapError, match=f"^map.csv: expected {lacking} of its delays") as caught:
         parse_survey(MATRIX.format(corner), source="map.csv")
     said = str(caught.value)
-    assert ("unit (us, ms or s)" in said, "kind (rtt or one-way)" in said) == (
-        "unit" in lacking,
-        "kind" in lacking,
-    )
+    assert ("unit (us, ms or s)" in said, "kind (rtt or one-way)" in said) == ("unit" in lacking, "kind" in lacking)
 
 
 @pytest.mark.parametrize(
     ("text", "unit", "kind", "message"),
     [
-        (
-            MATRIX.format("rtt_ms"),
-            S,
-            None,
-            "line 1, column 1: the heading says 'rtt_ms': expected 'ms' for unit",
-        ),
+        (MATRIX.format("rtt_ms"), S, None, "line 1, column 1: the heading says 'rtt_ms': expected 'ms' for unit"),
         (MATRIX.format("rtt"), S, ONE_WAY, "line 1, column 1: .* expected 'rtt' for kind, got 'one-way'"),
         ("from,to,rtt_ms\na,b,1\n", None, ONE_WAY, "line 1, column 3: .*: expected 'rtt' for kind"),
         (PING, S, None, "ping writes round trips in milliseconds: expected 'ms' for unit, got 's'"),
         (GML.format("latency '5 ms'").replace("'", '"'), US, RTT, "delays with their unit, .* expected 'ms'"),
         (GML.format("rtt_us 5"), MS, RTT, "the key 'rtt_us' says so: expected 'us'"),
-        (
-            '{"responses": {"p": {"OK": true}, "q": {"OK": true}}}',
-            None,
-            ONE_WAY,
-            "Goldpinger .* expected 'rtt'",
-        ),
+        ('{"responses": {"p": {"OK": true}, "q": {"OK": true}}}', None, ONE_WAY, "Goldpinger .* expected 'rtt'"),
     ],
 )
 def test_a_caller_who_contradicts_the_file_is_refused(text, unit, kind, message):
     with pytest.raises(LatencyMapError, match=f"^text, {message}"):
-        parse_survey(
-            text, unit=unit, kind=kind, side_files=SideFiles(probed_from="a") if text is PING else SideFiles()
-        )
+        parse_survey(text, unit=unit, kind=kind, side_files=SideFiles(probed_from="a") if text is PING else SideFiles())
 
 
 def test_one_way_delays_are_added_where_both_are_known_and_doubled_where_one_is():
@@ -148,14 +126,7 @@ def test_what_does_not_belong_to_a_file_is_refused(text, side_files, message):
 
 
 def test_edges_may_differ_in_unit_and_count_in_milliseconds_then():
-    edges = (
-        (3, 0, "0.25 s"),
-        (0, 1, "2 s"),
-        (0, 1, "750 ms"),
-        (1, 4, "500 us"),
-        (4, 4, "1 s"),
-        (0, 1, "1 s"),
-    )
+    edges = ((3, 0, "0.25 s"), (0, 1, "2 s"), (0, 1, "750 ms"), (1, 4, "500 us"), (4, 4, "1 s"), (0, 1, "1 s"))
     listed = "".join(f'edge [ source {a} target {b} latency "{delay}" ]' for a, b, delay in edges)
     imported = parse_survey(
         f"graph [ multigraph 1 {''.join(f'node [ id {n} ]' for n in range(6))} {listed} ]", kind=RTT

@@ -6,14 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from latency_map import (
-    DelayKind,
-    DelayUnit,
-    MapForm,
-    SideFiles,
-    read_names,
-    read_survey,
-)
+from latency_map import DelayKind, DelayUnit, MapForm, SideFiles, read_names, read_survey
 
 SAMPLES = Path(__file__).parents[2] / "data" / "latency_maps"
 RTT, ONE_WAY = DelayKind.RTT, DelayKind.ONE_WAY
@@ -96,10 +89,7 @@ def test_pings_of_wondernetwork_are_summed_up_by_their_median():
     assert math.isnan(rtt_ms(imported, "203", "59"))  # no ping came back
     # 2020-07-19 23:59:58 UTC
     assert imported.survey.measured_at_s == 1595203198.0
-    assert imported.notes == (
-        "9 rows, at most 3 of one pair: the median of 'avg' is taken",
-        "rows without a delay: 1",
-    )
+    assert imported.notes == ("9 rows, at most 3 of one pair: the median of 'avg' is taken", "rows without a delay: 1")
 
 
 def test_gml_of_shadow_has_latencies_with_units():

@@ -36,12 +36,7 @@ def test_names_have_as_many_digits_as_the_last_one_needs():
 
 
 @pytest.mark.parametrize(
-    "make",
-    [
-        lambda: Span(low_ms=2, high_ms=1),
-        lambda: Span(low_ms=-1, high_ms=1),
-        lambda: clustered(rng(), 3, SITES),
-    ],
+    "make", [lambda: Span(low_ms=2, high_ms=1), lambda: Span(low_ms=-1, high_ms=1), lambda: clustered(rng(), 3, SITES)]
 )
 def test_what_cannot_be_generated_is_refused(make):
     with pytest.raises(LatencyMapError):

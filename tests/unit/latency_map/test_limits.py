@@ -2,16 +2,7 @@
 
 import pytest
 
-from latency_map import (
-    LARGEST,
-    DelayKind,
-    DelayUnit,
-    LatencyMapError,
-    MapForm,
-    MapLimits,
-    SideFiles,
-    parse_survey,
-)
+from latency_map import LARGEST, DelayKind, DelayUnit, LatencyMapError, MapForm, MapLimits, SideFiles, parse_survey
 from latency_map.measure.gather import Gathering, GaugeSample, gather_samples
 
 TEXTS = {
@@ -36,21 +27,14 @@ def read(form, nodes):
     side_files = SideFiles(probed_from="a" if one_row else None)
     limits = MapLimits(nodes=nodes, setting="the test")
     return parse_survey(
-        TEXTS[form],
-        form=form,
-        unit=DelayUnit.MS,
-        kind=DelayKind.RTT,
-        side_files=side_files,
-        limits=limits,
+        TEXTS[form], form=form, unit=DelayUnit.MS, kind=DelayKind.RTT, side_files=side_files, limits=limits
     )
 
 
 @pytest.mark.parametrize("form", MapForm)
 def test_every_form_may_have_as_many_nodes_as_are_allowed_and_not_one_more(form):
     assert len(read(form, 3).survey) == 3
-    with pytest.raises(
-        LatencyMapError, match=r"expected at most 2 nodes \(limit: the test\), got .*; give fewer"
-    ):
+    with pytest.raises(LatencyMapError, match=r"expected at most 2 nodes \(limit: the test\), got .*; give fewer"):
         read(form, 2)
 
 
@@ -63,17 +47,13 @@ def test_there_is_no_limit_beyond_that_of_every_map(nodes):
 
 def test_a_page_that_fails_half_way_leaves_nothing():
     def broken():
-        yield GaugeSample(
-            name="gesscale_latency_rtt_seconds", labels={"source": "x", "target": "y"}, value=1.0
-        )
+        yield GaugeSample(name="gesscale_latency_rtt_seconds", labels={"source": "x", "target": "y"}, value=1.0)
         raise ValueError("broken off")
 
     gathering = Gathering(MapLimits())
     with pytest.raises(ValueError, match="broken off"):
         gathering.take(broken())
-    figure = GaugeSample(
-        name="gesscale_latency_rtt_seconds", labels={"source": "a", "target": "b"}, value=1.0
-    )
+    figure = GaugeSample(name="gesscale_latency_rtt_seconds", labels={"source": "a", "target": "b"}, value=1.0)
     assert gathering.take([figure]) == 1
     assert gathering.survey(None).names == ("a", "b")
 
@@ -96,11 +76,7 @@ def test_a_page_that_fails_half_way_leaves_nothing():
             None,
             "200000 pairs in one answer",
         ),
-        (
-            ({"source": f"n{node}", "target": "a"} for node in range(5000)),
-            [f"n{node}" for node in range(9)],
-            "",
-        ),
+        (({"source": f"n{node}", "target": "a"} for node in range(5000)), [f"n{node}" for node in range(9)], ""),
     ],
     ids=["nodes", "agents", "claims", "nodes that the cluster does not have"],
 )

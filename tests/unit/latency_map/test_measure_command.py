@@ -20,16 +20,12 @@ def port():
 
 
 def measure(port, *arguments):
-    return run(
-        "measure", "--source", "me", "--method", "tcp", "--port", str(port), "--count", "3", *arguments
-    )
+    return run("measure", "--source", "me", "--method", "tcp", "--port", str(port), "--count", "3", *arguments)
 
 
 def test_measure_writes_one_row_of_a_map(port, tmp_path):
     file = tmp_path / "row.json"
-    result = measure(
-        port, "--target", "a=127.0.0.1", "--target", "b=a..b", "--to", str(file), "--output", "json"
-    )
+    result = measure(port, "--target", "a=127.0.0.1", "--target", "b=a..b", "--to", str(file), "--output", "json")
     assert result.exit_code == 0, result.output
     report = json.loads(result.stdout)
     assert report["source"] == "me"

@@ -60,9 +60,7 @@ def test_of_two_agents_that_claim_a_node_the_newer_figure_counts():
 
 @pytest.mark.parametrize("value", [-0.1, math.nan, math.inf, 1e9])
 def test_a_figure_that_cannot_be_is_dropped(value):
-    wrong = [
-        GaugeSample(name="gesscale_latency_rtt_seconds", labels={"source": "a", "target": "c"}, value=value)
-    ]
+    wrong = [GaugeSample(name="gesscale_latency_rtt_seconds", labels={"source": "a", "target": "c"}, value=value)]
     survey = survey_of(cell("a", "b", 10.0), wrong)
     assert survey.names == ("a", "b", "c")
     assert math.isnan(survey.rtt_ms[0, 2])
@@ -89,10 +87,7 @@ def test_no_round_trip_at_all_is_an_error(samples):
 def ring(n, spacing_ms=10.0):
     """Nodes on a line that each measured the next two: round trips that coordinates can tell."""
     return [
-        cell(f"n{i:02}", f"n{j:02}", spacing_ms * (j - i))
-        for i in range(n)
-        for j in (i + 1, i + 2, i + 3)
-        if j < n
+        cell(f"n{i:02}", f"n{j:02}", spacing_ms * (j - i)) for i in range(n) for j in (i + 1, i + 2, i + 3) if j < n
     ]
 
 

@@ -3,12 +3,7 @@ import json
 import pytest
 
 from latency_map import LatencyMapError
-from latency_map.measure.peers import (
-    AgentsByName,
-    agent_url,
-    parse_peers,
-    split_place,
-)
+from latency_map.measure.peers import AgentsByName, agent_url, parse_peers, split_place
 
 
 @pytest.mark.parametrize(
@@ -24,9 +19,7 @@ def test_peers_are_pairs_by_commas_or_lines(listing, peers):
     assert parse_peers(listing) == peers
 
 
-@pytest.mark.parametrize(
-    "listing", ["a", "a=", "=10.0.0.1", "a=1 2", "a=1,a=2", "\x07=10.0.0.1", "a=fe80::1%eth0"]
-)
+@pytest.mark.parametrize("listing", ["a", "a=", "=10.0.0.1", "a=1 2", "a=1,a=2", "\x07=10.0.0.1", "a=fe80::1%eth0"])
 def test_other_listings_are_refused(listing):
     with pytest.raises(LatencyMapError, match="expected"):
         parse_peers(listing)

@@ -88,9 +88,7 @@ def test_peers_take_turns_and_none_drops_out_before_its_next_turn():
         edge.rounds.probe_round()
         assert len(edge.medians_ms()) == min(2 * (turn + 1), 9)
         edge.pass_time(10)
-    assert (
-        b'sent_total{source="me"} 48.0' in edge.rounds.metrics()
-    )  # 12 rounds, 2 neighbours, 2 probes of each
+    assert b'sent_total{source="me"} 48.0' in edge.rounds.metrics()  # 12 rounds, 2 neighbours, 2 probes of each
 
 
 def test_when_peers_cannot_be_told_those_of_the_last_round_stay_and_it_is_said_once():

@@ -7,13 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from gesscale.common.metrics_text import exposition
 from latency_map.measure.gauges import agent_metrics
 from latency_map.measure.probes import Reply, Timeout, Unreachable
-from latency_map.measure.sweep import (
-    Measurements,
-    Pacer,
-    SentProbe,
-    Sweeper,
-    neighbours,
-)
+from latency_map.measure.sweep import Measurements, Pacer, SentProbe, Sweeper, neighbours
 
 ADDRESSES = {"a": "127.0.0.1", "b": "127.0.0.2", "c": "127.0.0.3"}
 
@@ -132,14 +126,9 @@ def test_a_peer_that_has_gone_is_forgotten(board):
 
 
 def figures(board, *, now_s, wall_s):
-    page = exposition(
-        agent_metrics("me", board.measured(now_s), now_s=wall_s, clock_s=now_s, sent=12, rounds=3)
-    )
+    page = exposition(agent_metrics("me", board.measured(now_s), now_s=wall_s, clock_s=now_s, sent=12, rounds=3))
     samples = [each for family in text_string_to_metric_families(page.decode()) for each in family.samples]
-    return {
-        (each.name.removeprefix("gesscale_latency_"), each.labels.get("target")): each.value
-        for each in samples
-    }
+    return {(each.name.removeprefix("gesscale_latency_"), each.labels.get("target")): each.value for each in samples}
 
 
 def test_gauges_are_in_seconds_and_ratios_and_say_when(board):

@@ -12,8 +12,7 @@ NAN = float("nan")
 SITES = Clusters(count=3, within=Span(low_ms=2, high_ms=6), between=Span(low_ms=40, high_ms=120))
 # a and b on one site, c and d on another, 2 and 3 ms wide; nearest across: b - c 40 ms; a - d is missing
 SMALL = Survey(
-    names=("d", "a", "c", "b"),
-    rtt_ms=np.array([[0, NAN, 3, 60], [NAN, 0, 50, 2], [3, 50, 0, 40], [60, 2, 41, 0]]),
+    names=("d", "a", "c", "b"), rtt_ms=np.array([[0, NAN, 3, 60], [NAN, 0, 50, 2], [3, 50, 0, 40], [60, 2, 41, 0]])
 )
 
 
@@ -26,9 +25,7 @@ def generated(nodes):
 
 
 def texts(figure):
-    return [text.get_text() for ax in figure.axes for text in ax.texts] + [
-        text.get_text() for text in figure.texts
-    ]
+    return [text.get_text() for ax in figure.axes for text in ax.texts] + [text.get_text() for text in figure.texts]
 
 
 def png_size(file):
@@ -45,10 +42,7 @@ def test_a_heat_map_shows_every_round_trip_with_clusters_as_blocks():
     (image,) = ax.images
     cells = image.get_array()
     assert (cells[0, 1], cells[1, 2], cells[2, 1], cells[2, 3]) == (2, 41, 40, 3)
-    assert {(int(row), int(column)) for row, column in np.argwhere(np.ma.getmaskarray(cells))} == {
-        (0, 3),
-        (3, 0),
-    }
+    assert {(int(row), int(column)) for row, column in np.argwhere(np.ma.getmaskarray(cells))} == {(0, 3), (3, 0)}
     assert len(ax.patches) == 2  # a frame for each cluster
     assert bar.get_ylabel() == "round trip, ms (logarithmic)"  # 2 to 60: more than ten times
     assert ax.get_title() == "small.csv\n4 nodes, 2 clusters, 2 of 12 round trips missing\n(hatched)"
@@ -117,9 +111,7 @@ def test_the_same_map_gives_the_same_file(draw, suffix, tmp_path):
     faulty[3, 4] *= 1.1
     survey = Survey(names=survey.names, rtt_ms=faulty)
     order = np.random.default_rng(2).permutation(12)
-    shuffled = Survey(
-        names=tuple(survey.names[row] for row in order), rtt_ms=survey.rtt_ms[np.ix_(order, order)]
-    )
+    shuffled = Survey(names=tuple(survey.names[row] for row in order), rtt_ms=survey.rtt_ms[np.ix_(order, order)])
     files = [tmp_path / f"{number}.{suffix}" for number in range(2)]
     for file, one in zip(files, (survey, shuffled), strict=True):
         save(draw(one, title="map", members=["node-01", "node-09"]), file)

@@ -26,20 +26,8 @@ def assert_cells(repaired, values):
 @pytest.mark.parametrize(
     ("wanted", "values", "step", "cells", "largest"),
     [
-        (
-            Repair(zero_diagonal=True),
-            [[0, 0, 9], [4, 0, 5], [7, NAN, 0]],
-            "zero-diagonal",
-            1,
-            "b 1 ms -> 0 ms",
-        ),
-        (
-            Repair(drop_zeros=True),
-            [[0, NAN, 9], [4, 1, 5], [7, NAN, 0]],
-            "drop-zeros",
-            1,
-            "a to b 0 ms -> missing",
-        ),
+        (Repair(zero_diagonal=True), [[0, 0, 9], [4, 0, 5], [7, NAN, 0]], "zero-diagonal", 1, "b 1 ms -> 0 ms"),
+        (Repair(drop_zeros=True), [[0, NAN, 9], [4, 1, 5], [7, NAN, 0]], "drop-zeros", 1, "a to b 0 ms -> missing"),
         (
             # a - b 0 and 4, a - c 9 and 7, c - b only one way: three cells change, the last one most
             Repair(symmetrise=Symmetrise.MAX),
@@ -135,10 +123,7 @@ def test_dropped_nodes_take_their_marks_along():
     rtt_ms = places(3)
     estimated = np.zeros((3, 3), dtype=bool)
     estimated[0, 2] = True
-    left = repair(
-        named(rtt_ms, estimated=estimated, measured_at_s=5.0, origin="here"),
-        Repair(drop=("n001",)),
-    ).survey
+    left = repair(named(rtt_ms, estimated=estimated, measured_at_s=5.0, origin="here"), Repair(drop=("n001",))).survey
     assert left.names == ("n000", "n002")
     assert left.estimated.tolist() == [[False, True], [False, False]]
     assert (left.measured_at_s, left.origin) == (5.0, "here")
@@ -149,18 +134,13 @@ def test_a_delay_made_of_an_estimate_is_an_estimate_and_a_dropped_one_is_not():
     values = [[0, 3, 9], [4, 0, 5], [9, 5, 0]]
     both = repair(survey(values, estimated=estimated), Repair(symmetrise=Symmetrise.MAX)).survey
     assert both.estimated.tolist() == [[False, True, False], [True, False, False], [False, False, False]]
-    none = repair(
-        survey([[0, 0, 9], [4, 0, 5], [9, 5, 0]], estimated=estimated), Repair(drop_zeros=True)
-    ).survey
+    none = repair(survey([[0, 0, 9], [4, 0, 5], [9, 5, 0]], estimated=estimated), Repair(drop_zeros=True)).survey
     assert not none.estimated.any()
 
 
 @pytest.mark.parametrize(
     ("drop", "error", "said"),
-    [
-        (("z",), UnknownNodeError, "got 'z'"),
-        (("a", "b", "c"), LatencyMapError, "at least one of 3 nodes"),
-    ],
+    [(("z",), UnknownNodeError, "got 'z'"), (("a", "b", "c"), LatencyMapError, "at least one of 3 nodes")],
 )
 def test_nodes_that_cannot_be_dropped_are_refused(drop, error, said):
     with pytest.raises(error, match=said):

@@ -78,9 +78,6 @@ def test_pictures_are_written_beside_the_table(faulty, tmp_path):
     assert result.stderr.count(" written\n") == 2
 
 
-@pytest.mark.parametrize(
-    "options",
-    [["--heat-map", "map.pdf"], ["--picture", "nowhere/map.png"], ["--members", "zz"]],
-)
+@pytest.mark.parametrize("options", [["--heat-map", "map.pdf"], ["--picture", "nowhere/map.png"], ["--members", "zz"]])
 def test_what_cannot_be_shown_is_an_input_error(faulty, options):
     assert isinstance(run("show", faulty, *options).exception, InputError)

@@ -87,9 +87,7 @@ def test_while_nothing_is_read_the_middle_stays_and_certainty_fades(law):
     estimates = [model.predict(at) for model in silence]
     assert silence[0] == ageing.fit(readings)
     assert len({estimate.mid for estimate in estimates}) == 1
-    assert [estimate.low for estimate in estimates] == sorted(
-        {estimate.low for estimate in estimates}, reverse=True
-    )
+    assert [estimate.low for estimate in estimates] == sorted({estimate.low for estimate in estimates}, reverse=True)
     assert [estimate.high for estimate in estimates] == sorted({estimate.high for estimate in estimates})
 
 

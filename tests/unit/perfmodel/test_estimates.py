@@ -63,10 +63,7 @@ def test_low_end_covers_published_like_scaling_from_the_three_lowest_sizes(conte
 def test_below_zero_is_reported_as_zero_with_the_reason():
     # alpha 1000, gamma 5: 1000 - 5 * 300 = -500 rows/s.
     model = GesscaleLaw().fit(
-        [
-            Reading(replicas=1, nd_max_ms=0, rows_per_s=1000),
-            Reading(replicas=1, nd_max_ms=100, rows_per_s=500),
-        ]
+        [Reading(replicas=1, nd_max_ms=0, rows_per_s=1000), Reading(replicas=1, nd_max_ms=100, rows_per_s=500)]
     )
     estimate = model.predict(Conditions(replicas=1, nd_max_ms=300))
     assert (estimate.low, estimate.mid) == (0, 0)

@@ -49,9 +49,7 @@ def test_equation_1_fits_what_the_evidence_identifies(readings, fitted):
         pytest.param(batches((1, 0, 6000, 3.0)), {"s_ms_per_row"}, id="one"),
         pytest.param(batches((1, 0, 2400, 1.5), (1, 0, 6000, 3.3)), {"s_ms_per_row", "t0_s"}, id="two-sizes"),
         pytest.param(
-            batches((1, 0, 6000, 3.3), (1, 100, 6000, 3.7)),
-            {"s_ms_per_row", "k_round_trips"},
-            id="two-delays",
+            batches((1, 0, 6000, 3.3), (1, 100, 6000, 3.7)), {"s_ms_per_row", "k_round_trips"}, id="two-delays"
         ),
         # 6,000 rows on one node and 12,000 on two are the same share: T0 stays open.
         pytest.param(batches((1, 0, 6000, 3.3), (2, 0, 12000, 3.3)), {"s_ms_per_row"}, id="same-share"),
@@ -89,9 +87,7 @@ def test_weights_replace_replicas():
     # A node of weight 2 does the work of two: at 0.5 ms a row, 12,000 rows take 2 s on weight 3.
     for replicas in (2, 3):
         readings = [
-            Reading(
-                replicas=replicas, weight=weight, nd_max_ms=0, batch_rows=12_000, rows_per_s=2000 * weight
-            )
+            Reading(replicas=replicas, weight=weight, nd_max_ms=0, batch_rows=12_000, rows_per_s=2000 * weight)
             for weight in (1.0, 2.0)
         ]
         at_three = Conditions(replicas=replicas, weight=3.0, nd_max_ms=0, batch_rows=12_000)

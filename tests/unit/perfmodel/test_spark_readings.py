@@ -23,9 +23,7 @@ def test_micro_batch_law_describes_spark_within_0_7_percent(spark):
     assert errors.mean_pct <= 0.7
     assert errors.max_pct <= 1.5
     # Reference fit of the same points: T0 0.318 s, s 0.50 ms (0.484 unrounded), k 4.39.
-    assert model.parameters == pytest.approx(
-        {"t0_s": 0.318, "s_ms_per_row": 0.484, "k_round_trips": 4.39}, rel=0.03
-    )
+    assert model.parameters == pytest.approx({"t0_s": 0.318, "s_ms_per_row": 0.484, "k_round_trips": 4.39}, rel=0.03)
 
 
 def test_equation_1_describes_spark_within_about_5_percent(spark):

@@ -20,9 +20,7 @@ def test_one_that_does_not_exist_is_fine(tmp_path):
 def test_one_of_somebody_else_is_refused_with_what_it_holds(tmp_path):
     for name in ("begun.part", "d", "c", "b", "a"):
         (tmp_path / name).touch()
-    with pytest.raises(
-        InputError, match=r"or one of ours, this holds something else: a, b, c; name another$"
-    ):
+    with pytest.raises(InputError, match=r"or one of ours, this holds something else: a, b, c; name another$"):
         check_ours(tmp_path, mark="ours.json", holds="of ours", leftovers=("begun.part",))
 
 

@@ -66,9 +66,7 @@ def advice(outlook: Outlook) -> Advice:
     for step, alike in reversed(list(enumerate(model.alike, start=1))):
         keeps[step] = model.kept(step, values)
         changed = model.changed(step, keeps)[least - 1 :]
-        kept, other = (
-            (each.reshape(-1, courses) @ alike.T).reshape(each.shape) for each in (keeps[step], changed)
-        )
+        kept, other = ((each.reshape(-1, courses) @ alike.T).reshape(each.shape) for each in (keeps[step], changed))
         chosen, cheapest = other.argmin(axis=0), other.min(axis=0)
         leaves = cheapest < kept
         leaves[: least - 1] = True
@@ -117,9 +115,7 @@ class _Model:
     def __init__(self, outlook: Outlook) -> None:
         self._outlook = outlook
         self._rows_per_s = _single(outlook.rows_per_s[: outlook.most, None, None])
-        self.level_rows = float(
-            _SQUARES_SHARE * outlook.steps_s.sum() * self._rows_per_s[-1, 0, 0] / _LEVELS[-2]
-        )
+        self.level_rows = float(_SQUARES_SHARE * outlook.steps_s.sum() * self._rows_per_s[-1, 0, 0] / _LEVELS[-2])
         self._waiting = _single(self.level_rows * _LEVELS)[:, None]
         self.shape = outlook.most, _BACKLOGS, len(outlook.weights)
         most, backlogs, courses = self.shape
@@ -147,9 +143,7 @@ class _Model:
         """Return what is charged for the rows that wait in the end."""
         outlook = self._outlook
         load = self._offered[-1] / self._seconds[-1]
-        late_s = np.maximum(0.0, self._waiting - self._allowed[-1]) / spare_rows_per_s(
-            self._rows_per_s[-1], load
-        )
+        late_s = np.maximum(0.0, self._waiting - self._allowed[-1]) / spare_rows_per_s(self._rows_per_s[-1], load)
         cost = outlook.late_minute_price * late_s / 60 + self._waiting / self._rows_per_s[0] / 60
         return np.broadcast_to(cost, self.shape).copy()
 

@@ -17,10 +17,7 @@ def bills(games: Sequence[Game]) -> list[tuple[CandidateBill, ...]]:
 
 def _bills(game: Game, paid: Paid) -> tuple[CandidateBill, ...]:
     outlook, candidates = game
-    late, changes = (
-        outlook.late_minute_price * paid.late_minutes,
-        outlook.change.replica_minutes * paid.changes,
-    )
+    late, changes = (outlook.late_minute_price * paid.late_minutes, outlook.change.replica_minutes * paid.changes)
     total = paid.replica_minutes + late + changes
     expected = [(part @ outlook.weights).tolist() for part in (*paid, total)]
     return tuple(

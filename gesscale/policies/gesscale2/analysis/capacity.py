@@ -35,11 +35,7 @@ def sample_of(
 
 
 def warm_samples(
-    batches: Sequence[Batch],
-    since_s: float,
-    driver_node: str,
-    weights: Mapping[str, float],
-    delays: LatencyMap | None,
+    batches: Sequence[Batch], since_s: float, driver_node: str, weights: Mapping[str, float], delays: LatencyMap | None
 ) -> Iterator[BatchSample]:
     """Yield the warm batches that ended after an instant and whose delays the latency map knows, as samples."""
     samples: dict[tuple[str, ...], BatchSample | None] = {}

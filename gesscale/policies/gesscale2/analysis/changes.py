@@ -19,9 +19,7 @@ _SETTLE_CYCLES = 2.0
 _BUCKETS_AHEAD, _BUCKETS_A_STOP, _MOST_BUCKETS_AHEAD = 6, 3, 24
 
 
-def change_cost(
-    orders: Sequence[Order], trigger_s: float, *, restarts: bool, replica_minutes: float
-) -> ChangeCost:
+def change_cost(orders: Sequence[Order], trigger_s: float, *, restarts: bool, replica_minutes: float) -> ChangeCost:
     """Tell by the last changes whether one stops the query, and how long it takes."""
     changes = orders[:_CHANGES_COUNTED]
     held_s = [each.downtime_s - trigger_s for each in changes if each.downtime_s is not None]

@@ -65,11 +65,7 @@ def reason_of_change(before: int, after: int) -> Reason:
 
 
 def blocking_reason(
-    reading: OperatorReading,
-    present: tuple[str, ...],
-    operator: Operator,
-    cluster: ClusterState,
-    knowledge: Knowledge,
+    reading: OperatorReading, present: tuple[str, ...], operator: Operator, cluster: ClusterState, knowledge: Knowledge
 ) -> tuple[Reason, str] | None:
     """Return why nothing may change, whatever it would cost."""
     if cluster.problem:

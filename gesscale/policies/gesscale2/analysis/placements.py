@@ -125,9 +125,7 @@ def placements(
     )
     best = np.argmax(np.where(ways.moved > 0, found * (1 - LEAST_GAIN), found), axis=0)
     return Placements(
-        nodes=tuple(
-            ways.named(row, count) for row, count in zip(best.tolist(), counts.tolist(), strict=True)
-        ),
+        nodes=tuple(ways.named(row, count) for row, count in zip(best.tolist(), counts.tolist(), strict=True)),
         rows_per_s=found[best, counts - 1],
         present_rows_per_s=float(found[ways.as_it_is, len(present) - 1]),
     )
@@ -186,9 +184,7 @@ def _ways(
 
     def find() -> _Ways:
         trips = RoundTrips.of(nodes, driver_node, delays)
-        driver_s, pairs_s = (
-            np.nan_to_num(values, nan=UNKNOWN_RTT_S) for values in (trips.driver_s, trips.pairs_s)
-        )
+        driver_s, pairs_s = (np.nan_to_num(values, nan=UNKNOWN_RTT_S) for values in (trips.driver_s, trips.pairs_s))
         weight, kept = np.array(weights), np.arange(len(nodes)) < present
         orders = _orders(driver_s, pairs_s, weight, kept, most, moves=moves)
         counts = np.arange(1, orders.shape[1] + 1)

@@ -54,12 +54,7 @@ def play(games: Sequence[Game]) -> list[Paid]:
 
 def _shape(game: Game) -> tuple[object, ...]:
     outlook = game.outlook
-    return (
-        len(game.candidates),
-        len(outlook.weights),
-        len(outlook.rows_per_s),
-        outlook.steps_s.tobytes(),
-    )
+    return (len(game.candidates), len(outlook.weights), len(outlook.rows_per_s), outlook.steps_s.tobytes())
 
 
 class _Together(NamedTuple):
@@ -188,9 +183,7 @@ def _advised(advices: Sequence[Advice], together: _Together, played: _Played, st
     return np.where(played.settled_s <= together.instants_s[step], wanted, played.count)
 
 
-def _play_step(
-    together: _Together, played: _Played, step: int, changed: NDArray[np.bool_], wanted: Counts
-) -> None:
+def _play_step(together: _Together, played: _Played, step: int, changed: NDArray[np.bool_], wanted: Counts) -> None:
     """Let one step pass, in which those that change to the replicas wanted are held up first."""
     seconds, carried = together.steps_s[step], together.carried(wanted)
     for kept, now in (
@@ -222,6 +215,4 @@ def _settle(together: _Together, played: _Played) -> None:
     """Charge what is left: the work that waits, and the time until no row is late any more with all replicas."""
     load = (together.offered[-1] - together.offered[-2]) / together.steps_s[-1]
     played.late_s += np.maximum(0.0, played.overdue) / spare_rows_per_s(together.most_rows_per_s, load)
-    played.replica_s += (
-        np.maximum(0.0, together.offered[-1] - played.served) / together.rows_per_s[:, :1, None]
-    )
+    played.replica_s += np.maximum(0.0, together.offered[-1] - played.served) / together.rows_per_s[:, :1, None]

@@ -65,9 +65,7 @@ def scenarios(rates: Array, ahead: Forecast, after: Array, replica_rows_per_s: f
     jumps = np.repeat(levels[:, None], len(after), axis=1)
     return Scenarios(
         rates=np.maximum(np.concatenate([courses, jumps]), 0.0),
-        weights=np.concatenate(
-            [weights * (1 - JUMP_CHANCE), np.full(len(levels), JUMP_CHANCE / len(levels))]
-        ),
+        weights=np.concatenate([weights * (1 - JUMP_CHANCE), np.full(len(levels), JUMP_CHANCE / len(levels))]),
     )
 
 
@@ -90,9 +88,7 @@ def _away(after: tuple[float, ...]) -> Array:
     return away
 
 
-def _repetitions(
-    rates: Array, ahead: Forecast, after: Array, replica_rows_per_s: float
-) -> tuple[Array, Array]:
+def _repetitions(rates: Array, ahead: Forecast, after: Array, replica_rows_per_s: float) -> tuple[Array, Array]:
     """Return what followed past buckets of a like level and growth, shifted to the present level.
 
     The next bucket of each is at most one spread from the forecast.

@@ -73,9 +73,7 @@ class Site:
         self.answer(wait)
 
 
-def batches_document(
-    *, operator: str = "op", age_s: float = 0.0, offered_rows: int = 150, **changes: Any
-) -> str:
+def batches_document(*, operator: str = "op", age_s: float = 0.0, offered_rows: int = 150, **changes: Any) -> str:
     """Return what a driver says of a batch every 2.5 s on hub and near: by default half busy and keeping up."""
     now_s = time.time()
     history = QueryHistory(query="q", last_progress_at_s=now_s - age_s)

@@ -29,9 +29,7 @@ def test_every_command_has_a_help_and_an_example_of_itself_with_options_that_it_
     for words, command in LEAVES.items():
         assert command.help, words
         assert command.epilog, words
-        example = shlex.split(
-            command.epilog.removeprefix("Example: ").partition(" | ")[0].partition(" > ")[0]
-        )
+        example = shlex.split(command.epilog.removeprefix("Example: ").partition(" | ")[0].partition(" > ")[0])
         named = example if example[0] == "gesscale" else ["gesscale", *example]
         assert tuple(named[: len(words)]) == words
         known = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
@@ -80,7 +78,7 @@ def test_a_shell_can_complete_it(gesscale, monkeypatch, shell):
     (("recommend", "-c"), "error: Option '-c' requires an argument"),
     (("recommend", "--nope"), "error: No such option: --nope; see gesscale recommend --help"),
     (("nope",), "error: No such command 'nope'; see gesscale --help"),
-    (("latency-map", "nearest", "map.json"), "error: Missing option '--members'"),
+    (("latency-map", "rank", "map.json"), "error: Missing option '--members'"),
 ])  # fmt: skip
 def test_a_wrong_command_line_is_told_in_one_line(gesscale, words, said):
     code, out, err = gesscale(*words)

@@ -52,9 +52,7 @@ def decision(at_s: float, operator: str = "nearest") -> Decision:
             detail="saturated in 3 of 3 batches",
             reading=reading,
             model=MODEL,
-            learned=(
-                LearnedParameter(name="row_s", value=0.00496, deviation=0.00006, deviation_at_first=0.0025),
-            ),
+            learned=(LearnedParameter(name="row_s", value=0.00496, deviation=0.00006, deviation_at_first=0.0025),),
             mst=Estimate(low=1800, mid=1900, high=2000),
             nd_max_ms=0.0,
         ),

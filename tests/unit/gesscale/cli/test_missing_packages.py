@@ -64,8 +64,6 @@ def test_a_command_without_its_package_says_how_to_install_it(tmp_path):
 
 def test_a_command_in_the_environment_of_a_job_says_what_it_lacks():
     code = "import sys; sys.modules['typer'] = None; from gesscale.cli.start import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert how_to_install("controller") in done.stderr

@@ -43,15 +43,7 @@ def csv_file(tmp_path):
 
 def test_fit_reports_errors_of_used_and_held_out_rows(gesscale_model):
     code, out, _ = gesscale_model(
-        "fit",
-        SPARK,
-        "--law",
-        "microbatch",
-        *UNDISTURBED_MAP,
-        "--holdout",
-        "nd_max_ms=150",
-        "--output",
-        "json",
+        "fit", SPARK, "--law", "microbatch", *UNDISTURBED_MAP, "--holdout", "nd_max_ms=150", "--output", "json"
     )
     document = json.loads(out)
     assert code == 0
@@ -123,7 +115,5 @@ def test_readings_of_one_unknown_cap_tell_what_is_sustained_at_that_cap(gesscale
 
 def test_rows_that_are_not_chosen_may_hold_anything(gesscale_model, csv_file):
     path = csv_file("query,tasks," + HEADER, "map,1,1,0,2000", "join,,x,,")
-    code, out, _ = gesscale_model(
-        "fit", path, "--where", "query=map", "--where", "tasks=replicas", "-o", "json"
-    )
+    code, out, _ = gesscale_model("fit", path, "--where", "query=map", "--where", "tasks=replicas", "-o", "json")
     assert (code, json.loads(out)["readings"]) == (0, 1)

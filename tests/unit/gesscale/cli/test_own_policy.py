@@ -124,9 +124,7 @@ def test_an_experiment_of_the_arena_tells_it_its_settings(gesscale):
         }
         Path("load.csv").write_text("t_s,rows_per_s\n0,100\n300,500\n600,200\n900,200\n", "utf-8")
         Path("mine.yaml").write_text(yaml.safe_dump(experiment), "utf-8")
-        code, out, said = gesscale(
-            "arena", "run", "--experiment", "mine.yaml", "--jobs", 1, "--output", "json"
-        )
+        code, out, said = gesscale("arena", "run", "--experiment", "mine.yaml", "--jobs", 1, "--output", "json")
         assert code == 0, said
         return [run["reconfigurations"] for run in json.loads(out)["runs"] if "steady" in run["policy"]]
 
@@ -179,20 +177,13 @@ TWICE = {
         "    wait: int",
         "expected a default for every setting of Mine: wait: it is required",
     ),
-    "or has no name": (
-        "m n",
-        "    wait: int = 1",
-        "expected a name of letters, digits and dashes, got 'm n'",
-    ),
+    "or has no name": ("m n", "    wait: int = 1", "expected a name of letters, digits and dashes, got 'm n'"),
 }
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        *BROKEN.values(),
-        *((CARD.format(name=name, body=body), expected) for name, body, expected in TWICE.values()),
-    ],
+    [*BROKEN.values(), *((CARD.format(name=name, body=body), expected) for name, body, expected in TWICE.values())],
     ids=[*BROKEN, *TWICE],
 )
 def test_a_broken_policy_ends_in_one_line(gesscale, site, text, expected):

@@ -26,9 +26,7 @@ def test_the_table_shows_what_is_wanted_and_where_they_differ(gesscale, record):
     assert "What thr-nlaware would have decided in each recorded situation (9 of 26 decisions)" in out
     assert "Where they differ" in out
     assert "share of time in batches" in out
-    assert (
-        "first difference after 40 s, operator nearest: live ModelUncalibrated, here Overloaded +edge2" in err
-    )
+    assert "first difference after 40 s, operator nearest: live ModelUncalibrated, here Overloaded +edge2" in err
     assert "no simulation of what would have come of it" in err
 
 
@@ -112,9 +110,7 @@ def test_what_was_known_before_the_run_is_known_in_the_replay(gesscale, record):
                 analysis=Analysis(
                     operator="nearest", verdict=Verdict.SAME, reason=Reason.WITHIN_TARGET, evidence=(reading,)
                 ),
-                plan=Plan(
-                    operator="nearest", reason=Reason.WITHIN_TARGET, before=("edge1",), placement=("edge1",)
-                ),
+                plan=Plan(operator="nearest", reason=Reason.WITHIN_TARGET, before=("edge1",), placement=("edge1",)),
                 outcome=Outcome(status=OutcomeStatus.NOTHING_TO_DO),
             )
         )

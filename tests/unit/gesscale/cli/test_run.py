@@ -101,9 +101,7 @@ def test_a_wrong_setting_exits_2_before_anything_is_begun(gesscale, site, settin
 
 def test_run_writes_the_decisions_of_each_step_as_a_line_of_json(gesscale, site):
     site.serve_overload()
-    code, out, err = gesscale(
-        "run", "-c", site.config, "--steps", 2, "--set", "monitor.period=1s", "-o", "json"
-    )
+    code, out, err = gesscale("run", "-c", site.config, "--steps", 2, "--set", "monitor.period=1s", "-o", "json")
     assert code == 0
     assert [json.loads(line)["decisions"][0]["operator"] for line in out.splitlines()] == ["op", "op"]
     assert err.splitlines()[-1].endswith("stopped after 2 steps")
@@ -118,7 +116,5 @@ def test_quiet_says_no_more_than_what_went_wrong(gesscale, site):
     assert "Decisions" in out
     assert err.startswith("warning: monitor.stale_after (30 s) is shorter than monitor.period (60 s)")
     assert err.count("\n") == 1
-    assert gesscale("-q", "recommend", "-c", "nowhere.yaml")[2].startswith(
-        "error: settings file nowhere.yaml"
-    )
+    assert gesscale("-q", "recommend", "-c", "nowhere.yaml")[2].startswith("error: settings file nowhere.yaml")
     assert "op: " in gesscale("recommend", "-c", site.config)[2]  # it holds for one command

@@ -83,10 +83,7 @@ def test_a_slow_answer_ends_with_the_timeout(talk: Talk) -> None:
         (b"SSH-2.0-OpenSSH_9.9\r\n", "the connection failed"),
         (b"", "the connection failed"),
         (b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 1001, "more than 1000 bytes"),
-        (
-            b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gzip.compress(b"x" * 900, mtime=0),
-            "compressed",
-        ),
+        (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gzip.compress(b"x" * 900, mtime=0), "compressed"),
     ],
 )
 def test_any_other_answer_is_said(answer: bytes, said: str) -> None:
@@ -130,10 +127,7 @@ def test_a_name_service_that_hangs_ends_with_the_timeout() -> None:
 
 
 def test_a_tls_handshake_that_hangs_ends_with_the_timeout() -> None:
-    with (
-        server(drip(b"\x16\x03\x03\x3f\xff")) as url,
-        pytest.raises(MetricsUnavailableError, match=r"within 0\.3 s"),
-    ):
+    with server(drip(b"\x16\x03\x03\x3f\xff")) as url, pytest.raises(MetricsUnavailableError, match=r"within 0\.3 s"):
         fetch(url.replace("http:", "https:"), timeout_s=0.3, max_bytes=1000)
 
 
@@ -151,17 +145,13 @@ def test_an_address_with_more_than_host_and_port_is_not_asked(url: str) -> None:
         fetch(url, timeout_s=60.0, max_bytes=1000)
 
 
-@pytest.mark.parametrize(
-    "url", ["", "10.0.0.1:9108", "ftp://a", "http://", "http://a:0", "http://a:9x", "http://[a"]
-)
+@pytest.mark.parametrize("url", ["", "10.0.0.1:9108", "ftp://a", "http://", "http://a:0", "http://a:9x", "http://[a"])
 def test_an_address_that_cannot_be_asked_is_refused(url: str) -> None:
     with pytest.raises(InputError, match="expected an address such as"):
         check_url(url, "metrics of operator 'op'")
 
 
-@pytest.mark.parametrize(
-    "url", ["http://a/?x=1", "http://a/#x", "http://u:p@a/", "http://a/%0d", "http://a?"]
-)
+@pytest.mark.parametrize("url", ["http://a/?x=1", "http://a/#x", "http://u:p@a/", "http://a/%0d", "http://a?"])
 def test_an_address_with_a_query_or_a_user_is_refused(url: str) -> None:
     with pytest.raises(InputError, match="without user name, query and escapes"):
         check_url(url, "metrics of operator 'op'")

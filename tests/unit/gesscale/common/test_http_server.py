@@ -11,14 +11,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from gesscale.common.http_server import (
-    MOST_CONNECTIONS,
-    MOST_STREAMS,
-    PageServer,
-    Refused,
-    Unavailable,
-    json_body,
-)
+from gesscale.common.http_server import MOST_CONNECTIONS, MOST_STREAMS, PageServer, Refused, Unavailable, json_body
 
 SETTLE_S = 60  # bound of a wait, not an expectation
 SOON_S = 1.0
@@ -115,10 +108,7 @@ def test_what_goes_wrong_is_told_to_who_asked(server, path, status, text):
 
 @pytest.mark.parametrize(
     "request_head",
-    [
-        b"GET /ok?" + b"a" * 20_000 + b" HTTP/1.1\r\n\r\n",
-        b"GET /ok HTTP/1.1\r\n" + b"A: b\r\n" * 4000 + b"\r\n",
-    ],
+    [b"GET /ok?" + b"a" * 20_000 + b" HTTP/1.1\r\n\r\n", b"GET /ok HTTP/1.1\r\n" + b"A: b\r\n" * 4000 + b"\r\n"],
     ids=["line", "headers"],
 )
 def test_a_request_that_says_too_much_is_refused(request_head):

@@ -94,9 +94,7 @@ for at_s in range(100_000):
 
 def test_a_killed_writer_leaves_a_whole_prefix(path: Path) -> None:
     writer = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(path), str(Path(__file__).parent)],
-        stdout=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", WRITER, str(path), str(Path(__file__).parent)], stdout=subprocess.PIPE, text=True
     )
     assert writer.stdout is not None
     said = [int(writer.stdout.readline()) for _ in range(20)]
@@ -214,9 +212,7 @@ def test_what_is_not_ours_to_use_is_refused_and_left_alone(path: Path, make: Cal
     assert (path.is_file() and path.read_bytes()) == before
 
 
-def test_a_second_writer_in_the_middle_of_a_step_is_named(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_writer_in_the_middle_of_a_step_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begin(path)
     monkeypatch.setattr("gesscale.knowledge.file.LOCK_TIMEOUT_S", 0.05)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:

@@ -5,16 +5,7 @@ import numpy as np
 import pytest
 import yaml
 
-from gesscale.model.decision import (
-    Analysis,
-    Decision,
-    Outcome,
-    OutcomeStatus,
-    Plan,
-    Reason,
-    Rejection,
-    Verdict,
-)
+from gesscale.model.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Rejection, Verdict
 from gesscale.model.document import as_document, decision_document
 from gesscale.model.observation import Batch, OperatorReading
 
@@ -37,10 +28,7 @@ class Named:
         (np.array([[1.0, np.nan]]), [[1.0, None]]),
         (np.str_("edge1"), "edge1"),
         (frozenset({"b", "a"}), ["a", "b"]),
-        (
-            Named("x", Reason.WITHIN_TARGET, {1: (0.5,)}),
-            {"name": "x", "reason": "WithinTarget", "parts": {"1": [0.5]}},
-        ),
+        (Named("x", Reason.WITHIN_TARGET, {1: (0.5,)}), {"name": "x", "reason": "WithinTarget", "parts": {"1": [0.5]}}),
     ],
 )
 def test_a_value_becomes_what_json_and_yaml_can_say(value: object, document: object) -> None:
@@ -51,8 +39,7 @@ def test_a_value_becomes_what_json_and_yaml_can_say(value: object, document: obj
 
 def test_a_decision_keeps_how_many_batches_it_came_from_but_not_the_batches() -> None:
     batches = tuple(
-        Batch(batch_id=number, ended_at_s=number, rows=100, seconds=0.5, nodes=("edge1",))
-        for number in (1, 2)
+        Batch(batch_id=number, ended_at_s=number, rows=100, seconds=0.5, nodes=("edge1",)) for number in (1, 2)
     )
     made = Decision(
         at_s=3,
@@ -74,11 +61,7 @@ def test_a_decision_keeps_how_many_batches_it_came_from_but_not_the_batches() ->
             ),
         ),
         plan=Plan(
-            operator="nearest",
-            reason=Reason.OVERLOADED,
-            detail="more",
-            before=("edge1",),
-            placement=("edge1", "edge2"),
+            operator="nearest", reason=Reason.OVERLOADED, detail="more", before=("edge1",), placement=("edge1", "edge2")
         ),
         outcome=Outcome(status=OutcomeStatus.APPLIED, added=("edge2",)),
         unfit=(Rejection(node="edge3", reason=Reason.CORDONED, detail="by a person"),),

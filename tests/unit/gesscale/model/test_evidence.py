@@ -10,9 +10,7 @@ from gesscale.model.observation import Batch
 CAP = 100
 
 
-def run(
-    rows: list[int], seconds: list[float], backlog: list[float | None], *, cap: int | None = CAP
-) -> list[Batch]:
+def run(rows: list[int], seconds: list[float], backlog: list[float | None], *, cap: int | None = CAP) -> list[Batch]:
     """Return consecutive batches at a trigger of 2 s."""
     return [
         Batch(
@@ -42,9 +40,7 @@ def placed(*nodes: str, ids: list[int] | None = None) -> list[Batch]:
     [
         # The first has no batch before it, so nothing says that its backlog grew, and it is not late.
         pytest.param(run([CAP] * 2, [1.0] * 2, [50, 80]), [False, True], id="full, the second left more"),
-        pytest.param(
-            run([40, CAP, CAP], [1.0] * 3, [0, 20, 60]), [False, True, True], id="grew into the run"
-        ),
+        pytest.param(run([40, CAP, CAP], [1.0] * 3, [0, 20, 60]), [False, True, True], id="grew into the run"),
         pytest.param(run([40, CAP, 40], [1.0, 3.0, 1.0], [0, 20, 0]), [False] * 3, id="a burst"),
         pytest.param(run([CAP] * 4, [1.5] * 4, [400, 300, 200, 100]), [False] * 4, id="drains with room"),
         pytest.param(run([CAP] * 3, [2.0, 2.1, 2.5], [400, 350, 300]), [True] * 3, id="drains at the limit"),
@@ -61,9 +57,7 @@ def placed(*nodes: str, ids: list[int] | None = None) -> list[Batch]:
         pytest.param([], [], id="nothing"),
     ],
 )
-def test_saturated_batches_are_pressed_together_and_late_or_growing(
-    batches: list[Batch], at_limit: list[bool]
-) -> None:
+def test_saturated_batches_are_pressed_together_and_late_or_growing(batches: list[Batch], at_limit: list[bool]) -> None:
     assert saturated(batches) == at_limit
 
 
@@ -72,27 +66,21 @@ def test_saturated_batches_are_pressed_together_and_late_or_growing(
     [
         (placed("a", "a", "a"), [False, True, True]),
         # A replica joins, and one leaves.
-        (
-            placed("a", "a", "ab", "ab", "ab", "a", "a", "a"),
-            [False, True, False, False, True, False, False, True],
-        ),
+        (placed("a", "a", "ab", "ab", "ab", "a", "a", "a"), [False, True, False, False, True, False, False, True]),
         (placed("ab", "ba"), [False, True]),  # the order of nodes is no change
         (placed(*"aaaa", ids=[4, 5, 7, 8]), [False, True, False, True]),  # one is missing
         (placed(*"aaaa", ids=[4, 5, 0, 1]), [False, True, False, True]),  # a restart
         ([], []),
     ],
 )
-def test_batches_are_cold_after_a_beginning_a_gap_or_a_change(
-    batches: list[Batch], are_warm: list[bool]
-) -> None:
+def test_batches_are_cold_after_a_beginning_a_gap_or_a_change(batches: list[Batch], are_warm: list[bool]) -> None:
     assert warm(batches) == are_warm
 
 
 def test_the_first_batch_with_rows_is_cold_after_empty_ones_and_no_other() -> None:
     # Rows 0, 0, 24, 312, 0, 138: the third is the first that works; after the empty fifth the replicas are still warm.
     empty_at_first = [
-        replace(batch, rows=rows)
-        for batch, rows in zip(placed(*"aaaaaa"), [0, 0, 24, 312, 0, 138], strict=True)
+        replace(batch, rows=rows) for batch, rows in zip(placed(*"aaaaaa"), [0, 0, 24, 312, 0, 138], strict=True)
     ]
     assert warm(empty_at_first) == [False, False, False, True, True, True]
 

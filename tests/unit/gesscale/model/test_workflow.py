@@ -17,9 +17,7 @@ def test_each_operator_comes_after_those_that_feed_it_however_they_are_listed():
     )
     order = diamond.topological_order
     assert sorted(order) == sorted(diamond.operators)
-    assert all(
-        order.index(feeding) < order.index(name) for name in order for feeding in diamond.upstream(name)
-    )
+    assert all(order.index(feeding) < order.index(name) for name in order for feeding in diamond.upstream(name))
 
 
 def test_a_cycle_is_refused_and_named():

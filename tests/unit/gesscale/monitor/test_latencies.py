@@ -15,9 +15,7 @@ HOUR_S = 3600.0
 
 
 def survey(*, at_s=None, rtt_ms=None, names=NODES):
-    return Survey(
-        names=names, rtt_ms=delays().rtt_ms if rtt_ms is None else rtt_ms, measured_at_s=at_s, origin="test"
-    )
+    return Survey(names=names, rtt_ms=delays().rtt_ms if rtt_ms is None else rtt_ms, measured_at_s=at_s, origin="test")
 
 
 @pytest.fixture
@@ -63,11 +61,7 @@ def test_a_new_map_that_lacks_a_needed_node_is_not_taken(file):
 
 def test_a_file_of_too_many_nodes_is_refused_with_the_setting_that_bounds_it(file):
     settings = LatencyMapSettings(file=file, max_nodes=len(NODES) - 1)
-    problem = (
-        FileLatencies(file=file, bounds=lambda: Bounds(limits=settings.limits()))
-        .current(NOW_S)
-        .standing.problem
-    )
+    problem = FileLatencies(file=file, bounds=lambda: Bounds(limits=settings.limits())).current(NOW_S).standing.problem
     assert f"expected at most {len(NODES) - 1} nodes (limit: latency_map.max_nodes), got" in problem
     assert FileLatencies(file=file).current(NOW_S).map == delays()
 

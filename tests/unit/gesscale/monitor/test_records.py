@@ -59,13 +59,7 @@ def test_a_record_tells_what_was_handed_on_and_what_each_replica_did() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [
-        None,
-        [],
-        {"a": {"rows": -1, "busy_s": 1}},
-        {"a": {"rows": 1}},
-        {"a": {"rows": 1, "busy_s": float("nan")}},
-    ],
+    [None, [], {"a": {"rows": -1, "busy_s": 1}}, {"a": {"rows": 1}}, {"a": {"rows": 1, "busy_s": float("nan")}}],
 )
 def test_what_replicas_did_is_unknown_where_it_cannot_be_read_and_the_batch_remains(wrong: object) -> None:
     parsed = to_batches([{**RECORD, "by_host": wrong}], {})

@@ -11,9 +11,7 @@ NOW_S = 1000.0
 
 
 def batch(batch_id: int, ended_at_s: float, **changes: object) -> Batch:
-    return replace(
-        Batch(batch_id=batch_id, ended_at_s=ended_at_s, rows=10, seconds=1.0, nodes=("a",)), **changes
-    )
+    return replace(Batch(batch_id=batch_id, ended_at_s=ended_at_s, rows=10, seconds=1.0, nodes=("a",)), **changes)
 
 
 @pytest.mark.parametrize(
@@ -54,14 +52,10 @@ def test_a_lower_number_that_ends_later_is_a_query_that_began_again() -> None:
 
 
 def test_a_screen_that_is_kept_says_in_each_step_what_a_new_one_says() -> None:
-    record = [
-        batch(number, 2.0 * number, backlog_rows=-1.0 if number % 7 == 0 else 5.0) for number in range(1, 300)
-    ]
+    record = [batch(number, 2.0 * number, backlog_rows=-1.0 if number % 7 == 0 else 5.0) for number in range(1, 300)]
     record[50] = replace(record[50], rows=-5)
     record[60] = replace(record[60], ended_at_s=record[59].ended_at_s)
-    record[70] = replace(
-        record[70], ended_at_s=record[70].ended_at_s + 600.0
-    )  # in the future, and then it is not
+    record[70] = replace(record[70], ended_at_s=record[70].ended_at_s + 600.0)  # in the future, and then it is not
     kept_screen = Screen()
     for end in range(1, len(record) + 1):
         window, now_s = record[max(0, end - 18) : end], 2.0 * end

@@ -100,8 +100,7 @@ def test_a_rest_before_the_window_does_not_dilute_the_rates() -> None:
     # Idle from 900 to 996. Ends 998 and 1000 are inside; their rows came in the window's 10 s, not in 100 s.
     rested = [*steady(3, last_end_s=900.0), *steady(2)]
     rested = [
-        replace(batch, batch_id=index, offered_rows_total=1000.0 + 150 * index)
-        for index, batch in enumerate(rested)
+        replace(batch, batch_id=index, offered_rows_total=1000.0 + 150 * index) for index, batch in enumerate(rested)
     ]
     seen = reading(rested)
     assert seen.throughput_rows_per_s == pytest.approx(200 / 10)
@@ -130,8 +129,7 @@ def test_a_falling_total_starts_the_input_rate_anew() -> None:
     # The query began again with the batch of 996: 10, 30, 50 rows offered, 2 s apart.
     batches = steady()
     again = [
-        replace(batch, batch_id=index, offered_rows_total=10.0 + 20 * index)
-        for index, batch in enumerate(batches[-3:])
+        replace(batch, batch_id=index, offered_rows_total=10.0 + 20 * index) for index, batch in enumerate(batches[-3:])
     ]
     seen = reading([*batches[:-3], *again])
     assert seen.input_rows_per_s == pytest.approx(10.0)
@@ -157,20 +155,14 @@ def test_a_newest_batch_that_cannot_be_believed_leaves_a_doubt() -> None:
     good = steady()
     assert reading(good).doubt == ""
     wrong = replace(good[-1], rows=-1)
-    assert (
-        reading([*good[:-1], wrong]).doubt == "batch 9 is dropped: rows is -1, expected a finite number >= 0"
-    )
+    assert reading([*good[:-1], wrong]).doubt == "batch 9 is dropped: rows is -1, expected a finite number >= 0"
     # One that came before the newest leaves none: the newest figures are right.
     assert reading([*good[:-2], replace(good[-2], rows=-1), good[-1]]).doubt == ""
 
 
 @pytest.mark.parametrize(
     ("batches", "said"),
-    [
-        ([], "no batch"),
-        ([replace(each, rows=-1) for each in steady()], "rows is -1"),
-        (steady(nodes=()), "host"),
-    ],
+    [([], "no batch"), ([replace(each, rows=-1) for each in steady()], "rows is -1"), (steady(nodes=()), "host")],
 )
 def test_without_a_usable_batch_an_operator_is_unseen(batches: list[Batch], said: str) -> None:
     seen = observe(batches, last_progress_at_s=NOW_S)

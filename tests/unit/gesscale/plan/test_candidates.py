@@ -19,9 +19,7 @@ def test_each_hindrance_of_a_node_is_a_rejection_with_its_reason(reason):
     state = ClusterState(nodes={"hub": Node(name="hub"), "near": near, "mid": Node(name="mid")})
     ranked = additions(delays(), state, ("hub",), "hub")
     assert ranked.nodes == ("mid",)
-    assert [(item.node, item.reason, item.detail) for item in ranked.rejections] == [
-        ("near", reason, "so it is")
-    ]
+    assert [(item.node, item.reason, item.detail) for item in ranked.rejections] == [("near", reason, "so it is")]
 
 
 def test_the_loop_keeps_an_operator_off_the_nodes_that_are_unfit_for_it():
@@ -57,8 +55,7 @@ def test_what_runs_on_an_excluded_node_stays_but_is_not_started_again():
 
 def test_nodes_that_can_take_none_are_counted_beyond_the_first_ten_of_each_reason():
     silent = {
-        f"n{rank:04d}": Node(name=f"n{rank:04d}", problem="silent", reason=Reason.NOT_READY)
-        for rank in range(1000)
+        f"n{rank:04d}": Node(name=f"n{rank:04d}", problem="silent", reason=Reason.NOT_READY) for rank in range(1000)
     }
     full = {"a": Node(name="a", problem="no memory", reason=Reason.NO_ROOM), "b": Node(name="b")}
     found = unfit(ClusterState(nodes={**silent, **full}))

@@ -14,9 +14,7 @@ NAMES = ("a", "b", "c")
 
 
 def overloaded(name, backlog, at_s=1000.0):
-    return reading(
-        ("hub",), name=name, throughput=100, offered=150, saturated=1.0, backlog=backlog, at_s=at_s
-    )
+    return reading(("hub",), name=name, throughput=100, offered=150, saturated=1.0, backlog=backlog, at_s=at_s)
 
 
 def loop(cluster, budget, *observations, names=NAMES, scope="", acts=True):
@@ -126,18 +124,10 @@ def test_more_comes_before_fewer_and_the_greatest_saving_first():
             CandidateBill(replicas=count, replica_minutes=0, late_minutes=0, changes=0, total=total)
             for count, total in enumerate(totals, start=1)
         )
-        made = Plan(
-            operator=name, reason=Reason.OVERLOADED, before=("hub",), placement=("hub", "near"), bills=bills
-        )
+        made = Plan(operator=name, reason=Reason.OVERLOADED, before=("hub",), placement=("hub", "near"), bills=bills)
         return made, Analysis(operator=name, verdict=verdict, reason=Reason.OVERLOADED)
 
     # Savings: a 50 - 40 = 10, b 90 - 30 = 60, c 900 - 1; c wants fewer.
-    made = [
-        plan("a", Verdict.MORE, (50, 40)),
-        plan("b", Verdict.MORE, (90, 30)),
-        plan("c", Verdict.FEWER, (900, 1)),
-    ]
-    ranked = most_urgent_first(
-        [each for each, _ in made], {analysis.operator: analysis for _, analysis in made}
-    )
+    made = [plan("a", Verdict.MORE, (50, 40)), plan("b", Verdict.MORE, (90, 30)), plan("c", Verdict.FEWER, (900, 1))]
+    ranked = most_urgent_first([each for each, _ in made], {analysis.operator: analysis for _, analysis in made})
     assert [each.operator for each in ranked] == ["b", "a", "c"]

@@ -3,15 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from edge import (
-    FakeCluster,
-    control_loop,
-    known,
-    observe,
-    operator,
-    reading,
-    workflow,
-)
+from edge import FakeCluster, control_loop, known, observe, operator, reading, workflow
 
 from gesscale.errors import InputError
 from gesscale.model.decision import Change, OutcomeStatus, Plan, Reason
@@ -85,9 +77,7 @@ def test_a_node_that_cannot_take_a_replica_is_left_out_and_named():
     assert plan.detail.endswith("; far: asks 1 CPU, 0.2 free; mars: the cluster has no such node")
 
 
-@pytest.mark.parametrize(
-    "wrong", [{}, {"replicas": 2, "nodes": ("a",)}, {"nodes": ("a", "a")}, {"replicas": 0}]
-)
+@pytest.mark.parametrize("wrong", [{}, {"replicas": 2, "nodes": ("a",)}, {"nodes": ("a", "a")}, {"replicas": 0}])
 def test_an_override_that_says_nothing_or_too_much_is_refused(wrong):
     with pytest.raises(InputError, match="either a positive number of replicas or the nodes"):
         Override(until_s=1.0, **wrong)

@@ -12,8 +12,7 @@ BLANK = Plan(operator="op", reason=Reason.METRICS_MISSING, before=(), placement=
 
 def cluster(*usable_nodes):
     nodes = {
-        name: Node(name=name, problem="" if name in usable_nodes else "full", reason=Reason.NO_ROOM)
-        for name in NODES
+        name: Node(name=name, problem="" if name in usable_nodes else "full", reason=Reason.NO_ROOM) for name in NODES
     }
     return ClusterState(nodes=nodes, placements={"op": ()}, unplaced=frozenset({"op"}))
 

@@ -35,9 +35,7 @@ def test_it_is_noted_when_the_first_batch_on_the_ordered_nodes_began():
     # Batches began at 896, 898, 900 and 902 s, the third on the hub alone; the order is of 899 s.
     on_both = batches(("hub", "near"), at_s=904.0, rows=50, seconds=2.0)
     ran = (*on_both[:2], replace(on_both[2], nodes=("hub",)), on_both[3])
-    done = settled(
-        CHANGE.model_copy(update={"at_s": 899.0}), replace(seen(("near", "hub")), batches=ran), 300.0
-    )
+    done = settled(CHANGE.model_copy(update={"at_s": 899.0}), replace(seen(("near", "hub")), batches=ran), 300.0)
     assert done is not None
     assert done.first_tasks_s == 3.0
     none = settled(CHANGE, replace(seen(("hub",)), batches=()), 100.0)
@@ -68,18 +66,14 @@ def test_with_none_left_as_many_come_on_the_nearest_nodes_that_can_take_one():
 
 def test_while_one_is_left_or_coming_the_others_wait_for_their_nodes():
     assert restored(("hub",), order=("hub", "near"), nodes={**NODES, **DOWN}) is STAYS
-    assert (
-        restored((), order=("near",), nodes={**NODES, **DOWN}, state={"coming": {"op": ("near",)}}) is STAYS
-    )
+    assert restored((), order=("near",), nodes={**NODES, **DOWN}, state={"coming": {"op": ("near",)}}) is STAYS
     assert restored(("hub",), seen=("hub", "near")) is STAYS  # nobody ordered the other one
 
 
 def test_what_somebody_orders_by_hand_is_newer_than_the_order_and_brings_nothing_back():
     by_hand = replace(STAYS, reason=Reason.OVERRIDDEN, placement=("far",))
     assert restored((), order=("hub", "near"), plan=by_hand) is by_hand
-    assert restored(("hub",), order=("hub", "near"), plan=replace(by_hand, before=("hub",))).placement == (
-        "far",
-    )
+    assert restored(("hub",), order=("hub", "near"), plan=replace(by_hand, before=("hub",))).placement == ("far",)
     # One that changes nothing names nothing: what was ordered before is still in force.
     assert restored((), order=("hub",), plan=replace(by_hand, placement=())).reason is Reason.REPLICA_LOST
     concluded = replace(by_hand, reason=Reason.OVERLOADED)

@@ -19,8 +19,7 @@ def policy(*operators, **rules):
 
 def cluster(*placement, name="op", nodes=("hub", "near", "mid", "far", "edge"), **problems):
     return ClusterState(
-        nodes={node: Node(name=node, problem=problems.get(node, "")) for node in nodes},
-        placements={name: placement},
+        nodes={node: Node(name=node, problem=problems.get(node, "")) for node in nodes}, placements={name: placement}
     )
 
 
@@ -130,10 +129,7 @@ def test_no_scale_down_with_a_backlog():
         # Two trigger intervals of 2 s bring 4 * 100 = 400 rows; 5,000 are a backlog.
         (reading(name="first", throughput=100, backlog=5000), ()),
         (None, ()),  # what the operator before it does is unknown
-        (
-            reading(name="first", throughput=100),
-            (Order(at_s=990.0, placement=("hub",)),),
-        ),
+        (reading(name="first", throughput=100), (Order(at_s=990.0, placement=("hub",)),)),
     ],
 )
 def test_an_operator_that_is_starved_by_the_one_before_it_is_not_underused(first, pending):

@@ -75,9 +75,7 @@ def test_a_token_is_read_from_a_file_of_its_owner(tmp_path):
             read_token(file)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "short", "two words of a token", "a" * 5000, "0123456789abcdef\nand more"]
-)
+@pytest.mark.parametrize("text", ["", "short", "two words of a token", "a" * 5000, "0123456789abcdef\nand more"])
 def test_a_file_that_holds_no_token_is_refused(tmp_path, text):
     file = tmp_path / "token"
     file.write_text(text)

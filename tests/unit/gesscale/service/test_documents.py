@@ -14,17 +14,10 @@ from latency_map import DelayKind, DelayUnit, LatencyMap
 
 @pytest.mark.parametrize(
     ("busy", "saturated", "load", "state"),
-    [
-        (1.0, 0.5, 100.0, "lagging"),
-        (0.7, 0.49, 100.0, "busy"),
-        (0.69, 0.0, 100.0, "waiting"),
-        (0.1, 0.0, 0.0, "idle"),
-    ],
+    [(1.0, 0.5, 100.0, "lagging"), (0.7, 0.49, 100.0, "busy"), (0.69, 0.0, 100.0, "waiting"), (0.1, 0.0, 0.0, "idle")],
 )
 def test_a_state_is_one_word(busy, saturated, load, state):
-    seen = reading(
-        busy_share=busy, saturated_share=saturated, input_rows_per_s=load, throughput_rows_per_s=0.0
-    )
+    seen = reading(busy_share=busy, saturated_share=saturated, input_rows_per_s=load, throughput_rows_per_s=0.0)
     assert state_of(seen) == state
 
 
@@ -36,12 +29,7 @@ def test_a_point_holds_what_a_graph_and_a_chart_need():
     assert (point["acted"], point["order"]) == (True, {"at_s": T0_S})
     blind = decided(reason=Reason.METRICS_MISSING, verdict=Verdict.UNKNOWN, seen=False)
     point = point_of(blind)
-    assert (point["state"], point["mst"], point["input_rows_per_s"], point["order"]) == (
-        "unknown",
-        None,
-        None,
-        None,
-    )
+    assert (point["state"], point["mst"], point["input_rows_per_s"], point["order"]) == ("unknown", None, None, None)
 
 
 def test_an_order_costs_the_longest_gap_until_a_batch_runs_on_all_its_nodes():

@@ -22,9 +22,7 @@ def test_figures_are_there_or_absent():
 
 def test_the_model_error_is_that_of_the_newest_readings():
     # alpha 300 rows/s fits these exactly (Eq. 1 with beta 1 and without delay: 300 n); half of that is 100 % off.
-    exact = tuple(
-        Reading(replicas=n, nd_max_ms=0.0, rows_per_s=300.0 * n, at_s=T0_S - n) for n in (1, 2, 3, 4, 5)
-    )
+    exact = tuple(Reading(replicas=n, nd_max_ms=0.0, rows_per_s=300.0 * n, at_s=T0_S - n) for n in (1, 2, 3, 4, 5))
     decision = decided(model=law_named("gesscale").fit(exact))
     share = figures_of(decision, operator(), known(readings={"op": exact}), LIVE, T0_S).model_error_share
     assert share == pytest.approx(0.0, abs=0.01)

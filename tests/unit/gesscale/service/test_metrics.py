@@ -3,16 +3,7 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from gesscale.model.decision import (
-    Analysis,
-    Decision,
-    MapStatus,
-    Outcome,
-    OutcomeStatus,
-    Plan,
-    Reason,
-    Verdict,
-)
+from gesscale.model.decision import Analysis, Decision, MapStatus, Outcome, OutcomeStatus, Plan, Reason, Verdict
 from gesscale.service.metrics import ApiFigures, OperatorFigures, ScalerMetrics, StepFigures
 from perfmodel import Estimate
 

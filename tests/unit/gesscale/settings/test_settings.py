@@ -61,10 +61,7 @@ def test_times_that_are_not_given_follow_the_period(
     [
         ({}, []),
         # 60 / 10: six windows hold each batch.
-        (
-            {"monitor": {"period": "10s", "window": "1m"}},
-            ["monitor.window (60 s)", "counts as evidence 6 times"],
-        ),
+        ({"monitor": {"period": "10s", "window": "1m"}}, ["monitor.window (60 s)", "counts as evidence 6 times"]),
         ({"monitor": {"period": "5m", "stale_after": "1s"}}, ["monitor.stale_after (1 s)"]),
         ({"workflow": operators(max_replicas=4)}, []),
         ({"workflow": operators(max_replicas=5)}, ["nearest.max_replicas (5)", "the 4 nodes"]),
@@ -92,16 +89,7 @@ def test_files_are_found_from_the_settings_file_that_names_them(load: Load, tmp_
 
 @pytest.mark.parametrize(
     ("written", "seconds"),
-    [
-        (30, 30),
-        (30.5, 30.5),
-        ("30", 30),
-        ("30s", 30),
-        ("5m", 300),
-        ("1h", 3600),
-        ("250ms", 0.25),
-        ("1.5 h", 5400),
-    ],
+    [(30, 30), (30.5, 30.5), ("30", 30), ("30s", 30), ("5m", 300), ("1h", 3600), ("250ms", 0.25), ("1.5 h", 5400)],
 )
 def test_a_duration_is_seconds_or_a_number_with_a_unit(load: Load, written: object, seconds: float) -> None:
     assert load(plan={"rescale_timeout": written}).plan.rescale_timeout_s == seconds
@@ -145,10 +133,7 @@ def test_every_number_has_limits_on_both_sides() -> None:
                 yield from unbounded(inner, f"{above}{name}.")
             elif not name.endswith("_s") and kinds & {int, float}:
                 limits = {
-                    limit
-                    for item in field.metadata
-                    for limit in ("ge", "gt", "le", "lt")
-                    if hasattr(item, limit)
+                    limit for item in field.metadata for limit in ("ge", "gt", "le", "lt") if hasattr(item, limit)
                 }
                 if not (limits & {"ge", "gt"} and limits & {"le", "lt"}):
                     yield f"{above}{name}"
@@ -156,9 +141,7 @@ def test_every_number_has_limits_on_both_sides() -> None:
     assert list(unbounded(Settings)) == []
 
 
-@pytest.mark.parametrize(
-    "value", [10**60, -(10**60), 1e300, -1e300, float("inf"), float("nan"), "0x" + "f" * 60]
-)
+@pytest.mark.parametrize("value", [10**60, -(10**60), 1e300, -1e300, float("inf"), float("nan"), "0x" + "f" * 60])
 @pytest.mark.parametrize(
     "setting",
     [
@@ -176,9 +159,7 @@ def test_every_number_has_limits_on_both_sides() -> None:
         "monitor.history",
     ],
 )
-def test_a_figure_beyond_any_cluster_is_refused_where_it_is_read(
-    load: Load, setting: str, value: object
-) -> None:
+def test_a_figure_beyond_any_cluster_is_refused_where_it_is_read(load: Load, setting: str, value: object) -> None:
     found = faults(load, overrides=(f"{setting}={yaml.safe_dump(value).splitlines()[0]}",))
     assert all(setting in fault for fault in found)
     assert len(found) == 1
@@ -189,11 +170,7 @@ def test_settings_build_what_the_loop_takes(load: Load) -> None:
         workflow={
             "operators": {
                 "clean": {"driver_node": "edge1", "batch_cap_rows": 9000},
-                "nearest": {
-                    "driver_node": "edge2",
-                    "upstream": ["clean"],
-                    "batch_cap_rows_per_replica": 3000,
-                },
+                "nearest": {"driver_node": "edge2", "upstream": ["clean"], "batch_cap_rows_per_replica": 3000},
             }
         },
         monitor={"source": "prometheus", "prometheus_url": "http://127.0.0.1:9090"},
@@ -209,6 +186,4 @@ def test_settings_build_what_the_loop_takes(load: Load) -> None:
 
 def test_the_page_of_settings_is_up_to_date() -> None:
     page = Path(__file__).parents[4] / "docs" / "reference" / "settings.md"
-    assert page.read_text("utf-8") == settings_page(), (
-        "run: gesscale config docs > docs/reference/settings.md"
-    )
+    assert page.read_text("utf-8") == settings_page(), "run: gesscale config docs > docs/reference/settings.md"

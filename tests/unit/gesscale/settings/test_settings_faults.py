@@ -81,15 +81,9 @@ def test_an_old_name_is_an_unknown_one(load: Load) -> None:
             {"latency_map": {"source": "prometheus"}},
             "latency_map.source prometheus needs latency_map.prometheus_url or monitor.prometheus_url",
         ),
-        (
-            {"latency_map": {"file": "a.csv", "max_age": 0}},
-            "latency_map.max_age: expected a positive duration",
-        ),
+        ({"latency_map": {"file": "a.csv", "max_age": 0}}, "latency_map.max_age: expected a positive duration"),
         ({"monitor": 3}, "monitor: expected a group of settings, got 3"),
-        (
-            {"monitor": {"window": "10m", "history": "5m"}},
-            "monitor: expected window <= history, got 600 s and 300 s",
-        ),
+        ({"monitor": {"window": "10m", "history": "5m"}}, "monitor: expected window <= history, got 600 s and 300 s"),
         ({"monitor": {"source": "prometheus"}}, "monitor: source prometheus needs prometheus_url"),
         ({"monitor": {"source": "promtheus"}}, "monitor.source: expected 'driver' or 'prometheus'"),
         (

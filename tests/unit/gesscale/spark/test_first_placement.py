@@ -63,9 +63,7 @@ def test_what_the_user_has_set_is_kept(httpserver, server, tmp_path):
     httpserver.expect_request(PATH).respond_with_json({"metadata": {"uid": "u"}, "spec": {}})
     own = tmp_path / "pod.yaml"
     own.write_text("spec: {tolerations: [{operator: Exists}]}")
-    builder = Builder(
-        master="k8s://x", executor_maxNumFailures="5", kubernetes_executor_podTemplateFile=str(own)
-    )
+    builder = Builder(master="k8s://x", executor_maxNumFailures="5", kubernetes_executor_podTemplateFile=str(own))
     place(builder, autoscaler="taxi", server=server)
     assert builder["spark.executor.maxNumFailures"] == "5"
     assert builder["spark.executor.failuresValidityInterval"] == "1h"

@@ -19,11 +19,7 @@ def server(httpserver):
 
 def test_the_executors_of_one_application_are_told_without_those_on_their_way_out(httpserver, server):
     running = {
-        "metadata": {
-            "name": "p1",
-            "labels": {"spark-exec-id": "1"},
-            "annotations": {"gesscale.dev/order": "7-3"},
-        },
+        "metadata": {"name": "p1", "labels": {"spark-exec-id": "1"}, "annotations": {"gesscale.dev/order": "7-3"}},
         "spec": {"nodeName": "a"},
         "status": {"phase": "Running"},
     }

@@ -49,9 +49,7 @@ class Bench:
     def gauge(self, name, query="q1", **labels):
         labels = {"app": "taxi", "operator": "nearest", "query": query, **labels}
         state = self.state
-        page = exposition(
-            operator_metrics(state.settings, state.histories(), state.executors(), state.errors)
-        )
+        page = exposition(operator_metrics(state.settings, state.histories(), state.executors(), state.errors))
         families = text_string_to_metric_families(page.decode())
         samples = [sample for family in families for sample in family.samples]
         wanted = (f"gesscale_operator_{name}", labels)
@@ -119,9 +117,7 @@ def test_fewer_partitions_of_state_than_replicas_are_said(caplog, partitions, is
     assert (f"its state has {partitions} partitions, and max_replicas is 4" in caplog.text) is is_said
 
 
-@pytest.mark.parametrize(
-    ("wait_s", "keeps_state", "is_said"), [(3.0, 1, 1), (3.0, 0, 0), (0.0, 1, 0), (None, 1, 0)]
-)
+@pytest.mark.parametrize(("wait_s", "keeps_state", "is_said"), [(3.0, 1, 1), (3.0, 0, 0), (0.0, 1, 0), (None, 1, 0)])
 def test_a_wait_that_keeps_state_from_an_added_replica_is_said(caplog, wait_s, keeps_state, is_said):
     bench = Bench(locality_wait_s=wait_s)
     bench.batch(stateOperators=[{"numShufflePartitions": 8}] * keeps_state)
@@ -144,9 +140,7 @@ def test_borders_between_batches_are_told_and_the_ends_of_a_run_are_known():
     bench.state.notify_of_batch_ends(lambda: ends.append(bench.now_s))
     assert bench.state.batch_ends_s("r1") is None
     bench.batch()
-    bench.state.progress(
-        "r1", "q1", {"batchId": 1, "timestamp": "1970-01-01T00:01:40.000Z", "durationMs": {}}
-    )
+    bench.state.progress("r1", "q1", {"batchId": 1, "timestamp": "1970-01-01T00:01:40.000Z", "durationMs": {}})
     assert ends == [100.0]  # a trigger without a batch is no border
     assert bench.state.batch_ends_s("r1") == (99.5, 99.5)  # began at 99 s, took 0.5 s
 

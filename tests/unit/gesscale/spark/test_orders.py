@@ -49,11 +49,7 @@ class Watched:
         server = ApiServer(url=httpserver.url_for("").rstrip("/"), namespace="streams", timeout_s=2.0)
         self.book, self.learned = OrderReader(), threading.Semaphore(0)
         self.watch = OrderWatch(
-            server,
-            namespace="streams",
-            name="taxi",
-            reader=self.book,
-            on_order=self.learned.release,
+            server, namespace="streams", name="taxi", reader=self.book, on_order=self.learned.release
         )
 
     def learns(self, identity):
@@ -75,9 +71,7 @@ def lines(*events):
 
 
 def test_orders_are_followed_from_what_was_read_on(httpserver, watched):
-    httpserver.expect_oneshot_request(f"{PATH}/taxi").respond_with_json(
-        resource(order("1-1", "a"), version="5")
-    )
+    httpserver.expect_oneshot_request(f"{PATH}/taxi").respond_with_json(resource(order("1-1", "a"), version="5"))
     wanted = {"watch": "true", "fieldSelector": "metadata.name=taxi", "resourceVersion": "5"}
     seen = []
 

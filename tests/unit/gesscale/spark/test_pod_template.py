@@ -80,10 +80,7 @@ def test_everything_else_of_the_users_template_is_kept_and_it_is_not_changed():
                 {
                     "name": "spark",
                     "volumeMounts": [{"name": "usr", "mountPath": "/usr"}],
-                    "env": [
-                        {"name": "A", "value": "1"},
-                        {"name": "SPARK_EXECUTOR_ATTRIBUTE_NODE", "value": "x"},
-                    ],
+                    "env": [{"name": "A", "value": "1"}, {"name": "SPARK_EXECUTOR_ATTRIBUTE_NODE", "value": "x"}],
                 },
             ],
         },
@@ -131,10 +128,7 @@ def test_before_the_first_order_the_pool_chooses():
         ({"spec": "x"}, "expected spec as a mapping, got 'x'"),
         ({"spec": {"containers": {"name": "x"}}}, "expected containers as a list"),
         ({"spec": {"containers": ["x"]}}, "expected containers as a list of mappings, got 'x'"),
-        (
-            {"spec": {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{}]}}}}},
-            "has only empty terms",
-        ),
+        ({"spec": {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{}]}}}}}, "has only empty terms"),
     ],
 )
 def test_a_template_that_is_no_pod_is_refused(base, said):

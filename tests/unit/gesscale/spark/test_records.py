@@ -15,9 +15,7 @@ def settings(**changes):
     return QuerySettings(**{"app": "taxi", "operator": "nearest", "trigger_s": 2.0, **changes})
 
 
-def report(
-    batch_id=0, rows=100, start="None", end='{"rows": 100}', latest='{"rows": 350}', ran=True, ms=1500
-):
+def report(batch_id=0, rows=100, start="None", end='{"rows": 100}', latest='{"rows": 350}', ran=True, ms=1500):
     durations = {"triggerExecution": ms, **({"addBatch": 900} if ran else {})}
     source = {"startOffset": start, "endOffset": end, "latestOffset": latest}
     return {
@@ -67,10 +65,7 @@ def test_the_state_is_the_sum_of_the_operators_that_keep_one():
         (None, (None, None)),
         ([{"numRowsTotal": 0, "memoryUsedBytes": 0}], (0, 0)),
         ([{"numRowsTotal": 5, "memoryUsedBytes": 9}, {"numRowsTotal": 2}], (7, None)),
-        (
-            [{"numRowsTotal": 5, "memoryUsedBytes": 9}, {"numRowsTotal": None, "memoryUsedBytes": 1}],
-            (None, 10),
-        ),
+        ([{"numRowsTotal": 5, "memoryUsedBytes": 9}, {"numRowsTotal": None, "memoryUsedBytes": 1}], (None, 10)),
     ],
 )
 def test_a_state_of_which_a_part_is_not_told_is_unknown(operators, state):

@@ -80,10 +80,7 @@ def test_more_rows_read_than_offered_are_said_once_and_cost_their_batch():
     sources = Sources()
     topic = [{"rides": {"0": rows}} for rows in (0, 50, 100, 150, 300)]
     # the second batch ran tasks again when an executor was lost: 60 rows where the offsets count 50
-    given = [
-        batch(low, high, topic[4], rows)
-        for low, high, rows in zip(topic, topic[1:], (50, 60, 50), strict=False)
-    ]
+    given = [batch(low, high, topic[4], rows) for low, high, rows in zip(topic, topic[1:], (50, 60, 50), strict=False)]
     assert positions(given[:2], sources) == [Position(300, 250), None]
     assert "read 60 rows between offsets that count 50" in sources.problems[0]
     assert positions(given[2:], sources) == [Position(300, 150)]

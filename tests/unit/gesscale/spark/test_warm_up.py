@@ -33,9 +33,7 @@ def _no_arguments(monkeypatch):
 
 
 def test_plugins_and_jars_of_the_job_stay():
-    warm = warm_new_executors(
-        Builder(plugins="org.one", jars="/a.jar,/b.jar"), ["my_job", "my_other"]
-    )._options
+    warm = warm_new_executors(Builder(plugins="org.one", jars="/a.jar,/b.jar"), ["my_job", "my_other"])._options
     assert warm[PLUGINS_SETTING] == f"org.one,{PLUGIN}"
     assert warm[JARS_SETTING] == f"/a.jar,/b.jar,{JAR}"
     assert warm["spark.executorEnv.GESSCALE_WARM_UP_MODULES"] == "my_job,my_other"

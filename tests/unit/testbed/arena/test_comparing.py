@@ -5,20 +5,14 @@ import pytest
 
 from gesscale.errors import InputError
 from testbed.arena.case import CaseResult
-from testbed.arena.judging.comparing import (
-    choose_baseline,
-    compare_results,
-    results_document,
-)
+from testbed.arena.judging.comparing import choose_baseline, compare_results, results_document
 
 REFERENCE = {"source": "a paper", "figures": {"thr-nlaware": {"cost": 200.0}, "gesscale": {"cost": 150.0}}}
 
 
 def played(experiment, *, lost=()):
     return [
-        CaseResult(case=case, lost="raised")
-        if (case.policy, case.seed) in lost
-        else arena_plays.play(experiment, case)
+        CaseResult(case=case, lost="raised") if (case.policy, case.seed) in lost else arena_plays.play(experiment, case)
         for case in experiment.cases()
     ]
 

@@ -63,9 +63,7 @@ def test_the_command_names_the_run_and_says_where_the_page_is(tmp_path, gesscale
     with open_results(tmp_path / "mine", EXPERIMENT) as kept:
         for each in results:
             kept.add(each)
-    code, _, said = gesscale(
-        "arena", "course", tmp_path / "mine", "--policy", "hpa-cpu", "--to", tmp_path / "c"
-    )
+    code, _, said = gesscale("arena", "course", tmp_path / "mine", "--policy", "hpa-cpu", "--to", tmp_path / "c")
     assert (code, (tmp_path / "c" / "page.html").is_file()) == (0, True)
     assert f"open {tmp_path / 'c' / 'page.html'} in a browser" in said
     title = f"hpa-cpu on steps:2, seed {EXPERIMENT.seed_list[0]}"

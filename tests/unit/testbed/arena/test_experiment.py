@@ -7,12 +7,7 @@ import yaml
 
 from gesscale.errors import InputError
 from testbed.arena.case import Case
-from testbed.arena.experiments.experiment import (
-    BUNDLED,
-    Experiment,
-    experiment_of,
-    read_experiment,
-)
+from testbed.arena.experiments.experiment import BUNDLED, Experiment, experiment_of, read_experiment
 from testbed.arena.playing import check_experiment
 from testbed.simulator.scene import CpuAccount
 
@@ -73,9 +68,7 @@ def test_one_at_a_time_changes_each_choice_while_the_others_stay():
 
 
 def test_settings_can_be_changed_by_their_path():
-    changed = made().changed(
-        {"operators.operator.max_replicas": 4, "seeds": [3], "rules.recovery_target": "5m"}
-    )
+    changed = made().changed({"operators.operator.max_replicas": 4, "seeds": [3], "rules.recovery_target": "5m"})
     assert changed.operators["operator"].max_replicas == 4
     assert changed.seed_list == (3,)
     assert changed.rules.recovery_target_s == 300.0
@@ -178,9 +171,7 @@ def extending(tmp_path, **own: object) -> Experiment:
 
 
 def test_what_extends_another_has_its_settings_but_for_its_own(tmp_path):
-    found = extending(
-        tmp_path, seeds=3, **{"operators.a.initial_replicas": 2, "rules.headroom_threshold_pct": 20}
-    )
+    found = extending(tmp_path, seeds=3, **{"operators.a.initial_replicas": 2, "rules.headroom_threshold_pct": 20})
     assert (found.seeds, found.rules.headroom_threshold_pct) == (3, 20)
     assert (found.operators["a"].initial_replicas, found.operators["a"].max_replicas) == (2, 4)
     assert found.operators["b"].upstream == ("a",)

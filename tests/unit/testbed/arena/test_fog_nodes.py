@@ -30,11 +30,7 @@ def test_a_topology_gives_nodes_weights_and_the_drivers_node():
 
 def test_the_experiments_word_wins_over_the_topologys():
     fog = found(
-        topology="mixed4",
-        count=3,
-        weights={"pi3-a": 0.25},
-        reported_weights={"pi4-b": 2.0},
-        driver_node="pi4-b",
+        topology="mixed4", count=3, weights={"pi3-a": 0.25}, reported_weights={"pi4-b": 2.0}, driver_node="pi4-b"
     )
     assert list(fog.nodes) == ["nuc-a", "pi3-a", "pi4-b"]
     assert fog.nodes["pi3-a"].weight == 0.25
@@ -68,15 +64,9 @@ def test_a_map_per_seed_differs_by_seed_and_is_the_same_for_the_same():
     [
         ({"topology": "edge9"}, "edge9"),
         ({"topology": "edge8", "count": 9}, "nodes.count: expected at most the 8 nodes there are, got 9"),
-        (
-            {"topology": "edge8", "driver_node": "moon"},
-            "nodes.driver_node: there is no node 'moon'; there are edge1",
-        ),
+        ({"topology": "edge8", "driver_node": "moon"}, "nodes.driver_node: there is no node 'moon'; there are edge1"),
         ({"topology": "edge8", "weights": {"moon": 2}}, "nodes.weights: there is no node 'moon'"),
-        (
-            {"topology": "edge8", "reported_weights": {"moon": 2}},
-            "nodes.reported_weights: there is no node 'moon'",
-        ),
+        ({"topology": "edge8", "reported_weights": {"moon": 2}}, "nodes.reported_weights: there is no node 'moon'"),
         ({"topology": "edge8", "count": 2, "driver_node": "edge3"}, "there are edge1, edge2"),
         ({"map": "nowhere.csv"}, "nodes: nowhere.csv"),
     ],

@@ -38,10 +38,7 @@ def test_the_oracle_is_what_accuracy_is_measured_against(engine):
 
 def test_what_counts_as_supply_during_a_restart_moves_accuracy_and_not_cost():
     choices = [
-        {
-            "name": "restart",
-            "options": [{"name": "supply"}, {"name": "none", "set": {"restart_is_supply": False}}],
-        }
+        {"name": "restart", "options": [{"name": "supply"}, {"name": "none", "set": {"restart_is_supply": False}}]}
     ]
     kept, gone = (
         played("gesscale", engine="flink", variants={"choices": choices}, variant=variant).metrics
@@ -81,10 +78,7 @@ def test_a_fault_of_the_arena_is_not_blamed_on_the_policy(monkeypatch):
             {
                 "variants": {
                     "choices": [
-                        {
-                            "name": "nodes",
-                            "options": [{"name": "all"}, {"name": "9", "set": {"nodes.count": 9}}],
-                        }
+                        {"name": "nodes", "options": [{"name": "all"}, {"name": "9", "set": {"nodes.count": 9}}]}
                     ]
                 }
             },

@@ -17,9 +17,7 @@ from gesscale.ports import ClusterState, Knowledge, Node
 from testbed.arena.policies.policy_guard import PolicyGuard, RunLost, alarm_set
 
 WORKFLOW = Workflow([Operator(name="map", driver_node="a", min_replicas=1, max_replicas=3)])
-CLUSTER = ClusterState(
-    nodes={name: Node(name=name) for name in ("a", "b", "c", "d")}, placements={"map": ("a", "b")}
-)
+CLUSTER = ClusterState(nodes={name: Node(name=name) for name in ("a", "b", "c", "d")}, placements={"map": ("a", "b")})
 ANALYSIS = Analysis(operator="map", verdict=Verdict.MORE, reason=Reason.OVERLOADED)
 STAYS = Plan(operator="map", reason=Reason.WITHIN_TARGET, before=("a", "b"), placement=("a", "b"))
 ADDS = Plan(operator="map", reason=Reason.OVERLOADED, before=("a", "b"), placement=("a", "b", "c"))
@@ -80,9 +78,7 @@ def test_a_policy_that_raises_loses_with_error_place_and_time():
     assert reason == "policy mine raised ValueError: no idea in plan at 1,260 s"
 
 
-@pytest.mark.parametrize(
-    "error", [SystemExit(3), InputError("x"), RecursionError(), GeneratorExit(), MemoryError()]
-)
+@pytest.mark.parametrize("error", [SystemExit(3), InputError("x"), RecursionError(), GeneratorExit(), MemoryError()])
 def test_no_exception_of_a_policy_gets_past_the_referee(error):
     assert type(error).__name__ in reason_of(Given(analyses=raising(error)))
 
@@ -109,14 +105,8 @@ def test_nonsense_of_analyze_is_named(analyses, expected):
         (Given(plans={"map": "grow"}), "expected Plan, got 'grow'"),
         (planned(placement=("a", "moon")), "asked for node 'moon', which is not among a, b, c, d"),
         (planned(placement=("a", "b", "b")), "expected a placement that is sorted and names each node once"),
-        (
-            planned(before=("a", "c")),
-            "expected a plan from the present placement, ('a', 'b'), got ('a', 'c')",
-        ),
-        (
-            planned(before=("b", "a")),
-            "expected a plan from the present placement, ('a', 'b'), got ('b', 'a')",
-        ),
+        (planned(before=("a", "c")), "expected a plan from the present placement, ('a', 'b'), got ('a', 'c')"),
+        (planned(before=("b", "a")), "expected a plan from the present placement, ('a', 'b'), got ('b', 'a')"),
         (planned(placement=("a", "b", "c", "d")), "asked for 4 replicas, max_replicas is 3"),
         (planned(placement=()), "asked for 0 replicas, min_replicas is 1"),
         (planned(placement=("c", "b", "a")), "expected a placement that is sorted and names each node once"),

@@ -88,11 +88,7 @@ def test_fresh_throws_away_our_files_and_no_others(tmp_path, experiment):
     other = experiment.changed({"seeds": 1})
     with open_results(tmp_path, other, fresh=True) as kept:
         assert kept.missing == other.cases()
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "experiment.json",
-        "notes.txt",
-        "results.jsonl",
-    ]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["experiment.json", "notes.txt", "results.jsonl"]
 
 
 def test_two_commands_do_not_write_to_one_folder(tmp_path, experiment):
@@ -106,11 +102,7 @@ def test_two_commands_do_not_write_to_one_folder(tmp_path, experiment):
     [
         ("experiment.json", "{", "expected what `gesscale arena run` writes"),
         ("experiment.json", "[]", "expected what `gesscale arena run` writes"),
-        (
-            "experiment.json",
-            '{"experiment": {"name": "x"}, "files": {}}',
-            "policies: this setting is required",
-        ),
+        ("experiment.json", '{"experiment": {"name": "x"}, "files": {}}', "policies: this setting is required"),
         ("results.jsonl", "nonsense\n", "line 1 is no result"),
         (
             "results.jsonl",

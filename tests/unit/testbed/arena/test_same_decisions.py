@@ -18,16 +18,10 @@ TWO = {
     "first": {"max_replicas": 6, "service_ms_per_row": 3},
     "second": {"upstream": ["first"], "selectivity": 0.6, "max_replicas": 6},
 }
-FAILURES = [
-    {"node": "node-02", "from": "20m", "until": "40m"},
-    {"node": "node-01", "from": "65m", "until": "75m"},
-]
+FAILURES = [{"node": "node-02", "from": "20m", "until": "40m"}, {"node": "node-01", "from": "65m", "until": "75m"}]
 SLOWDOWNS = [{"one": "node-01", "other": "node-03", "from": "10m", "until": "70m", "added_ms": 600}]
 WORLDS = {
-    "faults": (
-        "steps",
-        {"faults.failures": FAILURES, "faults.slowdowns": SLOWDOWNS, "metrics.gap_share": 0.2},
-    ),
+    "faults": ("steps", {"faults.failures": FAILURES, "faults.slowdowns": SLOWDOWNS, "metrics.gap_share": 0.2}),
     "two": ("nyc:any", {"operators": TWO, "metrics.jitter": "20s", "least_period": "5s"}),
     "flink": ("spikes", {"engine": "flink", "faults.failures": FAILURES, "metrics.delay": "30s"}),
 }
@@ -53,15 +47,11 @@ def digest(name: str, policy: str) -> str:
         world(name),
         Case(workload=WORLDS[name][0], seed=100, policy=policy),
         decided=lambda decisions: said.extend(
-            (each.at_s, each.operator, each.sentence, each.plan.placement, each.outcome.status)
-            for each in decisions
+            (each.at_s, each.operator, each.sentence, each.plan.placement, each.outcome.status) for each in decisions
         ),
     )
     assert not result.lost
-    scores = {
-        metric: f"{value:.9g}" if isinstance(value, float) else value
-        for metric, value in result.metrics.items()
-    }
+    scores = {metric: f"{value:.9g}" if isinstance(value, float) else value for metric, value in result.metrics.items()}
     return hashlib.sha256(json.dumps([said, scores]).encode()).hexdigest()[:16]
 
 

@@ -29,17 +29,13 @@ def world(
 
 def test_purposes_of_a_seed_have_independent_numbers():
     assert seed_of(1, "plant") == seed_of(1, "plant")
-    assert (
-        len({seed_of(seed, purpose) for seed in (0, 1) for purpose in ("plant", "workload", "policy")}) == 6
-    )
+    assert len({seed_of(seed, purpose) for seed in (0, 1) for purpose in ("plant", "workload", "policy")}) == 6
     first, other = (np.random.default_rng(stream(3, purpose)).random() for purpose in ("plant", "workload"))
     assert first != other
 
 
 def test_the_same_seed_is_the_same_world_to_every_policy():
-    one, other = (
-        world(policy, 5, "kanis-random", nodes=DRAWN).scene for policy in ("gesscale", "thr-nlaware")
-    )
+    one, other = (world(policy, 5, "kanis-random", nodes=DRAWN).scene for policy in ("gesscale", "thr-nlaware"))
     assert one == other
 
 
@@ -67,9 +63,7 @@ def test_sources_share_a_load():
 
 def test_replicas_begin_on_the_drivers_node_and_those_nearest_to_it():
     assert world().scene.initial == {"operator": ("edge1",)}
-    found = world(
-        operators={"operator": {"initial_replicas": 3}}, nodes={"topology": "edge8", "driver_node": "edge4"}
-    )
+    found = world(operators={"operator": {"initial_replicas": 3}}, nodes={"topology": "edge8", "driver_node": "edge4"})
     # from edge4: edge5 is 6 ms away, edge1 38 ms
     assert found.scene.initial == {"operator": ("edge1", "edge4", "edge5")}
 
@@ -116,9 +110,7 @@ def test_what_an_experiment_says_of_an_operator_wins_over_the_physics():
         "operator": ChangeEffect(takes_s=45.0, warm_up_s=6.0, stops=True)
     }
     start = {"operator": {"constants": {"start_s": 33, "cold_least_s": 2, "cold_most_s": 4}}}
-    assert world(operators=start).changes == {
-        "operator": ChangeEffect(takes_s=33.0, warm_up_s=3.0, stops=False)
-    }
+    assert world(operators=start).changes == {"operator": ChangeEffect(takes_s=33.0, warm_up_s=3.0, stops=False)}
 
 
 def test_on_flink_monitor_looks_back_beyond_a_restart_and_on_spark_as_told():

@@ -28,9 +28,7 @@ def results(*, lost=(), without=()):
         paid, late = (figure + case.seed for figure in FIGURES[case.policy, case.workload])
         metrics = {"node_seconds": 60.0 * paid, "lag_above_slo_s": 60.0 * late, "scaling_actions": 4}
         gone = (case.policy, case.workload, case.seed) in lost
-        played.append(
-            CaseResult(case=case, lost="raised") if gone else CaseResult(case=case, metrics=metrics)
-        )
+        played.append(CaseResult(case=case, lost="raised") if gone else CaseResult(case=case, metrics=metrics))
     return played
 
 
@@ -86,10 +84,7 @@ def test_a_load_is_won_over_the_seeds_that_all_have_played():
 def test_a_bill_can_take_another_account_of_lateness():
     # The area is three times the minutes: gesscale pays 60 and 3 x 5 late minutes for spikes, 61 and 3 x 6.
     played = [
-        CaseResult(
-            case=each.case,
-            metrics={**each.metrics, "lag_area_slo_s": 3 * each.metrics["lag_above_slo_s"]},
-        )
+        CaseResult(case=each.case, metrics={**each.metrics, "lag_area_slo_s": 3 * each.metrics["lag_above_slo_s"]})
         for each in results()
     ]
     found = standings(EXPERIMENT, played, prices=(1.0,), lateness="lag_area_slo_s")
@@ -103,9 +98,7 @@ def test_where_foresight_was_played_all_are_measured_by_its_bill_at_the_middle_p
     assert by_policy()["gesscale"].above_foresight_pct is None
     experiment = EXPERIMENT.changed({"policies": [*EXPERIMENT.policies, "foresight"]})
     metrics = {"node_seconds": 60.0 * 80, "lag_above_slo_s": 60.0 * 2, "scaling_actions": 4}
-    foresights = [
-        CaseResult(case=case, metrics=metrics) for case in experiment.cases() if case.policy == "foresight"
-    ]
+    foresights = [CaseResult(case=case, metrics=metrics) for case in experiment.cases() if case.policy == "foresight"]
     found = standings(experiment, [*results(), *foresights], prices=(1.0, 10.0, 100.0))
     table = {each.policy: each for each in found}
     # At 10: 100 for foresight on each load, 155.5 and 115.5 for gesscale (see above).

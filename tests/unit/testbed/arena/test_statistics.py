@@ -50,10 +50,7 @@ def test_a_baseline_that_is_often_zero_leaves_the_ratio_open_above():
 def test_ratios_over_workloads_weigh_alike_and_share_their_resamples():
     # Twice and eight times the baseline: the geometric mean is 4, whatever the scale of a workload.
     small, large = {1: 1.0, 2: 3.0}, {1: 1000.0, 2: 3000.0}
-    pairs = [
-        ({seed: 2 * x for seed, x in small.items()}, small),
-        ({s: 8 * x for s, x in large.items()}, large),
-    ]
+    pairs = [({seed: 2 * x for seed, x in small.items()}, small), ({s: 8 * x for s, x in large.items()}, large)]
     interval = geometric_mean_of_ratios(pairs)
     assert (interval.mean, interval.low, interval.high) == pytest.approx((4.0, 4.0, 4.0))
     assert interval.runs == 2

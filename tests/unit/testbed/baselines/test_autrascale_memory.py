@@ -32,15 +32,12 @@ def test_an_order_that_was_not_carried_out_is_given_again_and_then_given_up():
 
 def test_the_memo_is_bounded():
     flow = workflow(*(op(f"o{index}") for index in range(50)))
-    world = World(
-        policy(flow), lambda _: 350.0, lambda _, count: 100.0 * count, dict.fromkeys(flow.operators, 4)
-    )
+    world = World(policy(flow), lambda _: 350.0, lambda _, count: 100.0 * count, dict.fromkeys(flow.operators, 4))
     world.run(1)
     samples = tuple(LatencySample(replicas=(n,) * 50, latency_s=1.0, sustained=True) for n in range(1, 25))
     models = tuple(RateModel(rate=100.0 * n, samples=samples, batches_s=(1.234,) * 50) for n in range(1, 9))
     checks = tuple(
-        RateCheck(at_s=60.0 * n, rate=1e5 / 3, throughput=1e5 / 3, latency_s=1 / 3, waiting_s=1 / 3)
-        for n in range(60)
+        RateCheck(at_s=60.0 * n, rate=1e5 / 3, throughput=1e5 / 3, latency_s=1 / 3, waiting_s=1 / 3) for n in range(60)
     )
     full = world.memo.but(models=models, checks=checks)
     assert len(full.model_dump_json()) > 32 * 1024
@@ -70,9 +67,7 @@ NEGATIVE = [(0.0, 0.0, 0.0), (1.0, -1.0, None), (None, 400.0, None), (1.0, -1.0,
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(FIGURES, FIGURES, FIGURES), min_size=8, max_size=12))
-@example(
-    [*NEGATIVE, *[(None, None, None)] * 3, (None, 1.0, 0.0)]
-)  # a negative rate was the best of the tried
+@example([*NEGATIVE, *[(None, None, None)] * 3, (None, 1.0, 0.0)])  # a negative rate was the best of the tried
 def test_no_figures_make_it_raise_or_leave_the_limits(reported):
     chosen, memos, replicas = policy(processing_latency=6.0), {}, 2
     for index, (offered, throughput, waiting) in enumerate(reported):

@@ -46,9 +46,7 @@ def seen(replicas, rate, *, at_s, cpu=0.5, processed=None, backlog=0.0, since_s=
     made = replace(
         reading(placement, throughput=done, offered=rate, at_s=at_s, backlog=backlog),
         batches=knowing,
-        by_node={
-            node: NodeReading(throughput_rows_per_s=done / replicas, cpu_share=cpu) for node in placement
-        },
+        by_node={node: NodeReading(throughput_rows_per_s=done / replicas, cpu_share=cpu) for node in placement},
         trigger_s=10.0,
     )
     return replace(made, **changes)
@@ -123,9 +121,7 @@ def test_the_first_wish_and_what_is_said_of_it():
 def test_an_overloaded_operator_gets_what_the_load_and_its_backlog_need():
     # 2 do 200 rows/s and 350 are offered; 20,000 rows wait. With 4: 20,000 + 3,500 + 30 x 350 = 34,000 at 50/s: 680 s.
     # With 5: at 150/s 227 s and one, and 30 s.
-    last = course(steady(2, 350.0, steps=4, cpu=1.0, processed=200.0, backlog=20_000.0, saturated_share=1.0))[
-        -1
-    ]
+    last = course(steady(2, 350.0, steps=4, cpu=1.0, processed=200.0, backlog=20_000.0, saturated_share=1.0))[-1]
     assert (last.verdict, last.desired_replicas) == (Verdict.MORE, 5)
     assert "4: no recovery within 600 s" in last.detail
 
@@ -144,9 +140,7 @@ def test_after_a_change_workers_begin_anew_and_what_was_seen_stays():
     line = CpuRegression(count=9, mean_cpu=0.5, mean_rate=100.0, square_cpu=1.0, product=200.0)
     memo = remembers(
         lines=dict.fromkeys(NODES[:3], line),
-        capacities=Capacities(
-            per_worker_rows_per_s=200.0, seen={4: ObservedRate(rows_per_s=700.0, at_s=9000.0)}
-        ),
+        capacities=Capacities(per_worker_rows_per_s=200.0, seen={4: ObservedRate(rows_per_s=700.0, at_s=9000.0)}),
     )
     after = memo_of(step(seen(4, 300.0, at_s=10_180.0), knowing(memo, change(10_000.0, 4, 40.0))))
     assert after.lines == {}

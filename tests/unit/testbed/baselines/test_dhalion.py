@@ -20,16 +20,7 @@ def op(name="op", *upstream, most=1000, **limits):
 
 
 def seen(
-    replicas,
-    *,
-    name="op",
-    slope=0.0,
-    waiting=0.0,
-    throughput=1000.0,
-    cap=None,
-    saturated=0.0,
-    busy=0.5,
-    **changes,
+    replicas, *, name="op", slope=0.0, waiting=0.0, throughput=1000.0, cap=None, saturated=0.0, busy=0.5, **changes
 ):
     """Return a reading whose lag grew by `slope` rows/s to `waiting` rows; its batches are late if it is saturated."""
     nodes = tuple(f"n{index:03}" for index in range(replicas))
@@ -66,8 +57,7 @@ CHAIN = workflow(op("a"), op("b", "a"), op("c", "b"))
 def chain(a=None, b=None, c=None):
     """Return readings of the chain, all on 10 replicas that keep up unless an argument says otherwise."""
     return tuple(
-        seen(**{"replicas": 10, "name": name, **(figures or {})})
-        for name, figures in (("a", a), ("b", b), ("c", c))
+        seen(**{"replicas": 10, "name": name, **(figures or {})}) for name, figures in (("a", a), ("b", b), ("c", c))
     )
 
 
@@ -142,10 +132,7 @@ def test_an_overloaded_operator_whose_lag_does_not_grow_keeps_what_it_has(slope)
 def test_on_flink_the_last_of_a_chain_is_the_bottleneck():
     blocked = {"busy": 0.8, "waiting": 5e5}
     found = analyses(
-        CHAIN,
-        *chain(
-            a={**blocked, "slope": 250.0}, b=blocked, c={"saturated": 1.0, "busy": 1.0, "waiting": 4000.0}
-        ),
+        CHAIN, *chain(a={**blocked, "slope": 250.0}, b=blocked, c={"saturated": 1.0, "busy": 1.0, "waiting": 4000.0})
     )
     assert {name: each.desired_replicas for name, each in found.items()} == {"a": None, "b": None, "c": 13}
     assert found["a"].detail == "nothing shrinks while c cannot keep up"
@@ -209,7 +196,4 @@ def test_a_healthy_workflow_shrinks_but_for_those_with_lag():
     found = analyses(CHAIN, *chain(a={"waiting": 50_000.0, "slope": -100.0}))
     assert {name: each.desired_replicas for name, each in found.items()} == {"a": None, "b": 8, "c": 8}
     assert found["a"].detail == "50000 rows wait (up to 1000 are no lag)"
-    assert (
-        found["b"].detail
-        == "input filled to 0 % (below 20 % is no lag), so 0.8 times as many as 10: 8 wanted"
-    )
+    assert found["b"].detail == "input filled to 0 % (below 20 % is no lag), so 0.8 times as many as 10: 8 wanted"

@@ -204,14 +204,10 @@ def test_one_operator_that_is_not_seen_keeps_all_as_they_are():
 def test_latency_is_averaged_over_the_present_replicas():
     # 2.0 s now; 2.0, 1.7 and 1.7 s in the mean 1.8, which is within 1.9.
     first = analyses(ONE, seen(), latency=1.9)["op"]
-    calm = DrsMemo.model_validate_json(first.memo).model_copy(
-        update={"at_s": 900.0, "measured_s": (1.7, 1.7)}
-    )
+    calm = DrsMemo.model_validate_json(first.memo).model_copy(update={"at_s": 900.0, "measured_s": (1.7, 1.7)})
     assert sizes(ONE, seen(), latency=1.9, knowledge=known(memos={"op": calm.model_dump_json()})) == {"op": 2}
     other = calm.model_copy(update={"replicas": (3,)})
-    assert sizes(ONE, seen(), latency=1.9, knowledge=known(memos={"op": other.model_dump_json()})) == {
-        "op": 3
-    }
+    assert sizes(ONE, seen(), latency=1.9, knowledge=known(memos={"op": other.model_dump_json()})) == {"op": 3}
 
 
 def test_what_was_learnt_holds_while_the_model_predicts_nothing():

@@ -12,11 +12,7 @@ from gesscale.ports import Knowledge
 from testbed.baselines.ds2 import Ds2Memo, Ds2Settings
 
 JOIN = workflow(
-    op("auctions"),
-    op("persons"),
-    op("filter", "persons"),
-    op("join", "auctions", "filter"),
-    op("sink", "join"),
+    op("auctions"), op("persons"), op("filter", "persons"), op("join", "auctions", "filter"), op("sink", "join")
 )
 
 
@@ -111,9 +107,7 @@ def test_an_operator_before_which_rows_pile_up_is_sized_for_what_is_offered_to_i
 
 def test_without_the_figures_of_one_operator_nothing_changes_at_any():
     source, map_, _ = chain()
-    found = analyses(
-        CHAIN, source, map_, missing_readings=(MissingReading(operator="sink", detail="no answer"),)
-    )
+    found = analyses(CHAIN, source, map_, missing_readings=(MissingReading(operator="sink", detail="no answer"),))
     assert {item.verdict for item in found.values()} == {Verdict.SAME, Verdict.UNKNOWN}
     assert {item.reason for item in found.values()} == {Reason.METRICS_MISSING}
     assert found["source"].detail == "there are no figures of sink, and all operators are sized together"
@@ -174,9 +168,7 @@ ALONE = workflow(op("op"))
 
 def window(offered: float, at_s: float, knowledge: Knowledge):
     """Return the analysis of an operator whose replica is good for 100 rows/s."""
-    return analyses(
-        ALONE, seen("op", 1, 100.0, offered=offered, at_s=at_s), settings=THREE, knowledge=knowledge
-    )["op"]
+    return analyses(ALONE, seen("op", 1, 100.0, offered=offered, at_s=at_s), settings=THREE, knowledge=knowledge)["op"]
 
 
 def memo(*sizes_found: int, at_s: float = 985.0, policy: str = "ds2") -> dict[str, str]:

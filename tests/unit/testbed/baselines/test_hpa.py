@@ -67,11 +67,7 @@ def test_fewer_replicas_are_no_fewer_than_were_asked_for_within_the_window(at_s,
         assert found.reason is Reason.COOLING_DOWN
 
 
-@given(
-    replicas=st.integers(1, 40),
-    cpu=st.floats(0, 1),
-    target=st.floats(0.05, 1),
-)
+@given(replicas=st.integers(1, 40), cpu=st.floats(0, 1), target=st.floats(0.05, 1))
 def test_what_is_asked_for_would_bring_the_figure_to_its_target_or_below(replicas, cpu, target):
     wanted = on_cpu(replicas, cpu, memo=LONG_AGO, cpu_target_share=target, max_step_up=1000).desired_replicas
     assert wanted >= 1
@@ -103,8 +99,7 @@ def test_what_is_seen_while_cooling_is_remembered_unless_told_otherwise(name):
     assert (found.verdict, found.reason, found.desired_replicas) == (Verdict.SAME, Reason.COOLING_DOWN, 8)
     assert json.loads(found.memo)["asked"] == [[1000.0, 8]]
     silent = AnalyzeSettings(
-        hpa_cpu=HpaCpuSettings(samples_during_cooldown=False),
-        hpa_varga=HpaVargaSettings(samples_during_cooldown=False),
+        hpa_cpu=HpaCpuSettings(samples_during_cooldown=False), hpa_varga=HpaVargaSettings(samples_during_cooldown=False)
     )
     assert policy_named(name, workflow(op()), silent).analyze(observe(seen), knowledge)["op"].memo is None
 

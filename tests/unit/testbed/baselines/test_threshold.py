@@ -13,9 +13,7 @@ NODES = ("hub", "near", "mid", "far", "edge")
 
 def plan(name, placement, *, seed=0, at_s=1000.0, limits=(1, 5), **shares):
     chosen = policy_named(
-        name,
-        workflow(operator(min_replicas=limits[0], max_replicas=limits[1])),
-        PolicyOptions(seed=seed),
+        name, workflow(operator(min_replicas=limits[0], max_replicas=limits[1])), PolicyOptions(seed=seed)
     )
     state = ClusterState(nodes={node: Node(name=node) for node in NODES}, placements={"op": placement})
     analyses = chosen.analyze(observe(reading(placement, at_s=at_s, **shares)), known())
@@ -23,13 +21,7 @@ def plan(name, placement, *, seed=0, at_s=1000.0, limits=(1, 5), **shares):
 
 
 @pytest.mark.parametrize(
-    ("cpu", "change"),
-    [
-        (0.91, Change(add=("mid",))),
-        (0.90, None),
-        (0.50, None),
-        (0.49, Change(remove=("near",))),
-    ],
+    ("cpu", "change"), [(0.91, Change(add=("mid",))), (0.90, None), (0.50, None), (0.49, Change(remove=("near",)))]
 )
 def test_thresholds_are_exclusive_and_the_map_chooses(cpu, change):
     # near is 10 ms from hub; hub itself is the driver's node, so the other one goes.

@@ -13,12 +13,7 @@ READ = WorkflowObservation(
     at_s=1.0,
     readings={
         "op": OperatorReading(
-            operator="op",
-            at_s=1.0,
-            placement=("a",),
-            throughput_rows_per_s=1.0,
-            saturated_share=0.0,
-            busy_share=0.5,
+            operator="op", at_s=1.0, placement=("a",), throughput_rows_per_s=1.0, saturated_share=0.0, busy_share=0.5
         )
     },
 )

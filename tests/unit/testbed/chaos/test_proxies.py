@@ -38,9 +38,7 @@ def page() -> Iterator[FaultyProxy]:
         thread.join()
 
 
-@pytest.mark.parametrize(
-    ("behaviour", "rows"), [(Trouble.LYING, -4), (Trouble.HANGING, None), (Trouble.CUT, None)]
-)
+@pytest.mark.parametrize(("behaviour", "rows"), [(Trouble.LYING, -4), (Trouble.HANGING, None), (Trouble.CUT, None)])
 def test_a_page_misbehaves_and_recovers(page: FaultyProxy, behaviour: Trouble, rows: int | None) -> None:
     def fetched(timeout_s: float) -> object:
         return json.loads(ANYWHERE.fetch(f"{page.url}/batches", timeout_s=timeout_s, max_bytes=1000))

@@ -30,11 +30,7 @@ GOOD = ChangeRecord(
 
 def test_rows_count_from_the_beginning_of_a_part_and_failed_batches_are_no_fault() -> None:
     failed = Tallies(failed_batches=1, lost_tasks=2)
-    records = [
-        GOOD,
-        replace(GOOD, number=1, rows=250, tallies=failed),
-        replace(GOOD, number=2, part=1, rows=30),
-    ]
+    records = [GOOD, replace(GOOD, number=1, rows=250, tallies=failed), replace(GOOD, number=2, part=1, rows=30)]
     verdict = judge(records)
     assert verdict.kept
     # 250 of part 0, 30 of part 1; a leaves in each change

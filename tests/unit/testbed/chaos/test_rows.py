@@ -9,13 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gesscale.errors import InputError
-from testbed.chaos.rows import (
-    HotWindows,
-    NumberedRides,
-    committed_rows,
-    hot_auctions,
-    newest_commit,
-)
+from testbed.chaos.rows import HotWindows, NumberedRides, committed_rows, hot_auctions, newest_commit
 from testbed.nexmark.events import BEGINS_S, BID, events
 from testbed.pipeline.sink import FileSink
 

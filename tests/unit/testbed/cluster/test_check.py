@@ -36,9 +36,7 @@ def test_tolerance_is_two_milliseconds_or_five_per_cent(
         ([None, None], False),
     ],
 )
-def test_the_least_echo_tells_the_network_from_a_busy_machine(
-    answers_ms: list[float | None], least_ok: bool
-) -> None:
+def test_the_least_echo_tells_the_network_from_a_busy_machine(answers_ms: list[float | None], least_ok: bool) -> None:
     assert judge(10.0, answers_ms, first="a", second="b").least_ok is least_ok
 
 

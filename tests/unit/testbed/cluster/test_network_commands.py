@@ -17,13 +17,11 @@ def test_netem_delays_each_direction_by_half_the_round_trip(three: Topology) -> 
     b = [command for command in commands if command.startswith("tc -n gesscale-three-b ")]
     assert b == [
         "tc -n gesscale-three-b qdisc add dev edge0 root handle 6e5: htb direct_qlen 1000",
-        "tc -n gesscale-three-b class add dev edge0 parent 6e5: classid 6e5:1"
-        " htb rate 10000mbit quantum 200000",
+        "tc -n gesscale-three-b class add dev edge0 parent 6e5: classid 6e5:1 htb rate 10000mbit quantum 200000",
         "tc -n gesscale-three-b qdisc add dev edge0 parent 6e5:1 handle 1001: netem limit 8334 delay 5000us",
         "tc -n gesscale-three-b filter add dev edge0 parent 6e5: protocol ip prio 1"
         " u32 match ip dst 10.77.9.1/32 flowid 6e5:1",
-        "tc -n gesscale-three-b class add dev edge0 parent 6e5: classid 6e5:3"
-        " htb rate 10000mbit quantum 200000",
+        "tc -n gesscale-three-b class add dev edge0 parent 6e5: classid 6e5:3 htb rate 10000mbit quantum 200000",
         "tc -n gesscale-three-b qdisc add dev edge0 parent 6e5:3 handle 1003: netem limit 250000 delay 150000us",
         "tc -n gesscale-three-b filter add dev edge0 parent 6e5: protocol ip prio 1"
         " u32 match ip dst 10.77.9.3/32 flowid 6e5:3",

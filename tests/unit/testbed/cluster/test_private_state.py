@@ -46,9 +46,7 @@ def test_a_symbolic_link_is_not_followed(
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o750, 0o500])
-def test_a_file_or_a_directory_that_others_may_enter_is_not_used(
-    state_root: Path, three: Topology, mode: int
-) -> None:
+def test_a_file_or_a_directory_that_others_may_enter_is_not_used(state_root: Path, three: Topology, mode: int) -> None:
     state_root.mkdir()
     state_root.chmod(mode)
     for use in USES.values():
@@ -68,9 +66,7 @@ def test_a_directory_of_another_user_is_refused(state_root: Path) -> None:
         pass
 
 
-def test_to_forget_takes_links_and_leaves_what_they_lead_to(
-    state_root: Path, tmp_path: Path, three: Topology
-) -> None:
+def test_to_forget_takes_links_and_leaves_what_they_lead_to(state_root: Path, tmp_path: Path, three: Topology) -> None:
     (tmp_path / "precious").write_text("")
     state.save(RECORD, three)
     (state_root / "three" / "out").symlink_to(tmp_path)

@@ -16,8 +16,7 @@ SLEEP = (sys.executable, "-c", "import time; time.sleep(60)")
 DEAF = (
     sys.executable,
     "-c",
-    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
-    "print('deaf', flush=True); time.sleep(60)",
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);print('deaf', flush=True); time.sleep(60)",
 )
 
 
@@ -51,9 +50,7 @@ def test_a_started_process_is_found_with_what_it_is_for_and_its_children_apart(c
         assert time.monotonic() < deadline
         time.sleep(0.01)
     assert [process for process in found if process.started] == [started]
-    assert started.mark == Mark(
-        cluster=cluster, role=Role.EXECUTOR, node="edge1", operator="nearest", serial=7
-    )
+    assert started.mark == Mark(cluster=cluster, role=Role.EXECUTOR, node="edge1", operator="nearest", serial=7)
 
 
 def test_a_process_is_found_while_it_becomes_another_program(cluster: str) -> None:

@@ -25,9 +25,7 @@ def test_each_direction_has_half_the_round_trip(three: Topology) -> None:
     ]
 
 
-def test_without_a_compiler_the_error_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_compiler_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ClusterError, match="C compiler"):

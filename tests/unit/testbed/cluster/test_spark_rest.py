@@ -13,12 +13,7 @@ def executor(number: str, **changes: object) -> dict[str, object]:
 
 def test_application_and_executors_are_told_and_the_driver_is_none(httpserver: HTTPServer) -> None:
     httpserver.expect_request("/api/v1/applications").respond_with_json([{"id": "app-1", "name": "x"}])
-    listed = [
-        executor("driver"),
-        executor("1"),
-        executor("12", isActive=False),
-        executor("3", isActive="yes"),
-    ]
+    listed = [executor("driver"), executor("1"), executor("12", isActive=False), executor("3", isActive="yes")]
     httpserver.expect_request(EXECUTORS).respond_with_json([*listed, "x", {}, None])
     assert application_id(httpserver.url_for("")) == "app-1"
     assert executors(httpserver.url_for(""), "app-1") == {1: True, 12: False}
@@ -28,9 +23,7 @@ def test_application_and_executors_are_told_and_the_driver_is_none(httpserver: H
     ("body", "status"),
     [("Spark is starting up. Please wait", 200), ("[]", 200), ('[{"id": 5}]', 200), ("{}", 200), ("no", 500)],
 )
-def test_a_driver_that_is_not_ready_or_fails_is_an_error(
-    httpserver: HTTPServer, body: str, status: int
-) -> None:
+def test_a_driver_that_is_not_ready_or_fails_is_an_error(httpserver: HTTPServer, body: str, status: int) -> None:
     httpserver.expect_request("/api/v1/applications").respond_with_data(body, status=status)
     with pytest.raises(ClusterError, match=r"127\.0\.0\.1|localhost"):
         application_id(httpserver.url_for(""))

@@ -39,11 +39,7 @@ def test_a_file_is_read_whole(topology_file: Path) -> None:
     ("before", "after", "says"),
     [
         ("driver_node: a", "driver_node: z", "driver_node 'z' is not in the latency map"),
-        (
-            "driver_node: a",
-            "driver_nodes: a",
-            "driver_nodes: there is no such setting; did you mean 'driver_node'?",
-        ),
+        ("driver_node: a", "driver_nodes: a", "driver_nodes: there is no such setting; did you mean 'driver_node'?"),
         ("name: three", "name: Three/..", "name: String should match"),
         ("name: three", "name: elevenchars", "name: String should match"),
         ("three.csv", "absent.csv", "absent.csv"),
@@ -57,9 +53,7 @@ def test_a_file_is_read_whole(topology_file: Path) -> None:
         ("kind: rtt", "kind: rtt, file: [", "three.yaml"),
     ],
 )
-def test_a_faulty_file_is_refused_with_the_fault(
-    topology_file: Path, before: str, after: str, says: str
-) -> None:
+def test_a_faulty_file_is_refused_with_the_fault(topology_file: Path, before: str, after: str, says: str) -> None:
     text = topology_file.read_text()
     assert before in text
     topology_file.write_text(text.replace(before, after))
@@ -76,9 +70,7 @@ def test_an_unknown_topology_is_refused(source: str) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "says"), [("300", "", "first between 'b' and 'c'"), ("b", "../b", "node '../b'")]
 )
-def test_a_map_that_cannot_be_emulated_is_refused(
-    topology_file: Path, before: str, after: str, says: str
-) -> None:
+def test_a_map_that_cannot_be_emulated_is_refused(topology_file: Path, before: str, after: str, says: str) -> None:
     csv = topology_file.with_name("three.csv")
     csv.write_text(csv.read_text().replace(before, after))
     with pytest.raises(InputError, match=re.escape(says)):

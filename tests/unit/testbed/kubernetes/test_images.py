@@ -12,9 +12,7 @@ from testbed.kubernetes.images import HOST, Image, bundled_images, mounted_paths
 
 
 def two_images() -> tuple[Image, Image]:
-    first = Image(
-        name="localhost/one:1", files={"bin/tool": b"run"}, links={"bin/sh": "tool"}, command=("/bin/tool",)
-    )
+    first = Image(name="localhost/one:1", files={"bin/tool": b"run"}, links={"bin/sh": "tool"}, command=("/bin/tool",))
     return first, Image(name="localhost/two:1", files={"etc/passwd": b"root"}, command=("/x", "y"))
 
 

@@ -7,10 +7,7 @@ from gesscale.errors import ClusterError, InputError
 from testbed.cluster.topology import Topology
 from testbed.kubernetes.cluster import KubernetesTestBed
 from testbed.kubernetes.control_plane import Files
-from testbed.kubernetes.nodes import (
-    containerd_settings,
-    start_node,
-)
+from testbed.kubernetes.nodes import containerd_settings, start_node
 from testbed.kubernetes.tools import Tools
 
 

@@ -37,9 +37,7 @@ def test_without_go_the_build_says_what_to_install(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.usefixtures("sources")
-def test_a_compiler_that_fails_is_quoted_and_leaves_no_program(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_compiler_that_fails_is_quoted_and_leaves_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiler = tmp_path / "go"
     compiler.write_text("#!/bin/sh\necho main.go: no such thing\nexit 1\n")
     compiler.chmod(0o755)

@@ -12,12 +12,7 @@ def run(policy, seed, minutes, late_min=0.0, lost=""):
     case = Case(policy=policy, workload="steps", seed=seed)
     if lost:
         return CaseResult(case=case, lost=lost)
-    metrics = {
-        "node_seconds": 60.0 * minutes,
-        "lag_above_slo_s": 60.0 * late_min,
-        "rows_lost": 0,
-        "rows_doubled": 0,
-    }
+    metrics = {"node_seconds": 60.0 * minutes, "lag_above_slo_s": 60.0 * late_min, "rows_lost": 0, "rows_doubled": 0}
     return CaseResult(case=case, metrics=metrics)
 
 
@@ -59,10 +54,7 @@ def test_pairs_that_the_simulator_has_the_other_way_round_are_told():
     assert pairs["ds2", "drs"].is_separated
     # drs less gesscale: live -1 and 5, which leaves the order open; simulated 5 and 7
     assert not pairs["drs", "gesscale"].is_separated
-    assert {(pair.one, pair.other) for pair in both.pairs if pair.differs} == {
-        ("ds2", "drs"),
-        ("ds2", "gesscale"),
-    }
+    assert {(pair.one, pair.other) for pair in both.pairs if pair.differs} == {("ds2", "drs"), ("ds2", "gesscale")}
 
 
 def test_it_is_counted_where_the_simulator_is_close_enough():

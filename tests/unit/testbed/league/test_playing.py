@@ -50,10 +50,7 @@ def test_what_the_cluster_broke_is_said_and_played_again(tmp_path):
     results = cluster.play(tmp_path / "live")
     assert cluster.played == [("ds2", 0), ("drs", 0), ("ds2", 1), ("drs", 1), ("drs", 0)]
     assert [result.lost for result in results] == [""] * 4
-    assert (
-        "drs on steps, repetition 1: the arena failed, not the policy: ClusterError"
-        in cluster.said.getvalue()
-    )
+    assert "drs on steps, repetition 1: the arena failed, not the policy: ClusterError" in cluster.said.getvalue()
 
 
 def test_what_is_done_is_not_played_again(tmp_path):

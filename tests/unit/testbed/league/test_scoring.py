@@ -24,12 +24,7 @@ NODES = ("edge1", "edge2", "edge3")
 def batch(number):
     """Ten rows, due from 10 k to 10 k + 9 s after the beginning, through 12 s after the first of them was due."""
     return Batch(
-        batch_id=number,
-        ended_at_s=BEGAN_S + 10 * number + 12,
-        rows=10,
-        seconds=1.0,
-        nodes=NODES,
-        cap_rows=500,
+        batch_id=number, ended_at_s=BEGAN_S + 10 * number + 12, rows=10, seconds=1.0, nodes=NODES, cap_rows=500
     )
 
 
@@ -40,10 +35,7 @@ def order(at_s, before, after, reason=Reason.OVERLOADED):
         operator="nearest",
         policy="gesscale",
         analysis=Analysis(
-            operator="nearest",
-            verdict=verdict,
-            reason=Reason.OVERLOADED,
-            reading=replace(reading(before), batches=()),
+            operator="nearest", verdict=verdict, reason=Reason.OVERLOADED, reading=replace(reading(before), batches=())
         ),
         plan=Plan(operator="nearest", reason=reason, before=before, placement=after),
         outcome=Outcome(
@@ -99,9 +91,7 @@ def test_a_record_that_lacks_a_batch_or_began_late_is_not_scored():
 
 def test_a_policy_that_fails_in_a_step_loses_the_run():
     failed = replace(order(60, NODES[:1], NODES[:1]), outcome=Outcome(status=OutcomeStatus.NOTHING_TO_DO))
-    failed = replace(
-        failed, plan=replace(failed.plan, reason=Reason.POLICY_FAILED, detail="division by zero")
-    )
+    failed = replace(failed, plan=replace(failed.plan, reason=Reason.POLICY_FAILED, detail="division by zero"))
     lost = result(decisions=[failed])
     assert "failed in 1 steps" in lost.lost
     assert "division by zero" in lost.lost

@@ -48,9 +48,7 @@ def test_the_live_loop_is_told_what_the_simulated_one_is(policy, tmp_path):
 
 def test_every_load_lasts_as_long_and_its_peak_needs_80_pct_of_five_replicas():
     for workload in SETTING.loads:
-        load = world_of(SETTING.experiment, Case(policy="ds2", workload=workload, seed=0)).scene.workloads[
-            "nearest"
-        ]
+        load = world_of(SETTING.experiment, Case(policy="ds2", workload=workload, seed=0)).scene.workloads["nearest"]
         assert load.duration_s == pytest.approx(900.0)
         # Five replicas carry 1813 rows/s by the simulator's constants. The demo's peak is 2 % lower: 22,500 passengers
         # in half an hour, 5 s long, 0.105 rides each, three copies: 1418 rows/s.

@@ -6,16 +6,7 @@ from dataclasses import replace
 import pytest
 from edge import delays, reading
 
-from gesscale.model.decision import (
-    Analysis,
-    Decision,
-    Outcome,
-    OutcomeStatus,
-    Plan,
-    Reason,
-    Rejection,
-    Verdict,
-)
+from gesscale.model.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Rejection, Verdict
 from gesscale.model.observation import Batch
 from gesscale.monitor.record_files import read_recording
 from testbed.live.record import Record, Rescale, rescale_of, write_records

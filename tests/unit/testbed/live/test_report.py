@@ -38,9 +38,7 @@ def test_every_valid_row_is_at_either_end_once(topic: SinkCount, sink: SinkCount
 
 
 def batch(number: int, ended_at_s: float, nodes: tuple[str, ...], backlog_rows: float | None) -> Batch:
-    return Batch(
-        batch_id=number, ended_at_s=ended_at_s, rows=50, seconds=1.0, nodes=nodes, backlog_rows=backlog_rows
-    )
+    return Batch(batch_id=number, ended_at_s=ended_at_s, rows=50, seconds=1.0, nodes=nodes, backlog_rows=backlog_rows)
 
 
 def test_replicas_are_averaged_over_time() -> None:
@@ -57,13 +55,9 @@ def test_replicas_are_averaged_over_time() -> None:
 def test_a_run_that_saw_nothing_has_figures_and_a_picture(tmp_path: Path) -> None:
     seen, missing_readings = Record(began_at_s=1000.0), Record(began_at_s=1000.0)
     seen.see((batch(0, 1000, ("hub",), 0.0), replace(batch(1, 1002, ("hub",), 0.0), offered_rows_total=9.0)))
-    assert {
-        value for value in operator_figures(missing_readings).values() if isinstance(value, int | float)
-    } == {0}
+    assert {value for value in operator_figures(missing_readings).values() if isinstance(value, int | float)} == {0}
     records = {"clean": seen, "nearest": missing_readings}
-    came = Day(
-        records=records, produced=100, broken=10, handed_on={"clean": count(90, 90)}, sink=count(89, 89)
-    )
+    came = Day(records=records, produced=100, broken=10, handed_on={"clean": count(90, 90)}, sink=count(89, 89))
     shown = io.StringIO()
     kept = write_report(
         came,

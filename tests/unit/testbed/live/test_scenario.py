@@ -31,10 +31,7 @@ def test_the_settings_describe_the_workflow_that_runs(tmp_path: Path) -> None:
     operators = settings.workflow.operators
     assert operators["clean"].metrics_url != operators["nearest"].metrics_url
     kafka = {name: each.kafka for name, each in operators.items()}
-    assert {name: each.topic for name, each in kafka.items() if each} == {
-        "clean": "rides",
-        "nearest": "valid",
-    }
+    assert {name: each.topic for name, each in kafka.items() if each} == {"clean": "rides", "nearest": "valid"}
     assert settings.analyze.policy == "thr-nlaware"
     assert settings.execute.mode == "act"
     assert settings.latency_map.file == tmp_path / "latency.csv"
@@ -55,9 +52,7 @@ def test_kept_settings_serve_another_run(tmp_path: Path) -> None:
         prepare_settings(SCENARIO, TOPOLOGY, tmp_path, kept)
 
 
-def test_an_operator_alone_has_a_cap_that_grows_and_a_policy_cools_down_within_the_day(
-    tmp_path: Path,
-) -> None:
+def test_an_operator_alone_has_a_cap_that_grows_and_a_policy_cools_down_within_the_day(tmp_path: Path) -> None:
     settings = prepare_settings(replace(DEMO, policy="ds2"), TOPOLOGY, tmp_path)
     assert settings.workflow.build().operators["nearest"].batch_rows(3) == 3600
     assert settings.workflow.operators["nearest"].kafka is None

@@ -79,6 +79,4 @@ def test_rows_are_due_when_the_source_offers_them():
     for at_s in (999.0, 1000.0, 1004.9, 1015.0, 1021.0, 1031.0):
         assert made.offered_rows(at_s) == 2 * due_events(options, at_s)
     # event 0 is due when a whole one is: after 0.5 s; 20 of the first step by 10 s; the next 0.2 s after 20 s
-    assert made.rows_due_at_s(np.array([0, 1, 39, 40])).tolist() == pytest.approx(
-        [1000.5, 1000.5, 1010.0, 1020.2]
-    )
+    assert made.rows_due_at_s(np.array([0, 1, 39, 40])).tolist() == pytest.approx([1000.5, 1000.5, 1010.0, 1020.2])

@@ -21,12 +21,8 @@ def test_the_load_rises_and_falls_between_its_bounds():
 @pytest.mark.parametrize(("kafka", "most", "rows"), [(False, 162_000, 900), (True, 135_000, 750)])
 def test_a_load_that_no_policy_could_carry_is_refused(kafka, most, rows):
     def day(most_rows_per_s):
-        return NexmarkDay(
-            query=query_named("q5"), policy="static", most_rows_per_s=most_rows_per_s, kafka=kafka
-        )
+        return NexmarkDay(query=query_named("q5"), policy="static", most_rows_per_s=most_rows_per_s, kafka=kafka)
 
-    with pytest.raises(
-        InputError, match=rf"expected at most {most} events, .* a batch reads at most {rows}, .*lower"
-    ):
+    with pytest.raises(InputError, match=rf"expected at most {most} events, .* a batch reads at most {rows}, .*lower"):
         day(1.6 * most / 240)
     assert most * 0.98 < day(1.55 * most / 240).load.total_rows < most  # in the mean 2 / pi of the most

@@ -32,9 +32,7 @@ def test_name_and_distance_are_appended():
 def test_only_rides_that_began_in_new_york_are_kept():
     # Times Square; the equator; Times Square without a longitude
     lon, lat = HOT_SPOTS[0][1:]
-    frame = pd.DataFrame(
-        {"ride": [1, 2, 3], "pickup_longitude": [lon, 0, np.nan], "pickup_latitude": [lat, 0, lat]}
-    )
+    frame = pd.DataFrame({"ride": [1, 2, 3], "pickup_longitude": [lon, 0, np.nan], "pickup_latitude": [lat, 0, lat]})
     (result,) = keep_valid(0.0)(iter([frame]))
     assert list(result["ride"]) == [1]
 

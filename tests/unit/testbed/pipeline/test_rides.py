@@ -5,14 +5,7 @@ import numpy as np
 import pytest
 
 from gesscale.errors import InputError
-from testbed.pipeline.rides import (
-    HEADER,
-    Demand,
-    PickupZone,
-    generate_rides,
-    read_demand,
-    write_demand,
-)
+from testbed.pipeline.rides import HEADER, Demand, PickupZone, generate_rides, read_demand, write_demand
 
 ZONES = (PickupZone("west", -74.0, 40.70, 3.0), PickupZone("east", -73.9, 40.80, 1.0))
 DEMAND = Demand(datetime(2015, 1, 6, 4), (0, 4000, 400))

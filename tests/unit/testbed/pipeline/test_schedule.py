@@ -32,9 +32,7 @@ def test_split_covers_each_row_once_and_evenly(start, rows, tasks):
 
 
 @given(st.integers(0, 1000), st.integers(1, 1000), st.integers(1, 8), st.floats(0.0, 1.0))
-def test_a_split_by_speed_covers_each_row_once_and_no_task_is_longer_than_the_first(
-    start, rows, slots, share
-):
+def test_a_split_by_speed_covers_each_row_once_and_no_task_is_longer_than_the_first(start, rows, slots, share):
     ranges = split_by_speed(start, start + rows, slots, share / slots)
     assert [row for low, high in ranges for row in range(low, high)] == list(range(start, start + rows))
     sizes = [high - low for low, high in ranges]
@@ -47,8 +45,6 @@ def test_slots_of_unequal_speed_end_together():
     # speeds 1, 2 and 7, so the slowest has a tenth: 1000 rows take 100 at best, and 333 where they are spread evenly
     free_at = {1.0: 0.0, 2.0: 0.0, 7.0: 0.0}
     for low, high in split_by_speed(0, 1000, 3, 0.1):
-        speed = min(
-            free_at, key=lambda each: (free_at[each], each)
-        )  # the slowest asks first: the worst order
+        speed = min(free_at, key=lambda each: (free_at[each], each))  # the slowest asks first: the worst order
         free_at[speed] += (high - low) / speed
     assert max(free_at.values()) < 115

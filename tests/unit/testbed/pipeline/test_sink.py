@@ -16,17 +16,12 @@ class FileSink:
         (folder / "_spark_metadata").mkdir(parents=True)
 
     def file(self, name, rides, copy=0):
-        table = pa.table(
-            {"ride": pa.array(rides, pa.int64()), "copy": pa.array([copy] * len(rides), pa.int32())}
-        )
+        table = pa.table({"ride": pa.array(rides, pa.int64()), "copy": pa.array([copy] * len(rides), pa.int32())})
         pq.write_table(table, self.folder / name)
         return name
 
     def log(self, batch, *names, action="add"):
-        entries = [
-            json.dumps({"path": f"file:///was/elsewhere/{name}", "size": 1, "action": action})
-            for name in names
-        ]
+        entries = [json.dumps({"path": f"file:///was/elsewhere/{name}", "size": 1, "action": action}) for name in names]
         (self.folder / "_spark_metadata" / batch).write_text("\n".join(["v1", *entries]))
 
 

@@ -34,8 +34,7 @@ UNIT_S = 30  # half a step
 def never_too_few(levels: tuple[int, ...], demand: list[int], downtime_units: int) -> bool:
     """Whether what was kept for the downtime, and so can serve, is enough in every half step."""
     return all(
-        min(levels[max(0, unit - downtime_units) : unit + 1]) >= demand[unit // 2]
-        for unit in range(len(levels))
+        min(levels[max(0, unit - downtime_units) : unit + 1]) >= demand[unit // 2] for unit in range(len(levels))
     )
 
 
@@ -54,9 +53,7 @@ def test_no_plan_of_all_that_there_are_is_cheaper(demand: list[int], downtime_un
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=40), st.floats(0, 300))
-def test_more_changes_never_cost_more_and_longer_downtimes_never_less(
-    demand: list[int], downtime_s: float
-) -> None:
+def test_more_changes_never_cost_more_and_longer_downtimes_never_less(demand: list[int], downtime_s: float) -> None:
     found, shorter = frontier(demand, 10, downtime_s, 40), frontier(demand, 10, downtime_s / 2, 40)
     costs = costs_of(found)
     assert costs == sorted(costs, reverse=True)

@@ -12,9 +12,7 @@ def batch(offered_from_s: float, offered_until_s: float, at_s: float, rows: floa
     return Completion(rows=rows, offered_from_s=offered_from_s, offered_until_s=offered_until_s, at_s=at_s)
 
 
-def scored(
-    *completions: Completion, slo_s: float = 10, ended_at_s: float = 100, left: bool = False
-) -> Scores:
+def scored(*completions: Completion, slo_s: float = 10, ended_at_s: float = 100, left: bool = False) -> Scores:
     scorer = Scorer(ended_at_s, slo_s)
     scorer.sampled(
         Sample(
@@ -31,13 +29,7 @@ def scored(
     return scorer.scores(ended_at_s, rows_left=left)
 
 
-@given(
-    st.lists(
-        st.tuples(st.integers(1, 50), st.floats(0, 1e4), st.floats(0, 1e4)),
-        min_size=1,
-        max_size=20,
-    )
-)
+@given(st.lists(st.tuples(st.integers(1, 50), st.floats(0, 1e4), st.floats(0, 1e4)), min_size=1, max_size=20))
 def test_quantiles_are_those_of_the_rows_within_a_bin(drawn: list[tuple[int, float, float]]) -> None:
     histogram = LatencyHistogram()
     rows: list[np.ndarray] = []
@@ -101,9 +93,7 @@ offered = st.integers(0, 60)
 
 
 @given(st.lists(st.tuples(offered, offered, st.integers(0, 30), st.integers(0, 30)), max_size=20))
-def test_the_curve_is_the_greatest_age_of_a_row_that_is_not_through(
-    drawn: list[tuple[int, int, int, int]],
-) -> None:
+def test_the_curve_is_the_greatest_age_of_a_row_that_is_not_through(drawn: list[tuple[int, int, int, int]]) -> None:
     # Rows arrive evenly in [arrived, ended], in order, but those that were offered first need not be the first.
     arrivals = []
     for one, other, waited, took in drawn:

@@ -8,9 +8,7 @@ from testbed.scoring.recorder import SeriesRecorder
 from testbed.scoring.sample import Sample
 
 
-def sample(
-    t_s: float, supply: int = 1, serving: int | None = None, rates: tuple[float, float] = (0, 0)
-) -> Sample:
+def sample(t_s: float, supply: int = 1, serving: int | None = None, rates: tuple[float, float] = (0, 0)) -> Sample:
     return Sample(
         t_s=t_s,
         demand_replicas=1,

@@ -26,9 +26,7 @@ def taken(*samples: tuple[float, str, int, int], measured_s: float = 100.0) -> R
 
 
 def test_operators_are_counted_together_over_time():
-    found = taken(
-        (0, "a", 1, 0), (0, "b", 2, 0), (40, "a", 5, 1), (40, "b", 2, 0), (90, "a", 5, 0), (90, "b", 1, 1)
-    )
+    found = taken((0, "a", 1, 0), (0, "b", 2, 0), (40, "a", 5, 1), (40, "b", 2, 0), (90, "a", 5, 0), (90, "b", 1, 1))
     # 40 s with 3, 50 s with 7, 10 s with 6
     assert found.avg_replicas == pytest.approx((40 * 3 + 50 * 7 + 10 * 6) / 100)
     assert (found.max_replicas, found.final_replicas) == (7, 6)

@@ -108,9 +108,7 @@ def test_operators_are_combined_by_sums_means_and_the_longest() -> None:
     assert both.accuracy_U == pytest.approx(0.2 + 1)
     assert both.accuracy_O == pytest.approx(0.2)
     assert both.timeshare_U == pytest.approx((20 + 100) / 2)
-    assert both.excess_time == pytest.approx(
-        100 / 600
-    )  # the sink's input goes on until 700 s; the source has 0.16
+    assert both.excess_time == pytest.approx(100 / 600)  # the sink's input goes on until 700 s; the source has 0.16
     assert both.reconfigurations == 2
     assert both.cost == pytest.approx(16 + 10)
     assert both.node_seconds == pytest.approx(1060 + 700)
@@ -152,9 +150,7 @@ def test_splitting_a_sample_changes_no_score(
 
 
 @given(pieces)
-def test_cost_is_the_demand_and_what_both_accuracies_say(
-    drawn: list[tuple[int, int, int, int, int, int]],
-) -> None:
+def test_cost_is_the_demand_and_what_both_accuracies_say(drawn: list[tuple[int, int, int, int, int, int]]) -> None:
     course, ended_at_s = course_of(drawn)
     scores = scored(course, ended_at_s, ended_at_s)
     demand = sum(seconds * demand for seconds, demand, *_ in drawn) / ended_at_s
@@ -164,7 +160,5 @@ def test_cost_is_the_demand_and_what_both_accuracies_say(
 def test_the_page_of_metrics_tells_each_one_by_its_name() -> None:
     page = (Path(__file__).parents[4] / "docs" / "reference" / "metrics.md").read_text("utf-8")
     table = [line for line in page.splitlines() if line.startswith("| `")]
-    reported = {
-        name for line in table for name in line.split("|")[1].replace("`", "").replace(" ", "").split(",")
-    }
+    reported = {name for line in table for name in line.split("|")[1].replace("`", "").replace(" ", "").split(",")}
     assert reported == set(METRICS)

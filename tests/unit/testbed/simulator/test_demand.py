@@ -22,17 +22,11 @@ def operator(**limits: int) -> Operator:
 
 def test_each_number_of_replicas_has_its_best_placement() -> None:
     best = BestPlacements(mst, operator(), ["c", "b", "a"])
-    assert [best[count] for count in (1, 2, 3)] == [
-        (100.0, ("a",)),
-        (180.0, ("a", "b")),
-        (160.0, ("a", "b", "c")),
-    ]
+    assert [best[count] for count in (1, 2, 3)] == [(100.0, ("a",)), (180.0, ("a", "b")), (160.0, ("a", "b", "c"))]
 
 
 @pytest.mark.parametrize(("rate", "replicas"), [(0, 1), (100, 1), (100.1, 2), (180, 2), (500, 3)])
-def test_the_demand_is_the_least_number_that_sustains_the_rate_or_all_there_are(
-    rate: float, replicas: int
-) -> None:
+def test_the_demand_is_the_least_number_that_sustains_the_rate_or_all_there_are(rate: float, replicas: int) -> None:
     assert BestPlacements(mst, operator(), ["a", "b", "c"]).least(rate)[0] == replicas
 
 

@@ -30,15 +30,10 @@ def test_every_bundled_figure_has_an_origin(file: Path) -> None:
         (("value: 0.2", "value: .nan"), "fixed_s"),
         (("value: 0.2, origin: made up", "value: 0.2"), "fixed_s.origin: it is required"),
         (("about: A test.", "about: [A"), "expected YAML"),
-        (
-            ("  fixed_s: {", "  cold_least_s: {value: 2, origin: x}\n  fixed_s: {"),
-            "cold_least_s <= cold_most_s",
-        ),
+        (("  fixed_s: {", "  cold_least_s: {value: 2, origin: x}\n  fixed_s: {"), "cold_least_s <= cold_most_s"),
     ],
 )
-def test_a_file_that_cannot_be_used_says_what_is_wrong(
-    tmp_path: Path, change: tuple[str, str], message: str
-) -> None:
+def test_a_file_that_cannot_be_used_says_what_is_wrong(tmp_path: Path, change: tuple[str, str], message: str) -> None:
     assert change[0] in GOOD
     file = tmp_path / "own.yaml"
     file.write_text(GOOD.replace(*change))

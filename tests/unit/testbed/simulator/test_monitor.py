@@ -53,8 +53,7 @@ def test_cpu_use_is_what_the_scene_says_it_is(account: CpuAccount, share: float 
 
 def test_late_metrics_know_nothing_of_the_newest_batches_and_of_the_newest_cpu_use() -> None:
     plain, late = (
-        readings(play(scene(delay_s=delay_s), "thr-nlaware", physics=QUIET, rules=NEVER))[4]
-        for delay_s in (0.0, 25.0)
+        readings(play(scene(delay_s=delay_s), "thr-nlaware", physics=QUIET, rules=NEVER))[4] for delay_s in (0.0, 25.0)
     )
     assert plain.batches[-1].ended_at_s == pytest.approx(292.7)
     assert late.batches[-1].ended_at_s == pytest.approx(272.7)

@@ -2,16 +2,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from spark_scenes import (
-    QUIET,
-    Notes,
-    drawn_delays,
-    equal_delays,
-    one_operator,
-    play,
-    steady,
-    wave,
-)
+from spark_scenes import QUIET, Notes, drawn_delays, equal_delays, one_operator, play, steady, wave
 
 from gesscale.model.decision import Change, Reason
 from gesscale.options import PolicyOptions
@@ -39,9 +30,7 @@ def test_samples_follow_one_another_without_a_gap_and_add_up_to_all_rows() -> No
     assert all(0 < width <= 7 for width in widths)
     widths.append(7.0)
     assert sum(s.input_rows_per_s * w for s, w in zip(samples, widths, strict=True)) == pytest.approx(180_000)
-    assert sum(s.processed_rows_per_s * w for s, w in zip(samples, widths, strict=True)) == pytest.approx(
-        180_000
-    )
+    assert sum(s.processed_rows_per_s * w for s, w in zip(samples, widths, strict=True)) == pytest.approx(180_000)
 
 
 def test_a_backlog_is_drained_after_the_input_but_not_for_ever() -> None:
@@ -72,9 +61,7 @@ def test_late_steps_are_late_by_no_more_than_the_scene_says_and_do_not_add_up() 
 def test_a_lost_replica_is_started_again_once_its_node_is_back() -> None:
     # n1 holds a replica that was ordered; its node is gone from 3,000 to 4,000 s, and there is no third.
     scene = one_operator(
-        steady(700, 6000),
-        delays=equal_delays(2, 5),
-        failures=(NodeFailure(node="n1", from_s=3000, until_s=4000),),
+        steady(700, 6000), delays=equal_delays(2, 5), failures=(NodeFailure(node="n1", from_s=3000, until_s=4000),)
     )
     notes = play(scene, "thr-nlaware")
     grown = next(decision for decision in notes.decisions if decision.acted)
@@ -104,9 +91,7 @@ def test_the_noise_of_a_batch_does_not_depend_on_what_the_policy_does() -> None:
     physics = replace(QUIET, batch_noise=0.1)
     times = []
     for placement in (("n0",), tuple(f"n{index}" for index in range(9))):
-        scene = one_operator(
-            steady(9000, 500), delays=equal_delays(9, 0), initial={"op": placement}, rows=6000
-        )
+        scene = one_operator(steady(9000, 500), delays=equal_delays(9, 0), initial={"op": placement}, rows=6000)
         plant = SparkPlant(scene, {"op": physics}, seed=7)
         plant.advance(500)
         times.append([batch.seconds for batch in plant.batches("op")][1:20])

@@ -14,9 +14,7 @@ from testbed.simulator.spark.efforts import efforts
 READINGS = Path(__file__).parents[3] / "data" / "spark_saturation_readings.csv"
 
 
-def executor_set(
-    count: int, rtt_ms: float, *, driver_apart: bool = False, slots_each: int = 1
-) -> ExecutorSet:
+def executor_set(count: int, rtt_ms: float, *, driver_apart: bool = False, slots_each: int = 1) -> ExecutorSet:
     """Return nodes at one round trip from each other; the driver is on the first, or on a node of its own."""
     fog = Fog(nodes(count + 1), equal_delays(count + 1, rtt_ms))
     names = [f"n{index}" for index in range(count + 1)]
@@ -29,9 +27,7 @@ def test_one_wave_takes_fixed_time_round_trips_and_the_rows_of_one_task() -> Non
     assert timeline.seconds == pytest.approx(6.7)
     assert (timeline.tasks, timeline.tasks_from_s) == ([1, 1, 1], pytest.approx(0.6))
     assert timeline.work_s == pytest.approx(3 * 6.1)
-    assert timeline.waiting_s == pytest.approx(
-        3 * 0.4
-    )  # all replicas wait while the driver talks to the farthest
+    assert timeline.waiting_s == pytest.approx(3 * 0.4)  # all replicas wait while the driver talks to the farthest
 
 
 def test_the_hottest_partition_decides_wherever_it_falls() -> None:
@@ -52,9 +48,7 @@ def test_a_cold_executor_holds_up_its_first_task_only() -> None:
 
 
 def test_a_shuffle_adds_its_exchange_and_waves_of_state_tasks_with_round_trips_of_their_own() -> None:
-    stateful = replace(
-        QUIET, state_partitions=6, state_task_s=0.05, state_round_trips=5.0, exchange_round_trips=4.0
-    )
+    stateful = replace(QUIET, state_partitions=6, state_task_s=0.05, state_round_trips=5.0, exchange_round_trips=4.0)
     # After 0.2 + 0.4 + 0.1 + 2.0 s: 4 x 0.1 s of exchange, then 6 tasks on 4 slots, 2 waves of 0.05 + 5 x 0.1 s.
     all_far = run_batch(stateful, executor_set(4, 100, driver_apart=True), 4000)
     assert all_far.seconds == pytest.approx(2.7 + 0.4 + 2 * 0.55)
@@ -92,9 +86,7 @@ def error(row: dict[str, str]) -> float:
 
 
 def test_the_bundled_map_meets_what_was_measured() -> None:
-    errors = {
-        (row["tasks"] == row["replicas"], row["batch_rows"], row["replicas"]): [] for row in measured("map")
-    }
+    errors = {(row["tasks"] == row["replicas"], row["batch_rows"], row["replicas"]): [] for row in measured("map")}
     for row in measured("map"):
         errors[row["tasks"] == row["replicas"], row["batch_rows"], row["replicas"]].append(abs(error(row)))
     one_wave = [value for (even, *_), values in errors.items() if even for value in values]
@@ -107,9 +99,7 @@ def test_the_bundled_map_meets_what_was_measured() -> None:
 
 
 def test_the_bundled_group_by_meets_what_was_measured_but_for_two_points_of_a_full_machine() -> None:
-    errors = {
-        (row["replicas"], row["nd_max_ms"], row["batch_rows"]): abs(error(row)) for row in measured("groupby")
-    }
+    errors = {(row["replicas"], row["nd_max_ms"], row["batch_rows"]): abs(error(row)) for row in measured("groupby")}
     full = [errors.pop(("4", "0", rows)) for rows in ("3000", "12000")]
     assert full == pytest.approx([0.29, 0.16], abs=0.01)
     assert len(errors) == 16
@@ -120,10 +110,7 @@ def test_the_bundled_group_by_meets_what_was_measured_but_for_two_points_of_a_fu
 def test_tasks_cut_by_speed_end_together_on_unequal_nodes() -> None:
     # speeds 0.5, 1 and 4: 11,000 rows of 2 ms take 22 / 5.5 = 4 s at best, and 11 / 3 x 4 = 14.7 s where spread evenly
     fog = Fog(
-        {
-            f"n{turn}": SimulatedNode(name=f"n{turn}", weight=weight)
-            for turn, weight in enumerate((0.5, 1.0, 4.0))
-        },
+        {f"n{turn}": SimulatedNode(name=f"n{turn}", weight=weight) for turn, weight in enumerate((0.5, 1.0, 4.0))},
         equal_delays(3, 0),
     )
     executors = ExecutorSet.of(["n0", "n1", "n2"], "n0", fog)

@@ -20,9 +20,7 @@ from testbed.simulator.spark.plant import SparkPlant
 
 def executor_set(weights: Sequence[float], rtt_ms: float = 0.0, slots_each: int = 1) -> ExecutorSet:
     """Return n0, n1 ... of these weights at one round trip from each other and from the driver's node."""
-    named = {
-        f"n{index}": SimulatedNode(name=f"n{index}", weight=weight) for index, weight in enumerate(weights)
-    }
+    named = {f"n{index}": SimulatedNode(name=f"n{index}", weight=weight) for index, weight in enumerate(weights)}
     fog = Fog({**named, "d": SimulatedNode(name="d")}, delays(len(weights) + 1, rtt_ms))
     return ExecutorSet.of(list(named), "d", fog, slots_each=slots_each)
 
@@ -43,9 +41,7 @@ def test_the_hottest_partition_is_that_of_the_slot_that_was_asked_first(
     first_slot: int, partitions: int, other_rows: list[int]
 ) -> None:
     # 700 of 1000 rows on one slot, the rest in two partitions of 150 rows or three of 100 on the two others.
-    did = shared(
-        replace(QUIET, hottest_share=0.7, partitions=partitions), executor_set([1.0] * 3), 1000, first_slot
-    )
+    did = shared(replace(QUIET, hottest_share=0.7, partitions=partitions), executor_set([1.0] * 3), 1000, first_slot)
     assert did[f"n{first_slot}"] == pytest.approx((700, 1.5, 0))
     rest = [effort.rows for node, effort in did.items() if node != f"n{first_slot}"]
     assert sorted(rest, reverse=True) == pytest.approx(other_rows)
@@ -73,13 +69,7 @@ def test_who_took_over_from_a_lost_executor_has_its_rows_and_no_work_while_the_l
     first=st.integers(0, 11),
 )
 def test_the_parts_add_up_to_the_batch(
-    weights: list[float],
-    name: str,
-    partitions: int,
-    slots_each: int,
-    hottest_share: float,
-    rows: int,
-    first: int,
+    weights: list[float], name: str, partitions: int, slots_each: int, hottest_share: float, rows: int, first: int
 ) -> None:
     physics = replace(read_physics(name), partitions=partitions, hottest_share=hottest_share)
     members = executor_set(weights, 70.0, slots_each)

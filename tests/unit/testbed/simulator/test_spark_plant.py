@@ -18,9 +18,7 @@ def plant_of(scene: Scene, physics: SparkPhysics = QUIET) -> SparkPlant:
     return SparkPlant(scene, physics_of(scene, physics), seed=1)
 
 
-def plant_at(
-    rate: float, physics: SparkPhysics = QUIET, *, rtt_ms: float = 0.0, **more: object
-) -> SparkPlant:
+def plant_at(rate: float, physics: SparkPhysics = QUIET, *, rtt_ms: float = 0.0, **more: object) -> SparkPlant:
     """Return four nodes, one replica with the driver on n0, rows at a steady rate for 1000 s."""
     return plant_of(one_operator(steady(rate, 1000), delays=equal_delays(4, rtt_ms), **more), physics)
 
@@ -71,9 +69,7 @@ def test_an_idle_query_runs_no_batch_and_says_that_it_lives() -> None:
 
 
 def test_a_new_replica_works_from_the_first_batch_that_begins_after_its_start() -> None:
-    plant = plant_at(
-        600, replace(QUIET, cold_least_s=4.0, cold_most_s=4.0, warm_up_share=0.5, warm_up_fade=0.0)
-    )
+    plant = plant_at(600, replace(QUIET, cold_least_s=4.0, cold_most_s=4.0, warm_up_share=0.5, warm_up_fade=0.0))
     plant.advance(20)
     outcome = order(plant, "op", add=("n1",))
     assert (outcome.status, outcome.added) == (OutcomeStatus.APPLIED, ("n1",))
@@ -155,11 +151,7 @@ def test_a_node_that_fails_takes_its_replica_and_its_task_is_done_again() -> Non
     assert plant.state().nodes["n1"].problem
     plant.advance(30)
     # 6000 rows from 10 s on: both tasks of 6.1 s end at 16.3 s, then n0 does the other: 22.4 s.
-    assert (last(plant).ended_at_s, last(plant).rows, last(plant).nodes) == (
-        pytest.approx(22.4),
-        6000,
-        ("n0",),
-    )
+    assert (last(plant).ended_at_s, last(plant).rows, last(plant).nodes) == (pytest.approx(22.4), 6000, ("n0",))
     plant.advance(200)
     assert plant.state().placements == {"op": ("n0",)}, "it was not started again"
     assert not plant.state().nodes["n1"].problem

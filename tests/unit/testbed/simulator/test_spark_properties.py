@@ -23,12 +23,8 @@ INPUT_S = 900.0
 moves = st.lists(
     st.tuples(st.floats(0.5, 120), st.sampled_from(["first", "second"]), st.sampled_from(NODES)), max_size=25
 )
-faults = st.lists(
-    st.tuples(st.sampled_from(NODES), st.floats(0, INPUT_S), st.floats(1, 300)), max_size=5
-).map(
-    lambda drawn: tuple(
-        NodeFailure(node=n, from_s=round(at_s, 3), until_s=at_s + for_s) for n, at_s, for_s in drawn
-    )
+faults = st.lists(st.tuples(st.sampled_from(NODES), st.floats(0, INPUT_S), st.floats(1, 300)), max_size=5).map(
+    lambda drawn: tuple(NodeFailure(node=n, from_s=round(at_s, 3), until_s=at_s + for_s) for n, at_s, for_s in drawn)
 )
 links = st.lists(
     st.tuples(st.sampled_from(NODES[:2]), st.sampled_from(NODES[2:]), st.floats(0, INPUT_S)), max_size=3
@@ -40,11 +36,7 @@ links = st.lists(
 )
 physics = st.builds(
     lambda name, partitions, slots, hot: replace(
-        read_physics(name),
-        service_ms_per_row=2.0,
-        partitions=partitions,
-        slots_per_replica=slots,
-        hottest_share=hot,
+        read_physics(name), service_ms_per_row=2.0, partitions=partitions, slots_per_replica=slots, hottest_share=hot
     ),
     st.sampled_from(["map", "group-by"]),
     st.sampled_from([0, 3, 12]),
@@ -119,9 +111,7 @@ def test_rows_are_conserved_whatever_changes_and_whatever_fails(
     what: SparkPhysics,
     seed: int,
 ) -> None:
-    scene = chain(
-        steady(300, INPUT_S), delays=drawn_delays(5, seed), ratio=0.5, failures=failures, slowdowns=slowdowns
-    )
+    scene = chain(steady(300, INPUT_S), delays=drawn_delays(5, seed), ratio=0.5, failures=failures, slowdowns=slowdowns)
     shifted(scene, moved, what, seed)
 
 

@@ -15,9 +15,7 @@ def runs(course):
     """Lengths of the stretches of equal rates: those of peaks and those of troughs."""
     edges = np.flatnonzero(np.diff(course)) + 1
     pieces = np.split(course, edges)
-    return [len(piece) for piece in pieces if piece[0] == 20], [
-        len(piece) for piece in pieces if piece[0] == 10
-    ]
+    return [len(piece) for piece in pieces if piece[0] == 20], [len(piece) for piece in pieces if piece[0] == 10]
 
 
 def test_fixed_peaks_take_20_of_60_seconds():

@@ -52,7 +52,5 @@ def test_faster_offers_the_same_rows_in_less_time(rates, step_s, speed):
 
 @pytest.mark.parametrize("rate", [-1, math.nan, math.inf])
 def test_a_rate_that_is_none_is_refused_with_its_time(rate):
-    with pytest.raises(
-        InputError, match=r"workload test: expected a finite rate >= 0 rows/s, got .* at 20 s"
-    ):
+    with pytest.raises(InputError, match=r"workload test: expected a finite rate >= 0 rows/s, got .* at 20 s"):
         load(1, 2, rate)

@@ -23,9 +23,7 @@ def test_a_request_names_us_and_carries_our_token(server, connection):
 def test_a_status_is_patched_only_if_nobody_was_faster_and_can_be_rehearsed(server, connection):
     server.says(as_json(POD))
     body = {"metadata": {"resourceVersion": "7"}, "status": {"replicas": 2}}
-    connection.patch(
-        STREAM_AUTOSCALERS, "taxi", body, namespace="streams", subresource="status", dry_run=True
-    )
+    connection.patch(STREAM_AUTOSCALERS, "taxi", body, namespace="streams", subresource="status", dry_run=True)
     (asked,) = server.asked
     assert asked.method == "PATCH"
     assert asked.path == "/apis/gesscale.dev/v1alpha1/namespaces/streams/streamautoscalers/taxi/status"
@@ -50,12 +48,7 @@ def test_lists_come_in_pages(server, connection):
     ("status", "reason", "traits", "says"),
     [
         (400, "BadRequest", set(), r"the API server calls it invalid \(400\): because"),
-        (
-            401,
-            "Unauthorized",
-            set(),
-            r"does not accept the credentials \(401\) to patch .* renew the token",
-        ),
+        (401, "Unauthorized", set(), r"does not accept the credentials \(401\) to patch .* renew the token"),
         (
             403,
             "Forbidden",
@@ -63,18 +56,8 @@ def test_lists_come_in_pages(server, connection):
             "the controller may not patch streamautoscalers/status in namespace streams: give its role that verb;"
             " deploy/k3s/controller/rbac.yaml has it",
         ),
-        (
-            404,
-            "NotFound",
-            {"absent"},
-            r"cannot patch streamautoscalers/status taxi in namespace streams: it does not",
-        ),
-        (
-            409,
-            "Conflict",
-            {"conflict", "transient"},
-            r"somebody else was first \(409\): because; read it again",
-        ),
+        (404, "NotFound", {"absent"}, r"cannot patch streamautoscalers/status taxi in namespace streams: it does not"),
+        (409, "Conflict", {"conflict", "transient"}, r"somebody else was first \(409\): because; read it again"),
         (410, "Expired", {"expired", "transient"}, r"too old \(410\): because; list again"),
         (422, "Invalid", set(), r"the API server calls it invalid \(422\): because"),
         (429, "TooManyRequests", {"transient"}, r"too much to do \(429\): because"),
@@ -116,9 +99,7 @@ def test_a_missing_right_is_told_until_it_is_granted(server, connection, caplog)
     assert listing.startswith(
         "the controller may not list pods: give its role that verb; deploy/k3s/controller/rbac.yaml"
     )
-    assert getting.startswith(
-        "the controller may not get pods in namespace streams: give its role that verb;"
-    )
+    assert getting.startswith("the controller may not get pods in namespace streams: give its role that verb;")
     assert caplog.text.count("a right is missing") == 2  # once each
     connection.get(PODS, "driver", namespace="streams")
     assert connection.missing_rights == (listing,)
@@ -147,8 +128,7 @@ def test_a_config_map_that_nobody_granted_is_no_missing_right_of_the_controller(
 
 
 @pytest.mark.parametrize(
-    ("header", "patience_s"),
-    [("7", 7.0), ("100000", 120.0), ("-3", None), ("soon", None), ("٣", None), (None, None)],
+    ("header", "patience_s"), [("7", 7.0), ("100000", 120.0), ("-3", None), ("soon", None), ("٣", None), (None, None)]
 )
 def test_patience_is_read_as_the_server_asks_for_it(server, connection, header, patience_s):
     headers = {} if header is None else {"Retry-After": header.encode().decode("latin-1")}

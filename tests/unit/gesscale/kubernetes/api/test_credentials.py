@@ -59,9 +59,7 @@ def test_a_file_that_will_not_do_is_named_with_its_fault(file, text, context, sa
 
 
 def test_without_any_file_all_ways_are_named():
-    with pytest.raises(
-        InputError, match=r"to run in a pod, or a kubeconfig file, .*--kubeconfig.*KUBECONFIG"
-    ):
+    with pytest.raises(InputError, match=r"to run in a pod, or a kubeconfig file, .*--kubeconfig.*KUBECONFIG"):
         connect()
 
 

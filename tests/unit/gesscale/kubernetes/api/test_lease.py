@@ -63,9 +63,7 @@ def fault(status, reason="x"):
 class Candidate(Elector):
     def __init__(self, store, name="me", **options):
         self.clock_s = 100.0
-        super().__init__(
-            store, name, now_s=lambda: self.clock_s, utc_now=lambda: AT, draw=lambda: 0.5, **options
-        )
+        super().__init__(store, name, now_s=lambda: self.clock_s, utc_now=lambda: AT, draw=lambda: 0.5, **options)
 
     def after(self, seconds):
         self.clock_s += seconds
@@ -168,13 +166,7 @@ def test_a_released_lease_is_free_for_others_at_once():
 
 
 @pytest.mark.parametrize(
-    "times",
-    [
-        {"duration_s": 10.0},
-        {"renew_deadline_s": 4.0},
-        {"renew_every_s": 1.0},
-        {"retry_s": 0.0},
-    ],
+    "times", [{"duration_s": 10.0}, {"renew_deadline_s": 4.0}, {"renew_every_s": 1.0}, {"retry_s": 0.0}]
 )
 def test_times_that_would_let_two_lead_are_refused(times):
     with pytest.raises(InputError, match="lease duration > renew deadline > renewal >= retry > 0 s"):

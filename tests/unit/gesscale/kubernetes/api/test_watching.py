@@ -57,9 +57,7 @@ def through(connection):
     """Run a cache until it has waited so often; every wait is after a fault."""
 
     def run(waits, keep=labels_of):
-        steps = Steps(
-            lambda timing, shown: Cache(connection, PODS, keep, timing=timing, on_change=shown), waits
-        )
+        steps = Steps(lambda timing, shown: Cache(connection, PODS, keep, timing=timing, on_change=shown), waits)
         steps.cache.run()
         return steps
 
@@ -92,17 +90,9 @@ def test_a_list_and_its_changes_make_the_view(server, through):
     ("answer", "waits", "says"),
     [
         (refusal(401, "Unauthorized", "no"), [0.5, 1.0, 2.0], "renew the token"),
-        (
-            refusal(403, "Forbidden", "no"),
-            [0.5, 1.0, 2.0],
-            "may not watch pods: give its role that verb",
-        ),
+        (refusal(403, "Forbidden", "no"), [0.5, 1.0, 2.0], "may not watch pods: give its role that verb"),
         # what the server asks for, and the jittered wait on top of it, so that not all come back at once
-        (
-            refusal(429, "TooManyRequests", "no", {"Retry-After": "7"}),
-            [7.5, 8.0, 9.0],
-            "too much to do",
-        ),
+        (refusal(429, "TooManyRequests", "no", {"Retry-After": "7"}), [7.5, 8.0, 9.0], "too much to do"),
         (refusal(500, "InternalError", "no"), [0.5, 1.0, 2.0], "answered \\(500\\)"),
         (as_text("<html>", 503), [0.5, 1.0, 2.0], "answered \\(503\\): <html>"),
         (stream(raw=b'{"type":'), [0.5, 1.0, 2.0], "a line that breaks off"),
@@ -114,9 +104,7 @@ def test_a_list_and_its_changes_make_the_view(server, through):
         (stream(expired()), [0.5, 1.0, 2.0], "that version is too old"),
     ],
 )
-def test_a_fault_empties_nothing_is_said_and_waited_for_longer_each_time(
-    server, through, answer, waits, says
-):
+def test_a_fault_empties_nothing_is_said_and_waited_for_longer_each_time(server, through, answer, waits, says):
     server.says(listed(pod("a", x="1")))
     server.says(answer, to="watch")
     steps = through(3)
@@ -178,9 +166,7 @@ def test_an_object_that_cannot_be_read_hides_no_other_and_keeps_its_former_state
 
 def test_a_thread_lists_watches_and_ends_at_once_when_told(server, connection):
     server.says(listed(pod("a")))
-    server.says(
-        stream(event("ADDED", pod("b", "11")), then=lambda _handler: server.over.wait(SETTLE_S)), to="watch"
-    )
+    server.says(stream(event("ADDED", pod("b", "11")), then=lambda _handler: server.over.wait(SETTLE_S)), to="watch")
     seen_b = threading.Event()
 
     def look():

@@ -78,10 +78,7 @@ class Cluster:
             return refusal(404, "NotFound", "no lease")
         if method != "GET":
             version = int(body["metadata"].get("resourceVersion", 0)) + 1
-            self.lease = {
-                **body,
-                "metadata": {**body["metadata"], "uid": "u", "resourceVersion": str(version)},
-            }
+            self.lease = {**body, "metadata": {**body["metadata"], "uid": "u", "resourceVersion": str(version)}}
         return as_json(self.lease)
 
     def _reply_patch(self, path, body):
@@ -193,7 +190,4 @@ def test_a_broken_resource_is_told_and_does_not_stop_another(cluster):
         until(lambda: cluster.order, "an order for the sound one")
         until(lambda: cluster.store.status("bad").get("conditions"), "a word on the broken one")
     ready = cluster.store.status("bad")["conditions"][0]
-    assert (ready["reason"], "expected minReplicas <= maxReplicas" in ready["message"]) == (
-        "SpecInvalid",
-        True,
-    )
+    assert (ready["reason"], "expected minReplicas <= maxReplicas" in ready["message"]) == ("SpecInvalid", True)

@@ -74,9 +74,7 @@ def test_fifty_endpoints_that_hang_hold_up_no_other_workflow(black_hole, httpser
     world, metrics = FakeCluster(), ScalerMetrics("1.0")
     kept = Documents(FakeApi(), lambda: watched)
     scheduler = WorkflowScheduler(
-        context=context_of(
-            world.look, OrderWriter(kept, lambda: 1), targets=Targets((LOOPBACK,), world.look)
-        ),
+        context=context_of(world.look, OrderWriter(kept, lambda: 1), targets=Targets((LOOPBACK,), world.look)),
         documents=kept,
         reporter=StatusReporter(kept, Silent(), metrics, lambda: 1, time.time),
         metrics=metrics,
@@ -91,9 +89,7 @@ def test_fifty_endpoints_that_hang_hold_up_no_other_workflow(black_hole, httpser
     while steps < 4 and time.monotonic() < give_up_s:
         scheduler.advance(workflows, 1)
         steps += asked.acquire(timeout=0.1)
-    running = [
-        each for each in scheduler.statuses() if each.running_since_s is not None and "bad" in each.workflow
-    ]
+    running = [each for each in scheduler.statuses() if each.running_since_s is not None and "bad" in each.workflow]
     scheduler.leave_all()
     for peer in waiting:
         peer.close()

@@ -47,10 +47,7 @@ def test_a_config_map_is_read_when_that_is_due_and_the_last_good_map_stays(api):
     [
         ("system:serviceaccount:edge:scaler", "--serviceaccount=edge:scaler"),
         ("anne", "--user=anne"),
-        (
-            None,
-            "--serviceaccount=gesscale:gesscale-controller",
-        ),  # the API server says nothing: deploy/k3s' own
+        (None, "--serviceaccount=gesscale:gesscale-controller"),  # the API server says nothing: deploy/k3s' own
     ],
 )
 def test_who_owns_a_map_that_the_controller_may_not_read_is_told_the_commands_that_let_it(api, user, subject):
@@ -75,9 +72,7 @@ def test_a_config_map_of_more_nodes_than_the_cluster_can_have_is_refused_in_a_li
     assert len(source.current(1000.0).map) == 16
     kept = source.current(1061.0)
     assert len(kept.map) == 16
-    said = (
-        "expected at most 16 nodes (limit: twice the nodes of the cluster, at least 16), got 17; give fewer"
-    )
+    said = "expected at most 16 nodes (limit: twice the nodes of the cluster, at least 16), got 17; give fewer"
     assert said in kept.standing.problem
     assert "\n" not in kept.standing.problem
 
@@ -90,9 +85,7 @@ def test_the_bounds_grow_with_the_cluster_and_end_where_every_map_ends():
 
 
 def page(source, *targets):
-    return "".join(
-        f'gesscale_latency_rtt_seconds{{source="{source}",target="{target}"}} 0.005\n' for target in targets
-    )
+    return "".join(f'gesscale_latency_rtt_seconds{{source="{source}",target="{target}"}} 0.005\n' for target in targets)
 
 
 def test_agents_tell_of_nodes_of_the_cluster_only(api, httpserver):

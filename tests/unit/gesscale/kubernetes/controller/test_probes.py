@@ -26,9 +26,7 @@ WELL = HealthSnapshot(moved_at_s=999.0, period_s=1.0, leading=True, caches=(PODS
 def test_a_scheduler_that_stands_still_for_more_than_five_periods_is_dead():
     still = replace(WELL, moved_at_s=NOW_S - 50, period_s=10.0)
     assert liveness_failures(still, NOW_S) == ()
-    assert liveness_failures(still, NOW_S + 1) == (
-        "the scheduler has not moved for 51 s, it is to move every 10 s",
-    )
+    assert liveness_failures(still, NOW_S + 1) == ("the scheduler has not moved for 51 s, it is to move every 10 s",)
 
 
 def test_a_step_that_is_stuck_for_more_than_five_minutes_is_death():

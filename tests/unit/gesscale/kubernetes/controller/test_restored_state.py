@@ -6,9 +6,7 @@ from kube import EPOCH_S, order
 from gesscale.kubernetes.controller.workflow_controller import restored_state
 
 MEMORY = {
-    "readings": [
-        {"replicas": 1, "ndMaxMs": 5.0, "rowsPerSecond": 500.0, "saturated": True, "atSeconds": EPOCH_S - 60}
-    ],
+    "readings": [{"replicas": 1, "ndMaxMs": 5.0, "rowsPerSecond": 500.0, "saturated": True, "atSeconds": EPOCH_S - 60}]
 }
 CHANGE = {"at": "2023-11-14T22:12:50Z", "from": 1, "to": 2, "reason": "Overloaded", "outcome": "Ordered"}
 
@@ -62,19 +60,10 @@ def test_a_reading_of_nonsense_is_dropped_with_a_message_and_the_rest_is_kept(ch
 
 @pytest.mark.parametrize(
     ("part", "value"),
-    [
-        ("readings", "none"),
-        ("readings", {"a": 1}),
-        ("memo", "x" * 70_000),
-        ("memo", "\ud800"),
-        ("memo", 5),
-    ],
+    [("readings", "none"), ("readings", {"a": 1}), ("memo", "x" * 70_000), ("memo", "\ud800"), ("memo", 5)],
 )
 def test_another_part_of_nonsense_is_dropped_alone(part, value, caplog):
     found = legacy(memory={**MEMORY, "memo": "said", part: value}, order=order(1, "a", "b")).known
-    kept = {
-        "readings": bool(found.readings),
-        "memo": bool(found.memos),
-    }
+    kept = {"readings": bool(found.readings), "memo": bool(found.memos)}
     assert kept == {name: name != part for name in kept}
     assert "is dropped what cannot be" in caplog.text

@@ -33,9 +33,7 @@ class Scene:
             self.api.put(name, **by_hand("a", "b", workflow="w"))
         documents = Documents(self.api, self.api.watched)
         self.metrics = ScalerMetrics("1.0")
-        self.reporter = StatusReporter(
-            documents, self.heard, self.metrics, lambda: self.leads, lambda: EPOCH_S + 2
-        )
+        self.reporter = StatusReporter(documents, self.heard, self.metrics, lambda: self.leads, lambda: EPOCH_S + 2)
         pods = [pod(f"{name}-1", "a", of=name) for name in names or ("op",)]
         context = context_of(FakeCluster(pods=pods).look, OrderWriter(documents, lambda: self.leads))
         self.workflow = self.api.workflow()

@@ -31,12 +31,7 @@ NAMES = {
 FOREIGN = pod("f", "b", namespace="other", ip="10.244.7.7")
 WORLD = FakeCluster(
     nodes=[node("a", addresses=("192.168.1.10",)), node("b", addresses=("192.168.1.11",))],
-    pods=[
-        driver("a"),
-        FOREIGN,
-        pod("host", "a", ip="192.168.1.11"),
-        pod("gone", "a", ip="10.244.0.5", phase="Failed"),
-    ],
+    pods=[driver("a"), FOREIGN, pod("host", "a", ip="192.168.1.11"), pod("gone", "a", ip="10.244.0.5", phase="Failed")],
 )
 
 
@@ -122,11 +117,7 @@ def test_an_administrator_allows_more(allowed, host, port, addresses):
     [
         ("agents.gesscale:9109", "agents.gesscale", 10250),
         ("10.9.0.0/16:9090", "10.9.0.1", 9091),
-        (
-            "rebound.example.com",
-            "rebound.example.com",
-            80,
-        ),  # a name never stands for the machine's own services
+        ("rebound.example.com", "rebound.example.com", 80),  # a name never stands for the machine's own services
         ("prometheus.example.com", "10.9.0.1", 9090),
     ],
 )

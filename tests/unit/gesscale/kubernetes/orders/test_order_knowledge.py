@@ -26,10 +26,7 @@ class Scene:
 
     def known(self, now_s=LATER_S):
         orders = self.knowledge.recall(now_s).orders
-        return [
-            expected(*each.placement, at_s=each.at_s, downtime_s=each.downtime_s)
-            for each in orders.get("op", ())
-        ]
+        return [expected(*each.placement, at_s=each.at_s, downtime_s=each.downtime_s) for each in orders.get("op", ())]
 
     def settles(self):
         (order,) = self.knowledge.recall(LATER_S).orders["op"]

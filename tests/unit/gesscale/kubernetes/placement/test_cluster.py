@@ -47,9 +47,7 @@ def test_an_operator_without_a_driver_does_not_run_and_gets_no_order():
     scene = Scene(pod("e1", "b"))
     scene.world.pods = [pod("e1", "b")]
     assert scene.cluster.state().placements == {}
-    with pytest.raises(
-        ClusterError, match="there is no driver to carry out an order: expected one driver pod"
-    ):
+    with pytest.raises(ClusterError, match="there is no driver to carry out an order: expected one driver pod"):
         scene.apply(add=("c",))
 
 
@@ -86,9 +84,7 @@ def test_a_node_without_room_for_an_executor_of_each_operator_says_how_many() ->
     assert scene.cluster.state().room == {}
     scene.api.put(workflow="flow")
     settling = {"rescaleTimeout": "60s"}
-    scene.api.put(
-        "next", mode="Act", maxReplicas=3, workflow="flow", upstream=["op"], reconfiguration=settling
-    )
+    scene.api.put("next", mode="Act", maxReplicas=3, workflow="flow", upstream=["op"], reconfiguration=settling)
     scene.world.pods += [driver("a", "next"), pod("n1", "a", of="next")]
     scene.world.nodes = [
         node(name, room=Room(cpu_m=cpu_m, memory_bytes=4096 * MIB, pods=9))
@@ -104,9 +100,7 @@ def test_on_a_view_that_is_over_half_a_minute_old_nothing_is_decided_nor_ordered
     scene = Scene(pod("e1", "b"), pod("e2", "c"))
     scene.cluster.state()
     scene.world.stale_since_s = {kind: -30.5}
-    with pytest.raises(
-        ClusterError, match=rf"what is known of the {kind}.* is 30 s old: the API server is out"
-    ):
+    with pytest.raises(ClusterError, match=rf"what is known of the {kind}.* is 30 s old: the API server is out"):
         scene.cluster.state()
     scene.world.stale_since_s = {kind: -29.5}
     assert scene.cluster.state().placements

@@ -48,12 +48,7 @@ def test_of_a_node_is_kept_what_placing_needs():
     assert found.labels == {"kubernetes.io/arch": "arm64", "pool": "edge"}
     assert found.architecture == "arm64"
     assert found.room == Room(cpu_m=3800, memory_bytes=1843 * MIB, pods=110)
-    assert (found.unready, found.cordoned, found.taints, found.closed_to(lambda _: False)) == (
-        "",
-        False,
-        (),
-        "",
-    )
+    assert (found.unready, found.cordoned, found.taints, found.closed_to(lambda _: False)) == ("", False, (), "")
     assert found.weight == 1.0
 
 
@@ -148,16 +143,9 @@ ALWAYS = {"restartPolicy": "Always"}
         (pod(part("1", "512Mi"), resources={"requests": {"cpu": "2"}}), 2000, 512),
         (pod(part("1"), resources={"requests": {"cpu": "2"}}, overhead={"cpu": "250m"}), 2250, 0),
         # a container that is resized in place counts with the larger of what it asks for and what it has
+        (pod(part("1"), status={"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "3"}}]}), 3000, 0),
         (
-            pod(part("1"), status={"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "3"}}]}),
-            3000,
-            0,
-        ),
-        (
-            pod(
-                part("2"),
-                status={"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
-            ),
+            pod(part("2"), status={"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}),
             2000,
             0,
         ),
@@ -179,23 +167,13 @@ def test_of_a_pod_is_kept_who_it_is_and_how_it_fares():
                 "deletionTimestamp": "2026-11-21T20:00:00Z",
             },
             status={"podIP": "10.42.1.7", "conditions": [{"type": "Ready", "status": "True"}]},
-            tolerations=[
-                {"key": "gpu", "operator": "Exists", "effect": "NoSchedule", "tolerationSeconds": 3}
-            ],
+            tolerations=[{"key": "gpu", "operator": "Exists", "effect": "NoSchedule", "tolerationSeconds": 3}],
         )
     )
     assert (found.namespace, found.name, found.node, found.phase) == ("streams", "p", "pi1", "Running")
-    assert (found.ip, found.order, found.ready, found.leaving, found.over) == (
-        "10.42.1.7",
-        "7-3",
-        True,
-        True,
-        False,
-    )
+    assert (found.ip, found.order, found.ready, found.leaving, found.over) == ("10.42.1.7", "7-3", True, True, False)
     assert found.labels == {"spark-role": "executor"}
-    assert [(each.key, each.operator, each.effect) for each in found.tolerations] == [
-        ("gpu", "Exists", "NoSchedule")
-    ]
+    assert [(each.key, each.operator, each.effect) for each in found.tolerations] == [("gpu", "Exists", "NoSchedule")]
     assert found.problem == ""
 
 
@@ -206,12 +184,7 @@ def test_of_a_pod_is_kept_who_it_is_and_how_it_fares():
             {
                 "phase": "Pending",
                 "conditions": [
-                    {
-                        "type": "PodScheduled",
-                        "status": "False",
-                        "reason": "Unschedulable",
-                        "message": "0/3 nodes",
-                    }
+                    {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
                 ],
             },
             "Unschedulable: 0/3 nodes",

@@ -45,12 +45,7 @@ def judged(node=PI, pods=(), needs=NEEDS, *, own=(), reserved=MappingProxyType({
         ({"unready": "Ready is Unknown: no reason"}, {}, Reason.NOT_READY, "Ready is Unknown: no reason"),
         ({"cordoned": True}, {}, Reason.CORDONED, "it is cordoned"),
         (
-            {
-                "taints": (
-                    Taint(key="gpu", value="yes", effect="NoSchedule"),
-                    Taint(key="x", effect="NoExecute"),
-                )
-            },
+            {"taints": (Taint(key="gpu", value="yes", effect="NoSchedule"), Taint(key="x", effect="NoExecute"))},
             {},
             Reason.CORDONED,
             "it has the taint gpu=yes:NoSchedule, x:NoExecute",

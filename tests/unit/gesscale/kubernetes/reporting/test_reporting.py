@@ -5,18 +5,7 @@ from dataclasses import replace
 
 import pytest
 from edge import known
-from recorded_steps import (
-    T0_S,
-    after,
-    decided,
-    evidence,
-    order,
-    ordered,
-    overloaded,
-    reasons,
-    report_of,
-    standing,
-)
+from recorded_steps import T0_S, after, decided, evidence, order, ordered, overloaded, reasons, report_of, standing
 
 from gesscale.kubernetes.reporting.report import report_fault
 from gesscale.kubernetes.reporting.status import node_pool_of
@@ -34,11 +23,7 @@ def test_the_status_holds_what_the_step_saw_and_is_one_the_definition_knows():
     assert (status["replicas"], status["desiredReplicas"], status["placement"]) == (2, 2, ["hub", "near"])
     assert status["driver"] == {"pod": "driver", "node": "hub"}
     assert status["load"]["inputRowsPerSecond"] == 500.0
-    assert {key: status["mst"][key] for key in ("low", "mid", "high")} == {
-        "low": 600,
-        "mid": 640,
-        "high": 700,
-    }
+    assert {key: status["mst"][key] for key in ("low", "mid", "high")} == {"low": 600, "mid": 640, "high": 700}
     assert status["lastDecision"]["at"] == "2027-01-15T08:00:00Z"
     assert StreamAutoscalerStatus.model_validate(status).document() == status
     assert {item["type"]: item["status"] for item in status["conditions"]}["Ready"] == "True"
@@ -48,20 +33,9 @@ def test_what_is_not_known_is_absent_and_the_model_and_order_stay():
     before = {"id": "7-3", "term": 7, "placement": ["hub"], "at": "2027-01-15T08:00:00Z", "strategy": "Live"}
     model = law_named("gesscale").fit(evidence(3))
     old = {**report_of({}, after(decided(model=model))).status, "order": before}
-    blind = decided(
-        T0_S + 60, reason=Reason.METRICS_MISSING, verdict=Verdict.UNKNOWN, seen=False, placement=()
-    )
+    blind = decided(T0_S + 60, reason=Reason.METRICS_MISSING, verdict=Verdict.UNKNOWN, seen=False, placement=())
     status = report_of(old, after(blind, live=None, driver=None)).status
-    absent = {
-        "replicas",
-        "desiredReplicas",
-        "placement",
-        "load",
-        "mst",
-        "ndMaxMs",
-        "driver",
-        "recommendation",
-    }
+    absent = {"replicas", "desiredReplicas", "placement", "load", "mst", "ndMaxMs", "driver", "recommendation"}
     assert not absent & status.keys()
     assert (status["order"], status["model"]) == (before, old["model"])
 
@@ -130,9 +104,7 @@ def test_the_end_of_an_order_whose_controller_died_is_told():
         after(decided(T0_S + 60, reason=Reason.RECONFIGURING), ordered(T0_S + 30.25, reason="", before=None)),
     ).status
     calm = after(
-        decided(T0_S + 120, placement=there),
-        ordered(T0_S + 30.25, downtime_s=3.0, reason="", before=None),
-        live=there,
+        decided(T0_S + 120, placement=there), ordered(T0_S + 30.25, downtime_s=3.0, reason="", before=None), live=there
     )
     (telling,) = report_of(old, calm).events
     assert telling.message.startswith("replicas unknown -> 3 (Unrecorded): settled after 90 s")
@@ -170,9 +142,7 @@ def test_a_standstill_is_told_when_its_reason_is_new(reason, verdict, event):
 
 def test_a_model_is_told_once_it_is_calibrated_and_when_it_moves():
     def fitted(at_s, readings):
-        return after(
-            decided(at_s, model=law_named("gesscale").fit(readings)), known(readings={"op": readings})
-        )
+        return after(decided(at_s, model=law_named("gesscale").fit(readings)), known(readings={"op": readings}))
 
     # Three distinct readings calibrate: one does not, five do.
     few = report_of({}, fitted(T0_S, evidence(1)))

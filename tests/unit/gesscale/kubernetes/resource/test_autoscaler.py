@@ -22,21 +22,12 @@ def test_a_resource_needs_nothing_but_a_name():
 
 def test_its_groups_become_settings():
     monitor = {"period": "30s", "window": "90s", "source": "Prometheus", "prometheusUrl": PROMETHEUS}
-    policy = {
-        "name": "thr-nlaware",
-        "stabilizationWindow": "1h30m",
-        "readingMaxAge": "Never",
-        "cpuLowPct": 20,
-    }
+    policy = {"name": "thr-nlaware", "stabilizationWindow": "1h30m", "readingMaxAge": "Never", "cpuLowPct": 20}
     spec = read_autoscaler(resource({"monitor": monitor, "policy": policy})).spec
     monitor, analyze = spec.monitor.settings(), spec.policy.settings()
     assert (monitor.period_s, monitor.window_s, monitor.source) == (30.0, 90.0, "prometheus")
     assert (analyze.policy, analyze.stabilization_window_s) == ("thr-nlaware", 5400.0)
-    assert (analyze.reading_max_age_s, analyze.reading_half_life_s, analyze.cpu_low_pct) == (
-        None,
-        86400.0,
-        20.0,
-    )
+    assert (analyze.reading_max_age_s, analyze.reading_half_life_s, analyze.cpu_low_pct) == (None, 86400.0, 20.0)
 
 
 @pytest.mark.parametrize(
@@ -47,10 +38,7 @@ def test_its_groups_become_settings():
         ({"minReplicas": 0}, "spec.minReplicas: "),
         ({"policy": {"cpuLowPct": 90}}, "spec.policy: .*cpuLowPct < cpuHighPct"),
         ({"policy": {"name": "gescale"}}, "spec.policy.name: "),
-        (
-            {"policy": {"name": "/tmp/mine.py:CARD"}},
-            "spec.policy.name: ",
-        ),  # the controller runs nobody's file
+        ({"policy": {"name": "/tmp/mine.py:CARD"}}, "spec.policy.name: "),  # the controller runs nobody's file
         ({"policy": {"gesscale2": {"slow": "1m"}}}, "spec.policy.gesscale2.slow: .*'slo'"),
         ({"upstream": ["near"]}, "upstream"),
         ({"upstream": ["a", "a"]}, "spec.upstream: "),
@@ -64,10 +52,7 @@ def test_its_groups_become_settings():
         ({"latencyMap": {"source": "ConfigMap"}}, "spec.latencyMap: .*configMap"),
         ({"latencyMap": {"source": "Prometheus"}}, "spec: .*prometheusUrl"),
         ({"latencyMap": {"refresh": "24h"}}, "spec.latencyMap: .*refresh < maxAge"),
-        (
-            {"nodePool": {"matchExpressions": [{"key": "p", "operator": "In"}]}},
-            "matchExpressions.0: .*values",
-        ),
+        ({"nodePool": {"matchExpressions": [{"key": "p", "operator": "In"}]}}, "matchExpressions.0: .*values"),
         ({"mode": "act"}, "spec.mode: "),
         ({"pause": {"until": "tomorrow"}}, "spec.pause.until: "),
         ({"monitor": {"period": "0.999s"}}, "spec.monitor.period: .*1s"),
@@ -111,17 +96,13 @@ def test_a_duration_is_read_as_go_reads_it(written, seconds):
     assert parse_span_s(format_span(parse_span_s(written))) == seconds
 
 
-@pytest.mark.parametrize(
-    "written", ["", "5", 5, "5x", "-5s", "0s", "7d", "5 s", "1e3s", "99999h", None, True]
-)
+@pytest.mark.parametrize("written", ["", "5", 5, "5x", "-5s", "0s", "7d", "5 s", "1e3s", "99999h", None, True])
 def test_anything_else_is_no_duration(written):
     with pytest.raises(ValueError, match="duration"):
         parse_span_s(written)
 
 
-@pytest.mark.parametrize(
-    "written", ["2026-02-30T00:00:00Z", "2026-11-21", "2026-11-21T21:00:00", "", 5, None]
-)
+@pytest.mark.parametrize("written", ["2026-02-30T00:00:00Z", "2026-11-21", "2026-11-21T21:00:00", "", 5, None])
 def test_an_instant_has_a_date_that_exists_and_a_zone(written):
     with pytest.raises(ValueError, match="instant"):
         parse_instant_s(written)

@@ -33,11 +33,7 @@ def decision(reason=Reason.WITHIN_TARGET, *, verdict=Verdict.SAME, seen=True, pl
         model=changes.pop("model", None),
     )
     plan = Plan(
-        operator="op",
-        reason=planned or reason,
-        detail="as planned",
-        before=("hub", "near"),
-        placement=("hub", "near"),
+        operator="op", reason=planned or reason, detail="as planned", before=("hub", "near"), placement=("hub", "near")
     )
     made = Decision(
         at_s=NOW,
@@ -57,8 +53,7 @@ def found(made, **spec):
 
 
 @pytest.mark.parametrize(
-    ("near", "expected"),
-    [(0, (True, "HoldsNoneYet")), (3, (False, "StateShared")), (None, (False, "NoStateSeen"))],
+    ("near", "expected"), [(0, (True, "HoldsNoneYet")), (3, (False, "StateShared")), (None, (False, "NoStateSeen"))]
 )
 def test_a_replica_that_holds_no_state_yet(near, expected):
     hub = None if near is None else 6 - near
@@ -178,11 +173,7 @@ def test_the_time_of_transition_moves_with_the_status_only():
     moved = {item.type for item in second if item.last_transition_time_s == NOW + 60}
     assert moved == {"AbleToScale"}  # True, then False; Ready stays True with another reason
     ready = second[0]
-    assert (ready.reason, ready.observed_generation, ready.last_transition_time_s) == (
-        "Reconfiguring",
-        2,
-        NOW,
-    )
+    assert (ready.reason, ready.observed_generation, ready.last_transition_time_s) == ("Reconfiguring", 2, NOW)
 
 
 def test_a_message_that_is_too_long_is_cut_rather_than_refused():

@@ -23,16 +23,7 @@ def test_the_page_is_the_generated_one():
 
 @pytest.mark.parametrize("schema", [SPEC, STATUS], ids=["spec", "status"])
 def test_it_is_structural_bounded_and_described(schema):
-    forbidden = {
-        "$ref",
-        "$defs",
-        "title",
-        "uniqueItems",
-        "patternProperties",
-        "oneOf",
-        "const",
-        "propertyNames",
-    }
+    forbidden = {"$ref", "$defs", "title", "uniqueItems", "patternProperties", "oneOf", "const", "propertyNames"}
     for path, node in nodes(schema, "$"):
         kind = node.get("type")
         assert not forbidden & node.keys(), path
@@ -80,9 +71,7 @@ def test_the_defaults_of_the_definition_are_those_of_the_models():
         if schema.get("type") == "object":
             for name, member in schema.get("properties", {}).items():
                 if name not in value and "default" in member:
-                    value[name] = (
-                        member["default"].copy() if member["type"] == "object" else member["default"]
-                    )
+                    value[name] = member["default"].copy() if member["type"] == "object" else member["default"]
                 if name in value:
                     filled(member, value[name])
         return value

@@ -28,11 +28,7 @@ SPEC = {
     "maxReplicas": 4,
     "batchCap": {"rows": 5000},
     "nodePool": {"matchExpressions": [{"key": "pool", "operator": "In", "values": ["edge"]}]},
-    "executor": {
-        "requests": {"cpu": "500m", "memory": "1Gi"},
-        "architectures": ["arm64"],
-        "excludeNodes": ["n9"],
-    },
+    "executor": {"requests": {"cpu": "500m", "memory": "1Gi"}, "architectures": ["arm64"], "excludeNodes": ["n9"]},
     "kafka": {"bootstrap": "kafka:9092", "topic": "rides"},
     "latencyMap": {"source": "Agents", "agentsDns": "agents:9109", "refresh": "5m", "maxAge": "24h"},
     "monitor": {"period": "1m", "window": "1m", "history": "5m", "staleAfter": "3m", "timeout": "5s"},

@@ -4,13 +4,7 @@ from pydantic import ValidationError
 from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.wire import Strategy
 
-GIVEN = {
-    "id": "7-3",
-    "term": 7,
-    "placement": ["edge1", "edge4"],
-    "at": "2026-11-21T20:58:08Z",
-    "strategy": "Restart",
-}
+GIVEN = {"id": "7-3", "term": 7, "placement": ["edge1", "edge4"], "at": "2026-11-21T20:58:08Z", "strategy": "Restart"}
 
 
 def test_an_order_is_read_and_written_alike():

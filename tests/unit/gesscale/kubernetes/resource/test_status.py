@@ -29,9 +29,7 @@ NOW = 1_800_000_000.0  # 2027-01-15T08:00:00Z
 
 
 def taken(replicas, at_s, *, nd_max_ms=10.0, saturated=True):
-    return Reading(
-        replicas=replicas, nd_max_ms=nd_max_ms, rows_per_s=100.0 * replicas, saturated=saturated, at_s=at_s
-    )
+    return Reading(replicas=replicas, nd_max_ms=nd_max_ms, rows_per_s=100.0 * replicas, saturated=saturated, at_s=at_s)
 
 
 def test_a_document_has_no_null_and_the_definition_accepts_it():
@@ -41,9 +39,7 @@ def test_a_document_has_no_null_and_the_definition_accepts_it():
         placement=("edge1", "edge2"),
         mst=EstimateStatus(low=600.4, mid=640.123, high=700),
         load=LoadStatus(input_rows_per_s=812.34),
-        model=ModelStatus(
-            law="gesscale", alpha=333.3333, beta=0.91234, gamma=0.5, calibrated=True, readings=5
-        ),
+        model=ModelStatus(law="gesscale", alpha=333.3333, beta=0.91234, gamma=0.5, calibrated=True, readings=5),
         last_decision=DecisionStatus(at_s=NOW, verdict="More", reason="Overloaded", outcome="Ordered"),
         history=(OrderStatus(id="1-1", term=1, placement=("edge1",), at_s=NOW, reason="Overloaded"),),
         conditions=(Condition(type="Ready", status="True", reason="Overloaded", last_transition_time_s=NOW),),
@@ -60,9 +56,7 @@ def test_a_document_has_no_null_and_the_definition_accepts_it():
 
 
 def test_a_memo_beyond_all_bounds_is_left_out():
-    known = Knowledge(
-        memos={"near": "x" * (MEMO_CHARACTERS_AT_MOST + 1), "far": "x" * MEMO_CHARACTERS_AT_MOST}
-    )
+    known = Knowledge(memos={"near": "x" * (MEMO_CHARACTERS_AT_MOST + 1), "far": "x" * MEMO_CHARACTERS_AT_MOST})
     assert MemoryStatus.of(known, "near").memo is None
     assert MemoryStatus.of(known, "far").memo == known.memos["far"]
 
@@ -88,13 +82,11 @@ def test_an_operator_that_is_not_known_has_an_empty_memory():
 
 
 def test_the_fullest_status_stays_small():
-    readings = tuple(
-        taken(1 + index, NOW + index / 7, nd_max_ms=index / 3) for index in range(READINGS_AT_MOST)
-    )
+    readings = tuple(taken(1 + index, NOW + index / 7, nd_max_ms=index / 3) for index in range(READINGS_AT_MOST))
     known = Knowledge(readings={"near": readings})
-    order = OrderStatus(
-        id="1-1", term=1, placement=("edge1", "edge2"), at_s=NOW, before=1, reason="Overloaded"
-    ).ended(NOW, 1.23, arrived=True)
+    order = OrderStatus(id="1-1", term=1, placement=("edge1", "edge2"), at_s=NOW, before=1, reason="Overloaded").ended(
+        NOW, 1.23, arrived=True
+    )
     status = StreamAutoscalerStatus(
         order=order, history=(order,) * HISTORY_AT_MOST, memory=MemoryStatus.of(known, "near")
     )

@@ -5,13 +5,7 @@ import re
 import pytest
 
 from gesscale.kubernetes.resource.autoscaler import read_autoscaler
-from gesscale.kubernetes.resource.translate import (
-    DriverPlace,
-    FaultReason,
-    driver_selector,
-    gather,
-    outside_driver,
-)
+from gesscale.kubernetes.resource.translate import DriverPlace, FaultReason, driver_selector, gather, outside_driver
 from gesscale.model.workflow import BatchCap
 from gesscale.plan.directives import Override, Pause
 
@@ -46,14 +40,9 @@ def test_resources_of_one_namespace_and_name_form_a_workflow():
 def test_modes_pauses_and_overrides_become_directives():
     found = gather(
         [
+            resource("a", workflow="w", mode="Act", pause={"until": "1970-01-01T00:01:00Z", "reason": "backup"}),
             resource(
-                "a", workflow="w", mode="Act", pause={"until": "1970-01-01T00:01:00Z", "reason": "backup"}
-            ),
-            resource(
-                "b",
-                workflow="w",
-                mode="DryRun",
-                override={"nodes": ["n2", "n1"], "until": "1970-01-01T01:00:00Z"},
+                "b", workflow="w", mode="DryRun", override={"nodes": ["n2", "n1"], "until": "1970-01-01T01:00:00Z"}
             ),
             resource("c", workflow="w", pause={}),
         ]
@@ -101,10 +90,7 @@ def test_a_cycle_is_named():
     "nonsense",
     [
         {"metadata": {"name": "bad", "namespace": "taxi"}, "spec": {"workflow": "w", "mode": "act"}},
-        {
-            "metadata": {"name": "bad", "namespace": "taxi"},
-            "spec": {"workflow": "w", "override": {"replicas": 3}},
-        },
+        {"metadata": {"name": "bad", "namespace": "taxi"}, "spec": {"workflow": "w", "override": {"replicas": 3}}},
     ],
 )
 def test_a_broken_resource_holds_up_its_own_workflow_only(nonsense):
@@ -115,9 +101,7 @@ def test_a_broken_resource_holds_up_its_own_workflow_only(nonsense):
     assert the_fault(found.faults, "fine").reason is FaultReason.WORKFLOW_BROKEN
 
 
-@pytest.mark.parametrize(
-    "nonsense", [{}, {"metadata": 3, "spec": []}, {"spec": {"workflow": {}}}, {"metadata": {}}]
-)
+@pytest.mark.parametrize("nonsense", [{}, {"metadata": 3, "spec": []}, {"spec": {"workflow": {}}}, {"metadata": {}}])
 def test_even_an_object_without_a_name_stops_nothing(nonsense):
     found = gather([nonsense, resource("other")])
     assert list(found.workflows) == [("taxi", "other")]
@@ -174,8 +158,4 @@ def test_the_map_of_prometheus_is_asked_of_the_monitors_server():
     spec = {"latencyMap": {"source": "Prometheus"}, "monitor": {"prometheusUrl": "http://p:9090"}}
     found = gather([resource("near", **spec)]).workflows["taxi", "near"]
     assert found.latency_map.prometheus_url == "http://p:9090"
-    assert (found.rescale_timeout_s, found.policy.policy, found.monitor.period_s) == (
-        300.0,
-        "gesscale2",
-        60.0,
-    )
+    assert (found.rescale_timeout_s, found.policy.policy, found.monitor.period_s) == (300.0, "gesscale2", 60.0)

@@ -21,9 +21,7 @@ def on(*nodes: str) -> ClusterState:
 
 def test_a_replica_that_gets_no_work_while_rows_wait_is_given_up() -> None:
     seen = replace(stream(350, backlog=15000), saturated_share=1.0)
-    _, plan = decide(
-        seen, knowledge=known(orders={"op": (given_up(("hub", "near")),)}), cluster=on("hub", "near")
-    )
+    _, plan = decide(seen, knowledge=known(orders={"op": (given_up(("hub", "near")),)}), cluster=on("hub", "near"))
     assert (plan.reason, plan.placement) == (Reason.IDLE_REPLICA, ("hub",))
     assert "near had no part in any batch" in plan.detail
 
@@ -45,12 +43,7 @@ def test_an_order_that_still_may_settle_is_waited_for() -> None:
 def test_a_replica_that_got_no_work_is_not_added_again_within_the_hour(ago_s: float, reason: Reason) -> None:
     seen = stream(350, backlog=15000)
     gone = Order(
-        placement=("hub",),
-        at_s=seen.at_s - ago_s,
-        before=2,
-        reason="IdleReplica",
-        downtime_s=10.0,
-        settled_at_s=1.0,
+        placement=("hub",), at_s=seen.at_s - ago_s, before=2, reason="IdleReplica", downtime_s=10.0, settled_at_s=1.0
     )
     _, plan = decide(seen, knowledge=known(orders={"op": (gone,)}))
     assert plan.reason is reason

@@ -56,10 +56,7 @@ def test_a_late_minute_that_is_worth_more_keeps_replicas() -> None:
     placement = ("edge", "far", "hub", "mid", "near")
     knowledge = known(orders={"op": (Order(placement=placement, at_s=1.0, downtime_s=130.0),)})
     seen = stream(280, placement)
-    kept = [
-        len(decide(seen, knowledge=knowledge, late_minute_price=price)[1].placement)
-        for price in (0.01, 10, 1e6)
-    ]
+    kept = [len(decide(seen, knowledge=knowledge, late_minute_price=price)[1].placement) for price in (0.01, 10, 1e6)]
     assert kept == sorted(kept)
     assert kept[0] < kept[-1] == 5
 
@@ -78,9 +75,7 @@ def test_it_remembers_what_it_learned() -> None:
     memo = Gesscale2Memo.model_validate_json(first.memo)
     assert memo.law.law() is not None
     assert len(first.memo) < 4000
-    later = replace(
-        stream(150, ("hub", "near"), minutes=4),
-    )
+    later = replace(stream(150, ("hub", "near"), minutes=4))
     second, _ = decide(later, knowledge=known(memos={"op": first.memo}))
     grown = Gesscale2Memo.model_validate_json(second.memo)
     assert grown.period_s == 60
@@ -95,11 +90,7 @@ def test_a_clock_that_jumps_removes_no_replica(jump_s: float) -> None:
     seen = stream(150, ("hub", "near"), minutes=9)
     first, _ = decide(seen)
     jumped = tuple(
-        replace(
-            each,
-            ended_at_s=each.ended_at_s + 540 + jump_s,
-            offered_rows_total=each.offered_rows_total + 150 * 540,
-        )
+        replace(each, ended_at_s=each.ended_at_s + 540 + jump_s, offered_rows_total=each.offered_rows_total + 150 * 540)
         for each in seen.batches[:4]
     )
     later = replace(seen, at_s=jumped[-1].ended_at_s, batches=jumped, warm_batches=jumped)
@@ -185,10 +176,7 @@ def bill(policy: str, workload: str, engine: str) -> float:
             "engine": engine,
             "policies": [policy],
             "workloads": [workload],
-            "nodes": {
-                "generated": {"kind": "clustered", "clusters": 4, "low_ms": 1, "high_ms": 300},
-                "count": 8,
-            },
+            "nodes": {"generated": {"kind": "clustered", "clusters": 4, "low_ms": 1, "high_ms": 300}, "count": 8},
         },
         "a test",
     )

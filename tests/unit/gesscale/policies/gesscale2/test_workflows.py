@@ -18,8 +18,7 @@ def both(first: OperatorReading, second: OperatorReading) -> dict[str, Plan]:
     policy = policy_named("gesscale2", flow, AnalyzeSettings())
     seen = [replace(each, operator=name) for name, each in (("first", first), ("second", second))]
     cluster = ClusterState(
-        nodes={name: Node(name=name) for name in NODES},
-        placements={each.operator: each.placement for each in seen},
+        nodes={name: Node(name=name) for name in NODES}, placements={each.operator: each.placement for each in seen}
     )
     plans = policy.plan(policy.analyze(observe(*seen), known()), cluster, known())
     assert list(plans) == ["first", "second"]
@@ -54,9 +53,7 @@ def side_by_side(
     policy = policy_named(
         "gesscale2", workflow(operator("one", cap=None), operator("other", cap=None)), AnalyzeSettings()
     )
-    seen = [
-        replace(stream(load, backlog=6000), operator=name) for name, load in (("one", one), ("other", other))
-    ]
+    seen = [replace(stream(load, backlog=6000), operator=name) for name, load in (("one", one), ("other", other))]
     cluster = ClusterState(
         nodes={name: Node(name=name) for name in ("hub", *free)},
         placements={"one": ("hub",), "other": ("hub",)},

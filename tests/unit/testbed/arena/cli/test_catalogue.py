@@ -8,6 +8,4 @@ def test_what_there_is_to_run_is_listed(arena):
     assert "gesscale" in [each["name"] for each in document["policies"]]
     assert "nyc" in [each["name"] for each in document["workloads"]]
     assert {"standard", "table3"} <= {each["name"] for each in document["experiments"]}
-    assert all(
-        each["summary"] for part in ("policies", "workloads", "experiments") for each in document[part]
-    )
+    assert all(each["summary"] for part in ("policies", "workloads", "experiments") for each in document[part])

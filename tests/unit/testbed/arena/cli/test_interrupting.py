@@ -23,11 +23,7 @@ def test_wrong_input_is_one_line_and_exit_code_2(gesscale):
 def in_a_session_of_its_own(*words):
     """Run a command; at the end none of its processes is left, even where the test fails."""
     with subprocess.Popen(
-        (*COMMAND, *map(str, words)),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
+        (*COMMAND, *map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
         try:
             yield process
@@ -49,10 +45,7 @@ def test_an_interrupted_run_keeps_what_is_done_and_says_how_to_go_on(tmp_path, l
         assert process.returncode == 130
         done = lines.read_bytes().count(b"\n")
         assert done >= 3
-        assert (
-            f"interrupted: {done} of 4000 runs are done and kept in {folder}; the same command goes on"
-            in message
-        )
+        assert f"interrupted: {done} of 4000 runs are done and kept in {folder}; the same command goes on" in message
         assert "Traceback" not in message
         deadline = time.monotonic() + SETTLE_S
         while _alive_in_session(process.pid) and time.monotonic() < deadline:

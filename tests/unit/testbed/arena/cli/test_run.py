@@ -42,15 +42,7 @@ def test_the_document_holds_every_run_with_every_metric_and_a_summary(load, run_
         ("static", 1),
         ("gesscale", 1),
     ]
-    names = {
-        "accuracy_O",
-        "accuracy_U",
-        "timeshare_O",
-        "timeshare_U",
-        "excess_time",
-        "reconfigurations",
-        "cost",
-    }
+    names = {"accuracy_O", "accuracy_U", "timeshare_O", "timeshare_U", "excess_time", "reconfigurations", "cost"}
     for run in document["runs"]:
         assert run["lost"] is None
         assert names <= run.keys()
@@ -105,10 +97,7 @@ def test_kept_results_are_gone_on_with_compared_and_reported(load, tmp_path, are
 
 def test_variants_are_played_by_name_or_all(tmp_path, load, arena, run_json):
     file = tmp_path / "experiment.yaml"
-    choice = {
-        "name": "cpu",
-        "options": [{"name": "work"}, {"name": "none", "set": {"metrics.cpu": "not-measured"}}],
-    }
+    choice = {"name": "cpu", "options": [{"name": "work"}, {"name": "none", "set": {"metrics.cpu": "not-measured"}}]}
     experiment = {
         "name": "mine",
         "policies": ["thr-nlaware", "gesscale"],
@@ -170,9 +159,7 @@ def test_the_league_ranks_the_policies_and_names_the_winners(load, tmp_path, are
     growing = arena("league", folder, "--account", "growing", "--objective", "30s")
     assert "Over all loads: ratios to ideal, late from 30 s" in growing.stdout
     assert "lag area" in growing.stdout
-    with pytest.raises(
-        InputError, match="--objective: expected one that was scored, 30s, 60s, 120s, got 45s"
-    ):
+    with pytest.raises(InputError, match="--objective: expected one that was scored, 30s, 60s, 120s, got 45s"):
         arena("league", folder, "--objective", "45s")
     with pytest.raises(InputError, match="--objective: "):
         arena("league", folder, "--objective", "soon")

@@ -85,9 +85,7 @@ def test_what_results_say_is_never_markup(tmp_path):
     policies = (POLICIES[0], f"{EVIL}.py:$x_")
     experiment = an_experiment(policies, WORKLOADS[:1], title=EVIL)
     evil = [
-        replace(result, lost=f"ValueError: {EVIL}", metrics={}, series={})
-        if result.case.seed == 2
-        else result
+        replace(result, lost=f"ValueError: {EVIL}", metrics={}, series={}) if result.case.seed == 2 else result
         for result in play(experiment)
     ]
     elements = Elements(written(experiment, evil, tmp_path))
@@ -132,9 +130,7 @@ def test_what_cannot_be_written_is_refused(experiment, results, tmp_path):
 
 
 @pytest.mark.parametrize("library", ["jinja2", "matplotlib"])
-def test_a_library_that_is_missing_is_said_with_what_to_do(
-    experiment, results, tmp_path, monkeypatch, library
-):
+def test_a_library_that_is_missing_is_said_with_what_to_do(experiment, results, tmp_path, monkeypatch, library):
     monkeypatch.setitem(sys.modules, library, None)  # what an import then meets is an ImportError
     with pytest.raises(GesscaleError, match=rf"{library}.*pip install '\.\[arena\]'"):
         write_report(experiment, results, tmp_path / "report.html")

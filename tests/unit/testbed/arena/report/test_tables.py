@@ -3,20 +3,14 @@ from played_results import an_experiment
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.judging.statistics import Interval
 from testbed.arena.report.outcomes import PROVISIONING, Outcomes
-from testbed.arena.report.tables import (
-    comparison,
-    lost_runs,
-    verdict_of,
-)
+from testbed.arena.report.tables import comparison, lost_runs, verdict_of
 
 COST = tuple(measure for measure in PROVISIONING if measure.name == "cost")
 
 
 def result(policy, seed, cost, *, workload="nyc", variant="", lost="", drained=True):
     case = Case(policy=policy, workload=workload, seed=seed, variant=variant)
-    metrics = (
-        {} if lost else {"cost": cost, "drained": drained, "lag_above_slo_s": 0.0, "reconfigurations": 1}
-    )
+    metrics = {} if lost else {"cost": cost, "drained": drained, "lag_above_slo_s": 0.0, "reconfigurations": 1}
     return CaseResult(case=case, lost=lost, metrics=metrics)
 
 
@@ -36,9 +30,7 @@ def compared(results, **options):
 
 def test_a_cell_has_mean_interval_and_ratio_to_the_baseline():
     # base 20 and 40: mean 30; other 10 and 20: mean 15, half of it in every resample
-    rows = compared(
-        [result("base", 0, 20), result("base", 1, 40), result("other", 0, 10), result("other", 1, 20)]
-    )
+    rows = compared([result("base", 0, 20), result("base", 1, 40), result("other", 0, 10), result("other", 1, 20)])
     (base,), (other,) = rows["base"].cells, rows["other"].cells
     assert (base.text, base.ratio, base.best, base.sort) == ("30", "", False, 30)
     assert (other.text, other.ratio, other.ratio_span, other.best) == ("15", "×0.5", "[0.5, 0.5]", True)

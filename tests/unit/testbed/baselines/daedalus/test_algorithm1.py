@@ -95,9 +95,7 @@ def test_soon_after_a_change_what_lasts_a_minute_stays():
     growth=st.floats(0, 3),
     since_s=st.floats(0, 1e4),
 )
-def test_it_always_chooses_within_the_limits_and_never_removes_under_overload(
-    workers, rate, backlog, growth, since_s
-):
+def test_it_always_chooses_within_the_limits_and_never_removes_under_overload(workers, rate, backlog, growth, since_s):
     seen = situation(
         workers,
         rate=rate,

@@ -16,9 +16,7 @@ def test_a_ramp_goes_on():
 
 
 @pytest.mark.parametrize(
-    "series",
-    [[], [5.0], [0.0] * 50, [7.0] * 50, [1.0, 2.0, 3.0]],
-    ids=["none", "one", "zero", "level", "few"],
+    "series", [[], [5.0], [0.0] * 50, [7.0] * 50, [1.0, 2.0, 3.0]], ids=["none", "one", "zero", "level", "few"]
 )
 def test_what_cannot_be_fitted_is_no_error(series):
     model = fitted(np.array(series))

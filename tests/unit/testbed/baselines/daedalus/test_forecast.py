@@ -18,11 +18,7 @@ def history(*rates, until_s=3000.0):
 
 def forecaster(*ahead, from_s=2940.0, bad_loops=0, tried_bins=100):
     return Forecaster(
-        model=MODEL,
-        tried_bins=tried_bins,
-        bad_loops=bad_loops,
-        from_s=from_s,
-        rows_per_s=tuple(map(float, ahead)),
+        model=MODEL, tried_bins=tried_bins, bad_loops=bad_loops, from_s=from_s, rows_per_s=tuple(map(float, ahead))
     )
 
 

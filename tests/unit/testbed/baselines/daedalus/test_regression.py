@@ -35,9 +35,7 @@ def test_the_specification_s_vector():
 def test_a_line_promises_no_less_than_is_done_and_no_more_than_half_above_the_ratio():
     falling = line((0.2, 9000.0), (0.8, 3000.0))
     assert job_capacity({"a": falling}, {"a": worker(0.8, 3000.0)}, 1) == pytest.approx(3000)
-    steep = line(
-        (0.4, 100.0), (0.8, 8000.0)
-    )  # at 100 %: 8000 + 0.2 x 19750 = 11,950; 1.5 x 4000 / 0.8 = 7500
+    steep = line((0.4, 100.0), (0.8, 8000.0))  # at 100 %: 8000 + 0.2 x 19750 = 11,950; 1.5 x 4000 / 0.8 = 7500
     assert job_capacity({"a": steep}, {"a": worker(0.8, 4000.0)}, 1) == pytest.approx(7500)
 
 

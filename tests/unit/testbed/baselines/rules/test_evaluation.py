@@ -26,9 +26,7 @@ HOLDS = RuleCondition(state=State.FIRED, words="it holds")
 
 
 def reported(*values: float, every_s: float = 5.0, from_s: float = 0.0) -> MetricSamples:
-    return tuple(
-        MetricSample(from_s + every_s * index, every_s, value, value) for index, value in enumerate(values)
-    )
+    return tuple(MetricSample(from_s + every_s * index, every_s, value, value) for index, value in enumerate(values))
 
 
 def read(**changes: object) -> RulesSettings:
@@ -72,10 +70,7 @@ def wanted(ruling):
         ([400] * 6, State.INSUFFICIENT_DATA),  # 25 s
         ([400] * 7, State.FIRED),  # 30 s
         ([300] + [400] * 6, State.FIRED),  # the reading at the age of 30 s is outside
-        (
-            [400, 300] + [400] * 5,
-            State.NOT_FIRED,
-        ),  # that at 25 s is within; a threshold that is met is not exceeded
+        ([400, 300] + [400] * 5, State.NOT_FIRED),  # that at 25 s is within; a threshold that is met is not exceeded
         ([400] * 6 + [300], State.NOT_FIRED),
         ([], State.INSUFFICIENT_DATA),
     ],
@@ -113,10 +108,7 @@ def test_it_fires_exactly_where_all_young_readings_hold_and_there_are_enough(val
 
 def test_all_triggers_must_fire_and_one_that_is_unknown_leaves_all_unknown():
     both = rule(
-        when=[
-            {"metric": "queue-length", "above": 300, "for": "30s"},
-            {"metric": "cpu", "above": 80, "for": "10s"},
-        ]
+        when=[{"metric": "queue-length", "above": 300, "for": "30s"}, {"metric": "cpu", "above": 80, "for": "10s"}]
     )
     queue, cpu = reported(*[400] * 7), reported(*[90] * 3, from_s=20)
     semantics = read()
@@ -178,12 +170,7 @@ def test_a_guard_delays_a_rule_that_goes_on_to_hold_and_in_mode_edge_forgets_it(
         ({"by": {"absolute": 2}}, 7, None, 8),  # the operator's own limit bounds as well
         ({"action": "scale-in", "by": {"absolute": 2}, "min": 1}, 5, 3, 3),  # no upper bound by mistake
         ({"action": "scale-in", "by": {"absolute": 2}, "min": 4}, 5, None, 4),
-        (
-            {"action": "scale-in", "by": {"absolute": 2}, "min": 1},
-            2,
-            1,
-            1,
-        ),  # at least one comes before the bound
+        ({"action": "scale-in", "by": {"absolute": 2}, "min": 1}, 2, 1, 1),  # at least one comes before the bound
         ({"action": "scale-in", "by": {"absolute": 2}, "min": 6}, 5, None, None),
     ],
 )
@@ -203,7 +190,5 @@ def test_to_add_comes_before_to_remove():
 
 
 def test_an_operators_own_rules_come_before_those_of_all():
-    rules = distinct(
-        [rule(operator="*", name="all"), rule(name="own"), rule(operator="other", name="others")]
-    )
+    rules = distinct([rule(operator="*", name="all"), rule(name="own"), rule(operator="other", name="others")])
     assert [each.name for each in ranked(rules, "op")] == ["own", "all"]

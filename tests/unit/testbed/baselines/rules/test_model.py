@@ -6,13 +6,7 @@ from pydantic import ValidationError
 from testbed.baselines.rules.model import Factor, Rule, ScalingAction, Trigger, distinct
 
 CPU = {"metric": "cpu", "above": 80, "for": "30s"}
-SOUND = {
-    "name": "hot",
-    "operator": "op",
-    "action": "scale-out",
-    "by": {"absolute": 1},
-    "when": [CPU],
-}
+SOUND = {"name": "hot", "operator": "op", "action": "scale-out", "by": {"absolute": 1}, "when": [CPU]}
 
 
 def rule(**changes: object) -> Rule:
@@ -36,10 +30,7 @@ def rule(**changes: object) -> Rule:
 )
 def test_sizes(factor, replicas, out, back):
     made = Factor.model_validate(factor)
-    assert (made.resized(replicas, ScalingAction.OUT), made.resized(replicas, ScalingAction.IN)) == (
-        out,
-        back,
-    )
+    assert (made.resized(replicas, ScalingAction.OUT), made.resized(replicas, ScalingAction.IN)) == (out, back)
 
 
 @pytest.mark.parametrize(
@@ -86,9 +77,7 @@ def test_thresholds_are_told_in_the_metrics_own_unit(metric, unit, threshold):
     assert made.threshold == pytest.approx(threshold)
 
 
-@pytest.mark.parametrize(
-    ("side", "holds"), [("above", (False, False, True)), ("below", (True, False, False))]
-)
+@pytest.mark.parametrize(("side", "holds"), [("above", (False, False, True)), ("below", (True, False, False))])
 def test_a_value_at_the_threshold_meets_neither_side(side, holds):
     made = Trigger.model_validate({"metric": "cpu", side: 50, "for": 5})
     assert tuple(made.holds(value, value) for value in (49.9, 50.0, 50.1)) == holds
@@ -96,10 +85,4 @@ def test_a_value_at_the_threshold_meets_neither_side(side, holds):
 
 def test_names_are_made_distinct_in_order():
     rules = [rule(name=name) for name in ("a", "", "a", "a", "")]
-    assert [each.name for each in distinct(rules)] == [
-        "a",
-        "default-rule-2",
-        "a (2)",
-        "a (3)",
-        "default-rule-5",
-    ]
+    assert [each.name for each in distinct(rules)] == ["a", "default-rule-2", "a (2)", "a (3)", "default-rule-5"]

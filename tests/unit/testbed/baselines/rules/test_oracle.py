@@ -87,9 +87,7 @@ MODES = pytest.mark.parametrize("mode", ["rearm", "edge"])
 
 def rule(name: str, side: str, rows: int, for_s: float, **more: object) -> Rule:
     trigger = {"metric": "queue-length", side: rows, "unit": "tuples", "for": for_s}
-    return Rule.model_validate(
-        {"name": name, "operator": "op", "action": "scale-out", "when": [trigger], **more}
-    )
+    return Rule.model_validate({"name": name, "operator": "op", "action": "scale-out", "when": [trigger], **more})
 
 
 def backlog_rule(*, by: int, most: int, name: str = "op") -> Rule:
@@ -144,14 +142,7 @@ def test_5_2_5_short_peaks_move_nothing(mode):
 def test_5_2_6_the_size_follows_the_peaks(mode):
     # 10 rows/s more than one does: 150 at 15 s. Three do 30: 100 at 20 s, and 0 at 25 s, as the input is 10 again.
     found = run(peak_rules(), peaks(10, 20, 20, 60), 10, seconds=180, allow_single_sample=True, mode=mode)
-    assert found.changes == [
-        (15, 1, 3),
-        (25, 3, 1),
-        (75, 1, 3),
-        (85, 3, 1),
-        (135, 1, 3),
-        (145, 3, 1),
-    ]
+    assert found.changes == [(15, 1, 3), (25, 3, 1), (75, 1, 3), (85, 3, 1), (135, 1, 3), (145, 3, 1)]
     assert max(found.queue.values()) == 150
 
 
@@ -171,9 +162,7 @@ def test_5_2_7_goes_back_after_five_minutes():
 @pytest.mark.parametrize("guard_s", [60, 300])
 def test_an_edge_that_meets_a_closed_guard_is_lost_word_for_word(guard_s):
     # The queue is empty from 25 s on; in mode edge that happens once, while the guard is closed.
-    found = run(
-        peak_rules(guard_s), peaks(10, 20, 20, 60), 10, seconds=900, allow_single_sample=True, mode="edge"
-    )
+    found = run(peak_rules(guard_s), peaks(10, 20, 20, 60), 10, seconds=900, allow_single_sample=True, mode="edge")
     assert found.changes == [(15, 1, 3)]
 
 

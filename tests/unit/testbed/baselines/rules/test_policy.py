@@ -41,16 +41,12 @@ def rules_settings(*rules: dict[str, object], **semantics: object) -> RulesSetti
 
 
 def policy(*rules: dict[str, object], flow: Workflow | None = None, **semantics: object) -> RulesPolicy:
-    made = policy_named(
-        "rules", flow or workflow(), AnalyzeSettings(rules=rules_settings(*rules, **semantics))
-    )
+    made = policy_named("rules", flow or workflow(), AnalyzeSettings(rules=rules_settings(*rules, **semantics)))
     assert isinstance(made, RulesPolicy)
     return made
 
 
-def batches(
-    backlog: float | None, at_s: float, *, count: int = 6, every_s: float = 10.0
-) -> tuple[Batch, ...]:
+def batches(backlog: float | None, at_s: float, *, count: int = 6, every_s: float = 10.0) -> tuple[Batch, ...]:
     """Return batches of the last minute, numbered by their time, that all left so many rows."""
     return tuple(
         Batch(
@@ -203,9 +199,7 @@ def test_or_by_all_together():
 
 
 def test_an_operator_that_is_not_there_is_named():
-    with pytest.raises(
-        InputError, match="rule 'backlog': the workflow has no operator 'op'; known here: a, b"
-    ):
+    with pytest.raises(InputError, match="rule 'backlog': the workflow has no operator 'op'; known here: a, b"):
         policy(OUT, flow=FORK)
 
 

@@ -73,18 +73,13 @@ def test_a_batch_reaches_back_to_the_one_before_if_none_is_missing():
 )
 def test_what_is_missing_or_no_number_is_left_out(backlog, offered, queue, lag):
     item = replace(seen(batch(1, 990.0, backlog)), input_rows_per_s=offered)
-    assert (bool(reported(Metric.QUEUE_LENGTH, item)), is_reported(Metric.QUEUE_LENGTH, item)) == (
-        queue,
-        queue,
-    )
+    assert (bool(reported(Metric.QUEUE_LENGTH, item)), is_reported(Metric.QUEUE_LENGTH, item)) == (queue, queue)
     assert (bool(reported(Metric.LAG, item)), is_reported(Metric.LAG, item)) == (lag, lag)
     assert is_reported(Metric.LATENCY, item) == lag
 
 
 def test_who_idles_goes_on_telling_what_the_newest_batch_has_left():
-    idle = replace(
-        seen(batch(1, 500.0, 0.0)), throughput_rows_per_s=0.0, busy_share=0.0, input_rows_per_s=0.0
-    )
+    idle = replace(seen(batch(1, 500.0, 0.0)), throughput_rows_per_s=0.0, busy_share=0.0, input_rows_per_s=0.0)
     for metric in BATCH_METRICS:
         assert reported(metric, idle)[-1] == (1000.0, 0.0)
     # In the middle of a long batch it is unknown.
@@ -113,14 +108,9 @@ def test_one_sample_beyond_the_longest_time_is_kept_and_two_in_any_case():
     assert pruned((), 30, 100) == ()
 
 
-@given(
-    values=st.lists(st.floats(-1e6, 1e6, allow_nan=False), min_size=2, max_size=300),
-    most=st.integers(2, 40),
-)
+@given(values=st.lists(st.floats(-1e6, 1e6, allow_nan=False), min_size=2, max_size=300), most=st.integers(2, 40))
 def test_merged_samples_hide_no_value_and_lose_no_time(values, most):
-    samples = appended(
-        (), [MetricReport(5.0 * n, value, 5.0) for n, value in enumerate(values)], max_gap_s=60
-    )
+    samples = appended((), [MetricReport(5.0 * n, value, 5.0) for n, value in enumerate(values)], max_gap_s=60)
     kept = pruned(samples, 1e9, most)
     assert len(kept) <= most
     assert kept[-1] == samples[-1]

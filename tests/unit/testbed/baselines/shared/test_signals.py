@@ -9,11 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gesscale.model.observation import Batch
-from testbed.baselines.shared.signals import (
-    input_fill,
-    lag_increase_rows_per_s,
-    lag_slope_rows_per_s,
-)
+from testbed.baselines.shared.signals import input_fill, lag_increase_rows_per_s, lag_slope_rows_per_s
 
 NAN = math.nan
 
@@ -77,10 +73,7 @@ def test_after_a_change_only_what_followed_it_counts():
 
 
 @given(
-    slope=st.floats(-1e4, 1e4),
-    start=st.floats(0, 1e9),
-    count=st.integers(2, 40),
-    epoch_s=st.sampled_from([0.0, 1.8e9]),
+    slope=st.floats(-1e4, 1e4), start=st.floats(0, 1e9), count=st.integers(2, 40), epoch_s=st.sampled_from([0.0, 1.8e9])
 )
 def test_a_straight_line_is_found_again(slope, start, count, epoch_s):
     batches = [

@@ -40,11 +40,7 @@ class Wishing(SizingPolicy):
 
 def wishing(flow=None, *, aware=True, seed=0, given=None, **asked):
     return Wishing(
-        flow or workflow(),
-        PolicyOptions(seed=seed),
-        latency_aware=aware,
-        given=given or SizingSettings(),
-        asked=asked,
+        flow or workflow(), PolicyOptions(seed=seed), latency_aware=aware, given=given or SizingSettings(), asked=asked
     )
 
 
@@ -81,19 +77,13 @@ def test_a_wish_becomes_a_verdict():
 @pytest.mark.parametrize("proposal", [2, None])
 def test_a_wish_for_what_is_there_changes_nothing_and_says_why(proposal):
     same = analysis(wishing(op=proposal))
-    assert (same.verdict, same.reason, same.desired_replicas) == (
-        Verdict.SAME,
-        Reason.DRAINING_BACKLOG,
-        proposal,
-    )
+    assert (same.verdict, same.reason, same.desired_replicas) == (Verdict.SAME, Reason.DRAINING_BACKLOG, proposal)
 
 
 # Pauses
 
 
-@pytest.mark.parametrize(
-    ("since_s", "verdict"), [(60.0, Verdict.SAME), (299.9, Verdict.SAME), (300.0, Verdict.MORE)]
-)
+@pytest.mark.parametrize(("since_s", "verdict"), [(60.0, Verdict.SAME), (299.9, Verdict.SAME), (300.0, Verdict.MORE)])
 def test_nothing_changes_during_the_cool_down(since_s, verdict):
     found = analysis(wishing(op=4), knowledge=changed(1000.0 - since_s))
     assert found.verdict is verdict
@@ -153,8 +143,7 @@ def test_without_a_node_everything_stays():
 
 
 @pytest.mark.parametrize(
-    ("live", "change"),
-    [(("far", "hub", "near"), None), (("hub", "near"), None), (("hub",), Change(add=("near",)))],
+    ("live", "change"), [(("far", "hub", "near"), None), (("hub", "near"), None), (("hub",), Change(add=("near",)))]
 )
 def test_the_number_counts_from_where_the_replicas_are_by_now(live, change):
     # The newest batch of a query that idles ran on hub alone.

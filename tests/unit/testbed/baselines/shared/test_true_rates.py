@@ -55,9 +55,7 @@ def test_required_rates_go_down_the_workflow():
         seen("a", offered=100.0, output_rows_per_s=200.0), seen("b", offered=150.0, output_rows_per_s=10.0)
     )
     # 1000 at the source; 2 rows for each: 2000; a tenth of them: 200. What b was offered now does not matter.
-    assert required_rates(CHAIN, readings, {"a": 1000.0}) == pytest.approx(
-        {"a": 1000.0, "b": 2000.0, "c": 200.0}
-    )
+    assert required_rates(CHAIN, readings, {"a": 1000.0}) == pytest.approx({"a": 1000.0, "b": 2000.0, "c": 200.0})
     both = required_rates(JOIN, {}, {"a": 10.0, "b": 5.0})
     assert both == {"a": 10.0, "b": 5.0, "c": 15.0}
 

@@ -15,9 +15,7 @@ from gesscale.errors import ClusterError
 from gesscale.model.workflow import Operator, Workflow
 from testbed.simulator.scene import NodeFailure
 
-NOISY = replace(
-    PLAIN, service_s=0.008, noise=0.1, restart_spread=0.3, cold_share=0.5, checkpoint_interval_s=35.0
-)
+NOISY = replace(PLAIN, service_s=0.008, noise=0.1, restart_spread=0.3, cold_share=0.5, checkpoint_interval_s=35.0)
 DURATION_S = 1800.0
 
 rates = st.lists(st.floats(0.0, 120.0), min_size=30, max_size=30).filter(lambda steps: sum(steps) > 1)
@@ -29,9 +27,7 @@ instants = st.one_of(
         st.sampled_from([-1e-6, -1e-7, -2.3e-13, 0.0, 2.3e-13, 1e-7, 1e-6]),
     ),
 )
-orders = st.lists(
-    st.tuples(instants, st.sampled_from("abcd"), st.sampled_from(NODES), st.booleans()), max_size=8
-)
+orders = st.lists(st.tuples(instants, st.sampled_from("abcd"), st.sampled_from(NODES), st.booleans()), max_size=8)
 SHAPES: dict[str, dict[str, tuple[str, ...]]] = {
     "chain": {"a": (), "b": ("a",), "c": ("b",)},
     "diamond": {"a": (), "b": ("a",), "c": ("a",), "d": ("b", "c")},
@@ -56,10 +52,7 @@ failures = st.lists(
     shape="chain",
     rates=[0.0] * 29 + [2.0],
     orders=[],
-    failures=[
-        NodeFailure(node="n0", from_s=931.0, until_s=941.0),
-        NodeFailure(node="n1", from_s=928.0, until_s=931.0),
-    ],
+    failures=[NodeFailure(node="n0", from_s=931.0, until_s=941.0), NodeFailure(node="n1", from_s=928.0, until_s=931.0)],
     whole=False,
     restart_s=120.0,
     seed=0,
@@ -94,9 +87,7 @@ def test_every_row_comes_through_once(
     upstream = SHAPES[shape]
     made = scene(
         {name: rates for name, producers in upstream.items() if not producers},
-        Workflow(
-            Operator(name=name, driver_node="n0", upstream=producers) for name, producers in upstream.items()
-        ),
+        Workflow(Operator(name=name, driver_node="n0", upstream=producers) for name, producers in upstream.items()),
         {name: PLACES[name] for name in upstream},
         rtt_ms=40.0,
         failures=tuple(failures),
@@ -120,8 +111,7 @@ def test_every_row_comes_through_once(
                 assert tally.replica_seconds - last[name].replica_seconds == pytest.approx(kept_s, abs=1e-4)
             if upstream[name]:  # what one emits the next one is offered
                 emitted = sum(
-                    made.selectivity.get(producer, 1.0) * now[producer].processed_rows
-                    for producer in upstream[name]
+                    made.selectivity.get(producer, 1.0) * now[producer].processed_rows for producer in upstream[name]
                 )
                 assert tally.offered_rows == pytest.approx(emitted, abs=1e-6)
         assert completed == pytest.approx(now[sink].processed_rows)
@@ -146,9 +136,7 @@ def test_every_row_comes_through_once(
         (20, 90, (20, 80)),
     ],
 )
-def test_two_producers_share_the_room_before_their_consumer(
-    left: int, right: int, through: tuple[int, int]
-) -> None:
+def test_two_producers_share_the_room_before_their_consumer(left: int, right: int, through: tuple[int, int]) -> None:
     workflow = Workflow(
         [
             Operator(name="left", driver_node="n0"),
@@ -177,9 +165,7 @@ def test_a_row_reaches_every_consumer() -> None:
             Operator(name="slow", driver_node="n0", upstream=("split",)),
         ]
     )
-    made = scene(
-        {"split": [150.0] * 10}, workflow, {"split": ("n0", "n1"), "fast": ("n1", "n2"), "slow": ("n3",)}
-    )
+    made = scene({"split": [150.0] * 10}, workflow, {"split": ("n0", "n1"), "fast": ("n1", "n2"), "slow": ("n3",)})
     flink = plant(made)
     flink.advance(600.0)
     # The slower consumer, 100 rows/s, holds back the producer and with it the other one.

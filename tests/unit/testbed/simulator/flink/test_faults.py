@@ -58,9 +58,7 @@ def test_an_operator_that_lost_all_its_nodes_returns_with_one() -> None:
 
 def test_a_slow_link_slows_down_the_work_but_not_the_truth() -> None:
     made = alone(
-        [150.0] * 20,
-        ("n1",),
-        slowdowns=(LinkSlowdown(one="n0", other="n1", from_s=300, until_s=600, added_ms=300),),
+        [150.0] * 20, ("n1",), slowdowns=(LinkSlowdown(one="n0", other="n1", from_s=300, until_s=600, added_ms=300),)
     )
     flink = plant(made)
     rows = []

@@ -87,9 +87,7 @@ def test_a_slow_consumer_holds_its_producers_back_and_is_the_only_saturated_one(
     flink.advance(600.0)
     readings = {name: seen(flink, 600.0, name) for name in ("a", "b", "c")}
     assert {name: reading.saturated_share for name, reading in readings.items()} == {"a": 0, "b": 1, "c": 0}
-    assert [reading.throughput_rows_per_s for reading in readings.values()] == pytest.approx(
-        [100] * 3, rel=0.01
-    )
+    assert [reading.throughput_rows_per_s for reading in readings.values()] == pytest.approx([100] * 3, rel=0.01)
     # Held back is not busy, and what it tells of itself is its own MST, not its consumer's.
     assert readings["a"].busy_share == pytest.approx(0.5, rel=0.01)
     assert readings["a"].warm_rows_per_s == pytest.approx(200.0)

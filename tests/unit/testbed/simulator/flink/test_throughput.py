@@ -4,11 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from testbed.simulator.flink.physics import (
-    FlinkPhysics,
-    capacity,
-    read_physics,
-)
+from testbed.simulator.flink.physics import FlinkPhysics, capacity, read_physics
 
 PLAIN = FlinkPhysics(service_s=0.01, row_bytes=16_384)
 """Two rows a buffer."""
@@ -33,11 +29,7 @@ NEXMARK_Q1_MAPPER = {
 def test_checkpoints_take_their_share_of_the_time() -> None:
     # Each 10 s, 0.1 + 2 x 0.05 + 1 x 0.3 = 0.5 s: 10 / 10.5 of 200 rows/s, credits hiding the delay itself.
     physics = replace(
-        PLAIN,
-        floating_buffers=10_000,
-        checkpoint_s=0.1,
-        checkpoint_s_per_replica=0.05,
-        checkpoint_round_trips=1.0,
+        PLAIN, floating_buffers=10_000, checkpoint_s=0.1, checkpoint_s_per_replica=0.05, checkpoint_round_trips=1.0
     )
     assert capacity(physics, [1, 1], [0, 300]).rows_per_s == pytest.approx(200 * 10 / 10.5, rel=1e-3)
 

@@ -58,12 +58,7 @@ def run_of(
 ) -> RecordedRun:
     """Return a run of these batches on the five nodes."""
     return RecordedRun(
-        name="made",
-        operator=operator,
-        delays=delays(),
-        batches=tuple(batches),
-        orders=tuple(orders),
-        trigger_s=2.0,
+        name="made", operator=operator, delays=delays(), batches=tuple(batches), orders=tuple(orders), trigger_s=2.0
     )
 
 

@@ -5,11 +5,7 @@ from dataclasses import replace
 import pytest
 from made_runs import KNOWN, batch, run_of
 
-from testbed.simulator.validation.batches import (
-    MeasuredBatch,
-    batch_errors,
-    of_batch,
-)
+from testbed.simulator.validation.batches import MeasuredBatch, batch_errors, of_batch
 
 
 def test_throughput_does_not_mind_batches_that_are_shorter_than_the_trigger_interval() -> None:

@@ -16,6 +16,4 @@ def test_the_page_of_constants_is_what_the_files_say() -> None:
 
 def test_every_record_has_its_line() -> None:
     lines = (RECORDS / "README.md").read_text("utf-8")
-    assert [
-        each.name for each in RECORDS.iterdir() if each.is_dir() and f"| `{each.name}/` |" not in lines
-    ] == []
+    assert [each.name for each in RECORDS.iterdir() if each.is_dir() and f"| `{each.name}/` |" not in lines] == []

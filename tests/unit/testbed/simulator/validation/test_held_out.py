@@ -91,9 +91,7 @@ def test_executors_hold_as_many_partitions_of_the_state_as_the_drivers_of_query_
 
 
 @pytest.mark.parametrize("held_out", HELD_OUT, ids=lambda each: each.name)
-def test_warm_batches_of_a_held_out_run_are_met_as_closely_as_the_machine_repeats_itself(
-    held_out: HeldOut,
-) -> None:
+def test_warm_batches_of_a_held_out_run_are_met_as_closely_as_the_machine_repeats_itself(held_out: HeldOut) -> None:
     physics = read_physics("local-cluster")
     fitted, met = (of_run(read_run(RECORDS / name), from_s=CALM_S) for name in (FITTED_TO[0], held_out.name))
     # The error cannot be below that of the fit (3.0 %, bias of throughput 0.9 %); on top of it comes what the machine
@@ -107,9 +105,7 @@ def test_warm_batches_of_a_held_out_run_are_met_as_closely_as_the_machine_repeat
 
 
 @pytest.mark.parametrize("held_out", [each for each in HELD_OUT if each.repeats], ids=lambda each: each.name)
-def test_a_held_out_repetition_is_no_farther_from_the_simulator_than_from_the_first_run(
-    held_out: HeldOut,
-) -> None:
+def test_a_held_out_repetition_is_no_farther_from_the_simulator_than_from_the_first_run(held_out: HeldOut) -> None:
     # The bound is reality's own: so far are two real runs of the same load and settings apart, though they were scaled
     # at other instants, and the simulated run is not. The median of 20 seeds is certain to about a tenth.
     runs = [read_run(RECORDS / name) for name in (FITTED_TO[0], held_out.name)]

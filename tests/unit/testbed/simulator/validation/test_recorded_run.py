@@ -73,9 +73,7 @@ def test_a_batch_of_impossible_times_or_figures_is_not_acted_again(
 
 
 @pytest.mark.parametrize(("line", "ended_at_s"), [(0, 5.0), (0, 1.7e9), (-1, 1.9e9), (40, 4.1e9)])
-def test_a_run_of_which_one_time_is_far_off_is_refused_in_one_line(
-    record: Path, line: int, ended_at_s: float
-) -> None:
+def test_a_run_of_which_one_time_is_far_off_is_refused_in_one_line(record: Path, line: int, ended_at_s: float) -> None:
     # A step of half a second over the 56 years between would take gigabytes.
     changed(record, line, ended_at_s=ended_at_s)
     with pytest.raises(InputError, match=r"batches\.jsonl: expected a run of at most 31d, got ") as caught:

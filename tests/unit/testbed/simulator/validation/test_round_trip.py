@@ -52,9 +52,7 @@ def test_what_starts_take_longer_at_the_same_time_comes_back() -> None:
     assert fitted.start_spread == pytest.approx(0.0, abs=1e-9)
 
 
-STATEFUL = replace(
-    KNOWN, state_partitions=6, state_task_s=0.05, state_round_trips=2.0, exchange_round_trips=1.0
-)
+STATEFUL = replace(KNOWN, state_partitions=6, state_task_s=0.05, state_round_trips=2.0, exchange_round_trips=1.0)
 
 
 def test_the_time_of_a_state_task_comes_back_from_runs_on_several_placements() -> None:

@@ -56,8 +56,4 @@ def test_runs_are_compared_in_pairs_on_the_load_of_the_first() -> None:
     longer = [replace(each, ended_at_s=each.ended_at_s + 1.0, seconds=2.0) for each in STEADY]
     named = {"a": STEADY, "b": moved(30.0), "c": longer}
     apart = between_runs([replace(run_of(batches), name=name) for name, batches in named.items()])
-    assert {pair: round(each.row_delay_s, 6) for pair, each in apart.items()} == {
-        "a, b": 0.0,
-        "a, c": 1.0,
-        "b, c": 1.0,
-    }
+    assert {pair: round(each.row_delay_s, 6) for pair, each in apart.items()} == {"a, b": 0.0, "a, c": 1.0, "b, c": 1.0}

@@ -76,17 +76,7 @@ def test_refit_of_the_bundled_records_is_the_bundled_file(arena: Command, tmp_pa
     bundled = FOLDER / "local-cluster.yaml"
     file = tmp_path / "own.yaml"
     about = yaml.safe_load(bundled.read_text())["about"]
-    assert (
-        arena(
-            "refit",
-            *(RECORDS / name for name in FITTED_TO),
-            "--to",
-            file,
-            "--about",
-            about,
-        )[0]
-        == 0
-    )
+    assert arena("refit", *(RECORDS / name for name in FITTED_TO), "--to", file, "--about", about)[0] == 0
     written, kept = (yaml.safe_load(path.read_text())["figures"] for path in (file, bundled))
     assert {name: each["origin"] for name, each in written.items()} == {
         name: each["origin"] for name, each in kept.items()
@@ -101,15 +91,9 @@ def test_refit_of_the_bundled_records_is_the_bundled_file(arena: Command, tmp_pa
     ("words", "message"),
     [
         (["validate", "--run", "nowhere"], "nowhere"),
-        (
-            ["validate", "--run", RECORDS / "warm-2", "--physics", "mop"],
-            "mop: expected one of group-by, local-",
-        ),
+        (["validate", "--run", RECORDS / "warm-2", "--physics", "mop"], "mop: expected one of group-by, local-"),
         (["validate", "--run", RECORDS / "warm-2", "--run", RECORDS / "warm-2"], "got two of 'warm-2'"),
-        (
-            ["refit", RECORDS / "warm-2", "--to", "nowhere/own.yaml", "--about", "x"],
-            "cannot be written there",
-        ),
+        (["refit", RECORDS / "warm-2", "--to", "nowhere/own.yaml", "--about", "x"], "cannot be written there"),
         (
             ["refit", "nowhere", "--to", "own.yaml", "--about", "x"],
             "there is no nowhere/gesscale.yaml: expected a record",

@@ -115,9 +115,7 @@ def _cost(plan: tuple[int, ...], offered: Array, due: Array) -> float:
     ],
 )
 @pytest.mark.parametrize("replicas", [1, 2, 3])
-def test_what_is_advised_costs_little_more_than_the_best_of_all_plans(
-    load: list[float], replicas: int
-) -> None:
+def test_what_is_advised_costs_little_more_than_the_best_of_all_plans(load: list[float], replicas: int) -> None:
     # 3^6 plans. Rows are late from within a step, which the bill takes to go straight through each step, and backlogs
     # between those of the table cost what lies between. Where the advice were never to change, the bill of one replica
     # would be 2.4 times the best on the first load, and 1.5 times on the last one.

@@ -73,9 +73,7 @@ def test_what_follows_does_not_know_which_course_comes() -> None:
     # 15 rows/s that stay, and 15 rows/s that end after two minutes: alone, the first one wants a second replica and
     # the other one does not. While they are alike, the same is done on both: at least what each costs alone.
     stays = outlook()
-    ends = replace(
-        stays, offered=np.minimum(stays.offered, 15.0 * 120), due=np.minimum(stays.due, 15.0 * 120)
-    )
+    ends = replace(stays, offered=np.minimum(stays.offered, 15.0 * 120), due=np.minimum(stays.due, 15.0 * 120))
     either = replace(
         stays,
         offered=np.concatenate([stays.offered, ends.offered]),
@@ -85,9 +83,7 @@ def test_what_follows_does_not_know_which_course_comes() -> None:
     alone = [bills_of(each, 1, 2) for each in (stays, ends)]
     for found, one, other in zip(bills_of(either, 1, 2), *alone, strict=True):
         assert (one.total + other.total) / 2 <= found.total <= max(one.total, other.total)
-        assert found.total == pytest.approx(
-            found.replica_minutes + 10 * found.late_minutes + 1 * found.changes
-        )
+        assert found.total == pytest.approx(found.replica_minutes + 10 * found.late_minutes + 1 * found.changes)
 
 
 def test_a_stop_costs_late_minutes_so_that_it_may_not_be_worth_it() -> None:
@@ -110,12 +106,8 @@ def test_a_stop_costs_late_minutes_so_that_it_may_not_be_worth_it() -> None:
 
 def test_a_new_replica_does_not_count_until_it_has_started() -> None:
     # The first 30 s of the minute are served at 10 rows/s, which leaves 150 rows to wait for 15 s more: none is late.
-    slow = outlook(
-        change=ChangeCost(stop_s=0.0, start_s=30.0, settle_s=0.0, replica_minutes=0.0), backlog_rows=600.0
-    )
-    quick = outlook(
-        change=ChangeCost(stop_s=0.0, start_s=0.0, settle_s=0.0, replica_minutes=0.0), backlog_rows=600.0
-    )
+    slow = outlook(change=ChangeCost(stop_s=0.0, start_s=30.0, settle_s=0.0, replica_minutes=0.0), backlog_rows=600.0)
+    quick = outlook(change=ChangeCost(stop_s=0.0, start_s=0.0, settle_s=0.0, replica_minutes=0.0), backlog_rows=600.0)
     assert bills_of(slow, 2)[0].late_minutes > bills_of(quick, 2)[0].late_minutes
 
 
@@ -150,13 +142,8 @@ def test_the_last_changes_tell_what_one_costs() -> None:
         (120.0, 5.0, 24),  # 6 + 3 * 24 would be 78 steps: no more than 24
     ],
 )
-def test_a_change_that_stops_the_job_has_to_pay_for_longer(
-    stop_s: float, bucket_s: float, buckets: int
-) -> None:
-    assert (
-        buckets_ahead(ChangeCost(stop_s=stop_s, start_s=8.0, settle_s=0.0, replica_minutes=1.0), bucket_s)
-        == buckets
-    )
+def test_a_change_that_stops_the_job_has_to_pay_for_longer(stop_s: float, bucket_s: float, buckets: int) -> None:
+    assert buckets_ahead(ChangeCost(stop_s=stop_s, start_s=8.0, settle_s=0.0, replica_minutes=1.0), bucket_s) == buckets
 
 
 @given(
@@ -165,9 +152,7 @@ def test_a_change_that_stops_the_job_has_to_pay_for_longer(
     price=st.floats(1e-3, 1e6),
     stop_s=st.sampled_from([0.0, 30.0, 300.0]),
 )
-def test_bills_are_finite_and_no_part_is_negative(
-    load: float, backlog: float, price: float, stop_s: float
-) -> None:
+def test_bills_are_finite_and_no_part_is_negative(load: float, backlog: float, price: float, stop_s: float) -> None:
     instants_s = np.arange(11) * 60.0
     asked = outlook(
         offered=load * instants_s[None, :],

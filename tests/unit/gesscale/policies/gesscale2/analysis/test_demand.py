@@ -5,12 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gesscale.policies.gesscale2.analysis.demand import (
-    BUCKETS_KEPT,
-    Forecast,
-    LoadHistory,
-    Point,
-)
+from gesscale.policies.gesscale2.analysis.demand import BUCKETS_KEPT, Forecast, LoadHistory, Point
 from gesscale.policies.gesscale2.analysis.scenarios import JUMP_CHANCE, WALKS, scenarios
 
 
@@ -58,10 +53,7 @@ def test_the_history_is_bounded_and_periods_that_were_missed_are_filled() -> Non
     assert later.rates(60.0) == pytest.approx([100.0] * 8)
 
 
-@given(
-    rates=st.lists(st.floats(0, 1e6), min_size=1, max_size=40),
-    replica=st.floats(1e-3, 1e6),
-)
+@given(rates=st.lists(st.floats(0, 1e6), min_size=1, max_size=40), replica=st.floats(1e-3, 1e6))
 def test_courses_are_weighted_and_never_negative(rates: list[float], replica: float) -> None:
     history = counted(rates)
     after = np.arange(1.0, 13.0)

@@ -21,12 +21,7 @@ def sample(rows: float, replicas: int, rtt_s: float, slowest: float = 1.0) -> Ba
 
 
 def capacity(
-    law: BatchTimeLaw,
-    weight: float,
-    rtt_s: float,
-    cap_rows: float | None = 2400.0,
-    *,
-    even: float | None = None,
+    law: BatchTimeLaw, weight: float, rtt_s: float, cap_rows: float | None = 2400.0, *, even: float | None = None
 ) -> float:
     placement = weight, even or weight, rtt_s, rtt_s / 2
     return float(law.rows_per_s(*(np.array([each]) for each in placement), cap_rows, 10.0)[0])
@@ -73,14 +68,7 @@ def test_what_is_learned_says_how_sure_it_is():
     # Batches of two sizes on one node, exactly 0.5 s + 1 ms a row: nothing tells of distance, all the rest is told.
     sizes = [200.0, 1000.0] * 30
     samples = [
-        BatchSample(
-            rows=rows,
-            seconds=0.5 + rows / 1000,
-            weight=1.0,
-            even_weight=1.0,
-            driver_rtt_s=0.0,
-            pair_rtt_s=0.0,
-        )
+        BatchSample(rows=rows, seconds=0.5 + rows / 1000, weight=1.0, even_weight=1.0, driver_rtt_s=0.0, pair_rtt_s=0.0)
         for rows in sizes
     ]
     found = {each.name: each for each in LawEvidence().learned(samples).parameters()}

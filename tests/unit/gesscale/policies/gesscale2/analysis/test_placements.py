@@ -15,33 +15,18 @@ from latency_map import LatencyMap
 
 def test_nodes_are_chosen_by_the_delay_that_counts() -> None:
     # For a query that only maps the way to the driver counts: near (10 ms), mid (50), far (200).
-    grown = placements(
-        TRUE, operator(), ("hub",), ("far", "mid", "near"), weights={}, delays=delays(), trigger_s=0.1
-    )
-    assert grown.nodes == (
-        ("hub",),
-        ("hub", "near"),
-        ("hub", "mid", "near"),
-        ("far", "hub", "mid", "near"),
-    )
+    grown = placements(TRUE, operator(), ("hub",), ("far", "mid", "near"), weights={}, delays=delays(), trigger_s=0.1)
+    assert grown.nodes == (("hub",), ("hub", "near"), ("hub", "mid", "near"), ("far", "hub", "mid", "near"))
     # 2 replicas, cap 200: 0.5 + 0.005 * 100 + 5 * 0.01 = 1.05 s.
     assert grown.rows_per_s[1] == pytest.approx(200 / 1.05)
 
 
 def test_the_farthest_goes_first_and_a_fast_node_stays() -> None:
-    shrunk = placements(
-        TRUE, operator(), ("edge", "hub", "near"), (), weights={}, delays=delays(), trigger_s=0.1
-    )
+    shrunk = placements(TRUE, operator(), ("edge", "hub", "near"), (), weights={}, delays=delays(), trigger_s=0.1)
     assert shrunk.nodes == (("hub",), ("hub", "near"), ("edge", "hub", "near"))
     # Cap 200: hub and near take 0.5 + 0.5 + 0.05 = 1.05 s; near with a weight of 9 and edge lose to hub and near.
     fast = placements(
-        TRUE,
-        replace(operator(), cap=None),
-        ("hub", "near"),
-        (),
-        weights={"near": 9.0},
-        delays=delays(),
-        trigger_s=10.0,
+        TRUE, replace(operator(), cap=None), ("hub", "near"), (), weights={"near": 9.0}, delays=delays(), trigger_s=10.0
     )
     assert fast.nodes[0] == ("near",)
 
