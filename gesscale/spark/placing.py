@@ -249,7 +249,7 @@ def submit_settings(arguments: str) -> dict[str, str]:
     Examples
     --------
     >>> submit_settings("--master local[2] --conf spark.a=b=c --conf=spark.d=e pyspark-shell")
-    {'spark.master': 'local[2]', 'spark.a': 'b=c', 'spark.d': 'e'}
+    {'spark.a': 'b=c', 'spark.d': 'e', 'spark.master': 'local[2]'}
     """
     parser = ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     parser.add_argument("--master")
