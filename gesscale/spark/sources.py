@@ -79,10 +79,6 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _untold(_offset: object, _description: str) -> None:
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class SourceKind:
     """A kind of source whose offsets are understood."""
@@ -140,7 +136,7 @@ KINDS = (
     SourceKind("rate", _is_rate, _rows_of_rate),
     SourceKind("rate-micro-batch", _is_described("RatePerMicroBatchStream["), _rows_of_micro_batches),
     SourceKind("socket", _is_described("TextSocketV2[")),
-    SourceKind("files", _has_only("logOffset"), _untold),
+    SourceKind("files", _has_only("logOffset"), lambda _offset, _description: None),
     SourceKind("Kafka", _is_by_partition),
     SourceKind(
         "Python, rows",

@@ -27,6 +27,7 @@ from latency_map.measure.sweep import Measurements, Pacer, Sweeper, neighbours
 
 _MOST_KEPT = 200
 _STUCK_ROUNDS = 3
+_GLANCE_S = 0.2
 _LOOK_TIMEOUTS = 3  # one for the name service, two for the peers that it names
 
 Say: TypeAlias = Callable[[str], None]
@@ -131,16 +132,18 @@ def serve(options: AgentOptions, *, say: Say) -> None:
         stop=stop,
         say=say,
     )
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    told = list[int]()  # a handler only notes: it may come while a lock is held, and in any thread
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda got, _: told.append(got))
     server = _open_pages(options, rounds, instance)
-    try:
-        say(f"node {options.node}: figures at http://{options.host}:{server.port}/metrics, by {method}")
-        in_thread(rounds.run).result()
-    except KeyboardInterrupt:
-        pass  # it was told to end
-    finally:
-        stop.set()
-        server.close()
+    say(f"node {options.node}: figures at http://{options.host}:{server.port}/metrics, by {method}")
+    running = in_thread(rounds.run)
+    while not told and not running.done():
+        time.sleep(_GLANCE_S)
+    stop.set()
+    server.close()
+    if running.done():
+        running.result()  # it ends by itself only where it failed
 
 
 def _peer_source(options: AgentOptions, instance: str, say: Say) -> FindPeers:
