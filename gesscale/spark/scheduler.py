@@ -13,9 +13,11 @@ from typing import Any
 from gesscale.spark.executors import Job, TasksDone
 from gesscale.spark.pod_template import NODE_ATTRIBUTE, ORDER_ATTRIBUTE
 from gesscale.spark.reconcile import LiveExecutor
-from gesscale.spark.warm_up import PLUGIN, PLUGINS_SETTING, WARM_SETTING
 
 TEMPLATE_SETTING = "spark.kubernetes.executor.podTemplateFile"
+PLUGIN, PLUGINS_SETTING = "gesscale.warmup.WarmUp", "spark.plugins"
+#: The driver's setting in which the plugin lists the executors that have ended their warm-up.
+WARM_SETTING = "spark.gesscale.warmUp.warm"
 #: In the names of Spark's RDDs whose tasks open a partition of state.
 _STATE_RDD = "StateStore"
 _WHY = "gesscale: its node has left the placement"

@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from gesscale.spark.scheduler import PLUGIN, PLUGINS_SETTING
+
 JAR = Path(__file__).parent / "warm_up.jar"
-PLUGIN = "gesscale.warmup.WarmUp"
-PLUGINS_SETTING, JARS_SETTING = "spark.plugins", "spark.jars"
+JARS_SETTING = "spark.jars"
 DAEMON_SETTING = "spark.gesscale.warmUp.daemon"
-#: The driver's setting in which the plugin lists the executors that have ended their warm-up.
-WARM_SETTING = "spark.gesscale.warmUp.warm"
 DAEMON = "gesscale.spark.warm_up.daemon"
 #: Nobody waits for an executor that warms up, so a slow node may take its time.
 DEFAULT_TIMEOUT_S = 30
