@@ -102,20 +102,6 @@ fetch_programs() { # what tests of real adapters run; system packages, one after
   fi
 }
 
-if [ "$purpose" = test ] && [ "$(id -u)" = 0 ]; then
-  if command -v go >/dev/null || [ -x /usr/local/go/bin/go ]; then
-    # Takes many minutes on a new machine and needs no package of Python's, so it begins before all else and goes on
-    # beside the first tests; those that need it wait.
-    mkdir -p $cache/kubernetes
-    programs='from testbed.kubernetes.build import HELM_SOURCES, POLICY_SOURCES, build; build()'
-    [ $long = no ] || programs="$programs; build(POLICY_SOURCES); build(HELM_SOURCES)"
-    nice -n 10 "$python" -c "$programs" \
-      > $cache/kubernetes/build.log 2>&1 < /dev/null &
-  else
-    say "no Go: the tests on Kubernetes will say so and be skipped"
-  fi
-fi
-
 if [ "$purpose" = test ]; then
   fetch_programs &
   fetching=$!
@@ -129,6 +115,19 @@ if [ ! -f $stamp ] || [ "$(cat $stamp)" != "$wanted" ]; then
   $venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
   $venv/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
   echo "$wanted" > $stamp
+fi
+
+if [ "$purpose" = test ] && [ "$(id -u)" = 0 ]; then
+  if command -v go >/dev/null || [ -x /usr/local/go/bin/go ]; then
+    # Takes many minutes on a new machine, so it goes on beside the first tests; those that need it wait.
+    mkdir -p $cache/kubernetes
+    programs='from testbed.kubernetes.tools import HELM_SOURCES, POLICY_SOURCES, build; build()'
+    [ $long = no ] || programs="$programs; build(POLICY_SOURCES); build(HELM_SOURCES)"
+    nice -n 10 $venv/bin/python -c "$programs" \
+      > $cache/kubernetes/build.log 2>&1 < /dev/null &
+  else
+    say "no Go: the tests on Kubernetes will say so and be skipped"
+  fi
 fi
 
 if [ "$purpose" = test ]; then
