@@ -14,7 +14,7 @@ Choice = tuple[str, str]
 class Ascending:
     """Two settings that must be in order."""
 
-    #: Low, high: Their names in code.
+    #: Their names in code (low, high).
     low: str
     high: str
     #: Whether they may not be equal.

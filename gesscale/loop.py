@@ -35,7 +35,7 @@ PHASES = ("monitor", "analyze", "plan", "execute", "knowledge")
 class ControlLoop:
     """One step observes, analyzes, plans, executes and remembers, for every operator of a workflow."""
 
-    #: Metrics, latencies, cluster, knowledge: The adapters of Monitor, Execute and Knowledge.
+    #: The adapters of Monitor, Execute and Knowledge (metrics, latencies, cluster, knowledge).
     metrics: MetricSource
     latencies: LatencySource
     #: The pure Analyze and Plan.

@@ -47,12 +47,12 @@ class Agreement:
 
     #: Decisions with a live one of the same instant.
     compared: int
-    #: Same_change, same_reason: How many of these want the same nodes started and removed; how many also, or
-    #: only, say the same reason.
+    #: How many of these want the same nodes started and removed; how many also, or only, say the same reason
+    #: (same_change, same_reason).
     same_change: int
     same_reason: int
-    #: Live_changes, wanted_changes: Decisions that wanted a change. One that is not carried out is wanted
-    #: again at the next instant.
+    #: Decisions that wanted a change. One that is not carried out is wanted again at the next instant (live_changes,
+    #: wanted_changes).
     live_changes: int
     wanted_changes: int
     #: Wanted changes that the policy had not wanted an instant before.

@@ -25,7 +25,7 @@ _TRIPS = {DelayKind.RTT: 1, DelayKind.ONE_WAY: 2}
 class DelayFault:
     """A cell of a delay matrix that cannot be used, and why."""
 
-    #: Row, column: Where it is, counted from 0.
+    #: Where it is, counted from 0 (row, column).
     row: int
     column: int
     #: What was expected and what came.

@@ -37,7 +37,7 @@ class Clusters:
 
     #: How many clusters, as equal in size as can be, in the order of the nodes.
     count: int
-    #: Within, between: Round trips inside each cluster, and from each cluster to each other one.
+    #: Round trips inside each cluster, and from each cluster to each other one (within, between).
     within: Span
     between: Span
 

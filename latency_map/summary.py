@@ -36,14 +36,13 @@ _ISLANDS_APART = 10.0
 class Summary:
     """The pairs of a survey in a few figures. A pair is two nodes, whatever the direction."""
 
-    #: Nodes, pairs: How many.
+    #: How many (nodes, pairs).
     nodes: int
     pairs: int
-    #: Missing_pairs, one_way_pairs: Pairs known in neither direction, and pairs known in one of them.
+    #: Pairs known in neither direction, and pairs known in one of them (missing_pairs, one_way_pairs).
     missing_pairs: int
     one_way_pairs: int
-    #: Median_ms, p95_ms, max_ms: Round trips of the pairs, of two directions the larger; None where none is
-    #: known.
+    #: Round trips of the pairs, of two directions the larger; None where none is known (median_ms, p95_ms, max_ms).
     median_ms: float | None
     p95_ms: float | None
     max_ms: float | None

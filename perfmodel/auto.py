@@ -28,7 +28,7 @@ class AutoLaw:
 
     name: ClassVar[str] = "auto"
 
-    #: Max_age_s, half_life_s: How readings age, as in either law.
+    #: How readings age, as in either law (max_age_s, half_life_s).
     max_age_s: float | None = None
     half_life_s: float | None = None
 

@@ -209,7 +209,7 @@ class Outlook:
     middle: Vector
     #: Of that, as a share squared and per unit of noise, shape ``(m,)``.
     variance: Vector
-    #: Low_factor, high_factor: By what the ends give way, as these are far from the evidence, shape ``(m,)``.
+    #: By what the ends give way, as these are far from the evidence, shape ``(m,)`` (low_factor, high_factor).
     low_factor: Vector
     high_factor: Vector
 

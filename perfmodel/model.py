@@ -18,8 +18,8 @@ class Estimate:
         When the three are not in order or below zero.
     """
 
-    #: Low, mid, high: Rows/s, 0 <= low <= mid <= high. The true MST lies between low and high with about 90 %
-    #: confidence.
+    #: Rows/s, 0 <= low <= mid <= high. The true MST lies between low and high with about 90 % confidence (low, mid,
+    #: high).
     low: float
     mid: float
     high: float
@@ -96,7 +96,7 @@ class Estimator(Protocol):
 class FitErrors:
     """How far predictions lie from readings, in per cent of the observed rows/s."""
 
-    #: Mean_pct, max_pct: Mean and largest absolute error.
+    #: Mean and largest absolute error (mean_pct, max_pct).
     mean_pct: float
     max_pct: float
     #: Readings compared.

@@ -78,7 +78,7 @@ class ProportionalLaw:
 
     name: ClassVar[str] = "proportional"
 
-    #: Max_age_s, half_life_s: How readings age, as in `GesscaleLaw`.
+    #: How readings age, as in `GesscaleLaw` (max_age_s, half_life_s).
     max_age_s: float | None = None
     half_life_s: float | None = None
 

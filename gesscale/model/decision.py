@@ -99,7 +99,7 @@ class LearnedParameter:
 
     #: With its unit.
     name: str
-    #: Value, deviation: What is believed, and the standard deviation of that.
+    #: What is believed, and the standard deviation of that (value, deviation).
     value: Possible
     deviation: Possible
     #: The same before any evidence: one that has hardly shrunk is still a first guess.
@@ -117,7 +117,7 @@ class ModelSummary:
     fitted: tuple[str, ...]
     #: How many readings it was fitted on.
     readings_used: Annotated[int, Field(ge=0, le=LARGEST_EXACT)]
-    #: Calibrated, drift: Whether there were enough of them, and whether newer ones contradicted older ones.
+    #: Whether there were enough of them, and whether newer ones contradicted older ones (calibrated, drift).
     calibrated: bool
     drift: bool
     warnings: tuple[str, ...]
@@ -159,7 +159,7 @@ class Analysis:
     """What Analyze concluded about one operator."""
 
     operator: str
-    #: Verdict, reason, detail: What it needs, why in one word, and in one sentence.
+    #: What it needs, why in one word, and in one sentence (verdict, reason, detail).
     verdict: Verdict
     reason: Reason
     detail: str = ""
@@ -254,7 +254,7 @@ class Plan:
     """What Plan concluded for one operator."""
 
     operator: str
-    #: Reason, detail: Why this and not something else.
+    #: Why this and not something else (reason, detail).
     reason: Reason
     #: The nodes that hold its replicas now, sorted.
     before: tuple[str, ...]

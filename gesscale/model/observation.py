@@ -160,7 +160,7 @@ class WorkflowObservation:
 
     #: When, seconds since the epoch.
     at_s: float
-    #: Readings, missing_readings: For each operator a reading, or why there is none.
+    #: For each operator a reading, or why there is none (readings, missing_readings).
     readings: Mapping[str, OperatorReading] = field(default_factory=dict)
     missing_readings: Mapping[str, MissingReading] = field(default_factory=dict)
     #: Capacity weight of each node; one that is not listed weighs 1.

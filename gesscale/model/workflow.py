@@ -45,7 +45,7 @@ class Operator:
     driver_node: str
     #: The operators whose output this one reads; empty where it reads a source of the workflow.
     upstream: tuple[str, ...] = ()
-    #: Min_replicas, max_replicas: The replicas it may have, ``1 <= min <= max``.
+    #: The replicas it may have, ``1 <= min <= max`` (min_replicas, max_replicas).
     min_replicas: int = 1
     max_replicas: int = 8
     #: The cap on the rows of a batch; None where the query has none.

@@ -166,7 +166,7 @@ class TextLatencies(KeptLatencies):
     #: The group of settings that has ``unit`` and ``kind``, for messages.
     GROUP: ClassVar[str]
 
-    #: Unit, kind: What its delays mean, where the text does not say it.
+    #: What its delays mean, where the text does not say it (unit, kind).
     unit: DelayUnit | None = None
     kind: DelayKind | None = None
 

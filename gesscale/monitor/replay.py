@@ -28,7 +28,7 @@ class RecordedWorld:
     recording: Recording
     #: Its latency map; its nodes are those of the cluster.
     delays: LatencyMap
-    #: Window_s, history_s, stale_after_s: As in `gesscale.monitor.source.WindowedReader`.
+    #: As in `gesscale.monitor.source.WindowedReader` (window_s, history_s, stale_after_s).
     window_s: float
     history_s: float
     stale_after_s: float

@@ -76,7 +76,7 @@ class _Span:
 
     #: Index of the first batch that belongs to it; the number of batches where none does.
     first: int
-    #: Begin_s, until_s: The time in which these batches' rows were processed, idling included.
+    #: The time in which these batches' rows were processed, idling included (begin_s, until_s).
     begin_s: float
     until_s: float
     #: Whether the query said that it idles since its newest batch.

@@ -28,7 +28,7 @@ from gesscale.ports import ClusterState, Knowledge, Latencies
 class PlanningContext:
     """An operator that needs another number of replicas, and what there is to choose from."""
 
-    #: Operator, analysis, reading: The operator, what Analyze concluded, and from which reading.
+    #: The operator, what Analyze concluded, and from which reading (operator, analysis, reading).
     operator: Operator
     analysis: Analysis
     reading: OperatorReading
@@ -44,7 +44,7 @@ class PlanningContext:
 class ChoosingPolicy(ABC):
     """Keeps the limits, ranks the nodes, and leaves the rest to the policy."""
 
-    #: Workflow, options: What is scaled, and the settings of the policy.
+    #: What is scaled, and the settings of the policy (workflow, options).
     workflow: Workflow
     options: PolicyOptions
     #: Whether nodes are chosen by the latency map. Then nothing changes without a map. With a map that is

@@ -43,12 +43,12 @@ class SeenStep:
     name: str
     #: Its operators.
     workflow: Workflow
-    #: Period_s, policy: How often it is stepped, and who decides.
+    #: How often it is stepped, and who decides (period_s, policy).
     period_s: float
     policy: str
     #: One for each operator, at least one.
     decisions: tuple[Decision, ...]
-    #: Cluster, latencies: From which the step decided.
+    #: From which the step decided (cluster, latencies).
     cluster: ClusterState
     latencies: Latencies
     #: Knowledge after the step.

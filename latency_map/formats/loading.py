@@ -31,10 +31,10 @@ class Imported:
 
     #: The round trips.
     survey: Survey
-    #: Form, reason: What the text was taken for, and why.
+    #: What the text was taken for, and why (form, reason).
     form: MapForm
     reason: str
-    #: Unit, kind: What its figures mean, as the text or the caller says.
+    #: What its figures mean, as the text or the caller says (unit, kind).
     unit: DelayUnit
     kind: DelayKind
     #: What was done on the way, for people.

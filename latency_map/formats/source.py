@@ -100,7 +100,7 @@ class RawDelays:
     values: Delays
     #: Where a delay stands in the file.
     place: Place
-    #: Unit, kind: What the file itself says of the delays; None where it does not.
+    #: What the file itself says of the delays; None where it does not (unit, kind).
     unit: DelayUnit | None = None
     kind: DelayKind | None = None
     #: Where it says so, for messages.

@@ -23,10 +23,10 @@ class AgentOptions:
 
     #: The name of the node that it is on.
     node: str
-    #: Host, port: Where it serves its figures.
+    #: Where it serves its figures (host, port).
     host: str
     port: int
-    #: Peers, peers_dns: Whom it probes: a listing, or the agents behind a name; exactly one is set.
+    #: Whom it probes: a listing, or the agents behind a name; exactly one is set (peers, peers_dns).
     peers: Mapping[str, str]
     peers_dns: str
     #: How many others it probes in a round.
@@ -41,7 +41,7 @@ class AgentOptions:
     timeout_s: float
     #: How long figures are kept; None to derive it from the number of peers.
     window_s: float | None
-    #: Method, probe_port: How round trips are measured.
+    #: How round trips are measured (method, probe_port).
     method: ProbeMethod
     probe_port: int
 

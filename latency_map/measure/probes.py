@@ -170,13 +170,13 @@ def probe_by(method: ProbeMethod, *, port: int, timeout_s: float) -> Probe:
 class PairSummary:
     """Probes of one pair; lost ones are counted and enter no figure of time."""
 
-    #: Median_ms, p95_ms: Of the round trips; None where there was no reply. The 95th percentile is
-    #: interpolated between replies.
+    #: Of the round trips; None where there was no reply. The 95th percentile is interpolated between replies
+    #: (median_ms, p95_ms).
     median_ms: float | None
     p95_ms: float | None
     #: Mean absolute difference of one reply to the next that came; None with fewer than two.
     jitter_ms: float | None
-    #: Replies, timeouts, unreachable: How often each answer came.
+    #: How often each answer came (replies, timeouts, unreachable).
     replies: int
     timeouts: int
     unreachable: int

@@ -66,7 +66,7 @@ class Coordinates:
 class HeldOutError:
     """How far coordinates are from pairs that they were not fitted to."""
 
-    #: Median_ratio, p90_ratio: Of ``|estimated - measured| / measured``; NaN where no pair could be held out.
+    #: Of ``|estimated - measured| / measured``; NaN where no pair could be held out (median_ratio, p90_ratio).
     median_ratio: float
     p90_ratio: float
     #: How many pairs were held out.

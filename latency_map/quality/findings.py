@@ -48,10 +48,10 @@ class Worst:
 class Finding:
     """One thing that a check found."""
 
-    #: Concern, severity: What it is about, and how much it matters.
+    #: What it is about, and how much it matters (concern, severity).
     concern: Concern
     severity: Severity
-    #: Count, out_of, counted: How many of how many, and what is counted.
+    #: How many of how many, and what is counted (count, out_of, counted).
     count: int
     out_of: int
     counted: str
@@ -70,7 +70,7 @@ class Finding:
 class QualityReport:
     """What a check says of a survey."""
 
-    #: Nodes, pairs: How many there are; a pair is two nodes whatever the direction.
+    #: How many there are; a pair is two nodes whatever the direction (nodes, pairs).
     nodes: int
     pairs: int
     #: Errors first.

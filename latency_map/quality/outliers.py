@@ -32,7 +32,7 @@ MAX_WITNESSES = 128
 class Outliers:
     """What does not go with the rest."""
 
-    #: Slow_pairs, fast_pairs: Shape ``(n, n)``, upper triangle: pairs that are too long and too short.
+    #: Shape ``(n, n)``, upper triangle: pairs that are too long and too short (slow_pairs, fast_pairs).
     slow_pairs: Mask
     fast_pairs: Mask
     #: Shape ``(n, n)``: the median of what witnesses allow for an outlier: at most for a slow pair, at least

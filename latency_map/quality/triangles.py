@@ -32,8 +32,8 @@ class BrokenTriangles:
     sampled_nodes: int = 0
     #: Positions of the two nodes and the one in between; None where nothing is broken.
     worst: tuple[int, int, int] | None = None
-    #: Worst_ms, saving_ms: Round trip of the worst pair, and how much shorter its detour is; 0 where nothing
-    #: is broken.
+    #: Round trip of the worst pair, and how much shorter its detour is; 0 where nothing is broken (worst_ms,
+    #: saving_ms).
     worst_ms: float = 0.0
     saving_ms: float = 0.0
 

@@ -75,7 +75,7 @@ class Station:
     #: Where rows come in batches, the time between two of them, seconds: a customer is then the share of a
     #: batch that one of k replicas takes, ``lambda interval / k`` rows. None: a customer is a row.
     interval_s: float | None = None
-    #: Least, most: The replicas that it may have, ``1 <= least <= most``.
+    #: The replicas that it may have, ``1 <= least <= most`` (least, most).
     least: int = 1
     most: int
 

@@ -59,7 +59,7 @@ def committed_rows(checkpoint: Path) -> int:
 class NumberedRides:
     """Of the query `rides`, whose result has each ride by its number."""
 
-    #: Checkpoint, sink: Of the query.
+    #: Of the query (checkpoint, sink).
     checkpoint: Path
     sink: FileSink
 

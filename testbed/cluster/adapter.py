@@ -39,8 +39,8 @@ class LocalCluster:
 
     #: The nodes.
     topology: Topology
-    #: Register_timeout_s, leave_timeout_s: How long a new replica may take to register, and a leaving one to
-    #: end its task; then it is killed.
+    #: How long a new replica may take to register, and a leaving one to end its task; then it is killed
+    #: (register_timeout_s, leave_timeout_s).
     register_timeout_s: float = 60.0
     leave_timeout_s: float = 60.0
     #: Seconds of a clock that never jumps.

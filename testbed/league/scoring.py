@@ -27,8 +27,8 @@ class LiveRun:
     record: Record
     #: When each row was due; rows are numbered in the order in which they are processed.
     schedule: ReplaySchedule | NexmarkJob
-    #: Rows_doubled, rows_lost: Rows in the sink that should not be there, such as a second time; and rows
-    #: that it should hold and lacks.
+    #: Rows in the sink that should not be there, such as a second time; and rows that it should hold and lacks
+    #: (rows_doubled, rows_lost).
     rows_doubled: int
     rows_lost: int
 

@@ -129,7 +129,7 @@ _SAMPLES_A_PERIOD = 6
 class LeagueSetting:
     """What is played, by the options of ``testbed league``."""
 
-    #: Policies, loads: By their names in the arena.
+    #: By their names in the arena (policies, loads).
     policies: tuple[str, ...]
     loads: tuple[str, ...]
     #: Of each policy on each load; they are the seeds of the arena's cases.

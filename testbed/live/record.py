@@ -18,7 +18,7 @@ class Rescale:
 
     #: When it was ordered, seconds since the epoch.
     at_s: float
-    #: Added, removed: Nodes.
+    #: Nodes (added, removed).
     added: tuple[str, ...]
     removed: tuple[str, ...]
     #: How many there are to be.
@@ -54,7 +54,7 @@ class Record:
 
     #: When the replay began, seconds since the epoch: the zero of all series.
     began_at_s: float
-    #: Batches, decisions, rescales: What was seen, decided and changed so far.
+    #: What was seen, decided and changed so far (batches, decisions, rescales).
     batches: dict[int, Batch] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)
     rescales: list[Rescale] = field(default_factory=list)
@@ -135,7 +135,7 @@ class Day:
 
     #: By operator, in the order of the stream.
     records: Mapping[str, Record]
-    #: Produced, broken: Rows that were sent, and those of them that have no position.
+    #: Rows that were sent, and those of them that have no position (produced, broken).
     produced: int
     broken: int = 0
     #: By operator that writes a topic: what the topic holds.

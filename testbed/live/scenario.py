@@ -23,12 +23,12 @@ LATENCY_MAP = "latency.csv"
 class TaxiOperator:
     """One operator: a Spark application of its own."""
 
-    #: Name, upstream: Its own and those of the operators that it reads from.
+    #: Its own and those of the operators that it reads from (name, upstream).
     name: str = "nearest"
     upstream: tuple[str, ...] = ()
     #: What it does with a ride.
     work: Work = Work.NEAREST
-    #: Reads, writes: Topics, where Kafka feeds it; one that writes none writes files.
+    #: Topics, where Kafka feeds it; one that writes none writes files (reads, writes).
     reads: str = "rides"
     writes: str | None = None
     #: Emulated work of a node of weight 1 on one row.
@@ -98,8 +98,8 @@ class Scenario:
     max_replicas: int = 5
     #: How old a row may be; None: two periods.
     objective_s: float | None = None
-    #: Late_minute_price, change_price: What a late minute and a change are worth, replica-minutes, to a
-    #: policy that asks.
+    #: What a late minute and a change are worth, replica-minutes, to a policy that asks (late_minute_price,
+    #: change_price).
     late_minute_price: float = 10.0
     change_price: float = 1.0
 

@@ -172,13 +172,13 @@ class NexmarkDay:
         Where batches of the most rows, without a pause, would not carry the load.
     """
 
-    #: Query, policy, topology: Which query, scaled by which policy, on which nodes.
+    #: Which query, scaled by which policy, on which nodes (query, policy, topology).
     query: Query
     policy: str
     topology: str = "edge8"
     #: Length of the day, seconds: the load rises from the least to the most and falls again.
     day_s: float = 240.0
-    #: Least_rows_per_s, most_rows_per_s: Events due per second. One replica does less than 125.
+    #: Events due per second. One replica does less than 125 (least_rows_per_s, most_rows_per_s).
     least_rows_per_s: float = 15.0
     most_rows_per_s: float = 150.0
     #: Whether the events come through a topic of a real broker; else the source makes them.

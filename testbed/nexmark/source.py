@@ -25,9 +25,9 @@ class NexmarkOptions(AdmissionOptions):
     events: PositiveInt
     #: See `testbed.nexmark.events.events`.
     events_per_s: PositiveFloat = 100.0
-    #: Start_at, step_s, rates: When the first event is due, seconds since the epoch; how many are due per
-    #: second from then on, separated by commas, each for a step. After the last step all are due; without
-    #: rates all are due at once.
+    #: When the first event is due, seconds since the epoch; how many are due per second from then on, separated by
+    #: commas, each for a step. After the last step all are due; without rates all are due at once (start_at, step_s,
+    #: rates).
     start_at: float = 0.0
     step_s: PositiveFloat = 1.0
     rates: str = ""

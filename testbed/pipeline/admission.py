@@ -140,8 +140,8 @@ class AdmissionOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    #: Cap_rows, cap_rows_per_replica: The cap on a batch, fixed or in proportion to the live replicas; at
-    #: most one of them.
+    #: The cap on a batch, fixed or in proportion to the live replicas; at most one of them (cap_rows,
+    #: cap_rows_per_replica).
     cap_rows: PositiveInt | None = None
     cap_rows_per_replica: PositiveInt | None = None
     #: Where the live replicas can be asked for; without it, or without an answer, one is assumed.

@@ -28,7 +28,7 @@ class KafkaBroker:
 
     #: Its address, such as ``127.0.0.1:19092``.
     bootstrap: str
-    #: Command, environment: Of its process.
+    #: Of its process (command, environment).
     command: Sequence[str]
     environment: Mapping[str, str]
     #: Where its output goes, also after it was started again.

@@ -94,7 +94,7 @@ class ReplayOptions(AdmissionOptions):
 
     #: Folder of cleaned rides.
     path: str
-    #: Speed, copies, start_at: See `ReplaySchedule`.
+    #: See `ReplaySchedule` (speed, copies, start_at).
     speed: float = 1.0
     copies: int = 1
     start_at: float

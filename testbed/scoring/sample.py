@@ -15,7 +15,7 @@ class Sample(NamedTuple):
     supply_replicas: int
     #: Those of them that can work; 0 while a restart goes on.
     serving_replicas: int
-    #: Input_rows_per_s, processed_rows_per_s: Rates until the next sample, rows/s.
+    #: Rates until the next sample, rows/s (input_rows_per_s, processed_rows_per_s).
     input_rows_per_s: float
     processed_rows_per_s: float
     #: Changes that were ordered at this instant.
@@ -27,8 +27,8 @@ class Completion(NamedTuple):
 
     #: How many.
     rows: float
-    #: Offered_from_s, offered_until_s: When the first and the last of them were offered at the source of the
-    #: workflow (event time), seconds.
+    #: When the first and the last of them were offered at the source of the workflow (event time), seconds
+    #: (offered_from_s, offered_until_s).
     offered_from_s: float
     offered_until_s: float
     #: When they reached the sink; the last of them, where they came one by one.
@@ -42,10 +42,10 @@ class Completion(NamedTuple):
 class Scores:
     """What a run is judged by; names and definitions of specification section 7, those from ``drained`` on are ours."""
 
-    #: Accuracy_O, accuracy_U: Mean replicas too many and too few against the demand, over the measurement.
+    #: Mean replicas too many and too few against the demand, over the measurement (accuracy_O, accuracy_U).
     accuracy_O: float  # noqa: N815 - the paper's name
     accuracy_U: float  # noqa: N815 - the paper's name
-    #: Timeshare_O, timeshare_U: Share of the measurement that was over- and under-provisioned, per cent.
+    #: Share of the measurement that was over- and under-provisioned, per cent (timeshare_O, timeshare_U).
     timeshare_O: float  # noqa: N815 - the paper's name
     timeshare_U: float  # noqa: N815 - the paper's name
     #: Time from the end of the input until all rows were processed, as a share of the measurement.
@@ -56,20 +56,19 @@ class Scores:
     cost: float
     #: Whether all rows were processed in the end; if not, ``excess_time`` is a lower bound.
     drained: bool
-    #: Latency_mean_s, latency_p50_s, latency_p95_s, latency_p99_s: From event time to sink, weighted by rows;
-    #: None where no row came through.
+    #: From event time to sink, weighted by rows; None where no row came through (latency_mean_s, latency_p50_s,
+    #: latency_p95_s, latency_p99_s).
     latency_mean_s: float | None
     latency_p50_s: float | None
     latency_p95_s: float | None
     latency_p99_s: float | None
-    #: Lag_above_half_slo_s, lag_above_slo_s, lag_above_twice_slo_s: Seconds in which the oldest row not yet
-    #: through had been under way for longer than half the objective, the objective, twice the objective.
+    #: Seconds in which the oldest row not yet through had been under way for longer than half the objective, the
+    #: objective, twice the objective (lag_above_half_slo_s, lag_above_slo_s, lag_above_twice_slo_s).
     lag_above_half_slo_s: float
     lag_above_slo_s: float
     lag_above_twice_slo_s: float
-    #: Lag_area_half_slo_s, lag_area_slo_s, lag_area_twice_slo_s: Integral over time of how much longer than
-    #: that it had been under way, divided by that time: a second in which it is under way for three times as
-    #: long counts two.
+    #: Integral over time of how much longer than that it had been under way, divided by that time: a second in which
+    #: it is under way for three times as long counts two (lag_area_half_slo_s, lag_area_slo_s, lag_area_twice_slo_s).
     lag_area_half_slo_s: float
     lag_area_slo_s: float
     lag_area_twice_slo_s: float

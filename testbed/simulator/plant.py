@@ -12,16 +12,16 @@ from testbed.scoring.sample import Completion, Sample
 class Tally(NamedTuple):
     """Counters of an operator since the beginning; all but the last two only grow."""
 
-    #: Offered_rows, processed_rows: Rows, cumulative.
+    #: Rows, cumulative (offered_rows, processed_rows).
     offered_rows: float
     processed_rows: float
-    #: Work_s, waiting_s: Seconds in which its replicas computed, and in which they were held up by the
-    #: network, summed over replicas.
+    #: Seconds in which its replicas computed, and in which they were held up by the network, summed over replicas
+    #: (work_s, waiting_s).
     work_s: float
     waiting_s: float
     #: Seconds for which replicas were kept, starting and restarting ones included.
     replica_seconds: float
-    #: Supply_replicas, serving_replicas: Replicas now: kept, and able to work.
+    #: Replicas now: kept, and able to work (supply_replicas, serving_replicas).
     supply_replicas: int
     serving_replicas: int
 
@@ -31,8 +31,8 @@ class Effort(NamedTuple):
 
     #: Rows that it processed.
     rows: float
-    #: Work_s, waiting_s: Seconds in which it computed, and in which it was held up by the network; beyond
-    #: that it was idle.
+    #: Seconds in which it computed, and in which it was held up by the network; beyond that it was idle (work_s,
+    #: waiting_s).
     work_s: float
     waiting_s: float
 

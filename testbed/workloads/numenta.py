@@ -31,8 +31,8 @@ class Series:
     bin_min: int
     #: Length of the window that is played.
     days: int
-    #: First, last, default: The first and the last day from whose midnight a whole window follows, and the
-    #: one that is played if none is asked for.
+    #: The first and the last day from whose midnight a whole window follows, and the one that is played if none is
+    #: asked for (first, last, default).
     first: date
     last: date
     default: date

@@ -10,7 +10,7 @@ class Resource:
 
     #: Such as ``coordination.k8s.io``; empty for the core group.
     group: str = ""
-    #: Version, plural, kind: Such as ``v1``, ``leases`` and ``Lease``.
+    #: Such as ``v1``, ``leases`` and ``Lease`` (version, plural, kind).
     version: str = "v1"
     plural: str
     kind: str

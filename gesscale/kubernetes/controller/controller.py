@@ -44,7 +44,7 @@ class ControllerOptions:
 
     #: Whose StreamAutoscalers are steered; None for all.
     namespace: str | None = None
-    #: Lease_namespace, lease_name: Where leadership is fought for; by default in our own namespace.
+    #: Where leadership is fought for; by default in our own namespace (lease_namespace, lease_name).
     lease_namespace: str | None = None
     lease_name: str = LEASE_NAME
     #: Of the election.

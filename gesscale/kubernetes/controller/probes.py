@@ -49,7 +49,7 @@ class HealthSnapshot:
     leading: bool = False
     #: Why the API server cannot be reached; empty where it can.
     api_problem: str = ""
-    #: Caches, steps: The watched kinds, and the workflows that this process steps.
+    #: The watched kinds, and the workflows that this process steps (caches, steps).
     caches: tuple[CacheStatus, ...] = ()
     #: A sentence for each verb that was refused for want of a right.
     missing_rights: tuple[str, ...] = ()

@@ -75,7 +75,7 @@ class ControllerContext:
     latency_maps: LatencyMaps
     #: Returns what is watched.
     look: Callable[[], ClusterView]
-    #: Order_writer, reservations: Orders, and the room that they take.
+    #: Orders, and the room that they take (order_writer, reservations).
     order_writer: OrderWriter
     reservations: Reservations
     #: Where connections may go, and how much their answers may take.

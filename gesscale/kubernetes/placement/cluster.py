@@ -27,7 +27,7 @@ class KubernetesCluster:
     workflow: ManagedWorkflow
     #: Returns what is watched.
     look: Callable[[], ClusterView]
-    #: Order_writer, reservations: Of the whole controller.
+    #: Of the whole controller (order_writer, reservations).
     order_writer: OrderWriter
     reservations: Reservations
     #: Of the leadership under which it acts.
@@ -36,8 +36,7 @@ class KubernetesCluster:
     at_s: float
     #: By operator: the nodes where its executors do not come.
     node_backoff: dict[str, NodeBackoff] = field(default_factory=dict)
-    #: Applications, standing: By operator, what runs of it and the order in force, as they were looked at
-    #: last.
+    #: By operator, what runs of it and the order in force, as they were looked at last (applications, standing).
     applications: Mapping[str, Application] = field(default_factory=dict)
     standing: Mapping[str, OrderStatus | None] = field(default_factory=dict)
     #: The last state.

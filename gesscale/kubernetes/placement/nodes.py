@@ -53,7 +53,7 @@ class Room:
 
     #: Thousandths of a CPU.
     cpu_m: int = 0
-    #: Memory_bytes, pods: Bytes; how many pods.
+    #: Bytes; how many pods (memory_bytes, pods).
     memory_bytes: int = 0
     pods: int = 0
 

@@ -41,7 +41,7 @@ _DECISION_CHARS = 512
 class ObservedStep:
     """What one step brought for one operator."""
 
-    #: Spec, generation: What people say, and which generation of it was obeyed.
+    #: What people say, and which generation of it was obeyed (spec, generation).
     spec: StreamAutoscalerSpec
     generation: int
     #: What the step concluded and did.

@@ -64,7 +64,7 @@ class DriverPlace:
 class ManagedWorkflow:
     """The resources of one workflow, which agree."""
 
-    #: Namespace, name: Of the workflow.
+    #: Of the workflow (namespace, name).
     namespace: str
     name: str
     #: By operator, which is the resource's name; at least one.

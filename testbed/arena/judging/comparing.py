@@ -119,7 +119,7 @@ class Compared:
     workload: str
     policy: str
     metric: str
-    #: Runs, lost: Runs that were played, and how many of them were lost.
+    #: Runs that were played, and how many of them were lost (runs, lost).
     runs: int
     lost: int
     #: Its mean; None where no run has it.

@@ -47,7 +47,7 @@ class Standing:
     policy: str
     #: Whether it can win: not where it knows the load.
     competes: bool
-    #: Runs, lost: Runs that were played, and how many of them were lost.
+    #: Runs that were played, and how many of them were lost (runs, lost).
     runs: int
     lost: int
     #: Replica-minutes until the last row was through, as a ratio to the baseline's: geometric mean over the

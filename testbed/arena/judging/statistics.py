@@ -19,8 +19,8 @@ class Interval:
 
     #: Over the runs.
     mean: float
-    #: Low, high: Its ends; both None where fewer than two runs leave it unknown. A ratio's high end is
-    #: infinite where some resamples of the baseline have nothing but zeros.
+    #: Its ends; both None where fewer than two runs leave it unknown. A ratio's high end is infinite where some
+    #: resamples of the baseline have nothing but zeros (low, high).
     low: float | None
     high: float | None
     #: How many runs it is from.

@@ -60,7 +60,7 @@ class Fluid:
     changing_rows_per_s: tuple[tuple[float, ...], ...]
     #: How long a full batch takes; 0 where rows come through one by one.
     batch_s: tuple[float, ...]
-    #: Price, change_price: Of a late minute, and of a change on top of what it holds up, replica-minutes.
+    #: Of a late minute, and of a change on top of what it holds up, replica-minutes (price, change_price).
     price: float = LATE_MINUTE_PRICE
     change_price: float = 0.0
 

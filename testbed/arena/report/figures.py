@@ -58,7 +58,7 @@ class PolicyFigures:
     policy: str
     #: Its position in the experiment; decides colour and marker.
     index: int
-    #: Cost, lag_s: The means of the replica-minutes, and of the seconds above the objective.
+    #: The means of the replica-minutes, and of the seconds above the objective (cost, lag_s).
     cost: float
     lag_s: float
 

@@ -20,7 +20,7 @@ class Cell:
     text: str
     #: Its interval; empty where it has none.
     span: str = ""
-    #: Ratio, ratio_span: Against the baseline; empty where there is none.
+    #: Against the baseline; empty where there is none (ratio, ratio_span).
     ratio: str = ""
     ratio_span: str = ""
     #: Of the ratio, less being better: ``better`` or ``worse`` where its whole interval is; empty otherwise.

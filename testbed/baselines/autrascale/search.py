@@ -117,7 +117,7 @@ class GaussianProcess:
 
     #: Of scikit-learn, fitted to standardised scores.
     regressor: Any
-    #: Mean, scale: By which they were standardised.
+    #: By which they were standardised (mean, scale).
     mean: float
     scale: float
 

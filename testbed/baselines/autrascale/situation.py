@@ -77,7 +77,7 @@ class RateCheck(_Value):
 
     #: When.
     at_s: float
-    #: Rate, throughput: lambda and v_t, rows/s at the sources.
+    #: lambda and v_t, rows/s at the sources (rate, throughput).
     rate: float
     throughput: float
     #: L_p.
@@ -125,15 +125,14 @@ class AutrascaleMemo(Memo):
 
     #: The operators whose replicas the vectors hold, in their order.
     operators: tuple[str, ...]
-    #: Replicas, since_s: The configuration that runs, and since when it has been seen.
+    #: The configuration that runs, and since when it has been seen (replicas, since_s).
     replicas: Replicas = ()
     since_s: float = 0.0
     #: Of this run, oldest first.
     checks: tuple[RateCheck, ...] = ()
     #: The step that is under way.
     phase: Phase = "throughput"
-    #: Rate, recent_rates: The rate that the present model belongs to, and the last three that were seen,
-    #: rows/s.
+    #: The rate that the present model belongs to, and the last three that were seen, rows/s (rate, recent_rates).
     rate: float
     recent_rates: tuple[float, ...] = ()
     #: Whether the throughput step may give up replicas at this rate: until a configuration has fallen behind.
@@ -144,22 +143,22 @@ class AutrascaleMemo(Memo):
     least: Replicas = ()
     #: The most throughput there was where no configuration kept up, rows/s; else 0.
     capped_at: float = 0.0
-    #: Latency_trials, gave_up: How many configurations the latency step has ordered at this rate, and whether
-    #: it ended without a good one.
+    #: How many configurations the latency step has ordered at this rate, and whether it ended without a good one
+    #: (latency_trials, gave_up).
     latency_trials: int = 0
     gave_up: bool = False
-    #: Return_to, return_phase: While a backlog drains: the configuration to return to, and the step that was
-    #: under way.
+    #: While a backlog drains: the configuration to return to, and the step that was under way (return_to,
+    #: return_phase).
     return_to: Replicas = ()
     return_phase: Phase = "steady"
     #: Before this instant no other backlog step begins.
     rests_until_s: float = 0.0
     #: By rate, the present one first.
     models: tuple[RateModel, ...]
-    #: Wanted, ordered_s: The proposed configuration, and since when.
+    #: The proposed configuration, and since when (wanted, ordered_s).
     wanted: Replicas
     ordered_s: float = 0.0
-    #: Detail, reason: Why.
+    #: Why (detail, reason).
     detail: str = ""
     reason: Reason = Reason.WITHIN_TARGET
 
@@ -184,10 +183,10 @@ class AutrascaleContext:
 
     #: When, seconds since the epoch.
     at_s: float
-    #: Workflow, readings: Its operators, and what was read of each.
+    #: Its operators, and what was read of each (workflow, readings).
     workflow: Workflow
     readings: Mapping[str, OperatorReading]
-    #: Settings, seed: The settings and the seed of the policy.
+    #: The settings and the seed of the policy (settings, seed).
     settings: AutrascaleSettings
     seed: int
     #: How long the newest changes took that have settled, the longest of the operators; 0 where none has.

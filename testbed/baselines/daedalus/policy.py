@@ -45,7 +45,7 @@ class DaedalusMemo(Memo):
     lines: Mapping[str, CpuRegression] = {}
     #: The CPU of the hottest worker, 0..1, when the job could do no more.
     full_cpu: float = 1.0
-    #: Capacities, history, forecaster, downtimes: See `testbed.baselines.daedalus`.
+    #: See `testbed.baselines.daedalus` (capacities, history, forecaster, downtimes).
     capacities: Capacities = Capacities()
     history: History | None = None
     forecaster: Forecaster = Forecaster()

@@ -29,10 +29,10 @@ class CpuRegression:
 
     #: Samples.
     count: int = 0
-    #: Mean_cpu, mean_rate: Mean CPU, 0..1, and mean throughput, rows/s.
+    #: Mean CPU, 0..1, and mean throughput, rows/s (mean_cpu, mean_rate).
     mean_cpu: float = 0.0
     mean_rate: float = 0.0
-    #: Square_cpu, product: Sums of squared deviations of the CPU, and of products of both deviations.
+    #: Sums of squared deviations of the CPU, and of products of both deviations (square_cpu, product).
     square_cpu: float = 0.0
     product: float = 0.0
 

@@ -73,7 +73,7 @@ class RuleContext:
 class RuleFinding:
     """What one rule comes to."""
 
-    #: Rule, phase, words: Which, where it stands, and why in a sentence.
+    #: Which, where it stands, and why in a sentence (rule, phase, words).
     rule: Rule
     phase: Phase
     words: str

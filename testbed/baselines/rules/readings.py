@@ -31,7 +31,7 @@ class MetricSample(NamedTuple):
     at_s: float
     #: The time that they speak for, seconds.
     covers_s: float
-    #: Low, high: The least and the greatest value.
+    #: The least and the greatest value (low, high).
     low: float
     high: float
 

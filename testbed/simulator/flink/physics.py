@@ -38,13 +38,12 @@ class FlinkPhysics:
     #: Distinct keys, all as frequent, hashed to key groups and dealt to the replicas; 0 where rows are dealt
     #: in turn (rebalance). In both cases all wait for the slowest replica.
     keys: Count = 0
-    #: Row_bytes, buffer_bytes: Size of a row on the wire, and of a network buffer. At its limit an operator
-    #: gets full buffers, whatever ``execution.buffer-timeout`` is: a part-full buffer leaves only where there
-    #: is credit to spare, and one that waits for credit goes on filling.
+    #: Size of a row on the wire, and of a network buffer. At its limit an operator gets full buffers, whatever
+    #: ``execution.buffer-timeout`` is: a part-full buffer leaves only where there is credit to spare, and one that
+    #: waits for credit goes on filling (row_bytes, buffer_bytes).
     row_bytes: Positive
     buffer_bytes: PositiveCount = 32_768
-    #: Exclusive_buffers, floating_buffers: Credits of a replica: so many for each channel, and so many in
-    #: addition.
+    #: Credits of a replica: so many for each channel, and so many in addition (exclusive_buffers, floating_buffers).
     exclusive_buffers: PositiveCount = 2
     floating_buffers: Count = 8
     #: Round trips from a buffer's departure until its credit is back.
@@ -55,23 +54,23 @@ class FlinkPhysics:
     sources_beside_replicas: bool = False
     #: Time between two checkpoints, seconds.
     checkpoint_interval_s: Positive = 10.0
-    #: Checkpoint_s, checkpoint_s_per_replica, checkpoint_round_trips: For how long a checkpoint holds up all
-    #: replicas: a fixed time, a time for each replica, and round trips to the farthest one.
+    #: For how long a checkpoint holds up all replicas: a fixed time, a time for each replica, and round trips to the
+    #: farthest one (checkpoint_s, checkpoint_s_per_replica, checkpoint_round_trips).
     checkpoint_s: NotNegative = 0.0
     checkpoint_s_per_replica: NotNegative = 0.0
     checkpoint_round_trips: NotNegative = 0.0
-    #: Noise, noise_memory_s: Speed varies about its mean: standard deviation of its logarithm, and the time
-    #: after which it has forgotten two thirds of what it was.
+    #: Speed varies about its mean: standard deviation of its logarithm, and the time after which it has forgotten two
+    #: thirds of what it was (noise, noise_memory_s).
     noise: NotNegative = 0.0
     noise_memory_s: Positive = 60.0
-    #: Restart_s, restart_spread: Time without output at a change, seconds, and the standard deviation of its
-    #: logarithm.
+    #: Time without output at a change, seconds, and the standard deviation of its logarithm (restart_s,
+    #: restart_spread).
     restart_s: NotNegative = 120.0
     restart_spread: NotNegative = 0.0
     #: Whether a change of this operator stops all operators of the workflow; else it stops alone.
     restart_whole_job: bool = True
-    #: Cold_share, warm_up_s: Share of the speed that is missing right after a restart, and the time in which
-    #: two thirds of that return.
+    #: Share of the speed that is missing right after a restart, and the time in which two thirds of that return
+    #: (cold_share, warm_up_s).
     cold_share: Annotated[float, Field(ge=0, lt=1)] = 0.0
     warm_up_s: Positive = 20.0
     #: Time until the loss of a node is noticed, seconds; nothing is processed until then.

@@ -24,7 +24,7 @@ class Tick(NamedTuple):
     number: int
     #: Those of the replicas, in the order in which key groups are dealt.
     nodes: tuple[str, ...]
-    #: Capacity, speed: Theirs, and how fast they were against it.
+    #: Theirs, and how fast they were against it (capacity, speed).
     capacity: Capacity
     speed: float
     #: How many they processed together.

@@ -80,8 +80,8 @@ class BatchTimeline:
     ends_s: list[float]
     #: How many tasks of that stage each slot has.
     tasks: list[int]
-    #: Work_s, waiting_s: Time in which slots compute, and in which they are held up by the network, as
-    #: seconds of replicas.
+    #: Time in which slots compute, and in which they are held up by the network, as seconds of replicas (work_s,
+    #: waiting_s).
     work_s: float
     waiting_s: float
     #: The slot that has the largest partition.
@@ -98,11 +98,11 @@ class BatchStage:
 
     #: When they begin, seconds since the batch was begun.
     from_s: float
-    #: Ends_s, tasks: When each slot ends its last one, and how many it has.
+    #: When each slot ends its last one, and how many it has (ends_s, tasks).
     ends_s: list[float]
     tasks: list[int]
-    #: Work_s, waiting_s: Time in which slots compute, and in which they are held up by the network between
-    #: and within their tasks.
+    #: Time in which slots compute, and in which they are held up by the network between and within their tasks
+    #: (work_s, waiting_s).
     work_s: float
     waiting_s: float = 0.0
 

@@ -52,22 +52,22 @@ class SparkPhysics:
     state_round_trips: NotNegative = 0.0
     #: Serial round trips between the two executors that are farthest apart, to fetch what was shuffled.
     exchange_round_trips: NotNegative = 0.0
-    #: Batch_noise, task_noise: What a batch and each task takes varies about its mean: standard deviation of
-    #: the logarithm.
+    #: What a batch and each task takes varies about its mean: standard deviation of the logarithm (batch_noise,
+    #: task_noise).
     batch_noise: NotNegative = 0.0
     task_noise: NotNegative = 0.0
-    #: Cold_least_s, cold_most_s: A new executor's first task takes so much longer, whatever its rows: classes
-    #: are loaded, Python workers started. Drawn evenly, seconds.
+    #: A new executor's first task takes so much longer, whatever its rows: classes are loaded, Python workers
+    #: started. Drawn evenly, seconds (cold_least_s, cold_most_s).
     cold_least_s: NotNegative = 0.0
     cold_most_s: NotNegative = 0.0
-    #: Warm_up_share, warm_up_fade: What its first task of the second batch takes longer, as a share of that,
-    #: and how much of it remains from batch to batch.
+    #: What its first task of the second batch takes longer, as a share of that, and how much of it remains from batch
+    #: to batch (warm_up_share, warm_up_fade).
     warm_up_share: Share = 0.0
     warm_up_fade: Share = 0.0
     #: The batch during which executors are decommissioned, or the next, takes so much longer, seconds.
     leave_s: NotNegative = 0.0
-    #: Start_s, start_spread: Time from the order to a registered executor that starts alone: its median,
-    #: seconds, and the standard deviation of its logarithm.
+    #: Time from the order to a registered executor that starts alone: its median, seconds, and the standard deviation
+    #: of its logarithm (start_s, start_spread).
     start_s: NotNegative = 0.0
     start_spread: NotNegative = 0.0
     #: Each other executor that starts at the same time makes it so much longer, seconds: emulated nodes share

@@ -31,7 +31,7 @@ class Replica:
 class MembershipPeriod:
     """Who can work from one instant until another."""
 
-    #: From_s, until_s: From when until right before when, unless replicas or links change.
+    #: From when until right before when, unless replicas or links change (from_s, until_s).
     from_s: float
     until_s: float
     #: The executors, by the name of their node.

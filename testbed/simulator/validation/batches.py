@@ -19,7 +19,7 @@ class MeasuredBatch:
 
     #: Who worked on it.
     executor_set: ExecutorSet
-    #: Rows, seconds: How many rows, and how long it took.
+    #: How many rows, and how long it took (rows, seconds).
     rows: float
     seconds: float
     #: The trigger interval; 0 where batches ran without a pause.
@@ -60,7 +60,7 @@ def of_batch(run: RecordedRun, batch: Batch, nodes: Sequence[str] | None = None)
 class Errors:
     """Relative errors of one quantity, in per cent of what was measured."""
 
-    #: Mean_pct, worst_pct: Mean and largest absolute error.
+    #: Mean and largest absolute error (mean_pct, worst_pct).
     mean_pct: float
     worst_pct: float
     #: Mean error; positive where the simulator gives more.

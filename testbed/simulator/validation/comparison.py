@@ -32,7 +32,7 @@ class RunTimeline:
     processed_rows: float
     #: Mean duration of the batch that ran, weighted by time.
     batch_time_s: float
-    #: Backlog_rows, backlog_peak_rows: Mean and greatest backlog.
+    #: Mean and greatest backlog (backlog_rows, backlog_peak_rows).
     backlog_rows: float
     backlog_peak_rows: float
     #: Mean time from the order of a replica to the end of the first batch that it worked on; None without
@@ -44,8 +44,8 @@ class RunTimeline:
 class TimelineErrors:
     """How far two courses are apart, as mean absolute differences at the same instants."""
 
-    #: Throughput_pct, throughput_minute_pct: Of the rows processed in each 10 s, and in each minute, in per
-    #: cent of their mean.
+    #: Of the rows processed in each 10 s, and in each minute, in per cent of their mean (throughput_pct,
+    #: throughput_minute_pct).
     throughput_pct: float
     throughput_minute_pct: float
     #: Of the duration of the batch that ran, weighted by time, in per cent of its mean.
@@ -175,7 +175,7 @@ class RunComparison:
 
     #: Of the record, each against the physics on its own rows and nodes: all, and parts of them.
     warm_batches: Mapping[str, BatchErrors]
-    #: Totals, distances: By the name of the quantity: of `RunTimeline` and of `TimelineErrors`.
+    #: By the name of the quantity: of `RunTimeline` and of `TimelineErrors` (totals, distances).
     totals: Mapping[str, Total]
     distances: Mapping[str, Distance]
 

@@ -37,7 +37,7 @@ class Advice(NamedTuple):
     #: Shape ``(k, n, g, c)``: mean cost over alike courses, replica-minutes. Nothing is chosen in the first
     #: step.
     keeping: Single
-    #: Changing, best: Shape ``(k, g, c)``: the same for the best other number, and which that is.
+    #: Shape ``(k, g, c)``: the same for the best other number, and which that is (changing, best).
     changing: Single
     best: Counts
 

@@ -49,7 +49,7 @@ class Point(NamedTuple):
 class Forecast(NamedTuple):
     """The next bucket."""
 
-    #: Rate, spread: Expected mean rate and its standard deviation, rows/s.
+    #: Expected mean rate and its standard deviation, rows/s (rate, spread).
     rate: float
     spread: float
     #: The rate between the two newest batches, rows/s.
@@ -63,11 +63,10 @@ class _Pending(NamedTuple):
 
     #: When the bucket begins.
     at_s: float
-    #: Level, expected: The last bucket's mean rate, and what was forecast, rows/s.
+    #: The last bucket's mean rate, and what was forecast, rows/s (level, expected).
     level: float
     expected: float
-    #: Beyond, growth: The features: how much the newest batch is above its bucket, and the last growth,
-    #: rows/s.
+    #: The features: how much the newest batch is above its bucket, and the last growth, rows/s (beyond, growth).
     beyond: float
     growth: float
     #: Of a bucket that lies between this forecast and the one before it.
@@ -87,11 +86,11 @@ class LoadHistory(BaseModel):
     newest: float = 0.0
     #: Forecasts whose buckets have not passed.
     pending: tuple[_Pending, ...] = ()
-    #: Gram, moments: Sums of the regression of the next growth on how much the newest batch is above its
-    #: bucket, and on the last growth.
+    #: Sums of the regression of the next growth on how much the newest batch is above its bucket, and on the last
+    #: growth (gram, moments).
     gram: tuple[float, float, float] = (0.0, 0.0, 0.0)
     moments: tuple[float, float] = (0.0, 0.0)
-    #: Squared_errors, errors: Of forecasts, faded: their sum, (rows/s)^2, and how many.
+    #: Of forecasts, faded: their sum, (rows/s)^2, and how many (squared_errors, errors).
     squared_errors: float = 0.0
     errors: float = 0.0
 

@@ -39,13 +39,13 @@ _LEAST_SHARE = 0.05
 class BatchSample:
     """A warm batch as evidence."""
 
-    #: Rows, seconds: How many rows it had, and how long it took.
+    #: How many rows it had, and how long it took (rows, seconds).
     rows: float
     seconds: float
-    #: Weight, even_weight: The capacity weights of its replicas: their sum, and their number times the least.
+    #: The capacity weights of its replicas: their sum, and their number times the least (weight, even_weight).
     weight: float
     even_weight: float
-    #: Driver_rtt_s, pair_rtt_s: The longest round trip to the driver, and between two replicas, seconds.
+    #: The longest round trip to the driver, and between two replicas, seconds (driver_rtt_s, pair_rtt_s).
     driver_rtt_s: float
     pair_rtt_s: float
 
@@ -90,12 +90,12 @@ class LawEvidence(BaseModel):
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
 
-    #: Gram, moments: The sums of the normal equations, ``TERMS`` x ``TERMS`` and ``TERMS`` numbers; empty
-    #: before any sample.
+    #: The sums of the normal equations, ``TERMS`` x ``TERMS`` and ``TERMS`` numbers; empty before any sample (gram,
+    #: moments).
     gram: tuple[float, ...] = ()
     moments: tuple[float, ...] = ()
-    #: Most_rows, row_s: The rows of the largest batch, and what one of them took a replica of weight 1,
-    #: seconds; 0 before any.
+    #: The rows of the largest batch, and what one of them took a replica of weight 1, seconds; 0 before any
+    #: (most_rows, row_s).
     most_rows: float = 0.0
     row_s: float = 0.0
 

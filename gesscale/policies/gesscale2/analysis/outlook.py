@@ -49,13 +49,13 @@ class Outlook:
     replicas: int
     #: What they carry where they are.
     present_rows_per_s: float
-    #: Least, most: How many there may be.
+    #: How many there may be (least, most).
     least: int
     most: int
     #: Shape ``(k,)``: length of each step, seconds.
     steps_s: Array
-    #: Offered, due: Shape ``(c, k + 1)``: rows offered from now until each instant, and those that have to be
-    #: through by then.
+    #: Shape ``(c, k + 1)``: rows offered from now until each instant, and those that have to be through by then
+    #: (offered, due).
     offered: Array
     due: Array
     #: Shape ``(c,)``: of the courses.

@@ -139,7 +139,7 @@ class _Ways:
     nodes: _Nodes
     #: As their indices.
     orders: Orders
-    #: Weight, even_weight, driver_s, pairs_s: As `BatchTimeLaw.rows_per_s` takes them.
+    #: As `BatchTimeLaw.rows_per_s` takes them (weight, even_weight, driver_s, pairs_s).
     weight: Array
     even_weight: Array
     driver_s: Array

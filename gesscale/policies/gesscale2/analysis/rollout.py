@@ -64,15 +64,15 @@ class _Together(NamedTuple):
     steps_s: Array
     #: Shape ``(k + 1,)``: when each step begins, and the last one ends, seconds from now.
     instants_s: Array
-    #: Offered, due: Shape ``(k + 1, o, 1, c)``: as in `Outlook`.
+    #: Shape ``(k + 1, o, 1, c)``: as in `Outlook` (offered, due).
     offered: Array
     due: Array
     #: Shape ``(o, n)``: capacity of 1, 2, ... replicas.
     rows_per_s: Array
     #: Shape ``(o, 1, 1)``: capacity of as many as there may be.
     most_rows_per_s: Array
-    #: Held_s, busy_s: Shape ``(o, 1, 1)``: for how long a change holds up the replicas, and no other change
-    #: can be ordered.
+    #: Shape ``(o, 1, 1)``: for how long a change holds up the replicas, and no other change can be ordered (held_s,
+    #: busy_s).
     held_s: Array
     busy_s: Array
     #: Shape ``(o, 1, 1)``: 1 where those that stay serve meanwhile, 0 where the job stops.
@@ -113,10 +113,10 @@ def _together(outlooks: Sequence[Outlook]) -> _Together:
 class _Played:
     """Where each candidate is on each course, and what it paid; each array of shape ``(o, candidates, c)``."""
 
-    #: Count, rows_per_s: Replicas, and what they carry.
+    #: Replicas, and what they carry (count, rows_per_s).
     count: Counts
     rows_per_s: Array
-    #: Held_s, held_rows_per_s: For how long a change still holds them up, and what they carry until then.
+    #: For how long a change still holds them up, and what they carry until then (held_s, held_rows_per_s).
     held_s: Array
     held_rows_per_s: Array
     #: Rows, from now on.
@@ -125,7 +125,7 @@ class _Played:
     overdue: Array
     #: When the last change has settled, seconds from now.
     settled_s: Array
-    #: Replica_s, late_s, changes: What was paid so far.
+    #: What was paid so far (replica_s, late_s, changes).
     replica_s: Array
     late_s: Array
     changes: Array
