@@ -46,7 +46,8 @@ from footprint.image import program
 from footprint.resident import resident_mib
 from footprint.served_batches import Batches
 
-from gesscale.kubernetes.api import Connection, connect
+from gesscale.kubernetes.api.connection import Connection
+from gesscale.kubernetes.api.credentials import connect
 from gesscale.kubernetes.api.resources import CONFIG_MAPS, NODES, PODS, STREAM_AUTOSCALERS, Resource
 from testbed.kubernetes.tools import build
 

@@ -1,4 +1,4 @@
-"""Square matrices over nodes that come one by one, up to a limit."""
+"""Square matrices over nodes that come one by one: they grow with the nodes, and no further than a limit."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from latency_map.errors import error_at
 from latency_map.limits import MapLimits
 from latency_map.names import find_name_fault
+
+_FIRST_SIZE = 64
 
 
 class Grid:
@@ -24,9 +26,8 @@ class Grid:
 
     def __init__(self, source: str, limits: MapLimits, blanks: Mapping[str, np.generic]) -> None:
         self.numbers: dict[str, int] = {}
-        size = (limits.nodes, limits.nodes)  # the system gives memory for what is written to, not for all of it
-        self.layers: dict[str, NDArray[Any]] = {name: np.empty(size, blank.dtype) for name, blank in blanks.items()}
-        self._source, self._limits, self._blanks = source, limits, blanks
+        self.layers: dict[str, NDArray[Any]] = {}
+        self._source, self._limits, self._blanks, self._size = source, limits, blanks, 0
 
     def number(self, name: str, *, line: int = 0, column: int = 0) -> int:
         """Return the number of a node; a new node is added.
@@ -46,6 +47,8 @@ class Grid:
         number = len(self.numbers)
         if number == self._limits.nodes:
             raise error_at(self._source, place, self._limits.too_many_nodes())
+        if number == self._size:
+            self._grow()
         self.numbers[name] = number
         for layer, blank in self._blanks.items():
             self.layers[layer][number, : number + 1] = blank
@@ -57,3 +60,13 @@ class Grid:
         count = len(self.numbers)
         matrix = self.layers.pop(layer)[:count, :count] if count else np.empty((0, 0))
         return matrix if order is None else matrix[np.ix_(order, order)]
+
+    def _grow(self) -> None:
+        """Make room for half as many nodes more; pages of memory that nothing is written to are not taken."""
+        count = len(self.numbers)
+        self._size = min(self._limits.nodes, max(_FIRST_SIZE, 3 * self._size // 2))
+        for layer, blank in self._blanks.items():
+            larger = np.empty((self._size, self._size), dtype=blank.dtype)
+            if count:
+                larger[:count, :count] = self.layers[layer][:count, :count]
+            self.layers[layer] = larger

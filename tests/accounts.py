@@ -12,7 +12,8 @@ import yaml
 from audited_requests import AuditedRequest
 from kubernetes.client import Configuration
 
-from gesscale.kubernetes.api import Connection, Resource
+from gesscale.kubernetes.api.connection import Connection
+from gesscale.kubernetes.api.resources import Resource
 from gesscale.kubernetes.controller.controller import Controller, ControllerOptions
 from gesscale.kubernetes.controller.targets import AllowedTarget
 

@@ -22,7 +22,9 @@ from urllib.request import urlopen
 import yaml
 from waiting import until
 
-from gesscale.kubernetes.api import ApiError, Connection, connect
+from gesscale.kubernetes.api.connection import Connection
+from gesscale.kubernetes.api.credentials import connect
+from gesscale.kubernetes.api.faults import ApiError
 from gesscale.kubernetes.api.lease import LEASE_NAME
 from gesscale.kubernetes.api.resources import CONFIG_MAPS, LEASES, PODS, STREAM_AUTOSCALERS, Resource
 from testbed.free_port import free_port

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gesscale.common.http_client import HttpClient
-from gesscale.kubernetes.api import ApiError, Call, View
+from gesscale.kubernetes.api.faults import ApiError, Call
 from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
+from gesscale.kubernetes.api.watching import View
 from gesscale.kubernetes.controller.latencies import LatencyMaps
 from gesscale.kubernetes.controller.targets import Targets
 from gesscale.kubernetes.controller.workflow_controller import ControllerContext

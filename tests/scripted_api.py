@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from kubernetes.client import Configuration
 
-from gesscale.kubernetes.api import Connection
+from gesscale.kubernetes.api.connection import Connection
 
 SETTLE_S = 60.0  # bound of a wait, not an expectation
 Answer = Callable[[BaseHTTPRequestHandler], None]

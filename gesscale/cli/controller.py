@@ -47,7 +47,7 @@ def serve_controller(
     ClusterError
         Where the pod's own credentials cannot be used.
     """
-    from gesscale.kubernetes.api import connect
+    from gesscale.kubernetes.api.credentials import connect
     from gesscale.kubernetes.api.lease import steady_now_s
     from gesscale.kubernetes.controller.controller import Controller, ControllerOptions
     from gesscale.kubernetes.controller.probes import probes, problems_of

@@ -42,7 +42,8 @@ def read_resources(
     ClusterError
         Where the API server refuses.
     """
-    from gesscale.kubernetes.api import ApiError, connect
+    from gesscale.kubernetes.api.credentials import connect
+    from gesscale.kubernetes.api.faults import ApiError
     from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
 
     connection = connect(kubeconfig, context)

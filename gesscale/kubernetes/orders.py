@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gesscale.errors import ClusterError
-from gesscale.kubernetes.api import ApiError, Connection
+from gesscale.kubernetes.api.connection import Connection
+from gesscale.kubernetes.api.faults import ApiError
 from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
 from gesscale.kubernetes.resource.autoscaler import StreamAutoscaler
 from gesscale.kubernetes.resource.order import OrderStatus, order_of, past_orders

@@ -13,8 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from thoroughness import examples
 
-from gesscale.kubernetes.api import ApiError, Elector
-from gesscale.kubernetes.api.faults import Call
+from gesscale.kubernetes.api.faults import ApiError, Call
+from gesscale.kubernetes.api.lease import Elector
 from gesscale.kubernetes.api.resources import LEASES
 
 TIMEOUT_S = 3.0

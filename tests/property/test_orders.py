@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from kube import EPOCH_S, FakeApi, FakeCluster, Silent, by_hand, context_of, node, order, pod, refused
 
 from gesscale.errors import ClusterError
-from gesscale.kubernetes.api import ApiError
+from gesscale.kubernetes.api.faults import ApiError
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.controller.workflow_controller import WorkflowController
 from gesscale.kubernetes.orders import Documents, OrderWriter

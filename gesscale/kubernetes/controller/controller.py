@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from gesscale.common.threads import in_thread
-from gesscale.kubernetes.api import Connection, ElectionTimes, Elector, Events, LeaseLock, new_identity
-from gesscale.kubernetes.api.lease import LEASE_NAME, steady_now_s
+from gesscale.kubernetes.api.connection import Connection
+from gesscale.kubernetes.api.events import Events
+from gesscale.kubernetes.api.lease import LEASE_NAME, ElectionTimes, Elector, LeaseLock, new_identity, steady_now_s
 from gesscale.kubernetes.controller.latencies import LatencyMaps
 from gesscale.kubernetes.controller.probes import HealthSnapshot
 from gesscale.kubernetes.controller.scheduling import WorkflowScheduler

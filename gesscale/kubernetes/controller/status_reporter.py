@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gesscale.errors import ClusterError
-from gesscale.kubernetes.api import Events
+from gesscale.kubernetes.api.events import Events
 from gesscale.kubernetes.controller.workflow_controller import WorkflowStep
 from gesscale.kubernetes.orders import Document, Documents
 from gesscale.kubernetes.placement.applications import Application

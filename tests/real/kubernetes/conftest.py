@@ -16,7 +16,8 @@ import pytest
 import yaml
 from controlled_world import World, define
 
-from gesscale.kubernetes.api import Connection, connect
+from gesscale.kubernetes.api.connection import Connection
+from gesscale.kubernetes.api.credentials import connect
 from testbed.cluster import state
 from testbed.cluster.topology import Topology, read_topology
 from testbed.kubernetes.cluster import KubernetesTestBed, down, kubernetes_up

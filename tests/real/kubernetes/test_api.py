@@ -15,22 +15,12 @@ from kubernetes.client import Configuration
 from stopped_api import stopped_api_server
 from waiting import until
 
-from gesscale.kubernetes.api import (
-    ApiError,
-    Cache,
-    Connection,
-    ElectionTimes,
-    Elector,
-    Events,
-    EventType,
-    Incident,
-    LeaseLock,
-    Resource,
-    new_identity,
-)
-from gesscale.kubernetes.api.events import EventDraft
-from gesscale.kubernetes.api.resources import CONFIG_MAPS, EVENTS, LEASES, NODES, PODS, STREAM_AUTOSCALERS
-from gesscale.kubernetes.api.watching import Timing
+from gesscale.kubernetes.api.connection import Connection
+from gesscale.kubernetes.api.events import EventDraft, Events, EventType, Incident
+from gesscale.kubernetes.api.faults import ApiError
+from gesscale.kubernetes.api.lease import ElectionTimes, Elector, LeaseLock, new_identity
+from gesscale.kubernetes.api.resources import CONFIG_MAPS, EVENTS, LEASES, NODES, PODS, STREAM_AUTOSCALERS, Resource
+from gesscale.kubernetes.api.watching import Cache, Timing
 from gesscale.kubernetes.placement.applications import ClusterIndex
 from gesscale.kubernetes.placement.nodes import read_node
 from gesscale.kubernetes.placement.pods import read_pod

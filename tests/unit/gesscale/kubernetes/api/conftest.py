@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from scripted_api import ApiServer, connection_to, scripted_api
 
-from gesscale.kubernetes.api import Connection
+from gesscale.kubernetes.api.connection import Connection
 
 
 @pytest.fixture

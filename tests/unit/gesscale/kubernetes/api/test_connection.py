@@ -4,7 +4,7 @@ import pytest
 from scripted_api import SETTLE_S, as_json, as_text, connection_to, refusal
 
 from gesscale.errors import ClusterError
-from gesscale.kubernetes.api import ApiError
+from gesscale.kubernetes.api.faults import ApiError
 from gesscale.kubernetes.api.resources import CONFIG_MAPS, NODES, PODS, STREAM_AUTOSCALERS
 
 POD = {"metadata": {"name": "driver", "namespace": "streams", "resourceVersion": "7"}}

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from gesscale.errors import ClusterError, InputError
-from gesscale.kubernetes.api import connect
+from gesscale.kubernetes.api.credentials import connect
 
 
 def kubeconfig(current="edge"):

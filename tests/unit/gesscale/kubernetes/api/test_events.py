@@ -3,8 +3,7 @@
 import pytest
 from scripted_api import as_json, refusal
 
-from gesscale.kubernetes.api import Events, EventType, Incident
-from gesscale.kubernetes.api.events import EventDraft
+from gesscale.kubernetes.api.events import EventDraft, Events, EventType, Incident
 
 TAXI = {"metadata": {"namespace": "streams", "name": "taxi", "uid": "u-1"}, "spec": {}}
 AT_S = 1_795_291_200.25  # 2026-11-21T20:00:00.25Z

@@ -6,8 +6,8 @@ import pytest
 from scripted_api import as_json, refusal
 
 from gesscale.errors import InputError
-from gesscale.kubernetes.api import ApiError, ElectionTimes, Elector, LeaseLock
-from gesscale.kubernetes.api.faults import Call
+from gesscale.kubernetes.api.faults import ApiError, Call
+from gesscale.kubernetes.api.lease import ElectionTimes, Elector, LeaseLock
 from gesscale.kubernetes.api.resources import LEASES
 
 AT = datetime(2026, 11, 21, 20, 0, 0, 250_000, tzinfo=UTC)

@@ -4,7 +4,7 @@ import pytest
 from kube import EPOCH_S, FakeApi, FakeCluster, by_hand, context_of, pod, refused
 
 from gesscale.errors import ClusterError
-from gesscale.kubernetes.api import Incident
+from gesscale.kubernetes.api.events import Incident
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.controller.workflow_controller import WorkflowController
 from gesscale.kubernetes.orders import Documents, OrderWriter

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gesscale.kubernetes.api import View
+from gesscale.kubernetes.api.watching import View
 from gesscale.kubernetes.placement.applications import ClusterIndex
 from gesscale.kubernetes.placement.watches import ClusterView
 
