@@ -6,6 +6,7 @@ apart from itself. Checks judge a survey, repairs make a better one of it, and `
 what stands in its way.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -99,3 +100,29 @@ class Survey:
 
     def __len__(self) -> int:
         return len(self.names)
+
+
+def survey_of_row(source: str, rtts_ms: Mapping[str, float | None], *, measured_at_s: float, origin: str) -> Survey:
+    """Make a survey of what one node measured.
+
+    Parameters
+    ----------
+    source
+        The node that measured; it comes first.
+    rtts_ms
+        The round trip to each other node; None where there was no reply.
+    measured_at_s
+        When, in seconds since the epoch.
+    origin
+        Where it comes from, for people.
+
+    Raises
+    ------
+    LatencyMapError
+        A name or a delay is none that a map may have.
+    """
+    names = (source, *rtts_ms)
+    rtt_ms = np.full((len(names), len(names)), np.nan)
+    np.fill_diagonal(rtt_ms, 0.0)
+    rtt_ms[0, 1:] = [np.nan if each is None else each for each in rtts_ms.values()]
+    return Survey(names=names, rtt_ms=rtt_ms, measured_at_s=measured_at_s, origin=origin)

@@ -19,7 +19,6 @@ from latency_map.errors import LatencyMapError, error_at
 from latency_map.grid import Grid
 from latency_map.limits import DEFAULT_LIMITS, MapLimits
 from latency_map.measure.gauges import MEASURED_TIMESTAMP_SECONDS, PREFIX, RTT_SECONDS, SOURCE, TARGET
-from latency_map.measure.probes import PairSummary
 from latency_map.names import MAX_NODES, find_name_fault
 from latency_map.survey import Survey
 
@@ -338,19 +337,3 @@ def _decoded(line: bytes) -> str:
     if len(line) > _LONGEST_LINE:
         raise ValueError(f"expected lines of at most {_LONGEST_LINE} bytes")
     return line.decode()
-
-
-def row_to_survey(source: str, summaries: Mapping[str, PairSummary], *, measured_at_s: float, origin: str) -> Survey:
-    """Make a survey of one row.
-
-    Parameters
-    ----------
-    measured_at_s
-        When, in seconds since the epoch.
-    """
-    names = (source, *summaries)
-    rtt_ms = np.full((len(names), len(names)), math.nan)
-    np.fill_diagonal(rtt_ms, 0.0)
-    medians_ms = [summary.median_ms for summary in summaries.values()]
-    rtt_ms[0, 1:] = [math.nan if median_ms is None else median_ms for median_ms in medians_ms]
-    return Survey(names=names, rtt_ms=rtt_ms, measured_at_s=measured_at_s, origin=origin)

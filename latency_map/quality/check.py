@@ -13,7 +13,8 @@ from latency_map.delays import Delays, round_trips_ms
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
 from latency_map.quality.findings import Concern, Finding, QualityReport, Severity, Worst
 from latency_map.quality.outliers import VOTES_RATIO, find_outliers
-from latency_map.quality.triangles import find_broken_triangles, find_islands, first_pair, missing_pairs
+from latency_map.quality.pairs import find_islands, first_pair, missing_pairs
+from latency_map.quality.triangles import find_broken_triangles
 from latency_map.survey import Survey
 
 #: Share of shorter detours up to which triangles are broken as on any wide network: PlanetLab has 0.06, and

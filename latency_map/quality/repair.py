@@ -17,7 +17,7 @@ from latency_map.delays import MAX_RTT_MS, Delays, round_trips_ms
 from latency_map.errors import LatencyMapError, UnknownNodeError
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, Fill, Symmetrise
 from latency_map.quality.coordinates import DIMENSIONS, embed, held_out_error
-from latency_map.quality.triangles import first_pair, missing_pairs
+from latency_map.quality.pairs import first_pair, missing_pairs
 from latency_map.survey import Mask, Survey
 
 

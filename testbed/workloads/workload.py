@@ -66,11 +66,6 @@ class Workload:
         """All rows that are offered."""
         return self._offered[-1]
 
-    def rate_rows_per_s(self, at_s: float) -> float:
-        """Return the rate at an instant; 0 before it begins and after it ends."""
-        index = int(at_s // self.step_s)
-        return self.rows_per_s[index] if 0 <= index < len(self.rows_per_s) else 0.0
-
     def offered_rows(self, at_s: float) -> float:
         """Return the rows offered from the beginning until an instant."""
         step_s, rates = self.step_s, self.rows_per_s

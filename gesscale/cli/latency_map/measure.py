@@ -52,9 +52,9 @@ def measure(
 ) -> None:
     """Measure one row of a map: round trips from this machine to others. Exit code 1: no node answered."""
     from gesscale.cli.latency_map.map_files import emit_map
-    from latency_map.measure.gather import row_to_survey
     from latency_map.measure.probes import probe_by, summarise
     from latency_map.measure.sweep import Pacer, Sweeper
+    from latency_map.survey import survey_of_row
 
     addresses = _targets(target or [], source)
     lasts_s = len(addresses) * count / rate
@@ -68,7 +68,8 @@ def measure(
     survey = None
     if any(summary.replies for summary in summaries.values()):
         origin = f"measured from {source} by {way}"
-        survey = row_to_survey(source, summaries, measured_at_s=measured_at_s, origin=origin)
+        rtts_ms = {node: summary.median_ms for node, summary in summaries.items()}
+        survey = survey_of_row(source, rtts_ms, measured_at_s=measured_at_s, origin=origin)
     document = {
         "source": source,
         "targets": {

@@ -77,6 +77,6 @@ def test_the_night_has_no_row_and_the_day_needs_four_replicas(adversity, world):
     night = world("default", adversity.workloads[-1])
     load = night.scene.workloads[OP]
     assert load.absolute
-    assert load.rate_rows_per_s(90 * 60) == 0.0
+    assert load.rows_per_s[int(90 * 60 // load.step_s)] == 0.0
     assert load.offered_rows(160 * 60) == load.offered_rows(60 * 60) == 600 * 3600
-    assert night.best[OP].least(load.rate_rows_per_s(30 * 60))[0] == 4
+    assert night.best[OP].least(load.rows_per_s[int(30 * 60 // load.step_s)])[0] == 4

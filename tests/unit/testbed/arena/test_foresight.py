@@ -35,7 +35,11 @@ FLINK = replace(SPARK, changing_s=(40.0, 40.0), changing_rows_per_s=((0.0, 0.0),
 
 def bill(fluid: Fluid, plan: tuple[int, ...]) -> float:
     """Replica-minutes and late minutes at their price, second by second, with each second's rows in a line."""
-    rates = [load.rate_rows_per_s(second) for load, _ in fluid.inflow for second in range(int(fluid.duration_s))]
+    rates = [
+        load.rows_per_s[int(second // load.step_s)]
+        for load, _ in fluid.inflow
+        for second in range(int(fluid.duration_s))
+    ]
     waiting: deque[list[float]] = deque()  # second of the offer, rows
     paid = late = 0.0
     present, changed_s, before = plan[0], -1e9, plan[0]

@@ -25,6 +25,16 @@ def test_the_interval_is_scipys_bootstrap_at_the_expanded_level():
     assert interval.high == pytest.approx(expected.high, abs=0.15)
 
 
+@pytest.mark.parametrize("runs", [8, 30])
+def test_it_covers_the_truth_in_about_95_of_100_samples(runs):
+    rng = np.random.default_rng(7)
+    samples = rng.normal(10.0, 2.0, (600, runs))
+    intervals = [mean_interval(list(sample)) for sample in samples]
+    covered = np.mean([interval.low <= 10.0 <= interval.high for interval in intervals])
+    # 600 samples: one standard error is 0.9 %; the plain percentile bootstrap covers 89 % of eight
+    assert 0.92 <= covered <= 0.98
+
+
 def test_a_tie_is_half_a_win_and_more_may_be_better():
     comparison = compare({0: 1.0, 1: 2.0, 2: 3.0, 3: 5.0}, {0: 1.0, 1: 3.0, 2: 2.0, 3: 4.0})
     assert comparison.wins == (0.5 + 1 + 0 + 0) / 4

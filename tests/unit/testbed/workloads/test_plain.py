@@ -15,7 +15,7 @@ def test_the_sine_has_four_periods_from_its_lowest_point(name, period_s):
     workload = workload_named(name, seed=0)
     assert workload.duration_s == pytest.approx(4 * period_s)
     assert workload.rows_per_s[0] == min(workload.rows_per_s) == pytest.approx(100)
-    assert workload.rate_rows_per_s(period_s / 2) == workload.peak_rows_per_s == pytest.approx(1000)
+    assert workload.rows_per_s[int(period_s / 2 / workload.step_s)] == workload.peak_rows_per_s == pytest.approx(1000)
     assert workload.total_rows == pytest.approx(550 * 4 * period_s)
 
 
