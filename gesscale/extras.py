@@ -7,7 +7,7 @@ HOW = "pip install '.[{extra}]' in a checkout of gesscale, or '{wheel}[{extra}]'
 
 #: By the extra that brings them, under the names that are imported.
 _PACKAGES = {
-    "spark": ("pandas", "py4j", "pyspark"),
+    "spark": ("pandas", "py4j", "pyarrow", "pyspark"),
     "controller": (
         "confluent_kafka", "kubernetes", "networkx", "numpy", "ping3", "prometheus_api_client", "prometheus_client",
         "pydantic", "rich", "scipy", "typer", "urllib3", "yaml",
