@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from http.client import HTTPException
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -64,7 +65,7 @@ def page(port, name):
     try:
         with urlopen(f"http://127.0.0.1:{port}/{name}", timeout=30) as answer:
             return answer.read()
-    except OSError:
+    except (OSError, HTTPException):  # its process may end in the middle of an answer
         return None
 
 
