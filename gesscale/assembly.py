@@ -7,7 +7,7 @@ from typing import Any
 
 from gesscale.advised_cluster import AdvisedCluster
 from gesscale.common.http_client import ANYWHERE, HttpClient
-from gesscale.common.text import enumerate_some
+from gesscale.common.text import format_list
 from gesscale.errors import ClusterError, InputError, SettingsError
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
@@ -192,7 +192,7 @@ def _check_named_nodes(settings: Settings, delays: LatencyMap) -> None:
         if node not in delays:
             raise SettingsError(
                 f"{setting}: expected a node of the latency map {settings.latency_map.file} "
-                f"({enumerate_some(delays.names)}), got {node!r}; correct the name or add the node to the map"
+                f"({format_list(delays.names)}), got {node!r}; correct the name or add the node to the map"
             )
 
 

@@ -2,6 +2,8 @@
 
 from importlib.metadata import version
 
+from gesscale.common.errors import Problem
+
 #: What works before the first publication; afterwards it is ``pip install 'gesscale[{extra}]'``.
 HOW = "pip install '.[{extra}]' in a checkout of gesscale, or '{wheel}[{extra}]' in the folder of its wheel file"
 
@@ -21,10 +23,10 @@ def how_to_install(extra: str) -> str:
     return HOW.format(extra=extra, wheel=f"./gesscale-{version('gesscale')}-py3-none-any.whl")
 
 
-def missing_package(error: ModuleNotFoundError) -> str | None:
-    """Say which extra brings a package that is not installed; None where no extra does."""
+def missing_package(error: ModuleNotFoundError) -> Problem | None:
+    """Report which extra installs a missing package; None if no extra does."""
     package = (error.name or "").partition(".")[0]
     extra = next((extra for extra, packages in _PACKAGES.items() if package in packages), None)
     if extra is None:
         return None
-    return f"this needs the package {package}, which is not installed: {how_to_install(extra)}"
+    return Problem("package-missing", {"package": package, "extra": extra, "command": how_to_install(extra)})

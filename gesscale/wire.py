@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from gesscale.common.errors import InputError
-from gesscale.common.text import glimpse
+from gesscale.common.text import truncated_repr
 
 #: Where the API server has the StreamAutoscalers of a namespace.
 AUTOSCALERS_PATH = "/apis/gesscale.dev/v1alpha1/namespaces/{namespace}/streamautoscalers"
@@ -60,7 +60,7 @@ def order_fault(identity: str, term: object, placement: Sequence[str]) -> str:
     """Return why these cannot be an order's; empty where they can."""
     found = _ID.fullmatch(identity)
     if found is None or len(identity) > _LONGEST_ID or int(found[1]) != term:
-        return f"expected the id as <term>-<counter> with term {glimpse(term)}, got {glimpse(identity)}"
+        return f"expected the id as <term>-<counter> with term {truncated_repr(term)}, got {truncated_repr(identity)}"
     if list(placement) != sorted(set(placement)):
         return f"expected the names of nodes, sorted, none twice, got {list(placement)!r:.200}"
     return ""
@@ -77,11 +77,11 @@ def read_order(value: object) -> OrderDocument:
     order = value if isinstance(value, Mapping) else {}
     identity, nodes, strategy = order.get("id"), order.get("placement"), order.get("strategy", Strategy.LIVE)
     if not isinstance(identity, str):
-        fault = f"expected an object with an id, got {glimpse(value)}"
+        fault = f"expected an object with an id, got {truncated_repr(value)}"
     elif not isinstance(nodes, list) or not 1 <= len(nodes) <= MOST_REPLICAS or not all(map(_is_name, nodes)):
-        fault = f"placement: expected the names of 1 to {MOST_REPLICAS} nodes, got {glimpse(nodes)}"
+        fault = f"placement: expected the names of 1 to {MOST_REPLICAS} nodes, got {truncated_repr(nodes)}"
     elif strategy not in list(Strategy):
-        fault = f"strategy: expected {' or '.join(Strategy)}, got {glimpse(strategy)}"
+        fault = f"strategy: expected {' or '.join(Strategy)}, got {truncated_repr(strategy)}"
     else:
         fault = order_fault(identity, order.get("term"), nodes)
     if fault:

@@ -11,7 +11,7 @@ A message says what was expected, what came, in which object, and what to do abo
 from collections.abc import Sequence
 
 from gesscale.common.errors import InputError, located
-from gesscale.common.text import enumerate_some
+from gesscale.common.text import format_list
 
 
 class LatencyMapError(InputError, ValueError):
@@ -31,7 +31,7 @@ class UnknownNodeError(LatencyMapError):
 
     def __init__(self, node: str, names: Sequence[str]) -> None:
         super().__init__(
-            f"expected one of the {len(names)} nodes of the latency map ({enumerate_some(names)}),"
+            f"expected one of the {len(names)} nodes of the latency map ({format_list(names)}),"
             f" got {node!r}; correct the name or add the node to the map"
         )
         self.node = node
@@ -47,7 +47,7 @@ class MissingDelayError(LatencyMapError):
     """
 
     def __init__(self, pairs: Sequence[tuple[str, str]]) -> None:
-        named = enumerate_some(f"{a} - {b}" for a, b in pairs)
+        named = format_list(f"{a} - {b}" for a, b in pairs)
         super().__init__(
             f"expected a delay for every pair of these nodes, the latency map has none for {named};"
             " measure it or leave one of the nodes out"

@@ -13,7 +13,7 @@ from pathlib import Path
 from image import MODULES, write_image
 from packages import libraries, program, unpacked_packages
 
-from gesscale.common.text import command_line
+from gesscale.common.shell import command_line
 
 HERE = Path(__file__).parent
 PREFIX = 24

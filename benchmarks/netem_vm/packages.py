@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from gesscale.common.text import command_line
+from gesscale.common.shell import command_line
 
 PROGRAMS = ("qemu-system-x86", "busybox-static", "dropbear-bin", "iputils-ping", "iproute2", "util-linux")
 """Fetched with whatever of their dependencies this system lacks; what it has is used as it is."""

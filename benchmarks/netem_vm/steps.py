@@ -11,7 +11,7 @@ from image import PROJECT
 from machine import Machine
 from measure import Run, ping_all, read_checked
 
-from gesscale.common.text import command_line
+from gesscale.common.shell import command_line
 from latency_map import LatencyMap, write_csv
 
 PROGRAMS = Path(sys.executable).parent

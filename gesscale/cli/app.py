@@ -46,9 +46,9 @@ def _add_entry_point(entry: EntryPoint) -> None:
     try:
         app.add_typer(entry.load(), name=entry.name)
     except Exception as error:  # noqa: BLE001 - whatever a package does when it is imported
-        from gesscale.words import error_in_words
+        from gesscale.formatting import describe_exception
 
-        app.command(entry.name, help=f"Cannot be imported: {error_in_words(error)}")(entry.load)
+        app.command(entry.name, help=f"Cannot be imported: {describe_exception(error)}")(entry.load)
 
 
 for group in (run, explain, replay, policies, model):

@@ -16,7 +16,8 @@ import typer
 from typer._click.exceptions import ClickException, NoArgsIsHelpError  # typer brings its own click
 from typer.core import TyperGroup
 
-from gesscale.cli.output import complain
+from gesscale.cli.output import OUTPUT_KEY, Output, complain, complain_of
+from gesscale.common.errors import Problem
 from gesscale.errors import GesscaleError, InputError
 from gesscale.extras import missing_package
 from latency_map.errors import NoChoiceError
@@ -28,7 +29,7 @@ _interrupts: list[int] = []
 
 
 class RootGroup(TyperGroup):
-    """The group of a whole command line: it says that Ctrl-C came, which typer leaves to an exit status."""
+    """The group of a whole command line: reports Ctrl-C and errors in the format that the command was asked for."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
@@ -37,6 +38,8 @@ class RootGroup(TyperGroup):
         except KeyboardInterrupt as error:
             complain("interrupted")
             raise typer.Exit(INTERRUPTED) from error
+        except GesscaleError as error:
+            raise typer.Exit(_end_at(error, as_json=ctx.meta.get(OUTPUT_KEY) is Output.JSON)) from error
 
 
 def run(cli: typer.Typer) -> NoReturn:
@@ -48,15 +51,8 @@ def run(cli: typer.Typer) -> NoReturn:
         _refuse_usage(error)
     except typer.Abort:
         sys.exit(1)
-    except NoChoiceError as error:
-        complain(f"not feasible: {error}")
-        sys.exit(3)
-    except InputError as error:
-        complain(f"error: {error}")
-        sys.exit(2)
     except GesscaleError as error:
-        complain(f"error: {error}")
-        sys.exit(1)
+        sys.exit(_end_at(error))
     except KeyboardInterrupt:
         complain("interrupted")
         sys.exit(INTERRUPTED)
@@ -64,8 +60,8 @@ def run(cli: typer.Typer) -> NoReturn:
         _forget_stdout()
         sys.exit(1)
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else "standard output: " if error.errno == ENOSPC else ""
-        complain(f"error: {place}{error.strerror or error}")
+        source = error.filename or ("standard output" if error.errno == ENOSPC else "")
+        complain_of(Problem("io-failed", {"source": source, "cause": error.strerror or str(error)}))
         _forget_stdout()
         sys.exit(1)
     except Exception as error:  # noqa: BLE001 - what is not known here is raised again
@@ -94,28 +90,35 @@ def _interrupt(number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+def _end_at(error: GesscaleError, *, as_json: bool = False) -> int:
+    """Report an error on stderr and return its exit code."""
+    complain_of(error.problem, as_json=as_json)
+    return 3 if isinstance(error, NoChoiceError) else 2 if isinstance(error, InputError) else 1
+
+
 def _forget_stdout() -> None:
     """Write what is left for stdout nowhere; it would be tried again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _end_at_unexpected(error: Exception) -> NoReturn:
-    """Say which package is not installed, or that Ctrl-C came; raise again what is anything else."""
+    """Report a package that is not installed, or Ctrl-C; raise any other error again."""
     if _interrupts:
         complain("interrupted")
         sys.exit(INTERRUPTED)
-    if isinstance(error, ModuleNotFoundError) and (said := missing_package(error)) is not None:
-        complain(f"error: {said}")
+    if isinstance(error, ModuleNotFoundError) and (missing := missing_package(error)) is not None:
+        complain_of(missing)
         sys.exit(2)
     raise error
 
 
 def _refuse_usage(error: ClickException) -> NoReturn:
-    """Say in one line what is wrong with a command line; a group without a command has shown its help already."""
+    """Report in one line what is wrong with a command line; a group without a command has shown its help already."""
     if not isinstance(error, NoArgsIsHelpError):
         context: typer.Context | None = getattr(error, "ctx", None)
-        said = " ".join(error.format_message().split()).replace("Value error, ", "").rstrip(".")
-        hint = "; a file is named by --to" if "'--output'" in said else ""
-        # an option without its value is found out before there is a context
-        complain(f"error: {said}{hint}; see {context.command_path if context else 'the command with'} --help")
+        cause = " ".join(error.format_message().split()).replace("Value error, ", "").rstrip(".")
+        hint = "; --to names a file" if "'--output'" in cause else ""
+        # click parses an option without its value before it makes a context
+        command = context.command_path if context else "the command with"
+        complain_of(Problem("usage-invalid", {"cause": cause + hint, "command": command}))
     sys.exit(error.exit_code)

@@ -13,9 +13,9 @@ from gesscale.cli.output import (
     Output,
     OutputOption,
     emit,
-    estimate_in_words,
+    format_estimate,
+    format_placement,
     joined,
-    placement_in_words,
     rate,
     stderr_console,
     table,
@@ -92,8 +92,8 @@ def explain(
 
 def _check_operator(operator: str, config: Path | None, decided: set[str]) -> None:
     """Refuse an operator that neither the settings nor any decision names."""
+    from gesscale.formatting import suggestion
     from gesscale.settings import load_settings
-    from gesscale.words import suggestion
 
     known = decided | ({*load_settings(config).workflow.operators} if config is not None else set())
     if known and operator not in known:
@@ -128,16 +128,16 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     yield "throughput (CT)", rate(reading.get("throughput_rows_per_s"))
     yield "backlog", with_unit(reading.get("backlog_rows"), "rows")
     yield "back pressure", _share(reading.get("saturated_share"))
-    yield "placement", placement_in_words(reading.get("placement", ()), analysis["nd_max_ms"])
+    yield "placement", format_placement(reading.get("placement", ()), analysis["nd_max_ms"])
     yield "state partitions", _state(reading.get("by_node") or {})
-    yield "MST", estimate_in_words(analysis["mst"])
+    yield "MST", format_estimate(analysis["mst"])
     yield "headroom (DT)", with_unit(analysis["headroom_pct"], "%")
     yield "model", _model(analysis["model"])
     learned = analysis.get("learned", ())
     yield ("learned", "\n".join(f"{each['name']} {each['value']:.3g} ± {each['deviation']:.2g}" for each in learned))
     yield "latency map", MapStatus(**decision.get("latency_map", {})).sentence
-    yield "plan", placement_in_words(plan["placement"], plan["nd_max_ms"])
-    yield "MST planned", estimate_in_words(plan["mst"])
+    yield "plan", format_placement(plan["placement"], plan["nd_max_ms"])
+    yield "MST planned", format_estimate(plan["mst"])
     yield "outcome", joined(outcome["status"], outcome["detail"])
     yield "took", with_unit(outcome["seconds"] or None, "s")
     for bill in plan.get("bills", ()):

@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.table import Table
 
-from gesscale.cli.output import estimate_in_words, joined, placement_in_words, rate, stderr_console, table, with_unit
+from gesscale.cli.output import format_estimate, format_placement, joined, rate, stderr_console, table, with_unit
 from gesscale.errors import InputError
 from gesscale.kubernetes.resource.order import OrderStatus, order_of, past_orders
 from gesscale.kubernetes.resource.parts import format_instant
@@ -85,12 +85,12 @@ def _rows(status: Mapping[str, Any], decision: Mapping[str, Any]) -> Iterable[tu
     yield "input rate (IR)", rate(load.get("inputRowsPerSecond"))
     yield "throughput (CT)", rate(load.get("throughputRowsPerSecond"))
     yield "backlog", with_unit(load.get("backlogRows"), "rows")
-    yield "placement", placement_in_words(status.get("placement", ()), status.get("ndMaxMs"))
-    yield "MST", estimate_in_words(status.get("mst"))
+    yield "placement", format_placement(status.get("placement", ()), status.get("ndMaxMs"))
+    yield "MST", format_estimate(status.get("mst"))
     yield "model", _model(status.get("model"))
     yield "latency map", _latency_map(status.get("latencyMap") or {})
-    yield "recommendation", placement_in_words(advised.get("placement", ()), advised.get("ndMaxMs"))
-    yield "MST recommended", estimate_in_words(advised.get("mst"))
+    yield "recommendation", format_placement(advised.get("placement", ()), advised.get("ndMaxMs"))
+    yield "MST recommended", format_estimate(advised.get("mst"))
     yield "order", joined(order.get("id", ""), ", ".join(order.get("placement", ())))
     yield "outcome", decision.get("outcome", "")
     yield "candidates", with_unit(pool.get("candidates"), "nodes")

@@ -15,6 +15,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from gesscale.common.errors import Problem
+
 console = Console(soft_wrap=True)
 #: For what people may like to know; silent where they asked for quiet.
 stderr_console = Console(stderr=True, soft_wrap=True, markup=False, highlight=False)
@@ -35,7 +37,18 @@ class Output(StrEnum):
     YAML = "yaml"
 
 
-OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How the result is written.")]
+#: Where a command's context keeps its output format, for the report of an error.
+OUTPUT_KEY = "gesscale.output"
+
+
+def _keep_output(context: typer.Context, output: Output) -> Output:
+    context.meta[OUTPUT_KEY] = output
+    return output
+
+
+OutputOption = Annotated[
+    Output, typer.Option("--output", "-o", callback=_keep_output, is_eager=True, help="Format of the result.")
+]
 
 
 def emit(document: object, output: Output, tables: Sequence[Table] = ()) -> None:
@@ -82,15 +95,23 @@ def keep_quiet(wanted: bool) -> None:
 
 
 def complain(text: str) -> None:
-    """Say on stderr what went wrong, also to who asked for quiet."""
+    """Write one line to stderr, also with --quiet."""
     kind, colon, rest = text.partition(":")
     _complaints.print(Text.assemble((kind, "red"), colon, rest))
 
 
-def warn(warnings: Iterable[str]) -> None:
-    """Say on stderr what may go wrong, a line each."""
+def complain_of(problem: Problem, *, severity: str = "error", as_json: bool = False) -> None:
+    """Report a problem on stderr, also with --quiet: ``error[CODE]: sentence``, or one JSON object."""
+    if as_json:
+        typer.echo(json.dumps({severity: problem.as_json()}), err=True)
+    else:
+        complain(f"{severity}[{problem.code}]: {problem}")
+
+
+def warn(warnings: Iterable[Problem | str]) -> None:
+    """Report on stderr what may go wrong, a line each."""
     for each in warnings:
-        complain(f"warning: {each}")
+        complain_of(each if isinstance(each, Problem) else Problem("uncoded", {"text": each}), severity="warning")
 
 
 def say_left_out(faults: Sequence[str]) -> None:
@@ -142,7 +163,7 @@ def with_unit(value: float | None, unit: str) -> str:
     return f"{_figure(value)} {unit}".rstrip()
 
 
-def estimate_in_words(estimate: Mapping[str, Any] | None) -> str:
+def format_estimate(estimate: Mapping[str, Any] | None) -> str:
     """Return a predicted MST for people; empty for None."""
     if not estimate:
         return ""
@@ -150,7 +171,7 @@ def estimate_in_words(estimate: Mapping[str, Any] | None) -> str:
     return joined(f"{rate(estimate['mid'])} ({span})", estimate.get("reason", ""))
 
 
-def placement_in_words(nodes: Iterable[str], nd_max_ms: float | None) -> str:
+def format_placement(nodes: Iterable[str], nd_max_ms: float | None) -> str:
     """Return the nodes of a placement, and how far they are apart where that is known."""
     return joined(", ".join(nodes), "" if nd_max_ms is None else f"NDmax {nd_max_ms:.4g} ms")
 

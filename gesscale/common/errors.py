@@ -1,21 +1,133 @@
-"""The root of the errors that the project raises on purpose, and what their messages share."""
+"""Errors that the project raises on purpose: each has a code, fields, and a sentence from a catalogue.
+
+A catalogue is a package's ``errors.toml``: for each code the sentence, what it means, and what to do about it.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from importlib.util import find_spec
+from string import Formatter
+from typing import Any
+
+from gesscale.common.text import format_list, truncated_repr
+
+_PACKAGES = ("gesscale", "latency_map", "perfmodel", "testbed")
+_MAX_PLACE_CHARACTERS = 600
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogueEntry:
+    """One code of a catalogue."""
+
+    code: str
+    #: The package whose catalogue has it.
+    package: str
+    #: Template of the sentence, with the names of fields in braces.
+    message: str
+    #: When it occurs.
+    meaning: str
+    #: What to do about it.
+    action: str
+
+
+@cache
+def catalogue() -> Mapping[str, CatalogueEntry]:
+    """Read the entries of all installed packages, by code."""
+    return {
+        code: CatalogueEntry(code, package, **entry)
+        for package in _PACKAGES
+        if find_spec(package) is not None
+        for code, entry in tomllib.loads((files(package) / "errors.toml").read_text("utf-8")).items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A refusal, an error or a warning: a code and the figures that belong to it.
+
+    The fields ``source`` (a file, an address, an object) and ``place`` (a line, a key) begin the sentence. A plug-in
+    may use a code of no catalogue; its field ``text`` is then the sentence.
+    """
+
+    code: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """Return the sentence on one line: the place and the filled template of the catalogue."""
+        entry = catalogue().get(self.code)
+        if entry is None and not self.fields:
+            return self.code
+        try:
+            text = _FORMATTER.vformat(entry.message, (), self.fields) if entry else self._without_entry()
+        except (KeyError, ValueError, TypeError):  # a message must never hide the problem that it reports
+            text = f"{self.code}: {self._pairs()}"
+        head = ", ".join(str(self.fields[name])[:_MAX_PLACE_CHARACTERS] for name in _PLACES if self.fields.get(name))
+        line = f"{head}: {text}" if head else text
+        return line if line.isprintable() else repr(line)[1:-1]
+
+    def log_line(self) -> str:
+        """Return the code, the fields and the sentence as key=value pairs, for a log.
+
+        Examples
+        --------
+        >>> Problem("no-such-code", {"operator": "taxi", "timeout_s": 5.0}).log_line()
+        'code=no-such-code operator=taxi timeout_s=5 message="operator=taxi timeout_s=5"'
+        """
+        return " ".join(part for part in (f"code={self.code}", self._pairs(), f"message={_quoted(str(self))}") if part)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return code, fields and sentence as a JSON object."""
+        return {"code": self.code, "fields": _plain(self.fields), "message": str(self)}
+
+    def _without_entry(self) -> str:
+        """Return the text of a plug-in's own code: its field ``text``, or all fields."""
+        return str(self.fields.get("text") or self._pairs() or self.code)
+
+    def _pairs(self) -> str:
+        return " ".join(f"{name}={_pair_value(value)}" for name, value in self.fields.items())
 
 
 class GesscaleError(Exception):
-    """Base of every error that is raised on purpose; a command exits 1 on it."""
+    """Base of every error that is raised on purpose; a command exits 1 on it.
+
+    Parameters
+    ----------
+    code
+        A code of a catalogue, such as ``metrics-timeout``.
+    fields
+        What the sentence and the JSON of the error need.
+    """
+
+    def __init__(self, code: str, /, **fields: Any) -> None:
+        super().__init__(code)
+        self.problem = Problem(code, fields)
+
+    @property
+    def code(self) -> str:
+        """The code, such as ``metrics-timeout``."""
+        return self.problem.code
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """The figures of this error."""
+        return self.problem.fields
+
+    def __str__(self) -> str:
+        return str(self.problem)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.args, self.__dict__)
 
 
 class InputError(GesscaleError):
     """Something the user gave cannot be used as it is; a command exits 2 on it."""
 
 
-_LONGEST_PLACE = 600
-
-
-def located(source: str, place: str, problem: str) -> str:
-    """Say where in a file something is wrong, on one line whatever the file holds."""
-    said = f", {place[:_LONGEST_PLACE]}: {problem}" if place else f": {problem}"
-    return source + (said if said.isprintable() else repr(said)[1:-1])
+class InvalidValueError(InputError, ValueError):
+    """A value that a constructor or a validator of pydantic refuses."""
 
 
 def cause_of(error: Exception) -> str:
@@ -23,6 +135,56 @@ def cause_of(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
+def located(source: str, place: str, problem: str) -> str:
+    """Say where in a file something is wrong, on one line whatever the file holds."""
+    said = f", {place[:_MAX_PLACE_CHARACTERS]}: {problem}" if place else f": {problem}"
+    return source + (said if said.isprintable() else repr(said)[1:-1])
+
+
 def unwritable(path: object, error: Exception) -> str:
     """Say that a file cannot be written, and why."""
     return f"{path}: expected a file that can be written, got: {cause_of(error)}; choose another path"
+
+
+class _MessageFormatter(Formatter):
+    """Fills templates: a list shows its first items, ``!r`` a shortened value, a float six digits."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if isinstance(value, list | tuple | set | frozenset) and not format_spec:
+            return format_list(str(each) for each in value)
+        if isinstance(value, float) and not format_spec:
+            return f"{value:g}"
+        return str(format(value, format_spec))
+
+    def convert_field(self, value: Any, conversion: Any) -> Any:
+        return truncated_repr(value) if conversion == "r" else super().convert_field(value, conversion)
+
+
+_FORMATTER = _MessageFormatter()
+_PLACES = ("source", "place")
+
+
+def _restored(kind: type[GesscaleError], args: tuple[Any, ...], state: dict[str, Any]) -> GesscaleError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
+
+
+def _pair_value(value: object) -> str:
+    text = _FORMATTER.format_field(value, "")
+    return text if text and text.isprintable() and not set(text) & set(' "=') else _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    safe = text if text.isprintable() else repr(text)[1:-1]
+    return '"' + safe.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _plain(value: object) -> Any:
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(each) for each in value]
+    return str(value)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self
 
 from pydantic import ValidationError
 
+from gesscale.formatting import first_fault
 from gesscale.knowledge.file import (
     CorruptFileError,
     DocumentError,
@@ -34,7 +35,6 @@ from gesscale.model.decision import Decision, ModelSummary
 from gesscale.model.document import codec, json_of
 from gesscale.model.order import Order
 from gesscale.ports import Knowledge
-from gesscale.words import first_fault
 from perfmodel import Reading
 
 _LOG = logging.getLogger(__name__)

@@ -10,8 +10,8 @@ from pydantic import BeforeValidator, Field, GetPydanticSchema, PlainSerializer,
 
 from gesscale.errors import InputError
 from gesscale.fields import LARGEST_EXACT, EpochSeconds
+from gesscale.formatting import format_duration
 from gesscale.model.observation import Bounded, OperatorReading, Possible
-from gesscale.words import in_words
 from perfmodel import Estimate, Model, Reading
 
 
@@ -231,13 +231,13 @@ class CandidateBill:
     #: How many of them leave a node for another.
     moved: int = 0
 
-    def in_words(self, late_minute_price: float, change_price: float) -> str:
+    def format_duration(self, late_minute_price: float, change_price: float) -> str:
         """Return the sum in one line.
 
         Examples
         --------
         >>> bill = CandidateBill(replicas=3, replica_minutes=30, late_minutes=12, changes=1, total=151)
-        >>> bill.in_words(10, 1)
+        >>> bill.format_duration(10, 1)
         '3 replicas: 30 replica-min + 12.0 late min x 10 + 1.0 changes x 1 = 151'
         """
         moved = f", {self.moved} moved" if self.moved else ""
@@ -320,7 +320,7 @@ class MapStatus:
     @property
     def sentence(self) -> str:
         """Age and doubts in one line, for people; empty where there is nothing to say."""
-        age = "" if self.age_s is None else f"measured {in_words(self.age_s)} ago"
+        age = "" if self.age_s is None else f"measured {format_duration(self.age_s)} ago"
         return "; ".join(part for part in (self.stale or age, self.problem) if part)
 
 

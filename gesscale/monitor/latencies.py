@@ -15,11 +15,11 @@ from typing import ClassVar
 
 from gesscale.common.http_client import ANYWHERE, HttpClient
 from gesscale.errors import GesscaleError, MetricsUnavailableError
+from gesscale.formatting import format_duration
 from gesscale.model.decision import MapStatus
 from gesscale.monitor.fetch import check_url
 from gesscale.monitor.prometheus_query import ask
 from gesscale.ports import Latencies
-from gesscale.words import in_words
 from latency_map import (
     Asymmetry,
     DelayKind,
@@ -144,14 +144,14 @@ class KeptLatencies(ABC):
             return ""
         if age_s < -_CLOCKS_AGREE_S:
             return (
-                f"the latency map is dated {in_words(-age_s)} in the future, so its age is not known; set the clock "
-                "of the machine that measured it, or of this one"
+                f"the latency map is dated {format_duration(-age_s)} in the future, so its age is not known; "
+                "set the clock of the machine that measured it, or of this one"
             )
         if age_s <= self.max_age_s:
             return ""
         return (
-            f"the latency map is {in_words(age_s)} old, over the {in_words(self.max_age_s)} of latency_map.max_age; "
-            "measure it again"
+            f"the latency map is {format_duration(age_s)} old, over the "
+            f"{format_duration(self.max_age_s)} of latency_map.max_age; measure it again"
         )
 
 

@@ -16,11 +16,11 @@ from pydantic_core import from_json
 
 from gesscale.errors import InputError
 from gesscale.fields import format_duration
+from gesscale.formatting import first_fault
 from gesscale.model.decision import Decision
 from gesscale.model.document import as_document, codec, decision_document
 from gesscale.model.observation import Batch
 from gesscale.monitor.records import LONGEST_RUN_S, recorded_batch
-from gesscale.words import first_fault
 
 BATCHES, DECISIONS, SETTINGS = "batches.jsonl", "decisions.jsonl", "gesscale.yaml"
 

@@ -22,9 +22,9 @@ from pydantic import (
 from gesscale.batch_record import BatchFigures, HostWork, figures_of
 from gesscale.errors import MetricsUnavailableError
 from gesscale.fields import SHORTEST_S, EpochSeconds
+from gesscale.formatting import describe_fault
 from gesscale.model.observation import LARGEST, Batch
 from gesscale.monitor.source import nodes_of
-from gesscale.words import problem_of
 
 
 def _none_if_nan(value: object) -> object:
@@ -228,5 +228,5 @@ def _first_fault_of_answer(error: ValidationError) -> str:
     """Return the first of the faults without a word of the answer: where it is, what is wrong."""
     fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(str(part) for part in fault["loc"] if isinstance(part, int) or part in _NAMES)
-    wrong = "expected JSON" if fault["type"] == "json_invalid" else problem_of(fault)
+    wrong = "expected JSON" if fault["type"] == "json_invalid" else describe_fault(fault)
     return f"{place}: {wrong}" if place else wrong

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gesscale.errors import InputError
+from gesscale.formatting import format_duration
 from gesscale.model.decision import Plan, Reason
 from gesscale.model.workflow import Operator
 from gesscale.plan.placement import additions, shrinking, unchanged, usable
 from gesscale.ports import ClusterState, Knowledge, Latencies
-from gesscale.words import in_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ def _directed(plan: Plan, directive: Directive, cluster: ClusterState, knowledge
 
 
 def _paused(plan: Plan, pause: Pause, cluster: ClusterState, now_s: float) -> Plan:
-    until = "until it is resumed" if pause.until_s is None else f"for {in_words(pause.until_s - now_s)} more"
+    until = "until it is resumed" if pause.until_s is None else f"for {format_duration(pause.until_s - now_s)} more"
     detail = f"paused {until}" + (f" ({pause.why})" if pause.why else "")
     if plan.change is not None:
         detail += f"; else: {plan.reason.value}, {plan.detail}"
@@ -94,7 +94,7 @@ def _overridden(
 ) -> Plan:
     live = _live(plan, cluster)
     proposal = f"{', '.join(override.nodes)}" if override.nodes else f"{override.replicas} replicas"
-    detail = f"{proposal} by hand, for {in_words(override.until_s - now_s)} more"
+    detail = f"{proposal} by hand, for {format_duration(override.until_s - now_s)} more"
     if cluster.problem:
         return unchanged(plan, Reason.CLUSTER_UNAVAILABLE, cluster.problem, live)
     if override.nodes:

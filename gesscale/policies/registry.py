@@ -18,10 +18,10 @@ from pydantic import ValidationError
 from gesscale.errors import SettingsError
 from gesscale.extras import how_to_install
 from gesscale.fields import SettingsGroup
+from gesscale.formatting import describe_exception, first_fault, suggestion
 from gesscale.model.workflow import Workflow
 from gesscale.options import PolicyOptions
 from gesscale.ports import Policy
-from gesscale.words import error_in_words, first_fault, suggestion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +138,7 @@ def named_object(name: str) -> object:
         raise
     except BaseException as error:
         raise SettingsError(
-            f"policy {name!r}: cannot be imported: {error_in_words(error)}{place_in_file(error)}"
+            f"policy {name!r}: cannot be imported: {describe_exception(error)}{place_in_file(error)}"
         ) from error
     known = vars(module)
     if attribute not in known:
@@ -301,7 +301,7 @@ def _registered() -> tuple[Mapping[str, PolicyCard], Mapping[str, str]]:
         except SettingsError as error:
             faults[entry.name] = str(error)
         except Exception as error:  # noqa: BLE001 - one broken package does not keep all others from work
-            faults[entry.name] = f"{origin}: cannot be imported: {error_in_words(error)}"
+            faults[entry.name] = f"{origin}: cannot be imported: {describe_exception(error)}"
         else:
             if card.name in cards or card.name != entry.name:
                 faults[entry.name] = f"{origin}: expected a new policy of that name, got one named {card.name!r}"

@@ -7,6 +7,7 @@ from importlib.metadata import version
 from typing import Any
 
 from gesscale.common.http_server import Unavailable
+from gesscale.formatting import format_duration
 from gesscale.loop import ControlLoop
 from gesscale.model.decision import Decision
 from gesscale.ports import ClusterState, Latencies
@@ -16,7 +17,6 @@ from gesscale.service.documents import ONLY_WORKFLOW
 from gesscale.service.journal import Journal, SeenStep
 from gesscale.service.metrics import ScalerMetrics, step_figures
 from gesscale.settings import Settings
-from gesscale.words import in_words
 
 _LATE_PERIODS, _LATE_AT_LEAST_S = 3, 60.0
 
@@ -97,8 +97,8 @@ class ServedLoop:
         if still_s <= max(_LATE_PERIODS * self._period_s, _LATE_AT_LEAST_S):
             return ()
         return (
-            f"no step has come to its end for {in_words(still_s)}, there is to be one every "
-            f"{in_words(self._period_s)}; look at the log of gesscale run, and start it again if it hangs",
+            f"no step has come to its end for {format_duration(still_s)}, there is to be one every "
+            f"{format_duration(self._period_s)}; look at the log of gesscale run, and start it again if it hangs",
         )
 
     def _probe(self, _parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:

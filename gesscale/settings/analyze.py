@@ -7,11 +7,11 @@ from pydantic import Field, create_model, field_validator
 
 from gesscale.errors import GesscaleError, SettingsError
 from gesscale.fields import SettingsGroup
+from gesscale.formatting import describe_exception
 from gesscale.model.workflow import Workflow
 from gesscale.options import PolicyOptions
 from gesscale.policies.registry import PolicyCard, place_in_file, policy_card, policy_names, registered, unusable
 from gesscale.ports import Policy
-from gesscale.words import error_in_words
 
 _G = TypeVar("_G", bound=SettingsGroup)
 
@@ -70,7 +70,7 @@ class AnalyzeSettings(PolicyOptions, _NamedPolicy):
             raise
         except Exception as error:
             raise SettingsError(
-                f"policy {self.policy!r}: cannot be made: {error_in_words(error)}{place_in_file(error)}"
+                f"policy {self.policy!r}: cannot be made: {describe_exception(error)}{place_in_file(error)}"
             ) from error
         if lacks := [name for name in ("name", "analyze", "plan") if not hasattr(policy, name)]:
             raise SettingsError(

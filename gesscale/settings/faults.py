@@ -8,8 +8,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from gesscale.fields import model_within
+from gesscale.formatting import describe_fault, key_path, limited, suggestion
 from gesscale.settings.groups import Settings
-from gesscale.words import first_of, place_of, problem_of, suggestion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,13 +25,13 @@ def describe_faults(
 ) -> Iterator[str]:
     """Describe each fault in one line."""
     faults = error.errors(include_url=False)
-    yield from first_of((_sentence(fault, sources, root) for fault in faults), len(faults))
+    yield from limited((_sentence(fault, sources, root) for fault in faults), len(faults))
 
 
 def _sentence(fault: ErrorDetails, sources: Sequence[SettingsSource], root: type[BaseModel]) -> str:
     path = [str(part) for part in fault["loc"]]
     origin = next((f"{source.name}: " for source in sources if path and _holds(source.document, path)), "")
-    subject = f"{place_of(path)}: " if path else ""
+    subject = f"{key_path(path)}: " if path else ""
     return f"{origin}{subject}{_problem(fault, path, root)}"
 
 
@@ -41,7 +41,7 @@ def _problem(fault: ErrorDetails, path: Sequence[str], root: type[BaseModel]) ->
         return f"there is no such setting; {suggestion(path[-1], known)}"
     if fault["type"] == "missing":
         return "this setting is required"
-    return problem_of(fault, group="a group of settings")
+    return describe_fault(fault, group="a group of settings")
 
 
 def _known_keys(root: type[BaseModel], path: Sequence[str]) -> Collection[str]:

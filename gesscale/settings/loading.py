@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError, create_model
 
-from gesscale.common.text import glimpse, shortened
+from gesscale.common.text import shortened, truncated_repr
 from gesscale.common.yaml_text import parse_yaml, read_yaml
 from gesscale.errors import InputError, SettingsError
 from gesscale.fields import SettingsGroup, model_within
@@ -102,7 +102,7 @@ def _from_file(path: Path) -> SettingsSource:
         document = {}
     if not isinstance(document, dict):
         raise SettingsError(
-            f"settings file {path}: expected groups of settings such as `monitor:`, got {glimpse(document)}"
+            f"settings file {path}: expected groups of settings such as `monitor:`, got {truncated_repr(document)}"
         )
     for *above, key in _PATHS:
         group: Any = document

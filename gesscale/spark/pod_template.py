@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from gesscale.common.errors import InputError
-from gesscale.common.text import glimpse
+from gesscale.common.text import truncated_repr
 
 AUTOSCALER_LABEL = "gesscale.dev/autoscaler"
 ORDER_ANNOTATION = "gesscale.dev/order"
@@ -76,7 +76,9 @@ def _part(owner: dict[str, Any], name: str) -> dict[str, Any]:
 def _items(owner: dict[str, Any], name: str) -> list[Any]:
     items = _typed(owner, name, [], "a list")
     if wrong := [item for item in items if not isinstance(item, dict)]:
-        raise InputError(f"executor pod template: expected {name} as a list of mappings, got {glimpse(wrong[0])} in it")
+        raise InputError(
+            f"executor pod template: expected {name} as a list of mappings, got {truncated_repr(wrong[0])} in it"
+        )
     return items
 
 
@@ -86,7 +88,7 @@ def _typed(owner: dict[str, Any], name: str, empty: Part, what: str) -> Part:
     if value is None:
         value = owner[name] = empty
     if not isinstance(value, type(empty)):
-        raise InputError(f"executor pod template: expected {name} as {what}, got {glimpse(value)}")
+        raise InputError(f"executor pod template: expected {name} as {what}, got {truncated_repr(value)}")
     return value
 
 

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gesscale.common.text import enumerate_some
+from gesscale.common.text import format_list
 from latency_map.choose.clique import CliqueSearch, bits, first_clique, threshold_graph
 from latency_map.delays import Delays
 from latency_map.errors import LatencyMapError, MissingDelayError, NoChoiceError
@@ -48,7 +48,7 @@ class Pool:
         if len(fitting) < size:
             raise NoChoiceError(
                 f"expected at least {size} nodes, offered and with known delays to the nodes to keep,"
-                f" got {len(fitting)} ({enumerate_some(fitting)}); ask for fewer or offer more"
+                f" got {len(fitting)} ({format_list(fitting)}); ask for fewer or offer more"
             )
         return cls(
             names=tuple(fitting),

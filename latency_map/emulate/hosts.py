@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gesscale.common.text import enumerate_some, shortened
+from gesscale.common.text import format_list, shortened
 from latency_map.addresses import parse_address, parse_network, zone_hint
 from latency_map.emulate import DEVICE
 from latency_map.errors import LatencyMapError
@@ -82,7 +82,7 @@ def check_hosts(hosts: Sequence[Host]) -> None:
     ):
         twice = sorted({value for value in values if values.count(value) > 1})
         if twice:
-            raise LatencyMapError(f"expected every host with {what} of its own, got twice: {enumerate_some(twice)}")
+            raise LatencyMapError(f"expected every host with {what} of its own, got twice: {format_list(twice)}")
 
 
 def parse_hosts(text: str, source: str, *, device: str = DEVICE) -> tuple[Host, ...]:
@@ -108,7 +108,7 @@ def _host(row: Mapping[str, object], place: str, device: str) -> Host:
     if not cells.keys() <= set(COLUMNS) or not cells.get("name") or not cells.get("address"):
         raise LatencyMapError(
             f"{place}: expected name and address, and of {', '.join(COLUMNS[2:])} what is needed,"
-            f" got {enumerate_some(key or 'a cell too many' for key in cells)}"
+            f" got {format_list(key or 'a cell too many' for key in cells)}"
         )
     try:
         return Host(

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from gesscale.common.text import enumerate_some
+from gesscale.common.text import format_list
 from latency_map.emulate.hosts import Host, check_hosts
 from latency_map.errors import LatencyMapError
 from latency_map.matrix import LatencyMap
@@ -123,7 +123,7 @@ def _members(latencies: LatencyMap, hosts: Sequence[Host], skip_missing: bool) -
         ):
             if names:
                 raise LatencyMapError(
-                    f"expected {what} {enumerate_some(names)}; repair the hosts, or skip what is missing"
+                    f"expected {what} {format_list(names)}; repair the hosts, or skip what is missing"
                 )
     members = [known[name] for name in latencies.names if name in known]
     if not 2 <= len(members) <= MAX_EMULATED:

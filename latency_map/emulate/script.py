@@ -6,7 +6,7 @@ What a plan names enters a script only through `command_line`, as words of a com
 from collections.abc import Sequence
 from enum import StrEnum
 
-from gesscale.common.text import command_line, comment
+from gesscale.common.shell import command_line, comment
 from latency_map.emulate.plan import ROOT, AddedDelay, NodePlan, delay_commands, root_command, undo_commands
 
 

@@ -12,7 +12,7 @@ from typing import TextIO, cast
 import numpy as np
 
 from gesscale.common.http_client import ANYWHERE, FetchError
-from gesscale.common.text import enumerate_some, shortened
+from gesscale.common.text import format_list, shortened
 from gesscale.common.threads import in_thread
 from latency_map.delays import MAX_RTT_MS, Delays
 from latency_map.errors import LatencyMapError, error_at
@@ -252,7 +252,7 @@ def gather_agents(
             if problem:
                 unreachable[url] = problem
     if len(unreachable) == len(asked):
-        reasons = enumerate_some(f"{url}: {reason}" for url, reason in unreachable.items())
+        reasons = format_list(f"{url}: {reason}" for url, reason in unreachable.items())
         raise LatencyMapError(f"agents: expected an answer of at least one of {len(asked)}, got none; {reasons}")
     return _finish(gathering, unreachable, fill_missing=fill_missing, now_s=now_s)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy
 
-from gesscale.common.text import enumerate_some
+from gesscale.common.text import format_list
 from latency_map.delays import MAX_RTT_MS, Delays, round_trips_ms
 from latency_map.errors import LatencyMapError, UnknownNodeError
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, Fill, Symmetrise
@@ -155,7 +155,7 @@ def _without(survey: Survey, dropped: set[str], step: str) -> tuple[Survey, Appl
     change = AppliedRepair(
         step=step,
         cells=len(survey) ** 2 - len(kept) ** 2,
-        text=f"{len(names)} of {len(survey)} nodes left out: {enumerate_some(names)}",
+        text=f"{len(names)} of {len(survey)} nodes left out: {format_list(names)}",
     )
     smaller = replace(
         survey,

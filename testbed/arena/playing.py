@@ -6,9 +6,9 @@ from dataclasses import asdict
 from functools import lru_cache
 
 from gesscale.errors import InputError
+from gesscale.formatting import key_path
 from gesscale.model.decision import Decision
 from gesscale.policies.registry import own_card
-from gesscale.words import place_of
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.policies.catalogue import build_policy, check_policy
@@ -217,4 +217,4 @@ def _check_rules(experiment: Experiment) -> None:
     for card in own:
         card.own_settings(experiment.rules)
     if unknown := experiment.rules.unknown([card.group for card in own if card.settings is not None]):
-        raise InputError(f"experiment {experiment.name}: {place_of(('rules', unknown[0]))}: there is no such setting")
+        raise InputError(f"experiment {experiment.name}: {key_path(('rules', unknown[0]))}: there is no such setting")

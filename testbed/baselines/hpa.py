@@ -13,12 +13,12 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from gesscale.fields import Duration
+from gesscale.formatting import format_duration
 from gesscale.model.decision import Reason
 from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.policies.memos import Memo, recalled
 from gesscale.policies.registry import PolicyCard
 from gesscale.ports import Knowledge
-from gesscale.words import in_words
 from testbed.baselines.shared.bottlenecks import Bottlenecks, LagSettings, is_blocked, lag_grows, lag_growth
 from testbed.baselines.shared.signals import cpu_share, is_source
 from testbed.baselines.shared.sizing import (
@@ -114,7 +114,7 @@ class HpaPolicy(SizingPolicy):
         detail, kept = f"{load.detail} asks for {asked} of {present}", memo.model_dump_json()
         if asked >= present or memo.most == asked:
             return SizeProposal(replicas=asked, detail=detail, memo=kept)
-        detail += f", but {memo.most} were asked for within {in_words(settings.scale_down_stabilization_s)}"
+        detail += f", but {memo.most} were asked for within {format_duration(settings.scale_down_stabilization_s)}"
         wanted = memo.most if memo.most < present else None
         return SizeProposal(replicas=wanted, detail=detail, reason=Reason.COOLING_DOWN, memo=kept)
 

@@ -99,7 +99,7 @@ class ChangeRecord:
         """Nodes that had to give their replica up."""
         return len(set(self.before) - set(self.placement))
 
-    def in_words(self) -> str:
+    def format_duration(self) -> str:
         """Return a line for people."""
         converged = "NOT CONVERGED" if self.converged_s is None else f"converged in {self.converged_s:.1f} s"
         return (
@@ -262,7 +262,7 @@ class Results:
         """Keep and say what came of a change."""
         with (self.folder / CHANGES).open("a") as file:
             file.write(record_line(record))
-        stage.say(record.in_words())
+        stage.say(record.format_duration())
 
     def report(self, title: str, left: Sequence[str]) -> ChaosVerdict:
         """Judge all changes, and write the report."""

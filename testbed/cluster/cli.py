@@ -83,7 +83,7 @@ def down(
 def _show(name: str, output: Output) -> None:
     from collections import Counter
 
-    from gesscale.common.text import command_line
+    from gesscale.common.shell import command_line
     from testbed.cluster import lifecycle
     from testbed.cluster.namespaces import inside
     from testbed.cluster.processes import Role

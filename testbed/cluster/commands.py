@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gesscale.common.text import command_line
+from gesscale.common.shell import command_line
 from gesscale.errors import ClusterError
 
 TIMEOUT_S = 60.0

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gesscale.common.http_client import ANYWHERE, FetchError
-from gesscale.common.text import command_line
+from gesscale.common.shell import command_line
 from gesscale.errors import ClusterError
 from testbed.cluster import processes, spark_command, state
 from testbed.cluster.namespaces import inside

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from gesscale.common.text import command_line
+from gesscale.common.shell import command_line
 from testbed.cluster.commands import run
 from testbed.live.kafka import KafkaFeed, kafka_feed
 from testbed.live.record import Day

@@ -261,7 +261,7 @@ def up(topology: Topology) -> KubernetesTestBed:
         Where it cannot be built; nothing of it stays behind.
     """
     cluster = KubernetesTestBed(topology=topology)
-    if not problem_of(cluster):
+    if not describe_fault(cluster):
         return cluster
     why = obstacle()
     if why:
@@ -282,7 +282,7 @@ def up(topology: Topology) -> KubernetesTestBed:
     return cluster
 
 
-def problem_of(cluster: KubernetesTestBed) -> str:
+def describe_fault(cluster: KubernetesTestBed) -> str:
     """Return what is wrong with a cluster; empty where it is up and all its nodes are ready."""
     try:
         present = lifecycle.status(cluster.topology.name)

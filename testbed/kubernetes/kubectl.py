@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from gesscale.common.text import command_line
+from gesscale.common.shell import command_line
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.resource.autoscaler import GROUP
 from gesscale.kubernetes.resource.crd import definition

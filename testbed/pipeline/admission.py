@@ -16,7 +16,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from gesscale.common.http_client import ANYWHERE, FetchError
 from gesscale.errors import InputError
-from gesscale.words import first_fault
+from gesscale.formatting import first_fault
 from testbed.pipeline.schedule import split_by_speed
 
 _LOG = logging.getLogger(__name__)

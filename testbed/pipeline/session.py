@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from gesscale.common.text import command_line
+from gesscale.common.shell import command_line
 from gesscale.errors import GesscaleError
 from gesscale.spark import attach, place, warm_new_executors
 from testbed.cluster.spark_command import WORKERS_IMPORT

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, Val
 
 from gesscale.common.yaml_text import read_yaml
 from gesscale.errors import InputError
-from gesscale.words import first_fault
+from gesscale.formatting import first_fault
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from gesscale.csv_table import read_csv
 from gesscale.errors import InputError
-from gesscale.words import first_fault
+from gesscale.formatting import first_fault
 from testbed.workloads.workload import Workload
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from warm_up_jar import build
 
-from gesscale.common.text import command_line
+from gesscale.common.shell import command_line
 from gesscale.spark.warm_up import DAEMON_SETTING, JAR, warm_up_settings
 from testbed.cluster import processes, spark_command
 

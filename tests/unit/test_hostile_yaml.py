@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from gesscale.common.text import glimpse
 from gesscale.errors import GesscaleError
 from gesscale.kubernetes.api.credentials import connect
 from gesscale.settings import load_settings
@@ -31,7 +30,7 @@ READERS = {
 }
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=glimpse)
+@pytest.mark.parametrize("text", HOSTILE, ids=truncated_repr)
 @pytest.mark.parametrize("reader", READERS)
 def test_hostile_yaml_ends_in_one_line(tmp_path: Path, reader: str, text: str) -> None:
     file = tmp_path / "hostile.yaml"

@@ -132,11 +132,11 @@ def _share(ratio: float | None) -> str | None:
 
 
 def _age(age_s: float | None) -> str:
-    from gesscale.words import in_words
+    from gesscale.formatting import format_duration
 
     if age_s is None:
         return "not known"
-    return in_words(age_s) if age_s >= 0 else f"{in_words(-age_s)} in the future: a clock is wrong"
+    return format_duration(age_s) if age_s >= 0 else f"{format_duration(-age_s)} in the future: a clock is wrong"
 
 
 def _matrix(survey: "Survey") -> "Table":

@@ -9,7 +9,7 @@ from functools import partial
 from weakref import WeakValueDictionary
 
 from gesscale.common.http_client import HttpClient
-from gesscale.common.text import command_line
+from gesscale.common.shell import command_line
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api.connection import Connection
 from gesscale.kubernetes.api.faults import ApiError

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from gesscale.common.http_server import Page, Unavailable
+from gesscale.formatting import format_duration
 from gesscale.kubernetes.placement.watches import STALE_AT_MOST_S, CacheStatus
-from gesscale.words import in_words
 
 #: So many of its own periods the scheduler may stand still: a slow step does not stop it, a deadlock does.
 LIVENESS_PERIODS = 5
@@ -59,11 +59,14 @@ class HealthSnapshot:
 def liveness_failures(health: HealthSnapshot, now_s: float) -> tuple[str, ...]:
     """Say why the process is to be restarted, in sentences; empty where it lives."""
     still_s = now_s - health.moved_at_s
-    scheduler = f"the scheduler has not moved for {in_words(still_s)}, it is to move every {in_words(health.period_s)}"
+    scheduler = (
+        f"the scheduler has not moved for {format_duration(still_s)}, "
+        f"it is to move every {format_duration(health.period_s)}"
+    )
     return (
         *((scheduler,) if still_s > LIVENESS_PERIODS * health.period_s else ()),
         *(
-            f"workflow {step.workflow}: a step is stuck, it began {in_words(now_s - step.running_since_s)} ago"
+            f"workflow {step.workflow}: a step is stuck, it began {format_duration(now_s - step.running_since_s)} ago"
             for step in health.steps
             if step.running_since_s is not None and now_s - step.running_since_s > STUCK_S
         ),
@@ -112,7 +115,7 @@ def _cache_problem(cache: CacheStatus) -> str:
     if not cache.listed:
         return f"{cache.resource} have not been listed yet{why}"
     if cache.stale_s is not None and cache.stale_s > STALE_AT_MOST_S:
-        return f"what is known of {cache.resource} is {in_words(cache.stale_s)} old{why}"
+        return f"what is known of {cache.resource} is {format_duration(cache.stale_s)} old{why}"
     return ""
 
 
@@ -122,4 +125,5 @@ def _step_problem(step: StepStatus, now_s: float) -> str:
         return ""
     never = step.last_s is None
     said = "no step has come to its end since it was taken up" if never else "a step last came to its end"
-    return f"workflow {step.workflow}: {said} {in_words(age_s)} ago, there is to be one every {in_words(step.period_s)}"
+    due = f"there is to be one every {format_duration(step.period_s)}"
+    return f"workflow {step.workflow}: {said} {format_duration(age_s)} ago, {due}"

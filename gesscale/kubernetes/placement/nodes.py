@@ -8,7 +8,7 @@ from functools import lru_cache
 from sys import intern
 from typing import Any
 
-from gesscale.common.text import glimpse
+from gesscale.common.text import truncated_repr
 from gesscale.errors import InputError
 from gesscale.wire import entries_of, group_of, text_of
 
@@ -28,10 +28,10 @@ def parse_quantity(value: object) -> Decimal:
         It is no such quantity.
     """
     is_long = isinstance(value, int) and value.bit_length() > _MOST_BITS
-    text = glimpse(value) if is_long or not isinstance(value, str | int | float | Decimal) else str(value)
+    text = truncated_repr(value) if is_long or not isinstance(value, str | int | float | Decimal) else str(value)
     found = None if isinstance(value, bool) or len(text) > _MOST_CHARACTERS else _parse(text)
     if found is None:
-        raise ValueError(f"expected a quantity such as 3800m or 1843Mi, got {glimpse(value)}")
+        raise ValueError(f"expected a quantity such as 3800m or 1843Mi, got {truncated_repr(value)}")
     return found
 
 
@@ -215,7 +215,7 @@ def name_of(item: object, kind: str) -> str:
     """
     if name := text_of(group_of(item, "metadata"), "name"):
         return name
-    raise InputError(f"expected {kind} as the API describes it, with metadata.name, got {glimpse(item)}")
+    raise InputError(f"expected {kind} as the API describes it, with metadata.name, got {truncated_repr(item)}")
 
 
 def texts_of(group: Mapping[str, Any], name: str) -> dict[str, str]:

@@ -3,12 +3,12 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from gesscale.formatting import format_duration
 from gesscale.kubernetes.placement.nodes import ONE_POD, NodeRecord, Room, Taint
 from gesscale.kubernetes.placement.pods import PodRecord, Toleration
 from gesscale.kubernetes.resource.spec import LabelSelector, Requirement
 from gesscale.model.decision import Reason
 from gesscale.ports import Node
-from gesscale.words import in_words
 
 ALL_NODES = LabelSelector()
 
@@ -162,4 +162,4 @@ class NodeBackoff:
             (pod for pod in waiting if not pod.node), None
         )
         why = f": {blamed.problem or blamed.phase}" if blamed is not None else ": its pod was never created"
-        return f"no executor became ready there within {in_words(self.wait_s)}{why}"
+        return f"no executor became ready there within {format_duration(self.wait_s)}{why}"

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gesscale.formatting import format_duration
 from gesscale.kubernetes.api.connection import Connection
 from gesscale.kubernetes.api.lease import steady_now_s
 from gesscale.kubernetes.api.resources import NODES, PODS, STREAM_AUTOSCALERS
@@ -11,7 +12,6 @@ from gesscale.kubernetes.api.watching import Cache, Timing, View
 from gesscale.kubernetes.placement.applications import ClusterIndex
 from gesscale.kubernetes.placement.nodes import NodeRecord, read_node
 from gesscale.kubernetes.placement.pods import PodRecord, read_pod
-from gesscale.words import in_words
 
 #: A watch that breaks is opened again within seconds; only one that stays away is worth a word.
 STALE_AT_MOST_S = 30.0
@@ -57,7 +57,7 @@ class ClusterView:
                 return f"the {kind} are not known yet: {view.problem}"
             stale_s = _stale_s(view, self.at_s) or 0.0
             if stale_s > STALE_AT_MOST_S:
-                return f"what is known of the {kind} is {in_words(stale_s)} old: {view.problem}"
+                return f"what is known of the {kind} is {format_duration(stale_s)} old: {view.problem}"
         return ""
 
 

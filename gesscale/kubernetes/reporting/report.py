@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
+from gesscale.formatting import format_duration
 from gesscale.kubernetes.api.events import EventDraft, EventType, Incident
 from gesscale.kubernetes.reporting.status import ObservedStep, fault_status, new_status, settled_order
 from gesscale.kubernetes.resource.conditions import FAILURES, LIMITS, METRICS_LACKING
@@ -14,7 +15,6 @@ from gesscale.kubernetes.resource.parts import parse_instant_s
 from gesscale.kubernetes.resource.translate import ResourceFault
 from gesscale.model.decision import Decision, OutcomeStatus, Reason, Verdict
 from gesscale.wire import group_of
-from gesscale.words import in_words
 
 REFRESH_S = 60.0
 #: Newer readings of placements that the memory knows already only replace older ones; they can wait, as can
@@ -228,7 +228,7 @@ def _load_against_mst(decision: Decision) -> str:
 def _end(order: OrderStatus, new: Mapping[str, Any]) -> EventDraft:
     before = "unknown" if order.before is None else order.before
     replicas = f"replicas {before} -> {len(order.placement)} ({order.reason or UNRECORDED})"
-    took = in_words((order.settled_at_s or order.at_s) - order.at_s)
+    took = format_duration((order.settled_at_s or order.at_s) - order.at_s)
     if order.given_up:
         message = (
             f"{replicas}: not there after {took}, ordered {_listed(order.placement)}; "

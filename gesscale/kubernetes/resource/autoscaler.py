@@ -7,13 +7,13 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from gesscale.common.text import glimpse
+from gesscale.common.text import truncated_repr
 from gesscale.errors import InputError
+from gesscale.formatting import key_path
 from gesscale.kubernetes.resource.parts import ResourcePart, ShortName, ValidationRule, in_camel_case
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.settings.faults import describe_faults
 from gesscale.wire import group_of, text_of
-from gesscale.words import place_of
 
 GROUP, VERSION = "gesscale.dev", "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
@@ -85,7 +85,7 @@ def read_autoscaler(document: Mapping[str, Any]) -> StreamAutoscaler:
     except ValidationError as error:
         fault = in_camel_case("; ".join(describe_faults(error, [], StreamAutoscaler)))
     except (AttributeError, TypeError, ValueError, RecursionError):
-        fault = f"expected an object as JSON says it, got {glimpse(document)}"
+        fault = f"expected an object as JSON says it, got {truncated_repr(document)}"
     raise InputError(f"{name_in_messages(document)}: {fault}")
 
 
@@ -98,7 +98,7 @@ def name_in_messages(document: Mapping[str, Any]) -> str:
     ('streamautoscaler taxi/clean', 'streamautoscaler default/?')
     """
     namespace, name = place_in(document)
-    return f"{SINGULAR} {place_of((namespace,))}/{place_of((name,))}"
+    return f"{SINGULAR} {key_path((namespace,))}/{key_path((name,))}"
 
 
 def place_in(document: object) -> tuple[str, str]:

@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 
 from pydantic import Field, ValidationError
 
-from gesscale.common.text import glimpse
+from gesscale.common.text import truncated_repr
 from gesscale.fields import LATEST_S
+from gesscale.formatting import first_fault
 from gesscale.kubernetes.resource.parts import Reported
 from gesscale.ports import Knowledge
 from gesscale.wire import MOST_REPLICAS
-from gesscale.words import first_fault
 from perfmodel import ModelError, Reading
 
 R = TypeVar("R", bound=Reported)
@@ -73,11 +73,11 @@ def read_memory(said: object) -> tuple[MemoryStatus, tuple[str, ...]]:
         ``status.memory`` as JSON; None where there is none.
     """
     if not isinstance(said, Mapping):
-        return MemoryStatus(), () if said is None else (f"expected a group, got {glimpse(said)}",)
+        return MemoryStatus(), () if said is None else (f"expected a group, got {truncated_repr(said)}",)
     faults: list[str] = []
     entries = said.get("readings") or ()
     if not isinstance(entries, list | tuple):
-        faults.append(f"readings: expected a list, got {glimpse(entries)}")
+        faults.append(f"readings: expected a list, got {truncated_repr(entries)}")
         entries = ()
     readings = [_part(ReadingStatus, item, faults) for item in islice(entries, READINGS_AT_MOST)]
     sound = tuple(item for item in readings if item is not None)

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, Field, StringConstraints, Valida
 
 from gesscale.conditions import Needs
 from gesscale.errors import SettingsError
+from gesscale.formatting import describe_exception
 from gesscale.kubernetes.resource.parts import (
     Address,
     DnsName,
@@ -29,7 +30,6 @@ from gesscale.settings.analyze import AnalyzeSettings
 from gesscale.settings.faults import describe_faults
 from gesscale.settings.groups import MonitorSettings
 from gesscale.settings.latency_map import RENEWED_IN_TIME, LatencyMapSettings, Place
-from gesscale.words import error_in_words
 from latency_map import Asymmetry, DelayKind, DelayUnit
 
 #: The headless service of deploy/k3s/latency-agent.
@@ -136,7 +136,7 @@ def _checked(own: Mapping[str, Any], kind: type[BaseModel]) -> BaseModel:
             "; ".join(f"spec.policy.settings.{fault}" for fault in describe_faults(error, [], kind))
         ) from None
     except Exception as error:  # noqa: BLE001  # a policy's package may check its settings with code of any kind
-        raise SettingsError(f"spec.policy.settings: {error_in_words(error)}") from None
+        raise SettingsError(f"spec.policy.settings: {describe_exception(error)}") from None
     for path in _files_in(settings):
         raise SettingsError(f"spec.policy.settings.{path}: a resource names no file of the controller")
     return settings

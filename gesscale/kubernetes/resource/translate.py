@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from gesscale.errors import InputError, SettingsError
+from gesscale.formatting import key_path
 from gesscale.kubernetes.resource.autoscaler import (
     AUTOSCALER_LABEL,
     DRIVER_LABELS,
@@ -21,7 +22,6 @@ from gesscale.plan.directives import Directive, Override, Pause
 from gesscale.settings.analyze import AnalyzeSettings
 from gesscale.settings.groups import MonitorSettings
 from gesscale.wire import Strategy, group_of, text_of
-from gesscale.words import place_of
 
 #: Namespace and name, of a resource or of a workflow.
 Key = tuple[str, str]
@@ -244,8 +244,8 @@ def _unknown_upstream(
 def _is_stopped(member: str, workflow: str, found: Mapping[str, ResourceFault]) -> ResourceFault:
     (culprit, fault), *_ = found.items()
     message = (
-        f"{member} stands still, since workflow {place_of((workflow,))} cannot be judged without "
-        f"{place_of((culprit,))}: {fault.message}"
+        f"{member} stands still, since workflow {key_path((workflow,))} cannot be judged without "
+        f"{key_path((culprit,))}: {fault.message}"
     )
     return ResourceFault(reason=FaultReason.WORKFLOW_BROKEN, message=message)
 

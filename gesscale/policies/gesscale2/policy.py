@@ -355,7 +355,7 @@ class Gesscale2Policy:
         )
 
     def _in_words(self, bill: CandidateBill) -> str:
-        return bill.in_words(self.sizing.late_minute_price, self.sizing.change_price)
+        return bill.format_duration(self.sizing.late_minute_price, self.sizing.change_price)
 
 
 _JUDGED = frozenset({Reason.OVERLOADED, Reason.UNDERUSED, Reason.WITHIN_TARGET})

@@ -13,7 +13,7 @@ from gesscale.cli.ending import INTERRUPTED, end_as_ctrl_c_does
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table, warn
 from gesscale.common import API_VERSION
 from gesscale.errors import InputError
-from gesscale.words import suggestion
+from gesscale.formatting import suggestion
 from testbed.arena.cli.options import complete_experiment, complete_policies, complete_workload, files_placed
 from testbed.arena.names import Engine
 

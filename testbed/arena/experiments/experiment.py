@@ -6,12 +6,12 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
-from gesscale.common.text import glimpse
+from gesscale.common.text import truncated_repr
 from gesscale.common.yaml_text import read_yaml
 from gesscale.errors import InputError
 from gesscale.fields import Duration
+from gesscale.formatting import key_path
 from gesscale.settings.faults import describe_faults
-from gesscale.words import place_of
 from testbed.arena.case import Case
 from testbed.arena.experiments.sections import (
     FaultsSection,
@@ -147,7 +147,7 @@ class Experiment(Section):
     def _check_rules(self) -> Self:
         unknown = self.rules.unknown()
         if unknown and not any(":" in name for name in self.policies):
-            raise ValueError(f"{place_of(('rules', unknown[0]))}: there is no such setting")
+            raise ValueError(f"{key_path(('rules', unknown[0]))}: there is no such setting")
         return self
 
     @model_validator(mode="after")
@@ -229,7 +229,9 @@ def experiment_of(document: object, origin: str) -> Experiment:
         With every fault: which setting, what was expected and what came.
     """
     if not isinstance(document, Mapping):
-        raise InputError(f"{origin}: expected a mapping of settings such as `name: mine`, got {glimpse(document)}")
+        raise InputError(
+            f"{origin}: expected a mapping of settings such as `name: mine`, got {truncated_repr(document)}"
+        )
     try:
         return Experiment.model_validate(document)
     except ValidationError as error:

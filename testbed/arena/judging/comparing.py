@@ -7,8 +7,8 @@ from typing import Any
 
 from gesscale.common import API_VERSION
 from gesscale.errors import InputError
+from gesscale.formatting import suggestion
 from gesscale.model.document import as_document
-from gesscale.words import suggestion
 from testbed.arena.case import CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.statistics import Comparison, Interval, compare, mean_interval

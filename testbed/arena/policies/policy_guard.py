@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn, TypeVar
 
+from gesscale.formatting import describe_exception
 from gesscale.model.decision import Analysis, Plan
 from gesscale.model.observation import WorkflowObservation
 from gesscale.model.workflow import Operator, Workflow
 from gesscale.policies.registry import place_in_file
 from gesscale.ports import ClusterState, Knowledge, Policy
-from gesscale.words import error_in_words
 
 _SHOWN = 60
 
@@ -155,7 +155,7 @@ class PolicyGuard:
         if isinstance(fault, OutOfTime) or self.thought_s >= self._limit_s:
             self._lose(f"thought for longer than the time limit of {self._limit_s:g} s, in {method}{self._when}")
         if fault is not None:
-            self._lose(f"raised {error_in_words(fault)} in {method}{self._when}{place_in_file(fault)}", fault)
+            self._lose(f"raised {describe_exception(fault)} in {method}{self._when}{place_in_file(fault)}", fault)
         return answer
 
     @property

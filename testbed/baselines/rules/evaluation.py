@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from gesscale.formatting import format_duration
 from gesscale.model.decision import Reason
 from gesscale.model.workflow import Operator
-from gesscale.words import in_words
 from testbed.baselines.rules.model import Guard, Metric, Rule, ScalingAction, Trigger
 from testbed.baselines.rules.readings import MetricSample, MetricSamples
 from testbed.baselines.rules.settings import RulesSettings
@@ -207,8 +207,8 @@ def _closed(guard: Guard, standing: RuleContext) -> str:
     done_s = standing.done_s.get(guard.since)
     if done_s is None or standing.now_s - done_s >= guard.within_s - _TICK_S:
         return ""
-    ago = in_words(max(0.0, standing.now_s - done_s))
-    return f"a {guard.since} was {ago} ago, and it waits for {in_words(guard.within_s)}"
+    ago = format_duration(max(0.0, standing.now_s - done_s))
+    return f"a {guard.since} was {ago} ago, and it waits for {format_duration(guard.within_s)}"
 
 
 def _largest(findings: Iterable[RuleFinding], present: int) -> RuleFinding | None:
@@ -219,7 +219,7 @@ def _largest(findings: Iterable[RuleFinding], present: int) -> RuleFinding | Non
 
 
 def _words(trigger: Trigger, state: State, samples: MetricSamples, labels: Mapping[Metric, str]) -> str:
-    name, lasting = labels.get(trigger.metric, trigger.metric), in_words(trigger.for_s)
+    name, lasting = labels.get(trigger.metric, trigger.metric), format_duration(trigger.for_s)
     if state is State.INSUFFICIENT_DATA or not samples:
         return f"too few readings of {name} for {lasting}"
     value, unit = _figure(samples[-1].high), trigger.own_unit.sign

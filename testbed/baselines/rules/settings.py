@@ -7,10 +7,10 @@ from typing import Literal, Self
 from pydantic import ValidationError, model_validator
 
 from gesscale.common.errors import InputError
-from gesscale.common.text import glimpse
+from gesscale.common.text import truncated_repr
 from gesscale.common.yaml_text import parse_yaml, read_text
 from gesscale.fields import Duration, FilePath, SettingsGroup
-from gesscale.words import first_fault, suggestion
+from gesscale.formatting import first_fault, suggestion
 from testbed.baselines.rules.model import ALL, Rule, RuleSet, distinct
 
 #: Fast up, slow down. Below 40 % one of two replicas can do the work of both at 80 %, so it is not added
@@ -100,7 +100,7 @@ def parse_rules(text: str, origin: str = "rules") -> RuleSet:
     """Read rules from YAML; `origin` is named in messages. Raises as `read_rules`."""
     document = parse_yaml(text, origin)
     if not isinstance(document, dict):
-        raise InputError(f"{origin}: expected a mapping such as `rules: [...]`, got {glimpse(document)}")
+        raise InputError(f"{origin}: expected a mapping such as `rules: [...]`, got {truncated_repr(document)}")
     try:
         return RuleSet.model_validate(document)
     except ValidationError as error:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gesscale.common.text import command_line
+from gesscale.common.shell import command_line
 from latency_map import DelayKind, DelayUnit, LatencyMap, LatencyMapError, MissingDelayError
 from latency_map.emulate.hosts import Host
 from latency_map.emulate.plan import apply_commands, queue_packets, tc_plan

@@ -4,7 +4,6 @@ import tracemalloc
 
 import pytest
 
-from gesscale.common.text import glimpse
 from gesscale.common.yaml_text import MAX_BYTES, MAX_DEPTH, MAX_VALUES, parse_yaml, read_yaml
 from gesscale.errors import InputError
 
@@ -81,7 +80,7 @@ def test_what_json_could_say_is_read(text, value):
         ("!!", "expected YAML"),
         ("&", "expected YAML"),
     ],
-    ids=glimpse,
+    ids=truncated_repr,
 )
 def test_anything_else_is_refused_in_one_line(text, problem):
     assert problem in refusal(text)

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from settings_files import Load, faults, operators
 
-from gesscale.common.text import glimpse
+from gesscale.common.text import truncated_repr
 from gesscale.errors import SettingsError
 from gesscale.fields import SettingsGroup, model_within
 from gesscale.model.workflow import BatchCap, Operator
@@ -106,7 +106,7 @@ def test_anything_else_is_no_duration(load: Load, written: object) -> None:
     (fault,) = faults(load, plan={"rescale_timeout": written})
     assert "plan.rescale_timeout: expected a positive duration such as 30, '250ms'," in fault
     assert "or '7d', 1ms to 3650d, got " in fault
-    assert fault.endswith(f"got {glimpse(written)}")
+    assert fault.endswith(f"got {truncated_repr(written)}")
 
 
 @pytest.mark.parametrize(

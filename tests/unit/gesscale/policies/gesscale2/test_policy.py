@@ -35,10 +35,10 @@ def test_a_decision_says_the_bill_of_each_number_of_replicas() -> None:
     _, plan = decide(stream(150, ("hub", "near")))
     assert [bill.replicas for bill in plan.bills] == [1, 2, 3, 4, 5]
     assert min(plan.bills, key=lambda bill: bill.total).replicas == 2
-    assert plan.bills[1].in_words(10, 2) in plan.detail
+    assert plan.bills[1].format_duration(10, 2) in plan.detail
     _, plan = decide(stream(80, ("hub", "near", "mid")))
-    assert plan.bills[0].in_words(10, 2) in plan.detail  # what it goes to
-    assert plan.bills[2].in_words(10, 2) in plan.detail  # and what it comes from
+    assert plan.bills[0].format_duration(10, 2) in plan.detail  # what it goes to
+    assert plan.bills[2].format_duration(10, 2) in plan.detail  # and what it comes from
 
 
 def test_the_mst_is_predicted_with_an_interval_that_shrinks_with_evidence() -> None:

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from gesscale.common.text import glimpse, shortened
+from gesscale.common.text import shortened, truncated_repr
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -27,12 +27,12 @@ _KINDS = {
 _UNITS = (("days", 86400.0), ("h", 3600.0), ("min", 60.0))
 
 
-def in_words(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Write a span of time in the largest unit that it holds twice.
 
     Examples
     --------
-    >>> in_words(93_600), in_words(200), in_words(45), in_words(864_000)
+    >>> format_duration(93_600), format_duration(200), format_duration(45), format_duration(864_000)
     ('26 h', '3 min', '45 s', '10 days')
     """
     for unit, size_s in _UNITS:
@@ -53,18 +53,18 @@ def suggestion(name: str, known: Collection[str]) -> str:
     return f"did you mean {nearest[0]!r}?" if nearest else f"known here: {', '.join(sorted(known))}"
 
 
-def place_of(keys: Iterable[object]) -> str:
+def key_path(keys: Iterable[object]) -> str:
     r"""Write the keys that lead to a value, on one line whatever they are.
 
     Examples
     --------
-    >>> print(place_of(("monitor", "period")), place_of(("a\nb", 0)))
+    >>> print(key_path(("monitor", "period")), key_path(("a\nb", 0)))
     monitor.period 'a\nb'.0
     """
     return ".".join(_key(str(key)) for key in keys)
 
 
-def first_of(faults: Iterable[str], count: int) -> Iterator[str]:
+def limited(faults: Iterable[str], count: int) -> Iterator[str]:
     """Yield the first of so many faults, and how many follow; no more than these are put into words."""
     yield from islice(faults, _MOST_FAULTS)
     if count > _MOST_FAULTS:
@@ -74,18 +74,18 @@ def first_of(faults: Iterable[str], count: int) -> Iterator[str]:
 def first_fault(error: "ValidationError") -> str:
     """Return the first thing that is wrong with a value: the field's path, what was expected, what came."""
     fault = error.errors(include_url=False, include_context=False)[0]
-    place = place_of(fault["loc"])
-    return f"{place}: {problem_of(fault)}" if place else problem_of(fault)
+    place = key_path(fault["loc"])
+    return f"{place}: {describe_fault(fault)}" if place else describe_fault(fault)
 
 
-def problem_of(fault: "ErrorDetails", *, group: str = "a mapping") -> str:
+def describe_fault(fault: "ErrorDetails", *, group: str = "a mapping") -> str:
     """Return what is wrong with a value: what was expected and, unless it is a whole group, what came.
 
     Examples
     --------
-    >>> problem_of({"type": "greater_than", "loc": (), "msg": "Input should be greater than 0", "input": -1})
+    >>> describe_fault({"type": "greater_than", "loc": (), "msg": "Input should be greater than 0", "input": -1})
     'expected greater than 0, got -1'
-    >>> problem_of({"type": "tuple_type", "loc": (), "msg": "Input should be a valid tuple", "input": "ds2"})
+    >>> describe_fault({"type": "tuple_type", "loc": (), "msg": "Input should be a valid tuple", "input": "ds2"})
     "expected a list, got 'ds2'"
     """
     from pydantic import BaseModel
@@ -96,7 +96,7 @@ def problem_of(fault: "ErrorDetails", *, group: str = "a mapping") -> str:
         return "expected at least one, got none"
     if fault["type"] in _KINDS:
         text = f"expected {_KINDS[fault['type']]}"
-        return f"{text}, got {glimpse(fault['input'])}" if "input" in fault else text
+        return f"{text}, got {truncated_repr(fault['input'])}" if "input" in fault else text
     text = fault["msg"].removeprefix("Value error, ")
     text = re.sub(
         r"^Input should be (a valid dictionary or (instance|object) .*|an object$)?",
@@ -106,10 +106,10 @@ def problem_of(fault: "ErrorDetails", *, group: str = "a mapping") -> str:
     # A group that contradicts itself says what came; a single value does not.
     came = fault.get("input", {})
     whole = isinstance(came, Mapping | BaseModel) or fault["type"] == "json_invalid"
-    return text if whole or ", got " in text else f"{text}, got {glimpse(came)}"
+    return text if whole or ", got " in text else f"{text}, got {truncated_repr(came)}"
 
 
-def error_in_words(error: BaseException) -> str:
+def describe_exception(error: BaseException) -> str:
     """Say on one line what somebody else's code raised: its kind, and the beginning of its text."""
     try:
         text = " ".join(str(error).split())[:_LONGEST_TEXT]
