@@ -13,7 +13,7 @@ from gesscale.model.observation import WorkflowObservation
 from gesscale.plan.change_budget import REPAIRS, ChangeBudget, changing_now, held_back, most_urgent_first
 from gesscale.plan.directives import Directive, apply_directives
 from gesscale.plan.filters import keep_on_doubt, place_first, restore_lost
-from gesscale.plan.placement import unfit
+from gesscale.plan.placement import ineligible_nodes
 from gesscale.plan.settling import settled
 from gesscale.ports import (
     Clock,
@@ -77,7 +77,7 @@ class ControlLoop:
             plans = apply_directives(plans, self.directives, state, known, now_s)
             plans = self._within_budget(plans, analyses, known, now_s)
         return tuple(
-            self._execute(analyses[name], plan, latencies.standing, state, now_s) for name, plan in plans.items()
+            self._execute(analyses[name], plan, latencies.map_status, state, now_s) for name, plan in plans.items()
         )
 
     def run(
@@ -143,7 +143,7 @@ class ControlLoop:
         return self._may_act(analysis.operator) and not _has_fixed_slots(analysis)
 
     def _execute(
-        self, analysis: Analysis, plan: Plan, standing: MapStatus, state: ClusterState, now_s: float
+        self, analysis: Analysis, plan: Plan, map_status: MapStatus, state: ClusterState, now_s: float
     ) -> Decision:
         if plan.change is None:
             outcome = Outcome(status=OutcomeStatus.NOTHING_TO_DO)
@@ -164,8 +164,8 @@ class ControlLoop:
             analysis=analysis,
             plan=plan,
             outcome=outcome,
-            latency_map=standing,
-            unfit=unfit(state.seen_by(plan.operator)),
+            latency_map=map_status,
+            ineligible=ineligible_nodes(state.seen_by(plan.operator)),
         )
         with self.timed("knowledge"):
             self.knowledge.remember(decision)

@@ -62,7 +62,7 @@ class ClusterState:
     #: By operator, the nodes on which the cluster is starting a replica by itself, as it was ordered.
     coming: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     #: By operator, the nodes that cannot take a replica of this one: its pool, its image, its requests.
-    unfit: Mapping[str, Mapping[str, Node]] = field(default_factory=dict)
+    ineligible: Mapping[str, Mapping[str, Node]] = field(default_factory=dict)
     #: How many replicas more a node can take of all operators together; one that is not listed can take one
     #: of each.
     room: Mapping[str, int] = field(default_factory=dict)
@@ -71,10 +71,10 @@ class ClusterState:
 
     def seen_by(self, operator: str) -> "ClusterState":
         """Return the same cluster with the nodes as they are to one operator; a problem for all comes first."""
-        unfit = self.unfit.get(operator)
-        if not unfit:
+        ineligible = self.ineligible.get(operator)
+        if not ineligible:
             return self
-        nodes = {name: node if node.problem else unfit.get(name, node) for name, node in self.nodes.items()}
+        nodes = {name: node if node.problem else ineligible.get(name, node) for name, node in self.nodes.items()}
         return replace(self, nodes=nodes)
 
     @cached_property
@@ -114,7 +114,7 @@ class Latencies:
     #: The newest map that there was; None where there has been none yet.
     map: LatencyMap | None = None
     #: How old it is, and whether it may be relied on.
-    standing: MapStatus = field(default_factory=MapStatus)
+    map_status: MapStatus = field(default_factory=MapStatus)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +166,7 @@ class Policy(Protocol):
 
 
 class MetricSource(Protocol):
-    """Monitor: reads the operators. Never raises for what an operator lacks: that is said in ``unseen``."""
+    """Monitor: reads the operators. Never raises: an operator without metrics has a missing reading."""
 
     def observe(self, now_s: float) -> WorkflowObservation:
         """Read every operator over the window that ends now."""
@@ -174,7 +174,7 @@ class MetricSource(Protocol):
 
 
 class LatencySource(Protocol):
-    """Monitor: how far apart the nodes are. Never raises: what is wrong is said in the standing."""
+    """Monitor: how far apart the nodes are. Never raises: problems are in `Latencies.map_status`."""
 
     def current(self, now_s: float) -> Latencies:
         """Return the newest map there is; one that cannot be renewed stays in force and ages."""

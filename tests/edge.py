@@ -40,7 +40,7 @@ def known(*, stale: str = "", age_s: float | None = None, **kept: object) -> Kno
 
 
 def latencies(*, stale: str = "", age_s: float | None = None) -> Latencies:
-    return Latencies(map=delays(), standing=MapStatus(age_s=age_s, stale=stale))
+    return Latencies(map=delays(), map_status=MapStatus(age_s=age_s, stale=stale))
 
 
 def operator(name: str = "op", **changes: object) -> Operator:

@@ -132,7 +132,7 @@ class FaultyLatencies:
         latencies = self.inner.current(now_s)
         if not self.faults.active(self.now_s(), Fault.MAP_STALE):
             return latencies
-        return replace(latencies, standing=MapStatus(age_s=7200.0, stale="it was measured 2 h ago"))
+        return replace(latencies, map_status=MapStatus(age_s=7200.0, stale="it was measured 2 h ago"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ def _cut(decision: Decision) -> str:
         decision,
         analysis=Analysis(operator=analysis.operator, verdict=analysis.verdict, reason=analysis.reason),
         plan=Plan(operator=plan.operator, reason=plan.reason, before=plan.before, placement=plan.placement),
-        unfit=(),
+        ineligible=(),
     )
     return json_of(bare)
 

@@ -37,7 +37,7 @@ def decided(
     seen=True,
     detail="all is well",
     model=None,
-    standing=None,
+    map_status=None,
 ):
     acted = status in {OutcomeStatus.ORDERED, OutcomeStatus.APPLIED}
     change = Change.between(before or placement, placement)
@@ -61,7 +61,7 @@ def decided(
             added=change.add if acted else (),
             removed=change.remove if acted else (),
         ),
-        latency_map=standing or MapStatus(age_s=30.0),
+        latency_map=map_status or MapStatus(age_s=30.0),
     )
 
 
@@ -100,7 +100,7 @@ def ordered(*of, reason="Overloaded", before=2, **said):
     return known(orders={"op": (order(*of, reason=reason, before=before, **said),)})
 
 
-def standing(*of, **said):
+def with_order(*of, **said):
     """A status with that order as the cluster adapter has just written it."""
     return {"order": order(*of, **said).document()}
 

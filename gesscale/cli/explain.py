@@ -148,10 +148,10 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
         if lost.get("others"):
             yield (f"nor {lost['others']} others", joined(lost["reason"], ", ".join(lost.get("other_nodes", ()))))
     told = {lost["node"] for lost in plan["rejections"]}
-    for unfit in decision.get("unfit", ()):
-        if unfit["node"] not in told:
-            others = f"; {unfit['others']} others too" if unfit.get("others") else ""
-            yield f"unfit {unfit['node']}", joined(unfit["reason"], unfit["detail"]) + others
+    for ineligible in decision.get("ineligible", ()):
+        if ineligible["node"] not in told:
+            others = f"; {ineligible['others']} others too" if ineligible.get("others") else ""
+            yield f"ineligible {ineligible['node']}", joined(ineligible["reason"], ineligible["detail"]) + others
 
 
 def _state(by_node: Mapping[str, Mapping[str, Any]]) -> str:

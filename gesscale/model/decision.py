@@ -336,7 +336,7 @@ class Decision:
     outcome: Outcome
     latency_map: MapStatus = MapStatus()
     #: The nodes that could take no replica of the operator then, whatever was planned.
-    unfit: tuple[Rejection, ...] = ()
+    ineligible: tuple[Rejection, ...] = ()
 
     @computed_field  # type: ignore[prop-decorator]
     @property

@@ -92,10 +92,10 @@ class KeptLatencies(ABC):
         if self._renewed_at_s is None or not 0 <= now_s - self._renewed_at_s < self.refresh_s:
             self._renew(now_s)
         age_s = None if self._measured_at_s is None else now_s - self._measured_at_s
-        standing = MapStatus(
+        map_status = MapStatus(
             age_s=None if age_s is None else max(0.0, age_s), stale=self._stale(age_s), problem=self._problem
         )
-        return Latencies(map=self._map, standing=standing)
+        return Latencies(map=self._map, map_status=map_status)
 
     def keep(self, found: Found) -> None:
         """Put a survey in force.

@@ -63,7 +63,7 @@ class RecordedWorld:
         first_live = next(iter(self._all_live()), None)
         if first_live is None:
             return Latencies(map=self.delays)
-        return Latencies(map=self.delays, standing=first_live.latency_map)
+        return Latencies(map=self.delays, map_status=first_live.latency_map)
 
     def _read(self, operator: str, live: RecordedDecision | None, now_s: float) -> OperatorReading | MissingReading:
         seen = _seen(live.decision) if self.as_read and live is not None else None

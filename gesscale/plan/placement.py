@@ -98,11 +98,13 @@ def usable(cluster: ClusterState, placement: Sequence[str]) -> NodeRanking:
     held = set(placement)
     return NodeRanking(
         nodes=tuple(name for name in cluster.usable if name not in held),
-        rejections=unfit(cluster, held, names_others=True),
+        rejections=ineligible_nodes(cluster, held, names_others=True),
     )
 
 
-def unfit(cluster: ClusterState, held: Collection[str] = (), *, names_others: bool = False) -> tuple[Rejection, ...]:
+def ineligible_nodes(
+    cluster: ClusterState, held: Collection[str] = (), *, names_others: bool = False
+) -> tuple[Rejection, ...]:
     """Return the nodes that can take no replica, and why."""
     found = [
         each
@@ -236,7 +238,7 @@ def unchanged(plan: Plan, reason: Reason, detail: str, present: tuple[str, ...] 
 def unknown_delays(latencies: Latencies, placement: Sequence[str], driver_node: str) -> tuple[Reason, str] | None:
     """Say why the distances of a placement are not known, and what to do about it."""
     if latencies.map is None:
-        return Reason.LATENCY_MAP_MISSING, latencies.standing.problem or "there has been no latency map yet"
+        return Reason.LATENCY_MAP_MISSING, latencies.map_status.problem or "there has been no latency map yet"
     if nd_max_ms(latencies.map, placement, driver_node) is not None:
         return None
     nodes = ", ".join(sorted({*placement, driver_node}))

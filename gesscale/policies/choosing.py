@@ -145,8 +145,8 @@ class ChoosingPolicy(ABC):
         if analysis.verdict is Verdict.FEWER:
             return self.plan_fewer(context)
         plan = self.plan_more(context)
-        if plan.change and self.latency_aware and latencies.standing.stale:
-            return replace(plan, detail=f"{plan.detail}; note that {latencies.standing.stale}")
+        if plan.change and self.latency_aware and latencies.map_status.stale:
+            return replace(plan, detail=f"{plan.detail}; note that {latencies.map_status.stale}")
         return plan
 
 
@@ -171,12 +171,12 @@ def _blocking_reason(context: PlanningContext) -> tuple[Reason, str] | None:
 
 def _map_blocker(context: PlanningContext) -> tuple[Reason, str] | None:
     """Return why the latency map does not allow the change: nothing without one, no removal by a poor one."""
-    analysis, standing = context.analysis, context.latencies.standing
+    analysis, map_status = context.analysis, context.latencies.map_status
     unknown = unknown_delays(context.latencies, context.placement, context.operator.driver_node)
     if analysis.verdict is Verdict.MORE:
         return unknown if context.latencies.map is None else None
-    if unknown is None and standing.stale:
-        return Reason.LATENCY_MAP_STALE, f"{analysis.detail}; but nothing is removed: {standing.stale}"
+    if unknown is None and map_status.stale:
+        return Reason.LATENCY_MAP_STALE, f"{analysis.detail}; but nothing is removed: {map_status.stale}"
     return unknown
 
 

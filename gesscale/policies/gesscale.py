@@ -80,7 +80,7 @@ class GesscalePolicy(PerOperatorPolicy):
         weight = weight_of(reading.placement, observation.node_weights)
         # A stale map would teach the model outdated delays; one node alone has none.
         alone = {*reading.placement} == {operator.driver_node}
-        told_nd = nd if alone or not knowledge.latencies.standing.stale else None
+        told_nd = nd if alone or not knowledge.latencies.map_status.stale else None
         evidence = evidence_of(reading, told_nd, weight, self.options.back_pressure_threshold)
         model = fit((*evidence, *knowledge.readings.get(name, ())), self._law(), observation.at_s)
         mst = predict(model, reading.placement, nd, operator, weight)
@@ -155,7 +155,7 @@ class GesscalePolicy(PerOperatorPolicy):
         if (unknown := unknown_delays(latencies, reading.placement, driver_node)) is not None:
             return concluded(reason=unknown[0], detail=unknown[1])
         if mst is None:
-            stale = latencies.standing.stale
+            stale = latencies.map_status.stale
             return concluded(
                 reason=Reason.MODEL_UNCALIBRATED,
                 detail="there is no reading of saturation yet, so the model knows no MST"

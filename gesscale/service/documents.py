@@ -139,7 +139,7 @@ class Step(TypedDict):
     points: Annotated[list[Point], _said("What is new, oldest first.")]
 
 
-class Unfit(TypedDict):
+class IneligibleNode(TypedDict):
     """Why a node can take no replica."""
 
     reason: Annotated[str, _said("In a word.")]
@@ -153,8 +153,10 @@ class Nodes(TypedDict):
     rtt_ms: Annotated[list[list[float | None]], _said("The round trip from each to each of `names`.")]
     left_out: Annotated[int, _said("How many nodes of the map are not in `names`.")]
     not_in_map: Annotated[list[str], _said("Nodes of the cluster that the map lacks.")]
-    unfit: Annotated[dict[str, Unfit], _said("By node, why it can take no replica at all.")]
-    unfit_for: Annotated[dict[str, dict[str, Unfit]], _said("By operator and node, why it can take none of this one.")]
+    ineligible: Annotated[dict[str, IneligibleNode], _said("By node, why it can take no replica at all.")]
+    ineligible_for: Annotated[
+        dict[str, dict[str, IneligibleNode]], _said("By operator and node, why it can take none of this one.")
+    ]
     problem: Annotated[str, _said("Why the cluster could not be read; empty where it could.")]
 
 
@@ -269,13 +271,13 @@ def nodes_document(latencies: Latencies, cluster: ClusterState, used: Collection
         "rtt_ms": [] if latencies.map is None else as_document(latencies.map.subset(names).rtt_ms.round(3)),
         "left_out": len(known) - len(names),
         "not_in_map": sorted({*cluster.nodes} - {*known}),
-        "unfit": _unfit(cluster.nodes),
-        "unfit_for": {operator: _unfit(nodes) for operator, nodes in cluster.unfit.items()},
+        "ineligible": _ineligible(cluster.nodes),
+        "ineligible_for": {operator: _ineligible(nodes) for operator, nodes in cluster.ineligible.items()},
         "problem": cluster.problem,
     }
 
 
-def _unfit(nodes: Mapping[str, Node]) -> dict[str, Unfit]:
+def _ineligible(nodes: Mapping[str, Node]) -> dict[str, IneligibleNode]:
     return {name: {"reason": node.reason.value, "detail": node.problem} for name, node in nodes.items() if node.problem}
 
 

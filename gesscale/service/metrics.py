@@ -150,8 +150,8 @@ def step_figures(
         each.operator: figures_of(each, workflow.operators[each.operator], known, live.get(each.operator), at_s)
         for each in decisions
     }
-    standing = next(iter(decisions)).latency_map
-    return StepFigures(at_s=at_s, operators=figures, latency_map=standing)
+    map_status = next(iter(decisions)).latency_map
+    return StepFigures(at_s=at_s, operators=figures, latency_map=map_status)
 
 
 _KINDS = ("current", "desired", "min", "max")

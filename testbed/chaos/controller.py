@@ -65,7 +65,7 @@ class OrderedPlacement:
         there = {*before, *cluster.coming.get(name, ())}
         if placement is None or (analysis.reading is None and there):
             return stay(analysis, cluster)
-        stale = knowledge.latencies.standing.stale
+        stale = knowledge.latencies.map_status.stale
         if stale and set(before) - set(placement):
             return stay(analysis, cluster, Reason.LATENCY_MAP_STALE, stale)
         delays = knowledge.latencies.map

@@ -188,11 +188,11 @@ class SimulatedCluster:
         held = Counter(node for placement in seen.placements.values() for node in placement)
         room = {name: max(0, self._executors_per_node - held[name]) for name in seen.nodes}
         full = {name: node if node.problem else _full(node) for name, node in seen.nodes.items() if not room[name]}
-        unfit = {
+        ineligible = {
             operator: {name: node for name, node in full.items() if name not in placement}
             for operator, placement in seen.placements.items()
         }
-        return replace(seen, room=room, unfit=unfit)
+        return replace(seen, room=room, ineligible=ineligible)
 
     def apply(self, operator: str, placement: tuple[str, ...]) -> Outcome:
         """Order a placement; see `testbed.simulator.plant.Plant.order`.
@@ -202,7 +202,7 @@ class SimulatedCluster:
         ClusterError
             As the plant, and where a node has no room for the replica that is to be added.
         """
-        no_room = sorted(self.state().unfit.get(operator, {}).keys() & set(placement))
+        no_room = sorted(self.state().ineligible.get(operator, {}).keys() & set(placement))
         if no_room:
             raise ClusterError(f"operator {operator!r}: node {', '.join(no_room)} was chosen, but has no room now")
         outcome = self._plant.order(operator, placement)

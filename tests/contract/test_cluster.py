@@ -73,4 +73,4 @@ def test_a_simulated_node_holds_no_more_executors_than_it_can():
     state = cluster.state()
     # One executor of one operator is there: its node is full, to others only, and each other node can take one.
     assert state.room == {name: int(name not in held) for name in state.nodes}
-    assert state.unfit == {operator: {}}
+    assert state.ineligible == {operator: {}}

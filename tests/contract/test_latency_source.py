@@ -137,15 +137,15 @@ def test_it_gives_the_larger_direction_of_each_pair_and_the_age(origin: Origin) 
     # Towards a later node of the list a round trip is 2 ms longer: hub - mid 50 and 52, far - edge 120 and 122.
     assert given.map.delay_ms("mid", "hub") == pytest.approx(52.0)
     assert given.map.delay_ms("far", "edge") == pytest.approx(122.0)
-    assert (given.standing.age_s, given.standing.stale, given.standing.problem) == (100, "", "")
+    assert (given.map_status.age_s, given.map_status.stale, given.map_status.problem) == (100, "", "")
 
 
 def test_before_the_first_map_there_is_none_and_it_says_why(origin: Origin) -> None:
     origin.vanish()
     given = origin.open().current(NOW_S)
     assert given.map is None
-    assert (given.standing.age_s, given.standing.stale) == (None, "")
-    assert "expected " in given.standing.problem or "got no samples" in given.standing.problem
+    assert (given.map_status.age_s, given.map_status.stale) == (None, "")
+    assert "expected " in given.map_status.problem or "got no samples" in given.map_status.problem
 
 
 @pytest.mark.parametrize("text", ["", "{", "null", "<!DOCTYPE html><html>It works!</html>", "\x00\x01", "1,2\n3"])
@@ -153,8 +153,8 @@ def test_nonsense_is_a_problem_and_not_an_error(origin: Origin, text: str) -> No
     origin.say(text)
     given = origin.open().current(NOW_S)
     assert given.map is None
-    assert given.standing.problem
-    assert "reading it failed" not in given.standing.problem  # it was foreseen
+    assert given.map_status.problem
+    assert "reading it failed" not in given.map_status.problem  # it was foreseen
 
 
 def test_a_new_map_is_in_force_with_the_next_question(origin: Origin) -> None:
@@ -165,7 +165,7 @@ def test_a_new_map_is_in_force_with_the_next_question(origin: Origin) -> None:
     given = source.current(NOW_S + 61)
     assert given.map is not None
     assert given.map.delay_ms("hub", "mid") == pytest.approx(102.0)  # 2 * 50 + 2
-    assert given.standing.age_s == 1
+    assert given.map_status.age_s == 1
 
 
 @pytest.mark.parametrize("failure", ["vanish", "nonsense"])
@@ -176,10 +176,10 @@ def test_without_a_new_map_the_last_one_stays_in_force_ages_and_turns_stale(orig
     origin.vanish() if failure == "vanish" else origin.say("<html>")
     fresh, stale = source.current(NOW_S + MAX_AGE_S), source.current(NOW_S + MAX_AGE_S + 1)
     assert fresh.map is stale.map is before
-    assert (fresh.standing.age_s, fresh.standing.stale) == (MAX_AGE_S, "")
-    assert "latency_map.max_age" in stale.standing.stale
-    assert fresh.standing.problem
-    assert stale.standing.problem
+    assert (fresh.map_status.age_s, fresh.map_status.stale) == (MAX_AGE_S, "")
+    assert "latency_map.max_age" in stale.map_status.stale
+    assert fresh.map_status.problem
+    assert stale.map_status.problem
 
 
 def test_a_source_that_recovers_forgets_its_problem(origin: Origin) -> None:
@@ -189,14 +189,14 @@ def test_a_source_that_recovers_forgets_its_problem(origin: Origin) -> None:
     origin.hold()
     given = source.current(NOW_S + 10)
     assert given.map is not None
-    assert given.standing.problem == ""
+    assert given.map_status.problem == ""
 
 
 def test_a_map_dated_far_ahead_is_stale(origin: Origin) -> None:
     # Agents' clocks are held against the controller's: what is ahead was measured now.
     origin.hold(at_s=NOW_S + 7200)
-    standing = origin.open().current(NOW_S).standing
+    map_status = origin.open().current(NOW_S).map_status
     if isinstance(origin, FileOrigin):
-        assert "2 h in the future" in standing.stale
+        assert "2 h in the future" in map_status.stale
     else:
-        assert (standing.age_s, standing.stale) == (0, "")
+        assert (map_status.age_s, map_status.stale) == (0, "")

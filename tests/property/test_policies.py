@@ -86,4 +86,4 @@ def test_a_plan_adds_or_removes_and_never_swaps_a_running_replica_for_a_nearer_n
     assert all(not cluster_nodes[node].problem for node in added)
     if chosen.latency_aware:
         assert known_map.map is not None
-        assert not (removed and known_map.standing.stale)
+        assert not (removed and known_map.map_status.stale)

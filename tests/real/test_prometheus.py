@@ -206,8 +206,8 @@ def test_what_agents_measured_comes_back_as_the_map_and_a_dead_agent_drops_out(t
         both = pytest.approx((12.0, 200.0))
         whole = await_map(source, lambda seen: (delay_ms(seen, "near"), delay_ms(seen, "far")) == both)
         assert whole.map.names == ("far", "hub", "near")
-        assert 90 <= whole.standing.age_s <= time.time() - began_s + 90
+        assert 90 <= whole.map_status.age_s <= time.time() - began_s + 90
 
         dying.close()
         rest = await_map(source, lambda seen: delay_ms(seen, "near") == pytest.approx(10.0))
-        assert 30 <= rest.standing.age_s <= time.time() - began_s + 30
+        assert 30 <= rest.map_status.age_s <= time.time() - began_s + 30

@@ -20,7 +20,7 @@ class ClusterIndex:
 
     def __init__(self, nodes: Mapping[str, NodeRecord], pods: Mapping[str, PodRecord]) -> None:
         self.nodes, self.pods = nodes, pods
-        self._unfit: dict[Any, Mapping[str, Node]] = {}
+        self._ineligible: dict[Any, Mapping[str, Node]] = {}
 
     @cached_property
     def members(self) -> Mapping[str, Node]:
@@ -54,9 +54,11 @@ class ClusterIndex:
             return [pod for pod in self.pods.values() if pod.namespace == namespace]
         return min((self._by_label.get((namespace, *label), ()) for label in labels.items()), key=len)
 
-    def unfit(self, needs: ExecutorNeeds, own: Collection[PodRecord], reserved: Mapping[str, Room]) -> dict[str, Node]:
+    def ineligible_nodes(
+        self, needs: ExecutorNeeds, own: Collection[PodRecord], reserved: Mapping[str, Room]
+    ) -> dict[str, Node]:
         """Return the nodes that cannot take one executor, each with the first thing that stands against it."""
-        found = dict(self._unfit_to_any(needs))
+        found = dict(self._ineligible_for_any(needs))
         for name in {*reserved, *(pod.node for pod in own)} & self.nodes.keys():
             judged = self.judged(name, needs, own, reserved)
             if judged.problem:
@@ -66,20 +68,20 @@ class ClusterIndex:
         return found
 
     def judged(self, name: str, needs: ExecutorNeeds, own: Collection[PodRecord], reserved: Mapping[str, Room]) -> Node:
-        """Judge one node; as for `unfit`."""
+        """Judge one node; as for `ineligible`."""
         taken = self.taken.get(name, _NOTHING) + reserved.get(name, _NOTHING)
         for pod in own:
             if pod.node == name and not pod.over:
                 taken = taken.without(pod.takes)
         return judge_node(self.nodes[name], taken, needs)
 
-    def _unfit_to_any(self, needs: ExecutorNeeds) -> Mapping[str, Node]:
-        """Return the nodes that are unfit for executors with these needs, whosever they are."""
+    def _ineligible_for_any(self, needs: ExecutorNeeds) -> Mapping[str, Node]:
+        """Return the nodes that are ineligible for executors with these needs, whosever they are."""
         key = needs.takes, needs.pool.model_dump_json(), needs.architectures, needs.tolerations
-        known = self._unfit.get(key)
+        known = self._ineligible.get(key)
         if known is None:
             judged = (judge_node(node, self.taken.get(name, _NOTHING), needs) for name, node in self.nodes.items())
-            known = self._unfit[key] = {node.name: node for node in judged if node.problem}
+            known = self._ineligible[key] = {node.name: node for node in judged if node.problem}
         return known
 
 

@@ -142,7 +142,7 @@ class KubernetesCluster:
                 name: tuple(node for node in self._ordered(name) if node not in {*placement, *refused[name]})
                 for name, placement in placements.items()
             },
-            unfit={name: self._unfit(name, view) | refused[name] for name in self.workflow.resources},
+            ineligible={name: self._ineligible(name, view) | refused[name] for name in self.workflow.resources},
             room=self._room(view),
         )
 
@@ -159,17 +159,19 @@ class KubernetesCluster:
             reserved=self.reservations.of_others(None),
         )
 
-    def _unfit(self, operator: str, view: ClusterView) -> dict[str, Node]:
+    def _ineligible(self, operator: str, view: ClusterView) -> dict[str, Node]:
         resource, application = self.workflow.resources[operator], self.applications[operator]
         needs = needs_of(resource, application, view.nodes.objects)
         self.reservations.keep(_key(resource), set(self._ordered(operator)) - _bound(application), needs.takes)
-        unfit = view.index.unfit(needs, application.executors, self.reservations.of_others(_key(resource)))
+        ineligible = view.index.ineligible_nodes(
+            needs, application.executors, self.reservations.of_others(_key(resource))
+        )
         excluded = {
             name: replace(node, problem="the resource excludes it", reason=Reason.EXCLUDED)
             for name in resource.spec.executor.exclude_nodes
             if (node := view.index.members.get(name)) is not None
         }
-        return unfit | excluded
+        return ineligible | excluded
 
     def _refused(self, operator: str, now_s: float) -> dict[str, Node]:
         """Return the nodes where an executor was awaited in vain."""

@@ -158,11 +158,11 @@ def _model(model: Model | None) -> ModelStatus | None:
     )
 
 
-def _latency_map(standing: MapStatus) -> LatencyMapStatus:
+def _latency_map(map_status: MapStatus) -> LatencyMapStatus:
     return LatencyMapStatus(
-        age_seconds=standing.age_s,
-        stale=bool(standing.stale),
-        message=shortened("; ".join(filter(None, (standing.stale, standing.problem))), _NODE_CHARS),
+        age_seconds=map_status.age_s,
+        stale=bool(map_status.stale),
+        message=shortened("; ".join(filter(None, (map_status.stale, map_status.problem))), _NODE_CHARS),
     )
 
 

@@ -242,7 +242,7 @@ class Gesscale2Policy:
             weights=memo.speeds.weights(cluster.weights),
             delays=knowledge.latencies.map,
             trigger_s=trigger_of_s(reading),
-            moves=not knowledge.latencies.standing.stale,
+            moves=not knowledge.latencies.map_status.stale,
         )
         if (limit := work_limit(knowledge, reading)) is not None:
             sized = sized.up_to(limit)
@@ -283,7 +283,7 @@ class Gesscale2Policy:
             lacking, why = why_no_more(operator, bill.replicas, work_limit(knowledge, reading))
             return replace(held, reason=lacking, detail=f"{detail}; {why}", rejections=free.rejections)
         detail = f"{analysis.detail}; {self._in_words(bill)}; {self._in_words(choices[present])}"
-        stale = knowledge.latencies.standing.stale
+        stale = knowledge.latencies.map_status.stale
         if stale and not set(present) <= set(placement):
             kept = f"{detail}; but nothing is removed: {stale}"
             return replace(held, reason=Reason.LATENCY_MAP_STALE, detail=kept)

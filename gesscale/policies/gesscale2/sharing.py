@@ -35,8 +35,8 @@ def _contest(plans: Mapping[str, Plan], room: Mapping[str, int]) -> tuple[str, l
 def _closed(cluster: ClusterState, node: str, operator: str) -> ClusterState:
     problem = "another operator takes its last room, where the bill falls more"
     closed = replace(cluster.nodes[node], problem=problem, reason=Reason.NO_ROOM)
-    unfit = {**cluster.unfit.get(operator, {}), node: closed}
-    return replace(cluster, unfit={**cluster.unfit, operator: unfit})
+    ineligible = {**cluster.ineligible.get(operator, {}), node: closed}
+    return replace(cluster, ineligible={**cluster.ineligible, operator: ineligible})
 
 
 def _bill(plans: Mapping[str, Plan]) -> float:

@@ -6,7 +6,7 @@ import { explained, outcomeMeaning } from "./words.js";
 import { goTo, linkTo } from "./address.js";
 import { delaysOf } from "./distances.js";
 import { chosenOperator, costWords, operatorChooser } from "./view_operator.js";
-import { lastComparison, lostBecause, unfitThen, whyNot } from "./why.js";
+import { lastComparison, lostBecause, ineligibleNodes, whyNot } from "./why.js";
 
 const MOST_SHOWN = 300;
 
@@ -104,11 +104,11 @@ function others(last) {
 function asked(model, place, workflow, operator, point, decision) {
   const nodes = model.nodesOf(workflow.name);
   const isNewest = model.latest(workflow.name).get(operator.name) === point;
-  const unfit = unfitThen(decision, operator, isNewest ? nodes : null);
-  const names = [...new Set([...(nodes?.names ?? []), ...(nodes?.not_in_map ?? []), ...point.placement, ...(decision.plan?.rejections ?? []).map((each) => each.node), ...Object.keys(unfit)])].sort();
+  const ineligible = ineligibleNodes(decision, operator, isNewest ? nodes : null);
+  const names = [...new Set([...(nodes?.names ?? []), ...(nodes?.not_in_map ?? []), ...point.placement, ...(decision.plan?.rejections ?? []).map((each) => each.node), ...Object.keys(ineligible)])].sort();
   if (!names.length) return null;
   const earlier = lastComparison(model, workflow, operator, point.at_s);
-  const why = place.node ? whyNot(place.node, operator, { now: point, decision, unfit, earlier, delayOf: delaysOf(nodes) }) : null;
+  const why = place.node ? whyNot(place.node, operator, { now: point, decision, ineligible, earlier, delayOf: delaysOf(nodes) }) : null;
   return [h("h3", {}, "Why not?"),
     h("p", {}, h("label", {}, "Why is no replica on ", h("select", { "data-key": "node", onchange: (event) => goTo(place, { node: event.target.value }) },
       h("option", { value: "" }, "choose a node"), names.map((name) => h("option", { value: name, selected: name === place.node }, name))))),

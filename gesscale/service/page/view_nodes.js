@@ -5,13 +5,13 @@ import { figure, shortened } from "./format.js";
 import { goTo, linkTo } from "./address.js";
 import { delaysOf, farthestPair, fitted, placesOf } from "./distances.js";
 import { chosenOperator, operatorChooser } from "./view_operator.js";
-import { lastComparison, unfitThen, whyNot } from "./why.js";
+import { lastComparison, ineligibleNodes, whyNot } from "./why.js";
 
 const MOST_IN_HEAT_MAP = 60;
 const MOST_NEAREST = 20;
 const FEW_ON_MAP = 40;
 const ROOM_FOR_WORDS = 130;
-const KINDS = { replica: ["●", "holds a replica"], driver: ["▣", "runs the driver only"], free: ["○", "free"], unfit: ["✕", "can take none"] };
+const KINDS = { replica: ["●", "holds a replica"], driver: ["▣", "runs the driver only"], free: ["○", "free"], ineligible: ["✕", "can take none"] };
 
 export function nodesView(model, place, { width, narrow }) {
   const workflow = model.workflowNamed(place.workflow);
@@ -39,9 +39,9 @@ function looked(model, workflow, operator, place, nodes, now) {
   const delayOf = delaysOf(nodes);
   const placement = now?.placement ?? [];
   const members = [...new Set([operator.driver_node, ...placement])].filter((name) => nodes.names.includes(name));
-  const unfit = unfitThen(decision, operator, place.at_s === null ? nodes : null);
-  const kindOf = (name) => placement.includes(name) ? "replica" : name === operator.driver_node ? "driver" : unfit[name] ? "unfit" : "free";
-  return { now, decision, earlier, delayOf, members, kindOf, unfit, worst: farthestPair(members, delayOf), driver: operator.driver_node };
+  const ineligible = ineligibleNodes(decision, operator, place.at_s === null ? nodes : null);
+  const kindOf = (name) => placement.includes(name) ? "replica" : name === operator.driver_node ? "driver" : ineligible[name] ? "ineligible" : "free";
+  return { now, decision, earlier, delayOf, members, kindOf, ineligible, worst: farthestPair(members, delayOf), driver: operator.driver_node };
 }
 
 function nodeMap(nodes, place, seen, width) {

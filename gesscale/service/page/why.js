@@ -17,9 +17,9 @@ export function lostBecause(rejection, chosen, delayOf) {
 
 // The nodes that could take no replica of an operator when a decision was made, {reason, detail} by name. A decision lists the
 // first of each reason; what the cluster says of all of them is known of the newest step only.
-export function unfitThen(decision, operator, newest) {
-  const told = (decision?.unfit ?? []).map((each) => [each.node, each]);
-  return { ...newest?.unfit_for[operator.name], ...newest?.unfit, ...Object.fromEntries(told) };
+export function ineligibleNodes(decision, operator, newest) {
+  const told = (decision?.ineligible ?? []).map((each) => [each.node, each]);
+  return { ...newest?.ineligible_for[operator.name], ...newest?.ineligible, ...Object.fromEntries(told) };
 }
 
 // The decision before an instant that last compared nodes: undefined while it is fetched, null where there is none.
@@ -29,7 +29,7 @@ export function lastComparison(model, workflow, operator, before_s) {
 }
 
 // Returns {word, text}. What the decision of that instant says comes first, then what the node was, then older decisions.
-export function whyNot(node, operator, { now, decision, unfit, earlier, delayOf }) {
+export function whyNot(node, operator, { now, decision, ineligible, earlier, delayOf }) {
   if (now.placement.includes(node)) {
     const fresh = now.add.includes(node);
     return { word: fresh ? "chosen" : "in use", text: fresh ? `This decision put a replica here: ${now.reason}.` : "A replica is here." };
@@ -37,7 +37,7 @@ export function whyNot(node, operator, { now, decision, unfit, earlier, delayOf 
   if (now.remove.includes(node)) return { word: "given up", text: `This decision took the replica from here: ${now.reason}. ${now.detail}` };
   const said = decision?.plan?.rejections?.find((each) => each.node === node || each.other_nodes?.includes(node));
   if (said) return { word: said.reason, text: said.node === node ? lostBecause(said, [operator.driver_node, ...now.placement], delayOf) : explained(said.reason, "") };
-  if (unfit[node]) return { word: unfit[node].reason, text: explained(unfit[node].reason, unfit[node].detail) };
+  if (ineligible[node]) return { word: ineligible[node].reason, text: explained(ineligible[node].reason, ineligible[node].detail) };
   const uncounted = (decision?.plan?.rejections ?? []).filter((each) => each.others && !each.other_nodes);
   if (uncounted.length) return { word: uncounted.length === 1 ? uncounted[0].reason : "lost", text: `It is one of the candidates that lost and are only counted: ${uncounted.map((each) => `${each.others} ${each.reason}`).join(", ")}.` };
   const isEnough = ENOUGH.includes(now.reason);

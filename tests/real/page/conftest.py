@@ -29,7 +29,7 @@ def world() -> Iterator[ServedJournal]:
     """A scaler that has quietly stepped twice, and then added a replica."""
     with served() as made:
         silent = Rejection(node="edge", reason=Reason.NOT_READY, detail="the kubelet was silent")
-        made.add(step_of({"op": replace(decided(T0_S - 20), unfit=(silent,))}, at_s=T0_S - 20))
+        made.add(step_of({"op": replace(decided(T0_S - 20), ineligible=(silent,))}, at_s=T0_S - 20))
         made.add(step_of(at_s=T0_S - 10))
         made.add(step_of({"op": growing(T0_S)}, nodes=nodes_of_which_far_is_cordoned()))
         yield made

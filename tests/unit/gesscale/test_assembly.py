@@ -71,7 +71,7 @@ def test_a_file_that_is_replaced_by_one_without_a_named_node_does_not_count(sett
     given.latency_map.file.write_text(text.replace("hub", "hubb"), "utf-8")
     taken = source.current(0.0)
     assert "hub" in taken.map
-    assert "workflow.operators.op.driver_node: expected a node of the latency map" in taken.standing.problem
+    assert "workflow.operators.op.driver_node: expected a node of the latency map" in taken.map_status.problem
 
 
 def test_an_unknown_cluster_is_refused_with_those_there_are(settings):

@@ -10,7 +10,7 @@ from gesscale.ports import ClusterState, Knowledge, Latencies, Node
 from perfmodel import Reading
 
 STALE = "the latency map is 26 h old, over the 24 h of latency_map.max_age; measure it again"
-NONE_YET = Knowledge(latencies=Latencies(standing=MapStatus(problem="agents: none answers")))
+NONE_YET = Knowledge(latencies=Latencies(map_status=MapStatus(problem="agents: none answers")))
 AWARE = ("gesscale", "thr-nlaware")
 
 # MST = 100 n - 0.2 ND, exactly, on the placements that grow from hub.

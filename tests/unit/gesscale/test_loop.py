@@ -28,13 +28,13 @@ def test_a_step_acts_and_remembers():
     assert [item.rows_per_s for item in known.readings["op"]] == [100]
 
 
-def test_a_decision_keeps_what_made_nodes_unfit_even_where_nothing_was_to_be_done():
+def test_a_decision_keeps_why_nodes_were_ineligible_even_without_a_change():
     far = Node(name="far", problem="the kubelet is silent", reason=Reason.NOT_READY)
     cluster = FakeCluster({"op": ("hub",)})
     cluster.nodes = {**cluster.nodes, "far": far}
     (decision,) = loop(cluster, observe(IDLE)).step(1000.0)
     assert decision.plan.rejections == ()
-    assert decision.unfit == (Rejection(node="far", reason=Reason.NOT_READY, detail="the kubelet is silent"),)
+    assert decision.ineligible == (Rejection(node="far", reason=Reason.NOT_READY, detail="the kubelet is silent"),)
 
 
 def test_advice_never_acts():

@@ -112,14 +112,14 @@ def test_candidates_that_are_only_counted_are_said(tmp_path: Path) -> None:
         Rejection(node="edge8", reason=Reason.CORDONED, others=2, other_nodes=("edge9", "edge10")),
     )
     with SqliteKnowledge(tmp_path / "k.sqlite", now_s=0) as store:
-        unfit = (Rejection(node="edge11", reason=Reason.NOT_READY, detail="silent", others=3), lost[1])
-        store.remember(replace(made, plan=replace(made.plan, rejections=lost), unfit=unfit))
+        ineligible = (Rejection(node="edge11", reason=Reason.NOT_READY, detail="silent", others=3), lost[1])
+        store.remember(replace(made, plan=replace(made.plan, rejections=lost), ineligible=ineligible))
     said = run("--knowledge", tmp_path / "k.sqlite").stdout
     assert "nor 983 others" in said
     assert "edge9, edge10" in said
-    assert "unfit edge11" in said
+    assert "ineligible edge11" in said
     assert "NotReady: silent" in said
-    assert "unfit edge8" not in said  # it is among the candidates that lost
+    assert "ineligible edge8" not in said  # it is among the candidates that lost
     document = json.loads(run("--knowledge", tmp_path / "k.sqlite", "--output", "json").stdout)
     kept = document["decisions"][0]["plan"]["rejections"]
     assert [each.get("others") for each in kept] == [983, 2]

@@ -64,7 +64,7 @@ def test_a_decision_keeps_how_many_batches_it_came_from_but_not_the_batches() ->
             operator="nearest", reason=Reason.OVERLOADED, detail="more", before=("edge1",), placement=("edge1", "edge2")
         ),
         outcome=Outcome(status=OutcomeStatus.APPLIED, added=("edge2",)),
-        unfit=(Rejection(node="edge3", reason=Reason.CORDONED, detail="by a person"),),
+        ineligible=(Rejection(node="edge3", reason=Reason.CORDONED, detail="by a person"),),
     )
     document = decision_document(made)
     reading = document["analysis"]["reading"]
@@ -73,4 +73,4 @@ def test_a_decision_keeps_how_many_batches_it_came_from_but_not_the_batches() ->
     assert document["sentence"] == "replicas 1 -> 2 (Overloaded, +edge2): more"
     assert document["acted"] is True
     assert document["plan"]["change"] == {"add": ["edge2"], "remove": []}
-    assert document["unfit"] == [{"node": "edge3", "reason": "Cordoned", "detail": "by a person"}]
+    assert document["ineligible"] == [{"node": "edge3", "reason": "Cordoned", "detail": "by a person"}]

@@ -56,12 +56,14 @@ def test_a_new_map_that_lacks_a_needed_node_is_not_taken(file):
     source.current(NOW_S)
     write_survey(survey(names=("hubb", *NODES[1:])), file)
     given = source.current(NOW_S)
-    assert ("hub" in given.map, given.standing.problem) == (True, "expected hub")
+    assert ("hub" in given.map, given.map_status.problem) == (True, "expected hub")
 
 
 def test_a_file_of_too_many_nodes_is_refused_with_the_setting_that_bounds_it(file):
     settings = LatencyMapSettings(file=file, max_nodes=len(NODES) - 1)
-    problem = FileLatencies(file=file, bounds=lambda: Bounds(limits=settings.limits())).current(NOW_S).standing.problem
+    problem = (
+        FileLatencies(file=file, bounds=lambda: Bounds(limits=settings.limits())).current(NOW_S).map_status.problem
+    )
     assert f"expected at most {len(NODES) - 1} nodes (limit: latency_map.max_nodes), got" in problem
     assert FileLatencies(file=file).current(NOW_S).map == delays()
 
@@ -82,10 +84,10 @@ def test_a_file_of_too_many_nodes_is_refused_with_the_setting_that_bounds_it(fil
 )
 def test_a_map_is_stale_from_its_maximum_age_on(file, age_s, max_age_s, stale):
     write_survey(survey(at_s=NOW_S - age_s), file)
-    standing = FileLatencies(file=file, max_age_s=max_age_s).current(NOW_S).standing
-    assert standing.stale.startswith(stale)
-    assert bool(standing.stale) == bool(stale)
-    assert standing.age_s == max(0.0, age_s)
+    map_status = FileLatencies(file=file, max_age_s=max_age_s).current(NOW_S).map_status
+    assert map_status.stale.startswith(stale)
+    assert bool(map_status.stale) == bool(stale)
+    assert map_status.age_s == max(0.0, age_s)
 
 
 # The agents
@@ -123,8 +125,8 @@ def test_agents_that_are_silent_are_named(httpserver: HTTPServer):
     serve(httpserver, {**PAGES, "near": 500})
     given = agents(httpserver).current(NOW_S)
     assert given.map.delay_ms("near", "mid") == pytest.approx(45.0)  # as mid sees it
-    assert given.standing.problem.startswith("1 of 3 agents gave nothing: http://")
-    assert "/near: it answered 500" in given.standing.problem
+    assert given.map_status.problem.startswith("1 of 3 agents gave nothing: http://")
+    assert "/near: it answered 500" in given.map_status.problem
 
 
 def test_a_name_stands_for_the_agents_at_all_its_addresses(httpserver: HTTPServer):

@@ -91,5 +91,5 @@ def test_cluster_and_map_had_the_problems_that_were_recorded():
     silent = replace(PLAN, reason=Reason.CLUSTER_UNAVAILABLE, detail="no answer of the API server")
     old = MapStatus(age_s=90_000.0, stale="the latency map is 25 h old")
     assert world(live(plan=silent)).state().problem == "no answer of the API server"
-    assert world(live(latency_map=old)).current(100.0).standing == old
-    assert world().current(100.0).standing == MapStatus()
+    assert world(live(latency_map=old)).current(100.0).map_status == old
+    assert world().current(100.0).map_status == MapStatus()

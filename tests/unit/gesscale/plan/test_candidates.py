@@ -6,14 +6,14 @@ import pytest
 from edge import FakeCluster, FakeMetrics, control_loop, delays, observe, reading
 
 from gesscale.model.decision import Change, Reason
-from gesscale.plan.placement import additions, unfit
+from gesscale.plan.placement import additions, ineligible_nodes
 from gesscale.ports import ClusterState, Node
 
-UNFIT = (Reason.NOT_READY, Reason.CORDONED, Reason.NO_ROOM, Reason.EXCLUDED, Reason.NOT_IN_POOL)
+INELIGIBLE = (Reason.NOT_READY, Reason.CORDONED, Reason.NO_ROOM, Reason.EXCLUDED, Reason.NOT_IN_POOL)
 OVERLOADED = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=9e4)
 
 
-@pytest.mark.parametrize("reason", UNFIT)
+@pytest.mark.parametrize("reason", INELIGIBLE)
 def test_each_hindrance_of_a_node_is_a_rejection_with_its_reason(reason):
     near = Node(name="near", problem="so it is", reason=reason)
     state = ClusterState(nodes={"hub": Node(name="hub"), "near": near, "mid": Node(name="mid")})
@@ -22,11 +22,11 @@ def test_each_hindrance_of_a_node_is_a_rejection_with_its_reason(reason):
     assert [(item.node, item.reason, item.detail) for item in ranked.rejections] == [("near", reason, "so it is")]
 
 
-def test_the_loop_keeps_an_operator_off_the_nodes_that_are_unfit_for_it():
+def test_the_loop_keeps_an_operator_off_the_nodes_that_are_ineligible_for_it():
     class Pooled(FakeCluster):
         def state(self) -> ClusterState:
             outside = {"near": Node(name="near", problem="not in its pool", reason=Reason.NOT_IN_POOL)}
-            return replace(super().state(), unfit={"op": outside})
+            return replace(super().state(), ineligible={"op": outside})
 
     (everywhere,) = loop(FakeCluster({"op": ("hub",)}), OVERLOADED).step(1000.0)
     (pooled,) = loop(Pooled({"op": ("hub",)}), OVERLOADED).step(1000.0)
@@ -58,7 +58,7 @@ def test_nodes_that_can_take_none_are_counted_beyond_the_first_ten_of_each_reaso
         f"n{rank:04d}": Node(name=f"n{rank:04d}", problem="silent", reason=Reason.NOT_READY) for rank in range(1000)
     }
     full = {"a": Node(name="a", problem="no memory", reason=Reason.NO_ROOM), "b": Node(name="b")}
-    found = unfit(ClusterState(nodes={**silent, **full}))
+    found = ineligible_nodes(ClusterState(nodes={**silent, **full}))
     assert [each.node for each in found] == ["a", *(f"n{rank:04d}" for rank in range(10))]
     assert (found[0].reason, found[0].detail, found[0].others) == (Reason.NO_ROOM, "no memory", 0)
     assert (found[-1].detail, found[-1].others, found[-1].other_nodes) == ("silent", 990, ())

@@ -29,7 +29,7 @@ class Edge:
         return ClusterState(nodes={name: Node(name=name) for name in names}, placements=self.placements)
 
     def current(self, now_s):
-        return Latencies(map=self.maps[int(now_s / 60) % len(self.maps)], standing=MapStatus())
+        return Latencies(map=self.maps[int(now_s / 60) % len(self.maps)], map_status=MapStatus())
 
 
 def random_map(nodes, seed):

@@ -49,14 +49,14 @@ def test_nodes_have_their_delays_and_what_keeps_them_from_replicas():
     full = Node(name="far", problem="no room", reason=Reason.NO_ROOM)
     state = ClusterState(
         nodes={**{name: Node(name=name) for name in NODES}, "far": full, "new": Node(name="new")},
-        unfit={"op": {"mid": Node(name="mid", problem="not in the pool", reason=Reason.NOT_IN_POOL)}},
+        ineligible={"op": {"mid": Node(name="mid", problem="not in the pool", reason=Reason.NOT_IN_POOL)}},
     )
     document = nodes_document(latencies(), state, {"near"})
     assert document["names"] == ["near", "edge", "far", "hub", "mid"]
     assert document["rtt_ms"][0] == [0.0, 290.0, 190.0, 10.0, 45.0]  # from near, by the table of `edge`
     assert document["not_in_map"] == ["new"]
-    assert document["unfit"] == {"far": {"reason": "NoRoom", "detail": "no room"}}
-    assert document["unfit_for"]["op"]["mid"]["reason"] == "NotInPool"
+    assert document["ineligible"] == {"far": {"reason": "NoRoom", "detail": "no room"}}
+    assert document["ineligible_for"]["op"]["mid"]["reason"] == "NotInPool"
     assert nodes_document(Latencies(), state, ())["rtt_ms"] == []
 
 

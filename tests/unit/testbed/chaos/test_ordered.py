@@ -18,7 +18,7 @@ READ = WorkflowObservation(
     },
 )
 UNREAD = WorkflowObservation(at_s=1.0, missing_readings={"op": MissingReading(operator="op", detail="gone")})
-STALE = Knowledge(latencies=Latencies(standing=MapStatus(stale="too old")))
+STALE = Knowledge(latencies=Latencies(map_status=MapStatus(stale="too old")))
 
 
 def planned(seen: WorkflowObservation, cluster: ClusterState, known: Knowledge, *wanted: str):

@@ -39,7 +39,7 @@ def test_a_config_map_is_read_when_that_is_due_and_the_last_good_map_stays(api):
     assert source.current(1061.0).map.nd_max_ms(["a", "b"]) == 50.0
     kept = source.current(1122.0)
     assert kept.map.nd_max_ms(["a", "b"]) == 50.0
-    assert "may not read ConfigMap streams/map" in kept.standing.problem
+    assert "may not read ConfigMap streams/map" in kept.map_status.problem
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_config_map_is_read_when_that_is_due_and_the_last_good_map_stays(api):
 def test_who_owns_a_map_that_the_controller_may_not_read_is_told_the_commands_that_let_it(api, user, subject):
     said = f'configmaps "map" is forbidden: User "{user}" cannot get resource "configmaps"' if user else "no"
     api.says(refusal(403, "Forbidden", said))
-    problem = opened(api).current(1000.0).standing.problem
+    problem = opened(api).current(1000.0).map_status.problem
     assert problem == (
         "the controller may not read ConfigMap streams/map; who owns the namespace grants it: "
         "kubectl -n streams create role read-map --verb=get --resource=configmaps --resource-name=map && "
@@ -73,8 +73,8 @@ def test_a_config_map_of_more_nodes_than_the_cluster_can_have_is_refused_in_a_li
     kept = source.current(1061.0)
     assert len(kept.map) == 16
     said = "expected at most 16 nodes (limit: twice the nodes of the cluster, at least 16), got 17; give fewer"
-    assert said in kept.standing.problem
-    assert "\n" not in kept.standing.problem
+    assert said in kept.map_status.problem
+    assert "\n" not in kept.map_status.problem
 
 
 def test_the_bounds_grow_with_the_cluster_and_end_where_every_map_ends():
@@ -95,14 +95,14 @@ def test_agents_tell_of_nodes_of_the_cluster_only(api, httpserver):
     given = opened(api, source="Agents", agentsDns=place, maxAge="2h").current(1000.0)
     assert given.map.names == ("a", "b")
     said = "figures of nodes that the cluster does not have, left out: 41 (the first of 'x0')"
-    assert given.standing.problem == said
+    assert given.map_status.problem == said
 
 
 def test_no_more_agents_are_asked_than_the_cluster_can_have(httpserver):
     httpserver.expect_request("/metrics").respond_with_data(page("a", "b"))
     urls = tuple(f"http://127.0.0.{host}:{httpserver.port}" for host in range(1, 18))
     source = AgentLatencies(urls=urls, timeout_s=1.0, bounds=lambda: bounds_of(NODES))
-    assert "expected at most 16 nodes" in (said := source.current(1000.0).standing.problem)
+    assert "expected at most 16 nodes" in (said := source.current(1000.0).map_status.problem)
     assert "got the addresses of 17 agents" in said
     assert httpserver.log == []
 
@@ -119,4 +119,4 @@ def test_prometheus_tells_of_nodes_of_the_cluster_only(api, httpserver):
     httpserver.expect_request("/api/v1/query").respond_with_json(answer)
     given = opened(api, source="Prometheus", prometheusUrl=httpserver.url_for("")).current(1000.0)
     assert given.map.names == ("a", "b")
-    assert "does not have, left out: 40" in given.standing.problem
+    assert "does not have, left out: 40" in given.map_status.problem

@@ -62,9 +62,9 @@ def test_what_does_not_suit_this_operator_is_said_by_node():
     scene = Scene(pod("e1", "a"), executor={"excludeNodes": ["d"]})
     full = node("b", room=Room(cpu_m=900, memory_bytes=4096 * MIB, pods=110))
     scene.world.nodes = [node("a"), full, node("c", architecture="amd64"), node("d")]
-    unfit = scene.cluster.state().unfit["op"]
+    ineligible = scene.cluster.state().ineligible["op"]
     # Its executor asks 1 CPU, b has 0.9; a is arm64, and so is all that its image is known to run on.
-    assert {name: each.reason for name, each in unfit.items()} == {
+    assert {name: each.reason for name, each in ineligible.items()} == {
         "b": Reason.NO_ROOM,
         "c": Reason.WRONG_ARCHITECTURE,
         "d": Reason.EXCLUDED,
@@ -76,7 +76,7 @@ def test_room_that_is_promised_to_others_is_taken():
     scene.world.nodes = [node(name, room=Room(cpu_m=1500, memory_bytes=4096 * MIB, pods=9)) for name in "ab"]
     scene.reservations.keep((SPACE, "other"), ["b"], Room(cpu_m=1000, pods=1))
     # 1.5 - 1.0 promised = 0.5 CPU free, 1 is asked.
-    assert scene.cluster.state().unfit["op"]["b"].reason is Reason.NO_ROOM
+    assert scene.cluster.state().ineligible["op"]["b"].reason is Reason.NO_ROOM
 
 
 def test_a_node_without_room_for_an_executor_of_each_operator_says_how_many() -> None:
@@ -130,7 +130,7 @@ def test_an_executor_that_never_becomes_ready_is_no_replica_and_leaves_the_order
     state = scene.state_after(60.0)
     assert state.placements == {"op": ("b",)}
     assert state.coming == {"op": ()}
-    assert "no executor became ready there within 60 s" in state.unfit["op"]["c"].problem
+    assert "no executor became ready there within 60 s" in state.ineligible["op"]["c"].problem
     scene.apply(add=("d",))
     assert scene.ordered == ("b", "d")
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from edge import known
-from recorded_steps import T0_S, after, decided, evidence, order, ordered, overloaded, reasons, report_of, standing
+from recorded_steps import T0_S, after, decided, evidence, order, ordered, overloaded, reasons, report_of, with_order
 
 from gesscale.kubernetes.reporting.report import report_fault
 from gesscale.kubernetes.reporting.status import node_pool_of
@@ -49,7 +49,7 @@ def test_while_an_order_settles_it_is_what_is_desired_and_recommended():
 
 def test_history_and_memory_are_bounded_and_the_status_stays_small():
     past = [order(T0_S - 600 * turn, 2.0, reason="Overloaded", before=2).document() for turn in range(1, 15)]
-    old = {**standing(), "history": past}
+    old = {**with_order(), "history": past}
     knowledge = known(readings={"op": evidence(60)}, orders=ordered(T0_S, 2.0).orders)
     decision = overloaded(detail="so much that no sentence suffices " * 100)
     new = report_of(old, after(decision, knowledge, node_pool=_full_pool())).status
@@ -70,7 +70,7 @@ def _full_pool():
 
 
 def test_an_order_gets_its_reason_and_its_end_is_told_with_the_downtime():
-    began = report_of(standing(), after(overloaded(), ordered()))
+    began = report_of(with_order(), after(overloaded(), ordered()))
     found = {key: began.status["order"][key] for key in ("at", "before", "reason", "givenUp")}
     assert found == {"at": "2027-01-15T08:00:00Z", "before": 2, "reason": "Overloaded", "givenUp": False}
     there = ("hub", "mid", "near")
@@ -89,7 +89,7 @@ def test_an_order_gets_its_reason_and_its_end_is_told_with_the_downtime():
 
 
 def test_an_order_that_was_given_up_is_a_failure():
-    began = report_of(standing(), after(overloaded(), ordered())).status
+    began = report_of(with_order(), after(overloaded(), ordered())).status
     ended = report_of(began, after(decided(T0_S + 600), ordered(downtime_s=0.0, took_s=600)))
     assert ended.status["order"]["givenUp"] is True
     (telling,) = ended.events
@@ -100,7 +100,7 @@ def test_an_order_that_was_given_up_is_a_failure():
 def test_the_end_of_an_order_whose_controller_died_is_told():
     there = ("hub", "mid", "near")
     old = report_of(
-        standing(T0_S + 30.25),
+        with_order(T0_S + 30.25),
         after(decided(T0_S + 60, reason=Reason.RECONFIGURING), ordered(T0_S + 30.25, reason="", before=None)),
     ).status
     calm = after(

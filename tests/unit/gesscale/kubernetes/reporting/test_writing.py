@@ -35,7 +35,7 @@ def test_figures_wait_for_a_noticeable_move_and_for_their_time():
     "change",
     [
         {"decision": decided(T0_S + 1, reason=Reason.DRAINING_BACKLOG)},
-        {"decision": decided(T0_S + 1, standing=MapStatus(age_s=31.0, stale="it is 8 days old"))},
+        {"decision": decided(T0_S + 1, map_status=MapStatus(age_s=31.0, stale="it is 8 days old"))},
         {"live": ("hub",)},
         {"generation": 4},
         {"driver": DriverStatus(pod="driver-2", node="hub")},
