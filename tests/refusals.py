@@ -14,12 +14,14 @@ from gesscale.common.errors import GesscaleError
 def refused(
     code: str, kind: type[GesscaleError] = GesscaleError, /, **fields: object
 ) -> Iterator[pytest.ExceptionInfo]:
-    """Expect an error with this code, of this class, with at least these fields."""
+    """Expect an error of this class; one of its problems has this code and at least these fields."""
     with pytest.raises(kind) as caught:
         yield caught
-    assert caught.value.code == code
-    assert {name: caught.value.fields.get(name) for name in fields} == fields
-    assert str(caught.value).isprintable()
+    problems = caught.value.problems
+    found = [problem.fields for problem in problems if problem.code == code]
+    assert found, problems
+    assert any(all(each.get(name) == value for name, value in fields.items()) for each in found), (fields, found)
+    assert all(str(problem).isprintable() for problem in problems)
 
 
 def codes(stderr: str) -> list[str]:
@@ -28,8 +30,9 @@ def codes(stderr: str) -> list[str]:
 
 
 def error_in_json(stderr: str) -> dict:
-    """Return the error that a command with ``--output json`` wrote: code, fields, message."""
-    return json.loads(stderr.splitlines()[-1])["error"]
+    """Return the only error that a command with ``--output json`` wrote: code, fields, message."""
+    (error,) = json.loads(stderr.splitlines()[-1])["errors"]
+    return error
 
 
 def logged_codes(text: str) -> list[str]:

@@ -92,7 +92,7 @@ def _interrupt(number: int, _frame: FrameType | None) -> None:
 
 def _end_at(error: GesscaleError, *, as_json: bool = False) -> int:
     """Report an error on stderr and return its exit code."""
-    complain_of(error.problem, as_json=as_json)
+    complain_of(*error.problems, as_json=as_json)
     return 3 if isinstance(error, NoChoiceError) else 2 if isinstance(error, InputError) else 1
 
 

@@ -100,11 +100,12 @@ def complain(text: str) -> None:
     _complaints.print(Text.assemble((kind, "red"), colon, rest))
 
 
-def complain_of(problem: Problem, *, severity: str = "error", as_json: bool = False) -> None:
-    """Report a problem on stderr, also with --quiet: ``error[CODE]: sentence``, or one JSON object."""
+def complain_of(*problems: Problem, severity: str = "error", as_json: bool = False) -> None:
+    """Report problems on stderr, also with --quiet: a line ``error[CODE]: sentence`` for each, or one JSON object."""
     if as_json:
-        typer.echo(json.dumps({severity: problem.as_json()}), err=True)
-    else:
+        typer.echo(json.dumps({f"{severity}s": [problem.as_json() for problem in problems]}), err=True)
+        return
+    for problem in problems:
         complain(f"{severity}[{problem.code}]: {problem}")
 
 

@@ -4,7 +4,7 @@ A catalogue is a package's ``errors.toml``: for each code the sentence, what it 
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -96,27 +96,33 @@ class GesscaleError(Exception):
     Parameters
     ----------
     code
-        A code of a catalogue, such as ``metrics-timeout``.
+        A code of a catalogue, such as ``metrics-timeout``; or all problems at once, at least one, without fields.
     fields
         What the sentence and the JSON of the error need.
     """
 
-    def __init__(self, code: str, /, **fields: Any) -> None:
+    def __init__(self, code: str | Sequence[Problem], /, **fields: Any) -> None:
         super().__init__(code)
-        self.problem = Problem(code, fields)
+        #: At least one; most errors have exactly one.
+        self.problems: tuple[Problem, ...] = (Problem(code, fields),) if isinstance(code, str) else tuple(code)
+
+    @property
+    def problem(self) -> Problem:
+        """The first problem."""
+        return self.problems[0]
 
     @property
     def code(self) -> str:
-        """The code, such as ``metrics-timeout``."""
+        """The code of the first problem, such as ``metrics-timeout``."""
         return self.problem.code
 
     @property
     def fields(self) -> Mapping[str, Any]:
-        """The figures of this error."""
+        """The figures of the first problem."""
         return self.problem.fields
 
     def __str__(self) -> str:
-        return str(self.problem)
+        return "; ".join(str(problem) for problem in self.problems)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (type(self), self.args, self.__dict__)
