@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli import config, explain, latency_map, model, policies, replay, run
+from gesscale.cli import config, explain, explain_error, latency_map, model, policies, replay, run
 from gesscale.cli.ending import RootGroup
 from gesscale.cli.ending import run as run_command_line
 from gesscale.cli.output import keep_quiet
@@ -51,7 +51,7 @@ def _add_entry_point(entry: EntryPoint) -> None:
         app.command(entry.name, help=f"Cannot be imported: {describe_exception(error)}")(entry.load)
 
 
-for group in (run, explain, replay, policies, model):
+for group in (run, explain, explain_error, replay, policies, model):
     app.add_typer(group.app)
 app.add_typer(latency_map.app)
 app.add_typer(config.app)

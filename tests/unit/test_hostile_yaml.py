@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from gesscale.common.text import truncated_repr
 from gesscale.errors import GesscaleError
 from gesscale.kubernetes.api.credentials import connect
 from gesscale.settings import load_settings

@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+from errors_page import errors_page
 from json_page import json_page, samples, schemas
 from jsonschema import Draft202012Validator
 from page_world import ServedJournal, growing, served, step_of
@@ -18,6 +19,11 @@ REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 def test_the_page_of_metrics_is_that_of_the_collectors():
     page = (REFERENCE / "prometheus.md").read_text("utf-8")
     assert page == prometheus_page(), "python tests/prometheus_page.py > docs/reference/prometheus.md"
+
+
+def test_the_page_of_errors_is_that_of_the_catalogues():
+    page = (REFERENCE / "errors.md").read_text("utf-8")
+    assert page == errors_page(), "python tests/errors_page.py > docs/reference/errors.md"
 
 
 def test_the_page_of_json_is_that_of_the_types():

@@ -4,6 +4,7 @@ import tracemalloc
 
 import pytest
 
+from gesscale.common.text import truncated_repr
 from gesscale.common.yaml_text import MAX_BYTES, MAX_DEPTH, MAX_VALUES, parse_yaml, read_yaml
 from gesscale.errors import InputError
 
