@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gesscale.advised_cluster import AdvisedCluster
-from gesscale.common.http_client import ANYWHERE, HttpClient
+from gesscale.common.http_client import UNRESTRICTED_CLIENT, HttpClient
 from gesscale.common.text import format_list
 from gesscale.errors import ClusterError, InputError, SettingsError
 from gesscale.knowledge.memory import MemoryKnowledge
@@ -162,7 +162,7 @@ def open_monitor(
     urls: Mapping[str, str],
     hosts: Mapping[str, str],
     topics: Mapping[str, KafkaSettings],
-    client: HttpClient = ANYWHERE,
+    client: HttpClient = UNRESTRICTED_CLIENT,
 ) -> MetricSource:
     """Open the metric source of some operators."""
     source = _open_batches(group, urls, hosts, client)

@@ -9,12 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from latency_map.choose.choice import Choice, least_nd_max_subset
+    from latency_map.choose.choice import NodeChoice, least_nd_max_subset
     from latency_map.choose.ranking import Distances, UnreachableNode, by_distance
     from latency_map.errors import LatencyMapError, MissingDelayError, NoChoiceError, UnknownNodeError
     from latency_map.formats.loading import Imported, parse_survey, read_map, read_survey, write_csv, write_survey
     from latency_map.formats.source import NO_SIDE_FILES, SideFiles, read_names
-    from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, MapForm, Method
+    from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, MapFormat, Method
     from latency_map.limits import LARGEST, MapLimits
     from latency_map.matrix import LatencyMap
     from latency_map.survey import Survey
@@ -23,18 +23,18 @@ __all__ = [
     "LARGEST",
     "NO_SIDE_FILES",
     "Asymmetry",
-    "Choice",
     "DelayKind",
     "DelayUnit",
     "Distances",
     "Imported",
     "LatencyMap",
     "LatencyMapError",
-    "MapForm",
+    "MapFormat",
     "MapLimits",
     "Method",
     "MissingDelayError",
     "NoChoiceError",
+    "NodeChoice",
     "SideFiles",
     "Survey",
     "UnknownNodeError",

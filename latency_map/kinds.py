@@ -26,7 +26,7 @@ class Asymmetry(StrEnum):
     MEAN = "mean"
 
 
-class MapForm(StrEnum):
+class MapFormat(StrEnum):
     """The forms that a file can have."""
 
     DOCUMENT = "document"

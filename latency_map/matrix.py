@@ -139,12 +139,12 @@ class LatencyMap:
         except KeyError as error:
             raise UnknownNodeError(str(error.args[0]), self.names) from None
 
-    def known(self, nodes: Sequence[str]) -> NDArray[np.intp]:
+    def known_indices(self, nodes: Sequence[str]) -> NDArray[np.intp]:
         """Return which of some nodes are in the map, as indices of the sequence."""
         rows = map(self._positions.get, nodes, repeat(-1))
         return np.flatnonzero(np.fromiter(rows, dtype=np.intp, count=len(nodes)) >= 0)
 
-    def once(self, question: Hashable, find: Callable[[], T]) -> T:
+    def cached(self, question: Hashable, find: Callable[[], T]) -> T:
         """Return what was found for a question when it was asked first, and keep that as long as the map.
 
         A loop asks the same of the same map in every step. With a new map nothing is kept.

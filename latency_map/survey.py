@@ -68,7 +68,7 @@ class Survey:
         object.__setattr__(self, "rtt_ms", rtt_ms)
         object.__setattr__(self, "estimated", estimated)
 
-    def rule(self, asymmetry: Asymmetry | None) -> Asymmetry:
+    def asymmetry_rule(self, asymmetry: Asymmetry | None) -> Asymmetry:
         """Return what to do where the two directions of a pair differ.
 
         None: take the larger one of delays that say when they were measured, since two measurements never agree and
@@ -82,7 +82,7 @@ class Survey:
         Parameters
         ----------
         asymmetry
-            As in `rule`. A direction that is missing is taken from the other one.
+            As in `asymmetry_rule`. A direction that is missing is taken from the other one.
 
         Returns
         -------
@@ -95,7 +95,7 @@ class Survey:
             A node is apart from itself, or two directions differ and that is refused.
         """
         return LatencyMap.from_delays(
-            self.names, self.rtt_ms, unit=DelayUnit.MS, kind=DelayKind.RTT, asymmetry=self.rule(asymmetry)
+            self.names, self.rtt_ms, unit=DelayUnit.MS, kind=DelayKind.RTT, asymmetry=self.asymmetry_rule(asymmetry)
         )
 
     def __len__(self) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from gesscale.clock import on_stop_signals
 from gesscale.errors import InputError
 from latency_map import LatencyMapError
-from latency_map.measure.peers import split_place
+from latency_map.measure.peers import split_host_port
 
 #: Where probes, metrics and the page are served by default.
 PROBES_PORT = 8080
@@ -102,6 +102,6 @@ def host_and_port(listen: str) -> tuple[str, int]:
     """
     place = f"127.0.0.1:{listen}" if listen.isdecimal() else listen
     try:
-        return split_place(place, default_port=PROBES_PORT)
+        return split_host_port(place, default_port=PROBES_PORT)
     except LatencyMapError as error:
         raise InputError(f"--listen: {error}") from error

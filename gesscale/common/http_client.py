@@ -137,7 +137,7 @@ class HttpClient:
 
 
 #: The client of who may ask anything: people at a shell.
-ANYWHERE = HttpClient()
+UNRESTRICTED_CLIENT = HttpClient()
 
 
 class _Get:

@@ -8,27 +8,27 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _ESCAPED = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 
 
-class Sample(NamedTuple):
+class LabelledValue(NamedTuple):
     """A value and its labels; None and NaN are written as NaN."""
 
     labels: Mapping[str, str]
     value: float | None
 
 
-class Family(NamedTuple):
+class MetricFamily(NamedTuple):
     """A metric: a counter where its name ends in ``_total``, else a gauge."""
 
     name: str
     text: str
-    samples: Iterable[Sample]
+    samples: Iterable[LabelledValue]
 
 
-def exposition(families: Iterable[Family]) -> bytes:
+def exposition(families: Iterable[MetricFamily]) -> bytes:
     r"""Write metrics as a scrape reads them.
 
     Examples
     --------
-    >>> exposition([Family("up", "Whether it runs.", [Sample({"node": 'a"b'}, 1)])]).decode()
+    >>> exposition([MetricFamily("up", "Whether it runs.", [LabelledValue({"node": 'a"b'}, 1)])]).decode()
     '# HELP up Whether it runs.\n# TYPE up gauge\nup{node="a\\"b"} 1.0\n'
     """
     lines = []

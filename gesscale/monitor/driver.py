@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from threading import Lock
 
-from gesscale.common.http_client import ANYWHERE, HttpClient
+from gesscale.common.http_client import UNRESTRICTED_CLIENT, HttpClient
 from gesscale.model.observation import MissingReading, OperatorReading, WorkflowObservation
 from gesscale.monitor.fetch import check_url, metrics_page
 from gesscale.monitor.records import parse_document, to_batches
@@ -34,7 +34,7 @@ class DriverMetrics(WindowedReader):
     #: Node names by the host addresses of executors; an unknown address stands for itself.
     hosts: Mapping[str, str] = field(default_factory=dict)
     #: By which they are asked.
-    client: HttpClient = field(default=ANYWHERE, repr=False)
+    client: HttpClient = field(default=UNRESTRICTED_CLIENT, repr=False)
 
     def __post_init__(self) -> None:
         for operator, url in self.urls.items():

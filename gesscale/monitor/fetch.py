@@ -3,13 +3,15 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gesscale.common.http_client import ANYWHERE, FetchError, HttpClient
+from gesscale.common.http_client import UNRESTRICTED_CLIENT, FetchError, HttpClient
 from gesscale.errors import InputError, MetricsUnavailableError
 from gesscale.fields import web_address
 
 
 @contextmanager
-def metrics_page(url: str, *, timeout_s: float, max_bytes: int, client: HttpClient = ANYWHERE) -> Iterator[bytes]:
+def metrics_page(
+    url: str, *, timeout_s: float, max_bytes: int, client: HttpClient = UNRESTRICTED_CLIENT
+) -> Iterator[bytes]:
     """Get the metrics of a driver.
 
     Raises
@@ -26,7 +28,7 @@ def metrics_page(url: str, *, timeout_s: float, max_bytes: int, client: HttpClie
         ) from error
 
 
-def fetch(url: str, *, timeout_s: float, max_bytes: int, client: HttpClient = ANYWHERE) -> bytes:
+def fetch(url: str, *, timeout_s: float, max_bytes: int, client: HttpClient = UNRESTRICTED_CLIENT) -> bytes:
     """Get the metrics of a driver; as `metrics_page`, for what is short-lived."""
     with metrics_page(url, timeout_s=timeout_s, max_bytes=max_bytes, client=client) as body:
         return body

@@ -14,7 +14,7 @@ from gesscale.extras import how_to_install
 from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.ports import MetricSource
 from latency_map import LatencyMapError
-from latency_map.measure.peers import split_place
+from latency_map.measure.peers import split_host_port
 
 _LOG = logging.getLogger(__name__)
 #: Where a broker listens by default.
@@ -78,7 +78,7 @@ class KafkaOffsets:
         found = []
         for place in self.bootstrap.split(","):
             try:
-                host, port = split_place(place.strip(), default_port=_PORT)
+                host, port = split_host_port(place.strip(), default_port=_PORT)
             except LatencyMapError as error:
                 raise MetricsUnavailableError(f"the Kafka broker: {error}") from None
             addresses = resolve_in_time(self.resolve, host, port, timeout_s)

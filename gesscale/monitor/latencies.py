@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from gesscale.common.http_client import ANYWHERE, HttpClient
+from gesscale.common.http_client import UNRESTRICTED_CLIENT, HttpClient
 from gesscale.errors import GesscaleError, MetricsUnavailableError
 from gesscale.formatting import format_duration
 from gesscale.model.decision import MapStatus
@@ -246,7 +246,7 @@ class AgentLatencies(KeptLatencies):
     #: agent.
     service: str = ""
     #: By which they are asked.
-    client: HttpClient = ANYWHERE
+    client: HttpClient = UNRESTRICTED_CLIENT
 
     def read(self, now_s: float) -> Found:
         """Ask all agents."""
@@ -278,7 +278,7 @@ class PrometheusLatencies(KeptLatencies):
     #: Bound on its answer.
     timeout_s: float
     #: By which it is asked.
-    client: HttpClient = ANYWHERE
+    client: HttpClient = UNRESTRICTED_CLIENT
 
     def __post_init__(self) -> None:
         check_url(self.url, "the Prometheus server")

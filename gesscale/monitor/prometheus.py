@@ -6,7 +6,7 @@ from itertools import groupby
 from math import isfinite
 
 from gesscale.batch_record import PREFIX, BatchFigures, BatchRecord, HostWork, figures_of
-from gesscale.common.http_client import ANYWHERE, HttpClient
+from gesscale.common.http_client import UNRESTRICTED_CLIENT, HttpClient
 from gesscale.model.observation import MissingReading, OperatorReading, WorkflowObservation
 from gesscale.monitor.fetch import check_url
 from gesscale.monitor.prometheus_query import Series, ask
@@ -47,7 +47,7 @@ class PrometheusMetrics(WindowedReader):
     #: Node names by the host addresses of executors; an unknown address stands for itself.
     hosts: Mapping[str, str] = field(default_factory=dict)
     #: By which they are asked.
-    client: HttpClient = field(default=ANYWHERE, repr=False)
+    client: HttpClient = field(default=UNRESTRICTED_CLIENT, repr=False)
 
     def __post_init__(self) -> None:
         check_url(self.url, "the Prometheus server")

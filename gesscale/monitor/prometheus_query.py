@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, model_validator
 from requests import PreparedRequest, Response, Session
 from requests.adapters import BaseAdapter
 
-from gesscale.common.http_client import ANYWHERE, FetchError, HttpClient
+from gesscale.common.http_client import UNRESTRICTED_CLIENT, FetchError, HttpClient
 from gesscale.errors import MetricsUnavailableError
 
 
@@ -40,7 +40,7 @@ def ask(
     timeout_s: float,
     max_bytes: int,
     max_parts: int,
-    client: HttpClient = ANYWHERE,
+    client: HttpClient = UNRESTRICTED_CLIENT,
 ) -> tuple[Series, ...]:
     """Put a query to a Prometheus server.
 

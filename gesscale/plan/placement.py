@@ -58,7 +58,7 @@ def nd_max_ms(delays: LatencyMap | None, placement: Iterable[str], driver_node: 
         return 0.0
     if delays is None:
         return None
-    return delays.once((nd_max_ms, *members), lambda: _nd_max_ms(delays, members))
+    return delays.cached((nd_max_ms, *members), lambda: _nd_max_ms(delays, members))
 
 
 def _nd_max_ms(delays: LatencyMap, members: Sequence[str]) -> float | None:
@@ -84,7 +84,7 @@ def nd_max_with_each_ms(
     members = sorted({*placement, driver_node})
     present_ms = nd_max_ms(delays, placement, driver_node)
     if delays is not None and present_ms is not None and all(node in delays for node in members):
-        known = delays.known(nodes)
+        known = delays.known_indices(nodes)
         rows = delays.positions([nodes[index] for index in known.tolist()])
         found[known] = delays.rtt_ms[delays.positions(members)].take(rows, axis=1).max(axis=0)
         found = np.maximum(found, present_ms)
@@ -135,7 +135,7 @@ def additions(
         why = f"the latency map does not have {driver_node}, the driver's node"
         unknown = rejected(free.nodes, Reason.DELAY_UNKNOWN, lambda _node: why)
         return NodeRanking(nodes=(), rejections=free.rejections + unknown)
-    known = [free.nodes[index] for index in delays.known(free.nodes).tolist()]
+    known = [free.nodes[index] for index in delays.known_indices(free.nodes).tolist()]
     ranking = by_distance(delays, members, known)
     missing_to = {item.node: item.missing_to for item in ranking.unreachable}
     strangers = [] if len(known) == len(free.nodes) else [node for node in free.nodes if node not in delays]
@@ -161,11 +161,11 @@ def nearest_first(delays: LatencyMap | None, nodes: tuple[str, ...], driver_node
     """
     if delays is None or driver_node not in delays:
         return nodes
-    return delays.once((nearest_first, nodes, driver_node), lambda: _nearest_first(delays, nodes, driver_node))
+    return delays.cached((nearest_first, nodes, driver_node), lambda: _nearest_first(delays, nodes, driver_node))
 
 
 def _nearest_first(delays: LatencyMap, nodes: tuple[str, ...], driver_node: str) -> tuple[str, ...]:
-    found = by_distance(delays, [driver_node], [nodes[index] for index in delays.known(nodes).tolist()])
+    found = by_distance(delays, [driver_node], [nodes[index] for index in delays.known_indices(nodes).tolist()])
     lacking = {item.node for item in found.unreachable}
     if len(found.names) == len(nodes):
         return found.names

@@ -8,12 +8,12 @@ from gesscale.conditions import Ascending, Condition, Needs
 from gesscale.fields import Duration, FilePath, SettingsGroup, WebAddress
 from latency_map import Asymmetry, DelayKind, DelayUnit, MapLimits
 from latency_map.limits import DEFAULT_NODES
-from latency_map.measure.peers import split_place
+from latency_map.measure.peers import split_host_port
 from latency_map.names import MAX_NODES
 
 
 def _place(value: str) -> str:
-    split_place(value)
+    split_host_port(value)
     return value
 
 

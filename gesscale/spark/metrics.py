@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gesscale.batch_record import PREFIX, BatchRecord, HostWork, figures_of
-from gesscale.common.metrics_text import Family, Sample
+from gesscale.common.metrics_text import LabelledValue, MetricFamily
 from gesscale.spark.records import ExecutorSnapshot, QueryHistory, QuerySettings
 
 _HOSTS = figures_of(BatchRecord)["hosts"]
@@ -11,7 +11,7 @@ _HOSTS = figures_of(BatchRecord)["hosts"]
 
 def operator_metrics(
     settings: QuerySettings, histories: Iterable[QueryHistory], executors: ExecutorSnapshot | None, errors: int
-) -> Iterator[Family]:
+) -> Iterator[MetricFamily]:
     """Yield the metrics of one operator.
 
     Parameters
@@ -23,17 +23,17 @@ def operator_metrics(
     last = {history.query: history.batches[-1] for history in active if history.batches}
     own = {"app": settings.app, "operator": settings.operator}
 
-    def by_query(name: str, text: str, figures: Mapping[str, float | None]) -> Family:
-        samples = [Sample({**own, "query": query}, figure) for query, figure in figures.items()]
-        return Family(f"{PREFIX}{name}", text, samples)
+    def by_query(name: str, text: str, figures: Mapping[str, float | None]) -> MetricFamily:
+        samples = [LabelledValue({**own, "query": query}, figure) for query, figure in figures.items()]
+        return MetricFamily(f"{PREFIX}{name}", text, samples)
 
-    def by_host(name: str, text: str, figures: Mapping[str, Mapping[str, float]]) -> Family:
+    def by_host(name: str, text: str, figures: Mapping[str, Mapping[str, float]]) -> MetricFamily:
         samples = [
-            Sample({**own, "query": query, "host": host}, figure)
+            LabelledValue({**own, "query": query, "host": host}, figure)
             for query, hosts in figures.items()
             for host, figure in sorted(hosts.items())
         ]
-        return Family(f"{PREFIX}{name}", text, samples)
+        return MetricFamily(f"{PREFIX}{name}", text, samples)
 
     for name, figure in figures_of(BatchRecord).items():
         if figure.gauge and figure is not _HOSTS:
@@ -50,7 +50,7 @@ def operator_metrics(
     # Who joined since may be live already, yet took no part in the batch that the other gauges tell of.
     at_last_batch = {query: _ones(last[query].hosts if query in last else ()) for query in heard}
     yield by_host(_HOSTS.gauge, _HOSTS.text, at_last_batch)
-    yield Family(f"{PREFIX}listener_errors_total", "Failed callbacks.", [Sample(own, errors)])
+    yield MetricFamily(f"{PREFIX}listener_errors_total", "Failed callbacks.", [LabelledValue(own, errors)])
 
 
 def _ones(hosts: Sequence[str]) -> dict[str, float]:

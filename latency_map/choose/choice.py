@@ -36,7 +36,7 @@ _MAX_STEPS = {Method.EXACT: 5_000_000, Method.GREEDY: 10_000}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class NodeChoice:
     """A set of nodes chosen for its NDmax."""
 
     #: Sorted by name.
@@ -62,7 +62,7 @@ def least_nd_max_subset(
     candidates: Iterable[str] | None = None,
     method: Method = Method.AUTO,
     max_steps: int | None = None,
-) -> Choice:
+) -> NodeChoice:
     """Choose the nodes with the least NDmax.
 
     Parameters
@@ -83,7 +83,7 @@ def least_nd_max_subset(
 
     Returns
     -------
-    Choice
+    NodeChoice
         Exact, and of equal sets the first in the order of the names, unless the search stopped early: then greedy
         or better, with its gap.
 
@@ -103,9 +103,9 @@ def least_nd_max_subset(
     bisection.improve()
     bisection.certify()
     if not bisection.best:
-        raise pool.nothing_found(certain=bisection.certified == len(bisection.levels_ms))
+        raise pool.no_choice_error(certain=bisection.certified == len(bisection.levels_ms))
     nd_max_ms = pool.nd_max_ms(bisection.best)
-    return Choice(
+    return NodeChoice(
         nodes=pool.named(bisection.best),
         nd_max_ms=nd_max_ms,
         gap_ms=nd_max_ms - float(bisection.levels_ms[bisection.certified]),

@@ -113,7 +113,7 @@ class Pool:
         members = sum(1 << int(left[position]) for position in bits(found.members))
         return CliqueSearch(members=members, complete=True, steps=found.steps)
 
-    def nothing_found(self, *, certain: bool) -> NoChoiceError:
+    def no_choice_error(self, *, certain: bool) -> NoChoiceError:
         """Return the error that there is no answer, for certain or as far as was searched."""
         found = "there are none" if certain else "none were found, which is not certain"
         return NoChoiceError(

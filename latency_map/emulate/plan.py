@@ -80,7 +80,7 @@ def half_us(rtt_ms: float) -> int:
     return round(rtt_ms * 500)
 
 
-def tc_plan(latencies: LatencyMap, hosts: Sequence[Host], *, skip_missing: bool = False) -> EmulationPlan:
+def plan_emulation(latencies: LatencyMap, hosts: Sequence[Host], *, skip_missing: bool = False) -> EmulationPlan:
     """Plan the delays that give real nodes the round trips of a map.
 
     Raises

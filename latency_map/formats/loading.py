@@ -16,9 +16,9 @@ from latency_map.delays import count_differing, direct_round_trips, find_impossi
 from latency_map.errors import LatencyMapError, error_at
 from latency_map.formats.document import read_document, survey_to_document
 from latency_map.formats.matrix_csv import map_to_matrix
-from latency_map.formats.recognise import FORMS, recognise
+from latency_map.formats.recognise import FORMATS, recognise
 from latency_map.formats.source import NO_SIDE_FILES, MapSource, RawDelays, SideFiles, read_source
-from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, MapForm
+from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, MapFormat
 from latency_map.limits import DEFAULT_LIMITS, MapLimits
 from latency_map.matrix import LatencyMap
 from latency_map.plausibility import find_implausible
@@ -31,8 +31,8 @@ class Imported:
 
     #: The round trips.
     survey: Survey
-    #: What the text was taken for, and why (form, reason).
-    form: MapForm
+    #: What the text was taken for, and why (map_format, reason).
+    map_format: MapFormat
     reason: str
     #: What its figures mean, as the text or the caller says (unit, kind).
     unit: DelayUnit
@@ -46,7 +46,7 @@ class Imported:
 def read_survey(
     file: Path | str | BinaryIO,
     *,
-    form: MapForm | None = None,
+    map_format: MapFormat | None = None,
     unit: DelayUnit | None = None,
     kind: DelayKind | None = None,
     side_files: SideFiles = NO_SIDE_FILES,
@@ -58,7 +58,7 @@ def read_survey(
     ----------
     file
         A text file in UTF-8, compressed by gzip or not, or the bytes of one such as standard input.
-    form
+    map_format
         What it is; None to tell from the file.
     unit, kind
         What its delays mean; None where the file says so itself.
@@ -78,14 +78,14 @@ def read_survey(
         It is of no known form, a delay is negative or beyond all, neither file nor caller says what its delays
         mean, or they say different things; the message names the file, and line and column where it has them.
     """
-    return _import(read_source(file, limits), form, unit, kind, side_files)
+    return _import(read_source(file, limits), map_format, unit, kind, side_files)
 
 
 def parse_survey(
     text: str,
     *,
     source: str = "text",
-    form: MapForm | None = None,
+    map_format: MapFormat | None = None,
     unit: DelayUnit | None = None,
     kind: DelayKind | None = None,
     side_files: SideFiles = NO_SIDE_FILES,
@@ -93,7 +93,7 @@ def parse_survey(
 ) -> Imported:
     """Do as `read_survey` with text; ``source`` stands for the file in messages."""
     content = BytesIO(text.encode("utf-8", "surrogatepass"))
-    return _import(read_source(content, limits, source), form, unit, kind, side_files)
+    return _import(read_source(content, limits, source), map_format, unit, kind, side_files)
 
 
 def read_map(
@@ -111,7 +111,7 @@ def read_map(
     path, unit, kind, limits
         As in `read_survey`.
     asymmetry
-        What to do where the two directions of a pair differ; see `Survey.rule`.
+        What to do where the two directions of a pair differ; see `Survey.asymmetry_rule`.
 
     Raises
     ------
@@ -170,23 +170,27 @@ def _write(text: str, path: Path | str) -> None:
 
 
 def _import(
-    source: MapSource, form: MapForm | None, unit: DelayUnit | None, kind: DelayKind | None, side_files: SideFiles
+    source: MapSource,
+    map_format: MapFormat | None,
+    unit: DelayUnit | None,
+    kind: DelayKind | None,
+    side_files: SideFiles,
 ) -> Imported:
     reason = "the caller says so"
-    if form is None:
-        form, reason = recognise(source)
-    _check_side_files(source.name, form, side_files)
-    if form is MapForm.DOCUMENT:
+    if map_format is None:
+        map_format, reason = recognise(source)
+    _check_side_files(source.name, map_format, side_files)
+    if map_format is MapFormat.DOCUMENT:
         survey = read_document(source)
         stated = (DelayUnit.MS, DelayKind.RTT)
         unit, kind = _meaning(source.name, stated, "its unit is ms and its delay is rtt", unit, kind)
-        return Imported(survey=survey, form=form, reason=reason, unit=unit, kind=kind)
-    raw = FORMS[form].read(source, side_files)
+        return Imported(survey=survey, map_format=map_format, reason=reason, unit=unit, kind=kind)
+    raw = FORMATS[map_format].read(source, side_files)
     unit, kind = _meaning(source.name, (raw.unit, raw.kind), raw.stated_at, unit, kind)
     survey, notes = _to_survey(source.name, raw, unit, kind)
     return Imported(
         survey=survey,
-        form=form,
+        map_format=map_format,
         reason=reason,
         unit=unit,
         kind=kind,
@@ -248,11 +252,11 @@ def _to_survey(source: str, raw: RawDelays, unit: DelayUnit, kind: DelayKind) ->
     return survey, notes
 
 
-def _check_side_files(source: str, form: MapForm, side_files: SideFiles) -> None:
+def _check_side_files(source: str, map_format: MapFormat, side_files: SideFiles) -> None:
     for name, option in (("names", "--names"), ("probed_from", "--source")):
-        takers = [each for each, row in FORMS.items() if name in row.takes]
-        if getattr(side_files, name) is not None and form not in takers:
+        takers = [each for each, row in FORMATS.items() if name in row.takes]
+        if getattr(side_files, name) is not None and map_format not in takers:
             listed = ", ".join(sorted(takers))
             raise LatencyMapError(
-                f"{source}: expected no {option} with a file of the form {form.value}; it is for {listed}"
+                f"{source}: expected no {option} with a file of the form {map_format.value}; it is for {listed}"
             )

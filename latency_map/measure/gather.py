@@ -11,7 +11,7 @@ from typing import TextIO, cast
 
 import numpy as np
 
-from gesscale.common.http_client import ANYWHERE, FetchError
+from gesscale.common.http_client import UNRESTRICTED_CLIENT, FetchError
 from gesscale.common.text import format_list, shortened
 from gesscale.common.threads import in_thread
 from latency_map.delays import MAX_RTT_MS, Delays
@@ -307,7 +307,7 @@ def _pages(urls: Sequence[str], timeout_s: float, page_bytes: int) -> Iterator[t
 
 def _page(url: str, timeout_s: float, page_bytes: int) -> bytes | str:
     try:
-        return ANYWHERE.fetch(f"{url.rstrip('/')}/metrics", timeout_s=timeout_s, max_bytes=page_bytes)
+        return UNRESTRICTED_CLIENT.fetch(f"{url.rstrip('/')}/metrics", timeout_s=timeout_s, max_bytes=page_bytes)
     except FetchError as error:
         return str(error)
 

@@ -5,7 +5,7 @@ Seconds and ratios, as Prometheus has them; the labels are names of nodes.
 
 from collections.abc import Iterator, Mapping
 
-from gesscale.common.metrics_text import Family, Sample
+from gesscale.common.metrics_text import LabelledValue, MetricFamily
 from latency_map.measure.sweep import Measured
 
 PREFIX = "gesscale_latency_"
@@ -35,7 +35,7 @@ _GAUGES = {
 
 def agent_metrics(
     node: str, measured: Mapping[str, Measured], *, now_s: float, clock_s: float, sent: int, rounds: int
-) -> Iterator[Family]:
+) -> Iterator[MetricFamily]:
     """Yield what one agent measured.
 
     Parameters
@@ -46,11 +46,13 @@ def agent_metrics(
     figures = {peer: _figures(each, now_s - clock_s) for peer, each in measured.items()}
     for name, text in _GAUGES.items():
         samples = [
-            Sample({SOURCE: node, TARGET: peer}, told[name]) for peer, told in figures.items() if told[name] is not None
+            LabelledValue({SOURCE: node, TARGET: peer}, told[name])
+            for peer, told in figures.items()
+            if told[name] is not None
         ]
-        yield Family(name, text, samples)
-    yield Family(SENT_TOTAL, "Probes sent.", [Sample({SOURCE: node}, sent)])
-    yield Family(ROUNDS_TOTAL, "Rounds of probing that ended.", [Sample({SOURCE: node}, rounds)])
+        yield MetricFamily(name, text, samples)
+    yield MetricFamily(SENT_TOTAL, "Probes sent.", [LabelledValue({SOURCE: node}, sent)])
+    yield MetricFamily(ROUNDS_TOTAL, "Rounds of probing that ended.", [LabelledValue({SOURCE: node}, rounds)])
 
 
 def _figures(measured: Measured, epoch_s: float) -> dict[str, float | None]:

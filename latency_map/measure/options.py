@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 from latency_map.errors import LatencyMapError
 from latency_map.kinds import ProbeMethod
-from latency_map.measure.peers import AGENT_PORT, parse_peers, split_place
+from latency_map.measure.peers import AGENT_PORT, parse_peers, split_host_port
 from latency_map.measure.sweep import rounds_to_cover
 from latency_map.names import find_name_fault
 
@@ -128,7 +128,7 @@ def _method(text: str) -> ProbeMethod:
 _OPTIONS = (
     _Option("--node", "node", _name, None, "name of the node it is on"),
     _Option(
-        "--listen", "listen", _refusing(split_place), f"0.0.0.0:{AGENT_PORT}",
+        "--listen", "listen", _refusing(split_host_port), f"0.0.0.0:{AGENT_PORT}",
         "where its figures are served: HOST:PORT, an IPv6 address in brackets",
     ),
     _Option("--peers", "peers", _refusing(parse_peers), "", "whom it probes: name=address, by commas or lines"),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeAlias
 
-from gesscale.common.http_client import ANYWHERE, FetchError, Resolve, resolve_host, resolve_in_time
+from gesscale.common.http_client import UNRESTRICTED_CLIENT, FetchError, Resolve, resolve_host, resolve_in_time
 from gesscale.common.threads import in_thread
 from latency_map.addresses import ZONE, zone_hint
 from latency_map.errors import LatencyMapError
@@ -24,7 +24,7 @@ MAX_PEERS = 5000
 _MAX_ANSWER_BYTES = 4096
 
 
-def split_place(place: str, *, default_port: int = AGENT_PORT) -> tuple[str, int]:
+def split_host_port(place: str, *, default_port: int = AGENT_PORT) -> tuple[str, int]:
     """Split ``HOST:PORT``.
 
     Raises
@@ -57,7 +57,7 @@ def agent_url(place: str) -> str:
     """
     if place.startswith("http://") and is_host(place):
         return place.rstrip("/")
-    host, port = split_place(place)
+    host, port = split_host_port(place)
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
@@ -71,7 +71,7 @@ def resolve_agents(
     LatencyMapError
         The name does not resolve, not in time, or to addresses with an IPv6 zone only.
     """
-    host, port = split_place(place, default_port=default_port)
+    host, port = split_host_port(place, default_port=default_port)
     try:
         addresses = resolve_in_time(resolve, host, port, timeout_s)
     except FetchError as error:
@@ -157,7 +157,7 @@ class AgentsByName:
 def _ask_name(url: str, timeout_s: float) -> tuple[str, str] | None:
     """Return node and instance that an agent tells; None where it does not."""
     try:
-        answer = json.loads(ANYWHERE.fetch(f"{url}/node", timeout_s=timeout_s, max_bytes=_MAX_ANSWER_BYTES))
+        answer = json.loads(UNRESTRICTED_CLIENT.fetch(f"{url}/node", timeout_s=timeout_s, max_bytes=_MAX_ANSWER_BYTES))
         node, instance = str(answer["node"]), str(answer["instance"])
     except (FetchError, ValueError, KeyError, TypeError, RecursionError):
         return None
@@ -165,4 +165,4 @@ def _ask_name(url: str, timeout_s: float) -> tuple[str, str] | None:
 
 
 def _host(url: str) -> str:
-    return split_place(url.removeprefix("http://"))[0]
+    return split_host_port(url.removeprefix("http://"))[0]

@@ -38,7 +38,7 @@ def check(survey: Survey, now_s: float | None = None, *, asymmetry: Asymmetry | 
     now_s
         Seconds since the epoch, to compute its age; None leaves age out.
     """
-    rule = survey.rule(asymmetry)
+    rule = survey.asymmetry_rule(asymmetry)
     combined_ms = round_trips_ms(
         survey.rtt_ms,
         unit=DelayUnit.MS,

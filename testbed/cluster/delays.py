@@ -15,7 +15,7 @@ from pathlib import Path
 
 from gesscale.errors import ClusterError
 from latency_map.emulate.hosts import Host
-from latency_map.emulate.plan import apply_commands, half_us, tc_plan
+from latency_map.emulate.plan import apply_commands, half_us, plan_emulation
 from testbed.cluster import processes
 from testbed.cluster.commands import run
 from testbed.cluster.namespaces import DEVICE, MTU, NAMED, control_device, namespace
@@ -65,7 +65,7 @@ def _link(cluster: str, bridge: str, node: EdgeNode) -> Iterator[tuple[str, ...]
 
 def _netem_delays(topology: Topology) -> Iterator[tuple[str, ...]]:
     hosts = [Host(name=node.name, address=node.address, device=DEVICE) for node in topology.nodes]
-    for node in tc_plan(topology.map, hosts).nodes:
+    for node in plan_emulation(topology.map, hosts).nodes:
         for tc, *arguments in apply_commands(node):
             yield (tc, "-n", namespace(topology.name, node.host.name), *arguments)
 

@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gesscale.common.http_client import ANYWHERE, FetchError
+from gesscale.common.http_client import UNRESTRICTED_CLIENT, FetchError
 from gesscale.common.shell import command_line
 from gesscale.errors import ClusterError
 from testbed.cluster import processes, spark_command, state
@@ -314,6 +314,6 @@ def executors(base_url: str, application: str) -> dict[int, bool]:
 def _get(base_url: str, path: str) -> object:
     try:
         url = f"{base_url}/api/v1/{path}"
-        return json.loads(ANYWHERE.fetch(url, timeout_s=_TIMEOUT_S, max_bytes=_LARGEST_ANSWER))
+        return json.loads(UNRESTRICTED_CLIENT.fetch(url, timeout_s=_TIMEOUT_S, max_bytes=_LARGEST_ANSWER))
     except (FetchError, ValueError, RecursionError) as error:
         raise ClusterError(f"the Spark driver at {base_url} does not answer as expected: {error}") from error

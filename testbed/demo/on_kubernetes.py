@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import yaml
 from rich.console import Console
 
-from gesscale.common.http_client import ANYWHERE, FetchError
+from gesscale.common.http_client import UNRESTRICTED_CLIENT, FetchError
 from gesscale.common.yaml_text import parse_yaml
 from gesscale.errors import ClusterError, MetricsUnavailableError
 from gesscale.monitor.record_files import DECISIONS, SETTINGS
@@ -150,7 +150,7 @@ def write_decisions(
 def _asked(url: str, what: str, **parameters: object) -> Any:
     address = f"{url}/api/{what}?{urlencode(parameters)}"
     try:
-        return json.loads(ANYWHERE.fetch(address, timeout_s=_TIMEOUT_S, max_bytes=_MOST_BYTES))
+        return json.loads(UNRESTRICTED_CLIENT.fetch(address, timeout_s=_TIMEOUT_S, max_bytes=_MOST_BYTES))
     except (FetchError, ValueError) as error:
         raise ClusterError(f"asked the controller's page {address}, but {error}; see controller.log") from error
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from gesscale.common.http_client import ANYWHERE, FetchError
+from gesscale.common.http_client import UNRESTRICTED_CLIENT, FetchError
 from gesscale.errors import ClusterError
 from testbed.cluster import processes
 from testbed.cluster.commands import run
@@ -286,7 +286,7 @@ def _start(topology: Topology, files: Files, program: Path, part: str, flags: tu
 
 def _answers(url: str) -> bool:
     try:
-        ANYWHERE.fetch(url, timeout_s=1.0, max_bytes=4096)
+        UNRESTRICTED_CLIENT.fetch(url, timeout_s=1.0, max_bytes=4096)
     except FetchError as error:
         raise OSError(str(error)) from error
     return True

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError, model_
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
-from gesscale.common.http_client import ANYWHERE, FetchError
+from gesscale.common.http_client import UNRESTRICTED_CLIENT, FetchError
 from gesscale.errors import InputError
 from gesscale.formatting import first_fault
 from testbed.pipeline.schedule import split_by_speed
@@ -51,7 +51,7 @@ _Answer = TypeVar("_Answer", bound=BaseModel)
 
 
 def _fetch(model: type[_Answer], url: str) -> _Answer:
-    return model.model_validate_json(ANYWHERE.fetch(url, timeout_s=_TIMEOUT_S, max_bytes=_MAX_BYTES))
+    return model.model_validate_json(UNRESTRICTED_CLIENT.fetch(url, timeout_s=_TIMEOUT_S, max_bytes=_MAX_BYTES))
 
 
 class LiveReplicas:

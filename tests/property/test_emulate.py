@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from latency_map import LatencyMap
 from latency_map.emulate.hosts import Host
-from latency_map.emulate.plan import MAX_EMULATED_RTT_MS, tc_plan
+from latency_map.emulate.plan import MAX_EMULATED_RTT_MS, plan_emulation
 
 RTT_MS = st.floats(min_value=0, max_value=MAX_EMULATED_RTT_MS)
 
@@ -25,7 +25,7 @@ def hosts_of(latencies):
 
 @given(maps())
 def test_both_sides_add_half_of_the_round_trip(latencies):
-    plan = tc_plan(latencies, hosts_of(latencies))
+    plan = plan_emulation(latencies, hosts_of(latencies))
     added_us = {(node.host.name, d.to.name): d.one_way_us for node in plan.nodes for d in node.delays}
     for (a, b), there_us in added_us.items():
         assert there_us == added_us[b, a] >= 0

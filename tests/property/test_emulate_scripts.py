@@ -14,7 +14,7 @@ from gesscale.cli.latency_map.plan import read_hosts
 from gesscale.errors import InputError
 from latency_map import LatencyMap, LatencyMapError
 from latency_map.emulate.hosts import parse_hosts
-from latency_map.emulate.plan import apply_commands, tc_plan, undo_commands
+from latency_map.emulate.plan import apply_commands, plan_emulation, undo_commands
 from latency_map.emulate.script import ScriptAction, render_script
 
 PHASES = (Phase.explicit, Phase.generate)  # to shrink an example takes minutes of running shells
@@ -77,7 +77,7 @@ def by_kubectl(hosts, folder):
 def plan_of(hosts):
     rtt_ms = [[0, 40, 0], [40, 0, 7], [0, 7, 0]]  # one pair is not delayed
     names = tuple(host.name for host in hosts)
-    return tc_plan(LatencyMap(names=names, rtt_ms=rtt_ms), hosts)
+    return plan_emulation(LatencyMap(names=names, rtt_ms=rtt_ms), hosts)
 
 
 def show(host):

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 import numpy as np
 import pytest
 
-from gesscale.common.http_client import ANYWHERE
+from gesscale.common.http_client import UNRESTRICTED_CLIENT
 from latency_map import LatencyMapError
 from latency_map.measure.gather import GatheredMap, gather_agents
 from testbed.cluster import commands, lifecycle, namespaces, privilege, state
@@ -121,7 +121,7 @@ def as_emulated(gathered: GatheredMap) -> bool:
 
 
 def total(url: str, name: str) -> float:
-    page = ANYWHERE.fetch(f"{url}/metrics", timeout_s=30, max_bytes=1 << 20).decode()
+    page = UNRESTRICTED_CLIENT.fetch(f"{url}/metrics", timeout_s=30, max_bytes=1 << 20).decode()
     return next(float(line.rsplit(" ", 1)[1]) for line in page.splitlines() if line.startswith(f"{name}{{"))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from latency_map import DelayKind, DelayUnit, LatencyMap
 from latency_map.emulate.hosts import Host
-from latency_map.emulate.plan import EmulationPlan, NodePlan, tc_plan
+from latency_map.emulate.plan import EmulationPlan, NodePlan, plan_emulation
 from latency_map.emulate.script import ScriptAction, render_script
 from testbed.cluster import privilege
 from testbed.cluster.check import echoes, judge
@@ -33,7 +33,9 @@ pytestmark = [
 
 @pytest.fixture
 def plan() -> Iterator[EmulationPlan]:
-    planned = tc_plan(MAP, [Host(name=name, address=f"10.92.2.{number}") for number, name in enumerate(NAMES, 1)])
+    planned = plan_emulation(
+        MAP, [Host(name=name, address=f"10.92.2.{number}") for number, name in enumerate(NAMES, 1)]
+    )
     try:
         ip("netns", "add", SWITCH)
         ip("-n", SWITCH, "link", "add", "bridge0", "type", "bridge")

@@ -15,7 +15,7 @@ import pytest
 
 from latency_map import LatencyMap
 from latency_map.emulate.hosts import Host
-from latency_map.emulate.plan import EmulationPlan, tc_plan
+from latency_map.emulate.plan import EmulationPlan, plan_emulation
 from latency_map.emulate.script import ScriptAction, render_script
 from testbed.cluster.delays import has_netem
 from testbed.cluster.privilege import is_privileged
@@ -66,7 +66,7 @@ def network() -> Iterator[None]:
 
 def plan(rtt_ms: float, hosts: tuple[Host, ...] = ()) -> EmulationPlan:
     latencies = LatencyMap(names=NODES, rtt_ms=rtt_ms * (1 - np.eye(len(NODES))))
-    return tc_plan(
+    return plan_emulation(
         latencies, hosts or [Host(name=name, address=f"{SUBNET}.{number}") for number, name in enumerate(NODES, 1)]
     )
 

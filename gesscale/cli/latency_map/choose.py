@@ -35,7 +35,7 @@ def choose(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Choose the nodes with the least NDmax; exit code 3 where no such set is possible."""
-    from gesscale.cli.latency_map.map_files import load_map, some_names, split_names
+    from gesscale.cli.latency_map.map_files import load_map, require_names, split_names
     from latency_map import least_nd_max_subset
 
     latencies = load_map(file, unit, kind, asymmetry)
@@ -43,7 +43,7 @@ def choose(
     if both := sorted({*kept} & {*excluded}):
         raise InputError(f"--exclude: expected nodes that are not kept, got {', '.join(both)}")
     latencies.positions(excluded)
-    named = latencies.names if candidates is None else some_names("--candidates", candidates)
+    named = latencies.names if candidates is None else require_names("--candidates", candidates)
     offered = [name for name in named if name not in excluded]
     choice = least_nd_max_subset(latencies, size, keep=kept, candidates=offered, method=method)
     document = {**asdict(choice), "optimal": choice.optimal}
@@ -65,10 +65,10 @@ def rank(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Rank the nodes to add to a placement: by largest round trip to a member, then by mean, then by name."""
-    from gesscale.cli.latency_map.map_files import load_map, some_names
+    from gesscale.cli.latency_map.map_files import load_map, require_names
     from latency_map import by_distance
 
-    latencies, placement = load_map(file, unit, kind, asymmetry), some_names("--members", members)
+    latencies, placement = load_map(file, unit, kind, asymmetry), require_names("--members", members)
     others = [name for name in latencies.names if name not in placement]
     found = by_distance(latencies, placement, placement if remove else others, farthest_first=remove)
     rows = list(zip(found.names, found.distance_ms.tolist(), found.means_ms(), strict=True))

@@ -7,7 +7,7 @@ import typer
 
 from gesscale.cli.latency_map.options import Kind, MapTarget, Unit
 from gesscale.cli.output import Output, OutputOption, table
-from latency_map.kinds import MapForm
+from latency_map.kinds import MapFormat
 
 app = typer.Typer()
 
@@ -20,8 +20,8 @@ app = typer.Typer()
 def import_map(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to import; - for standard input.")],
     *,
-    form: Annotated[
-        MapForm | None, typer.Option("--format", help="What the file is; told from how it begins unless said.")
+    map_format: Annotated[
+        MapFormat | None, typer.Option("--format", help="What the file is; told from how it begins unless said.")
     ] = None,
     unit: Unit = None,
     kind: Kind = None,
@@ -40,10 +40,10 @@ def import_map(
 
     listed = None if names is None else read_names(names, chosen_limits())
     side_files = SideFiles(names=listed, probed_from=probed_from)
-    imported = load_survey(file, unit, kind, form=form, side_files=side_files)
+    imported = load_survey(file, unit, kind, map_format=map_format, side_files=side_files)
     summary = summarise(imported.survey)
     document = {
-        "form": imported.form,
+        "format": imported.map_format,
         "reason": imported.reason,
         "unit": imported.unit,
         "kind": imported.kind,

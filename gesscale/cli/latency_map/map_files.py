@@ -18,7 +18,7 @@ from latency_map import (
     Imported,
     LatencyMap,
     LatencyMapError,
-    MapForm,
+    MapFormat,
     MapLimits,
     SideFiles,
     Survey,
@@ -40,13 +40,15 @@ def load_survey(
     unit: DelayUnit | None,
     kind: DelayKind | None,
     *,
-    form: MapForm | None = None,
+    map_format: MapFormat | None = None,
     side_files: SideFiles = NO_SIDE_FILES,
 ) -> Imported:
     """Read a survey from a file, or from standard input for ``-``, and say on stderr what it was taken for."""
     given = sys.stdin.buffer if str(file) == "-" else file
-    imported = read_survey(given, unit=unit, kind=kind, form=form, side_files=side_files, limits=chosen_limits())
-    stderr_console.print(f"{file} read as {imported.form.value}: {imported.reason}")
+    imported = read_survey(
+        given, unit=unit, kind=kind, map_format=map_format, side_files=side_files, limits=chosen_limits()
+    )
+    stderr_console.print(f"{file} read as {imported.map_format.value}: {imported.reason}")
     for note in imported.notes:
         stderr_console.print(f"  {note}")
     warn(imported.warnings)
@@ -92,7 +94,7 @@ def split_names(listing: str) -> list[str]:
     return [name.strip() for name in listing.split(",") if name.strip()]
 
 
-def some_names(option: str, listing: str) -> list[str]:
+def require_names(option: str, listing: str) -> list[str]:
     """Return the names in a listing separated by commas, at least one; an empty one is refused."""
     names = split_names(listing)
     if not names:

@@ -58,12 +58,12 @@ def plan(
     Half of each round trip is added on either side; packets to other addresses are not touched.
     """
     from gesscale.cli.latency_map.map_files import load_map
-    from latency_map.emulate.plan import tc_plan
+    from latency_map.emulate.plan import plan_emulation
 
     undo_after_s = None if keep_for is None else _parse_time_s(keep_for)
     latencies = load_map(file, unit, kind, asymmetry)
     hosts = read_hosts(addresses, device, pod_networks=pod_networks)
-    planned = tc_plan(latencies, hosts, skip_missing=skip_missing)
+    planned = plan_emulation(latencies, hosts, skip_missing=skip_missing)
     _print_left_out(planned)
     _write_scripts(planned.nodes, directory, undo_after_s)
 

@@ -51,7 +51,7 @@ def show(
     age_s = None if survey.measured_at_s is None else time.time() - survey.measured_at_s
     _draw(survey, file.name, nodes, heat_map, picture)
     document = {
-        "form": imported.form,
+        "format": imported.map_format,
         "reason": imported.reason,
         "origin": survey.origin,
         "changes": survey.changes,

@@ -13,7 +13,7 @@ from gesscale.common.http_client import Address, ByteBudget, FetchError, HttpCli
 from gesscale.errors import InputError
 from gesscale.kubernetes.placement.watches import ClusterView
 from latency_map import LatencyMapError
-from latency_map.measure.peers import split_place
+from latency_map.measure.peers import split_host_port
 
 #: What all answers of one namespace may take at the same time.
 ANSWERS_BYTES = 32 << 20
@@ -52,7 +52,7 @@ class AllowedTarget:
         AllowedTarget(name='prometheus.monitoring.svc', network=None, port=0)
         """
         try:
-            host, port = split_place(text, default_port=_ANY_PORT)
+            host, port = split_host_port(text, default_port=_ANY_PORT)
             if "/" in host or _literal(host) is not None:
                 return cls(network=ip_network(host), port=port)
         except (LatencyMapError, ValueError) as error:

@@ -10,7 +10,7 @@ from gesscale.settings import Settings, load_settings
 from gesscale.spark.placing import read_base_template
 from gesscale.spark.pod_template import PodPlacement, executor_template
 from latency_map import LatencyMap, read_map
-from latency_map.emulate.plan import tc_plan
+from latency_map.emulate.plan import plan_emulation
 from latency_map.emulate.script import ScriptAction, render_script
 from testbed.arena.experiments.experiment import read_experiment
 from testbed.baselines.rules.settings import read_rules
@@ -36,7 +36,7 @@ def _options(data: bytes, folder: Path) -> None:
 
 
 def _hosts(path: Path) -> None:
-    planned = tc_plan(_delays(), read_hosts(path, "eth0", pod_networks=True), skip_missing=True)
+    planned = plan_emulation(_delays(), read_hosts(path, "eth0", pod_networks=True), skip_missing=True)
     for node in planned.nodes:
         render_script(node, ScriptAction.APPLY)
 

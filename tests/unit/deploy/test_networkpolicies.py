@@ -9,7 +9,7 @@ from policy_ways import ALLOWED, CONTROLLER, DENIED, OPTED_IN, PODS, POLICIES, W
 
 from gesscale.kubernetes.resource.spec import DriverSpec
 from gesscale.kubernetes.resource.spec_groups import AGENTS_DNS
-from latency_map.measure.peers import split_place
+from latency_map.measure.peers import split_host_port
 
 INSTALLED = (".", "overlays/raspberry-pi", "overlays/single-node")
 NAMED = {"http": 8080, "metrics": 9109, "kafka": 9092}
@@ -116,7 +116,7 @@ def test_every_pod_is_denied_both_ways_what_nobody_allows(render, look, folder):
 
 def test_ports_are_those_that_the_code_has(read, render, look):
     controller, api = read("controller/networkpolicy.yaml")
-    _, agents_port = split_place(AGENTS_DNS)
+    _, agents_port = split_host_port(AGENTS_DNS)
     ports = [{each["port"] for each in rule["ports"]} for rule in controller["spec"]["egress"]]
     assert ports == [{53}, {DriverSpec().port}, {agents_port}]
     (container,) = look.find(render("."), "Deployment", "gesscale-controller")["spec"]["template"]["spec"]["containers"]

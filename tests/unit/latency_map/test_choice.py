@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 from latency_map import (
-    Choice,
     DelayKind,
     DelayUnit,
     LatencyMap,
     LatencyMapError,
     Method,
     NoChoiceError,
+    NodeChoice,
     UnknownNodeError,
     least_nd_max_subset,
 )
@@ -47,14 +47,14 @@ def random_map(count: int, seed: int, *, levels: int = 0, missing: float = 0.0) 
 
 
 def test_the_best_set_may_leave_out_the_nearest_pair(trap):
-    assert least_nd_max_subset(trap, 3) == Choice(nodes=("c", "d", "e"), nd_max_ms=5.0, gap_ms=0.0)
-    assert least_nd_max_subset(trap, 2) == Choice(nodes=("a", "b"), nd_max_ms=1.0, gap_ms=0.0)
+    assert least_nd_max_subset(trap, 3) == NodeChoice(nodes=("c", "d", "e"), nd_max_ms=5.0, gap_ms=0.0)
+    assert least_nd_max_subset(trap, 2) == NodeChoice(nodes=("a", "b"), nd_max_ms=1.0, gap_ms=0.0)
 
 
 def test_kept_nodes_are_in_the_set_and_count_towards_its_size(trap):
     # with a: {a, c, d} has max(8, 9, 5) = 9; any set with b or e and a has 20
     assert least_nd_max_subset(trap, 3, keep=["a"]).nodes == ("a", "c", "d")
-    assert least_nd_max_subset(trap, 2, keep=["a", "e"]) == Choice(nodes=("a", "e"), nd_max_ms=20, gap_ms=0)
+    assert least_nd_max_subset(trap, 2, keep=["a", "e"]) == NodeChoice(nodes=("a", "e"), nd_max_ms=20, gap_ms=0)
 
 
 def test_only_candidates_are_chosen(trap):

@@ -6,7 +6,7 @@ import pytest
 from gesscale.common.shell import command_line
 from latency_map import DelayKind, DelayUnit, LatencyMap, LatencyMapError, MissingDelayError
 from latency_map.emulate.hosts import Host
-from latency_map.emulate.plan import apply_commands, queue_packets, tc_plan
+from latency_map.emulate.plan import apply_commands, plan_emulation, queue_packets
 
 NAMES = ("a", "b", "c")
 
@@ -24,7 +24,7 @@ def lines(commands):
 
 
 def test_each_side_adds_half_of_the_round_trip_in_a_class_for_the_other():
-    assert lines(apply_commands(tc_plan(rtt(), HOSTS).nodes[1])) == [
+    assert lines(apply_commands(plan_emulation(rtt(), HOSTS).nodes[1])) == [
         "tc qdisc add dev eth0 root handle 6e5: htb direct_qlen 1000",
         "tc class add dev eth0 parent 6e5: classid 6e5:1 htb rate 10000mbit quantum 200000",
         # 10 Gbit/s for 5 ms are 4167 packets of 1500 bytes; twice that, rounded up
@@ -37,7 +37,7 @@ def test_each_side_adds_half_of_the_round_trip_in_a_class_for_the_other():
 
 
 def test_a_pair_at_no_distance_has_a_class_and_no_delay():
-    commands = lines(apply_commands(tc_plan(rtt(ab=0), HOSTS).nodes[0]))
+    commands = lines(apply_commands(plan_emulation(rtt(ab=0), HOSTS).nodes[0]))
     assert [line for line in commands if "6e5:2" in line and "netem" in line] == []
     assert [line for line in commands if "classid 6e5:2" in line]
 
@@ -48,7 +48,7 @@ def test_ipv6_and_networks_behind_a_host_have_filters_of_their_own():
         Host(name="b", address="FD00:0:0::2", networks=("10.42.2.0/24", "fd42:2::/64")),
     )
     pair = LatencyMap.from_delays(["a", "b"], [[0, 8], [8, 0]], unit=DelayUnit.MS, kind=DelayKind.RTT)
-    filters = [line for line in lines(apply_commands(tc_plan(pair, hosts).nodes[0])) if "filter" in line]
+    filters = [line for line in lines(apply_commands(plan_emulation(pair, hosts).nodes[0])) if "filter" in line]
     assert filters == [
         "tc filter add dev wlan0 parent 6e5: protocol ipv6 prio 2 u32 match ip6 dst fd00::2/128 flowid 6e5:2",
         "tc filter add dev wlan0 parent 6e5: protocol ip prio 1 u32 match ip dst 10.42.2.0/24 flowid 6e5:2",
@@ -58,19 +58,19 @@ def test_ipv6_and_networks_behind_a_host_have_filters_of_their_own():
 
 def test_missing_pairs_are_refused_or_left_alone():
     with pytest.raises(MissingDelayError, match="a - c"):
-        tc_plan(rtt(ac=np.nan), HOSTS)
-    plan = tc_plan(rtt(ac=np.nan), HOSTS, skip_missing=True)
+        plan_emulation(rtt(ac=np.nan), HOSTS)
+    plan = plan_emulation(rtt(ac=np.nan), HOSTS, skip_missing=True)
     assert plan.skipped == (("a", "c"),)
     assert [delay.to.name for delay in plan.nodes[0].delays] == ["b"]
 
 
 def test_nodes_and_hosts_that_do_not_match_are_refused_or_left_alone():
     with pytest.raises(LatencyMapError, match="an address for every node of the map, got none for c"):
-        tc_plan(rtt(), HOSTS[:2])
+        plan_emulation(rtt(), HOSTS[:2])
     strangers = (*HOSTS, Host(name="d", address="10.9.0.4"))
     with pytest.raises(LatencyMapError, match="got also d"):
-        tc_plan(rtt(), strangers)
-    plan = tc_plan(rtt(), (*HOSTS[:2], strangers[3]), skip_missing=True)
+        plan_emulation(rtt(), strangers)
+    plan = plan_emulation(rtt(), (*HOSTS[:2], strangers[3]), skip_missing=True)
     assert [node.host.name for node in plan.nodes] == ["a", "b"]
     assert plan.unused == ("c", "d")
 
@@ -85,7 +85,7 @@ def test_nodes_and_hosts_that_do_not_match_are_refused_or_left_alone():
 )
 def test_what_cannot_be_planned_is_said(hosts, options, says):
     with pytest.raises(LatencyMapError, match=says):
-        tc_plan(rtt(), hosts, **options)
+        plan_emulation(rtt(), hosts, **options)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_handles_of_the_largest_plan_are_apart_and_fit_16_bits():
     values = np.ones((500, 500)) - np.eye(500)
     latencies = LatencyMap.from_delays(names, values, unit=DelayUnit.MS, kind=DelayKind.RTT)
     hosts = [Host(name=name, address=f"10.0.{number // 250}.{number % 250}") for number, name in enumerate(names)]
-    node = tc_plan(latencies, hosts).nodes[0]
+    node = plan_emulation(latencies, hosts).nodes[0]
     majors = [command[command.index("handle") + 1] for command in apply_commands(node) if "handle" in command]
     assert len(set(majors)) == 500  # the root's and 499 children's
     assert max(int(major.rstrip(":"), 16) for major in majors) < 0x8000

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from latency_map import DelayKind, DelayUnit, LatencyMapError, MapForm, SideFiles, parse_survey
+from latency_map import DelayKind, DelayUnit, LatencyMapError, MapFormat, SideFiles, parse_survey
 
 RTT, ONE_WAY = DelayKind.RTT, DelayKind.ONE_WAY
 US, MS, S = DelayUnit.US, DelayUnit.MS, DelayUnit.S
@@ -83,27 +83,27 @@ def test_microseconds_become_milliseconds_to_the_last_bit():
 @pytest.mark.parametrize(
     ("text", "form", "reason"),
     [
-        ("0 5\n5 0\n", MapForm.BARE_MATRIX, "numbers only"),
-        ("0\t5\t7\t\n5\t0\t6\t\n7\t6\t0\t\n", MapForm.BARE_MATRIX, "numbers only"),  # a tab ends every line
+        ("0 5\n5 0\n", MapFormat.BARE_MATRIX, "numbers only"),
+        ("0\t5\t7\t\n5\t0\t6\t\n7\t6\t0\t\n", MapFormat.BARE_MATRIX, "numbers only"),  # a tab ends every line
         # symmetric: the first row and column are alike, and yet hold no names
-        ("0,5,7,8\n5,0,6,9\n7,6,0,3\n8,9,3,0\n", MapForm.BARE_MATRIX, "numbers only"),
-        ("0 5 7\n5 0 6\n7 6 0\n", MapForm.BARE_MATRIX, "none of a node to itself"),
-        ("0.000 5 7\n5 - 6\n7 6 0\n", MapForm.BARE_MATRIX, "none of a node to itself"),
-        ("1 2 7\n1 3 6\n2 3 5\n", MapForm.EDGES, "three numbers each"),
-        ("1 2 7\n", MapForm.EDGES, "three numbers each"),
-        ("# i j rtt\n1 2 7\n", MapForm.EDGES, "three numbers each"),
-        (",1,2,3\n1,0,5,7\n2,5,0,6\n3,7,6,0\n", MapForm.MATRIX, "the same numbers"),
-        ("from;to;delay\na;b;5\n", MapForm.EDGES, "heading begins with from,to"),
-        ("Source,Target,loss,Latency\na,b,0,5\n", MapForm.PINGS, "Source, Target and a delay among 4 columns"),
+        ("0,5,7,8\n5,0,6,9\n7,6,0,3\n8,9,3,0\n", MapFormat.BARE_MATRIX, "numbers only"),
+        ("0 5 7\n5 0 6\n7 6 0\n", MapFormat.BARE_MATRIX, "none of a node to itself"),
+        ("0.000 5 7\n5 - 6\n7 6 0\n", MapFormat.BARE_MATRIX, "none of a node to itself"),
+        ("1 2 7\n1 3 6\n2 3 5\n", MapFormat.EDGES, "three numbers each"),
+        ("1 2 7\n", MapFormat.EDGES, "three numbers each"),
+        ("# i j rtt\n1 2 7\n", MapFormat.EDGES, "three numbers each"),
+        (",1,2,3\n1,0,5,7\n2,5,0,6\n3,7,6,0\n", MapFormat.MATRIX, "the same numbers"),
+        ("from;to;delay\na;b;5\n", MapFormat.EDGES, "heading begins with from,to"),
+        ("Source,Target,loss,Latency\na,b,0,5\n", MapFormat.PINGS, "Source, Target and a delay among 4 columns"),
         # a heading of a list of pings until the reader looks below
-        ("rtt_ms,a,b,c\na,0,2,9\nb,2,0,5\nc,9,5,0\n", MapForm.MATRIX, "the same names"),
+        ("rtt_ms,a,b,c\na,0,2,9\nb,2,0,5\nc,9,5,0\n", MapFormat.MATRIX, "the same names"),
         ("Creator \"x\"\ngraph\n[ node [ id 0 ] node [ id 1 ] edge [ source 0 target 1 delay 5 ] ]",
-         MapForm.GML, "square brackets"),
+         MapFormat.GML, "square brackets"),
     ],
 )  # fmt: skip
 def test_a_form_is_told_from_how_a_text_begins(text, form, reason):
     imported = parse_survey(text, unit=MS, kind=RTT)
-    assert imported.form is form
+    assert imported.map_format is form
     assert reason in imported.reason
 
 
@@ -141,14 +141,14 @@ def test_edges_may_differ_in_unit_and_count_in_milliseconds_then():
 @pytest.mark.parametrize(
     ("text", "form"),
     [
-        ('# measured in May, by "Bob\n#again\nfrom,to,rtt_ms\n# the last\na,b,3\n', MapForm.EDGES),
-        ("# measured; in May\nrtt_ms;a;b\na;0;3\n # the last\nb;3;0\n", MapForm.MATRIX),
-        ("# measured in May\n0 3\n3 0\n", MapForm.BARE_MATRIX),
+        ('# measured in May, by "Bob\n#again\nfrom,to,rtt_ms\n# the last\na,b,3\n', MapFormat.EDGES),
+        ("# measured; in May\nrtt_ms;a;b\na;0;3\n # the last\nb;3;0\n", MapFormat.MATRIX),
+        ("# measured in May\n0 3\n3 0\n", MapFormat.BARE_MATRIX),
         # The corner of a matrix may be this mark: a cell of its own begins no comment.
-        ("#,a,b\na,0,3\nb,3,0\n", MapForm.MATRIX),
+        ("#,a,b\na,0,3\nb,3,0\n", MapFormat.MATRIX),
     ],
 )
 def test_lines_that_begin_with_a_hash_are_comments(text, form):
     imported = parse_survey(text, unit=MS, kind=RTT)
-    assert imported.form is form
+    assert imported.map_format is form
     assert imported.survey.rtt_ms[0, 1] == 3

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from latency_map import DelayKind, DelayUnit, MapForm, SideFiles, read_names, read_survey
+from latency_map import DelayKind, DelayUnit, MapFormat, SideFiles, read_names, read_survey
 
 SAMPLES = Path(__file__).parents[2] / "data" / "latency_maps"
 RTT, ONE_WAY = DelayKind.RTT, DelayKind.ONE_WAY
@@ -37,7 +37,7 @@ def test_every_sample_is_read_by_a_test_here():
 )
 def test_a_bare_matrix_gets_names(name, unit, first_ms, asymmetric):
     imported = read(name, unit, RTT)
-    assert imported.form is MapForm.BARE_MATRIX
+    assert imported.map_format is MapFormat.BARE_MATRIX
     assert imported.reason == "its first row holds numbers only"
     assert imported.survey.names == tuple(f"n{number:03}" for number in range(1, 13))
     assert rtt_ms(imported, "n001", "n002") == first_ms
@@ -53,7 +53,7 @@ def test_names_of_a_bare_matrix_come_from_a_file(tmp_path):
 
 def test_a_table_of_regions_has_its_rows_matched_by_name():
     imported = read("cloud_regions.csv", MS, RTT)
-    assert imported.form is MapForm.MATRIX
+    assert imported.map_format is MapFormat.MATRIX
     assert imported.survey.names == ("West Europe", "East US", "Japan East", "Brazil South")
     # rows: to West Europe, East US, Japan East, Brazil South; blank, "-", "N/A" and "*" are missing
     expected = [[0, 84, 230, NAN], [83, 0, 156, 116], [231, 155, 0, NAN], [187, 116, NAN, 0]]
@@ -63,7 +63,7 @@ def test_a_table_of_regions_has_its_rows_matched_by_name():
 
 def test_a_list_of_edges_states_its_meaning_in_the_heading():
     imported = read("edges.csv")
-    assert (imported.form, imported.unit, imported.kind) == (MapForm.EDGES, MS, RTT)
+    assert (imported.map_format, imported.unit, imported.kind) == (MapFormat.EDGES, MS, RTT)
     assert imported.survey.names == ("pi-1", "pi-2", "hub")
     expected = [[0, 0.8, 12.25], [0.9, 0, NAN], [NAN, NAN, 0]]
     np.testing.assert_array_equal(imported.survey.rtt_ms, expected)
@@ -71,7 +71,7 @@ def test_a_list_of_edges_states_its_meaning_in_the_heading():
 
 def test_king_numbers_its_nodes():
     imported = read("king_edges.txt", US, RTT)
-    assert imported.form is MapForm.EDGES
+    assert imported.map_format is MapFormat.EDGES
     assert imported.survey.names == ("1", "2", "3", "4")
     assert rtt_ms(imported, "2", "1") == 81.123
     assert math.isnan(rtt_ms(imported, "1", "4"))
@@ -81,7 +81,7 @@ def test_king_numbers_its_nodes():
 
 def test_pings_of_wondernetwork_are_summed_up_by_their_median():
     imported = read("wondernetwork_pings.csv")
-    assert (imported.form, imported.unit, imported.kind) == (MapForm.PINGS, MS, RTT)
+    assert (imported.map_format, imported.unit, imported.kind) == (MapFormat.PINGS, MS, RTT)
     assert imported.survey.names == ("17", "4", "59", "203")
     assert rtt_ms(imported, "17", "4") == 88.4  # of 88.2, 88.4, 140.7
     assert rtt_ms(imported, "4", "17") == pytest.approx(88.7)  # of 88.6, 88.8
@@ -94,7 +94,7 @@ def test_pings_of_wondernetwork_are_summed_up_by_their_median():
 
 def test_gml_of_shadow_has_latencies_with_units():
     imported = read("shadow.gml", kind=ONE_WAY)
-    assert (imported.form, imported.unit) == (MapForm.GML, MS)
+    assert (imported.map_format, imported.unit) == (MapFormat.GML, MS)
     # one way: amsterdam - berlin 10, berlin - cairo 2.5, amsterdam - cairo 12.5 by berlin, not 20; dakar alone
     expected = [[0, 20, 25, NAN], [20, 0, 5, NAN], [25, 5, 0, NAN], [NAN, NAN, NAN, 0]]
     assert imported.survey.names == ("amsterdam", "berlin", "cairo", "dakar")
@@ -104,7 +104,7 @@ def test_gml_of_shadow_has_latencies_with_units():
 
 def test_graphml_may_be_directed():
     imported = read("topology.graphml", kind=ONE_WAY)
-    assert (imported.form, imported.unit) == (MapForm.GRAPHML, MS)
+    assert (imported.map_format, imported.unit) == (MapFormat.GRAPHML, MS)
     assert imported.survey.names == ("core", "site-1", "site-2")
     # core - site-1 4 there, 6 back: 10 both; core - site-2 1.5 each: 3; between the sites 7.5 and 5.5: 13
     np.testing.assert_array_equal(imported.survey.rtt_ms, [[0, 10, 3], [10, 0, 13], [3, 13, 0]])
@@ -112,7 +112,7 @@ def test_graphml_may_be_directed():
 
 def test_goldpinger_times_http_and_leaves_zeros_out():
     imported = read("goldpinger_check_all.json")
-    assert (imported.form, imported.unit, imported.kind) == (MapForm.GOLDPINGER, MS, RTT)
+    assert (imported.map_format, imported.unit, imported.kind) == (MapFormat.GOLDPINGER, MS, RTT)
     assert imported.survey.names == ("10.0.0.11", "10.0.0.12", "10.0.0.13")
     # 13 did not answer; 11 could not reach it, 12 did in less than 1 ms
     np.testing.assert_array_equal(imported.survey.rtt_ms, [[0, 14, NAN], [16, 0, 0], [NAN, NAN, 0]])
@@ -126,21 +126,21 @@ def test_goldpinger_times_http_and_leaves_zeros_out():
         # medians of three replies each; -q has its average only
         (
             "ping_iputils.txt",
-            MapForm.PING,
+            MapFormat.PING,
             {"10.99.7.2": 0.048, "10.99.7.3": 0.042, "10.99.9.9": NAN, "10.99.7.4": 0.036},
         ),
-        ("ping_busybox.txt", MapForm.PING, {"10.99.7.2": 0.060}),
-        ("ping_macos.txt", MapForm.PING, {"hub.local": 4.031}),  # of 3.872, 4.031, 9.54; not the duplicate
+        ("ping_busybox.txt", MapFormat.PING, {"10.99.7.2": 0.060}),
+        ("ping_macos.txt", MapFormat.PING, {"hub.local": 4.031}),  # of 3.872, 4.031, 9.54; not the duplicate
         # the listing at the end holds the same replies again: 0.028 0.038 0.043 and 0.321 0.038 0.043
-        ("fping_C.txt", MapForm.FPING, {"10.99.7.2": 0.038, "10.99.7.3": 0.043, "10.99.9.9": NAN}),
-        ("fping_count.txt", MapForm.FPING, {"10.99.7.2": 0.039, "10.99.7.3": 0.042, "10.99.9.9": NAN}),
-        ("fping_elapsed.txt", MapForm.FPING, {"10.99.7.2": 0.037, "10.99.7.3": 0.039, "10.99.9.9": NAN}),
-        ("fping_dated.txt", MapForm.FPING, {"10.99.7.2": 0.041, "10.99.7.3": 0.071}),
+        ("fping_C.txt", MapFormat.FPING, {"10.99.7.2": 0.038, "10.99.7.3": 0.043, "10.99.9.9": NAN}),
+        ("fping_count.txt", MapFormat.FPING, {"10.99.7.2": 0.039, "10.99.7.3": 0.042, "10.99.9.9": NAN}),
+        ("fping_elapsed.txt", MapFormat.FPING, {"10.99.7.2": 0.037, "10.99.7.3": 0.039, "10.99.9.9": NAN}),
+        ("fping_dated.txt", MapFormat.FPING, {"10.99.7.2": 0.041, "10.99.7.3": 0.071}),
     ],
 )
 def test_pings_of_one_node_are_one_row(name, form, targets):
     imported = read(name, side_files=SideFiles(probed_from="edge-1"))
-    assert (imported.form, imported.unit, imported.kind) == (form, MS, RTT)
+    assert (imported.map_format, imported.unit, imported.kind) == (form, MS, RTT)
     assert imported.survey.names == ("edge-1", *targets)
     np.testing.assert_allclose(imported.survey.rtt_ms[0], [0, *targets.values()], rtol=1e-12)
     others = imported.survey.rtt_ms[1:][~np.eye(len(targets) + 1, dtype=bool)[1:]]
@@ -157,7 +157,7 @@ def test_pings_with_a_date_say_when_they_were_measured():
 def test_the_first_version_of_our_own_form_is_read_for_good():
     imported = read("document_v1.json")
     survey = imported.survey
-    assert (imported.form, imported.unit, imported.kind) == (MapForm.DOCUMENT, MS, RTT)
+    assert (imported.map_format, imported.unit, imported.kind) == (MapFormat.DOCUMENT, MS, RTT)
     assert survey.names == ("pi-1", "hub", "düsseldorf 1")
     np.testing.assert_array_equal(survey.rtt_ms, [[0, 12.25, NAN], [12.5, 0, 3.1], [NAN, 3.1, 0]])
     assert np.argwhere(survey.estimated).tolist() == [[1, 2], [2, 1]]

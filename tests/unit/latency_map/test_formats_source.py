@@ -13,7 +13,7 @@ from latency_map import (
     DelayKind,
     DelayUnit,
     LatencyMapError,
-    MapForm,
+    MapFormat,
     MapLimits,
     parse_survey,
     read_map,
@@ -45,7 +45,7 @@ def test_a_stream_is_read_that_gives_its_bytes_one_by_one():
     with open(taken, "rb", buffering=0) as stream:  # noqa: PTH123
         imported = read_survey(stream)
     writer.join()
-    assert (imported.form, imported.survey.origin) == (MapForm.MATRIX, "standard input")
+    assert (imported.map_format, imported.survey.origin) == (MapFormat.MATRIX, "standard input")
     assert imported.survey.names == ("å", "b")
 
 

@@ -28,7 +28,7 @@ def test_with_a_target_a_report_says_what_was_imported(tmp_path):
     target = tmp_path / "map.json"
     result = run(SAMPLES / "wondernetwork_pings.csv", "--to", target, "--output", "json")
     report = json.loads(result.stdout)
-    assert (report["form"], report["unit"], report["kind"]) == ("pings", "ms", "rtt")
+    assert (report["format"], report["unit"], report["kind"]) == ("pings", "ms", "rtt")
     # known pairs: 17-4 both ways, 17-59, 59-4 and 59-203 one way
     summary = report["summary"]
     counts = (summary["nodes"], summary["pairs"], summary["missing_pairs"], summary["one_way_pairs"])

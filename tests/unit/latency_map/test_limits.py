@@ -2,36 +2,36 @@
 
 import pytest
 
-from latency_map import LARGEST, DelayKind, DelayUnit, LatencyMapError, MapForm, MapLimits, SideFiles, parse_survey
+from latency_map import LARGEST, DelayKind, DelayUnit, LatencyMapError, MapFormat, MapLimits, SideFiles, parse_survey
 from latency_map.measure.gather import Gathering, GaugeSample, gather_samples
 
 TEXTS = {
-    MapForm.MATRIX: "rtt_ms,a,b,c\na,0,1,1\nb,1,0,1\nc,1,1,0\n",
-    MapForm.BARE_MATRIX: "0 1 1\n1 0 1\n1 1 0\n",
-    MapForm.EDGES: "from,to,rtt_ms\na,b,1\na,c,1\n",
-    MapForm.PINGS: "source,destination,loss,rtt_ms\na,b,0,1\na,c,0,1\n",
-    MapForm.GML: "graph [ node [ id 0 ] node [ id 1 ] node [ id 2 ] edge [ source 0 target 1 delay 1 ] ]",
-    MapForm.GRAPHML: '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key id="d" for="edge"'
+    MapFormat.MATRIX: "rtt_ms,a,b,c\na,0,1,1\nb,1,0,1\nc,1,1,0\n",
+    MapFormat.BARE_MATRIX: "0 1 1\n1 0 1\n1 1 0\n",
+    MapFormat.EDGES: "from,to,rtt_ms\na,b,1\na,c,1\n",
+    MapFormat.PINGS: "source,destination,loss,rtt_ms\na,b,0,1\na,c,0,1\n",
+    MapFormat.GML: "graph [ node [ id 0 ] node [ id 1 ] node [ id 2 ] edge [ source 0 target 1 delay 1 ] ]",
+    MapFormat.GRAPHML: '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key id="d" for="edge"'
     ' attr.name="delay" attr.type="double"/><graph edgedefault="undirected"><node id="a"/><node id="b"/>'
     '<node id="c"/><edge source="a" target="b"><data key="d">1</data></edge></graph></graphml>',
-    MapForm.GOLDPINGER: '{"responses": {"a": {"response": {"podResults": {"b": {"OK": true}, "c": {"OK": true}}}}}}',
-    MapForm.PING: "PING b (10.0.0.2)\nPING c (10.0.0.3)\n64 bytes from 10.0.0.3: time=1 ms\n",
-    MapForm.FPING: "b : 1 1\nc : 1 1\n",
-    MapForm.DOCUMENT: '{"apiVersion": "gesscale.dev/v1", "kind": "LatencyMap", "unit": "ms", "delay": "rtt",'
+    MapFormat.GOLDPINGER: '{"responses": {"a": {"response": {"podResults": {"b": {"OK": true}, "c": {"OK": true}}}}}}',
+    MapFormat.PING: "PING b (10.0.0.2)\nPING c (10.0.0.3)\n64 bytes from 10.0.0.3: time=1 ms\n",
+    MapFormat.FPING: "b : 1 1\nc : 1 1\n",
+    MapFormat.DOCUMENT: '{"apiVersion": "gesscale.dev/v1", "kind": "LatencyMap", "unit": "ms", "delay": "rtt",'
     ' "nodes": ["a", "b", "c"], "rtt_ms": [[0, 1, 1], [1, 0, 1], [1, 1, 0]]}',
 }
 
 
 def read(form, nodes):
-    one_row = form in (MapForm.PING, MapForm.FPING)
+    one_row = form in (MapFormat.PING, MapFormat.FPING)
     side_files = SideFiles(probed_from="a" if one_row else None)
     limits = MapLimits(nodes=nodes, setting="the test")
     return parse_survey(
-        TEXTS[form], form=form, unit=DelayUnit.MS, kind=DelayKind.RTT, side_files=side_files, limits=limits
+        TEXTS[form], map_format=form, unit=DelayUnit.MS, kind=DelayKind.RTT, side_files=side_files, limits=limits
     )
 
 
-@pytest.mark.parametrize("form", MapForm)
+@pytest.mark.parametrize("form", MapFormat)
 def test_every_form_may_have_as_many_nodes_as_are_allowed_and_not_one_more(form):
     assert len(read(form, 3).survey) == 3
     with pytest.raises(LatencyMapError, match=r"expected at most 2 nodes \(limit: the test\), got .*; give fewer"):

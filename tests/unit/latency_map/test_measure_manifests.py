@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from latency_map.measure.options import VARIABLES, read_options
-from latency_map.measure.peers import split_place
+from latency_map.measure.peers import split_host_port
 
 FOLDER = Path(__file__).parents[3] / "deploy" / "k3s" / "latency-agent"
 OF_CONTAINER = {"PYTHONDONTWRITEBYTECODE"}
@@ -41,7 +41,7 @@ def test_the_agent_takes_its_arguments_and_knows_its_node(pod, options):
 def test_agents_find_each_other_by_the_service(options):
     service = load("service.yaml")
     assert service["spec"]["clusterIP"] == "None"
-    assert split_place(options.peers_dns) == (service["metadata"]["name"], options.port)
+    assert split_host_port(options.peers_dns) == (service["metadata"]["name"], options.port)
     (port,) = service["spec"]["ports"]
     assert port["port"] == options.port
     labels = load("daemonset.yaml")["spec"]["template"]["metadata"]["labels"]

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from latency_map import LatencyMapError
-from latency_map.measure.peers import AgentsByName, agent_url, parse_peers, split_place
+from latency_map.measure.peers import AgentsByName, agent_url, parse_peers, split_host_port
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_other_listings_are_refused(listing):
     ],
 )
 def test_places_are_split_into_host_and_port(place, host, port):
-    assert split_place(place) == (host, port)
+    assert split_host_port(place) == (host, port)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_places_are_split_into_host_and_port(place, host, port):
 )
 def test_other_places_are_refused(place):
     with pytest.raises(LatencyMapError, match="expected HOST"):
-        split_place(place)
+        split_host_port(place)
 
 
 def test_an_agent_is_named_by_host_place_or_url():

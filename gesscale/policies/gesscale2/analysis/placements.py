@@ -72,13 +72,13 @@ def longest_trips_s(nodes: _Nodes, driver_node: str, delays: LatencyMap | None) 
         trips = RoundTrips.of(nodes, driver_node, delays)
         return float(trips.driver_s.max()), float(trips.pairs_s.max())
 
-    return find() if delays is None else delays.once((longest_trips_s, nodes, driver_node), find)
+    return find() if delays is None else delays.cached((longest_trips_s, nodes, driver_node), find)
 
 
 def _driver_rtts_s(nodes: Sequence[str], driver_node: str, delays: LatencyMap | None) -> Array:
     rtts_s = np.full(len(nodes), np.nan)
     if delays is not None and driver_node in delays:
-        known = delays.known(nodes)
+        known = delays.known_indices(nodes)
         rows = delays.positions([nodes[index] for index in known.tolist()])
         rtts_s[known] = delays.rtt_ms[delays.positions([driver_node])[0]][rows] / 1000
     if driver_node in nodes:
@@ -167,7 +167,7 @@ def _considered(present: _Nodes, free: _Nodes, driver_node: str, delays: Latency
 
     if delays is None:
         return find()
-    return delays.once((_considered, present, free, driver_node), find)
+    return delays.cached((_considered, present, free, driver_node), find)
 
 
 def _ways(
@@ -202,7 +202,7 @@ def _ways(
 
     if delays is None:
         return find()
-    return delays.once((_ways, nodes, present, driver_node, weights, most, moves), find)
+    return delays.cached((_ways, nodes, present, driver_node, weights, most, moves), find)
 
 
 def _nearest(free: Sequence[str], driver_node: str, delays: LatencyMap | None) -> Sequence[str]:

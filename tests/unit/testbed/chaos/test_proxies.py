@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from scripted_api import SETTLE_S, ApiServer, as_json, connection_to, scripted_api, stream
 
-from gesscale.common.http_client import ANYWHERE, FetchError
+from gesscale.common.http_client import UNRESTRICTED_CLIENT, FetchError
 from gesscale.kubernetes.api.faults import ApiError
 from gesscale.kubernetes.api.resources import PODS
 from testbed.chaos.proxies import FaultyProxy, Trouble
@@ -41,7 +41,7 @@ def page() -> Iterator[FaultyProxy]:
 @pytest.mark.parametrize(("behaviour", "rows"), [(Trouble.LYING, -4), (Trouble.HANGING, None), (Trouble.CUT, None)])
 def test_a_page_misbehaves_and_recovers(page: FaultyProxy, behaviour: Trouble, rows: int | None) -> None:
     def fetched(timeout_s: float) -> object:
-        return json.loads(ANYWHERE.fetch(f"{page.url}/batches", timeout_s=timeout_s, max_bytes=1000))
+        return json.loads(UNRESTRICTED_CLIENT.fetch(f"{page.url}/batches", timeout_s=timeout_s, max_bytes=1000))
 
     with page.in_trouble(behaviour):
         if rows is None:

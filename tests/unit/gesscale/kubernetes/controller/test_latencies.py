@@ -3,7 +3,7 @@
 import pytest
 from scripted_api import SETTLE_S, as_json, connection_to, refusal, scripted_api
 
-from gesscale.common.http_client import ANYWHERE
+from gesscale.common.http_client import UNRESTRICTED_CLIENT
 from gesscale.kubernetes.controller.latencies import LatencyMaps, bounds_of
 from gesscale.kubernetes.resource.spec_groups import LatencyMapSpec
 from gesscale.monitor.latencies import AgentLatencies
@@ -21,7 +21,7 @@ def api():
 
 
 def opened(api, **spec):
-    maps = LatencyMaps(connection_to(api.url), lambda _namespace: ANYWHERE, lambda: NODES)
+    maps = LatencyMaps(connection_to(api.url), lambda _namespace: UNRESTRICTED_CLIENT, lambda: NODES)
     return maps.open(LatencyMapSpec.model_validate(spec or SPEC), "streams", SETTLE_S)
 
 
