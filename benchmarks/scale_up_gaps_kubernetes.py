@@ -22,7 +22,7 @@ from emulated.nodes import end_in_order, written_topology
 from scale_up_gaps import ADDED, FIRST, MEASURES, batches, program, scale_up, summary
 
 from testbed.kubernetes.cluster import KubernetesTestBed, kubernetes_up
-from testbed.live.kubernetes import KubernetesStage
+from testbed.live.kubernetes import KubernetesApplication
 from testbed.live.scenario import KUBE3, TaxiOperator
 
 TOPOLOGY = "name: gaps\nlatency: {file: map.csv, unit: ms, kind: rtt}\ndriver_node: control\nsubnet: 10.77.218.0/24\n"
@@ -40,29 +40,32 @@ def until(what: str, is_so: Callable[[], bool]) -> None:
         time.sleep(0.3)
 
 
-def address_of(stage: KubernetesStage) -> str:
+def address_of(application: KubernetesApplication) -> str:
     """Return the address of the driver's pod; empty where it has none yet."""
-    pods = [each["status"] for each in stage.document("pods", "-l", "spark-role=driver")["items"]]
+    pods = [each["status"] for each in application.document("pods", "-l", "spark-role=driver")["items"]]
     if any(each.get("phase") == "Failed" for each in pods):
-        sys.exit(f"the driver has failed: {stage.driver_log()}")
+        sys.exit(f"the driver has failed: {application.driver_log()}")
     return str(pods[0].get("podIP", "")) if pods else ""
 
 
-def rounds_on(stage: KubernetesStage, rounds: int) -> Iterator[dict[str, Any]]:
+def rounds_on(application: KubernetesApplication, rounds: int) -> Iterator[dict[str, Any]]:
     """Add and remove the replica, several times."""
 
     def work_on(nodes: tuple[str, ...]) -> bool:
-        seen = batches(address_of(stage))
+        seen = batches(address_of(application))
         return bool(seen) and sorted(seen[-1]["hosts"]) == sorted(nodes)
 
-    stage.override(FIRST)
-    until("a driver", lambda: bool(address_of(stage)))
+    application.override(FIRST)
+    until("a driver", lambda: bool(address_of(application)))
     until(f"batches on {FIRST}", lambda: work_on(FIRST))
     for _ in range(rounds):
         yield scale_up(
-            address_of(stage), ADDED, lambda: stage.override((*FIRST, ADDED)), settled_after_s=time.time() + 12.0
+            address_of(application),
+            ADDED,
+            lambda: application.override((*FIRST, ADDED)),
+            settled_after_s=time.time() + 12.0,
         )
-        stage.override(FIRST)
+        application.override(FIRST)
         until(f"batches on {FIRST} again", lambda: work_on(FIRST))
 
 
@@ -73,14 +76,14 @@ def play(cluster: KubernetesTestBed, case: str, rounds: int, output: Path | None
     scenario = replace(KUBE3, operators=(TaxiOperator(name=OPERATOR),), period_s=PERIOD_S, max_replicas=len(FIRST) + 1)
     with TemporaryDirectory() as name:
         folder = Path(name).resolve()
-        stage = KubernetesStage(cluster=cluster, scenario=scenario, folder=folder)
-        stage.set()
-        with stage.controller():
-            stage.submit(program(query, cap_kind, folder, autoscaler=OPERATOR), MEASURES[measure])
+        application = KubernetesApplication(cluster=cluster, scenario=scenario, folder=folder)
+        application.create_resources()
+        with application.controller():
+            application.submit(program(query, cap_kind, folder, autoscaler=OPERATOR), MEASURES[measure])
             try:
-                found = list(rounds_on(stage, rounds))
+                found = list(rounds_on(application, rounds))
             finally:
-                (folder / "driver.log").write_text(stage.kubectl("logs", f"{OPERATOR}-driver", "--tail=-1"))
+                (folder / "driver.log").write_text(application.kubectl("logs", f"{OPERATOR}-driver", "--tail=-1"))
                 if output is not None:
                     for log in ("driver.log", "controller.log"):
                         shutil.copy(folder / log, output.with_suffix(f".{log}"))

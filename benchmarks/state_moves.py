@@ -69,7 +69,7 @@ class Case:
 def drive(cases: list[Case], folder: Path) -> None:
     """Run the cases in this process, the driver, each until its file says that it is over."""
     from gesscale.spark import attach, count_output
-    from testbed.nexmark.queries import query_named
+    from testbed.nexmark.queries import nexmark_query
     from testbed.nexmark.source import NAME
     from testbed.nexmark.stream import open_nexmark_session
 
@@ -81,7 +81,7 @@ def drive(cases: list[Case], folder: Path) -> None:
         spark.conf.set("spark.sql.shuffle.partitions", str(case.partitions))
         changelog = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
         spark.conf.set(changelog, str(case.changelog).lower())
-        query = query_named(case.query)
+        query = nexmark_query(case.query)
         options = {
             "events": 1_000_000, "events_per_s": ROWS_PER_S, "start_at": time.time(), "step_s": 3600.0,
             "rates": str(ROWS_PER_S), "service_s_per_row": SERVICE_S / query.reads, "cap_rows": 400,

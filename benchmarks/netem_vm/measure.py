@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from machine import Machine
 
 from latency_map import LatencyMap
-from testbed.cluster.check import PairCheck, judge
+from testbed.cluster.check import PairCheck, evaluate_pair
 
 INTERVAL_S = 0.2
 NOT_DELAYED_MS = 0.0
@@ -47,7 +47,7 @@ class PairResult:
 
     first: str
     second: str
-    asked_ms: float
+    expected_ms: float
     median_ms: float
     error_ms: float
     between_ms: float
@@ -76,9 +76,9 @@ def ping_all(machine: Machine, latencies: LatencyMap, *, count: int, delayed: bo
                 float(time_ms)
                 for time_ms in re.findall(r"time=([\d.]+) ms$", machine.must(name, command), re.MULTILINE)
             ]
-            asked_ms = latencies.delay_ms(name, other) if delayed else NOT_DELAYED_MS
+            expected_ms = latencies.delay_ms(name, other) if delayed else NOT_DELAYED_MS
             lost = [None] * (count - len(came))
-            pairs.append(judge(asked_ms or 0.0, [*came, *lost], first=name, second=other))
+            pairs.append(evaluate_pair(expected_ms or 0.0, [*came, *lost], first=name, second=other))
     return Run(pairs=tuple(pairs), load=(load, os.getloadavg()[0]))
 
 
@@ -100,13 +100,13 @@ def _over_runs(pairs: Sequence[PairCheck]) -> PairResult:
         message = f"no echo came back between {first.first} and {first.second}"
         raise SystemExit(message)
     median_ms = statistics.median(medians)
-    whole = judge(first.asked_ms, [median_ms], first=first.first, second=first.second)
+    whole = evaluate_pair(first.expected_ms, [median_ms], first=first.first, second=first.second)
     return PairResult(
         first=first.first,
         second=first.second,
-        asked_ms=first.asked_ms,
+        expected_ms=first.expected_ms,
         median_ms=median_ms,
-        error_ms=median_ms - first.asked_ms,
+        error_ms=median_ms - first.expected_ms,
         between_ms=max(medians) - min(medians),
         within_ms=statistics.median(pair.spread_ms for pair in pairs if pair.spread_ms is not None),
         lost=sum(pair.lost for pair in pairs),

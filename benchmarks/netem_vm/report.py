@@ -63,7 +63,7 @@ def _pair_table(series: Mapping[str, Any]) -> Iterable[str]:
             + ("" if pair["ok"] else " NO")
             for pair in pairs
         )
-        yield _row((f"{pairs[0]['first']} - {pairs[0]['second']}", f"{pairs[0]['asked_ms']:g}", *cells))
+        yield _row((f"{pairs[0]['first']} - {pairs[0]['second']}", f"{pairs[0]['expected_ms']:g}", *cells))
 
 
 def _findings(findings: Mapping[str, Any]) -> Iterable[str]:

@@ -39,14 +39,14 @@ def chaos(
     from testbed.cluster.spark_command import spark_home
 
     spark_home()  # without PySpark it ends here
-    from testbed.chaos.plan import KUBERNETES_FAULTS, LOCAL_FAULTS, faults_named
-    from testbed.chaos.playing import play_chaos
+    from testbed.chaos.plan import KUBERNETES_FAULTS, LOCAL_FAULTS, parse_faults
     from testbed.chaos.results import Results, tables_of
-    from testbed.chaos.setting import ChaosSetting
-    from testbed.live.nodes import Stage, resumable
+    from testbed.chaos.runner import run_chaos
+    from testbed.chaos.settings import ChaosSettings
+    from testbed.live.nodes import ProgressLog, resumable
 
     usual = KUBERNETES_FAULTS if kubernetes else LOCAL_FAULTS
-    setting = ChaosSetting(
+    settings = ChaosSettings(
         seed=seed,
         topology=topology or ("kube3" if kubernetes else "edge8"),
         most_replicas=most_replicas,
@@ -54,13 +54,13 @@ def chaos(
         within_s=within,
         query=query,
         kafka=kafka,
-        faults=faults_named(faults) if faults else usual,
+        faults=parse_faults(faults) if faults else usual,
         network_timeout_s=network_timeout_s,
         kubernetes=kubernetes,
     )
-    stage = Stage(stderr_console)
-    with resumable(stage):
-        verdict = play_chaos(setting, changes, results.absolute(), stage)
+    progress = ProgressLog(stderr_console)
+    with resumable(progress):
+        verdict = run_chaos(settings, changes, results.absolute(), progress)
     records = Results(folder=results).records()
     tables = tables_of(f"Chaos, seed {seed}", records, verdict)
     emit(verdict, output, [each.shown() for each in tables])

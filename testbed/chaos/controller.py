@@ -19,7 +19,7 @@ from gesscale.plan.placement import nd_max_ms, stay
 from gesscale.policies.guarded import GuardedPolicy
 from gesscale.ports import ClusterState, Knowledge
 from gesscale.settings import load_settings
-from testbed.chaos.setting import SETTINGS, STEPS, read_wanted
+from testbed.chaos.settings import SETTINGS, STEPS, read_wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +82,14 @@ class OrderedPlacement:
 def step_line(decision: Decision) -> str:
     """Return a decision, and whether it was made on doubt, as a line of JSON."""
     reading = decision.analysis.reading
-    doubtful = bool(reading is None or reading.doubt or decision.latency_map.stale)
-    return json.dumps({**decision_document(decision), "doubtful": doubtful}) + "\n"
+    untrusted = bool(reading is None or reading.doubt or decision.latency_map.stale)
+    return json.dumps({**decision_document(decision), "untrusted": untrusted}) + "\n"
 
 
-def removed_on_doubt(steps: str) -> int:
-    """Count the replicas that were removed in doubtful steps; a line that is not complete yet is left out."""
+def unsafe_removals(steps: str) -> int:
+    """Count the replicas that were removed in untrusted steps; a line that is not complete yet is left out."""
     lines = (json.loads(line) for line in steps.splitlines(keepends=True) if line.endswith("\n"))
-    return sum(len(line["outcome"]["removed"]) for line in lines if line["doubtful"])
+    return sum(len(line["outcome"]["removed"]) for line in lines if line["untrusted"])
 
 
 def control(folder: Path) -> None:

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gesscale.errors import ClusterError
-from testbed.chaos.controller import removed_on_doubt
-from testbed.chaos.plan import Fault, PlannedChange
+from testbed.chaos.controller import unsafe_removals
+from testbed.chaos.plan import ChaosFault, PlannedChange
 from testbed.chaos.proxies import FaultyProxy, Trouble
 from testbed.chaos.query import ChaosQuery
 from testbed.chaos.rows import driver_of, event_topic
-from testbed.chaos.setting import MAP_MAX_AGE_S, STEPS, ChaosSetting, write_map, write_wanted
+from testbed.chaos.settings import MAP_MAX_AGE_S, STEPS, ChaosSettings, write_map, write_wanted
 from testbed.cluster import processes
 from testbed.cluster.commands import run
 from testbed.cluster.delays import set_delay
@@ -28,10 +28,10 @@ from testbed.live.running import DRIVER_S, await_query
 from testbed.pipeline.kafka_broker import KafkaBroker
 
 SLOWER = 10
-_PAGES: Mapping[Fault, Trouble] = {
-    Fault.METRICS_HANG: Trouble.HANGING,
-    Fault.METRICS_LIE: Trouble.LYING,
-    Fault.METRICS_GONE: Trouble.CUT,
+_PAGES: Mapping[ChaosFault, Trouble] = {
+    ChaosFault.METRICS_HANG: Trouble.HANGING,
+    ChaosFault.METRICS_LIE: Trouble.LYING,
+    ChaosFault.METRICS_GONE: Trouble.CUT,
 }
 
 
@@ -115,10 +115,10 @@ class LocalQuery(ChaosQuery):
         logs = [*self.folder.glob("driver-*.log"), self._log]
         return "".join(log.read_text(errors="replace") for log in logs if log.exists())
 
-    def removed_on_doubt(self) -> int:
-        """Return how many replicas the loop has removed in doubtful steps."""
+    def unsafe_removals(self) -> int:
+        """Return how many replicas the loop has removed in untrusted steps."""
         steps = self.folder / STEPS
-        return removed_on_doubt(steps.read_text()) if steps.exists() else 0
+        return unsafe_removals(steps.read_text()) if steps.exists() else 0
 
     def stop(self) -> tuple[str, ...]:
         """End controller, driver and executors, and keep their logs; what stays is found when the nodes go."""
@@ -139,39 +139,39 @@ class LocalQuery(ChaosQuery):
     def strike(self, change: PlannedChange, before: tuple[str, ...]) -> str:
         """Carry a fault out and take it back; return what was struck."""
         match change.fault:
-            case Fault.NONE:
+            case ChaosFault.NONE:
                 return ""
-            case Fault.DRIVER_KILLED:
+            case ChaosFault.DRIVER_KILLED:
                 self.kill_driver()
                 return "driver"
-            case Fault.CONTROLLER_KILLED:
+            case ChaosFault.CONTROLLER_KILLED:
                 self.kill_controller()
                 return "controller"
-            case Fault.EXECUTOR_KILLED:
+            case ChaosFault.EXECUTOR_KILLED:
                 victim = change.victim(self.nodes())
                 executors = self.spark.running(Role.EXECUTOR)
                 processes.kill([each for each in executors if each.mark.node == victim])
                 return victim or ""
         target, lasting = self._lasting(change, before)
         # Spark looks for silent executors once in a timeout, so it gives one up after two of them at the latest.
-        beyond_s = 2 * self.network_timeout_s if change.fault is Fault.NODE_CUT_OFF_LONG else 0.0
+        beyond_s = 2 * self.network_timeout_s if change.fault is ChaosFault.NODE_CUT_OFF_LONG else 0.0
         with lasting:
             time.sleep(beyond_s + change.lasts_s)
         return target
 
     def _lasting(self, change: PlannedChange, before: tuple[str, ...]) -> tuple[str, AbstractContextManager[None]]:
         topology = self.spark.topology
-        if change.fault is Fault.MAP_STALE:
+        if change.fault is ChaosFault.MAP_STALE:
             return "map", _stale(topology, self.folder)
         if change.fault in _PAGES:
             return "page", self.page.in_trouble(_PAGES[change.fault])
-        if change.fault is Fault.BROKER_KILLED and self.topic is not None:
+        if change.fault is ChaosFault.BROKER_KILLED and self.topic is not None:
             return "broker", _gone(self.topic.broker)
         held = sorted({*before, *change.placement} - {topology.driver_node})
         victim = change.victim(held or [each.name for each in topology.nodes if each is not topology.driver])
         if victim is None:
             return "", nullcontext()
-        of_link = _slowed if change.fault is Fault.LINK_SLOWED else _cut_off
+        of_link = _slowed if change.fault is ChaosFault.LINK_SLOWED else _cut_off
         return victim, of_link(topology, victim)
 
 
@@ -215,21 +215,21 @@ def _slowed(topology: Topology, node: str) -> Iterator[None]:
 
 
 @contextmanager
-def local_query(setting: ChaosSetting, topology: Topology, folder: Path) -> Iterator[LocalQuery]:
+def local_query(settings: ChaosSettings, topology: Topology, folder: Path) -> Iterator[LocalQuery]:
     """Have what a run of the query needs around it, its page and its topic; the nodes are up, nothing runs yet."""
-    (operator,) = setting.scenario.operators
+    (operator,) = settings.scenario.operators
     metrics_url = operator.metrics_url(topology)
     with ExitStack() as stack:
         page = stack.enter_context(FaultyProxy(metrics_url).serving())
-        topic = stack.enter_context(event_topic(setting, topology, folder)) if setting.kafka else None
-        setting.write_loop(topology, page.url, folder)
+        topic = stack.enter_context(event_topic(settings, topology, folder)) if settings.kafka else None
+        settings.write_loop(topology, page.url, folder)
         write_map(topology, time.time(), folder)
         yield LocalQuery(
             spark=open_spark(topology, operator.name),
             metrics_url=metrics_url,
             page=page,
-            driver=driver_of(setting, folder, topic),
+            driver=driver_of(settings, folder, topic),
             topic=topic,
             folder=folder,
-            network_timeout_s=setting.network_timeout_s,
+            network_timeout_s=settings.network_timeout_s,
         )

@@ -12,22 +12,22 @@ import yaml
 
 from gesscale.common.yaml_text import read_yaml
 from gesscale.errors import ClusterError, GesscaleError, MetricsUnavailableError
-from testbed.chaos.plan import Fault, PlannedChange
+from testbed.chaos.plan import ChaosFault, PlannedChange
 from testbed.chaos.proxies import FaultyProxy, Trouble, tls_to
 from testbed.chaos.query import ChaosQuery
 from testbed.chaos.rows import driver_of
-from testbed.chaos.setting import ChaosSetting
+from testbed.chaos.settings import ChaosSettings
 from testbed.cluster import processes
 from testbed.cluster.processes import Role
 from testbed.kubernetes.cluster import KubernetesTestBed
-from testbed.live.kubernetes import SPACE, KubernetesStage, controller_command
+from testbed.live.kubernetes import SPACE, KubernetesApplication, controller_command
 
 _ENDED_S, _DRIVER_S, _POLL_S = 45.0, 240.0, 0.5
 _TROUBLES = {
-    Fault.API_CONFLICT: Trouble.CONFLICT,
-    Fault.API_GONE: Trouble.GONE,
-    Fault.API_TOO_MANY: Trouble.TOO_MANY,
-    Fault.API_ERROR: Trouble.ERROR,
+    ChaosFault.API_CONFLICT: Trouble.CONFLICT,
+    ChaosFault.API_GONE: Trouble.GONE,
+    ChaosFault.API_TOO_MANY: Trouble.TOO_MANY,
+    ChaosFault.API_ERROR: Trouble.ERROR,
 }
 
 
@@ -37,28 +37,28 @@ class KubernetesQuery(ChaosQuery):
 
     Attributes
     ----------
-    stage: what is on the cluster
+    application: what is on the cluster
     proxy: by which the controller asks the API server
     """
 
-    stage: KubernetesStage
+    application: KubernetesApplication
     proxy: FaultyProxy
     _earlier_logs: str = field(default="", init=False)
 
     @property
     def cluster_name(self) -> str:
         """The name of the topology."""
-        return self.stage.cluster.topology.name
+        return self.application.cluster.topology.name
 
     def start(self) -> None:
         """Create what the query needs, and start controller and driver."""
-        self.stage.set()
+        self.application.create_resources()
         self.start_controller()
-        self.stage.submit(self.driver.program)
+        self.application.submit(self.driver.program)
 
     def start_controller(self) -> None:
         """Start the controller as its users do, with a kubeconfig that leads to the proxy."""
-        document = read_yaml(self.stage.cluster.kubeconfig)
+        document = read_yaml(self.application.cluster.kubeconfig)
         document["clusters"][0]["cluster"] = {"server": self.proxy.url}
         kubeconfig = self.folder / "proxy.kubeconfig"
         kubeconfig.touch(mode=0o600)
@@ -73,10 +73,10 @@ class KubernetesQuery(ChaosQuery):
         ClusterError
             Where no driver answers after that.
         """
-        (container,) = self.stage.driver()["status"]["containerStatuses"]
-        self.stage.cluster.kill_container(container["containerID"])
+        (container,) = self.application.driver()["status"]["containerStatuses"]
+        self.application.cluster.kill_container(container["containerID"])
         ended = "--for=jsonpath={.status.phase}=Failed"
-        self.stage.kubectl("wait", ended, f"pod/{self.stage.driver_pod}", f"--timeout={_ENDED_S:g}s")
+        self.application.kubectl("wait", ended, f"pod/{self.application.driver_pod}", f"--timeout={_ENDED_S:g}s")
         self._submit_again()
         deadline_s = time.monotonic() + _DRIVER_S
         while True:
@@ -95,36 +95,36 @@ class KubernetesQuery(ChaosQuery):
 
     def order(self, placement: tuple[str, ...]) -> None:
         """Order a placement by hand, in the resource, for longer than this lasts."""
-        self.stage.override(placement)
+        self.application.override(placement)
 
     def strike(self, change: PlannedChange, before: tuple[str, ...]) -> str:
         """Carry a fault out and take it back; return what was struck."""
-        cluster, struck = self.stage.cluster, ""
+        cluster, struck = self.application.cluster, ""
         match change.fault:
-            case Fault.DRIVER_KILLED:
+            case ChaosFault.DRIVER_KILLED:
                 self.kill_driver()
                 struck = "driver"
-            case Fault.CONTROLLER_KILLED:
+            case ChaosFault.CONTROLLER_KILLED:
                 self.kill_controller()
                 struck = "controller"
-            case Fault.API_RESTARTED:
+            case ChaosFault.API_RESTARTED:
                 cluster.kill_api_server()
                 try:
                     time.sleep(change.lasts_s)
                 finally:
                     cluster.start_api_server()
                 struck = "API server"
-            case Fault.KUBELET_KILLED:
+            case ChaosFault.KUBELET_KILLED:
                 struck = change.victim(sorted({*before, *change.placement})) or cluster.node_names[0]
                 cluster.kill_kubelet(struck)
                 try:
                     time.sleep(change.lasts_s)
                 finally:
                     cluster.start_kubelet(struck)
-            case Fault.POD_DELETED:
+            case ChaosFault.POD_DELETED:
                 pods = {each["metadata"]["name"]: each["spec"]["nodeName"] for each in self._executors()}
                 if (victim := change.victim(sorted(pods))) is not None:
-                    self.stage.kubectl("delete", "pod", victim, "--wait=false")
+                    self.application.kubectl("delete", "pod", victim, "--wait=false")
                     struck = str(pods[victim])
             case fault if fault in _TROUBLES:
                 with self.proxy.in_trouble(_TROUBLES[fault]):
@@ -136,7 +136,7 @@ class KubernetesQuery(ChaosQuery):
         """Start again what has ended by itself, and count it."""
         self.keep_controller_running()
         try:
-            phase = self.stage.driver()["status"]["phase"]
+            phase = self.application.driver()["status"]["phase"]
         except (ClusterError, LookupError):
             return
         if phase in {"Failed", "Succeeded"}:
@@ -147,7 +147,7 @@ class KubernetesQuery(ChaosQuery):
         """Whether executors' pods run on exactly these nodes, and driver and controller know all of them."""
         try:
             known = self._replicas()["hosts"] or ()
-            status = self.stage.document("streamautoscaler", self.stage.operator.name).get("status", {})
+            status = self.application.document("streamautoscaler", self.application.operator.name).get("status", {})
             found = self.nodes()
         except (ClusterError, MetricsUnavailableError):
             return False
@@ -156,7 +156,7 @@ class KubernetesQuery(ChaosQuery):
     def driver_logs(self) -> str:
         """Return what all drivers of this run have written."""
         try:
-            return self._earlier_logs + self.stage.kubectl("logs", self.stage.driver_pod, "--tail=-1")
+            return self._earlier_logs + self.application.kubectl("logs", self.application.driver_pod, "--tail=-1")
         except GesscaleError:
             return self._earlier_logs
 
@@ -165,7 +165,7 @@ class KubernetesQuery(ChaosQuery):
         processes.stop(self.running(Role.CONTROLLER), grace_s=20.0)
         (self.folder / "driver.log").write_text(self.driver_logs())
         self._keep_what_is_said()
-        kubectl = self.stage.cluster.run_kubectl
+        kubectl = self.application.cluster.run_kubectl
         kubectl("delete", "namespace", SPACE, "--wait=true", "--timeout=150s", timeout_s=160)
         pods = json.loads(kubectl("get", "pods", "-A", "-o", "json"))["items"]
         leases = json.loads(kubectl("get", "leases", "-A", "-o", "json"))["items"]
@@ -180,8 +180,8 @@ class KubernetesQuery(ChaosQuery):
     def _keep_what_is_said(self) -> None:
         """Keep what API server and driver say now: after a change that did not converge, why."""
         said: dict[str, Callable[[], object]] = {
-            "pods": lambda: self.stage.document("pods"),
-            "autoscaler": lambda: self.stage.document("streamautoscaler", self.stage.operator.name),
+            "pods": lambda: self.application.document("pods"),
+            "autoscaler": lambda: self.application.document("streamautoscaler", self.application.operator.name),
             "replicas": self._replicas,
         }
         for name, ask in said.items():
@@ -191,12 +191,12 @@ class KubernetesQuery(ChaosQuery):
     def _submit_again(self) -> None:
         """Replace the pod of a driver that has ended; its executors go with it."""
         self._earlier_logs = self.driver_logs()
-        self.stage.kubectl("delete", "pod", self.stage.driver_pod, "--wait=true")
-        self.stage.submit(self.driver.program)
+        self.application.kubectl("delete", "pod", self.application.driver_pod, "--wait=true")
+        self.application.submit(self.driver.program)
 
     def _executors(self) -> list[dict[str, Any]]:
         """Return the pods of executors that run and are not to go."""
-        pods = self.stage.document("pods", "-l", "spark-role=executor")["items"]
+        pods = self.application.document("pods", "-l", "spark-role=executor")["items"]
         return [
             each
             for each in pods
@@ -204,18 +204,18 @@ class KubernetesQuery(ChaosQuery):
         ]
 
     def _replicas(self) -> dict[str, Any]:
-        document: dict[str, Any] = json.loads(self.stage.ask_driver("replicas"))
+        document: dict[str, Any] = json.loads(self.application.ask_driver("replicas"))
         return document
 
 
 @contextmanager
-def kubernetes_query(setting: ChaosSetting, cluster: KubernetesTestBed, folder: Path) -> Iterator[KubernetesQuery]:
+def kubernetes_query(settings: ChaosSettings, cluster: KubernetesTestBed, folder: Path) -> Iterator[KubernetesQuery]:
     """Have what a run of the query needs around it; nothing runs yet."""
-    scenario = replace(setting.scenario, max_replicas=len(cluster.node_names), period_s=5.0)
+    scenario = replace(settings.scenario, max_replicas=len(cluster.node_names), period_s=5.0)
     with FaultyProxy(cluster.api_url, tls_to(cluster.authority)).serving() as proxy:
         yield KubernetesQuery(
-            stage=KubernetesStage(cluster=cluster, scenario=scenario, folder=folder),
+            application=KubernetesApplication(cluster=cluster, scenario=scenario, folder=folder),
             proxy=proxy,
-            driver=driver_of(setting, folder, topic=None),
+            driver=driver_of(settings, folder, topic=None),
             folder=folder,
         )

@@ -9,7 +9,7 @@ from random import Random
 from gesscale.errors import InputError
 
 
-class Fault(StrEnum):
+class ChaosFault(StrEnum):
     """What strikes while the placement changes."""
 
     NONE = "none"
@@ -35,29 +35,29 @@ class Fault(StrEnum):
 
 #: Of any query on the local cluster.
 LOCAL_FAULTS = (
-    Fault.NONE,
-    Fault.EXECUTOR_KILLED,
-    Fault.DRIVER_KILLED,
-    Fault.CONTROLLER_KILLED,
-    Fault.NODE_CUT_OFF,
-    Fault.LINK_SLOWED,
-    Fault.METRICS_HANG,
-    Fault.METRICS_LIE,
-    Fault.METRICS_GONE,
-    Fault.MAP_STALE,
+    ChaosFault.NONE,
+    ChaosFault.EXECUTOR_KILLED,
+    ChaosFault.DRIVER_KILLED,
+    ChaosFault.CONTROLLER_KILLED,
+    ChaosFault.NODE_CUT_OFF,
+    ChaosFault.LINK_SLOWED,
+    ChaosFault.METRICS_HANG,
+    ChaosFault.METRICS_LIE,
+    ChaosFault.METRICS_GONE,
+    ChaosFault.MAP_STALE,
 )
 #: On Kubernetes.
 KUBERNETES_FAULTS = (
-    Fault.NONE,
-    Fault.DRIVER_KILLED,
-    Fault.CONTROLLER_KILLED,
-    Fault.API_CONFLICT,
-    Fault.API_GONE,
-    Fault.API_TOO_MANY,
-    Fault.API_ERROR,
-    Fault.API_RESTARTED,
-    Fault.KUBELET_KILLED,
-    Fault.POD_DELETED,
+    ChaosFault.NONE,
+    ChaosFault.DRIVER_KILLED,
+    ChaosFault.CONTROLLER_KILLED,
+    ChaosFault.API_CONFLICT,
+    ChaosFault.API_GONE,
+    ChaosFault.API_TOO_MANY,
+    ChaosFault.API_ERROR,
+    ChaosFault.API_RESTARTED,
+    ChaosFault.KUBELET_KILLED,
+    ChaosFault.POD_DELETED,
 )
 
 LONGEST_DELAY_S, SHORTEST_FAULT_S, LONGEST_FAULT_S = 3.0, 2.0, 6.0
@@ -72,7 +72,7 @@ class PlannedChange:
     #: The nodes that are to hold the replicas, sorted; never those of the change before.
     placement: tuple[str, ...]
     #: What strikes.
-    fault: Fault
+    fault: ChaosFault
     #: How long after the order.
     delay_s: float
     #: How long a fault lasts that is not a kill.
@@ -87,7 +87,7 @@ class PlannedChange:
         return ordered[int(self.choice * len(ordered))] if ordered else None
 
 
-def faults_named(names: str) -> tuple[Fault, ...]:
+def parse_faults(names: str) -> tuple[ChaosFault, ...]:
     """Return faults by their names, separated by commas.
 
     Raises
@@ -97,20 +97,20 @@ def faults_named(names: str) -> tuple[Fault, ...]:
 
     Examples
     --------
-    >>> [fault.name for fault in faults_named("none, map-stale")]
+    >>> [fault.name for fault in parse_faults("none, map-stale")]
     ['NONE', 'MAP_STALE']
     """
     found = []
     for name in (each.strip() for each in names.split(",")):
         try:
-            found.append(Fault(name))
+            found.append(ChaosFault(name))
         except ValueError:
-            raise InputError(f"faults: expected some of {', '.join(Fault)}, got {name!r}") from None
+            raise InputError(f"faults: expected some of {', '.join(ChaosFault)}, got {name!r}") from None
     return tuple(found)
 
 
 def draw_plan(
-    seed: int, changes: int, nodes: Sequence[str], most_replicas: int, faults: Sequence[Fault] = LOCAL_FAULTS
+    seed: int, changes: int, nodes: Sequence[str], most_replicas: int, faults: Sequence[ChaosFault] = LOCAL_FAULTS
 ) -> tuple[PlannedChange, ...]:
     """Draw the changes of a run. A longer run of the same seed begins with the same changes.
 
@@ -129,7 +129,7 @@ def draw_plan(
 
 
 def _changes(
-    draw: Random, nodes: Sequence[str], most_replicas: int, faults: Sequence[Fault]
+    draw: Random, nodes: Sequence[str], most_replicas: int, faults: Sequence[ChaosFault]
 ) -> Iterator[PlannedChange]:
     before: tuple[str, ...] = ()
     number = 0

@@ -76,8 +76,8 @@ class ChaosQuery(ABC):
     def stop(self) -> tuple[str, ...]:
         """End all of it and keep the logs; return what is still there."""
 
-    def removed_on_doubt(self) -> int:
-        """Return how many replicas the loop has removed in doubtful steps; 0 where its steps are not recorded."""
+    def unsafe_removals(self) -> int:
+        """Return how many replicas the loop has removed in untrusted steps; 0 where its steps are not recorded."""
         return 0
 
     def committed(self) -> int:
@@ -91,7 +91,7 @@ class ChaosQuery(ABC):
             failed_batches=self.failed_batches,
             lost_tasks=logs.count(_LOST_TASK),
             fetch_failures=logs.count(_FETCH_FAILURE),
-            removed_on_doubt=self.removed_on_doubt(),
+            unsafe_removals=self.unsafe_removals(),
             controller_ended=self.controller_ended,
         )
 
@@ -109,7 +109,7 @@ class ChaosQuery(ABC):
                 raise ClusterError(f"expected a first batch within {FIRST_BATCH_S:g} s; see the logs in {self.folder}")
             time.sleep(_POLL_S)
 
-    def play(self, change: PlannedChange, part: int, within_s: float) -> ChangeRecord:
+    def run_change(self, change: PlannedChange, part: int, within_s: float) -> ChangeRecord:
         """Order a placement, let the fault strike, wait until it has converged, and count."""
         before, tallies = self.nodes(), self.tallies()
         ordered_s, at_s = time.monotonic(), time.time()
@@ -131,7 +131,7 @@ class ChaosQuery(ABC):
             converged_s=converged_s,
             rows=count.distinct + count.missing,
             rows_lost=count.missing,
-            rows_doubled=count.duplicated,
+            rows_duplicated=count.duplicated,
             tallies=self.tallies().since(tallies),
         )
 

@@ -16,8 +16,8 @@ from typing import Any, Self
 from pydantic import TypeAdapter, ValidationError
 
 from gesscale.errors import InputError
-from testbed.chaos.plan import Fault, PlannedChange
-from testbed.live.nodes import Stage
+from testbed.chaos.plan import ChaosFault, PlannedChange
+from testbed.live.nodes import ProgressLog
 from testbed.live.report import ReportTable
 from testbed.results_folder import claim_folder
 
@@ -33,14 +33,14 @@ class Tallies:
     failed_batches: batches that ended the query
     lost_tasks: tasks that Spark had to run again, by the driver's log
     fetch_failures: those of them whose data could not be fetched
-    removed_on_doubt: replicas removed in a step without believable metrics, or with a stale map
+    unsafe_removals: replicas removed in a step without believable metrics, or with a stale map
     controller_ended: how often the controller ended without having been killed
     """
 
     failed_batches: int = 0
     lost_tasks: int = 0
     fetch_failures: int = 0
-    removed_on_doubt: int = 0
+    unsafe_removals: int = 0
     controller_ended: int = 0
 
     @classmethod
@@ -73,7 +73,7 @@ class ChangeRecord:
 
     fault_s: from the order to the end of the fault, seconds
 
-    rows, rows_lost, rows_doubled: of this part so far: rows committed, missing in the sink, more than once in it
+    rows, rows_lost, rows_duplicated: of this part so far: rows committed, missing in the sink, more than once in it
 
     tallies: counted during this change
 
@@ -81,7 +81,7 @@ class ChangeRecord:
 
     number: int
     part: int
-    fault: Fault
+    fault: ChaosFault
     target: str
     before: tuple[str, ...]
     placement: tuple[str, ...]
@@ -91,7 +91,7 @@ class ChangeRecord:
     converged_s: float | None
     rows: int
     rows_lost: int
-    rows_doubled: int
+    rows_duplicated: int
     tallies: Tallies = Tallies()
 
     @property
@@ -104,7 +104,7 @@ class ChangeRecord:
         converged = "NOT CONVERGED" if self.converged_s is None else f"converged in {self.converged_s:.1f} s"
         return (
             f"change {self.number}: {','.join(self.before)} -> {','.join(self.placement)}; {self.fault.value} "
-            f"{self.target}; {converged}; {self.rows} rows, {self.rows_lost} lost, {self.rows_doubled} doubled"
+            f"{self.target}; {converged}; {self.rows} rows, {self.rows_lost} lost, {self.rows_duplicated} doubled"
         )
 
 
@@ -138,7 +138,7 @@ class ChaosVerdict:
     Attributes
     ----------
     changes, removals: how many there were
-    rows, rows_lost, rows_doubled: over all parts
+    rows, rows_lost, rows_duplicated: over all parts
     not_converged: the numbers of the changes that took too long
     tallies: over all changes
     left: what was still there when all was taken down: processes, namespaces, a device
@@ -148,7 +148,7 @@ class ChaosVerdict:
     removals: int
     rows: int
     rows_lost: int
-    rows_doubled: int
+    rows_duplicated: int
     not_converged: tuple[int, ...]
     tallies: Tallies
     left: tuple[str, ...] = ()
@@ -156,8 +156,8 @@ class ChaosVerdict:
     @property
     def kept(self) -> bool:
         """Whether no row was lost or doubled, all converged, nothing was removed on doubt, and nothing was left."""
-        bad = self.rows_lost or self.rows_doubled or self.not_converged or self.left
-        return not (bad or self.tallies.removed_on_doubt or self.tallies.controller_ended)
+        bad = self.rows_lost or self.rows_duplicated or self.not_converged or self.left
+        return not (bad or self.tallies.unsafe_removals or self.tallies.controller_ended)
 
     def summary(self) -> list[tuple[str, str]]:
         """Return it as pairs of a word and a figure."""
@@ -166,9 +166,9 @@ class ChaosVerdict:
             ("removals of a replica", str(self.removals)),
             ("rows committed", str(self.rows)),
             ("rows lost", str(self.rows_lost)),
-            ("rows doubled", str(self.rows_doubled)),
+            ("rows doubled", str(self.rows_duplicated)),
             ("changes that did not converge", ", ".join(map(str, self.not_converged)) or "none"),
-            ("replicas removed on doubt", str(self.tallies.removed_on_doubt)),
+            ("replicas removed on doubt", str(self.tallies.unsafe_removals)),
             ("controller ended by itself", str(self.tallies.controller_ended)),
             ("failed batches", str(self.tallies.failed_batches)),
             ("lost tasks", str(self.tallies.lost_tasks)),
@@ -188,7 +188,7 @@ def judge(records: Sequence[ChangeRecord], left: Sequence[str] = ()) -> ChaosVer
         removals=sum(record.removals for record in records),
         rows=sum(part[-1].rows for part in parts),  # rows count from the beginning of a part
         rows_lost=sum(max(each.rows_lost for each in part) for part in parts),
-        rows_doubled=sum(max(each.rows_doubled for each in part) for part in parts),
+        rows_duplicated=sum(max(each.rows_duplicated for each in part) for part in parts),
         not_converged=tuple(record.number for record in records if record.converged_s is None),
         tallies=Tallies.total(record.tallies for record in records),
         left=tuple(left),
@@ -198,12 +198,12 @@ def judge(records: Sequence[ChangeRecord], left: Sequence[str] = ()) -> ChaosVer
 def tables_of(title: str, records: Sequence[ChangeRecord], verdict: ChaosVerdict) -> list[ReportTable]:
     """Return the verdict, and what came of each fault that there was, as tables."""
     headings = ("fault", "changes", "converged, median s", "longest s", "removals", "failed batches", "lost tasks")
-    by_fault = {fault: [record for record in records if record.fault is fault] for fault in Fault}
+    by_fault = {fault: [record for record in records if record.fault is fault] for fault in ChaosFault}
     rows = [_fault_row(fault, those) for fault, those in by_fault.items() if those]
     return [ReportTable(title, ("what", "figure"), verdict.summary()), ReportTable("By fault", headings, rows)]
 
 
-def _fault_row(fault: Fault, records: Sequence[ChangeRecord]) -> tuple[str, ...]:
+def _fault_row(fault: ChaosFault, records: Sequence[ChangeRecord]) -> tuple[str, ...]:
     times_s = [each.converged_s for each in records if each.converged_s is not None]
     late = len(records) - len(times_s)
     return (
@@ -258,11 +258,11 @@ class Results:
         """Return the folder of a run of the query."""
         return self.folder / "parts" / str(number)
 
-    def keep(self, record: ChangeRecord, stage: Stage) -> None:
+    def keep(self, record: ChangeRecord, progress: ProgressLog) -> None:
         """Keep and say what came of a change."""
         with (self.folder / CHANGES).open("a") as file:
             file.write(record_line(record))
-        stage.say(record.format_duration())
+        progress.log(record.format_duration())
 
     def report(self, title: str, left: Sequence[str]) -> ChaosVerdict:
         """Judge all changes, and write the report."""

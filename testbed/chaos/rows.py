@@ -13,15 +13,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gesscale.errors import InputError
-from testbed.chaos.setting import PARTITIONS, RIDES, ChaosSetting
+from testbed.chaos.settings import PARTITIONS, RIDES, ChaosSettings
 from testbed.cluster.topology import Topology
 from testbed.demo.taxi import TaxiJob
 from testbed.live.kafka import KafkaFeed, kafka_feed
-from testbed.live.running import Job
+from testbed.live.running import LiveJob
 from testbed.live.scenario import TopicInput
 from testbed.nexmark.day import TOPIC, NexmarkJob
 from testbed.nexmark.events import BEGINS_S, BID, events
-from testbed.nexmark.queries import query_named
+from testbed.nexmark.queries import nexmark_query
 from testbed.pipeline.replay import write_steady_rides
 from testbed.pipeline.sink import FileSink, SinkCount, count_keys
 from testbed.workloads.workload import Workload
@@ -139,7 +139,7 @@ class Driver:
 
 
 @contextmanager
-def event_topic(setting: ChaosSetting, topology: Topology, folder: Path) -> Iterator[KafkaFeed]:
+def event_topic(settings: ChaosSettings, topology: Topology, folder: Path) -> Iterator[KafkaFeed]:
     """Have a broker on the driver's node, and events that come to its topic, for as long as the context lasts.
 
     Raises
@@ -148,42 +148,42 @@ def event_topic(setting: ChaosSetting, topology: Topology, folder: Path) -> Iter
         Where the broker does not start.
     """
     with kafka_feed(topology, TopicInput(partitions=PARTITIONS), [TOPIC], folder) as feed:
-        _nexmark(setting, time.time(), feed).send()
+        _nexmark(settings, time.time(), feed).send()
         yield feed
 
 
-def driver_of(setting: ChaosSetting, folder: Path, topic: KafkaFeed | None) -> Driver:
-    """Return the driver program of a setting, for both clusters; its rides are written where it replays them.
+def driver_of(settings: ChaosSettings, folder: Path, topic: KafkaFeed | None) -> Driver:
+    """Return the driver program of a settings, for both clusters; its rides are written where it replays them.
 
     Parameters
     ----------
     topic
         Where the events come from; None: the query makes its rows itself.
     """
-    (operator,) = setting.scenario.operators
+    (operator,) = settings.scenario.operators
     start_at_s, sink = time.time() + _START_S, folder / "sink"
-    job: Job
+    job: LiveJob
     rows: NumberedRides | HotWindows
-    if setting.query == RIDES:
+    if settings.query == RIDES:
         checkpoint = folder / f"checkpoint-{operator.name}"
-        rides = write_steady_rides(folder / "rides", setting.events, apart_s=1 / setting.rows_per_s)
-        job = TaxiJob(scenario=setting.scenario, rides=rides, start_at_s=start_at_s)
+        rides = write_steady_rides(folder / "rides", settings.events, apart_s=1 / settings.rows_per_s)
+        job = TaxiJob(scenario=settings.scenario, rides=rides, start_at_s=start_at_s)
         rows = NumberedRides(checkpoint=checkpoint, sink=FileSink(sink, ("ride",)))
     else:
         checkpoint = folder / "checkpoint"
-        job = _nexmark(setting, start_at_s, topic)
+        job = _nexmark(settings, start_at_s, topic)
         found = FileSink(sink, ("window_end", "auction", "bids"))
-        rows = HotWindows(sink=found, events_per_s=setting.rows_per_s)
-    obeys = ("--autoscaler", operator.name) if setting.kubernetes else ()
+        rows = HotWindows(sink=found, events_per_s=settings.rows_per_s)
+    obeys = ("--autoscaler", operator.name) if settings.kubernetes else ()
     return Driver(program=(*job.program(operator, folder), *obeys), checkpoint=checkpoint, rows=rows)
 
 
-def _nexmark(setting: ChaosSetting, start_at_s: float, topic: KafkaFeed | None) -> NexmarkJob:
+def _nexmark(settings: ChaosSettings, start_at_s: float, topic: KafkaFeed | None) -> NexmarkJob:
     """Return a query over as many events in a second of their own time as in one of ours."""
     return NexmarkJob(
-        query=query_named(setting.query),
-        scenario=setting.scenario,
-        load=Workload.of_rates(setting.query, setting.part_s, [setting.rows_per_s]),
+        query=nexmark_query(settings.query),
+        scenario=settings.scenario,
+        load=Workload.of_rates(settings.query, settings.part_s, [settings.rows_per_s]),
         start_at_s=start_at_s,
         feed=topic,
         state_partitions=_STATE_PARTITIONS,

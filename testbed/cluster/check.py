@@ -27,28 +27,28 @@ class PairCheck:
 
     Attributes
     ----------
-    asked_ms: what the latency map says
+    expected_ms: what the latency map says
     measured_ms: median of the echoes that came back
     error_ms: measured less asked
     tolerance_ms: the largest error that is accepted, 2 ms, or 5 % where that is more
-    least_ms: smallest of the echoes: a busy machine only adds to a delay
+    min_ms: smallest of the echoes: a busy machine only adds to a delay
     spread_ms: largest less smallest
     lost: echoes that did not come back
     ok: whether the error is within tolerance
-    least_ok: whether the least echo is: the network is as asked, however busy the machine
+    min_ok: whether the least echo is: the network is as asked, however busy the machine
     """
 
     first: str
     second: str
-    asked_ms: float
+    expected_ms: float
     measured_ms: float | None
     error_ms: float | None
     tolerance_ms: float
-    least_ms: float | None
+    min_ms: float | None
     spread_ms: float | None
     lost: int
     ok: bool
-    least_ok: bool
+    min_ok: bool
 
 
 def check_pairs(topology: Topology, *, count: int) -> tuple[PairCheck, ...]:
@@ -62,15 +62,15 @@ def check_pairs(topology: Topology, *, count: int) -> tuple[PairCheck, ...]:
 
     def measure(position: int) -> list[PairCheck]:
         node, *others = topology.nodes[position:]
-        asked_ms = {other.address: topology.rtt_ms(node.name, other.name) for other in others}
+        expected_ms = {other.address: topology.rtt_ms(node.name, other.name) for other in others}
         answers_ms = echoes(
             NAMED / namespace(topology.name, node.name),
-            tuple(asked_ms),
+            tuple(expected_ms),
             count=count,
-            timeout_s=2.0 + 2 * max(asked_ms.values()) / 1000,
+            timeout_s=2.0 + 2 * max(expected_ms.values()) / 1000,
         )
         return [
-            judge(asked_ms[other.address], answers_ms[other.address], first=node.name, second=other.name)
+            evaluate_pair(expected_ms[other.address], answers_ms[other.address], first=node.name, second=other.name)
             for other in others
         ]
 
@@ -107,7 +107,7 @@ def echoes(entered: Path, addresses: Sequence[str], *, count: int, timeout_s: fl
     return found
 
 
-def judge(asked_ms: float, answers_ms: Sequence[float | None], *, first: str, second: str) -> PairCheck:
+def evaluate_pair(expected_ms: float, answers_ms: Sequence[float | None], *, first: str, second: str) -> PairCheck:
     """Compare the echoes of a pair with its delay.
 
     Parameters
@@ -116,19 +116,19 @@ def judge(asked_ms: float, answers_ms: Sequence[float | None], *, first: str, se
         Round trips of the echoes; None for each lost one.
     """
     came = [answer for answer in answers_ms if answer is not None]
-    tolerance_ms = max(TOLERANCE_MS, TOLERANCE_RATIO * asked_ms)
-    median_ms, least_ms = (statistics.median(came), min(came)) if came else (None, None)
-    error_ms = None if median_ms is None else median_ms - asked_ms
+    tolerance_ms = max(TOLERANCE_MS, TOLERANCE_RATIO * expected_ms)
+    median_ms, min_ms = (statistics.median(came), min(came)) if came else (None, None)
+    error_ms = None if median_ms is None else median_ms - expected_ms
     return PairCheck(
         first=first,
         second=second,
-        asked_ms=asked_ms,
+        expected_ms=expected_ms,
         measured_ms=median_ms,
         error_ms=error_ms,
         tolerance_ms=tolerance_ms,
-        least_ms=least_ms,
+        min_ms=min_ms,
         spread_ms=max(came) - min(came) if came else None,
         lost=len(answers_ms) - len(came),
         ok=error_ms is not None and abs(error_ms) <= tolerance_ms,
-        least_ok=least_ms is not None and abs(least_ms - asked_ms) <= tolerance_ms,
+        min_ok=min_ms is not None and abs(min_ms - expected_ms) <= tolerance_ms,
     )

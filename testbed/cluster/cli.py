@@ -129,14 +129,14 @@ def _emit_checks(name: str, pairs: "Sequence[PairCheck]", output: Output) -> Non
     wrong = [pair for pair in pairs if not pair.ok]
     columns = ("from", "to", "asked ms", "median ms", "error ms", "least ms", "spread ms", "lost", "ok")
     documents = [{"from": pair.first, "to": pair.second} | asdict(pair) for pair in pairs]
-    shown = ("from", "to", "asked_ms", "measured_ms", "error_ms", "least_ms", "spread_ms", "lost")
+    shown = ("from", "to", "expected_ms", "measured_ms", "error_ms", "min_ms", "spread_ms", "lost")
     rows = [(*(each[name] for name in shown), "yes" if each["ok"] else "NO") for each in documents]
     for each in documents:
         del each["first"], each["second"]
     document = {"cluster": name, "ok": not wrong, "pairs": documents}
     emit(document, output, [table(f"round trips of {name}", columns, rows)])
     if wrong:
-        busy = sum(pair.least_ok for pair in wrong)
+        busy = sum(pair.min_ok for pair in wrong)
         hint = f"; of {busy} the least echo is: is a machine, or its host, busy?" if busy else ""
         stderr_console.print(f"{len(wrong)} of {len(pairs)} pairs are not as the map says{hint}")
         raise typer.Exit(3)

@@ -12,7 +12,7 @@ from testbed.cluster.topology import Topology
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Swept:
+class Removed:
     """What was found of a cluster and removed."""
 
     processes: int
@@ -81,7 +81,7 @@ def status(name: str) -> ClusterStatus:
     )
 
 
-def down(name: str) -> Swept:
+def down(name: str) -> Removed:
     """Take a cluster down; also what is left of one that crashed. Nothing to do is no error.
 
     Raises
@@ -113,11 +113,11 @@ def _build(topology: Topology, kind: DelayBackend) -> None:
     state.save(state.ClusterRecord(delays=kind.value, complete=True), topology)
 
 
-def _sweep(name: str) -> Swept:
+def _sweep(name: str) -> Removed:
     ended = processes.stop_all(str(state.state_directory(name)))
     parts = namespaces.delete(name)
     state.forget(name)
-    return Swept(processes=ended, network_parts=parts)
+    return Removed(processes=ended, network_parts=parts)
 
 
 def _require_free_subnet(topology: Topology) -> None:

@@ -11,7 +11,7 @@ from rich.console import Console
 from gesscale.cli.ending import end_as_ctrl_c_does
 from gesscale.cli.ending import run as run_cli
 from testbed.cluster import privilege
-from testbed.demo.playing import play
+from testbed.demo.runner import run_demo
 from testbed.live.report import make_folder
 from testbed.live.scenario import DEMO
 
@@ -29,7 +29,7 @@ def demo(
     privilege.enter()
     end_as_ctrl_c_does()
     scenario = replace(DEMO, policy=policy, topology=topology, day_s=seconds)
-    kept = play(scenario, make_folder(reports), Console(soft_wrap=True))
+    kept = run_demo(scenario, make_folder(reports), Console(soft_wrap=True))
     sys.exit(0 if kept else 1)
 
 

@@ -36,7 +36,7 @@ def workflow(
 
     spark_home()  # without PySpark it ends here
     from testbed.cluster import privilege
-    from testbed.demo.playing import play
+    from testbed.demo.runner import run_demo
     from testbed.live.report import make_folder
     from testbed.live.scenario import WORKFLOW
 
@@ -44,7 +44,7 @@ def workflow(
     end_as_ctrl_c_does()
     scenario = replace(WORKFLOW, policy=policy or WORKFLOW.policy, topology=topology, day_s=seconds)
     folder = make_folder(reports)
-    kept = play(scenario, folder, console, config)
+    kept = run_demo(scenario, folder, console, config)
     console.print(f"once more with these settings: testbed workflow --config {folder}/gesscale.yaml", highlight=False)
     if not kept:
         raise typer.Exit(3)

@@ -23,9 +23,9 @@ from gesscale.service.recorded import write_page
 from testbed.cluster.topology import Topology, read_topology
 from testbed.demo.taxi import TaxiJob, prepare_rides
 from testbed.kubernetes import cluster as clusters
-from testbed.live.kubernetes import KubernetesStage
-from testbed.live.nodes import Stage
-from testbed.live.record import Day, Record, Rescale
+from testbed.live.kubernetes import KubernetesApplication
+from testbed.live.nodes import ProgressLog
+from testbed.live.record import DayResult, Record, Rescale
 from testbed.live.report import PromiseCheck, check_both_directions, check_rows, write_report
 from testbed.live.scenario import Scenario
 from testbed.pipeline.rides import bundled_demand
@@ -39,21 +39,21 @@ _TIMEOUT_S, _MOST_BYTES = 10.0, 16 << 20
 
 
 @dataclass(slots=True)
-class Witness:
+class KubernetesObserver:
     """Asks the API server and the driver again and again, and says what is new.
 
     Attributes
     ----------
-    stage: what is watched
-    say: prints a line for each thing that is new
+    application: what is watched
+    log: prints a line for each thing that is new
     record: the batches that the driver has reported; it begins with the first
     orders, executors: all that there were, by id
     placement: nodes of the executors that live now; None before the driver reported
     driver_phase: of its pod; empty before there is one
     """
 
-    stage: KubernetesStage
-    say: Callable[[str], None]
+    application: KubernetesApplication
+    log: Callable[[str], None]
     record: Record = field(default_factory=lambda: Record(began_at_s=0.0))
     orders: dict[str, dict[str, Any]] = field(default_factory=dict)
     executors: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Witness:
         """Look once; whoever does not answer this time is asked again."""
         with suppress(ClusterError, MetricsUnavailableError):
             self._look_at_order()
-            self.driver_phase = self.stage.driver()["status"].get("phase", "")
+            self.driver_phase = self.application.driver()["status"].get("phase", "")
             self._look_at_batches()
             self._look_at_executors()
 
@@ -93,29 +93,29 @@ class Witness:
         )
 
     def _look_at_order(self) -> None:
-        found = self.stage.document("streamautoscaler", self.stage.operator.name)
+        found = self.application.document("streamautoscaler", self.application.operator.name)
         order = (found.get("status") or {}).get("order")
         if order and order["id"] not in self.orders:
             self.orders[order["id"]] = order
-            self.say(f"order {order['id']}: executors on {', '.join(order['placement'])}")
+            self.log(f"order {order['id']}: executors on {', '.join(order['placement'])}")
 
     def _look_at_batches(self) -> None:
         newest = max(self.record.batches, default=-1)
-        body = self.stage.ask_driver(f"batches?after={newest}")
-        batches = to_batches(parse_document(body, self.stage.operator.name).batches, {}, ahead_s=0.0)[0]
+        body = self.application.ask_driver(f"batches?after={newest}")
+        batches = to_batches(parse_document(body, self.application.operator.name).batches, {}, ahead_s=0.0)[0]
         if batches and not self.record.batches:
             self.record.began_at_s = min(batch.ended_at_s - batch.seconds for batch in batches)
         self.record.see(tuple(batches))
 
     def _look_at_executors(self) -> None:
-        replicas = json.loads(self.stage.ask_driver("replicas"))
+        replicas = json.loads(self.application.ask_driver("replicas"))
         for each in replicas["executors"]:
             known = self.executors.get(each["id"], {})
             self.executors[each["id"]] = {**each, "order": known.get("order") or each.get("order")}
         placement = tuple(replicas["hosts"] or ())
         if placement != self.placement:
             self.placement = placement
-            self.say(f"executors live on {', '.join(placement) or 'no node'}")
+            self.log(f"executors live on {', '.join(placement) or 'no node'}")
 
 
 def read_decisions(url: str) -> list[dict[str, Any]]:
@@ -155,7 +155,7 @@ def _asked(url: str, what: str, **parameters: object) -> Any:
         raise ClusterError(f"asked the controller's page {address}, but {error}; see controller.log") from error
 
 
-def play(scenario: Scenario, folder: Path, console: Console) -> bool:
+def run_demo(scenario: Scenario, folder: Path, console: Console) -> bool:
     """Run the demo on a Kubernetes of its own.
 
     Raises
@@ -163,55 +163,55 @@ def play(scenario: Scenario, folder: Path, console: Console) -> bool:
     GesscaleError
         Where something cannot be started; nothing stays behind.
     """
-    say = Stage(console).say
-    rides = prepare_rides(bundled_demand(), scenario.share, scenario.copies, say)
+    log = ProgressLog(console).log
+    rides = prepare_rides(bundled_demand(), scenario.share, scenario.copies, log)
     with ExitStack() as stack:
-        say("bringing a Kubernetes up: three kubelets, delays between them")
+        log("bringing a Kubernetes up: three kubelets, delays between them")
         cluster = stack.enter_context(clusters.kubernetes_up(read_topology(scenario.topology)))
-        say(f"nodes {', '.join(cluster.node_names)}; kubeconfig {cluster.kubeconfig}")
-        stage = KubernetesStage(cluster=cluster, scenario=scenario, folder=folder.resolve())
-        stage.set()
-        name = stage.operator.name
-        say(f"StreamAutoscaler {name} created, mode Act; the driver is to run on {stage.driver_node}")
-        stack.enter_context(stage.controller())
-        witness = Witness(stage, say)
+        log(f"nodes {', '.join(cluster.node_names)}; kubeconfig {cluster.kubeconfig}")
+        application = KubernetesApplication(cluster=cluster, scenario=scenario, folder=folder.resolve())
+        application.create_resources()
+        name = application.operator.name
+        log(f"StreamAutoscaler {name} created, mode Act; the driver is to run on {application.driver_node}")
+        stack.enter_context(application.controller())
+        witness = KubernetesObserver(application, log)
         job = TaxiJob(scenario=scenario, rides=rides.folder)
-        stage.submit((*job.program(stage.operator, stage.folder), "--autoscaler", name))
-        say(f"driver submitted; look at it: {stage.page_url or folder / 'controller.log'}")
+        application.submit((*job.program(application.operator, application.folder), "--autoscaler", name))
+        log(f"driver submitted; look at it: {application.page_url or folder / 'controller.log'}")
         _follow(witness, rides.rows, scenario.day_s + scenario.drain_s)
-        console.print(stage.kubectl("get", "streamautoscalers"), highlight=False)
-        console.print(stage.kubectl("describe", "streamautoscaler", name), highlight=False)
-        decisions = _decisions(stage, say)
+        console.print(application.kubectl("get", "streamautoscalers"), highlight=False)
+        console.print(application.kubectl("describe", "streamautoscaler", name), highlight=False)
+        decisions = _decisions(application, log)
     witness.record.rescales.extend(witness.rescales())
     sink = verify_sink(folder / "sink", rides.rows)
-    day = Day(records={name: witness.record}, produced=rides.rows, sink=sink)
+    day = DayResult(records={name: witness.record}, produced=rides.rows, sink=sink)
     checks = [check_both_directions(witness.record.rescales), _placed_check(witness), *check_rows(day)]
     title = f"policy {scenario.policy} on Kubernetes: {scenario.title}"
     more = {"policy": scenario.policy, "cleaning": rides.cleaning}
     kept = write_report(day, checks, title, folder, console, more=more)
     if decisions:
-        write_decisions(decisions, scenario, cluster.topology, stage.driver_node, folder)
+        write_decisions(decisions, scenario, cluster.topology, application.driver_node, folder)
         write_page(folder, folder / "page.html")
         console.print(f"the run to look at, with a slider over its time: {folder}/page.html", highlight=False)
     return kept
 
 
-def _decisions(stage: KubernetesStage, say: Callable[[str], None]) -> list[dict[str, Any]]:
+def _decisions(application: KubernetesApplication, log: Callable[[str], None]) -> list[dict[str, Any]]:
     """Return what the controller decided; none where it does not tell, which costs the page and not the report."""
     try:
-        return read_decisions(stage.page_url)
+        return read_decisions(application.page_url)
     except ClusterError as error:
-        say(f"there will be no page of this run: {error}")
+        log(f"there will be no page of this run: {error}")
         return []
 
 
-def _follow(witness: Witness, rows: int, day_s: float) -> None:
+def _follow(witness: KubernetesObserver, rows: int, day_s: float) -> None:
     """Look on until all rows are processed."""
     deadline_s = time.monotonic() + FIRST_BATCH_S
     while witness.record.processed_rows < rows:
         if witness.driver_phase in {"Failed", "Succeeded"} or time.monotonic() > deadline_s:
             phase = witness.driver_phase or "not there"
-            ending = "" if witness.driver_phase in {"", "Pending"} else witness.stage.driver_log()
+            ending = "" if witness.driver_phase in {"", "Pending"} else witness.application.driver_log()
             raise ClusterError(
                 f"expected {rows} rows to be processed by now, got {witness.record.processed_rows}; "
                 f"the driver's pod is {phase}:\n{ending}"
@@ -221,14 +221,14 @@ def _follow(witness: Witness, rows: int, day_s: float) -> None:
         if witness.record.batches and not seen:
             deadline_s = time.monotonic() + day_s
         time.sleep(_LOOK_EVERY_S)
-    witness.say("every row is processed; the stream idles now")
+    witness.log("every row is processed; the stream idles now")
     deadline_s = time.monotonic() + QUIET_S
     while not _has_shrunk(witness) and time.monotonic() < deadline_s:
         witness.look()
         time.sleep(_LOOK_EVERY_S)
 
 
-def _has_shrunk(witness: Witness) -> bool:
+def _has_shrunk(witness: KubernetesObserver) -> bool:
     """Say whether the last order gave a node up and its executor has gone."""
     orders = witness.ordered()
     if len(orders) < 2 or len(orders[-1]["placement"]) >= len(orders[-2]["placement"]):
@@ -236,7 +236,7 @@ def _has_shrunk(witness: Witness) -> bool:
     return len(witness.placement or ()) == len(orders[-1]["placement"])
 
 
-def _placed_check(witness: Witness) -> PromiseCheck:
+def _placed_check(witness: KubernetesObserver) -> PromiseCheck:
     wrong = [
         f"executor {identity} on {each['node']} by order {each['order']}"
         for identity, each in witness.executors.items()

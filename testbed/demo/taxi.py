@@ -13,8 +13,8 @@ from pathlib import Path
 from gesscale.common.shell import command_line
 from testbed.cluster.commands import run
 from testbed.live.kafka import KafkaFeed, kafka_feed
-from testbed.live.record import Day
-from testbed.live.running import Setup, module_command, scale_day
+from testbed.live.record import DayResult
+from testbed.live.running import Setup, module_command, run_job
 from testbed.live.scenario import Scenario, TaxiOperator
 from testbed.pipeline.kafka_topic import broken_rows, verify_topic
 from testbed.pipeline.replay import open_rides
@@ -44,7 +44,7 @@ class PreparedRides:
     cleaning: dict[str, object]
 
 
-def prepare_rides(demand: Demand, share: float, copies: int, say: Callable[[str], None]) -> PreparedRides:
+def prepare_rides(demand: Demand, share: float, copies: int, log: Callable[[str], None]) -> PreparedRides:
     """Generate and clean the rides of a demand, unless an earlier run has.
 
     Raises
@@ -58,7 +58,7 @@ def prepare_rides(demand: Demand, share: float, copies: int, say: Callable[[str]
     folder = _CACHE / key
     summary = folder / "cleaning.json"
     if not summary.exists():
-        say("generating rides and cleaning them with Spark (once)")
+        log("generating rides and cleaning them with Spark (once)")
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         write_demand(demand, folder / "demand.csv")
@@ -88,7 +88,7 @@ def _run(*words: str, limit_s: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaxiJob:
-    """Operators of the taxi stream and their rides; a `testbed.live.running.Job`.
+    """Operators of the taxi stream and their rides; a `testbed.live.running.LiveJob`.
 
     Attributes
     ----------
@@ -152,13 +152,13 @@ def taxi_job(setup: Setup, rides: Path) -> Iterator[TaxiJob]:
     if scenario.kafka is None:
         yield TaxiJob(scenario=scenario, rides=rides, start_at_s=time.time() + scenario.head_start_s)
         return
-    setup.stage.say(f"starting a Kafka broker on {topology.driver_node}")
+    setup.progress.log(f"starting a Kafka broker on {topology.driver_node}")
     topics = [operator.reads for operator in scenario.operators]
     with kafka_feed(topology, scenario.kafka, topics, setup.folder) as feed:
         yield TaxiJob(scenario=scenario, rides=rides, feed=feed)
 
 
-def play_day(setup: Setup, rides: PreparedRides) -> Day:
+def run_taxi_day(setup: Setup, rides: PreparedRides) -> DayResult:
     """Let a day of rides pass through all operators; the nodes are up.
 
     Raises
@@ -169,8 +169,8 @@ def play_day(setup: Setup, rides: PreparedRides) -> Day:
     broken = broken_rows(rides.rows, setup.scenario.broken_share)
     valid = rides.rows - broken
     with taxi_job(setup, rides.folder) as job:
-        records = scale_day(setup, job, rows=valid, begins_at_hour=rides.begins_at_hour)
-        setup.stage.say("counting the rows that came out")
+        records = run_job(setup, job, rows=valid, begins_at_hour=rides.begins_at_hour)
+        setup.progress.log("counting the rows that came out")
         handed_on = job.handed_on(valid)
     sink = verify_sink(setup.folder / "sink", valid)
-    return Day(records=records, produced=rides.rows, broken=broken, handed_on=handed_on, sink=sink)
+    return DayResult(records=records, produced=rides.rows, broken=broken, handed_on=handed_on, sink=sink)

@@ -53,14 +53,14 @@ def demo(
     import shutil
 
     from gesscale.cli.ending import end_as_ctrl_c_does
-    from testbed.demo.on_kubernetes import play
+    from testbed.demo.on_kubernetes import run_demo
     from testbed.live.scenario import KUBE3
 
     _require_rights()
     end_as_ctrl_c_does()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    if not play(KUBE3, folder, stderr_console):
+    if not run_demo(KUBE3, folder, stderr_console):
         raise typer.Exit(1)
 
 

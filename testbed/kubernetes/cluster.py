@@ -33,7 +33,7 @@ from testbed.kubernetes.tools import Tools, build, find_tools, obstacle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KubernetesSwept:
+class KubernetesRemoved:
     """What was found of a cluster and removed."""
 
     processes: int
@@ -41,7 +41,7 @@ class KubernetesSwept:
     control_groups: int
 
 
-def down(name: str) -> KubernetesSwept:
+def down(name: str) -> KubernetesRemoved:
     """Take a Kubernetes and its namespaces down, also what is left of one that crashed; nothing is no error.
 
     Raises
@@ -50,7 +50,7 @@ def down(name: str) -> KubernetesSwept:
         Where something cannot be removed.
     """
     swept = lifecycle.down(name)
-    return KubernetesSwept(
+    return KubernetesRemoved(
         processes=swept.processes, network_parts=swept.network_parts, control_groups=control_groups.remove(name)
     )
 

@@ -51,15 +51,15 @@ def league(
         from testbed.cluster.spark_command import spark_home
 
         spark_home()  # without PySpark it ends here
-    from testbed.league.playing import play_league, report_league
-    from testbed.league.setting import LeagueSetting
-    from testbed.live.nodes import Stage, resumable
+    from testbed.league.runner import run_league, write_league_report
+    from testbed.league.settings import LeagueSettings
+    from testbed.live.nodes import ProgressLog, resumable
 
-    stage = Stage(stderr_console)
+    progress = ProgressLog(stderr_console)
     if report:
-        league = report_league(results, stage, price=price)
+        league = write_league_report(results, progress, price=price)
     else:
-        setting = LeagueSetting(
+        settings = LeagueSettings(
             policies=tuple(files_placed(policies.split(","))),
             loads=tuple(files_placed(workload or LOADS)),
             repetitions=repetitions,
@@ -69,9 +69,9 @@ def league(
             topology=topology,
             query=query,
         )
-        with resumable(stage):
-            league = play_league(setting, results, stage, attempts=attempts, runs=runs)
+        with resumable(progress):
+            league = run_league(settings, results, progress, attempts=attempts, runs=runs)
     emit(league.document(), output, [each.shown() for each in league.tables()])
-    stage.say(f"report: {results}/league.md, league.json; see also: gesscale arena report {results}/live")
+    progress.log(f"report: {results}/league.md, league.json; see also: gesscale arena report {results}/live")
     if league.faults:
         raise typer.Exit(1)

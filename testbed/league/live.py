@@ -10,15 +10,15 @@ from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.worlds.scenes import world_of
 from testbed.cluster.state import state_directory
 from testbed.league.scoring import result_of_run
-from testbed.league.setting import LeagueQuery
-from testbed.live.nodes import Stage
+from testbed.league.settings import LeagueQuery
+from testbed.live.nodes import ProgressLog
 from testbed.live.record import write_records
 from testbed.live.running import Setup
 from testbed.live.scenario import Scenario
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LivePlay:
+class LiveRunner:
     """Plays cases on nodes that are up, one after the other; a `testbed.arena.runs.running.Play`.
 
     Each run has a driver, a checkpoint, a knowledge and scratch folders of its own: no state is carried over.
@@ -28,13 +28,13 @@ class LivePlay:
     query: what runs
     scenario: what is played, but for the policy and the load, which are the case's
     runs: where the record of each run goes, in a folder of its own
-    stage: prints what happens
+    progress: prints what happens
     """
 
     query: LeagueQuery
     scenario: Scenario
     runs: Path
-    stage: Stage
+    progress: ProgressLog
 
     def __call__(self, experiment: Experiment, case: Case, *, with_series: bool = False) -> CaseResult:
         """Play a case; the record of an earlier try goes.
@@ -47,14 +47,14 @@ class LivePlay:
         world = world_of(experiment, case)
         (load,) = world.scene.workloads.values()
         scenario = replace(self.scenario, policy=case.policy)
-        self.stage.say(f"{case.policy} on {case.workload}, repetition {case.seed + 1}")
+        self.progress.log(f"{case.policy} on {case.workload}, repetition {case.seed + 1}")
         folder = self.runs / case_name((case.workload, case.policy, case.seed))
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        setup = Setup.prepare(scenario, folder, self.stage)
+        setup = Setup.prepare(scenario, folder, self.progress)
         load_before = os.getloadavg()[0]
         try:
-            run = self.query.play(setup, load)
+            run = self.query.run(setup, load)
         finally:
             shutil.rmtree(state_directory(setup.topology.name) / "scratch", ignore_errors=True)
         (operator,) = scenario.operators

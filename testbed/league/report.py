@@ -26,7 +26,7 @@ LATE_GOAL_PCT, LATE_GOAL_MIN = 20.0, 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class LeagueEntry:
     """A policy on a load, live and simulated over the same repetitions.
 
     Attributes
@@ -95,9 +95,9 @@ class _Group:
     live: Bills
     simulated: Bills
 
-    def entry(self, price: float) -> Entry:
+    def entry(self, price: float) -> LeagueEntry:
         group = self.live.group
-        return Entry(
+        return LeagueEntry(
             workload=group.workload,
             policy=group.policy,
             runs=len(group.results),
@@ -115,7 +115,7 @@ def _means(bills: Bills, price: float) -> Mapping[str, Interval | None]:
     }
 
 
-def _ranked(entries: Sequence[Entry]) -> list[Entry]:
+def _ranked(entries: Sequence[LeagueEntry]) -> list[LeagueEntry]:
     """Return the entries of a load with their ranks, the least live bill first."""
     live = _ranks({entry.policy: entry.live[BILL] for entry in entries})
     simulated = _ranks({entry.policy: entry.simulated[BILL] for entry in entries})
@@ -148,7 +148,7 @@ class LeagueReport:
     price: float
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[LeagueEntry, ...]:
         """All policies by load in the experiment's order, the least live bill first."""
         return tuple(
             entry for groups in self._by_load() for entry in _ranked([group.entry(self.price) for group in groups])
@@ -279,7 +279,7 @@ class LeagueReport:
         return tables
 
 
-def _of_load(workload: str, entries: Sequence[Entry]) -> ReportTable:
+def _of_load(workload: str, entries: Sequence[LeagueEntry]) -> ReportTable:
     headings = ["policy", "runs", "rank live", "rank simulated"]
     headings += [f"{each} {side}" for each in _HEADINGS.values() for side in ("live", "simulated")]
     rows = [

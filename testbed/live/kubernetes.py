@@ -31,7 +31,7 @@ _OVERRIDE = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KubernetesStage:
+class KubernetesApplication:
     """One operator on a Kubernetes."""
 
     #: It is up.
@@ -86,7 +86,7 @@ class KubernetesStage:
         url = f"http://{address}:{self.operator.metrics_port}/{path}"
         return fetch(url, timeout_s=_TIMEOUT_S, max_bytes=_MOST_BYTES)
 
-    def set(self) -> None:
+    def create_resources(self) -> None:
         """Create everything but controller and driver."""
         define_autoscalers(self.cluster.run_kubectl)
         self.cluster.run_kubectl("delete", "namespace", SPACE, "--ignore-not-found", "--wait=true")

@@ -130,7 +130,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Day:
+class DayResult:
     """What came of a day."""
 
     #: By operator, in the order of the stream.

@@ -16,7 +16,7 @@ from gesscale.model.decision import Decision, Reason
 from gesscale.model.document import as_document
 from latency_map import LatencyMap
 from testbed.live.figure import draw
-from testbed.live.record import Day, Record, Rescale, write_records
+from testbed.live.record import DayResult, Record, Rescale, write_records
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def check_both_directions(rescales: Sequence[Rescale]) -> PromiseCheck:
     return PromiseCheck("it scaled up and down", up > 0 and down > 0, f"{up} times up, {down} times down")
 
 
-def draws_nodes(decisions: Sequence[Decision]) -> bool:
+def picks_nodes_at_random(decisions: Sequence[Decision]) -> bool:
     """Say whether the policy draws nodes, as DS2 does, so that the latency map calls for none of them."""
     return any(
         rejection.reason is Reason.NOT_SELECTED for decision in decisions for rejection in decision.plan.rejections
@@ -102,7 +102,7 @@ def _distance(delays: LatencyMap, node: str, members: set[str]) -> float:
     return max((float(row[delays.names.index(member)]) for member in members), default=0.0)
 
 
-def check_rows(day: Day) -> tuple[PromiseCheck, ...]:
+def check_rows(day: DayResult) -> tuple[PromiseCheck, ...]:
     """Check at each end of the stream that every valid row is there, and once."""
     valid, sent, rows = day.produced - day.broken, f"{day.produced} produced", "rows"
     if day.broken:
@@ -129,7 +129,7 @@ def make_folder(reports: Path) -> Path:
 
 
 def write_report(
-    day: Day,
+    day: DayResult,
     checks: Sequence[PromiseCheck],
     title: str,
     folder: Path,

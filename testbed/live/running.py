@@ -18,7 +18,7 @@ from testbed.cluster import privilege
 from testbed.cluster.processes import Role
 from testbed.cluster.spark import LocalSpark, open_spark
 from testbed.cluster.topology import Topology, read_topology
-from testbed.live.nodes import DayClock, Stage, edge_nodes
+from testbed.live.nodes import DayClock, ProgressLog, edge_nodes
 from testbed.live.record import Record
 from testbed.live.scenario import Scenario, TaxiOperator, prepare_settings
 
@@ -26,7 +26,7 @@ DRIVER_S = 240.0
 METRICS_S = 240.0
 
 
-class Job(Protocol):
+class LiveJob(Protocol):
     """What is run on the nodes: driver programs, and rows that reach them when they are due."""
 
     def program(self, operator: TaxiOperator, folder: Path) -> tuple[str, ...]:
@@ -51,28 +51,28 @@ class Setup:
     scenario, settings: what is played, and how it is scaled
     topology: the nodes
     folder: where everything goes
-    stage: prints what happens
+    progress: prints what happens
     """
 
     scenario: Scenario
     settings: Settings
     topology: Topology
     folder: Path
-    stage: Stage
+    progress: ProgressLog
 
     @classmethod
-    def prepare(cls, scenario: Scenario, folder: Path, stage: Stage, config: Path | None = None) -> Self:
+    def prepare(cls, scenario: Scenario, folder: Path, progress: ProgressLog, config: Path | None = None) -> Self:
         """Read the topology of a scenario, and write the settings of its loop; see `prepare_settings`."""
         topology = read_topology(scenario.topology)
         settings = prepare_settings(scenario, topology, folder, config)
-        return cls(scenario=scenario, settings=settings, topology=topology, folder=folder, stage=stage)
+        return cls(scenario=scenario, settings=settings, topology=topology, folder=folder, progress=progress)
 
     def nodes(self) -> AbstractContextManager[None]:
         """Have the nodes for as long as the context lasts."""
-        return edge_nodes(self.topology, self.stage)
+        return edge_nodes(self.topology, self.progress)
 
 
-def scale_day(setup: Setup, job: Job, *, rows: int, begins_at_hour: float = 0.0) -> Mapping[str, Record]:
+def run_job(setup: Setup, job: LiveJob, *, rows: int, begins_at_hour: float = 0.0) -> Mapping[str, Record]:
     """Run a job's drivers and the loop until the last operator has processed all rows, or time is up.
 
     Raises
@@ -80,17 +80,19 @@ def scale_day(setup: Setup, job: Job, *, rows: int, begins_at_hour: float = 0.0)
     GesscaleError
         When something cannot be started, or ends before its time.
     """
-    scenario, settings, stage = setup.scenario, setup.settings, setup.stage
+    scenario, settings, progress = setup.scenario, setup.settings, setup.progress
     names = [operator.name for operator in scenario.operators]
     with ExitStack() as stack:
-        stage.say(f"starting on {setup.topology.driver_node} the driver, and one replica, of {' and of '.join(names)}")
+        progress.log(
+            f"starting on {setup.topology.driver_node} the driver, and one replica, of {' and of '.join(names)}"
+        )
         sparks = stack.enter_context(running_operators(setup, job))
         loop = build_loop(settings, time.time())
         stack.enter_context(closing(loop.knowledge))
         served = stack.enter_context(closing(ServedLoop(loop, settings, host="127.0.0.1", port=0)))
         if privilege.is_network_of_machine():
-            stage.say(f"look at it: {served.url}")
-        stage.say(f"the day begins: {rows} rows in {scenario.day_s:.0f} s, policy {loop.policy.name}")
+            progress.log(f"look at it: {served.url}")
+        progress.log(f"the day begins: {rows} rows in {scenario.day_s:.0f} s, policy {loop.policy.name}")
         began_at_s = stack.enter_context(job.flowing())
         records = {name: Record(began_at_s=began_at_s) for name in names}
 
@@ -106,7 +108,7 @@ def scale_day(setup: Setup, job: Job, *, rows: int, begins_at_hour: float = 0.0)
                 records[decision.operator].add((decision,))
                 elapsed_s = decision.at_s - began_at_s
                 hour = begins_at_hour + 24 * min(1.0, max(0.0, elapsed_s / scenario.day_s))
-                stage.console.print(decision_line(decision, elapsed_s, hour), highlight=False)
+                progress.console.print(decision_line(decision, elapsed_s, hour), highlight=False)
 
         clock = DayClock(
             is_over=lambda: records[names[-1]].processed_rows >= rows,
@@ -130,7 +132,7 @@ def decision_line(decision: Decision, elapsed_s: float, hour: float) -> str:
 
 
 @contextmanager
-def running_operators(setup: Setup, job: Job) -> Iterator[tuple[LocalSpark, ...]]:
+def running_operators(setup: Setup, job: LiveJob) -> Iterator[tuple[LocalSpark, ...]]:
     """Have a Spark application for each operator, with one replica on the node of its driver; logs are kept.
 
     Nothing of it runs on when the context ends, however it ends: the nodes can hold another run then.

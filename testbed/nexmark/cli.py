@@ -10,7 +10,7 @@ import typer
 
 from gesscale.cli.output import Output, OutputOption, emit, table
 from gesscale.errors import InputError
-from testbed.nexmark.queries import QUERIES, query_named
+from testbed.nexmark.queries import QUERIES, nexmark_query
 
 app = typer.Typer(name="nexmark", help="Stream a query of Nexmark, and verify what it wrote.", no_args_is_help=True)
 _Query = Annotated[str, typer.Argument(help=f"One of {', '.join(QUERIES)}.")]
@@ -60,7 +60,7 @@ def stream(
         "rates": rates, "service_s_per_row": service_ms_per_row / 1000, "cap_rows": cap_rows,
         "cap_rows_per_replica": cap_rows_per_replica,
     }  # fmt: skip
-    source, asked, jars = NexmarkOptions.parse(NAME, given), query_named(query), ""
+    source, asked, jars = NexmarkOptions.parse(NAME, given), nexmark_query(query), ""
     if kafka is not None:
         if cap_rows_per_replica is not None:
             raise InputError("nexmark: with --kafka the cap is fixed (maxOffsetsPerTrigger); give --cap-rows")
@@ -130,7 +130,7 @@ def verify(
     source = NexmarkOptions(events=events, events_per_s=events_per_s)
     spark = open_nexmark_session(f"verify-{query}", 2)
     try:
-        found = compare(spark, query_named(query), source, folder / "sink")
+        found = compare(spark, nexmark_query(query), source, folder / "sink")
     finally:
         spark.stop()
     fields = {name: getattr(found, name) for name in found.__slots__}

@@ -27,12 +27,12 @@ def nexmark(
     spark_home()  # without PySpark it ends here
     from testbed.cluster import privilege
     from testbed.live.report import make_folder
-    from testbed.nexmark.day import NexmarkDay, play
-    from testbed.nexmark.queries import query_named
+    from testbed.nexmark.day import NexmarkDay, run_day
+    from testbed.nexmark.queries import nexmark_query
     from testbed.pipeline.kafka_jars import require_kafka
 
     day = NexmarkDay(
-        query=query_named(query),
+        query=nexmark_query(query),
         policy=policy,
         topology=topology,
         day_s=seconds,
@@ -43,5 +43,5 @@ def nexmark(
         require_kafka()
     privilege.enter()
     end_as_ctrl_c_does()
-    if not play(day, make_folder(reports), console):
+    if not run_day(day, make_folder(reports), console):
         raise typer.Exit(3)

@@ -16,11 +16,11 @@ from rich.console import Console
 
 from gesscale.errors import ClusterError, InputError
 from testbed.live.kafka import KafkaFeed, kafka_feed
-from testbed.live.nodes import Stage
+from testbed.live.nodes import ProgressLog
 from testbed.live.record import write_records
-from testbed.live.running import Setup, module_command, scale_day
+from testbed.live.running import Setup, module_command, run_job
 from testbed.live.scenario import Scenario, TaxiOperator, TopicInput
-from testbed.nexmark.queries import Query
+from testbed.nexmark.queries import NexmarkQuery
 from testbed.workloads.workload import Workload
 
 TOPIC = "nexmark"
@@ -28,7 +28,7 @@ _LAST_WINDOWS_S = 20.0
 _VERIFY_WITHIN_S = 300.0
 
 
-def scenario_of(query: Query, *, kafka: bool = False) -> Scenario:
+def scenario_of(query: NexmarkQuery, *, kafka: bool = False) -> Scenario:
     """Return the scenario of a query: the demo's, with dearer rows and fewer replicas.
 
     An event takes 8 ms on a node of weight 1, so that a replica does less than 125 per second.
@@ -41,7 +41,7 @@ def scenario_of(query: Query, *, kafka: bool = False) -> Scenario:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NexmarkJob:
-    """A query and its events; a `testbed.live.running.Job`. A row is an event as often as the query reads it.
+    """A query and its events; a `testbed.live.running.LiveJob`. A row is an event as often as the query reads it.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class NexmarkJob:
     state_partitions: into how many parts its state is cut
     """
 
-    query: Query
+    query: NexmarkQuery
     scenario: Scenario
     load: Workload
     start_at_s: float
@@ -173,7 +173,7 @@ class NexmarkDay:
     """
 
     #: Which query, scaled by which policy, on which nodes (query, policy, topology).
-    query: Query
+    query: NexmarkQuery
     policy: str
     topology: str = "edge8"
     #: Length of the day, seconds: the load rises from the least to the most and falls again.
@@ -214,7 +214,7 @@ class NexmarkDay:
         return replace(scenario, policy=self.policy, topology=self.topology, day_s=self.day_s)
 
 
-def play(day: NexmarkDay, folder: Path, console: Console) -> bool:
+def run_day(day: NexmarkDay, folder: Path, console: Console) -> bool:
     """Run a query through its day, and compare its result with a batch.
 
     Raises
@@ -223,18 +223,18 @@ def play(day: NexmarkDay, folder: Path, console: Console) -> bool:
         When something cannot be started, or ends before its time; nothing stays behind.
     """
     scenario, name = day.scenario, day.query.name
-    setup = Setup.prepare(scenario, folder, Stage(console))
-    stage = setup.stage
+    setup = Setup.prepare(scenario, folder, ProgressLog(console))
+    progress = setup.progress
     with ExitStack() as stack:
         stack.enter_context(setup.nodes())
         feed = None
         if scenario.kafka is not None:
-            stage.say(f"starting a Kafka broker on {setup.topology.driver_node}")
+            progress.log(f"starting a Kafka broker on {setup.topology.driver_node}")
             feed = stack.enter_context(kafka_feed(setup.topology, scenario.kafka, [TOPIC], folder))
         start_at_s = time.time() + scenario.head_start_s
         job = NexmarkJob(query=day.query, scenario=scenario, load=day.load, start_at_s=start_at_s, feed=feed)
         job.send()
-        records = scale_day(setup, job, rows=job.rows_total)
+        records = run_job(setup, job, rows=job.rows_total)
     write_records(records, folder)
     record = records[name]
     if record.processed_rows < job.rows_total:
@@ -244,9 +244,9 @@ def play(day: NexmarkDay, folder: Path, console: Console) -> bool:
             "written is no whole result"
         )
     up, down = (sum(sign * each.growth > 0 for each in record.rescales) for sign in (1, -1))
-    stage.say(f"{len(record.rescales)} changes, {up} up and {down} down; comparing with the batch")
+    progress.log(f"{len(record.rescales)} changes, {up} up and {down} down; comparing with the batch")
     found = job.verified(folder, record.processed_rows)
-    stage.say(
+    progress.log(
         f"{name}: {found['expected']} rows expected, {found['missing']} missing, "
         f"{found['unexpected']} unexpected; the record is in {folder}"
     )

@@ -18,7 +18,7 @@ _LOCAL_CATEGORY = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class NexmarkQuery:
     """One query."""
 
     #: As the benchmark numbers it.
@@ -91,15 +91,15 @@ def _sessions(events: Any) -> Any:
 QUERIES = {
     query.name: query
     for query in (
-        Query(name="q1", result=_prices_in_euro),
-        Query(name="q3", result=_local_sellers, reads=2),
-        Query(name="q5", result=_hot_auctions, closes="window_end"),
-        Query(name="q11", result=_sessions, closes="session_end"),
+        NexmarkQuery(name="q1", result=_prices_in_euro),
+        NexmarkQuery(name="q3", result=_local_sellers, reads=2),
+        NexmarkQuery(name="q5", result=_hot_auctions, closes="window_end"),
+        NexmarkQuery(name="q11", result=_sessions, closes="session_end"),
     )
 }
 
 
-def query_named(name: str) -> Query:
+def nexmark_query(name: str) -> NexmarkQuery:
     """Return a query.
 
     Raises

@@ -13,7 +13,7 @@ import pyarrow as pa
 from gesscale.spark import count_output
 from gesscale.spark.sources import sum_of_numbers
 from testbed.nexmark.events import BEGINS_S, SCHEMA, events
-from testbed.nexmark.queries import Query
+from testbed.nexmark.queries import NexmarkQuery
 from testbed.nexmark.source import NAME, Nexmark, NexmarkOptions, due_events
 from testbed.pipeline.kafka_topic import Message, create_topics, read_topic, send_due
 from testbed.pipeline.operator import node_capacity
@@ -143,7 +143,7 @@ def is_through(progress: Any, events: int) -> bool:
     return all(sum_of_numbers(offset) == events for offset in offsets)
 
 
-def start_query(query: Query, rows: Any, folder: Path, trigger_s: float) -> Any:
+def start_query(query: NexmarkQuery, rows: Any, folder: Path, trigger_s: float) -> Any:
     """Start a query over the events and return it; its checkpoint and its sink of Parquet files are in the folder."""
     return (
         count_output(query.result(rows))
@@ -161,7 +161,7 @@ TAIL_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class BatchComparison:
     """Rows of a stream against those of a batch."""
 
     #: Rows of the batch.
@@ -177,7 +177,7 @@ class Comparison:
         return self.expected > 0 and self.missing == self.unexpected == 0
 
 
-def compare(spark: Any, query: Query, options: NexmarkOptions, sink: Path) -> Comparison:
+def compare(spark: Any, query: NexmarkQuery, options: NexmarkOptions, sink: Path) -> BatchComparison:
     """Compare the files that a stream wrote with the same query as a batch."""
     spark.dataSource.register(Nexmark)
     given = {name: str(value) for name, value in options.model_dump(exclude_none=True).items()}
@@ -189,4 +189,4 @@ def compare(spark: Any, query: Query, options: NexmarkOptions, sink: Path) -> Co
         until = datetime.fromtimestamp(last_s, UTC)
         batch, stream = (each.where(each[query.closes] <= until) for each in (batch, stream))
     missing, unexpected = batch.exceptAll(stream).count(), stream.exceptAll(batch).count()
-    return Comparison(expected=batch.count(), missing=missing, unexpected=unexpected)
+    return BatchComparison(expected=batch.count(), missing=missing, unexpected=unexpected)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from testbed.chaos.plan import LOCAL_FAULTS, Fault
-from testbed.chaos.playing import play_chaos
+from testbed.chaos.plan import LOCAL_FAULTS, ChaosFault
 from testbed.chaos.results import Results
-from testbed.chaos.setting import ChaosSetting
-from testbed.live.nodes import Stage
+from testbed.chaos.runner import run_chaos
+from testbed.chaos.settings import ChaosSettings
+from testbed.live.nodes import ProgressLog
 
 pytestmark = pytest.mark.real
 
@@ -21,29 +21,29 @@ def nodes(three_nodes: Callable[[str, int], str]) -> str:
     return three_nodes("chaos", 216)
 
 
-KILLS = (Fault.EXECUTOR_KILLED, Fault.DRIVER_KILLED, Fault.CONTROLLER_KILLED, Fault.NODE_CUT_OFF)
+KILLS = (ChaosFault.EXECUTOR_KILLED, ChaosFault.DRIVER_KILLED, ChaosFault.CONTROLLER_KILLED, ChaosFault.NODE_CUT_OFF)
 
 
 @pytest.mark.parametrize("faults", [KILLS, pytest.param(LOCAL_FAULTS, marks=pytest.mark.long)], ids=["kills", "all"])
-def test_no_fault_loses_a_row(nodes: str, tmp_path: Path, faults: tuple[Fault, ...]) -> None:
-    setting = ChaosSetting(seed=1, topology=nodes, most_replicas=2, rows_per_s=50, faults=faults)
+def test_no_fault_loses_a_row(nodes: str, tmp_path: Path, faults: tuple[ChaosFault, ...]) -> None:
+    settings = ChaosSettings(seed=1, topology=nodes, most_replicas=2, rows_per_s=50, faults=faults)
     said = io.StringIO()
-    verdict = play_chaos(setting, len(faults), tmp_path / "results", Stage(Console(file=said)))
+    verdict = run_chaos(settings, len(faults), tmp_path / "results", ProgressLog(Console(file=said)))
     assert verdict.kept, said.getvalue()
     assert verdict.rows > 0
     assert {record.fault for record in Results(folder=tmp_path / "results").records()} == set(faults)
     said.truncate(0)
-    again = play_chaos(setting, len(faults), tmp_path / "results", Stage(Console(file=said)))
+    again = run_chaos(settings, len(faults), tmp_path / "results", ProgressLog(Console(file=said)))
     assert again == verdict
     assert "bringing up" not in said.getvalue()  # what is done is not played again
 
 
 def test_no_window_is_lost_when_the_broker_of_a_query_with_state_is_killed(nodes: str, tmp_path: Path) -> None:
-    faults = (Fault.BROKER_KILLED, Fault.EXECUTOR_KILLED)
-    setting = ChaosSetting(
+    faults = (ChaosFault.BROKER_KILLED, ChaosFault.EXECUTOR_KILLED)
+    settings = ChaosSettings(
         seed=1, topology=nodes, most_replicas=2, rows_per_s=50, query="q5", kafka=True, faults=faults
     )
     said = io.StringIO()
-    verdict = play_chaos(setting, 2, tmp_path / "results", Stage(Console(file=said)))
+    verdict = run_chaos(settings, 2, tmp_path / "results", ProgressLog(Console(file=said)))
     assert verdict.kept, said.getvalue()
     assert verdict.rows > 0

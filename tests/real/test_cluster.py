@@ -16,7 +16,7 @@ import pytest
 
 from gesscale.errors import ClusterError
 from testbed.cluster import delays, lifecycle, namespaces, privilege, processes, state
-from testbed.cluster.check import check_pairs, judge
+from testbed.cluster.check import check_pairs, evaluate_pair
 from testbed.cluster.delay_backend import DelayBackend
 from testbed.cluster.processes import Role
 from testbed.cluster.topology import Topology, read_topology
@@ -122,9 +122,9 @@ def check_by_command(before: tuple[str, ...] = ()) -> None:
     def measure() -> bool:
         checked = run_testbed("check", NAME, "--output", "json", before=before)
         pairs = json.loads(checked.stdout)["pairs"]
-        assert {(pair["from"], pair["to"]): pair["asked_ms"] for pair in pairs} == ASKED_MS
+        assert {(pair["from"], pair["to"]): pair["expected_ms"] for pair in pairs} == ASKED_MS
         for pair in pairs:  # whoever else is busy only adds, so the least echo has no excuse
-            assert pair["least_ms"] == pytest.approx(pair["asked_ms"], abs=pair["tolerance_ms"]), checked
+            assert pair["min_ms"] == pytest.approx(pair["expected_ms"], abs=pair["tolerance_ms"]), checked
         assert checked.returncode == (0 if all(pair["ok"] for pair in pairs) else 3)
         return checked.returncode == 0
 
@@ -136,12 +136,12 @@ def assert_felt(topology: Topology, felt_ms: dict[tuple[str, str], float]) -> No
         pairs = check_pairs(topology, count=25)
         assert [(pair.first, pair.second) for pair in pairs] == list(felt_ms)
         felt = [
-            judge(felt_ms[pair.first, pair.second], [pair.measured_ms], first=pair.first, second=pair.second)
+            evaluate_pair(felt_ms[pair.first, pair.second], [pair.measured_ms], first=pair.first, second=pair.second)
             for pair in pairs
         ]
         for pair, median in zip(pairs, felt, strict=True):
-            assert pair.least_ms == pytest.approx(median.asked_ms, abs=median.tolerance_ms), pair
-            if median.asked_ms != pair.asked_ms:
+            assert pair.min_ms == pytest.approx(median.expected_ms, abs=median.tolerance_ms), pair
+            if median.expected_ms != pair.expected_ms:
                 assert not pair.ok  # it is held against the map, which says something else
         return all(median.ok for median in felt)
 
@@ -203,7 +203,7 @@ def test_an_up_that_was_killed_is_cleaned_up(topology_file: Path) -> None:
 def test_leftovers_are_found_without_any_record_of_them(topology: Topology) -> None:
     lifecycle.up(topology)
     shutil.rmtree(state.state_root())
-    assert lifecycle.down(NAME) == lifecycle.Swept(processes=1, network_parts=4)
+    assert lifecycle.down(NAME) == lifecycle.Removed(processes=1, network_parts=4)
 
 
 def test_a_subnet_in_use_is_refused_and_nothing_is_built(topology: Topology, topology_file: Path) -> None:

@@ -113,10 +113,10 @@ def complete(gathered: GatheredMap) -> bool:
 
 def as_emulated(gathered: GatheredMap) -> bool:
     """Whether all is within the tolerance of ``testbed check``."""
-    asked_ms = np.array([row.split(",")[1:] for row in MAP.splitlines()[1:]], dtype=float)
-    tolerance_ms = np.maximum(TOLERANCE_MS, TOLERANCE_RATIO * asked_ms)
+    expected_ms = np.array([row.split(",")[1:] for row in MAP.splitlines()[1:]], dtype=float)
+    tolerance_ms = np.maximum(TOLERANCE_MS, TOLERANCE_RATIO * expected_ms)
     survey = gathered.survey
-    added_ms = survey.rtt_ms - asked_ms
+    added_ms = survey.rtt_ms - expected_ms
     return survey.names == NODES and bool((np.abs(added_ms) <= tolerance_ms).all())
 
 

@@ -9,31 +9,38 @@ from rich.console import Console
 
 from testbed.arena.case import METRICS, CaseResult
 from testbed.cluster.topology import read_topology
-from testbed.league.live import LivePlay
-from testbed.league.playing import play_live
-from testbed.league.setting import LeagueSetting, league_query
-from testbed.live.nodes import Stage, edge_nodes
+from testbed.league.live import LiveRunner
+from testbed.league.runner import run_live
+from testbed.league.settings import LeagueSettings, league_query
+from testbed.live.nodes import ProgressLog, edge_nodes
 
 pytestmark = pytest.mark.real
 
 
 def test_a_run_is_scored_and_kept(three_nodes: Callable[[str, int], str], tmp_path: Path) -> None:
     (tmp_path / "calm.csv").write_text("t_s,rows_per_s\n0,30\n60,60\n")  # a replica does 300 at least
-    setting = LeagueSetting(
+    settings = LeagueSettings(
         policies=("ds2",),
         loads=(str(tmp_path / "calm.csv"),),
         repetitions=1,
         length_s=90.0,
         topology=three_nodes("oneday", 215),
     )
-    topology = read_topology(setting.topology)
+    topology = read_topology(settings.topology)
     said = io.StringIO()
-    stage = Stage(Console(file=said))
+    progress = ProgressLog(Console(file=said))
 
     def played() -> tuple[CaseResult, ...]:
-        by = LivePlay(query=league_query(setting.query), scenario=setting.scenario, runs=tmp_path / "runs", stage=stage)
-        return play_live(
-            setting.experiment, tmp_path / "live", by, stage, nodes=lambda: edge_nodes(topology, stage), attempts=3
+        by = LiveRunner(
+            query=league_query(settings.query), scenario=settings.scenario, runs=tmp_path / "runs", progress=progress
+        )
+        return run_live(
+            settings.experiment,
+            tmp_path / "live",
+            by,
+            progress,
+            nodes=lambda: edge_nodes(topology, progress),
+            attempts=3,
         )
 
     (result,) = played()

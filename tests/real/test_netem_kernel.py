@@ -11,7 +11,7 @@ from latency_map.emulate.hosts import Host
 from latency_map.emulate.plan import EmulationPlan, NodePlan, plan_emulation
 from latency_map.emulate.script import ScriptAction, render_script
 from testbed.cluster import privilege
-from testbed.cluster.check import echoes, judge
+from testbed.cluster.check import echoes, evaluate_pair
 from testbed.cluster.delays import has_netem
 from testbed.cluster.namespaces import NAMED
 
@@ -79,7 +79,7 @@ def run_scripts(plan: EmulationPlan, action: ScriptAction, *, undo_after_s: int 
         inside(node.host.name, "sh", "-s", text=render_script(node, action, undo_after_s=undo_after_s))
 
 
-def least_ms(name: str, *addresses: str) -> dict[str, float]:
+def min_ms(name: str, *addresses: str) -> dict[str, float]:
     """Measure the least round trip to each address: delays are in every echo, a busy machine is in some."""
     with ThreadPoolExecutor(1) as thread:  # which stays in the namespace
         answers = thread.submit(echoes, NAMED / namespace(name), addresses, count=ECHOES, timeout_s=2.0).result()
@@ -92,7 +92,7 @@ def every_least_ms(plan: EmulationPlan) -> dict[tuple[str, str], float]:
     for node in plan.nodes:
         others = {other.host.name: other.host.address for other in plan.nodes if other is not node}
         others["switch"] = SWITCH_ADDRESS
-        least = least_ms(node.host.name, *others.values())
+        least = min_ms(node.host.name, *others.values())
         measured |= {(node.host.name, other): least[address] for other, address in others.items()}
     return measured
 
@@ -102,7 +102,7 @@ def test_every_pair_gets_the_round_trip_of_the_map_and_no_other_packet_is_delaye
     run_scripts(plan, ScriptAction.APPLY)
     measured = every_least_ms(plan)
     checks = [
-        judge(
+        evaluate_pair(
             0.0 if other == "switch" else MAP.delay_ms(name, other) or 0.0,
             [measured[name, other] - own[name, other]],
             first=name,

@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 from testbed.cluster import lifecycle
-from testbed.nexmark.day import NexmarkDay, play
-from testbed.nexmark.queries import query_named
+from testbed.nexmark.day import NexmarkDay, run_day
+from testbed.nexmark.queries import nexmark_query
 
 pytestmark = pytest.mark.real
 
@@ -27,7 +27,7 @@ def test_each_event_once_while_a_replica_is_added(three_nodes: Callable[[str, in
     folder = tmp_path / "report"
     folder.mkdir()
     day = NexmarkDay(
-        query=query_named("q1"),
+        query=nexmark_query("q1"),
         policy=f"{tmp_path}/both.py:both",
         topology=three_nodes("kafkaday", 221),
         day_s=60.0,
@@ -35,7 +35,7 @@ def test_each_event_once_while_a_replica_is_added(three_nodes: Callable[[str, in
         kafka=True,
     )
     said = io.StringIO()
-    assert play(day, folder, Console(file=said)), said.getvalue()
+    assert run_day(day, folder, Console(file=said)), said.getvalue()
 
     decisions, batches = (
         [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
@@ -48,5 +48,5 @@ def test_each_event_once_while_a_replica_is_added(three_nodes: Callable[[str, in
     assert sum(batch["rows"] for batch in batches) == events
     assert max(batch["offered_rows_total"] for batch in batches) == events
     assert f'"events": {events}' in (folder / "producer.log").read_text()
-    assert lifecycle.down("kafkaday") == lifecycle.Swept(processes=0, network_parts=0)
+    assert lifecycle.down("kafkaday") == lifecycle.Removed(processes=0, network_parts=0)
     assert not (folder / "broker").exists()

@@ -11,9 +11,9 @@ from rich.console import Console
 from gesscale.model.decision import Reason
 from testbed.cluster import lifecycle
 from testbed.cluster.topology import read_topology
-from testbed.demo.playing import play_day
+from testbed.demo.runner import run_taxi_day
 from testbed.demo.taxi import PreparedRides
-from testbed.live.nodes import Stage
+from testbed.live.nodes import ProgressLog
 from testbed.live.report import check_rows
 from testbed.live.running import Setup
 from testbed.live.scenario import CLEAN, NEAREST, WORKFLOW, TopicInput
@@ -50,10 +50,10 @@ def test_each_row_once_through_both_while_one_is_scaled(three_nodes: Callable[[s
     given = tmp_path / "given.yaml"
     own = scenario.settings(read_topology(scenario.topology))
     given.write_text(own.replace("recovery_target: 9s", "recovery_target: 2s"))
-    setup = Setup.prepare(scenario, folder, Stage(Console(file=io.StringIO())), given)
+    setup = Setup.prepare(scenario, folder, ProgressLog(Console(file=io.StringIO())), given)
     assert setup.settings.analyze.recovery_target_s == 2.0
     with setup.nodes():
-        day = play_day(setup, rides)
+        day = run_taxi_day(setup, rides)
         # nothing but what the cluster itself runs is left
         assert {process.mark.role.value for process in lifecycle.status("twoops").running} <= {"relay"}
 

@@ -96,15 +96,15 @@ def test_pods_run_where_required_affinity_says_and_feel_the_maps_delays(
     assert_felt(cluster, namespace, f"on-{nodes[0]}", cluster.address(hub), topology.rtt_ms(nodes[0], hub))
 
 
-def assert_felt(cluster: KubernetesTestBed, namespace: str, pod: str, address: str, asked_ms: float) -> None:
+def assert_felt(cluster: KubernetesTestBed, namespace: str, pod: str, address: str, expected_ms: float) -> None:
     """Echo until one is as the map says; a busy machine only adds, so none may be shorter."""
 
     def felt() -> bool:
-        least_ms = echo_ms(cluster, namespace, pod, address)
-        assert least_ms > asked_ms - TOLERANCE_MS, (pod, address)
-        return least_ms < asked_ms + TOLERANCE_MS
+        min_ms = echo_ms(cluster, namespace, pod, address)
+        assert min_ms > expected_ms - TOLERANCE_MS, (pod, address)
+        return min_ms < expected_ms + TOLERANCE_MS
 
-    until(felt, f"{asked_ms:g} ms from {pod} to {address}")
+    until(felt, f"{expected_ms:g} ms from {pod} to {address}")
 
 
 def echo_ms(cluster: KubernetesTestBed, namespace: str, pod: str, address: str) -> float:

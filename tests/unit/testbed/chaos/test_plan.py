@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from gesscale.errors import InputError
-from testbed.chaos.plan import LOCAL_FAULTS, Fault, draw_plan, faults_named
+from testbed.chaos.plan import LOCAL_FAULTS, ChaosFault, draw_plan, parse_faults
 
 NODES = [f"edge{number}" for number in range(1, 9)]
 
@@ -20,11 +20,11 @@ def test_a_longer_run_of_a_seed_begins_with_the_same_changes() -> None:
 
 
 def test_only_faults_that_are_named_strike() -> None:
-    named = faults_named("none,broker-killed")
-    assert named == (Fault.NONE, Fault.BROKER_KILLED)
+    named = parse_faults("none,broker-killed")
+    assert named == (ChaosFault.NONE, ChaosFault.BROKER_KILLED)
     assert {change.fault for change in draw_plan(1, 20, NODES, 4, named)} == set(named)
     with pytest.raises(InputError, match="got 'earthquake'"):
-        faults_named("none,earthquake")
+        parse_faults("none,earthquake")
     with pytest.raises(InputError, match="two nodes"):
         draw_plan(1, 1, ["only"], 4)
 

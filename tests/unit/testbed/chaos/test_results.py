@@ -8,14 +8,14 @@ from recorded_steps import decided
 
 from gesscale.errors import InputError
 from gesscale.model.decision import MapStatus
-from testbed.chaos.controller import removed_on_doubt, step_line
-from testbed.chaos.plan import Fault
+from testbed.chaos.controller import step_line, unsafe_removals
+from testbed.chaos.plan import ChaosFault
 from testbed.chaos.results import ChangeRecord, Tallies, judge, read_records, record_line, tables_of
 
 GOOD = ChangeRecord(
     number=0,
     part=0,
-    fault=Fault.NONE,
+    fault=ChaosFault.NONE,
     target="",
     before=("a", "b"),
     placement=("b", "c"),
@@ -24,7 +24,7 @@ GOOD = ChangeRecord(
     converged_s=4.0,
     rows=100,
     rows_lost=0,
-    rows_doubled=0,
+    rows_duplicated=0,
 )
 
 
@@ -42,9 +42,9 @@ def test_rows_count_from_the_beginning_of_a_part_and_failed_batches_are_no_fault
     "fault",
     [
         {"rows_lost": 1},  # though it is there again after the next change
-        {"rows_doubled": 1},
+        {"rows_duplicated": 1},
         {"converged_s": None},
-        {"tallies": Tallies(removed_on_doubt=1)},
+        {"tallies": Tallies(unsafe_removals=1)},
         {"tallies": Tallies(controller_ended=1)},
     ],
 )
@@ -64,7 +64,7 @@ def test_records_are_read_as_written_without_a_line_cut_short(tmp_path: Path) ->
 
 
 def test_the_table_has_a_row_for_each_fault() -> None:
-    killed = replace(GOOD, fault=Fault.EXECUTOR_KILLED, converged_s=8.0)
+    killed = replace(GOOD, fault=ChaosFault.EXECUTOR_KILLED, converged_s=8.0)
     records = [killed, replace(killed, converged_s=10.0), replace(GOOD, converged_s=None)]
     _, by_fault = tables_of("t", records, judge(records))
     assert by_fault.rows == [
@@ -77,6 +77,6 @@ def test_the_table_has_a_row_for_each_fault() -> None:
 def test_only_removals_in_doubtful_steps_count() -> None:
     outcome = replace(decided().outcome, removed=("b", "c"))
     shrunk = replace(decided(), outcome=outcome)
-    assert removed_on_doubt(step_line(shrunk)) == 0
+    assert unsafe_removals(step_line(shrunk)) == 0
     lines = step_line(shrunk) + step_line(replace(shrunk, latency_map=MapStatus(stale="old")))
-    assert removed_on_doubt(lines + lines[:10]) == 2
+    assert unsafe_removals(lines + lines[:10]) == 2

@@ -13,7 +13,7 @@ from gesscale.service.recorded import read_record
 from latency_map import write_csv
 from testbed.cluster.topology import read_topology
 from testbed.demo.on_kubernetes import read_decisions, write_decisions
-from testbed.live.kubernetes import KubernetesStage
+from testbed.live.kubernetes import KubernetesApplication
 from testbed.live.scenario import KUBE3
 
 
@@ -46,9 +46,9 @@ def test_a_controller_that_does_not_answer_is_named():
 
 
 def test_the_address_of_the_page_is_what_the_controller_logs(tmp_path):
-    stage = KubernetesStage(cluster=None, scenario=KUBE3, folder=tmp_path)
+    application = KubernetesApplication(cluster=None, scenario=KUBE3, folder=tmp_path)
     log = tmp_path / "controller.log"
     log.write_text("")
-    assert stage.page_url == ""
+    assert application.page_url == ""
     log.write_text("INFO gesscale.controller: page, probes and metrics at http://127.0.0.1:43210\nmore\n")
-    assert stage.page_url == "http://127.0.0.1:43210"
+    assert application.page_url == "http://127.0.0.1:43210"

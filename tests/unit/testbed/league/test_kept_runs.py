@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from testbed.arena.runs.results import read_results
-from testbed.league.playing import LIVE
+from testbed.league.runner import LIVE
 
 KEPT = Path(__file__).parents[4] / "docs" / "evidence" / "live_league"
 

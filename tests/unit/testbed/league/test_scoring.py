@@ -12,7 +12,7 @@ from gesscale.model.observation import Batch
 from testbed.arena.case import METRICS, Case
 from testbed.arena.worlds.scenes import world_of
 from testbed.league.scoring import LiveRun, result_of_run
-from testbed.league.setting import LeagueSetting
+from testbed.league.settings import LeagueSettings
 from testbed.live.record import Record
 from testbed.pipeline.schedule import ReplaySchedule
 
@@ -48,7 +48,7 @@ def order(at_s, before, after, reason=Reason.OVERLOADED):
 
 def result(*, batches=12, decisions=(), numbers=None, first_step_s=-15):
     """Score 120 s with a row each second, an objective of 8 s, and a period of 5 s."""
-    setting = LeagueSetting(policies=("gesscale",), loads=("steps",), length_s=120.0, objective_s=8.0)
+    setting = LeagueSettings(policies=("gesscale",), loads=("steps",), length_s=120.0, objective_s=8.0)
     record = Record(began_at_s=BEGAN_S)
     record.see(tuple(batch(number) for number in (range(batches) if numbers is None else numbers)))
     record.add((order(first_step_s, NODES[:1], NODES[:1]), *decisions))

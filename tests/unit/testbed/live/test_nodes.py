@@ -6,8 +6,8 @@ import pytest
 from rich.console import Console
 
 from gesscale.errors import ClusterError
-from testbed.cluster.check import judge
-from testbed.live.nodes import ECHOES, Stage, checked_pairs
+from testbed.cluster.check import evaluate_pair
+from testbed.live.nodes import ECHOES, ProgressLog, verify_delays
 
 
 def check(*times):
@@ -16,9 +16,9 @@ def check(*times):
 
     def measure(_topology, *, count):
         counts.append(count)
-        return (judge(10.0, times[len(counts) - 1], first="hub", second="far"),)
+        return (evaluate_pair(10.0, times[len(counts) - 1], first="hub", second="far"),)
 
-    (pair,) = checked_pairs(None, Stage(Console(file=io.StringIO())), measure)
+    (pair,) = verify_delays(None, ProgressLog(Console(file=io.StringIO())), measure)
     return pair.measured_ms, counts
 
 
@@ -43,8 +43,8 @@ def test_delays_that_stay_off_the_map_end_it(answers_ms, shown):
 
 def test_a_busy_machine_is_not_blamed_for_another_pair_that_is_wrong():
     def measure(_topology, *, count):
-        busy = judge(10.0, [10.5, *[40.0] * (count - 1)], first="hub", second="near")
-        return busy, judge(10.0, [20.0] * count, first="hub", second="far")
+        busy = evaluate_pair(10.0, [10.5, *[40.0] * (count - 1)], first="hub", second="near")
+        return busy, evaluate_pair(10.0, [20.0] * count, first="hub", second="far")
 
     with pytest.raises(ClusterError, match=r"2 pairs of nodes .* hub to far"):
-        checked_pairs(None, Stage(Console(file=io.StringIO())), measure)
+        verify_delays(None, ProgressLog(Console(file=io.StringIO())), measure)

@@ -10,7 +10,7 @@ from gesscale.model.decision import Analysis, Decision, Outcome, OutcomeStatus, 
 from gesscale.model.observation import Batch
 from gesscale.monitor.record_files import read_recording
 from testbed.live.record import Record, Rescale, rescale_of, write_records
-from testbed.live.report import check_both_directions, check_nodes, draws_nodes
+from testbed.live.report import check_both_directions, check_nodes, picks_nodes_at_random
 
 
 def batch(number, ended_at_s, *, rows=100, offered=None):
@@ -101,8 +101,8 @@ def test_a_node_that_the_map_does_not_call_for_breaks_the_promise(placement, add
 def test_a_policy_that_draws_nodes_is_known_by_its_reasons(reason, drawn):
     decision = change(1000.0, ("hub",), add=("mid",))
     lost = replace(decision.plan, rejections=(Rejection(node="near", reason=reason),))
-    assert draws_nodes([decision, replace(decision, plan=lost)]) is drawn
-    assert not draws_nodes([decision])
+    assert picks_nodes_at_random([decision, replace(decision, plan=lost)]) is drawn
+    assert not picks_nodes_at_random([decision])
 
 
 def test_both_directions_are_needed():

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from gesscale.model.observation import Batch
-from testbed.live.record import Day, Record
+from testbed.live.record import DayResult, Record
 from testbed.live.report import check_rows, operator_figures, write_report
 from testbed.pipeline.sink import SinkCount
 
@@ -18,8 +18,8 @@ def count(rows: int, distinct: int, *, expected: int = 90) -> SinkCount:
     return SinkCount(rows=rows, distinct=distinct, duplicated=rows - distinct, missing=expected - distinct)
 
 
-def day(topic: SinkCount, sink: SinkCount) -> Day:
-    return Day(records={}, produced=100, broken=10, handed_on={"clean": topic}, sink=sink)
+def day(topic: SinkCount, sink: SinkCount) -> DayResult:
+    return DayResult(records={}, produced=100, broken=10, handed_on={"clean": topic}, sink=sink)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_run_that_saw_nothing_has_figures_and_a_picture(tmp_path: Path) -> Non
     seen.see((batch(0, 1000, ("hub",), 0.0), replace(batch(1, 1002, ("hub",), 0.0), offered_rows_total=9.0)))
     assert {value for value in operator_figures(missing_readings).values() if isinstance(value, int | float)} == {0}
     records = {"clean": seen, "nearest": missing_readings}
-    came = Day(records=records, produced=100, broken=10, handed_on={"clean": count(90, 90)}, sink=count(89, 89))
+    came = DayResult(records=records, produced=100, broken=10, handed_on={"clean": count(90, 90)}, sink=count(89, 89))
     shown = io.StringIO()
     kept = write_report(
         came,

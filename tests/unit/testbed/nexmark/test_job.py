@@ -11,7 +11,7 @@ from testbed.live.kafka import KafkaFeed
 from testbed.live.scenario import prepare_settings
 from testbed.nexmark.cli import app
 from testbed.nexmark.day import NexmarkJob, scenario_of
-from testbed.nexmark.queries import query_named
+from testbed.nexmark.queries import nexmark_query
 from testbed.nexmark.source import NAME, NexmarkOptions, due_events
 from testbed.pipeline.kafka_broker import KafkaBroker
 from testbed.workloads.workload import Workload
@@ -23,7 +23,7 @@ FEED = KafkaFeed(broker=BROKER, topology=read_topology("edge8"), log=Path("produ
 
 
 def job(name, feed=None):
-    query = query_named(name)
+    query = nexmark_query(name)
     scenario = scenario_of(query, kafka=feed is not None)
     return NexmarkJob(query=query, scenario=scenario, load=LOAD, start_at_s=BEGAN_S, feed=feed)
 

@@ -2,12 +2,12 @@ import pytest
 
 from gesscale.errors import InputError
 from testbed.nexmark.day import NexmarkDay
-from testbed.nexmark.queries import query_named
+from testbed.nexmark.queries import nexmark_query
 
 
 def test_the_load_rises_and_falls_between_its_bounds():
     rates = NexmarkDay(
-        query=query_named("q5"), policy="static", least_rows_per_s=100, most_rows_per_s=300
+        query=nexmark_query("q5"), policy="static", least_rows_per_s=100, most_rows_per_s=300
     ).load.rows_per_s
     assert len(rates) == 24
     assert rates[:12] == rates[:11:-1]
@@ -21,7 +21,7 @@ def test_the_load_rises_and_falls_between_its_bounds():
 @pytest.mark.parametrize(("kafka", "most", "rows"), [(False, 162_000, 900), (True, 135_000, 750)])
 def test_a_load_that_no_policy_could_carry_is_refused(kafka, most, rows):
     def day(most_rows_per_s):
-        return NexmarkDay(query=query_named("q5"), policy="static", most_rows_per_s=most_rows_per_s, kafka=kafka)
+        return NexmarkDay(query=nexmark_query("q5"), policy="static", most_rows_per_s=most_rows_per_s, kafka=kafka)
 
     with pytest.raises(InputError, match=rf"expected at most {most} events, .* a batch reads at most {rows}, .*lower"):
         day(1.6 * most / 240)

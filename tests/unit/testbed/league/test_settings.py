@@ -8,12 +8,12 @@ from gesscale.errors import InputError
 from testbed.arena.case import Case
 from testbed.arena.worlds.scenes import world_of
 from testbed.cluster.topology import read_topology
-from testbed.league.setting import LeagueSetting, demand_of, rides_s
+from testbed.league.settings import LeagueSettings, demand_of, rides_s
 from testbed.live.scenario import prepare_settings
 from testbed.workloads.workload import Workload
 
 POLICIES = ("gesscale2", "gesscale", "ds2", "drs", "hpa-varga")
-SETTING = LeagueSetting(policies=POLICIES, loads=("nyc-day", "steps"), repetitions=2, length_s=900.0)
+SETTING = LeagueSettings(policies=POLICIES, loads=("nyc-day", "steps"), repetitions=2, length_s=900.0)
 
 
 def test_figures_in_seconds_follow_the_length_of_the_day():
@@ -64,7 +64,7 @@ def test_a_load_becomes_as_many_rides_as_it_has_rows():
 
 
 def test_nexmark_is_played_on_the_same_time_scale_with_its_own_operator(tmp_path):
-    setting = LeagueSetting(policies=("ds2",), loads=("steps",), length_s=240.0, query="q5")
+    setting = LeagueSettings(policies=("ds2",), loads=("steps",), length_s=240.0, query="q5")
     scenario = replace(setting.scenario, policy="ds2")
     assert (scenario.period_s, scenario.slo_s, scenario.max_replicas) == (10.0, 20.0, 3)
     simulated = world_of(setting.experiment, Case(policy="ds2", workload="steps", seed=0))
@@ -78,4 +78,4 @@ def test_nexmark_is_played_on_the_same_time_scale_with_its_own_operator(tmp_path
 )
 def test_what_cannot_run_live_is_refused(given, said):
     with pytest.raises(InputError, match=said):
-        _ = LeagueSetting(**{"policies": ("ds2",), "loads": ("steps",), **given}).experiment
+        _ = LeagueSettings(**{"policies": ("ds2",), "loads": ("steps",), **given}).experiment

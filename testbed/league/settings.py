@@ -12,12 +12,12 @@ from gesscale.errors import InputError
 from gesscale.policies import policy_names
 from testbed.arena.experiments.experiment import Experiment, experiment_of
 from testbed.arena.names import KNOW_THE_LOAD
-from testbed.demo.taxi import play_day, prepare_rides
+from testbed.demo.taxi import prepare_rides, run_taxi_day
 from testbed.league.scoring import LiveRun
-from testbed.live.running import Setup, scale_day
+from testbed.live.running import Setup, run_job
 from testbed.live.scenario import DEMO, Scenario
 from testbed.nexmark.day import NexmarkJob, scenario_of
-from testbed.nexmark.queries import query_named
+from testbed.nexmark.queries import nexmark_query
 from testbed.pipeline.replay import open_rides
 from testbed.pipeline.rides import HALF_HOUR_S, Demand, bundled_demand
 from testbed.pipeline.schedule import ReplaySchedule
@@ -37,15 +37,15 @@ class LeagueQuery:
 
     scenario: Scenario
     physics: str
-    play: Callable[[Setup, Workload], LiveRun]
+    run: Callable[[Setup, Workload], LiveRun]
 
 
-def _play_rides(setup: Setup, load: Workload) -> LiveRun:
+def _run_rides(setup: Setup, load: Workload) -> LiveRun:
     """Make rides of the load, replay them, and count them in the sink."""
     demand = demand_of(load, setup.scenario.copies)
     scenario = replace(setup.scenario, rides_s=rides_s(demand))
-    rides = prepare_rides(demand, 1.0, scenario.copies, setup.stage.say)
-    played = play_day(replace(setup, scenario=scenario), rides)
+    rides = prepare_rides(demand, 1.0, scenario.copies, setup.progress.log)
+    played = run_taxi_day(replace(setup, scenario=scenario), rides)
     (record,) = played.records.values()
     return LiveRun(
         record=record,
@@ -60,17 +60,17 @@ def _play_rides(setup: Setup, load: Workload) -> LiveRun:
     )
 
 
-def _play_nexmark(setup: Setup, load: Workload) -> LiveRun:
+def _run_nexmark(setup: Setup, load: Workload) -> LiveRun:
     """Make events as the load says, and compare what comes out with a batch over those that were processed."""
     (operator,) = setup.scenario.operators
     job = NexmarkJob(
-        query=query_named(operator.name),
+        query=nexmark_query(operator.name),
         scenario=setup.scenario,
         load=load,
         start_at_s=time.time() + setup.scenario.head_start_s,
     )
-    (record,) = scale_day(setup, job, rows=job.rows_total).values()
-    setup.stage.say("comparing with the batch")
+    (record,) = run_job(setup, job, rows=job.rows_total).values()
+    setup.progress.log("comparing with the batch")
     found = job.verified(setup.folder, record.processed_rows)
     return LiveRun(record=record, schedule=job, rows_doubled=found["unexpected"], rows_lost=found["missing"])
 
@@ -78,8 +78,8 @@ def _play_nexmark(setup: Setup, load: Workload) -> LiveRun:
 RIDES = "rides"
 #: By name: the demo's map on taxi rides, and a query of Nexmark with its state.
 LEAGUE_QUERIES: Mapping[str, LeagueQuery] = {
-    RIDES: LeagueQuery(scenario=DEMO, physics="local-cluster", play=_play_rides),
-    "q5": LeagueQuery(scenario=scenario_of(query_named("q5")), physics="nexmark-q5", play=_play_nexmark),
+    RIDES: LeagueQuery(scenario=DEMO, physics="local-cluster", run=_run_rides),
+    "q5": LeagueQuery(scenario=scenario_of(nexmark_query("q5")), physics="nexmark-q5", run=_run_nexmark),
 }
 
 
@@ -126,7 +126,7 @@ _SAMPLES_A_PERIOD = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeagueSetting:
+class LeagueSettings:
     """What is played, by the options of ``testbed league``."""
 
     #: By their names in the arena (policies, loads).
@@ -142,7 +142,7 @@ class LeagueSetting:
     late_minute_price: float = 10.0
     #: The nodes: a file, or a bundled one's name.
     topology: str = DEMO.topology
-    #: What runs on them, one of `testbed.league.setting.LEAGUE_QUERIES`.
+    #: What runs on them, one of `testbed.league.settings.LEAGUE_QUERIES`.
     query: str = RIDES
 
     @property

@@ -8,7 +8,7 @@ import yaml
 
 from gesscale.errors import InputError
 from latency_map import Survey, write_survey
-from testbed.chaos.plan import KUBERNETES_FAULTS, LOCAL_FAULTS, Fault
+from testbed.chaos.plan import KUBERNETES_FAULTS, LOCAL_FAULTS, ChaosFault
 from testbed.cluster.spark_command import NETWORK_TIMEOUT_S
 from testbed.cluster.topology import Topology
 from testbed.live.scenario import Scenario, TaxiOperator, TopicInput
@@ -23,7 +23,7 @@ NEXMARK_MS_PER_ROW = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChaosSetting:
+class ChaosSettings:
     """What is played.
 
     Raises
@@ -49,7 +49,7 @@ class ChaosSetting:
     #: Whether the events come through a topic of a real broker; with ``q5`` only.
     kafka: bool = False
     #: Which may strike.
-    faults: tuple[Fault, ...] = LOCAL_FAULTS
+    faults: tuple[ChaosFault, ...] = LOCAL_FAULTS
     #: An executor that has been silent for so long is given up by Spark.
     network_timeout_s: int = NETWORK_TIMEOUT_S
     #: Whether it is played on a Kubernetes, with the real controller.
@@ -70,12 +70,12 @@ class ChaosSetting:
             )
         if not self.faults:
             raise InputError("chaos: expected a fault at least; none is one too")
-        local = {*LOCAL_FAULTS, Fault.NODE_CUT_OFF_LONG, *([Fault.BROKER_KILLED] if self.kafka else [])}
+        local = {*LOCAL_FAULTS, ChaosFault.NODE_CUT_OFF_LONG, *([ChaosFault.BROKER_KILLED] if self.kafka else [])}
         possible = {*KUBERNETES_FAULTS} if self.kubernetes else local
         if impossible := [each.value for each in self.faults if each not in possible]:
             raise InputError(
                 f"chaos: fault {impossible[0]} cannot strike here"
-                + ("; it needs --kafka" if impossible[0] == Fault.BROKER_KILLED and not self.kubernetes else "")
+                + ("; it needs --kafka" if impossible[0] == ChaosFault.BROKER_KILLED and not self.kubernetes else "")
             )
 
     @property
@@ -104,7 +104,7 @@ class ChaosSetting:
     def write_loop(self, topology: Topology, metrics_url: str, folder: Path) -> None:
         """Write the settings of the loop as a user would."""
         (operator,) = self.scenario.operators
-        settings = {
+        loop_settings = {
             "workflow": {
                 "operators": {
                     operator.name: {
@@ -121,7 +121,7 @@ class ChaosSetting:
             "execute": {"mode": "act", "cluster": "local", "options": {"topology": self.topology}},
             "knowledge": {"file": "knowledge.sqlite"},
         }
-        (folder / SETTINGS).write_text(yaml.safe_dump(settings, sort_keys=False))
+        (folder / SETTINGS).write_text(yaml.safe_dump(loop_settings, sort_keys=False))
 
 
 def write_map(topology: Topology, measured_at_s: float, folder: Path) -> None:

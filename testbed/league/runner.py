@@ -19,17 +19,17 @@ from testbed.arena.runs.running import Play, run_locally
 from testbed.arena.worlds.scenes import world_of
 from testbed.cluster import lifecycle
 from testbed.cluster.topology import Topology, read_topology
-from testbed.league.live import LivePlay
+from testbed.league.live import LiveRunner
 from testbed.league.report import LeagueReport
-from testbed.league.setting import LeagueSetting, league_query
-from testbed.live.nodes import Stage, checked_pairs, edge_nodes
+from testbed.league.settings import LeagueSettings, league_query
+from testbed.live.nodes import ProgressLog, edge_nodes, verify_delays
 from testbed.results_folder import claim_folder
 
 LIVE, SIMULATED, RUNS = "live", "simulated", "runs"
 
 
-def play_league(
-    setting: LeagueSetting, results: Path, stage: Stage, *, attempts: int = 1, runs: int | None = None
+def run_league(
+    settings: LeagueSettings, results: Path, progress: ProgressLog, *, attempts: int = 1, runs: int | None = None
 ) -> LeagueReport:
     """Play what is missing of a league, and write its report.
 
@@ -43,27 +43,29 @@ def play_league(
     GesscaleError
         Where something is named that there is not, the folder holds something else, or the nodes cannot be had.
     """
-    experiment = setting.experiment
+    experiment = settings.experiment
     check_experiment(experiment)
-    _check_loads(experiment, stage)
+    _check_loads(experiment, progress)
     claim_folder(results, mark=LIVE, holds="of a league", leftovers=(SIMULATED,))
-    simulated = _simulated(experiment, results, stage)
-    topology = read_topology(setting.topology)
-    live = play_live(
+    simulated = _simulated(experiment, results, progress)
+    topology = read_topology(settings.topology)
+    live = run_live(
         experiment,
         results / LIVE,
-        LivePlay(query=league_query(setting.query), scenario=setting.scenario, runs=results / RUNS, stage=stage),
-        stage,
-        nodes=lambda: _nodes(topology, stage),
+        LiveRunner(
+            query=league_query(settings.query), scenario=settings.scenario, runs=results / RUNS, progress=progress
+        ),
+        progress,
+        nodes=lambda: _nodes(topology, progress),
         attempts=attempts,
         runs=runs,
     )
-    report = LeagueReport(experiment=experiment, live=live, simulated=simulated, price=setting.late_minute_price)
+    report = LeagueReport(experiment=experiment, live=live, simulated=simulated, price=settings.late_minute_price)
     report.write(results)
     return report
 
 
-def report_league(results: Path, stage: Stage, *, price: float) -> LeagueReport:
+def write_league_report(results: Path, progress: ProgressLog, *, price: float) -> LeagueReport:
     """Report on the live runs that are there: their cases are simulated again, and nothing is played.
 
     Raises
@@ -72,21 +74,23 @@ def report_league(results: Path, stage: Stage, *, price: float) -> LeagueReport:
         Where the folder holds no live runs.
     """
     experiment, live = read_results(results / LIVE)
-    stage.say(f"{len(live)} of {len(experiment.cases())} runs are there")
-    simulated = _simulated(experiment, results, stage, fresh=True)
+    progress.log(f"{len(live)} of {len(experiment.cases())} runs are there")
+    simulated = _simulated(experiment, results, progress, fresh=True)
     report = LeagueReport(experiment=experiment, live=live, simulated=simulated, price=price)
     report.write(results)
     return report
 
 
-def _simulated(experiment: Experiment, results: Path, stage: Stage, *, fresh: bool = False) -> tuple[CaseResult, ...]:
+def _simulated(
+    experiment: Experiment, results: Path, progress: ProgressLog, *, fresh: bool = False
+) -> tuple[CaseResult, ...]:
     with open_results(results / SIMULATED, experiment, fresh=fresh) as kept:
-        stage.say(f"simulating {len(kept.missing)} of {len(experiment.cases())} cases")
-        _play(experiment, kept, kept.missing, play, stage)
+        progress.log(f"simulating {len(kept.missing)} of {len(experiment.cases())} cases")
+        _play(experiment, kept, kept.missing, play, progress)
         return kept.results
 
 
-def _check_loads(experiment: Experiment, stage: Stage) -> None:
+def _check_loads(experiment: Experiment, progress: ProgressLog) -> None:
     """Check that every load can be offered, and say where it is more than the replicas can carry."""
     for case in experiment.cases():
         if case.policy != experiment.policies[0]:
@@ -100,26 +104,26 @@ def _check_loads(experiment: Experiment, stage: Stage) -> None:
         most = world.scene.workflow.operators[operator].max_replicas
         carried = max(world.best[operator][replicas][0] for replicas in range(1, most + 1))
         if load.peak_rows_per_s > carried:
-            stage.say(
+            progress.log(
                 f"{case.workload}: its peak is {load.peak_rows_per_s:.0f} rows/s, and {most} replicas carry at most "
                 f"{carried:.0f}: rows will wait whatever a policy does"
             )
 
 
 @contextmanager
-def _nodes(topology: Topology, stage: Stage) -> Iterator[None]:
+def _nodes(topology: Topology, progress: ProgressLog) -> Iterator[None]:
     """Have the nodes of a topology, with delays as its map says; what a killed command left on them goes."""
     lifecycle.down(topology.name)
-    with edge_nodes(topology, stage):
-        checked_pairs(topology, stage)
+    with edge_nodes(topology, progress):
+        verify_delays(topology, progress)
         yield
 
 
-def play_live(
+def run_live(
     experiment: Experiment,
     folder: Path,
     by: Play,
-    stage: Stage,
+    progress: ProgressLog,
     *,
     nodes: Callable[[], AbstractContextManager[None]],
     attempts: int,
@@ -145,23 +149,23 @@ def play_live(
             cases = [case for case in chosen if case in kept.missing]
             if not cases:
                 return kept.results
-            stage.say(f"playing {len(cases)} of {len(experiment.cases())} cases live")
+            progress.log(f"playing {len(cases)} of {len(experiment.cases())} cases live")
             try:
                 with nodes():
-                    _play(experiment, kept, cases, by, stage)
+                    _play(experiment, kept, cases, by, progress)
             except ClusterError as fault:
                 if attempt + 1 == attempts:
                     raise
-                stage.say(f"the nodes cannot be used: {fault}")
+                progress.log(f"the nodes cannot be used: {fault}")
     return read_results(folder)[1]
 
 
-def _play(experiment: Experiment, kept: ResultsFolder, cases: Sequence[Case], by: Play, stage: Stage) -> None:
+def _play(experiment: Experiment, kept: ResultsFolder, cases: Sequence[Case], by: Play, progress: ProgressLog) -> None:
     def done(result: CaseResult) -> None:
         kept.add(result)
         if result.lost:
             case = result.case
-            stage.say(f"{case.policy} on {case.workload}, repetition {case.seed + 1}: {result.lost}")
+            progress.log(f"{case.policy} on {case.workload}, repetition {case.seed + 1}: {result.lost}")
 
     run_locally(experiment, cases, jobs=1, done=done, play=by)
     if not kept.missing:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from gesscale.errors import InputError
-from testbed.chaos.plan import KUBERNETES_FAULTS, LOCAL_FAULTS, Fault
+from testbed.chaos.plan import KUBERNETES_FAULTS, LOCAL_FAULTS, ChaosFault
 from testbed.chaos.rows import driver_of
-from testbed.chaos.setting import ChaosSetting
+from testbed.chaos.settings import ChaosSettings
 from testbed.cluster.topology import read_topology
 from testbed.live.kafka import KafkaFeed
 from testbed.pipeline.kafka_broker import KafkaBroker
@@ -21,15 +21,15 @@ from testbed.pipeline.kafka_broker import KafkaBroker
         ({"faults": ()}, "a fault at least"),
         ({"rows_per_s": 455}, "at most 454 rows/s"),  # 1000 ms / 2.2 ms a row
         ({"rows_per_s": 501, "query": "q5"}, "at most 500 rows/s"),  # 1000 ms / 2 ms an event
-        ({"faults": (Fault.BROKER_KILLED,)}, "--kafka"),
-        ({"faults": (Fault.KUBELET_KILLED,)}, "kubelet-killed"),
+        ({"faults": (ChaosFault.BROKER_KILLED,)}, "--kafka"),
+        ({"faults": (ChaosFault.KUBELET_KILLED,)}, "kubelet-killed"),
         ({"kubernetes": True}, "cannot strike here"),
         ({"kubernetes": True, "faults": KUBERNETES_FAULTS, "query": "q5", "kafka": True}, "--kafka"),
     ],
 )
 def test_what_does_not_go_together_is_refused(given: dict[str, object], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        ChaosSetting(seed=1, **given)  # type: ignore[arg-type] # fields of the setting
+        ChaosSettings(seed=1, **given)  # type: ignore[arg-type] # fields of the setting
 
 
 MODULES = {"rides": "testbed.pipeline", "q5": "testbed.nexmark"}
@@ -37,8 +37,8 @@ MODULES = {"rides": "testbed.pipeline", "q5": "testbed.nexmark"}
 
 @pytest.mark.parametrize("query", MODULES)
 def test_only_on_kubernetes_a_driver_follows_an_autoscaler(query: str, tmp_path: Path) -> None:
-    here = ChaosSetting(seed=1, query=query, part_s=10, faults=LOCAL_FAULTS)
-    there = ChaosSetting(seed=1, query=query, part_s=10, faults=KUBERNETES_FAULTS, kubernetes=True)
+    here = ChaosSettings(seed=1, query=query, part_s=10, faults=LOCAL_FAULTS)
+    there = ChaosSettings(seed=1, query=query, part_s=10, faults=KUBERNETES_FAULTS, kubernetes=True)
     drivers = [driver_of(setting, tmp_path, topic=None) for setting in (here, there)]
     programs = [driver.program for driver in drivers]
     assert all(program[:3] == ("-m", MODULES[query], "stream") for program in programs)
@@ -54,8 +54,8 @@ def test_only_on_kubernetes_a_driver_follows_an_autoscaler(query: str, tmp_path:
 def test_a_driver_that_reads_a_topic_has_a_fixed_cap_and_no_emulated_work(tmp_path: Path) -> None:
     broker = KafkaBroker(bootstrap="10.77.0.1:9092", command=(), environment={}, log=tmp_path / "broker.log")
     feed = KafkaFeed(broker=broker, topology=read_topology("edge8"), log=tmp_path / "producer.log")
-    faults = (Fault.BROKER_KILLED, Fault.NONE)
-    program = driver_of(ChaosSetting(seed=1, query="q5", kafka=True, faults=faults), tmp_path, feed).program
+    faults = (ChaosFault.BROKER_KILLED, ChaosFault.NONE)
+    program = driver_of(ChaosSettings(seed=1, query="q5", kafka=True, faults=faults), tmp_path, feed).program
     given = dict(zip(program[4:-1:2], program[5:-1:2], strict=True))
     assert (given["--kafka"], given["--topic"], given["--cap-rows"]) == ("10.77.0.1:9092", "nexmark", "600")
     assert float(given["--service-ms-per-row"]) == 0

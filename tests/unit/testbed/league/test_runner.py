@@ -9,9 +9,9 @@ from rich.console import Console
 
 from gesscale.errors import ClusterError, InputError
 from testbed.arena.case import CaseResult
-from testbed.league.playing import play_league, play_live, report_league
-from testbed.league.setting import LeagueSetting
-from testbed.live.nodes import Stage
+from testbed.league.runner import run_league, run_live, write_league_report
+from testbed.league.settings import LeagueSettings
+from testbed.live.nodes import ProgressLog
 
 EXPERIMENT = an_experiment(policies=["ds2", "drs"], workloads=["steps"], seeds=2)
 TWO_LOADS = an_experiment(policies=["ds2", "drs"], workloads=["steps", "spikes"], seeds=2)
@@ -41,8 +41,8 @@ class Cluster:
         yield
 
     def play(self, folder, attempts=2, runs=None, experiment=EXPERIMENT):
-        stage = Stage(Console(file=self.said, width=300))
-        return play_live(experiment, folder, self, stage, nodes=self.nodes, attempts=attempts, runs=runs)
+        progress = ProgressLog(Console(file=self.said, width=300))
+        return run_live(experiment, folder, self, progress, nodes=self.nodes, attempts=attempts, runs=runs)
 
 
 def test_what_the_cluster_broke_is_said_and_played_again(tmp_path):
@@ -88,23 +88,23 @@ def test_nodes_that_cannot_be_used_are_tried_again(tmp_path):
 
 def test_a_folder_with_something_else_is_left_alone(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine")
-    setting = LeagueSetting(policies=("ds2",), loads=("steps",))
+    setting = LeagueSettings(policies=("ds2",), loads=("steps",))
     with pytest.raises(InputError, match=r"expected an empty folder or one of a league, .*: thesis.txt"):
-        play_league(setting, tmp_path, Stage(Console(file=io.StringIO())))
+        run_league(setting, tmp_path, ProgressLog(Console(file=io.StringIO())))
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
 def test_a_report_needs_the_runs_alone(tmp_path):
     Cluster().play(tmp_path / "live", runs=3)
     (tmp_path / "simulated").mkdir()
-    report = report_league(tmp_path, Stage(Console(file=io.StringIO())), price=10.0)
+    report = write_league_report(tmp_path, ProgressLog(Console(file=io.StringIO())), price=10.0)
     assert [result.case for result in report.live] == [*EXPERIMENT.cases()[:3]]
     page = (tmp_path / "league.md").read_text()
     assert "| ds2 | 2 |" in page
     assert "| drs | 1 |" in page
     assert (tmp_path / "league.json").exists()
     with pytest.raises(InputError, match="this is no folder"):
-        report_league(tmp_path / "nothing", Stage(Console(file=io.StringIO())), price=10.0)
+        write_league_report(tmp_path / "nothing", ProgressLog(Console(file=io.StringIO())), price=10.0)
 
 
 def test_a_load_beyond_the_cluster_is_said_before_anything_is_played(tmp_path):
@@ -112,11 +112,11 @@ def test_a_load_beyond_the_cluster_is_said_before_anything_is_played(tmp_path):
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "thesis.txt").write_text("mine")  # nothing is played
     said = io.StringIO()
-    setting = LeagueSetting(policies=("ds2",), loads=(str(tmp_path / "much.csv"),))
+    setting = LeagueSettings(policies=("ds2",), loads=(str(tmp_path / "much.csv"),))
     with pytest.raises(InputError):
-        play_league(setting, tmp_path / "results", Stage(Console(file=said, width=300)))
+        run_league(setting, tmp_path / "results", ProgressLog(Console(file=said, width=300)))
     assert "its peak is 9000 rows/s, and 5 replicas carry at most 1813" in said.getvalue()
     (tmp_path / "late.csv").write_text("t_s,rows_per_s\n0,0\n60,5\n120,5\n")
-    setting = LeagueSetting(policies=("ds2",), loads=(str(tmp_path / "late.csv"),))
+    setting = LeagueSettings(policies=("ds2",), loads=(str(tmp_path / "late.csv"),))
     with pytest.raises(InputError, match="begins with rows"):
-        play_league(setting, tmp_path / "other", Stage(Console(file=said)))
+        run_league(setting, tmp_path / "other", ProgressLog(Console(file=said)))

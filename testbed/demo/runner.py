@@ -5,15 +5,15 @@ from pathlib import Path
 from rich.console import Console
 
 from gesscale.service.recorded import write_page
-from testbed.demo.taxi import play_day, prepare_rides
-from testbed.live.nodes import Stage, checked_pairs
-from testbed.live.report import check_both_directions, check_nodes, check_rows, draws_nodes, write_report
+from testbed.demo.taxi import prepare_rides, run_taxi_day
+from testbed.live.nodes import ProgressLog, verify_delays
+from testbed.live.report import check_both_directions, check_nodes, check_rows, picks_nodes_at_random, write_report
 from testbed.live.running import Setup
 from testbed.live.scenario import Scenario
 from testbed.pipeline.rides import bundled_demand
 
 
-def play(scenario: Scenario, folder: Path, console: Console, config: Path | None = None) -> bool:
+def run_demo(scenario: Scenario, folder: Path, console: Console, config: Path | None = None) -> bool:
     """Run a demo and report.
 
     Raises
@@ -21,16 +21,16 @@ def play(scenario: Scenario, folder: Path, console: Console, config: Path | None
     GesscaleError
         When something cannot be started; nothing stays behind.
     """
-    setup = Setup.prepare(scenario, folder, Stage(console), config)
+    setup = Setup.prepare(scenario, folder, ProgressLog(console), config)
     topology = setup.topology
     with setup.nodes():
-        pairs = checked_pairs(topology, setup.stage)
-        rides = prepare_rides(bundled_demand(), scenario.share, scenario.copies, setup.stage.say)
-        day = play_day(setup, rides)
+        pairs = verify_delays(topology, setup.progress)
+        rides = prepare_rides(bundled_demand(), scenario.share, scenario.copies, setup.progress.log)
+        day = run_taxi_day(setup, rides)
     checks = []
     for record in day.records.values() if scenario.scaling_promised else ():
         checks.append(check_both_directions(record.rescales))
-        if not draws_nodes(record.acted):
+        if not picks_nodes_at_random(record.acted):
             checks.append(check_nodes(record.acted, topology.map, topology.driver_node))
     policy = setup.settings.analyze.policy
     more = {
