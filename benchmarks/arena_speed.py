@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from gesscale.policies import policy_names
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment, read_experiment
-from testbed.arena.playing import play
+from testbed.arena.runner import run_case
 from testbed.arena.runs.running import run_locally
 
 POLICIES = tuple(policy_names())
@@ -38,7 +38,7 @@ def long_run(hours: int) -> Experiment:
 def cpu_s(experiment: Experiment, policy: str) -> float:
     case = Case(workload=experiment.workloads[0], seed=experiment.seed_list[0], policy=policy)
     began_s = time.process_time()
-    result = play(experiment, case)
+    result = run_case(experiment, case)
     assert not result.lost, result.lost
     return time.process_time() - began_s
 
@@ -85,7 +85,7 @@ def comparison(seeds: int) -> dict[str, object]:
         cases,
         jobs=os.cpu_count() or 1,
         done=lambda result: lost.append(result) if result.lost else None,
-        play=play,
+        run_case=run_case,
     )
     took_s = time.perf_counter() - began_s
     return {

@@ -28,7 +28,7 @@ from gesscale.ports import ClusterState, Knowledge, Node
 from latency_map import LatencyMap
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import Experiment, read_experiment
-from testbed.arena.playing import play
+from testbed.arena.runner import run_case
 
 STEPS = 6
 FIRST_SEED = 100
@@ -141,7 +141,7 @@ def fleet(policy: str, operators: int, nodes: int) -> dict[str, object]:
 def arena(experiment: Experiment, case: Case) -> dict[str, object]:
     """Return the digest of a policy's decisions in one case of the arena, and its scores."""
     found = Digest()
-    result = play(experiment, case, decided=found.take)
+    result = run_case(experiment, case, decided=found.take)
     scores = hashlib.sha256(repr(result.metrics).encode()).hexdigest()[:16]
     return {**found.told(), "scores": scores}
 

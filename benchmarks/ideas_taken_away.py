@@ -5,7 +5,7 @@ plays loads of the experiment ``league``, with delays and from a cold start, on 
 so on, which the league does not score. ``as it is`` is the policy with nothing taken away. What is in the file is not
 played again, so the same command goes on where it was stopped.
 
-At the end come `foresight`, the cheapest plan of who knows the load, and the same where a change costs it what it costs
+At the end come `oracle`, the cheapest plan of who knows the load, and the same where a change costs it what it costs
 the policy. It prints JSON: for each engine and idea the bill at 1, 10 and 100 as a ratio to that of ``ideal`` in the
 same worlds (geometric mean over the loads), late minutes and changes of a run.
 
@@ -31,10 +31,10 @@ from gesscale.policies.gesscale2.analysis.placements import Placements, placemen
 from gesscale.policies.gesscale2.analysis.scenarios import LEAST_BUCKETS, Scenarios, scenarios
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import read_experiment
-from testbed.arena.names import FORESIGHT, IDEAL, PRICES
-from testbed.arena.playing import play
+from testbed.arena.names import IDEAL, ORACLE, PRICES
 from testbed.arena.policies import catalogue
 from testbed.arena.policies.fluid_plan import Fluid
+from testbed.arena.runner import run_case
 
 EXPERIMENT = "league"
 FIRST_SEED = 100
@@ -112,7 +112,7 @@ def _one_by_one(games: Any) -> Any:
 
 
 def _charged(world: Any, operator: str) -> Fluid:
-    """Charge the plan of `foresight` for a change as `gesscale2` is."""
+    """Charge the plan of `oracle` for a change as `gesscale2` is."""
     return replace(_fluid(world, operator), change_price=1.0)
 
 
@@ -126,8 +126,8 @@ IDEAS: Mapping[str, Idea | None] = {
     "a change is taken to cost 8 s": Idea(policy, "change_cost", _assumed_cost),
     "drawn nodes": Idea(policy, "placements", _drawn_nodes),
     "no moves": Idea(policy, "placements", _no_moves),
-    FORESIGHT: Idea(catalogue, "fluid_of", catalogue.fluid_of, FORESIGHT),
-    "foresight that pays for changes": Idea(catalogue, "fluid_of", _charged, FORESIGHT),
+    ORACLE: Idea(catalogue, "fluid_of", catalogue.fluid_of, ORACLE),
+    "oracle that pays for changes": Idea(catalogue, "fluid_of", _charged, ORACLE),
 }
 
 
@@ -153,7 +153,7 @@ def player(name: str) -> str:
 
 def paid(case: Case, experiment: str = EXPERIMENT) -> tuple[float, float, float]:
     """Play a case, and return its replica-minutes, late minutes and changes."""
-    result = play(read_experiment(experiment), case)
+    result = run_case(read_experiment(experiment), case)
     if result.lost:
         raise RuntimeError(f"{case}: {result.lost}")
     paid_s, late_s, changes = (

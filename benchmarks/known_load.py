@@ -30,8 +30,8 @@ from gesscale.policies.gesscale2.analysis.demand import Forecast
 from gesscale.policies.gesscale2.analysis.scenarios import Array, Scenarios, scenarios
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import read_experiment
-from testbed.arena.names import FORESIGHT, IDEAL
-from testbed.arena.policies.oracle import Inflow, inflow_of, inflow_rows_per_s
+from testbed.arena.names import IDEAL, ORACLE
+from testbed.arena.policies.perfect_foresight import Inflow, inflow_of, inflow_rows_per_s
 from testbed.arena.worlds.scenes import world_of
 
 BUCKET_S = 60.0
@@ -45,7 +45,7 @@ _LEAST_S = 1e-6
 KNOWS = "knows the load"
 FAR = "looks far"
 KNOWS_FAR = f"{KNOWS} and {FAR}"
-PLAYERS = (IDEAL, AS_IT_IS, FAR, KNOWS, KNOWS_FAR, FORESIGHT)
+PLAYERS = (IDEAL, AS_IT_IS, FAR, KNOWS, KNOWS_FAR, ORACLE)
 
 _screen = policy.screen
 
@@ -160,7 +160,7 @@ def main() -> None:
             continue
         bills[engine], courses[engine], runs = {}, {}, {}
         for player in (IDEAL, *asked.players):
-            plays = player if player in {IDEAL, FORESIGHT} else "gesscale2"
+            plays = player if player in {IDEAL, ORACLE} else "gesscale2"
             cases = [
                 (asked.experiment, player, Case(workload=load, seed=seed, policy=plays, variant=variant))
                 for load, seed in worlds

@@ -5,7 +5,7 @@ and worlds of the experiment ``league``, with delays, on both engines, with each
 101 and so on. The league scores the seeds 0 to 29, so no point is chosen by a run that counts there. Results are kept
 in a folder for each rival: the same command goes on where it was stopped, and more seeds may be asked for later.
 
-It prints JSON. For each rival, engine and price of a late minute: the bill of every point as a ratio to that of
+It prints JSON. For each rival, engine and price of a late minute: the cost of every point as a ratio to that of
 ``ideal`` in the same worlds (geometric mean over the loads), and the settings of the point with the least. A point that
 lost a run is not chosen.
 """
@@ -23,8 +23,8 @@ from testbed.arena.case import CaseResult
 from testbed.arena.experiments.experiment import Experiment, read_experiment
 from testbed.arena.judging.standings import standings
 from testbed.arena.names import PRICES
-from testbed.arena.playing import check_experiment, play
 from testbed.arena.policies.catalogue import IDEAL
+from testbed.arena.runner import check_experiment, run_case
 from testbed.arena.runs.results import open_results
 from testbed.arena.runs.running import run_locally
 
@@ -109,7 +109,7 @@ def played(experiment: Experiment, folder: Path, jobs: int) -> tuple[CaseResult,
     with open_results(folder, experiment) as kept:
         missing = [case for case in kept.missing if case.policy != IDEAL or case.variant in first]
         missing.sort(key=lambda case: (case.seed, case.workload))  # those of one world together
-        run_locally(experiment, missing, jobs=jobs, done=kept.add, play=play)
+        run_locally(experiment, missing, jobs=jobs, done=kept.add, run_case=run_case)
         return kept.results
 
 
@@ -125,28 +125,28 @@ def with_ideal_everywhere(experiment: Experiment, results: Sequence[CaseResult])
 
 
 def table(experiment: Experiment, results: Sequence[CaseResult]) -> dict[str, Any]:
-    """Return for each engine the bills of all points, and for each price the best point."""
+    """Return for each engine the costs of all points, and for each price the best point."""
     rival = experiment.policies[0]
     place = variants(experiment)
-    bills: dict[str, dict[int, list[float | None]]] = defaultdict(dict)
+    costs: dict[str, dict[int, list[float | None]]] = defaultdict(dict)
     for standing in standings(experiment, with_ideal_everywhere(experiment, results)):
         if standing.policy == rival:
             engine, point = place[standing.variant]
-            bills[engine][point] = [
-                None if bill is None or standing.lost else round(bill.mean, 3) for bill in standing.bills
+            costs[engine][point] = [
+                None if cost is None or standing.lost else round(cost.mean, 3) for cost in standing.total_costs
             ]
     return {
         engine: {
             "best": {f"at {price:g}": _best(rival, by_point, at) for at, price in enumerate(PRICES)},
-            "bills": [{**points(rival)[point], "bills": by_point[point]} for point in sorted(by_point)],
+            "total_costs": [{**points(rival)[point], "total_costs": by_point[point]} for point in sorted(by_point)],
         }
-        for engine, by_point in bills.items()
+        for engine, by_point in costs.items()
     }
 
 
-def _best(rival: str, bills: Mapping[int, Sequence[float | None]], price: int) -> dict[str, Any]:
-    least, point = min((bill, point) for point, each in bills.items() if (bill := each[price]) is not None)
-    return {"bill": least, "settings": points(rival)[point]}
+def _best(rival: str, costs: Mapping[int, Sequence[float | None]], price: int) -> dict[str, Any]:
+    least, point = min((cost, point) for point, each in costs.items() if (cost := each[price]) is not None)
+    return {"total_cost": least, "settings": points(rival)[point]}
 
 
 def main() -> None:

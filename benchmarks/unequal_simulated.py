@@ -16,7 +16,7 @@ from typing import Any
 
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import read_experiment
-from testbed.arena.playing import play
+from testbed.arena.runner import run_case
 from testbed.arena.worlds.scenes import world_of
 
 LOADS = "nyc:any,spikes,kanis-random,quiet_night.csv"
@@ -43,7 +43,7 @@ def bills(nodes: str, split: str, policy: str, loads: list[str], seeds: list[int
             case = Case(workload=load, seed=seed, policy=policy)
             plain = read_experiment("adversity").changed({**changes, "workloads": [load], "load_factor": 1.0})
             peak = max(world_of(plain, case).scene.workloads["operator"].rows_per_s)
-            played = play(plain.changed({"load_factor": PEAK_ROWS_PER_S / peak}), case).metrics
+            played = run_case(plain.changed({"load_factor": PEAK_ROWS_PER_S / peak}), case).metrics
             found.append(
                 (
                     float(played["node_seconds"]) / 60,

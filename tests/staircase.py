@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import experiment_of
-from testbed.arena.playing import play
+from testbed.arena.runner import run_case
 
 WORKLOAD = "steps:10"
 """20, 40, 60, 80 and 100 % of the peak, 80 %, ... 20 %: nine steps of the same length, in a tenth of the time."""
@@ -25,7 +25,7 @@ def climb(
         "operators": operators or {"operator": {}},
         "rules": rules,
     }
-    return play(experiment_of(document, "test"), case, with_series=True)
+    return run_case(experiment_of(document, "test"), case, with_series=True)
 
 
 def supply(result: CaseResult) -> list[float]:

@@ -92,7 +92,7 @@ def settings_file(folder: Path, *, advice: str = "") -> Path:
     file = folder / SETTINGS
     if file.is_file():
         return file
-    writer = "the demo or `gesscale arena course`"
+    writer = "the demo or `gesscale arena record`"
     raise InputError(f"there is no {file}: expected a record, a folder as {writer} writes it{advice}")
 
 

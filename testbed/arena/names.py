@@ -15,7 +15,7 @@ PRICES = (1.0, 10.0, 100.0)
 
 
 class Account(StrEnum):
-    """What a bill takes for late minutes."""
+    """What a cost takes for late minutes."""
 
     MINUTES = "minutes"
     GROWING = "growing"
@@ -24,11 +24,11 @@ class Account(StrEnum):
 #: Has at each instant what load and backlog need, in a world in which changes take no time.
 IDEAL = "ideal"
 #: Follows the cheapest plan of the whole run, in the world of all others.
-FORESIGHT = "foresight"
+ORACLE = "oracle"
 #: Begins with the replicas that the peak of its load needs; it would otherwise have one for ever.
 STATIC = "static"
 
 #: They know all that is to come.
-ORACLES = frozenset({IDEAL, FORESIGHT})
+PERFECT_FORESIGHT = frozenset({IDEAL, ORACLE})
 #: They are no auto-scalers: they know the whole load beforehand, or its peak. They win nothing.
-KNOW_THE_LOAD = ORACLES | {STATIC}
+UNRANKED = PERFECT_FORESIGHT | {STATIC}

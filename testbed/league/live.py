@@ -19,7 +19,7 @@ from testbed.live.scenario import Scenario
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveRunner:
-    """Plays cases on nodes that are up, one after the other; a `testbed.arena.runs.running.Play`.
+    """Plays cases on nodes that are up, one after the other; a `testbed.arena.runs.running.CaseRunner`.
 
     Each run has a driver, a checkpoint, a knowledge and scratch folders of its own: no state is carried over.
 

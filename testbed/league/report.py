@@ -12,13 +12,13 @@ from testbed.arena.case import CaseResult
 from testbed.arena.cli.tables import on_one_line
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.comparing import group_results, records
-from testbed.arena.judging.standings import Bills
+from testbed.arena.judging.standings import RunCosts
 from testbed.arena.judging.statistics import Interval, compare, mean_interval
 from testbed.arena.report.formatting import counted, figure, short_name
 from testbed.live.report import ReportTable
 
-BILL, REPLICAS, LATE = "bill", "replica_min", "late_min"
-_HEADINGS = {BILL: "bill", REPLICAS: "replica-min", LATE: "late min"}
+TOTAL_COST, REPLICAS, LATE = "total_cost", "replica_min", "late_min"
+_HEADINGS = {TOTAL_COST: "total cost", REPLICAS: "replica-min", LATE: "late min"}
 
 COST_GOAL_PCT = 5.0
 #: How close the simulator is to be: replica-minutes, and late minutes by either of both.
@@ -32,8 +32,8 @@ class LeagueEntry:
     Attributes
     ----------
     runs, lost: live runs, and how many of them have no figures
-    live, simulated: the means of bill, replica-minutes and late minutes by name; None without a run
-    live_rank, simulated_rank: by the mean bill on this load, 1 being the least; None without a run
+    live, simulated: the means of cost, replica-minutes and late minutes by name; None without a run
+    live_rank, simulated_rank: by the mean cost on this load, 1 being the least; None without a run
     """
 
     workload: str
@@ -48,11 +48,11 @@ class LeagueEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairOrder:
-    """Two policies on a load: which has the lower bill.
+    """Two policies on a load: which has the lower cost.
 
     Attributes
     ----------
-    live, simulated: the bill of the one less that of the other, over the repetitions of both
+    live, simulated: the cost of the one less that of the other, over the repetitions of both
     """
 
     workload: str
@@ -92,8 +92,8 @@ class Reached:
 class _Group:
     """The live runs of a policy on a load, and the simulated ones of the repetitions that came through live."""
 
-    live: Bills
-    simulated: Bills
+    live: RunCosts
+    simulated: RunCosts
 
     def entry(self, price: float) -> LeagueEntry:
         group = self.live.group
@@ -107,8 +107,8 @@ class _Group:
         )
 
 
-def _means(bills: Bills, price: float) -> Mapping[str, Interval | None]:
-    by_seed = {BILL: bills.at(price), REPLICAS: bills.at(0.0), LATE: bills.late_min()}
+def _means(costs: RunCosts, price: float) -> Mapping[str, Interval | None]:
+    by_seed = {TOTAL_COST: costs.at(price), REPLICAS: costs.at(0.0), LATE: costs.late_min()}
     return {
         name: mean_interval([value for value in values.values() if value is not None])
         for name, values in by_seed.items()
@@ -116,9 +116,9 @@ def _means(bills: Bills, price: float) -> Mapping[str, Interval | None]:
 
 
 def _ranked(entries: Sequence[LeagueEntry]) -> list[LeagueEntry]:
-    """Return the entries of a load with their ranks, the least live bill first."""
-    live = _ranks({entry.policy: entry.live[BILL] for entry in entries})
-    simulated = _ranks({entry.policy: entry.simulated[BILL] for entry in entries})
+    """Return the entries of a load with their ranks, the lowest live cost first."""
+    live = _ranks({entry.policy: entry.live[TOTAL_COST] for entry in entries})
+    simulated = _ranks({entry.policy: entry.simulated[TOTAL_COST] for entry in entries})
     found = [
         replace(entry, live_rank=live.get(entry.policy), simulated_rank=simulated.get(entry.policy))
         for entry in entries
@@ -126,8 +126,8 @@ def _ranked(entries: Sequence[LeagueEntry]) -> list[LeagueEntry]:
     return sorted(found, key=lambda entry: entry.live_rank or len(found) + 1)
 
 
-def _ranks(bills: Mapping[str, Interval | None]) -> dict[str, int]:
-    means = {policy: bill.mean for policy, bill in bills.items() if bill is not None}
+def _ranks(costs: Mapping[str, Interval | None]) -> dict[str, int]:
+    means = {policy: cost.mean for policy, cost in costs.items() if cost is not None}
     return {policy: rank for rank, policy in enumerate(sorted(means, key=means.__getitem__), start=1)}
 
 
@@ -149,7 +149,7 @@ class LeagueReport:
 
     @property
     def entries(self) -> tuple[LeagueEntry, ...]:
-        """All policies by load in the experiment's order, the least live bill first."""
+        """All policies by load in the experiment's order, the lowest live cost first."""
         return tuple(
             entry for groups in self._by_load() for entry in _ranked([group.entry(self.price) for group in groups])
         )
@@ -192,7 +192,7 @@ class LeagueReport:
         for group in group_results(self.experiment, self.live):
             through = [each.case for each in group.results if not each.lost]
             beside = replace(group, results=tuple(simulated[case] for case in through if case in simulated))
-            loads.setdefault(group.workload, []).append(_Group(Bills(group), Bills(beside)))
+            loads.setdefault(group.workload, []).append(_Group(RunCosts(group), RunCosts(beside)))
         return list(loads.values())
 
     def _pair(self, one: _Group, other: _Group) -> PairOrder | None:
@@ -260,8 +260,8 @@ class LeagueReport:
 
     def _basis(self) -> str:
         return (
-            f"Bill: replica-minutes until the last row is through, and {self.price:g} for each minute in which the "
-            f"oldest row is older than {self.experiment.slo_s:g} s. Rank 1 is the least bill on a load. In brackets "
+            f"Cost: replica-minutes until the last row is through, and {self.price:g} for each minute in which the "
+            f"oldest row is older than {self.experiment.slo_s:g} s. Rank 1 is the lowest cost on a load. In brackets "
             f"95 % intervals over the repetitions; two have their range, one has none."
         )
 
@@ -307,7 +307,7 @@ def _of_pairs(pairs: Sequence[PairOrder]) -> ReportTable:
         for pair in pairs
     ]
     headings = ["load", "pair", "live", "simulated", "told apart live"]
-    return ReportTable("Pairs whose order differs: differences of their bills", headings, rows)
+    return ReportTable("Pairs whose order differs: differences of their costs", headings, rows)
 
 
 def _of_faults(faults: Sequence[CaseResult]) -> ReportTable:

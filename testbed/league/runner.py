@@ -13,9 +13,9 @@ from pathlib import Path
 from gesscale.errors import ClusterError, InputError
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
-from testbed.arena.playing import check_experiment, play
+from testbed.arena.runner import check_experiment, run_case
 from testbed.arena.runs.results import ResultsFolder, open_results, read_results
-from testbed.arena.runs.running import Play, run_locally
+from testbed.arena.runs.running import CaseRunner, run_locally
 from testbed.arena.worlds.scenes import world_of
 from testbed.cluster import lifecycle
 from testbed.cluster.topology import Topology, read_topology
@@ -86,7 +86,7 @@ def _simulated(
 ) -> tuple[CaseResult, ...]:
     with open_results(results / SIMULATED, experiment, fresh=fresh) as kept:
         progress.log(f"simulating {len(kept.missing)} of {len(experiment.cases())} cases")
-        _play(experiment, kept, kept.missing, play, progress)
+        _play(experiment, kept, kept.missing, run_case, progress)
         return kept.results
 
 
@@ -122,7 +122,7 @@ def _nodes(topology: Topology, progress: ProgressLog) -> Iterator[None]:
 def run_live(
     experiment: Experiment,
     folder: Path,
-    by: Play,
+    by: CaseRunner,
     progress: ProgressLog,
     *,
     nodes: Callable[[], AbstractContextManager[None]],
@@ -160,13 +160,13 @@ def run_live(
     return read_results(folder)[1]
 
 
-def _play(experiment: Experiment, kept: ResultsFolder, cases: Sequence[Case], by: Play, progress: ProgressLog) -> None:
+def _play(experiment: Experiment, kept: ResultsFolder, cases: Sequence[Case], by: CaseRunner, progress: ProgressLog) -> None:
     def done(result: CaseResult) -> None:
         kept.add(result)
         if result.lost:
             case = result.case
             progress.log(f"{case.policy} on {case.workload}, repetition {case.seed + 1}: {result.lost}")
 
-    run_locally(experiment, cases, jobs=1, done=done, play=by)
+    run_locally(experiment, cases, jobs=1, done=done, run_case=by)
     if not kept.missing:
         kept.finish()

@@ -11,7 +11,7 @@ from gesscale.errors import ClusterError
 from gesscale.model.decision import Reason
 from gesscale.model.observation import Batch
 from testbed.arena.case import Case, CaseResult
-from testbed.arena.playing import Judge, result_of
+from testbed.arena.runner import RunScorer, result_of
 from testbed.arena.worlds.scenes import World
 from testbed.live.record import Record
 from testbed.nexmark.day import NexmarkJob
@@ -59,7 +59,7 @@ def result_of_run(run: LiveRun, case: Case, world: World, *, with_series: bool) 
     _require_whole(run.record.ordered)
     _require_in_time(run.record, world.scene.period_s)
     (operator,) = world.scene.initial
-    judge = Judge(world.scene, world.slo_s, restart_is_supply=True, with_series=with_series)
+    judge = RunScorer(world.scene, world.slo_s, restart_is_supply=True, with_series=with_series)
     ended_s = run.ended_s(world.scene.duration_s)
     for sample in _samples(run, world, operator, ended_s):
         judge.sampled(operator, sample)

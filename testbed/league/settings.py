@@ -11,7 +11,7 @@ import numpy as np
 from gesscale.errors import InputError
 from gesscale.policies import policy_names
 from testbed.arena.experiments.experiment import Experiment, experiment_of
-from testbed.arena.names import KNOW_THE_LOAD
+from testbed.arena.names import UNRANKED
 from testbed.demo.taxi import prepare_rides, run_taxi_day
 from testbed.league.scoring import LiveRun
 from testbed.live.running import Setup, run_job
@@ -176,7 +176,7 @@ class LeagueSettings:
             Where a policy cannot run live, or something is named that there is not.
         """
         for policy in self.policies:
-            if policy in KNOW_THE_LOAD:
+            if policy in UNRANKED:
                 raise InputError(
                     f"--policies: expected policies that can run live, got {policy!r}, which knows the load"
                 )

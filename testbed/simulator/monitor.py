@@ -18,7 +18,7 @@ from testbed.simulator.plant import NO_EFFORT, Effort, Efforts, Plant, Reports, 
 from testbed.simulator.scene import CpuAccount, MetricTraits
 
 
-class CpuTrail:
+class CpuSamples:
     """How much an operator's replicas worked, waited and were there, at the instants at which that was noted."""
 
     def __init__(self, account: CpuAccount, reach_s: float) -> None:
@@ -96,7 +96,7 @@ class SimulatedMetrics:
         self._measures_cpu = traits.cpu is not CpuAccount.NOT_MEASURED
         self._rng = rng
         self._screens = {name: Screen() for name in operators}
-        self._trails = {name: CpuTrail(traits.cpu, traits.reach_s) for name in operators}
+        self._trails = {name: CpuSamples(traits.cpu, traits.reach_s) for name in operators}
 
     def note(self, operator: str, at_s: float, tally: Tally) -> None:
         """Keep an operator's counters. Its CPU use is computed from them."""

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from arena_results import POLICIES, WORKLOADS, an_experiment, made_results
 from browser import NEEDS_CHROMIUM, contrast, luminance, open_chromium, pairs_of_colours, see
-from played_results import POLICIES, WORKLOADS, an_experiment, play
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -32,7 +32,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
         replace(result, lost=f"ValueError: {EVIL}", metrics={}, series={})
         if (result.case.policy, result.case.seed) == ("thr-nlaware", 2)
         else result
-        for result in play(experiment)
+        for result in made_results(experiment)
     ]
     file = tmp_path_factory.mktemp("report") / "report.html"
     write_report(experiment, results, file)

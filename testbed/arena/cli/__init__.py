@@ -17,7 +17,7 @@ app.command(
 app.command(epilog="Example: gesscale arena compare mine --baseline hpa-cpu")(compare)
 app.command(epilog="Example: gesscale arena league mine --price 10")(league)
 app.command(epilog="Example: gesscale arena report mine --to mine.html")(report)
-app.command(epilog="Example: gesscale arena course mine --policy gesscale2 --workload mine.csv --to mine-course")(
+app.command(epilog="Example: gesscale arena record mine --policy gesscale2 --workload mine.csv --to mine-course")(
     course
 )
 app.command("list", epilog="Example: gesscale arena list -o json")(list_)

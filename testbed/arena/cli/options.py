@@ -12,7 +12,7 @@ import typer
 
 from gesscale.cli.options import beginning, installed_policies
 from gesscale.errors import InputError
-from testbed.arena.names import ORACLES
+from testbed.arena.names import PERFECT_FORESIGHT
 
 ResultsFolderArgument = Annotated[
     Path, typer.Argument(metavar="RESULTS", help="A folder that `gesscale arena run --results` wrote.")
@@ -47,7 +47,7 @@ def files_placed(names: Sequence[str]) -> list[str]:
 def complete_policies(incomplete: str) -> list[str]:
     """Complete the last of some policies by commas."""
     before, comma, last = incomplete.rpartition(",")
-    return [f"{before}{comma}{name}" for name in beginning(last, {"all", *ORACLES, *installed_policies()})]
+    return [f"{before}{comma}{name}" for name in beginning(last, {"all", *PERFECT_FORESIGHT, *installed_policies()})]
 
 
 def complete_workload(incomplete: str) -> list[str]:

@@ -101,7 +101,7 @@ def league(
     account: Annotated[
         Account,
         typer.Option(
-            help="What a bill takes for late minutes: their number, or the lag area, which grows with the lag."
+            help="What a cost takes for late minutes: their number, or the lag area, which grows with the lag."
         ),
     ] = Account.MINUTES,
     output: OutputOption = Output.TABLE,
@@ -158,8 +158,8 @@ def course(
     """Play one run again, and keep every decision and every batch of it: a record to look at and to replay."""
     from gesscale.service.recorded import write_page
     from testbed.arena.case import Case
-    from testbed.arena.report.formatting import course_title
-    from testbed.arena.runs.course import check_same, write_course
+    from testbed.arena.report.formatting import run_title
+    from testbed.arena.runs.recording import check_same, record_run
     from testbed.arena.runs.results import read_results
 
     experiment, results = read_results(folder)
@@ -173,11 +173,11 @@ def course(
         raise InputError(f"expected a run of experiment {experiment.name}, got {case}")
     if target.exists() and not target.is_dir():
         raise InputError(f"--to: expected a folder, got the file {target}; name another place")
-    result = write_course(experiment, case, target)
+    result = record_run(experiment, case, target)
     for kept in results:
         if kept.case == case:
             check_same(kept, result)
-    write_page(target, target / "page.html", title=course_title(experiment, case))
+    write_page(target, target / "page.html", title=run_title(experiment, case))
     if result.lost:
         stderr_console.print(f"the run was lost: {result.lost}")
     stderr_console.print(f"open {target / 'page.html'} in a browser")

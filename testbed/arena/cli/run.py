@@ -83,7 +83,7 @@ def run(
     """
     from testbed.arena.cli.tables import comparison_tables, note_lost
     from testbed.arena.judging.comparing import choose_baseline, choose_metrics, compare_results, results_document
-    from testbed.arena.playing import check_experiment
+    from testbed.arena.runner import check_experiment
     from testbed.arena.runs.results import open_results
     from testbed.arena.runs.running import ARENA_FAULT
 
@@ -174,7 +174,7 @@ def _variants(experiment: "Experiment", wanted: Sequence[str]) -> set[str]:
 
 
 def _runner(jobs: int | None, spark: str | None) -> Runner:
-    from testbed.arena.playing import play
+    from testbed.arena.runner import run_case
     from testbed.arena.runs.running import run_locally
 
     if spark == "":
@@ -186,9 +186,11 @@ def _runner(jobs: int | None, spark: str | None) -> Runner:
     if spark:
         from testbed.arena.runs.on_spark import run_on_spark
 
-        return lambda experiment, cases, done: run_on_spark(experiment, cases, master=spark, done=done, play=play)
+        return lambda experiment, cases, done: run_on_spark(
+            experiment, cases, master=spark, done=done, run_case=run_case
+        )
     processes = len(os.sched_getaffinity(0)) if jobs is None else jobs
-    return lambda experiment, cases, done: run_locally(experiment, cases, jobs=processes, done=done, play=play)
+    return lambda experiment, cases, done: run_locally(experiment, cases, jobs=processes, done=done, run_case=run_case)
 
 
 @contextmanager

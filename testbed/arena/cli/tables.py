@@ -87,16 +87,16 @@ def _wins(entry: Compared) -> str:
 def standing_tables(
     found: Sequence[Standing], prices: Sequence[float], workloads: Sequence[str], *, ratios: str, lateness: str
 ) -> list[Table]:
-    """Return a table for each variant, and who has the least bill on each load.
+    """Return a table for each variant, and who has the lowest cost on each load.
 
     ``ratios`` and ``lateness`` say in the headings what the figures are ratios to, and what counts as late.
     """
     tables: list[Table] = []
     headings = ["policy", "replicas", lateness, "actions"]
     for price in prices:
-        headings += [f"bill at {price:g}", f"won at {price:g}"]
-    if any(standing.above_foresight_pct is not None for standing in found):
-        headings.append(f"above foresight at {prices[len(prices) // 2]:g}, %")
+        headings += [f"cost at {price:g}", f"won at {price:g}"]
+    if any(standing.above_oracle_pct is not None for standing in found):
+        headings.append(f"above oracle at {prices[len(prices) // 2]:g}, %")
     for variant in dict.fromkeys(standing.variant for standing in found):
         rows = [_standing_row(standing)[: len(headings)] for standing in found if standing.variant == variant]
         named = f", variant {variant}" if variant else ""
@@ -106,13 +106,13 @@ def standing_tables(
 
 def _standing_row(standing: Standing) -> list[str]:
     figures = [on_one_line(each) for each in (standing.replicas, standing.late_min, standing.actions)]
-    for bill, won in zip(standing.bills, standing.won, strict=True):
-        figures += [on_one_line(bill), str(len(won)) if standing.competes else ""]
-    return [_standing_name(standing), *figures, on_one_line(standing.above_foresight_pct)]
+    for cost, won in zip(standing.total_costs, standing.won, strict=True):
+        figures += [on_one_line(cost), str(len(won)) if standing.competes else ""]
+    return [_standing_name(standing), *figures, on_one_line(standing.above_oracle_pct)]
 
 
 def _winners(found: Sequence[Standing], prices: Sequence[float], workloads: Sequence[str]) -> Table:
-    """Return who has the least bill on each load, for each variant and price."""
+    """Return who has the lowest cost on each load, for each variant and price."""
     variants = list(dict.fromkeys(standing.variant for standing in found))
     winners = {
         (standing.variant, load, price): short_name(standing.policy)
@@ -126,7 +126,7 @@ def _winners(found: Sequence[Standing], prices: Sequence[float], workloads: Sequ
         for price in prices
     ]
     headings = ["load", "late minute", *(variant or "winner" for variant in variants)]
-    return table("The least bill on each load", headings, rows)
+    return table("The lowest cost on each load", headings, rows)
 
 
 def _standing_name(standing: Standing) -> str:

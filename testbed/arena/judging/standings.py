@@ -9,7 +9,7 @@ from testbed.arena.case import CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.comparing import ResultGroup, group_results
 from testbed.arena.judging.statistics import Interval, geometric_mean_of_ratios, mean_interval
-from testbed.arena.names import FORESIGHT, IDEAL, KNOW_THE_LOAD, PRICES, Account
+from testbed.arena.names import IDEAL, ORACLE, PRICES, UNRANKED, Account
 from testbed.scoring.sample import LAG_ABOVE, LAG_AREA
 from testbed.scoring.scorer import OBJECTIVES
 
@@ -17,7 +17,7 @@ _MINUTE_S = 60.0
 
 
 def lateness_metric(experiment: Experiment, objective_s: float, account: Account) -> str:
-    """Return the metric that a bill takes for lateness: the time with a lag above an objective, or the lag's area.
+    """Return the metric that a cost takes for lateness: the time with a lag above an objective, or the lag's area.
 
     Parameters
     ----------
@@ -54,18 +54,18 @@ class Standing:
     #: loads. None where it has not played every load of the baseline, or a load has no seed that both came
     #: through.
     replicas: Interval | None
-    #: Minutes of a run that the bill takes for late: mean over the loads.
+    #: Minutes of a run that the cost takes for late: mean over the loads.
     late_min: Interval | None
     #: Instants at which changes were ordered: mean over the loads.
     actions: Interval | None
     #: For each price: replica-minutes and late minutes at that price, as a ratio to the baseline's.
-    bills: tuple[Interval | None, ...]
-    #: For each price: the loads on which its mean bill was the least, over the seeds that all have played.
+    total_costs: tuple[Interval | None, ...]
+    #: For each price: the loads on which its mean cost was the least, over the seeds that all have played.
     #: Who lost a run of a load does not win it.
     won: tuple[tuple[str, ...], ...]
-    #: By how much the bill at the middle price is above that of `foresight`, per cent; None where one of the
+    #: By how much the cost at the middle price is above that of `oracle`, per cent; None where one of the
     #: two has not played every load of the other.
-    above_foresight_pct: Interval | None
+    above_oracle_pct: Interval | None
 
 
 def standings(
@@ -78,7 +78,7 @@ def standings(
 ) -> tuple[Standing, ...]:
     """Rank the policies of each variant.
 
-    A run's bill is its replica-minutes plus a price for each late minute. All loads have the same weight, whatever
+    A run's cost is its replica-minutes plus a price for each late minute. All loads have the same weight, whatever
     their length and height: the result is the geometric mean of the ratios to the baseline in the same worlds.
     Intervals are over the seeds; a resample holds the same seeds of each load.
 
@@ -99,7 +99,7 @@ def standings(
     groups = group_results(experiment, results)
     found: list[Standing] = []
     for variant in dict.fromkeys(group.variant for group in groups):
-        inside = [Bills(group, lateness) for group in groups if group.variant == variant]
+        inside = [RunCosts(group, lateness) for group in groups if group.variant == variant]
         winners = [_winners(inside, price) for price in prices]
         of_variant = [
             _standing([each for each in inside if each.policy == policy], inside, baseline, prices, winners)
@@ -110,12 +110,12 @@ def standings(
 
 
 @dataclass(frozen=True, slots=True)
-class Bills:
+class RunCosts:
     """The runs of a policy on a load, and what of them counts as late time."""
 
     #: The runs.
     group: ResultGroup
-    #: The metric that a bill takes for lateness, see `lateness_metric`.
+    #: The metric that a cost takes for lateness, see `lateness_metric`.
     lateness: str = LAG_ABOVE[1]
 
     @property
@@ -134,7 +134,7 @@ class Bills:
         return {seed: None if late_s is None else late_s / _MINUTE_S for seed, late_s in by_seed.items()}
 
     def at(self, price: float) -> Mapping[int, float]:
-        """Return the bill of each run that was not lost, replica-minutes by seed."""
+        """Return the cost of each run that was not lost, replica-minutes by seed."""
         late_min = self.late_min()
         return {
             seed: paid_s / _MINUTE_S + price * late
@@ -144,8 +144,8 @@ class Bills:
 
 
 def _standing(
-    own: Sequence[Bills],
-    all_policies: Sequence[Bills],
+    own: Sequence[RunCosts],
+    all_policies: Sequence[RunCosts],
     baseline: str,
     prices: Sequence[float],
     winners: Sequence[Mapping[str, str]],
@@ -161,15 +161,15 @@ def _standing(
     return Standing(
         variant=groups[0].variant,
         policy=policy,
-        competes=policy not in KNOW_THE_LOAD,
+        competes=policy not in UNRANKED,
         runs=sum(len(group.results) for group in groups),
         lost=sum(group.lost for group in groups),
         replicas=ratio(0.0),
         late_min=_mean_over_loads([each.late_min() for each in own]),
         actions=_mean_over_loads([group.by_seed("scaling_actions") for group in groups]),
-        bills=tuple(ratio(price) for price in prices),
+        total_costs=tuple(ratio(price) for price in prices),
         won=tuple(tuple(load for load, winner in at_price.items() if winner == policy) for at_price in winners),
-        above_foresight_pct=_above_pct(ratio(prices[len(prices) // 2], FORESIGHT)) if prices else None,
+        above_oracle_pct=_above_pct(ratio(prices[len(prices) // 2], ORACLE)) if prices else None,
     )
 
 
@@ -181,14 +181,14 @@ def _above_pct(ratio: Interval | None) -> Interval | None:
     return replace(ratio, mean=100 * (ratio.mean - 1), low=low, high=high)
 
 
-def _winners(bills: Sequence[Bills], price: float) -> Mapping[str, str]:
-    """Return for each load the policy of least mean bill, of those that lost no run of it."""
+def _winners(costs: Sequence[RunCosts], price: float) -> Mapping[str, str]:
+    """Return for each load the policy of lowest mean cost, of those that lost no run of it."""
     winners: dict[str, str] = {}
-    for load in dict.fromkeys(each.load for each in bills):
+    for load in dict.fromkeys(each.load for each in costs):
         at_price = {
             each.policy: each.at(price)
-            for each in bills
-            if each.load == load and each.policy not in KNOW_THE_LOAD and not each.group.lost
+            for each in costs
+            if each.load == load and each.policy not in UNRANKED and not each.group.lost
         }
         seeds = set.intersection(*map(set, at_price.values())) if at_price else set()
         totals = {policy: sum(by_seed[seed] for seed in seeds) for policy, by_seed in at_price.items()}
@@ -205,5 +205,5 @@ def _mean_over_loads(by_load: Sequence[Mapping[int, float | None]]) -> Interval 
 
 
 def _rank(standing: Standing, price: int) -> float:
-    bill = standing.bills[price] if standing.bills else standing.replicas
-    return float("inf") if bill is None else bill.mean
+    cost = standing.total_costs[price] if standing.total_costs else standing.replicas
+    return float("inf") if cost is None else cost.mean

@@ -7,9 +7,9 @@ from gesscale.options import PolicyOptions
 from gesscale.policies import policy_names as names_of_gesscale
 from gesscale.policies.registry import any_card, own_card, unknown_policy
 from gesscale.ports import Policy
-from testbed.arena.names import FORESIGHT, IDEAL
+from testbed.arena.names import IDEAL, ORACLE
 from testbed.arena.policies.fluid_plan import Fluid, cheapest_plan
-from testbed.arena.policies.oracle import OraclePolicy, ideal_replicas, inflow_of
+from testbed.arena.policies.perfect_foresight import ScheduledPolicy, ideal_replicas, inflow_of
 from testbed.arena.worlds.scenes import World
 
 #: With this share of the true capacity it plans: noise takes the rest, and a plan by time cannot make up for
@@ -17,7 +17,7 @@ from testbed.arena.worlds.scenes import World
 _CAPACITY_SHARE = 0.97
 
 
-def foresight(world: World) -> Callable[[str, float], int]:
+def oracle(world: World) -> Callable[[str, float], int]:
     """Return what tells how many replicas an operator is to have from an instant on.
 
     Each operator is planned by itself, as if all that is on its way to it arrived when it is offered to the workflow.
@@ -64,7 +64,7 @@ def policy_names() -> Mapping[str, str]:
     """Return each policy's name with one line on what it does."""
     own = {
         IDEAL: "the oracle: knows load and backlog, and changes take no time (for the metrics, not to be had)",
-        FORESIGHT: "the reference: knows the load and the capacities, and follows the cheapest plan of the run",
+        ORACLE: "the reference: knows the load and the capacities, and follows the cheapest plan of the run",
     }
     return dict(sorted({**names_of_gesscale(), **own}.items()))
 
@@ -93,7 +93,7 @@ def build_policy(name: str, world: World, rules: PolicyOptions) -> Policy:
     """
     check_policy(name)
     if name == IDEAL:
-        return OraclePolicy(name=name, replicas=ideal_replicas(world.scene, world.best), best=world.best)
-    if name == FORESIGHT:
-        return OraclePolicy(name=name, replicas=foresight(world), best=world.best)
+        return ScheduledPolicy(name=name, replicas=ideal_replicas(world.scene, world.best), best=world.best)
+    if name == ORACLE:
+        return ScheduledPolicy(name=name, replicas=oracle(world), best=world.best)
     return any_card(name).built(world.scene.workflow, rules)

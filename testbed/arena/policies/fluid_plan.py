@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.arena.policies.oracle import Inflow
+from testbed.arena.policies.perfect_foresight import Inflow
 
 #: What the plan pays for a late minute, replica-minutes: the middle price of the league.
 LATE_MINUTE_PRICE = 10.0

@@ -96,7 +96,7 @@ def with_short_names(experiment: Experiment, results: Sequence[CaseResult]) -> t
     ]
 
 
-def course_title(experiment: Experiment, case: Case) -> str:
+def run_title(experiment: Experiment, case: Case) -> str:
     """Return what the page of a run is called."""
     names = {**short_names(experiment.workloads), **short_names(experiment.policies)}
     return f"{names[case.policy]} on {names[case.workload]}, seed {case.seed}"

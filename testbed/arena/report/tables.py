@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from testbed.arena.judging.statistics import Interval
-from testbed.arena.names import ORACLES
+from testbed.arena.names import PERFECT_FORESIGHT
 from testbed.arena.report.formatting import NOTHING, counted, figure, span
 from testbed.arena.report.outcomes import MEASURES, Measure, Outcomes
 
@@ -115,13 +115,13 @@ def at_a_glance(outcomes: Outcomes) -> tuple[Table, ...]:
 def _cells(outcomes: Outcomes, workload: str, measure: Measure) -> Mapping[str, Cell]:
     """Return each policy's cell of a measure, the least of all but the oracles marked."""
     means = {policy: outcomes.mean(workload, policy, measure.name) for policy in outcomes.policies}
-    known = [mean.mean for policy, mean in means.items() if mean is not None and policy not in ORACLES]
+    known = [mean.mean for policy, mean in means.items() if mean is not None and policy not in PERFECT_FORESIGHT]
     best = min(known) if len(known) > 1 and min(known) < max(known) else math.nan
     return {
         policy: mean_cell(
             mean,
             outcomes.ratio(workload, policy, measure.name) if measure.ratio and policy != outcomes.baseline else None,
-            best=measure.ratio and mean is not None and policy not in ORACLES and mean.mean == best,
+            best=measure.ratio and mean is not None and policy not in PERFECT_FORESIGHT and mean.mean == best,
         )
         for policy, mean in means.items()
     }
@@ -132,7 +132,7 @@ def run_note(outcomes: Outcomes, workload: str, policy: str) -> str:
     group = outcomes.of(workload, policy)
     runs, lost = group.results, group.lost
     left = sum(1 for result in runs if result.metrics.get("drained") is False)
-    notes = ["baseline"] if policy == outcomes.baseline else ["oracle"] if policy in ORACLES else []
+    notes = ["baseline"] if policy == outcomes.baseline else ["oracle"] if policy in PERFECT_FORESIGHT else []
     notes.append(counted(len(runs), "run") if runs else "not run")
     notes += [f"{lost} lost"] if lost else []
     notes += [f"{left} not drained"] if left else []

@@ -14,7 +14,7 @@ from gesscale.errors import GesscaleError, InputError
 from gesscale.extras import how_to_install
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
-from testbed.arena.runs.running import ONE_THREAD, Play, play_case
+from testbed.arena.runs.running import ONE_THREAD, CaseRunner, attempt_case
 
 #: The first worker must have answered after this time.
 START_LIMIT_S = 120.0
@@ -31,7 +31,12 @@ _CONF = {
 
 
 def run_on_spark(
-    experiment: Experiment, cases: Sequence[Case], *, master: str, done: Callable[[CaseResult], None], play: Play
+    experiment: Experiment,
+    cases: Sequence[Case],
+    *,
+    master: str,
+    done: Callable[[CaseResult], None],
+    run_case: CaseRunner,
 ) -> None:
     """Play cases on a cluster; the results are those that `testbed.arena.runs.running.run_locally` gives.
 
@@ -50,7 +55,7 @@ def run_on_spark(
         return
     with _context(master) as context:
         _check_workers(context, master)
-        shared = context.broadcast((experiment, play))
+        shared = context.broadcast((experiment, run_case))
         in_flight = max(_IN_FLIGHT_LEAST, 2 * context.defaultParallelism)
         with ThreadPoolExecutor(in_flight) as threads:
             jobs = [threads.submit(_play_one, context, shared, case) for case in cases]
@@ -74,9 +79,9 @@ def _play_one(context: Any, shared: Any, case: Case) -> CaseResult:
     """Run a job of one task; in a thread of the driver."""
 
     def task(case: Case) -> CaseResult | InputError:
-        experiment, play = shared.value
+        experiment, run_case = shared.value
         try:
-            return play_case(play, experiment, case)
+            return attempt_case(run_case, experiment, case)
         except InputError as fault:
             return fault
 

@@ -26,15 +26,15 @@ ARENA_FAULT = "the arena failed, not the policy: "
 _SPAWN = multiprocessing.get_context("spawn")
 
 
-class Play(Protocol):
-    """Plays a case; `testbed.arena.playing.play` is one. A function of a module, so that a process can import it."""
+class CaseRunner(Protocol):
+    """Plays a case; `testbed.arena.runner.run_case` is one. A function of a module, so that a process can import it."""
 
     def __call__(self, experiment: Experiment, case: Case, *, with_series: bool = False) -> CaseResult:
         """Return what came of it."""
         ...
 
 
-def play_case(play: Play, experiment: Experiment, case: Case) -> CaseResult:
+def attempt_case(run_case: CaseRunner, experiment: Experiment, case: Case) -> CaseResult:
     """Play a case, with its course where it is of the first seed; where the arena fails the run is lost.
 
     Raises
@@ -43,7 +43,7 @@ def play_case(play: Play, experiment: Experiment, case: Case) -> CaseResult:
         The experiment itself is wrong: every case would fail.
     """
     try:
-        return play(experiment, case, with_series=case.seed == experiment.seed_list[0])
+        return run_case(experiment, case, with_series=case.seed == experiment.seed_list[0])
     except InputError:
         raise
     except Exception as fault:  # noqa: BLE001 - one case that cannot be simulated does not stop the others
@@ -51,7 +51,12 @@ def play_case(play: Play, experiment: Experiment, case: Case) -> CaseResult:
 
 
 def run_locally(
-    experiment: Experiment, cases: Sequence[Case], *, jobs: int, done: Callable[[CaseResult], None], play: Play
+    experiment: Experiment,
+    cases: Sequence[Case],
+    *,
+    jobs: int,
+    done: Callable[[CaseResult], None],
+    run_case: CaseRunner,
 ) -> None:
     """Play cases on this machine.
 
@@ -64,9 +69,9 @@ def run_locally(
     """
     if jobs == 1 or not cases:
         for case in cases:
-            done(play_case(play, experiment, case))
+            done(attempt_case(run_case, experiment, case))
         return
-    workers = _WorkerPool(experiment, play)
+    workers = _WorkerPool(experiment, run_case)
     try:
         _share_out(workers, deque(cases), jobs, done)
     finally:
@@ -131,8 +136,8 @@ class _Worker:
 class _WorkerPool:
     """The processes that were started; each holds the experiment and plays case after case."""
 
-    def __init__(self, experiment: Experiment, play: Play) -> None:
-        self._experiment, self._play = experiment, play
+    def __init__(self, experiment: Experiment, run_case: CaseRunner) -> None:
+        self._experiment, self._run_case = experiment, run_case
         self._hired: list[_Worker] = []
 
     def hire(self) -> _Worker:
@@ -140,7 +145,7 @@ class _WorkerPool:
         os.environ.update(ONE_THREAD)  # a process inherits it before it imports NumPy
         with _without_interrupts():
             ours, theirs = _SPAWN.Pipe()
-            process = _SPAWN.Process(target=_work, args=(theirs, self._experiment, self._play), daemon=True)
+            process = _SPAWN.Process(target=_work, args=(theirs, self._experiment, self._run_case), daemon=True)
             process.start()
             theirs.close()  # so that its end is seen when the process dies
             worker = _Worker(process=process, connection=ours)
@@ -155,7 +160,7 @@ class _WorkerPool:
             worker.process.join()
 
 
-def _work(connection: Connection, experiment: Experiment, play: Play) -> None:
+def _work(connection: Connection, experiment: Experiment, run_case: CaseRunner) -> None:
     connection.send("started")
     while True:
         try:
@@ -163,7 +168,7 @@ def _work(connection: Connection, experiment: Experiment, play: Play) -> None:
         except EOFError:  # the parent is gone
             return
         try:
-            answer: CaseResult | InputError = play_case(play, experiment, case)
+            answer: CaseResult | InputError = attempt_case(run_case, experiment, case)
         except InputError as fault:
             answer = fault
         try:

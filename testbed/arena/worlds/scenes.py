@@ -12,7 +12,7 @@ from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.experiments.sections import NEEDED, OperatorSection
 from testbed.arena.names import IDEAL, STATIC, Engine
-from testbed.arena.policies.oracle import inflow_of, inflow_rows_per_s, needed_rows_per_s
+from testbed.arena.policies.perfect_foresight import inflow_of, inflow_rows_per_s, needed_rows_per_s
 from testbed.arena.worlds.fog_nodes import FogNodes, fog_nodes, seed_of
 from testbed.simulator.demand import BestPlacements, best_placements
 from testbed.simulator.figures import checked_physics

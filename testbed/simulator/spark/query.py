@@ -57,14 +57,14 @@ Emit = Callable[[int, float, float, float], int]
 
 @dataclass(slots=True)
 class _Running:
-    """A batch under way; without a shift it waits for an executor."""
+    """A batch under way; without a period it waits for an executor."""
 
     begun_s: float
     rows: int
     offered_rows: float
     cap_rows: int | None
     worked_from_s: float = 0.0
-    shift: MembershipPeriod | None = None
+    period: MembershipPeriod | None = None
     timeline: BatchTimeline | None = None
 
 
@@ -131,7 +131,7 @@ class Query:
             waiting_s,
             account.replica_seconds(at_s),
             len(replica_pool),
-            len(replica_pool.shift_at(at_s).members),
+            len(replica_pool.period_at(at_s).members),
         )
 
     def efforts(self, batches: Sequence[Batch]) -> Efforts:
@@ -194,10 +194,10 @@ class Query:
         at_s, running = self.next_s, self._running
         if running is None:
             self._trigger(at_s)
-        elif running.timeline is None or running.shift is None:
-            self._work(running, self._replica_pool.shift_at(at_s), at_s)
+        elif running.timeline is None or running.period is None:
+            self._work(running, self._replica_pool.period_at(at_s), at_s)
         else:
-            self._finish(running, running.shift, running.timeline, at_s)
+            self._finish(running, running.period, running.timeline, at_s)
 
     # How it works
 
@@ -208,34 +208,36 @@ class Query:
             self._idles.note(at_s)
             self.next_s = self._tick_s(at_s)
             return
-        shift = self._replica_pool.shift_at(at_s)
-        cap_rows = self.operator.batch_rows(len(shift.members) or 1)
+        period = self._replica_pool.period_at(at_s)
+        cap_rows = self.operator.batch_rows(len(period.members) or 1)
         rows = waiting_rows if cap_rows is None or waiting_rows < cap_rows else cap_rows
         running = self._running = _Running(at_s, rows, offered_rows, cap_rows)
-        self._work(running, shift, at_s)
+        self._work(running, period, at_s)
 
-    def _work(self, running: _Running, shift: MembershipPeriod, at_s: float) -> None:
-        if not shift.members:
-            running.shift = running.timeline = None
-            self.next_s = shift.until_s
+    def _work(self, running: _Running, period: MembershipPeriod, at_s: float) -> None:
+        if not period.members:
+            running.period = running.timeline = None
+            self.next_s = period.until_s
             return
         physics = self.physics
         timeline = run_batch(
             physics,
-            shift.executor_set,
+            period.executor_set,
             running.rows,
-            cold_s=() if shift.are_warm else shift.cold_s(),
+            cold_s=() if period.are_warm else period.cold_s(),
             batch_factor=next(self._batch_factors),
             task_factors=self._task_factors,
-            first_slot=int(self._slot_draws.random() * len(shift.executor_set.paces)) if shift.draws_slot else 0,
+            first_slot=int(self._slot_draws.random() * len(period.executor_set.paces))
+            if period.random_first_slot
+            else 0,
         )
         timeline.seconds += self._held_up_s
         self._held_up_s = 0.0
-        running.worked_from_s, running.shift, running.timeline = at_s, shift, timeline
+        running.worked_from_s, running.period, running.timeline = at_s, period, timeline
         self.next_s = at_s + timeline.seconds
         self._account.plan(at_s, self.next_s, timeline.work_s, timeline.waiting_s)
 
-    def _finish(self, running: _Running, shift: MembershipPeriod, timeline: BatchTimeline, at_s: float) -> None:
+    def _finish(self, running: _Running, period: MembershipPeriod, timeline: BatchTimeline, at_s: float) -> None:
         from_row = self._done_rows
         self._done_rows = until_row = from_row + running.rows
         event_from_s, event_until_s = self._stream.event_span(from_row, until_row)
@@ -247,7 +249,7 @@ class Query:
                 ended_at_s=at_s,
                 rows=running.rows,
                 seconds=at_s - running.begun_s,
-                nodes=self._replica_pool.shift_at(at_s).nodes,
+                nodes=self._replica_pool.period_at(at_s).nodes,
                 trigger_s=self.physics.trigger_s,
                 cap_rows=running.cap_rows,
                 offered_rows_total=running.offered_rows - self._counted_from_rows,
@@ -255,30 +257,30 @@ class Query:
                 output_rows=output_rows,
             )
         )
-        self._done.append((shift.executor_set, timeline, running.rows))
+        self._done.append((period.executor_set, timeline, running.rows))
         self._number += 1
         if len(self.batches) == 2 * BATCHES_KEPT:
             del self.batches[:BATCHES_KEPT]
-        if not shift.are_warm:
-            self._replica_pool.worked(shift)
+        if not period.are_warm:
+            self._replica_pool.worked(period)
         self._running = None
         due_s = self._tick_s(running.begun_s)
         self.next_s = due_s if due_s > at_s else at_s
 
     def _lose(self, running: _Running, node: str, at_s: float) -> None:
-        shift, timeline = running.shift, running.timeline
-        if shift is None or timeline is None or node not in shift.executor_set.nodes:
+        period, timeline = running.period, running.timeline
+        if period is None or timeline is None or node not in period.executor_set.nodes:
             return
-        able = [index for index, replica in enumerate(shift.members) if replica in self._replica_pool]
+        able = [index for index, replica in enumerate(period.members) if replica in self._replica_pool]
         if not able:
             self._account.cut(at_s)
-            self._work(running, self._replica_pool.shift_at(at_s), at_s)
+            self._work(running, self._replica_pool.period_at(at_s), at_s)
             return
         after = timeline_after_loss(
             timeline,
             self.physics,
-            shift.executor_set,
-            lost=shift.executor_set.nodes.index(node),
+            period.executor_set,
+            lost=period.executor_set.nodes.index(node),
             able=able,
             elapsed_s=at_s - running.worked_from_s,
         )
@@ -301,7 +303,7 @@ class Query:
     def _replicas_changed(self, at_s: float) -> None:
         self._account.keep(len(self._replica_pool), at_s)
         if self._running is not None and self._running.timeline is None:
-            self.next_s = self._replica_pool.shift_at(at_s).until_s
+            self.next_s = self._replica_pool.period_at(at_s).until_s
 
     def _tick_s(self, after_s: float) -> float:
         trigger_s = self.physics.trigger_s

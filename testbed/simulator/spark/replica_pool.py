@@ -41,7 +41,7 @@ class MembershipPeriod:
     #: What a batch needs to know of them.
     executor_set: ExecutorSet
     #: Whether it counts which slot is asked first.
-    draws_slot: bool
+    random_first_slot: bool
     #: Whether all of them are known to be warm; once they are, they stay so.
     are_warm: bool = False
 
@@ -63,7 +63,7 @@ class ReplicaPool:
         self._fog = fog
         self._rng = rng
         self._replicas = {node: Replica(node=node, ready_at_s=0.0) for node in placement}
-        self._shift: MembershipPeriod | None = None
+        self._period: MembershipPeriod | None = None
 
     def __len__(self) -> int:
         return len(self._replicas)
@@ -89,18 +89,18 @@ class ReplicaPool:
                 start_s += physics.start_together_s
         cold_s = self._rng.uniform(physics.cold_least_s, physics.cold_most_s)
         self._replicas[node] = Replica(node=node, ready_at_s=at_s + start_s, cold_s=cold_s)
-        self._shift = None
+        self._period = None
 
     def drop(self, node: str) -> None:
         """Keep the executor on a node no longer, if there is one."""
         self._replicas.pop(node, None)
-        self._shift = None
+        self._period = None
 
     def pause(self) -> None:
         """Let none of them work until they are started again: the driver is gone."""
         for replica in self._replicas.values():
             replica.ready_at_s = math.inf
-        self._shift = None
+        self._period = None
 
     def restart(self, at_s: float) -> None:
         """Start all of them again."""
@@ -109,18 +109,18 @@ class ReplicaPool:
 
     def links_changed(self) -> None:
         """Ask the fog again how far apart they are."""
-        self._shift = None
+        self._period = None
 
-    def shift_at(self, at_s: float) -> MembershipPeriod:
+    def period_at(self, at_s: float) -> MembershipPeriod:
         """Return the replicas that can work at an instant; there may be none."""
-        shift = self._shift
-        if shift is None or not shift.from_s <= at_s < shift.until_s:
-            shift = self._shift = self._find_shift(at_s)
-        return shift
+        period = self._period
+        if period is None or not period.from_s <= at_s < period.until_s:
+            period = self._period = self._find_period(at_s)
+        return period
 
-    def worked(self, shift: MembershipPeriod) -> None:
+    def worked(self, period: MembershipPeriod) -> None:
         """Note that executors have done their part of a batch."""
-        for replica in shift.members:
+        for replica in period.members:
             if replica.cold_s:
                 physics = self._physics
                 replica.cold_s *= physics.warm_up_fade if replica.batches else physics.warm_up_share
@@ -128,7 +128,7 @@ class ReplicaPool:
                 if replica.cold_s < _WARM_S:
                     replica.cold_s = 0.0
 
-    def _find_shift(self, at_s: float) -> MembershipPeriod:
+    def _find_period(self, at_s: float) -> MembershipPeriod:
         replicas = self._replicas.values()
         ready = (replica for replica in replicas if replica.ready_at_s <= at_s)
         members = tuple(sorted(ready, key=lambda replica: replica.node))
@@ -142,5 +142,5 @@ class ReplicaPool:
             members=members,
             nodes=nodes,
             executor_set=executor_set,
-            draws_slot=first_slot_matters(self._physics, len(executor_set.paces)),
+            random_first_slot=first_slot_matters(self._physics, len(executor_set.paces)),
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-import arena_plays
+import arena_runs
 
 from fuzz.target import TESTS, Form, Target
 from gesscale.cli.output import Output
@@ -68,7 +68,7 @@ def _results() -> Mapping[str, bytes]:
         folder = Path(parent) / "results"
         with open_results(folder, _EXPERIMENT) as kept:
             for case in kept.missing:
-                kept.add(arena_plays.play(_EXPERIMENT, case, with_series=case.seed == 0))
+                kept.add(arena_runs.run_case(_EXPERIMENT, case, with_series=case.seed == 0))
         return {name: (folder / name).read_bytes() for name in (EXPERIMENT, LINES)}
 
 
@@ -82,7 +82,7 @@ def _in_results(file: str) -> Callable[[bytes, Path], object]:
     return call
 
 
-_EXPERIMENT = arena_plays.small_experiment(seeds=2)
+_EXPERIMENT = arena_runs.small_experiment(seeds=2)
 _OF_RUNS = tuple(
     Target(name=f"{name}-{what}", form=Form.JSON_LINES, samples=_some(file, lines), call=_in_record(file, use))
     for name, use in (("run", _run), ("replay", _replay))

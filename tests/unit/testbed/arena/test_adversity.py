@@ -6,7 +6,7 @@ import pytest
 
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import Experiment, read_experiment
-from testbed.arena.playing import play
+from testbed.arena.runner import run_case
 from testbed.arena.worlds.scenes import World, world_of
 
 OP = "operator"
@@ -39,7 +39,7 @@ def test_a_node_fails_for_half_an_hour_and_is_back(world, variant, node):
 def test_waiting_for_a_slow_link_starves_who_looks_at_work_alone(adversity):
     def played(variant: str) -> Mapping[str, float | int | bool | None]:
         loaded = adversity.changed({"workloads": ["steps:20"]})
-        return play(loaded, Case(workload="steps:20", seed=0, policy="thr-nlaware", variant=variant)).metrics
+        return run_case(loaded, Case(workload="steps:20", seed=0, policy="thr-nlaware", variant=variant)).metrics
 
     # The link is slow from 30 min on. A full batch then takes 2,400 rows of 5 ms on each slot, 12 s, plus 0.31 s;
     # 4.41 round trips of 604 ms are 2.7 s more. Work is 12.07 of 15.0 s, 80 %, and THR adds above 90 %. It has the

@@ -1,6 +1,6 @@
 """Policies against a baseline, and next to a reference."""
 
-import arena_plays
+import arena_runs
 import pytest
 
 from gesscale.errors import InputError
@@ -12,13 +12,15 @@ REFERENCE = {"source": "a paper", "figures": {"thr-nlaware": {"cost": 200.0}, "g
 
 def played(experiment, *, lost=()):
     return [
-        CaseResult(case=case, lost="raised") if (case.policy, case.seed) in lost else arena_plays.play(experiment, case)
+        CaseResult(case=case, lost="raised")
+        if (case.policy, case.seed) in lost
+        else arena_runs.run_case(experiment, case)
         for case in experiment.cases()
     ]
 
 
 def test_every_policy_is_compared_on_every_workload_and_metric():
-    experiment = arena_plays.small_experiment(reference=REFERENCE)
+    experiment = arena_runs.small_experiment(reference=REFERENCE)
     compared = compare_results(
         experiment, played(experiment), baseline="thr-nlaware", metrics=("cost", "reconfigurations")
     )
@@ -39,7 +41,7 @@ def test_every_policy_is_compared_on_every_workload_and_metric():
 
 
 def test_a_lost_run_is_counted_and_in_no_mean():
-    experiment = arena_plays.small_experiment(workloads=["steps"])
+    experiment = arena_runs.small_experiment(workloads=["steps"])
     results = played(experiment, lost=[("gesscale", 2)])
     ours = compare_results(experiment, results, baseline="thr-nlaware", metrics=("cost",))[1]
     assert (ours.runs, ours.lost) == (3, 1)
@@ -49,7 +51,7 @@ def test_a_lost_run_is_counted_and_in_no_mean():
 
 
 def test_the_first_policy_that_has_results_is_the_baseline():
-    experiment = arena_plays.small_experiment()
+    experiment = arena_runs.small_experiment()
     results = played(experiment)
     assert choose_baseline(results, None, experiment) == "thr-nlaware"
     assert choose_baseline(results[1:2], None, experiment) == "gesscale"
@@ -60,7 +62,7 @@ def test_the_first_policy_that_has_results_is_the_baseline():
 
 
 def test_the_document_has_a_flat_record_for_each_run_and_a_summary():
-    experiment = arena_plays.small_experiment(workloads=["steps"])
+    experiment = arena_runs.small_experiment(workloads=["steps"])
     document = results_document(experiment, played(experiment, lost=[("gesscale", 0)]))
     assert document["runs"][0] == {
         "policy": "thr-nlaware",

@@ -8,7 +8,7 @@ import yaml
 from gesscale.errors import InputError
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import BUNDLED, Experiment, experiment_of, read_experiment
-from testbed.arena.playing import check_experiment
+from testbed.arena.runner import check_experiment
 from testbed.simulator.scene import CpuAccount
 
 LEAST = {"name": "mine", "policies": ["static"], "workloads": ["nyc"], "nodes": {"topology": "edge8"}}

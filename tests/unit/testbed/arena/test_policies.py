@@ -27,7 +27,7 @@ def build(name: str) -> object:
 
 
 def test_every_policy_of_gesscale_plays_and_the_oracle_too():
-    assert set(policy_names()) == {*names_of_gesscale(), "ideal", "foresight"}
+    assert set(policy_names()) == {*names_of_gesscale(), "ideal", "oracle"}
     for name in policy_names():
         check_policy(name)
         assert build(name).name == name

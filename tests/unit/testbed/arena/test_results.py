@@ -2,7 +2,7 @@
 
 import json
 
-import arena_plays
+import arena_runs
 import pytest
 
 from gesscale.errors import InputError
@@ -14,13 +14,13 @@ from testbed.arena.runs.running import ARENA_FAULT
 
 @pytest.fixture
 def experiment():
-    return arena_plays.small_experiment()
+    return arena_runs.small_experiment()
 
 
-def fill(folder, experiment, *, cases=None, play=arena_plays.play):
+def fill(folder, experiment, *, cases=None, run_case=arena_runs.run_case):
     with open_results(folder, experiment) as kept:
         for case in kept.missing[:cases]:
-            kept.add(play(experiment, case, with_series=case.seed == 0))
+            kept.add(run_case(experiment, case, with_series=case.seed == 0))
         if not kept.missing:
             kept.finish()
         return kept.results
@@ -39,7 +39,7 @@ def test_what_is_done_is_not_missing_after_a_torn_line(tmp_path, experiment):
 
 def test_a_run_that_the_arena_lost_is_played_again(tmp_path, experiment):
     case = experiment.cases()[0]
-    fill(tmp_path, experiment, cases=1, play=lambda *_, **__: CaseResult(case=case, lost=f"{ARENA_FAULT}oh"))
+    fill(tmp_path, experiment, cases=1, run_case=lambda *_, **__: CaseResult(case=case, lost=f"{ARENA_FAULT}oh"))
     with open_results(tmp_path, experiment) as kept:
         assert kept.missing == experiment.cases()
     fill(tmp_path, experiment)
@@ -74,7 +74,7 @@ def test_another_experiment_is_refused_with_what_differs(tmp_path, experiment, c
 def test_a_load_whose_file_has_changed_is_refused(tmp_path):
     load = tmp_path / "mine.csv"
     load.write_text("t_s,rows_per_s\n0,10\n60,20\n")
-    experiment = arena_plays.small_experiment(workloads=[str(load)])
+    experiment = arena_runs.small_experiment(workloads=[str(load)])
     fill(tmp_path / "r", experiment, cases=1)
     open_results(tmp_path / "r", experiment).__exit__()
     load.write_text("t_s,rows_per_s\n0,10\n60,21\n")

@@ -12,7 +12,7 @@ import pytest
 
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import Experiment, read_experiment
-from testbed.arena.playing import play
+from testbed.arena.runner import run_case
 
 TWO = {
     "first": {"max_replicas": 6, "service_ms_per_row": 3},
@@ -43,7 +43,7 @@ def world(name: str) -> Experiment:
 
 def digest(name: str, policy: str) -> str:
     said: list[object] = []
-    result = play(
+    result = run_case(
         world(name),
         Case(workload=WORLDS[name][0], seed=100, policy=policy),
         decided=lambda decisions: said.extend(

@@ -8,7 +8,7 @@ import pytest
 from gesscale.errors import InputError
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import Experiment, experiment_of
-from testbed.arena.policies.oracle import ideal_replicas
+from testbed.arena.policies.perfect_foresight import ideal_replicas
 from testbed.arena.worlds.fog_nodes import seed_of, stream
 from testbed.arena.worlds.scenes import ChangeEffect, World, world_of
 from testbed.workloads.workload import Workload

@@ -1,12 +1,12 @@
-"""The league: bills to the oracle, and who wins where."""
+"""The league: costs to the oracle, and who wins where."""
 
-import arena_plays
+import arena_runs
 import pytest
 
 from testbed.arena.case import CaseResult
 from testbed.arena.judging.standings import standings
 
-EXPERIMENT = arena_plays.small_experiment(policies=["static", "thr-nlaware", "gesscale", "ideal"], seeds=2)
+EXPERIMENT = arena_runs.small_experiment(policies=["static", "thr-nlaware", "gesscale", "ideal"], seeds=2)
 
 FIGURES = {  # policy and load: replica-minutes and late minutes; in the second seed one more of each
     ("ideal", "steps"): (100, 0),
@@ -42,7 +42,7 @@ def test_a_bill_is_the_geometric_mean_over_the_loads_of_ratios_to_the_oracle():
     # 0.5 late minutes each. At 0: sqrt(150.5/100.5 x 60.5/50.5); at 1: sqrt(151/101 x 66/51); at 10:
     # sqrt(155.5/105.5 x 115.5/55.5).
     assert ours.replicas.mean == pytest.approx((150.5 / 100.5 * 60.5 / 50.5) ** 0.5)
-    assert [bill.mean for bill in ours.bills] == pytest.approx(
+    assert [cost.mean for cost in ours.total_costs] == pytest.approx(
         [(151 / 101 * 66 / 51) ** 0.5, (155.5 / 105.5 * 115.5 / 55.5) ** 0.5]
     )
     assert ours.late_min.mean == 3.0  # of 0, 1, 5 and 6
@@ -91,17 +91,17 @@ def test_a_bill_can_take_another_account_of_lateness():
     ours = next(each for each in found if each.policy == "gesscale")
     assert ours.late_min.mean == 9.0  # of 0, 3, 15 and 18
     # Means over the seeds, 150.5 + 1.5 and 60.5 + 16.5 against the oracle's 100.5 + 1.5 and 50.5 + 1.5.
-    assert ours.bills[0].mean == pytest.approx((152 / 102 * 77 / 52) ** 0.5)
+    assert ours.total_costs[0].mean == pytest.approx((152 / 102 * 77 / 52) ** 0.5)
 
 
 def test_where_foresight_was_played_all_are_measured_by_its_bill_at_the_middle_price():
-    assert by_policy()["gesscale"].above_foresight_pct is None
-    experiment = EXPERIMENT.changed({"policies": [*EXPERIMENT.policies, "foresight"]})
+    assert by_policy()["gesscale"].above_oracle_pct is None
+    experiment = EXPERIMENT.changed({"policies": [*EXPERIMENT.policies, "oracle"]})
     metrics = {"node_seconds": 60.0 * 80, "lag_above_slo_s": 60.0 * 2, "scaling_actions": 4}
-    foresights = [CaseResult(case=case, metrics=metrics) for case in experiment.cases() if case.policy == "foresight"]
-    found = standings(experiment, [*results(), *foresights], prices=(1.0, 10.0, 100.0))
+    oracles = [CaseResult(case=case, metrics=metrics) for case in experiment.cases() if case.policy == "oracle"]
+    found = standings(experiment, [*results(), *oracles], prices=(1.0, 10.0, 100.0))
     table = {each.policy: each for each in found}
-    # At 10: 100 for foresight on each load, 155.5 and 115.5 for gesscale (see above).
-    assert table["gesscale"].above_foresight_pct.mean == pytest.approx(100 * ((1.555 * 1.155) ** 0.5 - 1))
-    assert table["foresight"].above_foresight_pct.mean == 0
-    assert not table["foresight"].competes
+    # At 10: 100 for oracle on each load, 155.5 and 115.5 for gesscale (see above).
+    assert table["gesscale"].above_oracle_pct.mean == pytest.approx(100 * ((1.555 * 1.155) ** 0.5 - 1))
+    assert table["oracle"].above_oracle_pct.mean == 0
+    assert not table["oracle"].competes

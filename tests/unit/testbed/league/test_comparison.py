@@ -1,6 +1,6 @@
 """Live against simulated: ranks, pairs whose order differs, and what is told apart."""
 
-from played_results import an_experiment
+from arena_results import an_experiment
 
 from testbed.arena.case import Case, CaseResult
 from testbed.league.report import LeagueReport
@@ -16,7 +16,7 @@ def run(policy, seed, minutes, late_min=0.0, lost=""):
     return CaseResult(case=case, metrics=metrics)
 
 
-# bills at 10: ds2 10 and 12, drs 15 + 10 and 17 + 10, gesscale 26 and 22
+# costs at 10: ds2 10 and 12, drs 15 + 10 and 17 + 10, gesscale 26 and 22
 LIVE = [
     *(run("ds2", 0, 10), run("ds2", 1, 12)),
     *(run("drs", 0, 15, late_min=1), run("drs", 1, 17, late_min=1)),
@@ -42,7 +42,7 @@ def test_ranks_are_by_the_mean_bill_of_each_side():
         ("drs", 3, 2),  # 26
     ]
     drs = both.entries[2]
-    assert [drs.live[name].mean for name in ("bill", "replica_min", "late_min")] == [26.0, 16.0, 1.0]
+    assert [drs.live[name].mean for name in ("total_cost", "replica_min", "late_min")] == [26.0, 16.0, 1.0]
 
 
 def test_pairs_that_the_simulator_has_the_other_way_round_are_told():
@@ -72,8 +72,8 @@ def test_only_repetitions_that_came_through_live_are_compared():
     both = report_of(live, SIMULATED)
     drs = next(each for each in both.entries if each.policy == "drs")
     assert (drs.runs, drs.lost) == (2, 1)
-    assert drs.live["bill"].mean == 15.0
-    assert drs.simulated["bill"].mean == 25.0  # of the first repetition alone
+    assert drs.live["total_cost"].mean == 15.0
+    assert drs.simulated["total_cost"].mean == 25.0  # of the first repetition alone
     live = [run("ds2", 0, 10), run("drs", 0, 0, lost="the driver has ended")]
     both = report_of(live, SIMULATED)
     assert [(each.policy, each.live_rank) for each in both.entries] == [("ds2", 1), ("drs", None)]

@@ -4,7 +4,7 @@ import io
 from contextlib import contextmanager
 
 import pytest
-from played_results import an_experiment
+from arena_results import an_experiment
 from rich.console import Console
 
 from gesscale.errors import ClusterError, InputError

@@ -74,7 +74,7 @@ def test_nexmark_is_played_on_the_same_time_scale_with_its_own_operator(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("given", "said"), [({"query": "q99"}, "got 'q99'"), ({"policies": ("foresight",)}, "knows the load")]
+    ("given", "said"), [({"query": "q99"}, "got 'q99'"), ({"policies": ("oracle",)}, "knows the load")]
 )
 def test_what_cannot_run_live_is_refused(given, said):
     with pytest.raises(InputError, match=said):

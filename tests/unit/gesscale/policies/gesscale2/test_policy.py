@@ -13,7 +13,7 @@ from gesscale.policies.gesscale2.memo import Gesscale2Memo
 from gesscale.ports import ClusterState, Node
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import experiment_of
-from testbed.arena.playing import play
+from testbed.arena.runner import run_case
 
 
 def test_a_burst_is_met_in_one_step_on_the_nearest_nodes() -> None:
@@ -180,7 +180,7 @@ def bill(policy: str, workload: str, engine: str) -> float:
         },
         "a test",
     )
-    metrics = play(experiment, Case(workload=workload, seed=3, policy=policy)).metrics
+    metrics = run_case(experiment, Case(workload=workload, seed=3, policy=policy)).metrics
     return metrics["node_seconds"] / 60 + 10 * metrics["lag_above_slo_s"] / 60
 
 

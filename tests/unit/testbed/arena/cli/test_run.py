@@ -148,14 +148,14 @@ def test_the_league_ranks_the_policies_and_names_the_winners(load, tmp_path, are
     shown = arena("league", folder, "--price", 5)
     assert "Over all loads: ratios to ideal" in shown.stdout
     assert "static (knows the load)" in shown.stdout
-    assert "The least bill on each load" in shown.stdout
+    assert "The lowest cost on each load" in shown.stdout
     assert "2 seeds are few" in shown.stderr
     document = json.loads(arena("league", folder, "--price", 5, "--output", "json").stdout)
     assert document["prices_replica_min"] == [5.0]
     ours = next(each for each in document["standings"] if each["policy"] == "gesscale")
     assert ours["won"] == [[str(load)]]  # the only one that competes
     assert "ratios to gesscale" in arena("league", folder, "--baseline", "gesscale").stdout
-    assert "foresight" not in shown.stdout  # it has not been played
+    assert "oracle" not in shown.stdout  # it has not been played
     growing = arena("league", folder, "--account", "growing", "--objective", "30s")
     assert "Over all loads: ratios to ideal, late from 30 s" in growing.stdout
     assert "lag area" in growing.stdout
@@ -163,8 +163,8 @@ def test_the_league_ranks_the_policies_and_names_the_winners(load, tmp_path, are
         arena("league", folder, "--objective", "45s")
     with pytest.raises(InputError, match="--objective: "):
         arena("league", folder, "--objective", "soon")
-    arena("run", "--policies", "gesscale,static,ideal,foresight", *asked[2:], "--results", folder)
-    assert "above foresight" in arena("league", folder).stdout
+    arena("run", "--policies", "gesscale,static,ideal,oracle", *asked[2:], "--results", folder)
+    assert "above oracle" in arena("league", folder).stdout
     with pytest.raises(InputError, match="expected replica-minutes, 0 or more, got -1"):
         arena("league", folder, "--price", -1)
 

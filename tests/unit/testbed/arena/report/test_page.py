@@ -4,7 +4,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from played_results import POLICIES, WORKLOADS, an_experiment, play
+from arena_results import POLICIES, WORKLOADS, an_experiment, made_results
 
 from gesscale.errors import GesscaleError, InputError
 from testbed.arena.report import figures
@@ -41,7 +41,7 @@ def experiment():
 
 @pytest.fixture(scope="module")
 def results(experiment):
-    return play(experiment)
+    return made_results(experiment)
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def test_what_results_say_is_never_markup(tmp_path):
     experiment = an_experiment(policies, WORKLOADS[:1], title=EVIL)
     evil = [
         replace(result, lost=f"ValueError: {EVIL}", metrics={}, series={}) if result.case.seed == 2 else result
-        for result in play(experiment)
+        for result in made_results(experiment)
     ]
     elements = Elements(written(experiment, evil, tmp_path))
     assert elements.tags["script"] == 1  # the page's own
@@ -141,7 +141,7 @@ def test_a_file_is_called_by_its_name_and_no_path_of_this_machine_is_a_heading(t
     load, own = "/home/somebody/loads/mine.csv", "/home/somebody/mine.py:Mine"
     experiment = an_experiment((*POLICIES[:2], own), (load,), title="")
     file = tmp_path / "report.html"
-    write_report(experiment, play(experiment), file, baseline=own)
+    write_report(experiment, made_results(experiment), file, baseline=own)
     settings, _, rest = file.read_text("utf-8").partition("</pre>")
     before = settings.partition("<pre>")[0]
     assert "<h1>3 policies on mine.csv</h1>" in before

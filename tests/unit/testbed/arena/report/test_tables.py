@@ -1,4 +1,4 @@
-from played_results import an_experiment
+from arena_results import an_experiment
 
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.judging.statistics import Interval

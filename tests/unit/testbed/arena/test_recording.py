@@ -8,14 +8,14 @@ from gesscale.errors import InputError
 from gesscale.service.recorded import read_record
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import experiment_of
-from testbed.arena.playing import play
-from testbed.arena.runs.course import write_course
+from testbed.arena.runner import run_case
+from testbed.arena.runs.recording import record_run
 from testbed.arena.runs.results import open_results
 
 EXPERIMENT = experiment_of(
     {
         "name": "mine",
-        "policies": ["thr-nlaware", "hpa-cpu", "foresight"],
+        "policies": ["thr-nlaware", "hpa-cpu", "oracle"],
         "workloads": ["steps:2"],
         "seeds": 1,
         "nodes": {"topology": "edge8"},
@@ -31,11 +31,11 @@ def case(policy):
 
 @pytest.fixture(scope="module")
 def results():
-    return [play(EXPERIMENT, case(policy), with_series=True) for policy in EXPERIMENT.policies]
+    return [run_case(EXPERIMENT, case(policy), with_series=True) for policy in EXPERIMENT.policies]
 
 
 def test_the_course_is_the_run_that_was_judged_with_every_decision(tmp_path, results):
-    assert write_course(EXPERIMENT, case("thr-nlaware"), tmp_path).metrics == results[0].metrics
+    assert record_run(EXPERIMENT, case("thr-nlaware"), tmp_path).metrics == results[0].metrics
     document, faults = read_record(tmp_path)
     assert faults == ()
     points = document["points"]["workflow"]
@@ -48,22 +48,22 @@ def test_the_course_is_the_run_that_was_judged_with_every_decision(tmp_path, res
 
 
 def test_a_course_can_be_replayed_with_another_policy(tmp_path, gesscale):
-    write_course(EXPERIMENT, case("thr-nlaware"), tmp_path)
+    record_run(EXPERIMENT, case("thr-nlaware"), tmp_path)
     code, out, _ = gesscale("replay", tmp_path, "--policy", "ds2", "-o", "json")
     assert code == 0
     assert '"ds2"' in out
 
 
 def test_a_policy_that_knows_the_load_has_no_course(tmp_path):
-    with pytest.raises(InputError, match="foresight knows the load"):
-        write_course(EXPERIMENT, case("foresight"), tmp_path)
+    with pytest.raises(InputError, match="oracle knows the load"):
+        record_run(EXPERIMENT, case("oracle"), tmp_path)
 
 
 def test_the_command_names_the_run_and_says_where_the_page_is(tmp_path, gesscale, results):
     with open_results(tmp_path / "mine", EXPERIMENT) as kept:
         for each in results:
             kept.add(each)
-    code, _, said = gesscale("arena", "course", tmp_path / "mine", "--policy", "hpa-cpu", "--to", tmp_path / "c")
+    code, _, said = gesscale("arena", "record", tmp_path / "mine", "--policy", "hpa-cpu", "--to", tmp_path / "c")
     assert (code, (tmp_path / "c" / "page.html").is_file()) == (0, True)
     assert f"open {tmp_path / 'c' / 'page.html'} in a browser" in said
     title = f"hpa-cpu on steps:2, seed {EXPERIMENT.seed_list[0]}"
@@ -75,9 +75,9 @@ def test_the_command_names_the_run_and_says_where_the_page_is(tmp_path, gesscale
         (("--policy", "hpa-cpu", "--variant", "x"), "expected a run of experiment mine"),
         (("--policy", "hpa-cpu", "--to", tmp_path / "file"), "--to: expected a folder, got the file "),
     ):
-        code, _, said = gesscale("arena", "course", tmp_path / "mine", *wrong)
+        code, _, said = gesscale("arena", "record", tmp_path / "mine", *wrong)
         assert (code, expected in said) == (2, True)
     assert (tmp_path / "file").read_text() == "mine"
     code, _, said = gesscale("page", tmp_path / "mine")
     assert code == 2
-    assert "a folder as the demo or `gesscale arena course` writes it" in said
+    assert "a folder as the demo or `gesscale arena record` writes it" in said

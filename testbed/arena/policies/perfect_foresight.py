@@ -19,7 +19,7 @@ _ROUNDING = 1e-6
 
 
 @dataclass(slots=True, kw_only=True)
-class OraclePolicy:
+class ScheduledPolicy:
     """Has at each step so many replicas as it is told, where they are best; where the number stays, all stay.
 
     It looks at no metric, so it needs no reading.

@@ -19,7 +19,7 @@ def an_experiment(
 ) -> Experiment:
     """Return an experiment with the paper's eight nodes."""
     document = {
-        "name": "played",
+        "name": "made",
         "title": "Policies at play",
         "policies": list(policies),
         "workloads": list(workloads),
@@ -30,22 +30,22 @@ def an_experiment(
     return experiment_of(document, "test")
 
 
-def play(experiment: Experiment, samples: int = 96) -> list[CaseResult]:
+def made_results(experiment: Experiment, samples: int = 96) -> list[CaseResult]:
     """Return a result for every case."""
     first = experiment.seed_list[0]
-    return [_played(case, samples, with_series=case.seed == first) for case in experiment.cases()]
+    return [_made_result(case, samples, with_series=case.seed == first) for case in experiment.cases()]
 
 
-def _played(case: Case, samples: int, *, with_series: bool) -> CaseResult:
+def _made_result(case: Case, samples: int, *, with_series: bool) -> CaseResult:
     world = random.Random(f"{case.workload} {case.seed}")
     policy = random.Random(f"{case.policy} {case.workload} {case.seed} {case.variant}")
     skill = 0.4 + 0.9 * random.Random(case.policy).random()
-    course = _course(world, policy, skill, samples)
-    errors = [s - d for s, d in zip(course["supply_replicas"], course["demand_replicas"], strict=True)]
-    supply = course["supply_replicas"]
+    trajectory = _trajectory(world, policy, skill, samples)
+    errors = [s - d for s, d in zip(trajectory["supply_replicas"], trajectory["demand_replicas"], strict=True)]
+    supply = trajectory["supply_replicas"]
     moves = sum(before != now for before, now in pairwise(supply))
     cost = sum(supply) * 288 / samples
-    late = sum(rows > 60 * 600 for rows in course["backlog_rows"]) * 288 * 60 / samples
+    late = sum(rows > 60 * 600 for rows in trajectory["backlog_rows"]) * 288 * 60 / samples
     frontier = tuple(288 * (3.2 + 3 / (1 + move / 6)) for move in range(60))
     frontier_cost = frontier[moves]
     p50 = 5 + 4 * skill * policy.random()
@@ -73,13 +73,13 @@ def _played(case: Case, samples: int, *, with_series: bool) -> CaseResult:
         "frontier_cost": frontier_cost,
         "above_frontier_pct": 100 * (cost / frontier_cost - 1),
     }
-    series = {name: tuple(values) for name, values in course.items()} if with_series else {}
+    series = {name: tuple(values) for name, values in trajectory.items()} if with_series else {}
     return CaseResult(case=case, metrics=metrics, series=series)
 
 
-def _course(world: random.Random, policy: random.Random, skill: float, samples: int) -> dict[str, list[float]]:
+def _trajectory(world: random.Random, policy: random.Random, skill: float, samples: int) -> dict[str, list[float]]:
     names = ("t_s", "input_rows_per_s", "processed_rows_per_s", "demand_replicas", "supply_replicas")
-    course: dict[str, list[float]] = {name: [] for name in (*names, "serving_replicas", "backlog_rows")}
+    trajectory: dict[str, list[float]] = {name: [] for name in (*names, "serving_replicas", "backlog_rows")}
     supply, down, backlog = 1, 0, 0.0
     step_s = 288 * 60 / samples
     phase = world.random()
@@ -95,6 +95,6 @@ def _course(world: random.Random, policy: random.Random, skill: float, samples: 
         processed = min(rate + backlog / step_s, serving * 1.15 * ROWS_PER_REPLICA)
         backlog = max(0.0, backlog + step_s * (rate - processed))
         values = (index * step_s, rate, processed, demand, supply, serving, backlog)
-        for name, value in zip(course, values, strict=True):
-            course[name].append(float(value))
-    return course
+        for name, value in zip(trajectory, values, strict=True):
+            trajectory[name].append(float(value))
+    return trajectory

@@ -21,7 +21,7 @@ def small_experiment(**changes: Any) -> Experiment:
     return experiment_of({**settings, **changes}, "small")
 
 
-def play(experiment: Experiment, case: Case, *, with_series: bool = False) -> CaseResult:
+def run_case(experiment: Experiment, case: Case, *, with_series: bool = False) -> CaseResult:
     """Cost 100 + seed, half of it for gesscale; every kind of value there is."""
     del experiment
     cost = (100.0 + case.seed) * (0.5 if case.policy == "gesscale" else 1.0)
@@ -30,23 +30,23 @@ def play(experiment: Experiment, case: Case, *, with_series: bool = False) -> Ca
     return CaseResult(case=case, metrics=metrics, series=series)
 
 
-def play_or_die(experiment: Experiment, case: Case, *, with_series: bool = False) -> CaseResult:
+def run_or_die(experiment: Experiment, case: Case, *, with_series: bool = False) -> CaseResult:
     """Seed 1 of gesscale ends its process, seed 2 is killed as by the kernel."""
     if case.policy == "gesscale" and case.seed == 1:
         os._exit(7)
     if case.policy == "gesscale" and case.seed == 2:
         os.kill(os.getpid(), signal.SIGKILL)
-    return play(experiment, case, with_series=with_series)
+    return run_case(experiment, case, with_series=with_series)
 
 
-def play_with_a_fault(experiment: Experiment, case: Case, *, with_series: bool = False) -> CaseResult:
+def run_with_arena_fault(experiment: Experiment, case: Case, *, with_series: bool = False) -> CaseResult:
     """Seed 1 meets a fault of the simulator."""
     if case.seed == 1:
         raise ZeroDivisionError("no nodes")
-    return play(experiment, case, with_series=with_series)
+    return run_case(experiment, case, with_series=with_series)
 
 
-def play_wrong_input(experiment: Experiment, case: Case, *, with_series: bool = False) -> CaseResult:
+def run_wrong_input(experiment: Experiment, case: Case, *, with_series: bool = False) -> CaseResult:
     """Find the experiment wrong."""
     del experiment, with_series
     raise InputError(f"{case.workload}: no such load")

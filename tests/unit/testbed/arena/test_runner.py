@@ -3,10 +3,10 @@
 import pytest
 
 from gesscale.errors import InputError
-from testbed.arena import playing
+from testbed.arena import runner
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment, experiment_of
-from testbed.arena.playing import check_experiment, play
+from testbed.arena.runner import check_experiment, run_case
 
 LEAST = {"name": "mine", "policies": ["static"], "workloads": ["steps:4"], "nodes": {"topology": "edge8"}}
 """Nine steps of 4 min: 36 min."""
@@ -21,7 +21,7 @@ def played(
 ) -> CaseResult:
     experiment = made(**settings)
     case = Case(workload=experiment.workloads[0], seed=seed, policy=policy, variant=variant)
-    return play(experiment, case, with_series=with_series)
+    return run_case(experiment, case, with_series=with_series)
 
 
 @pytest.mark.parametrize("engine", ["spark", "flink"])
@@ -63,7 +63,7 @@ def test_a_fault_of_the_arena_is_not_blamed_on_the_policy(monkeypatch):
         message = "the simulator is broken"
         raise RuntimeError(message)
 
-    monkeypatch.setattr(playing, "simulate", broken)
+    monkeypatch.setattr(runner, "simulate", broken)
     with pytest.raises(RuntimeError, match="the simulator is broken"):
         played("gesscale")
 

@@ -12,15 +12,15 @@ from gesscale.policies import policy_names
 from latency_map import write_csv
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
-from testbed.arena.names import KNOW_THE_LOAD
-from testbed.arena.playing import play
+from testbed.arena.names import UNRANKED
+from testbed.arena.runner import run_case
 from testbed.arena.worlds.scenes import world_of
 from testbed.simulator.scene import Scene
 
 _MAP = "latency.csv"
 
 
-def write_course(experiment: Experiment, case: Case, folder: Path) -> CaseResult:
+def record_run(experiment: Experiment, case: Case, folder: Path) -> CaseResult:
     """Play a case again, and keep every decision and every batch of it.
 
     Raises
@@ -28,7 +28,7 @@ def write_course(experiment: Experiment, case: Case, folder: Path) -> CaseResult
     InputError
         The policy knows the load, or the case cannot be played: a file that it names is not there any more, say.
     """
-    if case.policy in KNOW_THE_LOAD:
+    if case.policy in UNRANKED:
         raise InputError(f"policy {case.policy} knows the load and looks at no metric: there is no course to show")
     scene = world_of(experiment, case).scene
     decided: list[Decision] = []
@@ -40,7 +40,7 @@ def write_course(experiment: Experiment, case: Case, folder: Path) -> CaseResult
             if decision.analysis.reading is not None:
                 seen[decision.operator].update({each.batch_id: each for each in decision.analysis.reading.batches})
 
-    result = play(experiment, case, decided=keep)
+    result = run_case(experiment, case, decided=keep)
     folder.mkdir(parents=True, exist_ok=True)
     write_csv(scene.delays, folder / _MAP)
     (folder / SETTINGS).write_text(_settings(experiment.variant(case.variant), case, scene))

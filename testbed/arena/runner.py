@@ -12,7 +12,7 @@ from gesscale.policies.registry import own_card
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.policies.catalogue import build_policy, check_policy
-from testbed.arena.policies.oracle import Inflow, inflow_of, inflow_rows_per_s
+from testbed.arena.policies.perfect_foresight import Inflow, inflow_of, inflow_rows_per_s
 from testbed.arena.policies.policy_guard import PolicyGuard, RunLost, alarm_set
 from testbed.arena.worlds.fog_nodes import seed_of
 from testbed.arena.worlds.scenes import World, overload, world_of
@@ -26,12 +26,12 @@ from testbed.simulator.scene import Scene
 from testbed.simulator.simulation import simulate
 
 
-def let_go(decisions: tuple[Decision, ...]) -> None:
+def discard_decisions(decisions: tuple[Decision, ...]) -> None:
     """Keep nothing: what came of decisions is seen in the samples."""
     del decisions
 
 
-class Judge:
+class RunScorer:
     """Looks on at a run and scores it; a `testbed.simulator.plant.Observer`.
 
     Attributes
@@ -47,7 +47,7 @@ class Judge:
         *,
         restart_is_supply: bool,
         with_series: bool = False,
-        decided: Callable[[tuple[Decision, ...]], None] = let_go,
+        decided: Callable[[tuple[Decision, ...]], None] = discard_decisions,
     ) -> None:
         self.decided = decided
         operators = scene.workflow.operators
@@ -92,7 +92,7 @@ class Judge:
         return {} if self._recorder is None else self._recorder.series()
 
 
-def result_of(case: Case, world: World, judge: Judge, ended_at_s: float) -> CaseResult:
+def result_of(case: Case, world: World, judge: RunScorer, ended_at_s: float) -> CaseResult:
     """Return every metric of a run that ended, and its course where the judge has kept it.
 
     Parameters
@@ -146,12 +146,12 @@ def _frontier(demand: tuple[int, ...], step_s: float, change_takes_s: float, cha
 _SEED_OF_POLICIES = 2**32
 
 
-def play(
+def run_case(
     experiment: Experiment,
     case: Case,
     *,
     with_series: bool = False,
-    decided: Callable[[tuple[Decision, ...]], None] = let_go,
+    decided: Callable[[tuple[Decision, ...]], None] = discard_decisions,
 ) -> CaseResult:
     """Play a case.
 
@@ -166,7 +166,7 @@ def play(
     world = world_of(experiment, case)
     scene = world.scene
     rules = varied.rules.model_copy(update={"seed": seed_of(case.seed, "policy") % _SEED_OF_POLICIES})
-    judge = Judge(
+    judge = RunScorer(
         scene, world.slo_s, restart_is_supply=varied.restart_is_supply, with_series=with_series, decided=decided
     )
     try:
