@@ -2,7 +2,7 @@
 
 import typer
 
-from testbed.arena.cli.results import compare, course, league, report
+from testbed.arena.cli.results import compare, league, record, report
 from testbed.arena.cli.run import list_, run
 from testbed.simulator.validation.commands import refit, validate
 
@@ -17,8 +17,8 @@ app.command(
 app.command(epilog="Example: gesscale arena compare mine --baseline hpa-cpu")(compare)
 app.command(epilog="Example: gesscale arena league mine --price 10")(league)
 app.command(epilog="Example: gesscale arena report mine --to mine.html")(report)
-app.command(epilog="Example: gesscale arena record mine --policy gesscale2 --workload mine.csv --to mine-course")(
-    course
+app.command(epilog="Example: gesscale arena record mine --policy gesscale2 --workload mine.csv --to mine-record")(
+    record
 )
 app.command("list", epilog="Example: gesscale arena list -o json")(list_)
 app.command(epilog="Example: gesscale arena validate --run reports/demo")(validate)

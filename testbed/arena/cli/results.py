@@ -142,7 +142,7 @@ def league(
     _say_what_lacks(folder, experiment, results)
 
 
-def course(
+def record(
     folder: ResultsFolderArgument,
     *,
     policy: Annotated[str, typer.Option("--policy", help="Whose run.")],
@@ -153,7 +153,7 @@ def course(
     variant: Annotated[str | None, typer.Option("--variant", help="Default: the first.", show_default=False)] = None,
     target: Annotated[
         Path, typer.Option("--to", metavar="FOLDER", help="Where the record and its page.html go.")
-    ] = Path("course"),
+    ] = Path("record"),
 ) -> None:
     """Play one run again, and keep every decision and every batch of it: a record to look at and to replay."""
     from gesscale.service.recorded import write_page
