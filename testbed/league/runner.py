@@ -160,7 +160,9 @@ def run_live(
     return read_results(folder)[1]
 
 
-def _play(experiment: Experiment, kept: ResultsFolder, cases: Sequence[Case], by: CaseRunner, progress: ProgressLog) -> None:
+def _play(
+    experiment: Experiment, kept: ResultsFolder, cases: Sequence[Case], by: CaseRunner, progress: ProgressLog
+) -> None:
     def done(result: CaseResult) -> None:
         kept.add(result)
         if result.lost:

@@ -15,7 +15,7 @@ SETTLE_S = 150  # bound of a wait, not an expectation
 def test_wrong_input_is_one_line_and_exit_code_2(gesscale):
     code, out, message = gesscale("arena", "compare", "/nowhere")
     assert (code, out) == (2, "")
-    assert message.startswith("error: results /nowhere: expected a folder")
+    assert message.startswith("error") and "/nowhere" in message
     assert message.count("\n") == 1
 
 

@@ -173,6 +173,6 @@ def test_a_load_beyond_all_replicas_is_said_before_it_is_played(tmp_path, arena)
     file = tmp_path / "steep.csv"
     file.write_text("t_s,rows_per_s\n0,100\n300,1000000\n420,100\n600,100\n")
     done = arena("run", "--policies", "static", "--workload", file, "--seeds", 1, "--jobs", 1)
-    assert "warning: workload " in done.stderr
+    assert "operator 'operator' is offered" in done.stderr
     assert "is offered up to 1e+06 rows/s" in done.stderr
     assert "for 2 min no policy can keep up" in done.stderr
