@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gesscale.policies.gesscale2 import policy
-from gesscale.policies.gesscale2.analysis.bills import bills
 from gesscale.policies.gesscale2.analysis.changes import change_cost
+from gesscale.policies.gesscale2.analysis.costs import estimate_costs
 from gesscale.policies.gesscale2.analysis.placements import Placements, placements
 from gesscale.policies.gesscale2.analysis.scenarios import LEAST_BUCKETS, Scenarios, scenarios
 from testbed.arena.case import Case
@@ -43,7 +43,7 @@ ENGINES = {"default": "spark", "plant=flink": "flink"}
 AS_IT_IS = "as it is"
 DRAWN_BY = 7
 
-_courses, _choose, _cost, _billed, _fluid = (scenarios, placements, change_cost, bills, catalogue.fluid_of)
+_scenarios, _choose, _cost, _billed, _fluid = (scenarios, placements, change_cost, estimate_costs, catalogue.fluid_of)
 
 
 class Idea(NamedTuple):
@@ -56,13 +56,13 @@ class Idea(NamedTuple):
 
 
 def _no_repetitions(rates: Any, ahead: Any, after: Any, replica_rows_per_s: float) -> Scenarios:
-    return _courses(rates[-(LEAST_BUCKETS - 1) :], ahead, after, replica_rows_per_s)
+    return _scenarios(rates[-(LEAST_BUCKETS - 1) :], ahead, after, replica_rows_per_s)
 
 
 def _last_load(rates: Any, ahead: Any, after: Any, replica_rows_per_s: float) -> Scenarios:
     """Expect what the last bucket had, with the same spread."""
     level = float(rates[-1])
-    return _courses(rates, ahead._replace(rate=level, newest=level, growth=0.0), after, replica_rows_per_s)
+    return _scenarios(rates, ahead._replace(rate=level, newest=level, growth=0.0), after, replica_rows_per_s)
 
 
 def _fixed_headroom(_rates: Any, ahead: Any, after: Any, _replica_rows_per_s: float) -> Scenarios:
@@ -100,14 +100,14 @@ def _assumed_cost(_orders: Any, trigger_s: float, **named: Any) -> Any:
     return _cost((), trigger_s, **{**named, "restarts": False})
 
 
-def _one_by_one(games: Any) -> Any:
+def _one_by_one(rollouts: Any) -> Any:
     """Allow one replica more or fewer in a step."""
     return [
         tuple(
-            bill if abs(bill.replicas - game.outlook.replicas) <= 1 else replace(bill, total=math.inf)
+            bill if abs(bill.replicas - rollout.horizon.replicas) <= 1 else replace(bill, total=math.inf)
             for bill in billed
         )
-        for game, billed in zip(games, _billed(games), strict=True)
+        for rollout, billed in zip(rollouts, _billed(rollouts), strict=True)
     ]
 
 
@@ -118,7 +118,7 @@ def _charged(world: Any, operator: str) -> Fluid:
 
 IDEAS: Mapping[str, Idea | None] = {
     AS_IT_IS: None,
-    "one replica a step": Idea(policy, "bills", _one_by_one),
+    "one replica a step": Idea(policy, "estimate_costs", _one_by_one),
     "what a replica does instead of the law": Idea(policy, "placements", _true_rate),
     "10 % headroom instead of courses": Idea(policy, "scenarios", _fixed_headroom),
     "no repetitions of the past": Idea(policy, "scenarios", _no_repetitions),

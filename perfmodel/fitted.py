@@ -10,7 +10,7 @@ import numpy as np
 from perfmodel.calibration import ND_RESOLUTION_MS, ND_RESOLUTION_SHARE, SHAPE_RESOLUTION, Calibration, calibrate
 from perfmodel.curves import Curve, Points, Vector
 from perfmodel.evidence import Conditions, ModelError, Reading
-from perfmodel.interval import Outlook, bounds, outlook
+from perfmodel.interval import CurveEvaluation, bounds, evaluate_curve
 from perfmodel.model import Estimate, Estimates
 
 #: Distinct readings that make a model calibrated (the paper's third stage).
@@ -41,7 +41,7 @@ class FittedModel:
     _evidence: tuple[tuple[float, float], ...] = dataclasses.field(repr=False)
     _usual_batch_rows: float | None = dataclasses.field(repr=False)
     # Steps ask for the same few placements again and again.
-    _outlooks: dict[Conditions, Outlook] = dataclasses.field(default_factory=dict, repr=False, compare=False)
+    _evaluations: dict[Conditions, CurveEvaluation] = dataclasses.field(default_factory=dict, repr=False, compare=False)
 
     def predict(self, conditions: Conditions) -> Estimate:
         """Predict the MST under these conditions, with an interval that widens away from the evidence.
@@ -57,9 +57,9 @@ class FittedModel:
             conditions = dataclasses.replace(conditions, batch_rows=self._usual_batch_rows)
             if self.law == "microbatch":
                 reasons.append(f"no batch rows given, the largest batch seen taken: {self._usual_batch_rows:.0f}")
-        seen = self._outlooks.get(conditions)
+        seen = self._evaluations.get(conditions)
         if seen is None:
-            seen = self._outlooks[conditions] = self._outlook(Points.of([conditions]))
+            seen = self._evaluations[conditions] = self._evaluate(Points.of([conditions]))
         low, mid, high = (float(end[0]) for end in bounds(self._curve, self._calibration, seen))
         if not seen.inside[0]:
             reasons.append("extrapolated beyond the evidence")
@@ -73,7 +73,7 @@ class FittedModel:
         if self._usual_batch_rows is not None:
             known = np.where(np.isnan(points.batch_rows), self._usual_batch_rows, points.batch_rows)
             points = dataclasses.replace(points, batch_rows=known)
-        ends = bounds(self._curve, self._calibration, self._outlook(points))
+        ends = bounds(self._curve, self._calibration, self._evaluate(points))
         return Estimates(*(np.maximum(end, 0.0) for end in ends))
 
     def aged(self, share: float) -> "FittedModel":
@@ -96,15 +96,15 @@ class FittedModel:
         )
 
     def _contradiction(self, reading: Reading) -> float:
-        seen = self._outlook(Points.of([reading]))
+        seen = self._evaluate(Points.of([reading]))
         if not seen.inside[0]:
             return math.nan
         low, mid, high = (float(end[0]) for end in bounds(self._curve, self._calibration, seen))
         agrees = low <= reading.rows_per_s <= high
         return 0.0 if agrees else math.copysign(1.0, reading.rows_per_s - mid)
 
-    def _outlook(self, points: Points) -> Outlook:
-        return outlook(self._curve, self._calibration, self._evidence, points)
+    def _evaluate(self, points: Points) -> CurveEvaluation:
+        return evaluate_curve(self._curve, self._calibration, self._evidence, points)
 
     def deviations(self, readings: Sequence[Reading]) -> Vector:
         """Return how far readings lie above (positive) or below the model, as shares of the readings."""

@@ -198,7 +198,7 @@ def reach(evidence: tuple[tuple[float, float], ...], shape: Vector, nd_max_ms: V
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class CurveEvaluation:
     """What a fitted curve says of some points, however much its evidence counts for."""
 
     #: Where, of length m.
@@ -214,9 +214,9 @@ class Outlook:
     high_factor: Vector
 
 
-def outlook(
+def evaluate_curve(
     curve: Curve, calibration: Calibration, evidence: tuple[tuple[float, float], ...], points: Points
-) -> Outlook:
+) -> CurveEvaluation:
     """Evaluate a fitted curve.
 
     Parameters
@@ -232,7 +232,7 @@ def outlook(
     gradient = curve.gradient(theta, points) / calibration.unit
     reached = reach(evidence, curve.shape_coordinate(points), points.nd_max_ms)
     widen_low, widen_high = _widening(calibration, reached)
-    return Outlook(
+    return CurveEvaluation(
         points=points,
         inside=reached.inside,
         middle=curve.evaluate(theta, points),
@@ -242,7 +242,7 @@ def outlook(
     )
 
 
-def bounds(curve: Curve, calibration: Calibration, seen: Outlook) -> tuple[Vector, Vector, Vector]:
+def bounds(curve: Curve, calibration: Calibration, seen: CurveEvaluation) -> tuple[Vector, Vector, Vector]:
     """Predict low, mid and high in rows/s, each of shape ``(m,)``; below zero where Eq. 1 is.
 
     Parameters

@@ -5,7 +5,7 @@ from pathlib import Path
 from textwrap import dedent
 
 GUIDE = (Path(__file__).parents[1] / "docs/howto/write_a_policy.md").read_text("utf-8")
-NAME = "steady.py:CARD"
+NAME = "steady.py:POLICY"
 COMMANDS = tuple(line.split() for line in re.findall(r"^    gesscale (.*)$", GUIDE, re.MULTILINE))
 
 
@@ -21,7 +21,7 @@ def write_policy(folder: Path) -> str:
     return f"{folder / NAME}"
 
 
-def install_policy(folder: Path, entry_point: str = "steady = steady:CARD") -> None:
+def install_policy(folder: Path, entry_point: str = "steady = steady:POLICY") -> None:
     """Lay a package with the guide's policy into a folder of the module search path, as pip does."""
     write_policy(folder)
     metadata = folder / "steady-1.0.dist-info"

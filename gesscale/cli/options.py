@@ -37,12 +37,12 @@ def operators_of(context: typer.Context, incomplete: str) -> list[str]:
 
 def overrides_of(set_: list[str] | None, policy: str | None) -> list[str]:
     """Return what ``--set`` and ``--policy`` override of the settings."""
-    from gesscale.policies.registry import any_card
+    from gesscale.policies.registry import find_policy_info
     from gesscale.settings.loading import naming
 
     if policy is None:
         return set_ or []
-    any_card(policy)  # says what is wrong with it before the settings do
+    find_policy_info(policy)  # says what is wrong with it before the settings do
     return [*(set_ or []), naming(policy)]
 
 

@@ -21,12 +21,12 @@ def list_policies(output: OutputOption = Output.TABLE) -> None:
 
     found = registered().items()
     rows = [
-        (name, card.summary, card.source, "yes" if card.is_installed else f"needs {card.needs and card.needs[1]}")
-        for name, card in found
+        (name, info.summary, info.source, "yes" if info.is_installed else f"needs {info.needs and info.needs[1]}")
+        for name, info in found
     ]
     policies = [
-        {"name": name, "summary": card.summary, "source": card.source, "installed": card.is_installed}
-        for name, card in found
+        {"name": name, "summary": info.summary, "source": info.source, "installed": info.is_installed}
+        for name, info in found
     ]
     columns = ("policy", "what it does", "source", "installed")
     emit({"apiVersion": API_VERSION, "policies": policies}, output, [table("Policies", columns, rows)])
@@ -45,27 +45,27 @@ def show(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Show what a policy does, and every setting that it uses with default and reason."""
-    from gesscale.policies.registry import any_card
+    from gesscale.policies.registry import find_policy_info
     from gesscale.settings.analyze import AnalyzeSettings, analyze_settings_with
     from gesscale.settings.reference import plain_schema, schema_rows
 
-    card = any_card(name)
-    accepting = analyze_settings_with({name: card}) if ":" in name else AnalyzeSettings
+    info = find_policy_info(name)
+    accepting = analyze_settings_with({name: info}) if ":" in name else AnalyzeSettings
     schema = plain_schema(accepting)
-    names = {accepting.model_fields[accepted].alias for accepted in card.accepted}
+    names = {accepting.model_fields[accepted].alias for accepted in info.accepted}
     schema["properties"] = {name: part for name, part in schema["properties"].items() if name in names}
     rows = [
         (row.key, *(text.replace("`", "") for text in (row.kind, row.default, row.meaning)))
         for row in schema_rows(schema, "analyze.")
     ]
-    title = f"{name}: {card.summary} ({card.source})"
+    title = f"{name}: {info.summary} ({info.source})"
     document = {
         "apiVersion": API_VERSION,
         "name": name,
-        "summary": card.summary,
-        "source": card.source,
-        "installed": card.is_installed,
-        "guide": card.guide and f"docs/{card.guide}",
+        "summary": info.summary,
+        "source": info.source,
+        "installed": info.is_installed,
+        "guide": info.guide and f"docs/{info.guide}",
         "settings": [
             {"key": key, "type": kind, "default": default, "meaning": meaning} for key, kind, default, meaning in rows
         ],
@@ -75,7 +75,7 @@ def show(
     if output is not Output.TABLE:
         return
     stderr_console.print(f"choose it with --policy {name}, or analyze.policy: {name} in the settings file")
-    if card.guide:
-        stderr_console.print(f"its idea, its formulas and what was ambiguous: docs/{card.guide}")
-    if card.needs is not None and not card.is_installed:
-        stderr_console.print(f"not installed: {how_to_install(card.needs[0])}")
+    if info.guide:
+        stderr_console.print(f"its idea, its formulas and what was ambiguous: docs/{info.guide}")
+    if info.needs is not None and not info.is_installed:
+        stderr_console.print(f"not installed: {how_to_install(info.needs[0])}")

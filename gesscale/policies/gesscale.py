@@ -28,7 +28,7 @@ from gesscale.model.decision import Analysis, Plan, Reason, Rejection, Verdict
 from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.plan.placement import nd_max_ms, nd_max_with_each_ms, rejected, stay, unknown_delays
 from gesscale.policies.choosing import PerOperatorPolicy, PlanningContext
-from gesscale.policies.registry import PolicyCard
+from gesscale.policies.registry import PolicyInfo
 from gesscale.ports import Knowledge, Latencies
 from perfmodel import Estimate, Estimates, Estimator, law_named
 
@@ -284,7 +284,7 @@ _ACCEPTS = (
     "reading_half_life_s",
 )
 
-CARD = PolicyCard(
+POLICY = PolicyInfo(
     name="gesscale",
     summary="the performance model of Eq. 1-3 and the latency map",
     source="Arkian, Pierre, Tordsson, Elmroth, Gesscale, ICCCN 2021",
@@ -292,10 +292,10 @@ CARD = PolicyCard(
     accepts=("law", *_ACCEPTS),
     guide="reference/policies/gesscale.md",
 )
-UNAWARE_CARD = PolicyCard(
+UNAWARE_POLICY = PolicyInfo(
     name="mdl-nlunaware",
     summary="Eq. 2 alone, which knows no delays; random nodes",
-    source=f"{CARD.source}, section V",
+    source=f"{POLICY.source}, section V",
     build=partial(GesscalePolicy, latency_aware=False),
     accepts=(*_ACCEPTS, "seed"),
     guide="reference/policies/gesscale.md",

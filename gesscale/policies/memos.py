@@ -24,7 +24,7 @@ class Memo(BaseModel):
 M = TypeVar("M", bound=Memo)
 
 
-class _Told(str):
+class SerializedMemo(str):
     """A memo's JSON that still knows what it says: knowledge in memory hands the very text back in the next step."""
 
     __slots__ = ("memo",)
@@ -32,14 +32,14 @@ class _Told(str):
     memo: Memo
 
 
-def told(memo: Memo) -> str:
+def serialize_memo(memo: Memo) -> str:
     """Return a memo as JSON; `read` of this very text is quick."""
-    text = _Told(memo.model_dump_json())
+    text = SerializedMemo(memo.model_dump_json())
     text.memo = memo
     return text
 
 
-def read(kind: type[M], text: str) -> M:
+def parse_memo(kind: type[M], text: str) -> M:
     """Return what a memo's JSON says.
 
     Raises
@@ -47,12 +47,12 @@ def read(kind: type[M], text: str) -> M:
     ValidationError
         It is none of this kind.
     """
-    if isinstance(text, _Told) and isinstance(text.memo, kind):
+    if isinstance(text, SerializedMemo) and isinstance(text.memo, kind):
         return text.memo
     return kind.model_validate_json(text)
 
 
-def recalled(kind: type[M], policy: str, operator: str, knowledge: Knowledge) -> M | None:
+def load_memo(kind: type[M], policy: str, operator: str, knowledge: Knowledge) -> M | None:
     """Return what a policy remembers of an operator.
 
     Parameters
@@ -76,7 +76,7 @@ def recalled(kind: type[M], policy: str, operator: str, knowledge: Knowledge) ->
     if text is None:
         return None
     try:
-        memo = read(kind, text)
+        memo = parse_memo(kind, text)
     except ValidationError:
         return None
     return memo if memo.policy == policy else None

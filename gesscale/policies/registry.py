@@ -25,7 +25,7 @@ from gesscale.ports import Policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyCard:
+class PolicyInfo:
     """All that there is to know of a policy; whatever lists, sets, documents or builds policies reads it here."""
 
     #: How it is chosen.
@@ -114,8 +114,8 @@ def placed(name: str, folder: Path) -> str:
 
     Examples
     --------
-    >>> placed("mine.py:CARD", Path("conf")), placed("ds2", Path("conf"))
-    ('conf/mine.py:CARD', 'ds2')
+    >>> placed("mine.py:POLICY", Path("conf")), placed("ds2", Path("conf"))
+    ('conf/mine.py:POLICY', 'ds2')
     """
     file, _, attribute = name.rpartition(":")
     return f"{folder / file}:{attribute}" if file.endswith(".py") else name
@@ -158,42 +158,42 @@ def place_in_file(error: BaseException) -> str:
     return place
 
 
-def card_of(value: object, name: str, origin: str, taken: Collection[str]) -> PolicyCard:
-    """Return a user's value as the card of a policy.
+def as_policy_info(value: object, name: str, origin: str, taken: Collection[str]) -> PolicyInfo:
+    """Return a user's value as the info of a policy.
 
     Raises
     ------
     SettingsError
         When it is neither, or its settings cannot stand in a settings file.
     """
-    if isinstance(value, PolicyCard):
+    if isinstance(value, PolicyInfo):
         if (fault := next(_faults(value, taken), None)) is not None:
             raise SettingsError(f"{origin}: {fault}")
         return value
     if callable(value):
         summary = (inspect.getdoc(value) or "a policy of one's own").splitlines()[0]
-        return PolicyCard(name=name, summary=summary, source=origin, build=value)
+        return PolicyInfo(name=name, summary=summary, source=origin, build=value)
     kind = type(value).__name__
     raise SettingsError(
-        f"{origin}: expected a PolicyCard, or a callable of workflow and settings, got a value of type {kind}"
+        f"{origin}: expected a PolicyInfo, or a callable of workflow and settings, got a value of type {kind}"
     )
 
 
-def _faults(card: PolicyCard, taken: Collection[str]) -> Iterator[str]:
-    """Yield what is wrong with a card."""
-    if not card.group.isidentifier():
-        yield f"expected a name of letters, digits and dashes, got {card.name!r}"
-    if card.settings is None:
+def _faults(info: PolicyInfo, taken: Collection[str]) -> Iterator[str]:
+    """Yield what is wrong with a info."""
+    if not info.group.isidentifier():
+        yield f"expected a name of letters, digits and dashes, got {info.name!r}"
+    if info.settings is None:
         return
-    if not (isinstance(card.settings, type) and issubclass(card.settings, SettingsGroup)):
-        yield f"expected settings to be a subclass of gesscale.fields.SettingsGroup, got {card.settings!r}"
+    if not (isinstance(info.settings, type) and issubclass(info.settings, SettingsGroup)):
+        yield f"expected settings to be a subclass of gesscale.fields.SettingsGroup, got {info.settings!r}"
         return
-    if card.group in taken:
-        yield f"setting {card.group!r} is declared twice: analyze has one of that name; name the policy otherwise"
+    if info.group in taken:
+        yield f"setting {info.group!r} is declared twice: analyze has one of that name; name the policy otherwise"
     try:
-        card.settings()
+        info.settings()
     except ValidationError as error:
-        yield f"expected a default for every setting of {card.settings.__name__}: {first_fault(error)}"
+        yield f"expected a default for every setting of {info.settings.__name__}: {first_fault(error)}"
 
 
 def _of_file(path: Path) -> ModuleType:
@@ -213,7 +213,7 @@ def _of_file(path: Path) -> ModuleType:
     return module
 
 
-def registered() -> Mapping[str, PolicyCard]:
+def registered() -> Mapping[str, PolicyInfo]:
     """Return the installed policies that everybody may name, also the author of a resource."""
     return _registered()[0]
 
@@ -225,10 +225,10 @@ def unusable() -> Mapping[str, str]:
 
 def policy_names() -> Mapping[str, str]:
     """Return each registered policy's name with one line on what it does."""
-    return {name: card.summary for name, card in registered().items()}
+    return {name: info.summary for name, info in registered().items()}
 
 
-def policy_card(name: str) -> PolicyCard:
+def policy_info(name: str) -> PolicyInfo:
     """Return what is to be known of a registered policy; never runs code that the name points to.
 
     Raises
@@ -250,7 +250,7 @@ def unknown_policy(name: str, known: Collection[str]) -> str:
 
 
 @cache
-def own_card(name: str) -> PolicyCard:
+def own_policy_info(name: str) -> PolicyInfo:
     """Return what is to be known of a policy that is not registered; this runs the code of its file or module.
 
     Only for names from whoever runs the process: options, environment and settings file.
@@ -261,13 +261,13 @@ def own_card(name: str) -> PolicyCard:
         When it cannot be imported, there is no such name in there, or it is no policy.
     """
     value = named_object(name)
-    others = {card.group for card in registered().values() if card is not value and card.settings is not None}
-    return card_of(value, name.rpartition(":")[2], f"policy {name!r}", others | _shared())
+    others = {info.group for info in registered().values() if info is not value and info.settings is not None}
+    return as_policy_info(value, name.rpartition(":")[2], f"policy {name!r}", others | _shared())
 
 
-def any_card(name: str) -> PolicyCard:
-    """Return what is to be known of a policy, registered or of one's own; see `policy_card` and `own_card`."""
-    return own_card(name) if ":" in name else policy_card(name)
+def find_policy_info(name: str) -> PolicyInfo:
+    """Return what is to be known of a policy, registered or of one's own; see `policy_info` and `own_policy_info`."""
+    return own_policy_info(name) if ":" in name else policy_info(name)
 
 
 def policy_named(name: str, workflow: Workflow, options: PolicyOptions) -> Policy:
@@ -280,34 +280,34 @@ def policy_named(name: str, workflow: Workflow, options: PolicyOptions) -> Polic
     workflow
         What it is to scale.
     options
-        Its settings; see `PolicyCard.built`.
+        Its settings; see `PolicyInfo.built`.
 
     Raises
     ------
     SettingsError
         When there is no policy of that name, or what it imports is not installed.
     """
-    return policy_card(name).built(workflow, options)
+    return policy_info(name).built(workflow, options)
 
 
 @cache
-def _registered() -> tuple[Mapping[str, PolicyCard], Mapping[str, str]]:
-    cards, faults = dict[str, PolicyCard](), dict[str, str]()
+def _registered() -> tuple[Mapping[str, PolicyInfo], Mapping[str, str]]:
+    infos, faults = dict[str, PolicyInfo](), dict[str, str]()
     for entry in sorted(entry_points(group="gesscale.policies"), key=_own_first):
         origin = f"policy {entry.name!r} ({entry.value})"
-        taken = {card.group for card in cards.values() if card.settings is not None}
+        taken = {info.group for info in infos.values() if info.settings is not None}
         try:
-            card = card_of(entry.load(), entry.name, origin, taken | _shared())
+            info = as_policy_info(entry.load(), entry.name, origin, taken | _shared())
         except SettingsError as error:
             faults[entry.name] = str(error)
         except Exception as error:  # noqa: BLE001 - one broken package does not keep all others from work
             faults[entry.name] = f"{origin}: cannot be imported: {describe_exception(error)}"
         else:
-            if card.name in cards or card.name != entry.name:
-                faults[entry.name] = f"{origin}: expected a new policy of that name, got one named {card.name!r}"
+            if info.name in infos or info.name != entry.name:
+                faults[entry.name] = f"{origin}: expected a new policy of that name, got one named {info.name!r}"
                 continue
-            cards[card.name] = card
-    return MappingProxyType(dict(sorted(cards.items()))), MappingProxyType(faults)
+            infos[info.name] = info
+    return MappingProxyType(dict(sorted(infos.items()))), MappingProxyType(faults)
 
 
 def _own_first(entry: EntryPoint) -> tuple[bool, str]:

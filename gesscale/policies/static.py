@@ -10,7 +10,7 @@ from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.model.workflow import Workflow
 from gesscale.options import PolicyOptions
 from gesscale.plan.placement import stay
-from gesscale.policies.registry import PolicyCard
+from gesscale.policies.registry import PolicyInfo
 from gesscale.ports import ClusterState, Knowledge
 
 
@@ -45,7 +45,7 @@ class StaticPolicy:
         )
 
 
-CARD = PolicyCard(
+POLICY = PolicyInfo(
     name="static",
     summary="as many replicas as it began with",
     source="the baseline without a scaler",

@@ -10,18 +10,18 @@ from gesscale.fields import SettingsGroup
 from gesscale.formatting import describe_exception
 from gesscale.model.workflow import Workflow
 from gesscale.options import PolicyOptions
-from gesscale.policies.registry import PolicyCard, place_in_file, policy_card, policy_names, registered, unusable
+from gesscale.policies.registry import PolicyInfo, place_in_file, policy_info, policy_names, registered, unusable
 from gesscale.ports import Policy
 
 _G = TypeVar("_G", bound=SettingsGroup)
 
 
-def with_own_settings(cards: Iterable[PolicyCard]) -> Callable[[type[_G]], type[_G]]:
+def with_own_settings(infos: Iterable[PolicyInfo]) -> Callable[[type[_G]], type[_G]]:
     """Give a group of settings the groups that policies declare, each under the policy's name."""
     fields: dict[str, Any] = {
-        card.group: (card.settings, Field(card.settings(), description=f"Of `{card.name}`."))
-        for card in cards
-        if card.settings is not None
+        info.group: (info.settings, Field(info.settings(), description=f"Of `{info.name}`."))
+        for info in infos
+        if info.settings is not None
     }
     return lambda group: create_model(
         group.__name__, __base__=group, __module__=group.__module__, __doc__=group.__doc__, **fields
@@ -29,7 +29,7 @@ def with_own_settings(cards: Iterable[PolicyCard]) -> Callable[[type[_G]], type[
 
 
 class _NamedPolicy(SettingsGroup):
-    OWN: ClassVar[Mapping[str, PolicyCard]] = {}
+    OWN: ClassVar[Mapping[str, PolicyInfo]] = {}
 
     policy: str = Field(
         "gesscale2",
@@ -50,9 +50,9 @@ class AnalyzeSettings(PolicyOptions, _NamedPolicy):
     """When an operator needs more or fewer replicas."""
 
     @property
-    def card(self) -> PolicyCard:
+    def policy_info(self) -> PolicyInfo:
         """The policy that is chosen."""
-        return self.OWN[self.policy] if self.policy in self.OWN else policy_card(self.policy)
+        return self.OWN[self.policy] if self.policy in self.OWN else policy_info(self.policy)
 
     def build(self, workflow: Workflow) -> Policy:
         """Return the policy that is chosen, with its settings.
@@ -63,9 +63,9 @@ class AnalyzeSettings(PolicyOptions, _NamedPolicy):
             When what it imports is not installed, or somebody's own cannot be made.
         """
         if self.policy not in self.OWN:
-            return self.card.built(workflow, self)
+            return self.policy_info.built(workflow, self)
         try:
-            policy = self.card.built(workflow, self)
+            policy = self.policy_info.built(workflow, self)
         except GesscaleError:
             raise
         except Exception as error:
@@ -79,10 +79,10 @@ class AnalyzeSettings(PolicyOptions, _NamedPolicy):
         return policy
 
 
-def analyze_settings_with(cards: Mapping[str, PolicyCard]) -> type[AnalyzeSettings]:
-    """Return settings that may choose policies which are not registered, by names such as ``mine.py:CARD``."""
+def analyze_settings_with(infos: Mapping[str, PolicyInfo]) -> type[AnalyzeSettings]:
+    """Return settings that may choose policies which are not registered, by names such as ``mine.py:POLICY``."""
 
     class WithOwn(AnalyzeSettings):
-        OWN: ClassVar[Mapping[str, PolicyCard]] = cards
+        OWN: ClassVar[Mapping[str, PolicyInfo]] = infos
 
-    return with_own_settings(cards.values())(WithOwn)
+    return with_own_settings(infos.values())(WithOwn)

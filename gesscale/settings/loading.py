@@ -13,7 +13,7 @@ from gesscale.common.text import shortened, truncated_repr
 from gesscale.common.yaml_text import parse_yaml, read_yaml
 from gesscale.errors import InputError, SettingsError
 from gesscale.fields import SettingsGroup, model_within
-from gesscale.policies.registry import any_card, own_card, placed
+from gesscale.policies.registry import find_policy_info, own_policy_info, placed
 from gesscale.settings.analyze import AnalyzeSettings, analyze_settings_with
 from gesscale.settings.faults import SettingsSource, describe_faults
 from gesscale.settings.groups import Settings
@@ -61,7 +61,7 @@ def naming(policy: str) -> str:
 def _kind(sources: Iterable[SettingsSource]) -> type[Settings]:
     """Return the settings that there are: with those of policies of one's own, if any is named."""
     named = [_named_policy(source.document) for source in sources]
-    own = {name: own_card(name) for name in reversed(named) if ":" in name}
+    own = {name: own_policy_info(name) for name in reversed(named) if ":" in name}
     if not own:
         return Settings
     analyze = analyze_settings_with(own)
@@ -86,7 +86,7 @@ def _without_own_policy(file: SettingsSource, above: Iterable[SettingsSource]) -
             "by --policy"
         )
     known = {name: field.alias or name for name, field in AnalyzeSettings.model_fields.items()}
-    kept = {*known, *known.values(), any_card(next(filter(None, named))).group} - {"policy"}
+    kept = {*known, *known.values(), find_policy_info(next(filter(None, named))).group} - {"policy"}
     analyze = {key: value for key, value in file.document["analyze"].items() if key in kept}
     return replace(file, document={**file.document, "analyze": analyze})
 

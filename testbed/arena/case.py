@@ -59,8 +59,8 @@ def case_name(words: Sequence[object]) -> str:
 
     Examples
     --------
-    >>> case_name(("nyc-day", "mine.py:CARD", 0))
-    'nyc-day-mine.py-CARD-0'
+    >>> case_name(("nyc-day", "mine.py:POLICY", 0))
+    'nyc-day-mine.py-POLICY-0'
     """
     text = "-".join(map(str, words))
     return "".join(letter if letter.isalnum() or letter in ".-_" else "-" for letter in text).strip(".-")

@@ -12,11 +12,18 @@ from pydantic import Field
 from gesscale.fields import MOST_ROWS, Duration
 from gesscale.model.decision import Reason
 from gesscale.model.observation import OperatorReading, WorkflowObservation
-from gesscale.policies.registry import PolicyCard
+from gesscale.policies.registry import PolicyInfo
 from gesscale.ports import Knowledge
 from testbed.baselines.shared.bottlenecks import Bottlenecks, LagSettings, is_blocked, lag_grows, lag_growth
 from testbed.baselines.shared.signals import input_fill, is_source
-from testbed.baselines.shared.sizing import ON_NODES, SizeProposal, SizingPolicy, ceiling, floor, on_nodes_as_told
+from testbed.baselines.shared.sizing import (
+    ON_NODES,
+    SizeProposal,
+    SizingPolicy,
+    ceiling,
+    floor,
+    with_configured_placement,
+)
 
 
 class DhalionSettings(LagSettings):
@@ -132,11 +139,11 @@ class DhalionPolicy(SizingPolicy):
         return (reading.backlog_rows > most, f"{reading.backlog_rows:.0f} rows wait (up to {most:.0f} are no lag)")
 
 
-CARD = PolicyCard(
+POLICY = PolicyInfo(
     name="dhalion",
     summary="bottlenecks grow by the share of their load left undone; without any, operators shrink by a fifth",
     source="Floratou et al., Dhalion, VLDB 2017; as in Kanis, TU Delft 2023, section 6.7.1",
-    build=on_nodes_as_told(DhalionPolicy),
+    build=with_configured_placement(DhalionPolicy),
     settings=DhalionSettings,
     accepts=("back_pressure_threshold", *ON_NODES),
     guide="reference/policies/dhalion.md",

@@ -16,8 +16,8 @@ from gesscale.analyze.capacity import has_backlog
 from gesscale.fields import Duration
 from gesscale.model.decision import Reason
 from gesscale.model.observation import OperatorReading, WorkflowObservation
-from gesscale.policies.memos import Memo, recalled
-from gesscale.policies.registry import PolicyCard
+from gesscale.policies.memos import Memo, load_memo
+from gesscale.policies.registry import PolicyInfo
 from gesscale.ports import Knowledge
 from gesscale.wire import MOST_REPLICAS
 from testbed.baselines.shared.signals import (
@@ -35,8 +35,8 @@ from testbed.baselines.shared.sizing import (
     SizeProposal,
     SizingPolicy,
     SizingSettings,
-    held_up,
-    on_nodes_as_told,
+    blocking_proposal,
+    with_configured_placement,
 )
 
 
@@ -233,13 +233,13 @@ class DrsPolicy(SizingPolicy):
         self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge
     ) -> Mapping[str, SizeProposal]:
         """Size every operator whose two rates are known; see `testbed.baselines.shared.sizing.SizingPolicy`."""
-        if (proposal := held_up(self.workflow, readings, observation)) is not None:
+        if (proposal := blocking_proposal(self.workflow, readings, observation)) is not None:
             return dict.fromkeys(readings, proposal)
         network = self._network(readings)
         if isinstance(network, SizeProposal):
             return dict.fromkeys(readings, network)
         first = self.workflow.topological_order[0]
-        before = recalled(DrsMemo, self.name, first, knowledge)
+        before = load_memo(DrsMemo, self.name, first, knowledge)
         run = self._run(network, before, readings, observation.at_s)
         sizes, detail = self._sized(network, run, in_time_s(self.workflow, readings))
         return {
@@ -375,11 +375,11 @@ def _rates(station: Station | None) -> str:
     return f"{station.arrivals_per_s:.0f} rows/s come to it, a replica does {station.service_per_s:.0f}"
 
 
-CARD = PolicyCard(
+POLICY = PolicyInfo(
     name="drs",
     summary="the fewest replicas with which a network of queues promises the latency, by measured rates",
     source="Fu et al., DRS, ICDCS 2015 and IEEE/ACM ToN 2017; the baseline of AuTraScale+",
-    build=on_nodes_as_told(DrsPolicy),
+    build=with_configured_placement(DrsPolicy),
     settings=DrsSettings,
     accepts=ON_NODES,
     guide="reference/policies/drs.md",

@@ -18,8 +18,8 @@ from gesscale.analyze.capacity import has_backlog
 from gesscale.fields import Duration
 from gesscale.model.decision import Reason
 from gesscale.model.observation import OperatorReading, WorkflowObservation
-from gesscale.policies.memos import Memo, recalled
-from gesscale.policies.registry import PolicyCard
+from gesscale.policies.memos import Memo, load_memo
+from gesscale.policies.registry import PolicyInfo
 from gesscale.ports import Knowledge
 from testbed.baselines.shared.signals import (
     cpu_share,
@@ -35,9 +35,9 @@ from testbed.baselines.shared.sizing import (
     SizeProposal,
     SizingPolicy,
     SizingSettings,
+    blocking_proposal,
     ceiling,
-    held_up,
-    on_nodes_as_told,
+    with_configured_placement,
 )
 
 
@@ -158,7 +158,7 @@ class Ds2Policy(SizingPolicy):
         self, readings: Mapping[str, OperatorReading], to_come: Mapping[str, float], observation: WorkflowObservation
     ) -> SizeProposal | None:
         """Return why nothing can be proposed for any operator; None where all are known."""
-        if (proposal := held_up(self.workflow, readings, observation)) is not None:
+        if (proposal := blocking_proposal(self.workflow, readings, observation)) is not None:
             return proposal
         for name in self.workflow.topological_order:
             if not self._is_whole(readings[name]) or name not in to_come:
@@ -177,7 +177,7 @@ class Ds2Policy(SizingPolicy):
         windows, size = self.sizing.activation_windows, proposal.replicas
         if windows == 1 or size is None:
             return proposal
-        memo = recalled(Ds2Memo, self.name, name, knowledge)
+        memo = load_memo(Ds2Memo, self.name, name, knowledge)
         if memo is None or not changed_at_s < memo.at_s <= at_s:
             memo = Ds2Memo(policy=self.name, at_s=at_s, sizes=(size,))
         elif memo.at_s < at_s:
@@ -190,11 +190,11 @@ class Ds2Policy(SizingPolicy):
         return replace(proposal, replicas=median_high(memo.sizes), detail=detail, memo=text)
 
 
-CARD = PolicyCard(
+POLICY = PolicyInfo(
     name="ds2",
     summary="true rates, pushed down the workflow, size all operators in one decision",
     source="Kalavri et al., Three steps is all you need, OSDI 2018; as in Kanis, TU Delft 2023, section 6.7.2",
-    build=on_nodes_as_told(Ds2Policy),
+    build=with_configured_placement(Ds2Policy),
     settings=Ds2Settings,
     accepts=ON_NODES,
     guide="reference/policies/ds2.md",

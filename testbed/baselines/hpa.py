@@ -16,8 +16,8 @@ from gesscale.fields import Duration
 from gesscale.formatting import format_duration
 from gesscale.model.decision import Reason
 from gesscale.model.observation import OperatorReading, WorkflowObservation
-from gesscale.policies.memos import Memo, recalled
-from gesscale.policies.registry import PolicyCard
+from gesscale.policies.memos import Memo, load_memo
+from gesscale.policies.registry import PolicyInfo
 from gesscale.ports import Knowledge
 from testbed.baselines.shared.bottlenecks import Bottlenecks, LagSettings, is_blocked, lag_grows, lag_growth
 from testbed.baselines.shared.signals import cpu_share, is_source
@@ -27,7 +27,7 @@ from testbed.baselines.shared.sizing import (
     SizingPolicy,
     SizingSettings,
     ceiling,
-    on_nodes_as_told,
+    with_configured_placement,
 )
 
 
@@ -121,7 +121,7 @@ class HpaPolicy(SizingPolicy):
     def _noted(self, reading: OperatorReading, asked: int, at_s: float, knowledge: Knowledge) -> Recommendations:
         """Return the recommendations with a new one; the first of all stays next to what was found running."""
         limit = self.workflow.operators[reading.operator].max_replicas
-        memo = recalled(Recommendations, self.name, reading.operator, knowledge)
+        memo = load_memo(Recommendations, self.name, reading.operator, knowledge)
         if memo is not None and memo.at_s == at_s:
             return memo
         before = memo.asked if memo is not None and memo.at_s < at_s else ((at_s, reading.replicas),)
@@ -193,20 +193,20 @@ def _load(share: float, what: str, target: float) -> Load:
     return Load(ratio=share / target, detail=f"{what} {100 * share:.0f} % (target {100 * target:.0f} %)")
 
 
-CPU_CARD = PolicyCard(
+CPU_POLICY = PolicyInfo(
     name="hpa-cpu",
     summary="the Horizontal Pod Autoscaler for each operator, on its CPU",
     source="the Kubernetes documentation; as in Kanis, TU Delft 2023, section 6.7.3",
-    build=on_nodes_as_told(HpaCpuPolicy),
+    build=with_configured_placement(HpaCpuPolicy),
     settings=HpaCpuSettings,
     accepts=ON_NODES,
     guide="reference/policies/hpa.md",
 )
-VARGA_CARD = PolicyCard(
+VARGA_POLICY = PolicyInfo(
     name="hpa-varga",
     summary="the same on utilisation and, at a bottleneck, on how fast the lag grows",
     source="Varga et al., 2021; as in Kanis, TU Delft 2023, section 6.7.4",
-    build=on_nodes_as_told(HpaVargaPolicy),
+    build=with_configured_placement(HpaVargaPolicy),
     settings=HpaVargaSettings,
     accepts=("back_pressure_threshold", *ON_NODES),
     guide="reference/policies/hpa.md",

@@ -11,7 +11,7 @@ from gesscale.model.decision import Analysis, Plan, Reason, Verdict
 from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.plan.placement import nd_max_ms, stay
 from gesscale.policies.choosing import PerOperatorPolicy, PlanningContext
-from gesscale.policies.registry import PolicyCard
+from gesscale.policies.registry import PolicyInfo
 from gesscale.ports import Knowledge
 
 
@@ -66,7 +66,7 @@ class ThresholdPolicy(PerOperatorPolicy):
 
 _ACCEPTS = ("cpu_high_pct", "cpu_low_pct", "stabilization_window_s")
 
-CARD = PolicyCard(
+POLICY = PolicyInfo(
     name="thr-nlaware",
     summary="CPU thresholds; nearest node added, farthest removed",
     source="Arkian, Pierre, Tordsson, Elmroth, Gesscale, ICCCN 2021, section V",
@@ -74,10 +74,10 @@ CARD = PolicyCard(
     accepts=_ACCEPTS,
     guide="reference/policies/thresholds.md",
 )
-UNAWARE_CARD = PolicyCard(
+UNAWARE_POLICY = PolicyInfo(
     name="thr-nlunaware",
     summary="CPU thresholds; random nodes",
-    source=CARD.source,
+    source=POLICY.source,
     build=partial(ThresholdPolicy, latency_aware=False),
     accepts=(*_ACCEPTS, "seed"),
     guide="reference/policies/thresholds.md",

@@ -7,7 +7,7 @@ import yaml
 
 from gesscale.errors import InputError
 from gesscale.policies.gesscale2.settings import Gesscale2Settings
-from gesscale.policies.registry import any_card, placed
+from gesscale.policies.registry import find_policy_info, placed
 from gesscale.settings import Settings, load_settings
 from gesscale.settings.groups import MonitorSettings
 from latency_map import write_csv
@@ -171,22 +171,22 @@ class Scenario:
         soon = f"{3 * self.period_s:g}s"
         rules: dict[str, object] = {"recovery_target": soon}
         for policy in policies:
-            card = any_card(policy)
-            if card.settings is None:
+            info = find_policy_info(policy)
+            if info.settings is None:
                 continue
             own: dict[str, object] = {}
-            if issubclass(card.settings, SizingSettings):
+            if issubclass(info.settings, SizingSettings):
                 own["cooldown"] = soon
-            if issubclass(card.settings, HpaSettings):
+            if issubclass(info.settings, HpaSettings):
                 own["scale_down_stabilization"] = f"{5 * self.period_s:g}s"
-            if issubclass(card.settings, Gesscale2Settings):
+            if issubclass(info.settings, Gesscale2Settings):
                 own |= {
                     "slo": f"{self.slo_s:g}s",
                     "late_minute_price": self.late_minute_price,
                     "change_price": self.change_price,
                 }
             if own:
-                rules[card.group] = own
+                rules[info.group] = own
         return rules
 
     def _operator(self, operator: TaxiOperator, topology: Topology) -> dict[str, object]:

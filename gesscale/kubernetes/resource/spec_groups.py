@@ -25,7 +25,7 @@ from gesscale.kubernetes.resource.parts import (
 )
 from gesscale.policies import policy_names
 from gesscale.policies.gesscale2.settings import Gesscale2Settings
-from gesscale.policies.registry import policy_card
+from gesscale.policies.registry import policy_info
 from gesscale.settings.analyze import AnalyzeSettings
 from gesscale.settings.faults import describe_faults
 from gesscale.settings.groups import MonitorSettings
@@ -117,11 +117,11 @@ class PolicySpec(ResourcePart):
         given = {name: value for name, value in self if name in AnalyzeSettings.model_fields}
         given |= {"policy": self.name, "gesscale2": dict(self.gesscale2 or {})}
         if self.own_settings:
-            card = policy_card(self.name)
-            if card.settings is None or card.settings is Gesscale2Settings:
-                where = "they stand in spec.policy.gesscale2" if card.settings else "it has none of its own"
+            info = policy_info(self.name)
+            if info.settings is None or info.settings is Gesscale2Settings:
+                where = "they stand in spec.policy.gesscale2" if info.settings else "it has none of its own"
                 raise SettingsError(f"spec.policy.settings: expected none for policy {self.name}: {where}")
-            given[card.group] = _checked(self.own_settings, card.settings)
+            given[info.group] = _checked(self.own_settings, info.settings)
         return AnalyzeSettings.model_validate(given, by_name=True)
 
 

@@ -2,9 +2,9 @@
 
 from gesscale.policies.gesscale2.policy import Gesscale2Policy
 from gesscale.policies.gesscale2.settings import Gesscale2Settings
-from gesscale.policies.registry import PolicyCard
+from gesscale.policies.registry import PolicyInfo
 
-CARD = PolicyCard(
+POLICY = PolicyInfo(
     name="gesscale2",
     summary="replicas by expected bill: replica-minutes, late minutes and changes in one currency",
     source="this project; from the model of Arkian et al., Gesscale, ICCCN 2021",

@@ -15,9 +15,9 @@ from gesscale.model.observation import Batch, OperatorReading, WorkflowObservati
 from gesscale.model.workflow import Operator, Workflow
 from gesscale.options import PolicyOptions
 from gesscale.plan.placement import nd_max_ms, nearest_first, present_placement, rejected, stay, unknown_delays, usable
-from gesscale.policies.gesscale2.analysis.bills import bills
 from gesscale.policies.gesscale2.analysis.capacity import predicted_mst, warm_samples
 from gesscale.policies.gesscale2.analysis.changes import buckets_ahead, change_cost
+from gesscale.policies.gesscale2.analysis.costs import estimate_costs
 from gesscale.policies.gesscale2.analysis.demand import offered_points
 from gesscale.policies.gesscale2.analysis.limits import (
     blocking_reason,
@@ -29,24 +29,24 @@ from gesscale.policies.gesscale2.analysis.limits import (
     without_idle,
     work_limit,
 )
-from gesscale.policies.gesscale2.analysis.outlook import Candidate, Outlook
 from gesscale.policies.gesscale2.analysis.placements import Placements, placements
-from gesscale.policies.gesscale2.analysis.rollout import Game
+from gesscale.policies.gesscale2.analysis.planning_horizon import Candidate, PlanningHorizon
+from gesscale.policies.gesscale2.analysis.rollout import Rollout
 from gesscale.policies.gesscale2.analysis.scenarios import scenarios
-from gesscale.policies.gesscale2.choice import Choice
 from gesscale.policies.gesscale2.flows import Flow, growth_of
 from gesscale.policies.gesscale2.memo import Gesscale2Memo
+from gesscale.policies.gesscale2.node_contention import resolve_node_contention
+from gesscale.policies.gesscale2.replica_options import ReplicaOptions
 from gesscale.policies.gesscale2.settings import Gesscale2Settings
-from gesscale.policies.gesscale2.sharing import shared_out
-from gesscale.policies.memos import read, recalled, told
+from gesscale.policies.memos import load_memo, parse_memo, serialize_memo
 from gesscale.ports import ClusterState, Knowledge
 
 _FIRST_PERIOD_S = 60.0
 #: In the time that a row may wait the load is looked at so often.
-_STEPS_AN_OBJECTIVE = 3.0
+_STEPS_PER_OBJECTIVE = 3.0
 #: So much earlier than the objective a batch has to begin.
-_LATE_CYCLES = 1.5
-_LEAST_ALLOWED_SHARE = 0.3
+_SAFETY_CYCLES = 1.5
+_MIN_ALLOWED_SHARE = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Gesscale2Policy:
         )
         return replace(
             analysis,
-            memo=told(memo),
+            memo=serialize_memo(memo),
             nd_max_ms=nd_max_ms(knowledge.latencies.map, reading.placement, self.workflow.operators[name].driver_node),
         )
 
@@ -131,7 +131,7 @@ class Gesscale2Policy:
     def _memo(self, reading: OperatorReading, observation: WorkflowObservation, knowledge: Knowledge) -> Gesscale2Memo:
         """Return the memo with this observation taken in; as it is where it holds that already."""
         at_s = observation.at_s
-        memo = recalled(Gesscale2Memo, self.name, reading.operator, knowledge)
+        memo = load_memo(Gesscale2Memo, self.name, reading.operator, knowledge)
         if memo is None or memo.at_s > at_s:
             memo = Gesscale2Memo(policy=self.name, at_s=at_s, period_s=_FIRST_PERIOD_S)
         elif memo.at_s == at_s:
@@ -141,7 +141,7 @@ class Gesscale2Policy:
         batches = reading.batches
         bucket_s = self._bucket_s(memo, self.workflow.operators[reading.operator])
         speeds = memo.speeds.learned(
-            {node: each for node, each in reading.by_node.items() if _worked(node, batches, at_s - bucket_s)},
+            {node: each for node, each in reading.by_node.items() if _in_every_batch(node, batches, at_s - bucket_s)},
             observation.node_weights,
             memo.period_s / bucket_s,
         )
@@ -168,28 +168,28 @@ class Gesscale2Policy:
 
     def plan(self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge) -> Mapping[str, Plan]:
         """Choose for every operator its nodes; see `gesscale.ports.Policy`."""
-        return shared_out(cluster, lambda seen: self._plans(analyses, seen, knowledge))
+        return resolve_node_contention(cluster, lambda seen: self._plans(analyses, seen, knowledge))
 
     def _plans(
         self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
     ) -> Mapping[str, Plan]:
         """Choose for every operator its nodes, after those that feed it, as if no other wanted them."""
         plans: dict[str, Plan] = {}
-        again_in_s = self.sizing.slo_s / _STEPS_AN_OBJECTIVE
+        again_in_s = self.sizing.slo_s / _STEPS_PER_OBJECTIVE
         flows: dict[str, Flow] = {}
         for names in self.workflow.generations:
             growth = {name: growth_of([flows[each] for each in self.workflow.upstream(name)]) for name in names}
             begun = {
                 name: self._begin(analyses[name], cluster.seen_by(name), knowledge, growth[name]) for name in names
             }
-            choices = {name: each for name, each in begun.items() if isinstance(each, Choice)}
-            priced = bills([each.game for each in choices.values()])
+            choices = {name: each for name, each in begun.items() if isinstance(each, ReplicaOptions)}
+            priced = estimate_costs([each.rollout for each in choices.values()])
             concluded = {
                 name: self._conclude(each, cluster.seen_by(name), knowledge, found)
                 for (name, each), found in zip(choices.items(), priced, strict=True)
             }
             for name, each in begun.items():
-                plan = concluded[name] if isinstance(each, Choice) else each
+                plan = concluded[name] if isinstance(each, ReplicaOptions) else each
                 plans[name] = replace(plan, again_in_s=again_in_s)
                 if self.workflow.downstream(name):
                     flows[name] = self._flow(analyses[name], plans[name], growth[name])
@@ -201,7 +201,7 @@ class Gesscale2Policy:
         if reading is None or analysis.memo is None or analysis.mst is None:
             return Flow(0.0, 0.0)
         planned = plan.mst or analysis.mst
-        memo = read(Gesscale2Memo, analysis.memo)
+        memo = parse_memo(Gesscale2Memo, analysis.memo)
         bucket_s = self._bucket_s(memo, self.workflow.operators[analysis.operator])
         load = memo.load.forecast(bucket_s).rate * growth
         wanted = load + (reading.backlog_rows or 0.0) / self._slo_s(analysis.operator)
@@ -215,7 +215,9 @@ class Gesscale2Policy:
         """Return over how long the load is averaged: rows may wait so long."""
         return max(memo.period_s, self._slo_s(operator.name))
 
-    def _begin(self, analysis: Analysis, cluster: ClusterState, knowledge: Knowledge, growth: float) -> Plan | Choice:
+    def _begin(
+        self, analysis: Analysis, cluster: ClusterState, knowledge: Knowledge, growth: float
+    ) -> Plan | ReplicaOptions:
         """Return the plan where there is nothing to choose, else what there is."""
         operator = self.workflow.operators[analysis.operator]
         present = present_placement(analysis, cluster)
@@ -231,7 +233,7 @@ class Gesscale2Policy:
         if idle and reading.saturated_share and reading.replicas >= operator.min_replicas:
             return without_idle(idle, stay(analysis, cluster), reading)
         free = usable(cluster, present)
-        memo = read(Gesscale2Memo, text)
+        memo = parse_memo(Gesscale2Memo, text)
         law = memo.law.law()
         assert law is not None  # noqa: S101 - Analyze has judged by it
         sized = placements(
@@ -246,21 +248,21 @@ class Gesscale2Policy:
         )
         if (limit := work_limit(knowledge, reading)) is not None:
             sized = sized.up_to(limit)
-        outlook = self._outlook(memo, reading, operator, sized, len(present), knowledge, growth)
-        listed = {present, *sized.nodes[min(outlook.least, len(present)) - 1 :]}
+        horizon = self._planning_horizon(memo, reading, operator, sized, len(present), knowledge, growth)
+        listed = {present, *sized.nodes[min(horizon.least, len(present)) - 1 :]}
         placed = sorted(listed, key=lambda choice: (len(choice), moved(present, choice)))
-        return Choice(
+        return ReplicaOptions(
             analysis=analysis,
             reading=reading,
             memo=memo,
             present=present,
             free=free,
             placements=tuple(placed),
-            game=Game(outlook, [Candidate(len(choice), choice != present) for choice in placed]),
+            rollout=Rollout(horizon, [Candidate(len(choice), choice != present) for choice in placed]),
         )
 
     def _conclude(
-        self, choice: Choice, cluster: ClusterState, knowledge: Knowledge, priced: Sequence[CandidateBill]
+        self, choice: ReplicaOptions, cluster: ClusterState, knowledge: Knowledge, priced: Sequence[CandidateBill]
     ) -> Plan:
         """Return the plan of the least bill."""
         analysis, present, free, reading = choice.analysis, choice.present, choice.free, choice.reading
@@ -305,7 +307,7 @@ class Gesscale2Policy:
             rejections=free.rejections + rejected([node for node in nearest if node not in taken], Reason.FARTHER),
         )
 
-    def _outlook(
+    def _planning_horizon(
         self,
         memo: Gesscale2Memo,
         reading: OperatorReading,
@@ -314,7 +316,7 @@ class Gesscale2Policy:
         present: int,
         knowledge: Knowledge,
         growth: float,
-    ) -> Outlook:
+    ) -> PlanningHorizon:
         """Lay out what may come: a bucket in steps of the loop, then steps of a bucket."""
         slo_s, bucket_s, trigger_s = (self._slo_s(operator.name), self._bucket_s(memo, operator), trigger_of_s(reading))
         change = change_cost(
@@ -333,13 +335,13 @@ class Gesscale2Policy:
             [np.zeros((len(played.weights), 1)), np.cumsum(growth * played.rates * steps_s, axis=1)], axis=1
         )
         newest = reading.batches[-1]
-        late_s = _LATE_CYCLES * max(trigger_s, newest.seconds)
-        allowed_s = max(slo_s - late_s, _LEAST_ALLOWED_SHARE * slo_s)
+        late_s = _SAFETY_CYCLES * max(trigger_s, newest.seconds)
+        allowed_s = max(slo_s - late_s, _MIN_ALLOWED_SHARE * slo_s)
         # The driver counted what waits as its newest batch began; since then rows came, and after it rows went.
         since_s = max(0.0, reading.at_s - newest.ended_at_s)
         came = ahead.newest * (since_s + newest.seconds)
         went = sized.present_rows_per_s * since_s
-        return Outlook(
+        return PlanningHorizon(
             rows_per_s=np.maximum.accumulate(sized.rows_per_s),
             replicas=present,
             present_rows_per_s=sized.present_rows_per_s,
@@ -347,7 +349,7 @@ class Gesscale2Policy:
             most=min(operator.max_replicas, len(sized.nodes)),
             steps_s=steps_s,
             offered=offered,
-            due=memo.load.due(offered, instants_s, allowed_s),
+            due=memo.load.deadline_rows(offered, instants_s, allowed_s),
             weights=played.weights,
             backlog_rows=max(0.0, (reading.backlog_rows or 0.0) + came - went),
             change=change,
@@ -361,6 +363,6 @@ class Gesscale2Policy:
 _JUDGED = frozenset({Reason.OVERLOADED, Reason.UNDERUSED, Reason.WITHIN_TARGET})
 
 
-def _worked(node: str, batches: Sequence[Batch], since_s: float) -> bool:
+def _in_every_batch(node: str, batches: Sequence[Batch], since_s: float) -> bool:
     """Return whether a node had a part in all batches that ended since an instant: its replica is not new."""
     return all(node in batch.nodes for batch in batches if batch.ended_at_s > since_s)

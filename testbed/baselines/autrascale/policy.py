@@ -11,8 +11,8 @@ from typing import ClassVar
 
 from gesscale.model.decision import Reason
 from gesscale.model.observation import OperatorReading, WorkflowObservation
-from gesscale.policies.memos import recalled
-from gesscale.policies.registry import PolicyCard
+from gesscale.policies.memos import load_memo
+from gesscale.policies.registry import PolicyInfo
 from gesscale.ports import Knowledge
 from testbed.baselines.autrascale.situation import (
     MOST_CHECKS,
@@ -26,7 +26,13 @@ from testbed.baselines.autrascale.situation import (
     staying,
 )
 from testbed.baselines.autrascale.steps import begin_draining, drain, keep_up, keep_up_again, search_again, search_on
-from testbed.baselines.shared.sizing import ON_NODES, SizeProposal, SizingPolicy, held_up, on_nodes_as_told
+from testbed.baselines.shared.sizing import (
+    ON_NODES,
+    SizeProposal,
+    SizingPolicy,
+    blocking_proposal,
+    with_configured_placement,
+)
 
 #: The policy must see another rate in so many steps in a row.
 _PERSISTING = 3
@@ -51,14 +57,14 @@ class AutrascalePolicy(SizingPolicy):
         The memo is kept at the first operator in topological order. While an operator cannot be judged, there is no
         proposal.
         """
-        if (proposal := held_up(self.workflow, readings, observation)) is not None:
+        if (proposal := blocking_proposal(self.workflow, readings, observation)) is not None:
             return dict.fromkeys(readings, proposal)
         order = self.workflow.topological_order
         now = self._situation(readings, observation, knowledge)
         if now.unknown:
             proposal = SizeProposal(replicas=None, detail=now.unknown, reason=Reason.METRICS_MISSING)
             return dict.fromkeys(readings, proposal)
-        memo = recalled(AutrascaleMemo, self.name, order[0], knowledge)
+        memo = load_memo(AutrascaleMemo, self.name, order[0], knowledge)
         if memo is None or memo.operators != order or memo.at_s > now.at_s:
             memo = self._begun(now)
         text = None
@@ -159,11 +165,11 @@ def _at_this_rate(memo: AutrascaleMemo) -> AutrascaleMemo:
     )
 
 
-CARD = PolicyCard(
+POLICY = PolicyInfo(
     name="autrascale",
     summary="throughput, latency and backlog one after the other, by trial and Gaussian processes",
     source="Zhang et al., Bayesian-Driven Automated Scaling (AuTraScale+), IEEE TPDS 2024",
-    build=on_nodes_as_told(AutrascalePolicy),
+    build=with_configured_placement(AutrascalePolicy),
     settings=AutrascaleSettings,
     accepts=ON_NODES,
     guide="reference/policies/autrascale.md",

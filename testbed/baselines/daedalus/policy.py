@@ -11,8 +11,8 @@ from typing import ClassVar
 from gesscale.model.decision import Reason
 from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.model.order import Order
-from gesscale.policies.memos import Memo, recalled
-from gesscale.policies.registry import PolicyCard
+from gesscale.policies.memos import Memo, load_memo
+from gesscale.policies.registry import PolicyInfo
 from gesscale.ports import Knowledge
 from testbed.baselines.daedalus.scale_out import (
     Capacities,
@@ -28,7 +28,7 @@ from testbed.baselines.daedalus.scale_out import (
 from testbed.baselines.daedalus.settings import DaedalusSettings
 from testbed.baselines.daedalus.workload import Forecaster, History, extended, idled
 from testbed.baselines.shared.signals import cpu_share
-from testbed.baselines.shared.sizing import ON_NODES, SizeProposal, SizingPolicy, on_nodes_as_told
+from testbed.baselines.shared.sizing import ON_NODES, SizeProposal, SizingPolicy, with_configured_placement
 
 
 class DaedalusMemo(Memo):
@@ -166,7 +166,7 @@ class DaedalusPolicy(SizingPolicy):
     ) -> SizeProposal:
         """Choose by the input rate, the capacities and the memo."""
         history = memo.history or History(until_s=at_s, offered_rows=0.0, rows_per_s=(rate,))
-        outlook, forecast = memo.forecaster.outlook(history, at_s, self.sizing)
+        rates, model_name = memo.forecaster.forecast(history, at_s, self.sizing)
         situation = ScaleOutContext(
             workers=reading.replicas,
             capacities=capacities,
@@ -174,7 +174,7 @@ class DaedalusPolicy(SizingPolicy):
             input_rows_per_s=rate,
             backlog_rows=_known_number(reading.backlog_rows),
             replayed_rows=self.sizing.checkpoint_s * history.rows_per_s[-1],
-            forecast_rows_per_s=outlook,
+            forecast_rows_per_s=rates,
             downtimes=memo.downtimes,
             since_rescale_s=at_s - memo.changed_s if memo.changed_s else math.inf,
         )
@@ -182,14 +182,14 @@ class DaedalusPolicy(SizingPolicy):
         figure = "CPU" if reading.by_node else cpu_share(reading)[1]
         return SizeProposal(
             replicas=choice.workers,
-            detail=f"input {rate:,.0f} rows/s, at most {outlook.max():,.0f} by {forecast}; {reading.replicas} do "
+            detail=f"input {rate:,.0f} rows/s, at most {rates.max():,.0f} by {model_name}; {reading.replicas} do "
             f"{capacities[reading.replicas - 1]:,.0f} by {figure}; {choice.why}",
             memo=memo.model_dump_json(),
         )
 
     def _memo(self, reading: OperatorReading, at_s: float, knowledge: Knowledge) -> DaedalusMemo:
         """Return the memo with this observation taken in; as it is where it holds that already."""
-        memo = recalled(DaedalusMemo, self.name, reading.operator, knowledge)
+        memo = load_memo(DaedalusMemo, self.name, reading.operator, knowledge)
         change = knowledge.latest(reading.operator)
         if memo is None or memo.at_s > at_s:
             memo = begun(self.name, reading, at_s, change, self.sizing)
@@ -203,11 +203,11 @@ def _known_number(figure: float | None) -> float | None:
     return figure if figure is not None and math.isfinite(figure) else None
 
 
-CARD = PolicyCard(
+POLICY = PolicyInfo(
     name="daedalus",
     summary="the fewest replicas that carry the input, catch up in time after a stop, and carry the forecast",
     source="Pfister, Scheinert, Geldenhuys, Kao, Daedalus, ICPE 2024",
-    build=on_nodes_as_told(DaedalusPolicy),
+    build=with_configured_placement(DaedalusPolicy),
     settings=DaedalusSettings,
     accepts=ON_NODES,
     guide="reference/policies/daedalus.md",

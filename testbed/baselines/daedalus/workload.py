@@ -288,7 +288,7 @@ class Forecaster:
             rows_per_s=_forecast_of(model, series, _steps(history, now_s, settings)),
         )
 
-    def outlook(self, history: History, now_s: float, settings: DaedalusSettings) -> tuple[NDArray[np.float64], str]:
+    def forecast(self, history: History, now_s: float, settings: DaedalusSettings) -> tuple[NDArray[np.float64], str]:
         """Return the forecast to plan by, second by second from now, and what it is, for people."""
         trusted = self.rows_per_s and self.wape is not None and self.wape < _WAPE_FALLBACK
         if trusted:

@@ -17,8 +17,8 @@ from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.model.order import Order
 from gesscale.model.workflow import Workflow
 from gesscale.options import PolicyOptions
-from gesscale.policies.memos import Memo, recalled
-from gesscale.policies.registry import PolicyCard
+from gesscale.policies.memos import Memo, load_memo
+from gesscale.policies.registry import PolicyInfo
 from gesscale.ports import Knowledge
 from gesscale.wire import MOST_REPLICAS
 from testbed.baselines.rules.evaluation import (
@@ -120,7 +120,7 @@ class RulesPolicy(SizingPolicy):
     def _memo(self, reading: OperatorReading, at_s: float, knowledge: Knowledge) -> RulesMemo:
         """Return the memo of an operator with this step's readings; the same if it holds them already."""
         name, change = reading.operator, knowledge.latest(reading.operator)
-        before = recalled(RulesMemo, self.name, name, knowledge)
+        before = load_memo(RulesMemo, self.name, name, knowledge)
         if before is not None and before.at_s == at_s:
             return before
         if before is not None and before.at_s > at_s:  # the clock was set back
@@ -250,7 +250,7 @@ def _answer(ruling: Ruling, *, is_fresh: bool) -> RulesAnswer:
     return RulesAnswer(replicas=None, detail=said + more, reason=reason)
 
 
-CARD = PolicyCard(
+POLICY = PolicyInfo(
     name="rules",
     summary="rules of one's own: metrics beyond thresholds for a time scale operators, with guards and bounds",
     source="Rouaux, Framework for Dynamic Scaling in Master-Slave Stream Processing Systems, Imperial College 2014",

@@ -264,7 +264,7 @@ def _limit(proposed: int, present: int) -> Reason:
     return Reason.AT_MAX_REPLICAS if proposed > present else Reason.AT_MIN_REPLICAS
 
 
-def on_nodes_as_told(policy: Callable[..., Policy]) -> Callable[..., Policy]:
+def with_configured_placement(policy: Callable[..., Policy]) -> Callable[..., Policy]:
     """Build a policy that knows no delays on the nearest nodes, or on drawn ones, as `node_choice` says."""
     return lambda workflow, options, own: policy(
         workflow, options, latency_aware=options.node_choice == "nearest", sizing=own
@@ -279,7 +279,7 @@ ON_NODES = ("stabilization_window_s", "node_choice", "seed")
 TOGETHER = "all operators are sized together"
 
 
-def held_up(
+def blocking_proposal(
     workflow: Workflow, readings: Mapping[str, OperatorReading], observation: WorkflowObservation
 ) -> SizeProposal | None:
     """Return why no operator can be sized while one cannot be judged."""

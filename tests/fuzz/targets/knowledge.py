@@ -15,7 +15,7 @@ from gesscale.knowledge.sqlite import SqliteKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.model.observation import WorkflowObservation
 from gesscale.policies import policy_named
-from gesscale.policies.memos import Memo, recalled
+from gesscale.policies.memos import Memo, load_memo
 from gesscale.ports import KnowledgeStore
 from gesscale.settings.analyze import AnalyzeSettings
 from testbed.baselines.autrascale.situation import AutrascaleMemo
@@ -132,7 +132,7 @@ def _memo(data: bytes, folder: Path) -> None:
     policy = _loop(name, None, [observation]).policy  # type: ignore[arg-type]
     cluster = FakeCluster({"op": ("hub", "near")}).state()
     policy.plan(policy.analyze(observation, knowledge), cluster, knowledge)
-    if recalled(_MEMOS[name], name, "op", knowledge) is None:
+    if load_memo(_MEMOS[name], name, "op", knowledge) is None:
         raise RefusedError
 
 

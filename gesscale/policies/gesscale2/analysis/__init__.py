@@ -1,1 +1,1 @@
-"""What `gesscale2` learns and computes: the law of batch times, the load and its courses, placements, and bills."""
+"""What `gesscale2` learns and computes: the law of batch times, the load and its scenarios, placements, and bills."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from gesscale.model.order import Order
-from gesscale.policies.gesscale2.analysis.outlook import ChangeCost
+from gesscale.policies.gesscale2.analysis.planning_horizon import ChangeCost
 
 _CHANGES_COUNTED = 9
 #: A change that held batches up for more than so many triggers stopped the job.

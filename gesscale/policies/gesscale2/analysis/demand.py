@@ -37,7 +37,7 @@ _PRIOR_SPREAD_BUCKETS = 6.0
 _LARGEST_ERROR_SHARE = 0.5
 
 
-class Point(NamedTuple):
+class OfferedPoint(NamedTuple):
     """How many rows the sources had offered until an instant."""
 
     #: Seconds since the epoch.
@@ -79,7 +79,7 @@ class LoadHistory(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
 
     #: Oldest first; rows count from the oldest. Some `BUCKETS_KEPT` buckets.
-    points: tuple[Point, ...] = ()
+    points: tuple[OfferedPoint, ...] = ()
     #: The sources' own counter at the newest point; it may begin again.
     counted_rows: float = 0.0
     #: The rate between the two newest batches, rows/s.
@@ -94,7 +94,7 @@ class LoadHistory(BaseModel):
     squared_errors: float = 0.0
     errors: float = 0.0
 
-    def learned(self, counted: Sequence[Point], bucket_s: float) -> "LoadHistory":
+    def learned(self, counted: Sequence[OfferedPoint], bucket_s: float) -> "LoadHistory":
         """Return the history with what the sources have counted since; as it is where that is known."""
         last_s = self.points[-1].at_s if self.points else -math.inf
         if len(counted) < 2 or counted[-1].at_s <= last_s:
@@ -120,11 +120,11 @@ class LoadHistory(BaseModel):
 
     def rates(self, bucket_s: float) -> Array:
         """Return the mean rates of past buckets, oldest first, rows/s; of a part of one where no whole one is known."""
-        return _rates(_Points(self.points), bucket_s)
+        return _rates(_PointsKey(self.points), bucket_s)
 
-    def course(self) -> tuple[Array, Array]:
+    def history(self) -> tuple[Array, Array]:
         """Return the points as instants, seconds since the epoch, and rows."""
-        return _course(_Points(self.points))
+        return _history_arrays(_PointsKey(self.points))
 
     def forecast(self, bucket_s: float) -> Forecast:
         """Forecast the next bucket; nothing is offered in it where nothing is known."""
@@ -141,7 +141,7 @@ class LoadHistory(BaseModel):
             growth=float(slopes[1] * growth),
         )
 
-    def due(self, offered: Array, instants_s: Array, allowed_s: float) -> Array:
+    def deadline_rows(self, offered: Array, instants_s: Array, allowed_s: float) -> Array:
         """Return the rows that have to be through at each instant: those that had been offered the allowed time before.
 
         Parameters
@@ -149,7 +149,7 @@ class LoadHistory(BaseModel):
         instants_s
             Shape ``(k + 1,)``: seconds from now, the first one 0.
         """
-        times, rows = self.course()
+        times, rows = self.history()
         past_s, past_rows = (times - times[-1])[:-1], (rows - rows[-1])[:-1]
         known_s = np.concatenate([past_s, instants_s])
         known = np.concatenate([np.broadcast_to(past_rows, (len(offered), len(past_rows))), offered], axis=1)
@@ -164,20 +164,20 @@ class LoadHistory(BaseModel):
         last = self.rates(bucket_s)[-2:].tolist()
         return (last or [0.0])[-1], last[-1] - last[0] if last else 0.0
 
-    def _continued(self, counted: Sequence[Point]) -> Sequence[Point]:
+    def _continued(self, counted: Sequence[OfferedPoint]) -> Sequence[OfferedPoint]:
         """Return the new points, with rows counted on from the last one."""
         if not self.points:
-            return [Point(each.at_s, each.rows - counted[0].rows) for each in counted]
+            return [OfferedPoint(each.at_s, each.rows - counted[0].rows) for each in counted]
         last = self.points[-1]
         before = [each for each in counted if each.at_s <= last.at_s]
         fresh = [each for each in counted if each.at_s > last.at_s]
         known = before[-1].rows if before else self.counted_rows
         known = min(known, fresh[0].rows)  # fewer: the counter began again, some time after the last point
-        return [Point(each.at_s, round(last.rows + each.rows - known, 1)) for each in fresh]
+        return [OfferedPoint(each.at_s, round(last.rows + each.rows - known, 1)) for each in fresh]
 
     def _scored(self, bucket_s: float) -> "LoadHistory":
         """Learn from the forecasts whose buckets have passed."""
-        times, rows = self.course()
+        times, rows = self.history()
         gram, moments = np.array(self.gram), np.array(self.moments)
         squared_errors, errors = self.squared_errors, self.errors
         passed = [each for each in self.pending if each.at_s + bucket_s <= times[-1]]
@@ -205,7 +205,7 @@ class LoadHistory(BaseModel):
         )
 
 
-class _Points(tuple[Point, ...]):
+class _PointsKey(tuple[OfferedPoint, ...]):
     """Points as the key of what is computed from them: equal ones are mostly the very same objects."""
 
     __slots__ = ()
@@ -215,7 +215,7 @@ class _Points(tuple[Point, ...]):
 
 
 @lru_cache(maxsize=8)  # a step asks for those of the same points again and again
-def _course(points: _Points) -> tuple[Array, Array]:
+def _history_arrays(points: _PointsKey) -> tuple[Array, Array]:
     columns = np.array(points).T
     columns.setflags(write=False)
     times, rows = columns
@@ -223,10 +223,10 @@ def _course(points: _Points) -> tuple[Array, Array]:
 
 
 @lru_cache(maxsize=8)
-def _rates(points: _Points, bucket_s: float) -> Array:
+def _rates(points: _PointsKey, bucket_s: float) -> Array:
     if len(points) < 2:
         return np.zeros(0)
-    times, rows = _course(points)
+    times, rows = _history_arrays(points)
     whole = min(int((times[-1] - times[0]) / bucket_s + 1e-6), BUCKETS_KEPT)
     if not whole:
         return np.array([(rows[-1] - rows[0]) / (times[-1] - times[0])])
@@ -236,11 +236,11 @@ def _rates(points: _Points, bucket_s: float) -> Array:
     return found
 
 
-def _rate(before: Point, after: Point) -> float:
+def _rate(before: OfferedPoint, after: OfferedPoint) -> float:
     return (after.rows - before.rows) / (after.at_s - before.at_s)
 
 
-def _thinned(points: Sequence[Point], bucket_s: float) -> tuple[Point, ...]:
+def _thinned(points: Sequence[OfferedPoint], bucket_s: float) -> tuple[OfferedPoint, ...]:
     """Return as many points as are needed: the ends of old buckets, and the last ones more finely."""
     newest_s = points[-1].at_s
     kept = [points[0]]
@@ -255,21 +255,21 @@ def _thinned(points: Sequence[Point], bucket_s: float) -> tuple[Point, ...]:
     return tuple(each for each in kept if each.at_s >= oldest_s)
 
 
-def offered_points(reading: OperatorReading) -> Sequence[Point]:
+def offered_points(reading: OperatorReading) -> Sequence[OfferedPoint]:
     """Return how many rows had been offered when, of the newest run of the query.
 
     Spark asks its sources while it plans a batch, so the counter belongs to the beginning of the batch. A query that
     idles runs no batches: its sources have had no more rows until now.
     """
-    points: list[Point] = []
+    points: list[OfferedPoint] = []
     before: Batch | None = None
     for batch in reading.batches:
         if before is not None and batch.began_again_since(before):
             points.clear()
         at_s, before, rows = batch.ended_at_s - batch.seconds, batch, batch.offered_rows_total
         if rows is not None and 0 <= rows < math.inf and (not points or at_s > points[-1].at_s):
-            points.append(Point(at_s, rows))
+            points.append(OfferedPoint(at_s, rows))
     idles = reading.input_rows_per_s == 0 and reading.throughput_rows_per_s == 0
     if idles and points and reading.at_s > points[-1].at_s:
-        points.append(Point(reading.at_s, points[-1].rows))
+        points.append(OfferedPoint(reading.at_s, points[-1].rows))
     return points

@@ -11,7 +11,7 @@ from gesscale.policies.gesscale2.analysis.law import BatchTimeLaw
 from latency_map import LatencyMap
 
 Array = NDArray[np.float64]
-Orders = NDArray[np.int64]
+NodeOrders = NDArray[np.int64]
 _Nodes = tuple[str, ...]
 
 #: A delay that the map does not know counts as long.
@@ -103,8 +103,8 @@ def placements(
     and once without, and once with the strongest first. The beginnings of all these orders are compared. So a query
     that only maps gets nodes near its driver, and one that shuffles gets nodes near each other.
     """
-    nodes = _considered(tuple(present), tuple(free), operator.driver_node, delays)
-    ways = _ways(
+    nodes = _candidate_nodes(tuple(present), tuple(free), operator.driver_node, delays)
+    options = _enumerate_placements(
         nodes,
         len(present),
         operator.driver_node,
@@ -113,41 +113,41 @@ def placements(
         most=max(operator.max_replicas, len(present)),
         moves=moves,
     )
-    counts = np.arange(1, ways.moved.shape[1] + 1)
+    counts = np.arange(1, options.moved.shape[1] + 1)
     caps = [operator.batch_rows(int(count)) for count in counts]
     found = law.rows_per_s(
-        ways.weight,
-        ways.even_weight,
-        ways.driver_s,
-        ways.pairs_s,
+        options.weight,
+        options.even_weight,
+        options.driver_s,
+        options.pairs_s,
         None if caps[0] is None else np.array(caps, dtype=float),
         trigger_s,
     )
-    best = np.argmax(np.where(ways.moved > 0, found * (1 - LEAST_GAIN), found), axis=0)
+    best = np.argmax(np.where(options.moved > 0, found * (1 - LEAST_GAIN), found), axis=0)
     return Placements(
-        nodes=tuple(ways.named(row, count) for row, count in zip(best.tolist(), counts.tolist(), strict=True)),
+        nodes=tuple(options.named(row, count) for row, count in zip(best.tolist(), counts.tolist(), strict=True)),
         rows_per_s=found[best, counts - 1],
-        present_rows_per_s=float(found[ways.as_it_is, len(present) - 1]),
+        present_rows_per_s=float(found[options.present_row, len(present) - 1]),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Ways:
-    """Orders in which nodes are taken, and what the first nodes of each are to the law; shape ``(o, most)``."""
+class _PlacementOptions:
+    """NodeOrders in which nodes are taken, and what the first nodes of each are to the law; shape ``(o, most)``."""
 
     #: That are considered.
     nodes: _Nodes
     #: As their indices.
-    orders: Orders
+    orders: NodeOrders
     #: As `BatchTimeLaw.rows_per_s` takes them (weight, even_weight, driver_s, pairs_s).
     weight: Array
     even_weight: Array
     driver_s: Array
     pairs_s: Array
     #: How many of the replicas leave a node for another.
-    moved: Orders
+    moved: NodeOrders
     #: An order that begins with the present nodes.
-    as_it_is: int
+    present_row: int
     _named: dict[tuple[int, int], _Nodes] = field(default_factory=dict)
 
     def named(self, row: int, count: int) -> _Nodes:
@@ -159,7 +159,7 @@ class _Ways:
         return known
 
 
-def _considered(present: _Nodes, free: _Nodes, driver_node: str, delays: LatencyMap | None) -> _Nodes:
+def _candidate_nodes(present: _Nodes, free: _Nodes, driver_node: str, delays: LatencyMap | None) -> _Nodes:
     """Return the present nodes, and the free ones that are considered."""
 
     def find() -> _Nodes:
@@ -167,10 +167,10 @@ def _considered(present: _Nodes, free: _Nodes, driver_node: str, delays: Latency
 
     if delays is None:
         return find()
-    return delays.cached((_considered, present, free, driver_node), find)
+    return delays.cached((_candidate_nodes, present, free, driver_node), find)
 
 
-def _ways(
+def _enumerate_placements(
     nodes: _Nodes,
     present: int,
     driver_node: str,
@@ -179,17 +179,17 @@ def _ways(
     *,
     most: int,
     moves: bool,
-) -> _Ways:
+) -> _PlacementOptions:
     """Lay out the orders of some nodes, of which the first are the present ones; once for each map."""
 
-    def find() -> _Ways:
+    def find() -> _PlacementOptions:
         trips = RoundTrips.of(nodes, driver_node, delays)
         driver_s, pairs_s = (np.nan_to_num(values, nan=UNKNOWN_RTT_S) for values in (trips.driver_s, trips.pairs_s))
         weight, kept = np.array(weights), np.arange(len(nodes)) < present
         orders = _orders(driver_s, pairs_s, weight, kept, most, moves=moves)
         counts = np.arange(1, orders.shape[1] + 1)
         moved = np.minimum(counts, present) - np.cumsum(kept[orders], axis=1)
-        return _Ways(
+        return _PlacementOptions(
             nodes=nodes,
             orders=orders,
             weight=np.cumsum(weight[orders], axis=1),
@@ -197,12 +197,12 @@ def _ways(
             driver_s=np.maximum.accumulate(driver_s[orders], axis=1),
             pairs_s=_widest_pairs(pairs_s, orders),
             moved=moved,
-            as_it_is=next(row for row in range(len(orders)) if moved[row, present - 1] == 0),
+            present_row=next(row for row in range(len(orders)) if moved[row, present - 1] == 0),
         )
 
     if delays is None:
         return find()
-    return delays.cached((_ways, nodes, present, driver_node, weights, most, moves), find)
+    return delays.cached((_enumerate_placements, nodes, present, driver_node, weights, most, moves), find)
 
 
 def _nearest(free: Sequence[str], driver_node: str, delays: LatencyMap | None) -> Sequence[str]:
@@ -215,7 +215,7 @@ def _nearest(free: Sequence[str], driver_node: str, delays: LatencyMap | None) -
 
 def _orders(
     driver_s: Array, pairs_s: Array, weight: Array, kept: NDArray[np.bool_], most: int, *, moves: bool
-) -> Orders:
+) -> NodeOrders:
     """Return the first ``most`` nodes of each order in which nodes are taken, shape ``(o, most)``; no two are equal.
 
     The present ones come first in some of them.
@@ -231,12 +231,12 @@ def _orders(
     return np.array(sorted(set(map(tuple, found[:, :most].tolist()))))
 
 
-def _first(orders: Orders, keys: NDArray[np.generic]) -> Orders:
+def _first(orders: NodeOrders, keys: NDArray[np.generic]) -> NodeOrders:
     """Put the nodes of the least key first in each order, and leave the order of equal ones."""
     return np.take_along_axis(orders, np.argsort(keys[orders], axis=1, kind="stable"), axis=1)
 
 
-def _widest_pairs(pairs_s: Array, orders: Orders) -> Array:
+def _widest_pairs(pairs_s: Array, orders: NodeOrders) -> Array:
     """Return the longest round trip between two of the first 1, 2, ... nodes of each order."""
     among = pairs_s[orders[:, :, None], orders[:, None, :]]
     earlier = np.tril(np.ones(among.shape[1:], dtype=bool))

@@ -1,4 +1,4 @@
-"""Candidates played against every course of the load: what is done first is theirs, then they go on as advised.
+"""Candidates state against every scenario of the load: what is done first is theirs, then they go on as advised.
 
 First in, first out: rows are late where what was served is less than what had been offered the objective ago.
 """
@@ -10,61 +10,61 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gesscale.policies.gesscale2.analysis.advice import Advice, advice
 from gesscale.policies.gesscale2.analysis.lateness import share_above_0, spare_rows_per_s
-from gesscale.policies.gesscale2.analysis.outlook import Array, Candidate, Counts, Outlook
+from gesscale.policies.gesscale2.analysis.planning_horizon import Array, Candidate, Counts, PlanningHorizon
+from gesscale.policies.gesscale2.analysis.scaling_table import ScalingTable, solve_scaling_table
 
 
-class Game(NamedTuple):
-    """An operator and its load, and the candidates that are played for it, one or more."""
+class Rollout(NamedTuple):
+    """An operator and its load, and the candidates that are state for it, one or more."""
 
-    outlook: Outlook
+    horizon: PlanningHorizon
     candidates: Sequence[Candidate]
 
 
-class Paid(NamedTuple):
-    """What each candidate pays on each course; shape ``(candidates, c)``."""
+class RolloutCost(NamedTuple):
+    """What each candidate pays on each scenario; shape ``(candidates, c)``."""
 
     replica_minutes: Array
     late_minutes: Array
     changes: Array
 
 
-#: So many candidates on courses are played at once: memory grows with them.
-MOST_AT_ONCE = 32768
+#: So many candidates on scenarios are state at once: memory grows with them.
+MAX_BATCH_SIZE = 32768
 
 
-def play(games: Sequence[Game]) -> list[Paid]:
-    """Play the candidates of many operators to the end of the courses.
+def simulate_rollouts(rollouts: Sequence[Rollout]) -> list[RolloutCost]:
+    """Play the candidates of many operators to the end of the scenarios.
 
-    Operators of the same shape are played together, since the steps of one alone are too short for arrays.
+    Operators of the same shape are state together, since the steps of one alone are too short for arrays.
     """
     alike: dict[object, list[int]] = {}
-    for index, game in enumerate(games):
-        alike.setdefault(_shape(game), []).append(index)
-    found: dict[int, Paid] = {}
+    for index, rollout in enumerate(rollouts):
+        alike.setdefault(_shape(rollout), []).append(index)
+    found: dict[int, RolloutCost] = {}
     for indices in alike.values():
-        candidates, courses = len(games[indices[0]].candidates), len(games[indices[0]].outlook.weights)
-        at_once = max(1, MOST_AT_ONCE // (candidates * courses))
+        candidates, scenarios = len(rollouts[indices[0]].candidates), len(rollouts[indices[0]].horizon.weights)
+        at_once = max(1, MAX_BATCH_SIZE // (candidates * scenarios))
         for begin in range(0, len(indices), at_once):
             some = indices[begin : begin + at_once]
-            found.update(zip(some, _play_alike([games[index] for index in some]), strict=True))
-    return [found[index] for index in range(len(games))]
+            found.update(zip(some, _simulate_batch([rollouts[index] for index in some]), strict=True))
+    return [found[index] for index in range(len(rollouts))]
 
 
-def _shape(game: Game) -> tuple[object, ...]:
-    outlook = game.outlook
-    return (len(game.candidates), len(outlook.weights), len(outlook.rows_per_s), outlook.steps_s.tobytes())
+def _shape(rollout: Rollout) -> tuple[object, ...]:
+    horizon = rollout.horizon
+    return (len(rollout.candidates), len(horizon.weights), len(horizon.rows_per_s), horizon.steps_s.tobytes())
 
 
-class _Together(NamedTuple):
-    """What o operators of one shape meet, the same for all their candidates; c courses, k steps."""
+class _SharedInputs(NamedTuple):
+    """What o operators of one shape meet, the same for all their candidates; c scenarios, k steps."""
 
     #: Shape ``(k,)``.
     steps_s: Array
     #: Shape ``(k + 1,)``: when each step begins, and the last one ends, seconds from now.
     instants_s: Array
-    #: Shape ``(k + 1, o, 1, c)``: as in `Outlook` (offered, due).
+    #: Shape ``(k + 1, o, 1, c)``: as in `PlanningHorizon` (offered, due).
     offered: Array
     due: Array
     #: Shape ``(o, n)``: capacity of 1, 2, ... replicas.
@@ -76,7 +76,7 @@ class _Together(NamedTuple):
     held_s: Array
     busy_s: Array
     #: Shape ``(o, 1, 1)``: 1 where those that stay serve meanwhile, 0 where the job stops.
-    goes_on: Array
+    serves_during_change: Array
 
     def carried(self, count: Counts) -> Array:
         """Return what so many replicas carry, rows/s; shape ``(o, candidates, c)`` as ``count``."""
@@ -85,33 +85,33 @@ class _Together(NamedTuple):
         return carried
 
 
-def _together(outlooks: Sequence[Outlook]) -> _Together:
-    steps_s = outlooks[0].steps_s
+def _shared_inputs(horizons: Sequence[PlanningHorizon]) -> _SharedInputs:
+    steps_s = horizons[0].steps_s
     offered, due = (
         np.array(rows).transpose(2, 0, 1)[:, :, None]
-        for rows in ([each.offered for each in outlooks], [each.due for each in outlooks])
+        for rows in ([each.offered for each in horizons], [each.due for each in horizons])
     )
     each_alone = [
-        (each.rows_per_s[each.most - 1], each.change.held_s, each.change.busy_s, each.change.goes_on)
-        for each in outlooks
+        (each.rows_per_s[each.most - 1], each.change.held_s, each.change.busy_s, each.change.serves_during_change)
+        for each in horizons
     ]
-    most_rows_per_s, held_s, busy_s, goes_on = np.array(each_alone, dtype=np.float64).T[:, :, None, None]
-    return _Together(
+    most_rows_per_s, held_s, busy_s, serves_during_change = np.array(each_alone, dtype=np.float64).T[:, :, None, None]
+    return _SharedInputs(
         steps_s=steps_s,
         instants_s=np.cumsum([0.0, *steps_s]),
         offered=offered,
         due=due,
-        rows_per_s=np.array([each.rows_per_s for each in outlooks]),
+        rows_per_s=np.array([each.rows_per_s for each in horizons]),
         most_rows_per_s=most_rows_per_s,
         held_s=held_s,
         busy_s=busy_s,
-        goes_on=goes_on,
+        serves_during_change=serves_during_change,
     )
 
 
 @dataclass(slots=True, kw_only=True)
-class _Played:
-    """Where each candidate is on each course, and what it paid; each array of shape ``(o, candidates, c)``."""
+class _RolloutState:
+    """Where each candidate is on each scenario, and what it paid; each array of shape ``(o, candidates, c)``."""
 
     #: Replicas, and what they carry (count, rows_per_s).
     count: Counts
@@ -131,40 +131,40 @@ class _Played:
     changes: Array
 
 
-def _play_alike(games: Sequence[Game]) -> Iterator[Paid]:
+def _simulate_batch(rollouts: Sequence[Rollout]) -> Iterator[RolloutCost]:
     """Play operators of one shape."""
-    outlooks = [game.outlook for game in games]
-    together = _together(outlooks)
-    advices = [advice(outlook) for outlook in outlooks]
-    wanted, changed = _at_first(games)
-    played = _begun(outlooks, together, wanted)
-    _play_step(together, played, 0, changed, wanted)
+    horizons = [rollout.horizon for rollout in rollouts]
+    together = _shared_inputs(horizons)
+    tables = [solve_scaling_table(horizon) for horizon in horizons]
+    wanted, changed = _first_actions(rollouts)
+    state = _initial_state(horizons, together, wanted)
+    _simulate_step(together, state, 0, changed, wanted)
     for step in range(1, len(together.steps_s)):
-        wanted = _advised(advices, together, played, step)
-        _play_step(together, played, step, wanted != played.count, wanted)
-    _settle(together, played)
-    parts = (played.replica_s / 60, played.late_s / 60, played.changes)
-    return (Paid(*paid) for paid in zip(*parts, strict=True))
+        wanted = _table_actions(tables, together, state, step)
+        _simulate_step(together, state, step, wanted != state.count, wanted)
+    _charge_remaining(together, state)
+    parts = (state.replica_s / 60, state.late_s / 60, state.changes)
+    return (RolloutCost(*paid) for paid in zip(*parts, strict=True))
 
 
-def _at_first(games: Sequence[Game]) -> tuple[Counts, NDArray[np.bool_]]:
+def _first_actions(rollouts: Sequence[Rollout]) -> tuple[Counts, NDArray[np.bool_]]:
     """Return how many replicas the candidates hold, and which of them are a change."""
-    shape = (len(games), len(games[0].candidates), len(games[0].outlook.weights))
+    shape = (len(rollouts), len(rollouts[0].candidates), len(rollouts[0].horizon.weights))
     count, changed = (
-        np.array([[getattr(each, name) for each in game.candidates] for game in games])[:, :, None]
+        np.array([[getattr(each, name) for each in rollout.candidates] for rollout in rollouts])[:, :, None]
         for name in Candidate._fields
     )
     return np.broadcast_to(count, shape), np.broadcast_to(changed, shape)
 
 
-def _begun(outlooks: Sequence[Outlook], together: _Together, count: Counts) -> _Played:
+def _initial_state(horizons: Sequence[PlanningHorizon], together: _SharedInputs, count: Counts) -> _RolloutState:
     def everywhere(values: Sequence[float]) -> Array:
         return np.broadcast_to(np.array(values)[:, None, None], count.shape).copy()
 
-    served = everywhere([-outlook.backlog_rows for outlook in outlooks])
-    return _Played(
+    served = everywhere([-horizon.backlog_rows for horizon in horizons])
+    return _RolloutState(
         count=count.copy(),
-        rows_per_s=everywhere([outlook.present_rows_per_s for outlook in outlooks]),
+        rows_per_s=everywhere([horizon.present_rows_per_s for horizon in horizons]),
         held_s=np.zeros(count.shape),
         held_rows_per_s=np.zeros(count.shape),
         served=served,
@@ -176,43 +176,45 @@ def _begun(outlooks: Sequence[Outlook], together: _Together, count: Counts) -> _
     )
 
 
-def _advised(advices: Sequence[Advice], together: _Together, played: _Played, step: int) -> Counts:
+def _table_actions(tables: Sequence[ScalingTable], together: _SharedInputs, state: _RolloutState, step: int) -> Counts:
     """Return how many replicas to have in a step; the same ones until the last change has settled."""
-    rows = np.maximum(0.0, together.offered[step] - played.served)
-    wanted = np.array([each.wanted(step, *of) for each, *of in zip(advices, played.count, rows, strict=True)])
-    return np.where(played.settled_s <= together.instants_s[step], wanted, played.count)
+    rows = np.maximum(0.0, together.offered[step] - state.served)
+    wanted = np.array([each.wanted(step, *of) for each, *of in zip(tables, state.count, rows, strict=True)])
+    return np.where(state.settled_s <= together.instants_s[step], wanted, state.count)
 
 
-def _play_step(together: _Together, played: _Played, step: int, changed: NDArray[np.bool_], wanted: Counts) -> None:
+def _simulate_step(
+    together: _SharedInputs, state: _RolloutState, step: int, changed: NDArray[np.bool_], wanted: Counts
+) -> None:
     """Let one step pass, in which those that change to the replicas wanted are held up first."""
     seconds, carried = together.steps_s[step], together.carried(wanted)
     for kept, now in (
-        (played.held_s, together.held_s),
-        (played.held_rows_per_s, np.minimum(played.rows_per_s, carried) * together.goes_on),
-        (played.settled_s, together.instants_s[step] + together.busy_s),
-        (played.rows_per_s, carried),
-        (played.count, wanted),
+        (state.held_s, together.held_s),
+        (state.held_rows_per_s, np.minimum(state.rows_per_s, carried) * together.serves_during_change),
+        (state.settled_s, together.instants_s[step] + together.busy_s),
+        (state.rows_per_s, carried),
+        (state.count, wanted),
     ):
         np.copyto(kept, now, where=changed)
-    played.changes += changed
-    held_s = np.minimum(played.held_s, seconds)
-    played.held_s -= held_s
+    state.changes += changed
+    held_s = np.minimum(state.held_s, seconds)
+    state.held_s -= held_s
     freely_s, share = seconds - held_s, held_s / seconds
     offered, due = (
         (rows[step] + share * (rows[step + 1] - rows[step]), rows[step + 1])
         for rows in (together.offered, together.due)
     )
-    served_then = np.minimum(played.served + played.held_rows_per_s * held_s, offered[0])
-    served = np.minimum(served_then + played.rows_per_s * freely_s, offered[1])
+    served_then = np.minimum(state.served + state.held_rows_per_s * held_s, offered[0])
+    served = np.minimum(served_then + state.rows_per_s * freely_s, offered[1])
     overdue_then, overdue = due[0] - served_then, due[1] - served
-    played.late_s += held_s * share_above_0(played.overdue, overdue_then)
-    played.late_s += freely_s * share_above_0(overdue_then, overdue)
-    played.replica_s += played.count * seconds
-    played.served, played.overdue = served, overdue
+    state.late_s += held_s * share_above_0(state.overdue, overdue_then)
+    state.late_s += freely_s * share_above_0(overdue_then, overdue)
+    state.replica_s += state.count * seconds
+    state.served, state.overdue = served, overdue
 
 
-def _settle(together: _Together, played: _Played) -> None:
+def _charge_remaining(together: _SharedInputs, state: _RolloutState) -> None:
     """Charge what is left: the work that waits, and the time until no row is late any more with all replicas."""
     load = (together.offered[-1] - together.offered[-2]) / together.steps_s[-1]
-    played.late_s += np.maximum(0.0, played.overdue) / spare_rows_per_s(together.most_rows_per_s, load)
-    played.replica_s += np.maximum(0.0, together.offered[-1] - played.served) / together.rows_per_s[:, :1, None]
+    state.late_s += np.maximum(0.0, state.overdue) / spare_rows_per_s(together.most_rows_per_s, load)
+    state.replica_s += np.maximum(0.0, together.offered[-1] - state.served) / together.rows_per_s[:, :1, None]

@@ -47,7 +47,7 @@ class Scenarios:
 
 
 def scenarios(rates: Array, ahead: Forecast, after: Array, replica_rows_per_s: float) -> Scenarios:
-    """Return the courses that the load may take.
+    """Return the scenarios that the load may take.
 
     Parameters
     ----------
@@ -60,11 +60,11 @@ def scenarios(rates: Array, ahead: Forecast, after: Array, replica_rows_per_s: f
         parts.append(_repetitions(rates, ahead, after, replica_rows_per_s))
     weights = np.concatenate([weight for _, weight in parts])
     weights /= weights.sum()
-    courses = np.concatenate([course for course, _ in parts])
+    scenarios = np.concatenate([scenario for scenario, _ in parts])
     levels = np.quantile(rates, JUMP_QUANTILES)
     jumps = np.repeat(levels[:, None], len(after), axis=1)
     return Scenarios(
-        rates=np.maximum(np.concatenate([courses, jumps]), 0.0),
+        rates=np.maximum(np.concatenate([scenarios, jumps]), 0.0),
         weights=np.concatenate([weights * (1 - JUMP_CHANCE), np.full(len(levels), JUMP_CHANCE / len(levels))]),
     )
 
@@ -72,11 +72,11 @@ def scenarios(rates: Array, ahead: Forecast, after: Array, replica_rows_per_s: f
 def _walks(ahead: Forecast, after: Array) -> Array:
     beyond = np.maximum(after - 1.0, 0.0)  # the next bucket's growth is in its forecast
     grown: Array = ahead.growth * GROWTH_SHARE * (1.0 - GROWTH_FADE**beyond)
-    return ahead.rate + grown + ahead.spread * _away(tuple(after.tolist()))
+    return ahead.rate + grown + ahead.spread * _distance(tuple(after.tolist()))
 
 
 @lru_cache(maxsize=16)
-def _away(after: tuple[float, ...]) -> Array:
+def _distance(after: tuple[float, ...]) -> Array:
     """Return how far each walk is from the forecast, in spreads; shape ``(WALKS, steps)``."""
     draws = normal_draws(WALKS, len(after))
     lengths = np.diff(np.array(after), prepend=0.0)

@@ -134,12 +134,12 @@ def test_an_experiment_of_the_arena_tells_it_its_settings(gesscale):
 
 def test_the_code_of_a_record_does_not_run_unless_it_is_named(gesscale, guide):
     given = yaml.safe_load((guide.folder / "record" / "gesscale.yaml").read_text())
-    given["analyze"] = {"policy": "theirs.py:CARD", "steady": {"high_share": 0.5}}
+    given["analyze"] = {"policy": "theirs.py:POLICY", "steady": {"high_share": 0.5}}
     (guide.folder / "record" / "gesscale.yaml").write_text(yaml.safe_dump(given))
     (guide.folder / "record" / "theirs.py").write_text("raise SystemExit('it ran')", "utf-8")
     code, _, said = gesscale("replay", "record")
     assert code == 2
-    assert "record/theirs.py:CARD' is a policy of one's own, and its code runs only where it is named" in said
+    assert "record/theirs.py:POLICY' is a policy of one's own, and its code runs only where it is named" in said
     code, _, said = gesscale("replay", "record", "--policy", "static")
     assert code == 0, said
     code, out, said = gesscale("replay", "record", "--policy", NAME, "-o", "json")
@@ -152,23 +152,23 @@ def test_the_code_of_a_record_does_not_run_unless_it_is_named(gesscale, guide):
 BROKEN = {
     "it raises": ("1 / 0", "cannot be imported: ZeroDivisionError: division by zero"),
     "it is long": ("raise ValueError('a\\n\\x1b[31m' * 1000)", "cannot be imported: ValueError: a ?[31ma"),
-    "the name is missing": ("CARDS = ()", "mine.py has no 'CARD'; did you mean 'CARDS'?"),
+    "the name is missing": ("POLICIES = ()", "mine.py has no 'POLICY'; did you mean 'POLICYS'?"),
     "it is no policy": (
-        "CARD = 7",
-        "expected a PolicyCard, or a callable of workflow and settings, got a value of type int",
+        "POLICY = 7",
+        "expected a PolicyInfo, or a callable of workflow and settings, got a value of type int",
     ),
-    "it cannot be called so": ("def CARD(): pass", "cannot be made: TypeError: CARD() takes 0 positional"),
+    "it cannot be called so": ("def POLICY(): pass", "cannot be made: TypeError: POLICY() takes 0 positional"),
 }
-CARD = """
+POLICY = """
 from pydantic import Field
 from gesscale.fields import Duration, SettingsGroup
-from gesscale.policies import PolicyCard
+from gesscale.policies import PolicyInfo
 from gesscale.policies.static import StaticPolicy
 
 class Mine(SettingsGroup):
 {body}
 
-CARD = PolicyCard(name="{name}", summary="s", source="s", build=StaticPolicy, settings=Mine)
+POLICY = PolicyInfo(name="{name}", summary="s", source="s", build=StaticPolicy, settings=Mine)
 """
 TWICE = {
     "as a policy's": ("hpa-cpu", "    wait: int = 1", "setting 'hpa_cpu' is declared twice: analyze has one"),
@@ -183,12 +183,12 @@ TWICE = {
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [*BROKEN.values(), *((CARD.format(name=name, body=body), expected) for name, body, expected in TWICE.values())],
+    [*BROKEN.values(), *((POLICY.format(name=name, body=body), expected) for name, body, expected in TWICE.values())],
     ids=[*BROKEN, *TWICE],
 )
 def test_a_broken_policy_ends_in_one_line(gesscale, site, text, expected):
     (site.folder / "mine.py").write_text(text, "utf-8")
-    site.write_settings(analyze={"policy": "mine.py:CARD"})
+    site.write_settings(analyze={"policy": "mine.py:POLICY"})
     code, out, said = gesscale("config", "validate", site.config)
     assert (code, out) == (2, "")
     assert said.startswith("error: policy ")
@@ -204,7 +204,7 @@ def test_a_broken_policy_ends_in_one_line(gesscale, site, text, expected):
 def test_packages_bring_policies_and_a_broken_one_leaves_the_others_alone(site, tmp_path):
     packages = tmp_path / "installed"
     packages.mkdir()
-    install_policy(packages, "steady = steady:CARD\nmine = nowhere:CARD")
+    install_policy(packages, "steady = steady:POLICY\nmine = nowhere:POLICY")
     site.serve_overload()
     asked = ("recommend", "-c", site.config, "--policy")
     (_, advice, _), (_, docs, _), (_, listing, noted), (code, _, said) = elsewhere(
@@ -220,6 +220,6 @@ def test_packages_bring_policies_and_a_broken_one_leaves_the_others_alone(site, 
     assert "| `analyze.steady.calm` | duration | `5m` |" in docs
     names = {item["name"] for item in json.loads(listing)["policies"]}
     assert ("steady" in names, "mine" in names) == (True, False)
-    wrong = "policy 'mine' (nowhere:CARD): cannot be imported: ModuleNotFoundError"
+    wrong = "policy 'mine' (nowhere:POLICY): cannot be imported: ModuleNotFoundError"
     assert wrong in noted
     assert (code, wrong in " ".join(said.split())) == (2, True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gesscale.policies import policy_card, policy_names
+from gesscale.policies import policy_info, policy_names
 from gesscale.settings.analyze import AnalyzeSettings
 
 DOCS = Path(__file__).parents[4] / "docs"
@@ -30,9 +30,9 @@ def test_every_policy_is_listed_with_its_source(said):
 def test_every_policy_heeds_settings_that_there_are_and_has_its_page(said):
     overview = (DOCS / "reference" / "policies" / "README.md").read_text("utf-8")
     for name in policy_names():
-        assert set(policy_card(name).accepted) <= AnalyzeSettings.model_fields.keys()
+        assert set(policy_info(name).accepted) <= AnalyzeSettings.model_fields.keys()
         shown = said("show", name)
-        assert len(shown["settings"]) >= len(policy_card(name).accepted)
+        assert len(shown["settings"]) >= len(policy_info(name).accepted)
         assert f"`{name}`" in (DOCS.parent / shown["guide"]).read_text("utf-8")
         assert f"`{name}`" in overview
 

@@ -151,7 +151,7 @@ def test_files_beside_the_experiment_are_found(tmp_path):
 
 def test_no_code_of_a_policy_runs_as_an_experiment_is_read(tmp_path):
     (tmp_path / "theirs.py").write_text("raise SystemExit('it ran')\n", "utf-8")
-    document = {**LEAST, "policies": ["theirs.py:CARD"], "rules": {"theirs": {"level": 2}}}
+    document = {**LEAST, "policies": ["theirs.py:POLICY"], "rules": {"theirs": {"level": 2}}}
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(document), "utf-8")
     experiment = read_experiment(tmp_path / "mine.yaml")
     assert experiment_of(experiment.document(), "again") == experiment

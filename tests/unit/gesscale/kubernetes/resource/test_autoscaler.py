@@ -38,7 +38,7 @@ def test_its_groups_become_settings():
         ({"minReplicas": 0}, "spec.minReplicas: "),
         ({"policy": {"cpuLowPct": 90}}, "spec.policy: .*cpuLowPct < cpuHighPct"),
         ({"policy": {"name": "gescale"}}, "spec.policy.name: "),
-        ({"policy": {"name": "/tmp/mine.py:CARD"}}, "spec.policy.name: "),  # the controller runs nobody's file
+        ({"policy": {"name": "/tmp/mine.py:POLICY"}}, "spec.policy.name: "),  # the controller runs nobody's file
         ({"policy": {"gesscale2": {"slow": "1m"}}}, "spec.policy.gesscale2.slow: .*'slo'"),
         ({"upstream": ["near"]}, "upstream"),
         ({"upstream": ["a", "a"]}, "spec.upstream: "),

@@ -42,11 +42,11 @@ def test_wape_is_of_the_last_forecast_against_what_came(ahead, wape):
 def test_a_forecast_that_was_good_is_followed_by_arima_and_a_poor_one_by_a_line():
     past = history(*range(100, 130))
     good = updated(forecaster(128, 129), past)
-    ahead, name = good.outlook(past, 3000.0, RULES)
+    ahead, name = good.forecast(past, 3000.0, RULES)
     assert name == "ARIMA(0,1,0)"
     assert ahead == pytest.approx(np.full(900, 129))
     poor = updated(forecaster(80, 80), past)  # 97 / 257: 38 %
-    ahead, name = poor.outlook(past, 3000.0, RULES)
+    ahead, name = poor.forecast(past, 3000.0, RULES)
     assert name == "a line, as the WAPE was 38 %"
     # From 129 up by one each 30 s: 130 in the first bin, 159 in the thirtieth.
     assert (ahead[0], ahead[29], ahead[30], ahead[-1]) == pytest.approx((130, 130, 131, 159))
@@ -56,11 +56,11 @@ def test_without_a_forecast_to_judge_a_line_stands_in():
     past = history(50, 40, 30)
     first = updated(Forecaster(), past)
     assert (first.model, first.wape) == (None, None)
-    ahead, name = first.outlook(past, 3000.0, RULES)
+    ahead, name = first.forecast(past, 3000.0, RULES)
     assert name == "a line"
     # 20, 10, 0 and not below.
     assert (ahead[0], ahead[30], ahead[60], ahead[-1]) == pytest.approx((20, 10, 0, 0))
-    assert first.outlook(history(70), 3000.0, RULES)[0] == pytest.approx(np.full(900, 70))
+    assert first.forecast(history(70), 3000.0, RULES)[0] == pytest.approx(np.full(900, 70))
 
 
 def test_bad_loops_count_on_end_and_the_fifteenth_fits_anew(monkeypatch):

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 
 from gesscale.model.decision import CandidateBill
 from gesscale.model.order import Order
-from gesscale.policies.gesscale2.analysis.bills import bills
 from gesscale.policies.gesscale2.analysis.changes import buckets_ahead, change_cost
-from gesscale.policies.gesscale2.analysis.outlook import Candidate, ChangeCost, Outlook
-from gesscale.policies.gesscale2.analysis.rollout import Game
+from gesscale.policies.gesscale2.analysis.costs import estimate_costs
+from gesscale.policies.gesscale2.analysis.planning_horizon import Candidate, ChangeCost, PlanningHorizon
+from gesscale.policies.gesscale2.analysis.rollout import Rollout
 
 
-def outlook(**changes: object) -> Outlook:
+def horizon(**changes: object) -> PlanningHorizon:
     """Return 15 rows/s for ten minutes in steps of one; a replica does 10; rows may wait for 40 s."""
     steps_s = np.full(10, 60.0)
     instants_s = np.arange(11) * 60.0
-    made = Outlook(
+    made = PlanningHorizon(
         rows_per_s=np.array([10.0, 20.0, 30.0]),
         replicas=1,
         present_rows_per_s=10.0,
@@ -37,13 +37,13 @@ def outlook(**changes: object) -> Outlook:
     return replace(made, **changes)
 
 
-def bills_of(asked: Outlook, *counts: int) -> tuple[CandidateBill, ...]:
-    (found,) = bills([Game(asked, [Candidate(count, count != asked.replicas) for count in counts])])
+def bills_of(asked: PlanningHorizon, *counts: int) -> tuple[CandidateBill, ...]:
+    (found,) = estimate_costs([Rollout(asked, [Candidate(count, count != asked.replicas) for count in counts])])
     return found
 
 
 def test_too_few_replicas_wait_and_are_late() -> None:
-    only = outlook(most=1, steps_s=np.full(4, 60.0))
+    only = horizon(most=1, steps_s=np.full(4, 60.0))
     only = replace(only, offered=only.offered[:, :5], due=only.due[:, :5])
     (one,) = bills_of(only, 1)
     # 10 of 15 rows/s are served: 10 t < 15 (t - 40) after 120 s, so 2 of 4 minutes are late. At the end 15 * 200 are
@@ -55,7 +55,7 @@ def test_too_few_replicas_wait_and_are_late() -> None:
 
 
 def test_lateness_that_is_allowed_is_used() -> None:
-    found = {bill.replicas: bill for bill in bills_of(outlook(), 1, 2, 3)}
+    found = {bill.replicas: bill for bill in bills_of(horizon(), 1, 2, 3)}
     # Two from now on: ten minutes of two and one change, 21, or less where one is enough for a while later. One for
     # two minutes leaves 600 rows, of 40 s, which two work off: 2 + 8 * 2 + 1 = 19, and no row is late. What is advised
     # may be a minute earlier, as backlogs between those of the table cost what lies between. Three cost at least one
@@ -65,14 +65,14 @@ def test_lateness_that_is_allowed_is_used() -> None:
     assert found[1].total in (pytest.approx(19), pytest.approx(20))
     assert found[3].total > found[2].total
     # With a backlog of 40 s no minute can be waited for: 600 rows and 5 rows/s more than are served.
-    waiting = {bill.replicas: bill for bill in bills_of(outlook(backlog_rows=600.0), 1, 2, 3)}
+    waiting = {bill.replicas: bill for bill in bills_of(horizon(backlog_rows=600.0), 1, 2, 3)}
     assert waiting[1].total > waiting[2].total
 
 
 def test_what_follows_does_not_know_which_course_comes() -> None:
     # 15 rows/s that stay, and 15 rows/s that end after two minutes: alone, the first one wants a second replica and
     # the other one does not. While they are alike, the same is done on both: at least what each costs alone.
-    stays = outlook()
+    stays = horizon()
     ends = replace(stays, offered=np.minimum(stays.offered, 15.0 * 120), due=np.minimum(stays.due, 15.0 * 120))
     either = replace(
         stays,
@@ -88,7 +88,7 @@ def test_what_follows_does_not_know_which_course_comes() -> None:
 
 def test_a_stop_costs_late_minutes_so_that_it_may_not_be_worth_it() -> None:
     # One replica too many for 10 minutes costs 10 replica-minutes; a stop of 120 s makes rows late for 80 s and more.
-    held = outlook(
+    held = horizon(
         replicas=3,
         present_rows_per_s=30.0,
         change=ChangeCost(stop_s=120.0, start_s=0.0, settle_s=0.0, replica_minutes=1.0),
@@ -106,8 +106,8 @@ def test_a_stop_costs_late_minutes_so_that_it_may_not_be_worth_it() -> None:
 
 def test_a_new_replica_does_not_count_until_it_has_started() -> None:
     # The first 30 s of the minute are served at 10 rows/s, which leaves 150 rows to wait for 15 s more: none is late.
-    slow = outlook(change=ChangeCost(stop_s=0.0, start_s=30.0, settle_s=0.0, replica_minutes=0.0), backlog_rows=600.0)
-    quick = outlook(change=ChangeCost(stop_s=0.0, start_s=0.0, settle_s=0.0, replica_minutes=0.0), backlog_rows=600.0)
+    slow = horizon(change=ChangeCost(stop_s=0.0, start_s=30.0, settle_s=0.0, replica_minutes=0.0), backlog_rows=600.0)
+    quick = horizon(change=ChangeCost(stop_s=0.0, start_s=0.0, settle_s=0.0, replica_minutes=0.0), backlog_rows=600.0)
     assert bills_of(slow, 2)[0].late_minutes > bills_of(quick, 2)[0].late_minutes
 
 
@@ -154,7 +154,7 @@ def test_a_change_that_stops_the_job_has_to_pay_for_longer(stop_s: float, bucket
 )
 def test_bills_are_finite_and_no_part_is_negative(load: float, backlog: float, price: float, stop_s: float) -> None:
     instants_s = np.arange(11) * 60.0
-    asked = outlook(
+    asked = horizon(
         offered=load * instants_s[None, :],
         due=load * (instants_s - 40.0)[None, :],
         backlog_rows=backlog,

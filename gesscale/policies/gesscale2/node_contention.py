@@ -8,22 +8,24 @@ from gesscale.model.decision import Plan, Reason
 from gesscale.ports import ClusterState
 
 
-def shared_out(cluster: ClusterState, plan_all: Callable[[ClusterState], Mapping[str, Plan]]) -> Mapping[str, Plan]:
+def resolve_node_contention(
+    cluster: ClusterState, plan_all: Callable[[ClusterState], Mapping[str, Plan]]
+) -> Mapping[str, Plan]:
     """Plan the operators of a workflow so that no node is asked for more replicas than it has room for.
 
     Where too many operators want a node, the workflow is planned once without each of them there, and the plans with
     the least bill go on. So operators lose one node after the other, until all that is asked for fits.
     """
     plans = plan_all(cluster)
-    while (contest := _contest(plans, cluster.room)) is not None:
+    while (contest := _contended_node(plans, cluster.room)) is not None:
         node, wanting = contest
-        without = [_closed(cluster, node, name) for name in wanting]
+        without = [_without_node(cluster, node, name) for name in wanting]
         tried = [(each, plan_all(each)) for each in without]
         cluster, plans = min(tried, key=lambda one: _bill(one[1]))
     return plans
 
 
-def _contest(plans: Mapping[str, Plan], room: Mapping[str, int]) -> tuple[str, list[str]] | None:
+def _contended_node(plans: Mapping[str, Plan], room: Mapping[str, int]) -> tuple[str, list[str]] | None:
     """Return the first node by name that too many operators want, and these; None where all fits."""
     wanting: dict[str, list[str]] = defaultdict(list)
     for name, plan in plans.items():
@@ -32,7 +34,7 @@ def _contest(plans: Mapping[str, Plan], room: Mapping[str, int]) -> tuple[str, l
     return next(((node, names) for node, names in sorted(wanting.items()) if len(names) > room[node]), None)
 
 
-def _closed(cluster: ClusterState, node: str, operator: str) -> ClusterState:
+def _without_node(cluster: ClusterState, node: str, operator: str) -> ClusterState:
     problem = "another operator takes its last room, where the bill falls more"
     closed = replace(cluster.nodes[node], problem=problem, reason=Reason.NO_ROOM)
     ineligible = {**cluster.ineligible.get(operator, {}), node: closed}

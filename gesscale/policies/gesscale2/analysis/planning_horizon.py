@@ -1,4 +1,4 @@
-"""What a bill is made from: an operator, the courses that its load may take, and what a change costs."""
+"""What a bill is made from: an operator, the scenarios that its load may take, and what a change costs."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -24,7 +24,7 @@ class ChangeCost:
     replica_minutes: float
 
     @property
-    def goes_on(self) -> bool:
+    def serves_during_change(self) -> bool:
         """Whether the replicas that stay serve during a change."""
         return self.stop_s == 0
 
@@ -40,8 +40,8 @@ class ChangeCost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outlook:
-    """An operator and its load from now on; c courses, k steps."""
+class PlanningHorizon:
+    """An operator and its load from now on; c scenarios, k steps."""
 
     #: Shape ``(most,)``: capacity of 1, 2, ... replicas, never falling.
     rows_per_s: Array
@@ -58,7 +58,7 @@ class Outlook:
     #: (offered, due).
     offered: Array
     due: Array
-    #: Shape ``(c,)``: of the courses.
+    #: Shape ``(c,)``: of the scenarios.
     weights: Array
     #: Rows that wait now.
     backlog_rows: float

@@ -6,17 +6,17 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from gesscale.policies.gesscale2.analysis.advice import advice
-from gesscale.policies.gesscale2.analysis.bills import bills
-from gesscale.policies.gesscale2.analysis.outlook import Array, Candidate, ChangeCost, Outlook
-from gesscale.policies.gesscale2.analysis.rollout import Game
+from gesscale.policies.gesscale2.analysis.costs import estimate_costs
+from gesscale.policies.gesscale2.analysis.planning_horizon import Array, Candidate, ChangeCost, PlanningHorizon
+from gesscale.policies.gesscale2.analysis.rollout import Rollout
+from gesscale.policies.gesscale2.analysis.scaling_table import solve_scaling_table
 
 STOP_S, ALLOWED_S, PRICE = 120.0, 40.0, 10.0
 
 
-def outlook(*courses: list[float], least: int = 1, most: int = 3) -> Outlook:
+def horizon(*scenarios: list[float], least: int = 1, most: int = 3) -> PlanningHorizon:
     """Return an operator whose load has a rate in each minute; a replica does 10 rows/s, a change stops it for two."""
-    rates = np.array(courses)
+    rates = np.array(scenarios)
     instants_s = np.arange(rates.shape[1] + 1) * 60.0
     offered = np.concatenate([np.zeros((len(rates), 1)), np.cumsum(60 * rates, axis=1)], axis=1)
     past_s, past_rows = -60.0, -offered[:, 1]  # the minute before was like the first one
@@ -24,7 +24,7 @@ def outlook(*courses: list[float], least: int = 1, most: int = 3) -> Outlook:
         np.interp(instants_s - ALLOWED_S, [past_s, *instants_s], [past, *rows])
         for past, rows in zip(past_rows, offered, strict=True)
     ]
-    return Outlook(
+    return PlanningHorizon(
         rows_per_s=np.arange(1.0, most + 1) * 10,
         replicas=1,
         present_rows_per_s=10.0,
@@ -40,44 +40,44 @@ def outlook(*courses: list[float], least: int = 1, most: int = 3) -> Outlook:
     )
 
 
-def wanted(asked: Outlook, replicas: int, rows: float = 0.0) -> list[int]:
-    """Return how many replicas are advised in the second step, on each course."""
-    courses = len(asked.weights)
-    found = advice(asked).wanted(1, np.full((1, courses), replicas), np.full((1, courses), rows))
+def wanted(asked: PlanningHorizon, replicas: int, rows: float = 0.0) -> list[int]:
+    """Return how many replicas are advised in the second step, on each scenario."""
+    scenarios = len(asked.weights)
+    found = solve_scaling_table(asked).wanted(1, np.full((1, scenarios), replicas), np.full((1, scenarios), rows))
     return [int(each) for each in found[0]]
 
 
 def test_growth_is_one_jump() -> None:
     # 25 rows/s need three replicas. Two of them would stop the job once and then once more.
-    assert wanted(outlook([25.0] * 25), 1) == [3]
+    assert wanted(horizon([25.0] * 25), 1) == [3]
 
 
 def test_a_trough_shorter_than_what_two_stops_cost_is_waited_out() -> None:
     # Five minutes of 5 rows/s: one replica instead of three saves 10 replica-minutes. Two stops of 120 s make rows late
     # for 80 s each, 27 at this price.
-    assert wanted(outlook([25.0] + [5.0] * 5 + [25.0] * 20), 3) == [3]
+    assert wanted(horizon([25.0] + [5.0] * 5 + [25.0] * 20), 3) == [3]
     # 5 rows/s for 29 minutes: one replica saves 58. One stop leaves 400 rows that are overdue, which 5 rows/s work off
     # in 80 s: 160 s late, 27, and the change.
-    assert wanted(outlook([25.0] + [5.0] * 29), 3) == [1]
+    assert wanted(horizon([25.0] + [5.0] * 29), 3) == [1]
 
 
 def test_what_is_to_come_is_not_known_before_it_comes() -> None:
-    # Until the sixth minute both courses are the same. Alone one would keep three replicas and the other one would not.
+    # Until the sixth minute both scenarios are equal. Alone, the first keeps three replicas and the second does not.
     short, long = [25.0] + [5.0] * 5 + [25.0] * 24, [25.0] + [5.0] * 29
-    assert [wanted(outlook(each), 3) for each in (short, long)] == [[3], [1]]
-    one, other = wanted(outlook(short, long), 3)
+    assert [wanted(horizon(each), 3) for each in (short, long)] == [[3], [1]]
+    one, other = wanted(horizon(short, long), 3)
     assert one == other
 
 
 def test_who_has_too_few_or_too_many_changes_in_any_case() -> None:
     # 15 rows/s for two minutes to go: no change would pay, but 1 is below the fewest and 4 is above the most.
-    soon_over = outlook([15.0] * 3, least=2, most=3)
+    soon_over = horizon([15.0] * 3, least=2, most=3)
     assert wanted(soon_over, 1)[0] >= 2
     assert wanted(soon_over, 4)[0] <= 3
     assert wanted(soon_over, 2) == [2]
 
 
-def cheapest(asked: Outlook, replicas: int) -> float:
+def cheapest(asked: PlanningHorizon, replicas: int) -> float:
     """Return the least cost of all plans that hold so many in the first minute, played in steps of a second."""
     minutes = len(asked.steps_s)
     rate = np.repeat(np.diff(asked.offered[0]) / 60, 60)
@@ -119,7 +119,7 @@ def test_what_is_advised_costs_little_more_than_the_best_of_all_plans(load: list
     # 3^6 plans. Rows are late from within a step, which the bill takes to go straight through each step, and backlogs
     # between those of the table cost what lies between. Where the advice were never to change, the bill of one replica
     # would be 2.4 times the best on the first load, and 1.5 times on the last one.
-    asked = replace(outlook(load), replicas=replicas, present_rows_per_s=10.0 * replicas)
-    ((bill,),) = bills([Game(asked, [Candidate(replicas, changed=False)])])
+    asked = replace(horizon(load), replicas=replicas, present_rows_per_s=10.0 * replicas)
+    ((bill,),) = estimate_costs([Rollout(asked, [Candidate(replicas, changed=False)])])
     best = cheapest(asked, replicas)
     assert 0.9 * best - 1 <= bill.total <= 1.25 * best + 1

@@ -5,11 +5,11 @@ from typing import NamedTuple
 from gesscale.model.decision import Analysis
 from gesscale.model.observation import OperatorReading
 from gesscale.plan.placement import NodeRanking
-from gesscale.policies.gesscale2.analysis.rollout import Game
+from gesscale.policies.gesscale2.analysis.rollout import Rollout
 from gesscale.policies.gesscale2.memo import Gesscale2Memo
 
 
-class Choice(NamedTuple):
+class ReplicaOptions(NamedTuple):
     """What an operator can choose from: the present placement, and the best of each number of replicas."""
 
     analysis: Analysis
@@ -20,4 +20,4 @@ class Choice(NamedTuple):
     #: The fewest replicas first.
     placements: tuple[tuple[str, ...], ...]
     #: With a candidate for each of them.
-    game: Game
+    rollout: Rollout
