@@ -7,7 +7,7 @@ import pytest
 from testbed.arena.runs.results import read_results
 from testbed.league.runner import LIVE
 
-KEPT = Path(__file__).parents[4] / "docs" / "evidence" / "live_league"
+KEPT = Path(__file__).parents[4] / "docs" / "evidence" / "data" / "live_league"
 
 
 @pytest.mark.parametrize("folder", sorted(KEPT.iterdir()), ids=lambda folder: folder.name)
