@@ -1,9 +1,8 @@
-"""Performance models of a stream operator: what it sustains, given replicas and network delay.
+"""Performance models of a stream operator: its maximum sustainable throughput by replicas and network delay.
 
-A law (`Estimator`) is fitted to readings and gives a `Model`, which predicts the maximum sustainable
-throughput (MST) as low, mid and high. `GesscaleLaw` is Eq. 1 of the paper; `MicroBatchLaw` is the shape that
-Spark's micro-batches have; `AutoLaw` takes the one that predicts better. Nothing here knows a clock, a file
-or the auto-scaler.
+A law (`Estimator`) is fitted to readings and returns a `Model`, which predicts the maximum sustainable throughput (MST)
+as low, mid and high. `GesscaleLaw` is Eq. 1 of the paper, `MicroBatchLaw` models the time of Spark's micro-batches, and
+`AutoLaw` chooses the one that predicts better. The package uses no clock, no files and no part of the auto-scaler.
 """
 
 from perfmodel.auto import AutoLaw, law_named

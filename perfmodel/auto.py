@@ -1,34 +1,35 @@
-"""Choosing the law by held-out error."""
+"""The law `auto`: fits both laws and chooses by held-out error."""
 
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from gesscale.common.errors import Problem
 from perfmodel.evidence import ModelError, Reading
 from perfmodel.fitted import FittedModel
 from perfmodel.laws import GesscaleLaw, MicroBatchLaw
 from perfmodel.model import Estimator, fit_errors
 from perfmodel.proportional import ProportionalLaw
 
-#: In how many parts the evidence is held out in turn; as many distinct readings are needed at least.
+#: Number of cross-validation folds; also the minimum number of distinct conditions.
 FOLDS = 4
-#: By how much Eq. 1 must predict better to be taken: less is within the spread of good readings.
+#: Lead in mean error that Eq. 1 needs to be chosen; less is within the spread of good readings.
 CLEAR_LEAD_PCT = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutoLaw:
-    """Fits both laws and keeps the one that predicts held-out readings better; the model's warnings say so.
+    """Fits both laws and returns the one that predicts held-out readings better; a warning names the choice.
 
-    Conditions are held out in turn, all readings of one together. The micro-batch law is taken unless Eq. 1
-    is clearly better, and where there are too few conditions to compare but batch rows are known: beyond the
-    evidence it is right or promises too little, where Eq. 1 promises too much.
+    Cross-validation keeps all readings of one condition in the same fold. The micro-batch law is chosen unless Eq. 1
+    is clearly better. It is also chosen if there are too few conditions to compare but batch rows are known: beyond
+    the evidence it is correct or predicts too little, while Eq. 1 predicts too much.
     """
 
     name: ClassVar[str] = "auto"
 
-    #: How readings age, as in either law (max_age_s, half_life_s).
+    #: Maximum age and half-life of readings, as in both laws (max_age_s, half_life_s).
     max_age_s: float | None = None
     half_life_s: float | None = None
 
@@ -38,7 +39,7 @@ class AutoLaw:
         Raises
         ------
         ModelError
-            When no reading is usable by either law.
+            If no reading is usable by either law.
         """
         gesscale = GesscaleLaw(max_age_s=self.max_age_s, half_life_s=self.half_life_s)
         microbatch = MicroBatchLaw(max_age_s=self.max_age_s, half_life_s=self.half_life_s)
@@ -49,7 +50,7 @@ class AutoLaw:
 
 def _choose(
     gesscale: GesscaleLaw, microbatch: MicroBatchLaw, readings: Sequence[Reading], now_s: float | None
-) -> tuple[GesscaleLaw | MicroBatchLaw, str]:
+) -> tuple[GesscaleLaw | MicroBatchLaw, Problem]:
     comparable = [reading for reading in readings if reading.saturated and reading.batch_rows is not None]
     folds = _folds(comparable)
     if len(folds) == FOLDS:
@@ -57,18 +58,18 @@ def _choose(
             eq1 = _held_out_error_pct(gesscale, folds, now_s)
             micro = _held_out_error_pct(microbatch, folds, now_s)
         except ModelError:
-            pass  # a fold left nothing young enough: as good as too few readings
+            pass  # a fold left no reading young enough: the same as too few readings
         else:
             chosen = gesscale if eq1 < micro - CLEAR_LEAD_PCT else microbatch
-            why = f"law {chosen.name} chosen by held-out error: microbatch {micro:.1f} %, gesscale {eq1:.1f} %"
-            return chosen, why
+            figures = {"law": chosen.name, "microbatch_pct": micro, "gesscale_pct": eq1}
+            return chosen, Problem("model-law-by-error", figures)
     if any(reading.batch_rows is not None for reading in readings):
-        return (microbatch, "law microbatch chosen: too few distinct saturated readings to compare, the safer default")
-    return gesscale, "law gesscale chosen: no reading carries batch rows"
+        return microbatch, Problem("model-law-by-too-few-readings", {"law": microbatch.name})
+    return gesscale, Problem("model-law-by-missing-batch-rows", {"law": gesscale.name})
 
 
 def _folds(readings: Sequence[Reading]) -> list[list[Reading]]:
-    """Deal the distinct conditions out in turn, all readings of one to the same fold."""
+    """Distribute the distinct conditions over the folds; all readings of one condition share a fold."""
     conditions = sorted({_conditions(reading) for reading in readings})
     fold_of = {condition: index % FOLDS for index, condition in enumerate(conditions)}
     folds: list[list[Reading]] = [[] for _ in range(FOLDS)]
@@ -82,7 +83,7 @@ def _conditions(reading: Reading) -> tuple[float, float, float]:
 
 
 def _held_out_error_pct(law: Estimator, folds: Sequence[Sequence[Reading]], now_s: float | None) -> float:
-    """Return the mean error over all readings, each predicted from the other folds."""
+    """Return the mean error over all readings, each predicted by a fit of the other folds."""
     total = count = 0.0
     for held_out in folds:
         rest = [reading for fold in folds if fold is not held_out for reading in fold]
@@ -98,19 +99,19 @@ _LAWS: dict[str, type[GesscaleLaw | MicroBatchLaw | AutoLaw | ProportionalLaw]] 
 
 
 def law_named(name: str, *, max_age_s: float | None = None, half_life_s: float | None = None) -> Estimator:
-    """Return the law that settings and the command line call by this name.
+    """Return the law of this name, as settings and the command line use it.
 
     Parameters
     ----------
     name
         ``gesscale``, ``microbatch``, ``auto`` or ``proportional``.
     max_age_s, half_life_s
-        How readings age; None: not at all.
+        Maximum age and half-life of readings; None for no limit.
 
     Raises
     ------
     ModelError
-        When there is no law of that name.
+        If there is no law of this name.
 
     Examples
     --------
@@ -118,5 +119,5 @@ def law_named(name: str, *, max_age_s: float | None = None, half_life_s: float |
     'microbatch'
     """
     if name not in _LAWS:
-        raise ModelError(f"expected a law, one of {', '.join(_LAWS)}, got {name!r}")
+        raise ModelError("model-law-unknown", known=list(_LAWS), law=name)
     return _LAWS[name](max_age_s=max_age_s, half_life_s=half_life_s)

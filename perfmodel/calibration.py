@@ -1,9 +1,9 @@
-"""Fitting a curve: which parameters the evidence identifies, and bounded robust least squares for these.
+"""Fits a curve: finds the parameters that the evidence identifies, and fits these by bounded robust least squares.
 
-Staging is by identifiability, not by count. The scale is identified by any reading, the delay parameter when NDmax
-differs among the readings, the shape parameter when its coordinate differs by more than differences of NDmax explain.
-With two readings this is the paper's staging (scale and delay first) wherever NDmax differs. Where it does not, gamma
-would be a guess, and two sizes identify scale and shape instead.
+Staging follows identifiability, not the number of readings. Any reading identifies the scale. The delay parameter needs
+readings with different NDmax, the shape parameter a coordinate that differs by more than NDmax explains. With two
+readings of different NDmax this is the staging of the paper (scale and delay first). With equal NDmax, gamma would be a
+guess, and two sizes identify scale and shape instead.
 """
 
 import math
@@ -15,54 +15,53 @@ from perfmodel.curves import Curve, Matrix, Points, Triple, Vector
 from perfmodel.evidence import ModelError
 from perfmodel.least_squares import Loss, minimise
 
-#: Differences of NDmax up to this, or `ND_RESOLUTION_SHARE` of it, do not tell the price of delay. A Spark
-#: map pays some 4.4 round trips a batch: 10 ms are 2 % of a batch of 2 s, which is how far readings scatter.
-#: Fitted to less, gamma took up the scatter: 22 rows/s per ms were seen from 0 to 9 ms where 50 ms more said
-#: 2.
+#: Differences of NDmax up to this, or `ND_RESOLUTION_SHARE` of it, do not identify the price of delay. A Spark map
+#: costs about 4.4 round trips per batch: 10 ms are 2 % of a batch of 2 s, as much as readings scatter. With smaller
+#: differences gamma fitted the scatter: 22 rows/s per ms between 0 and 9 ms, while 50 ms more gave 2.
 ND_RESOLUTION_MS = 10.0
 ND_RESOLUTION_SHARE = 0.05
-#: Shape coordinates (logarithms) this close are the same: 5 % of the capacity or of the batch rows.
+#: Shape coordinates (logarithms) within this are equal: 5 % of the capacity or of the batch rows.
 SHAPE_RESOLUTION = 0.05
 
-#: Spread of a reading, as a share, that is believed before the residuals say otherwise (measured: 1-5 %).
+#: Prior spread of a reading, as a share (measured: 1-5 %).
 NOISE_PRIOR = 0.05
-#: How many readings that belief is worth.
+#: Weight of that prior, in readings.
 NOISE_PRIOR_READINGS = 2.0
-#: Residuals beyond so many robust standard deviations count less and less.
+#: Residuals beyond this number of robust standard deviations are downweighted.
 OUTLIER_SIGMAS = 4.0
 _PASSES: tuple[Loss, ...] = ("soft_l1", "cauchy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """A curve's parameters and how well they are known."""
+    """Fitted parameters of a curve and their uncertainty."""
 
     #: Scale, shape, delay.
     theta: Triple
     #: Which of them were fitted; the others are the curve's defaults.
     identified: tuple[bool, bool, bool]
-    #: 3 x 3, of the parameters per unit of noise; zero for defaults.
+    #: Covariance matrix (3 x 3) of the parameters per unit of noise; zero for defaults.
     covariance: tuple[Triple, Triple, Triple]
     #: Standard deviation of a reading, as a share.
     noise: float
-    #: Degrees of freedom of that figure.
+    #: Degrees of freedom of `noise`.
     freedom: float
-    #: What a share is a share of, in the curve's scale of comparison.
+    #: Unit of the shares, in the curve's scale of comparison.
     unit: float
-    #: What all readings together counted for when they were fitted.
+    #: Total weight of all readings at the fit.
     weight: float
-    #: Share of that which they count for now.
+    #: Share of that weight that is left now.
     counts: float = 1.0
 
     def aged(self, share: float) -> "Calibration":
-        """Return the same parameters, less well known: every reading counts for this share of what it did."""
+        """Return the same parameters with more uncertainty: the weight of every reading is scaled by this share."""
         squares = self.freedom * self.noise**2 - NOISE_PRIOR_READINGS * NOISE_PRIOR**2
         noise, freedom = _blended(share * squares, share * self.weight - sum(self.identified))
         return replace(self, noise=noise, freedom=freedom, counts=share)
 
 
 def identified(shape: Vector, nd_max_ms: Vector) -> tuple[bool, bool, bool]:
-    """Say which of scale, shape and delay a set of readings identifies.
+    """Return which of scale, shape and delay a set of readings identifies.
 
     Parameters
     ----------
@@ -92,9 +91,8 @@ def identified(shape: Vector, nd_max_ms: Vector) -> tuple[bool, bool, bool]:
 def calibrate(curve: Curve, points: Points, rows_per_s: Vector, weights: Vector) -> Calibration:
     """Fit the identified parameters of a curve by bounded robust least squares.
 
-    A first pass with the soft L1 loss, at the noise expected of a good reading, finds how far the readings
-    really scatter about the law; a second with the Cauchy loss at that scale all but ignores what lies far
-    outside.
+    A first pass with the soft L1 loss, at the noise of a good reading, estimates the actual scatter about the law.
+    A second pass with the Cauchy loss at that scale nearly ignores outliers.
 
     Parameters
     ----------
@@ -103,12 +101,12 @@ def calibrate(curve: Curve, points: Points, rows_per_s: Vector, weights: Vector)
     points, rows_per_s
         Conditions and observed throughput of m >= 1 readings.
     weights
-        What each reading counts for by its age, in (0, 1].
+        Weight of each reading by its age, in (0, 1].
 
     Raises
     ------
     ModelError
-        When the solver breaks down over readings that differ by many orders of magnitude.
+        If the solver diverges because readings differ by many orders of magnitude.
     """
     observed = curve.compared(rows_per_s, points)
     unit = curve.unit(observed)
@@ -136,14 +134,12 @@ def calibrate(curve: Curve, points: Points, rows_per_s: Vector, weights: Vector)
     for loss in _PASSES:
         try:
             chosen = minimise(residuals, jacobian, chosen, limits, loss, scale)
-        except ValueError as fault:  # the solver lost its way among values of wildly different sizes
-            raise ModelError(
-                f"law {curve.law}: the fit of {observed.size} readings broke down ({fault}); check them"
-            ) from fault
+        except ValueError as error:
+            raise ModelError("model-fit-diverged", law=curve.law, count=observed.size, cause=str(error)) from error
         left = residuals(chosen)
         scale = max(NOISE_PRIOR, OUTLIER_SIGMAS * _robust_deviation(left, chosen.size))
     weight = float(weights.sum())
-    squares = float(np.sum(left**2 / (1 + (left / scale) ** 2)))  # each counted as the Cauchy loss counts it
+    squares = float(np.sum(left**2 / (1 + (left / scale) ** 2)))  # weighted as in the Cauchy loss
     noise, freedom = _blended(squares, weight - chosen.size)
     covariance = np.zeros((3, 3))
     design = jacobian(chosen)
@@ -160,13 +156,13 @@ def calibrate(curve: Curve, points: Points, rows_per_s: Vector, weights: Vector)
 
 
 def _robust_deviation(residuals: Vector, parameters: int) -> float:
-    """Estimate the standard deviation from the median of the residuals that a fit did not force to zero."""
-    telling = np.sort(np.abs(residuals))[parameters:]
-    return 1.4826 * float(np.median(telling)) if telling.size else 0.0
+    """Estimate the standard deviation from the median of the residuals that the fit did not force to zero."""
+    informative = np.sort(np.abs(residuals))[parameters:]
+    return 1.4826 * float(np.median(informative)) if informative.size else 0.0
 
 
 def _blended(squares: float, freedom: float) -> tuple[float, float]:
-    """Blend the believed noise with that of the residuals; return it with the degrees of freedom of both."""
+    """Combine the prior noise with that of the residuals; return it with the degrees of freedom of both."""
     total = NOISE_PRIOR_READINGS + max(freedom, 0.0)
     return math.sqrt((NOISE_PRIOR_READINGS * NOISE_PRIOR**2 + max(squares, 0.0)) / total), total
 

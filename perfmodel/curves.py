@@ -1,9 +1,8 @@
-"""The formulas of the two laws, in one shape, so that fitting, intervals and drift are written once.
+"""Formulas of the two laws behind one interface, so that fitting, intervals and drift are written once.
 
-A curve has three parameters, always in this order. *Scale* is identified by any reading. *Shape* says what
-another share of work per node changes; its coordinate grows with n. *Delay* is the price of NDmax. Readings
-and predictions are *compared* in rows/s under Eq. 1, in the logarithm of the batch time under the
-micro-batch law.
+A curve has three parameters, always in this order. *Scale* is identified by any reading. *Shape* describes the effect
+of another share of work per node; its coordinate grows with n. *Delay* is the price of NDmax. Readings and predictions
+are *compared* in rows/s under Eq. 1, and in the logarithm of the batch time under the micro-batch law.
 """
 
 from abc import ABC, abstractmethod
@@ -23,13 +22,13 @@ Triple = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Points:
-    """Where curves are evaluated: three vectors of one length m."""
+    """Points at which curves are evaluated: three vectors of one length m."""
 
-    #: N, or the summed capacity weights.
+    #: n, or the sum of the capacity weights.
     capacity: Vector
     #: Round trip.
     nd_max_ms: Vector
-    #: B; NaN where unknown.
+    #: B; NaN if unknown.
     batch_rows: Vector
 
     @classmethod
@@ -53,27 +52,27 @@ class Curve(ABC):
 
     @abstractmethod
     def usable(self, readings: Sequence[Reading]) -> list[Reading]:
-        """Return the readings that this law can learn from; ModelError when there are none."""
+        """Return the readings that this law can learn from; raises `ModelError` if there are none."""
 
     @abstractmethod
     def shape_coordinate(self, points: Points) -> Vector:
-        """Return the coordinate, a logarithm growing with n, along which the shape parameter shows."""
+        """Return the coordinate of the shape parameter, a logarithm that grows with n."""
 
     @abstractmethod
     def compared(self, rows_per_s: Vector, points: Points) -> Vector:
-        """Turn rows/s into what residuals are taken of."""
+        """Convert rows/s into the scale of the residuals."""
 
     @abstractmethod
     def rows_per_s(self, compared: Vector, points: Points) -> Vector:
-        """Turn what residuals are taken of back into rows/s; below zero where the formula is."""
+        """Convert the scale of the residuals back into rows/s; negative where the formula is."""
 
     @abstractmethod
     def unit(self, compared: Vector) -> float:
-        """Return what a residual is divided by to be a share."""
+        """Return the divisor that turns a residual into a share."""
 
     @abstractmethod
     def start(self, rows_per_s: Vector, points: Points) -> Vector:
-        """Return parameters to begin a fit from."""
+        """Return the initial parameters of a fit."""
 
     @abstractmethod
     def evaluate(self, theta: Vector, points: Points) -> Vector:
@@ -101,10 +100,7 @@ class SustainableRate(Curve):
         """Return the saturated readings."""
         saturated = [reading for reading in readings if reading.saturated]
         if not saturated:
-            raise ModelError(
-                f"law gesscale: expected a saturated reading, got none in {len(readings)} readings; "
-                "wait until the operator has worked at its limit, or use the law microbatch"
-            )
+            raise ModelError("readings-unsaturated", law=self.law, count=len(readings))
         return saturated
 
     def shape_coordinate(self, points: Points) -> Vector:
@@ -120,11 +116,11 @@ class SustainableRate(Curve):
         return compared
 
     def unit(self, compared: Vector) -> float:
-        """Return the typical (median) MST: with it the unweighted least squares of the paper are kept."""
+        """Return the median MST: one divisor for all keeps the unweighted least squares of the paper."""
         return float(np.median(compared))
 
     def start(self, rows_per_s: Vector, points: Points) -> Vector:
-        """Begin near linear scaling and a small price of delay."""
+        """Start near linear scaling with a small price of delay."""
         alpha = float(np.median(rows_per_s / points.capacity))
         return np.array([alpha, 0.9, 1e-3 * alpha])
 
@@ -145,7 +141,7 @@ class BatchTime(Curve):
     """The micro-batch law: T = T0 + s B / n + k NDmax, MST = B / T.
 
     s in ms per row, T0 in seconds, k in round trips per batch. Without further evidence T0 = 0 and k = 0.
-    Source: specification section 2, measured on Spark.
+    Source: docs/explanation/models.md, measured on Spark.
     """
 
     law = "microbatch"
@@ -155,13 +151,10 @@ class BatchTime(Curve):
     upper = (np.inf, np.inf, np.inf)
 
     def usable(self, readings: Sequence[Reading]) -> list[Reading]:
-        """Return the readings that know their batch rows, saturated or not."""
+        """Return the readings with batch rows, saturated or not."""
         sized = [reading for reading in readings if reading.batch_rows is not None]
         if not sized:
-            raise ModelError(
-                f"law microbatch: expected a reading with batch_rows, got none in {len(readings)} readings; "
-                "record the rows of each batch, or use the law gesscale"
-            )
+            raise ModelError("readings-without-batch-rows", law=self.law, count=len(readings))
         return sized
 
     def shape_coordinate(self, points: Points) -> Vector:
@@ -173,16 +166,16 @@ class BatchTime(Curve):
         return np.log(points.batch_rows / rows_per_s)
 
     def rows_per_s(self, compared: Vector, points: Points) -> Vector:
-        """Return B / T; T is kept between e^-30 and e^30 s, so that an utterly open interval stays finite."""
+        """Return B / T, with T between e^-30 and e^30 s, so that an open interval is finite."""
         result: Vector = points.batch_rows * np.exp(-np.clip(compared, -30, 30))
         return result
 
     def unit(self, compared: Vector) -> float:  # noqa: ARG002 - Eq. 1 needs it
-        """Return 1: a difference of logarithms is a share already."""
+        """Return 1: a difference of logarithms is already a share."""
         return 1.0
 
     def start(self, rows_per_s: Vector, points: Points) -> Vector:
-        """Begin with a tenth of the batch time fixed and one round trip."""
+        """Start with a tenth of the batch time as overhead, and one round trip."""
         seconds = points.batch_rows / rows_per_s
         s_ms = 900 * float(np.median(seconds * points.capacity / points.batch_rows))
         return np.array([s_ms, 0.1 * float(np.median(seconds)), 1.0])

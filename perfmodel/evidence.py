@@ -1,23 +1,26 @@
-"""What a model learns from and what it is asked about.
+"""Inputs of a performance model: readings to fit, and conditions to predict for.
 
-A *reading* is one window or one micro-batch of an operator; *conditions* are what a throughput is predicted
-for. *Capacity* is the number of replicas n or, on unequal nodes, the sum of their weights, which replaces n.
+A *reading* is one window or one micro-batch of an operator; *conditions* are a placement whose throughput is predicted.
+*Capacity* is the number of replicas n or, on unequal nodes, the sum of their weights, which replaces n.
 """
 
+import math
 from dataclasses import dataclass
 
-
-class ModelError(ValueError):
-    """A reading, a condition or a set of readings that no performance model can be built on."""
+from gesscale.common.errors import InvalidValueError
 
 
-#: Beyond any figure of a cluster; quotients, squares and cubes of what is between are still numbers.
+class ModelError(InvalidValueError):
+    """A reading, a condition or a set of readings that cannot be used for a performance model."""
+
+
+#: Beyond any figure of a cluster. Quotients, squares and cubes of values between them are still finite.
 _SMALLEST, _LARGEST = 1e-30, 1e30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """What to predict the MST for; the attributes are those of `Reading`.
+    """Conditions to predict the MST for; the attributes are those of `Reading`.
 
     Raises
     ------
@@ -36,7 +39,7 @@ class Conditions:
 
     @property
     def capacity(self) -> float:
-        """The sum of the capacity weights where given, else n."""
+        """The sum of the capacity weights if given, else n."""
         return float(self.replicas) if self.weight is None else self.weight
 
 
@@ -53,7 +56,7 @@ class Reading(Conditions):
     batch_rows
         Rows of the batch (B when full); the micro-batch law needs them.
     tasks
-        Tasks per batch; recorded, for readings with different waves of tasks are not comparable.
+        Tasks per batch; recorded because readings with different numbers of task waves are not comparable.
     weight
         Sum of the capacity weights of the replicas.
 
@@ -68,7 +71,7 @@ class Reading(Conditions):
     1.5
     """
 
-    #: Observed throughput, above 0; the MST when ``saturated``.
+    #: Observed throughput, above 0; the MST if ``saturated``.
     rows_per_s: float
     #: Whether the operator worked at its limit. Eq. 1 learns from saturated readings only.
     saturated: bool = True
@@ -92,6 +95,6 @@ def _check_conditions(owner: str, value: Conditions) -> None:
 def _check(owner: str, name: str, value: float | None, *, least: float = _SMALLEST) -> None:
     if value is None or least <= value <= _LARGEST:
         return
-    limit = "> 0" if least == _SMALLEST else f">= {least}"
-    came = str(value) if isinstance(value, float) or value <= _LARGEST else f"more than {_LARGEST:g}"
-    raise ModelError(f"{owner}: expected a finite {name} {limit}, got {came}")
+    limit = "> 0" if least == _SMALLEST else f">= {least:g}"
+    got = value if isinstance(value, float) or value <= _LARGEST else math.inf  # a long int cannot be printed
+    raise ModelError("reading-out-of-range", owner=owner, field=name, limit=limit, got=got)

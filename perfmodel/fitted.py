@@ -1,4 +1,4 @@
-"""A fitted model: a value that predicts, and that can say which readings contradict it."""
+"""A fitted model: predicts throughput, and finds readings that contradict it."""
 
 import dataclasses
 import math
@@ -7,27 +7,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gesscale.common.errors import Problem
 from perfmodel.calibration import ND_RESOLUTION_MS, ND_RESOLUTION_SHARE, SHAPE_RESOLUTION, Calibration, calibrate
 from perfmodel.curves import Curve, Points, Vector
 from perfmodel.evidence import Conditions, ModelError, Reading
 from perfmodel.interval import CurveEvaluation, bounds, evaluate_curve
 from perfmodel.model import Estimate, Estimates
 
-#: Distinct readings that make a model calibrated (the paper's third stage).
+#: Distinct readings that a calibrated model needs (the third stage of the paper).
 CALIBRATED_FROM = 3
-#: A reading contradicts a model when it lies this far from it, and outside its interval.
+#: A reading contradicts a model if it deviates by more than this share and lies outside the interval.
 CONTRADICTION_SHARE = 0.15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedModel:
-    """A curve fitted to readings; see `perfmodel.model.Model` for the attributes without underscore.
-
-    Raises
-    ------
-    ModelError
-        From `predict`, when the micro-batch law is asked with nothing known about the batch.
-    """
+    """A curve fitted to readings; see `perfmodel.model.Model` for the attributes without underscore."""
 
     law: str
     parameters: Mapping[str, float]
@@ -35,12 +30,12 @@ class FittedModel:
     readings_used: int
     calibrated: bool
     drift: bool = False
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Problem, ...] = ()
     _curve: Curve = dataclasses.field(repr=False)
     _calibration: Calibration = dataclasses.field(repr=False)
     _evidence: tuple[tuple[float, float], ...] = dataclasses.field(repr=False)
     _usual_batch_rows: float | None = dataclasses.field(repr=False)
-    # Steps ask for the same few placements again and again.
+    # Consecutive steps predict the same few placements.
     _evaluations: dict[Conditions, CurveEvaluation] = dataclasses.field(default_factory=dict, repr=False, compare=False)
 
     def predict(self, conditions: Conditions) -> Estimate:
@@ -49,27 +44,27 @@ class FittedModel:
         Parameters
         ----------
         conditions
-            Replicas, NDmax, and for the micro-batch law the rows of a full batch; without these the largest
-            batch of the evidence is taken, and the reason says so.
+            Replicas, NDmax, and for the micro-batch law the rows of a full batch. If these are missing, the largest
+            batch of the evidence is used, and the reason mentions it.
         """
-        reasons = []
+        remarks = []
         if conditions.batch_rows is None and self._usual_batch_rows is not None:
             conditions = dataclasses.replace(conditions, batch_rows=self._usual_batch_rows)
             if self.law == "microbatch":
-                reasons.append(f"no batch rows given, the largest batch seen taken: {self._usual_batch_rows:.0f}")
+                remarks.append(Problem("estimate-largest-batch-used", {"batch_rows": self._usual_batch_rows}))
         seen = self._evaluations.get(conditions)
         if seen is None:
             seen = self._evaluations[conditions] = self._evaluate(Points.of([conditions]))
         low, mid, high = (float(end[0]) for end in bounds(self._curve, self._calibration, seen))
         if not seen.inside[0]:
-            reasons.append("extrapolated beyond the evidence")
+            remarks.append(Problem("estimate-extrapolated"))
         if mid < 0:
-            reasons.append(f"the law gives {mid:.0f} rows/s, clipped at zero")
+            remarks.append(Problem("estimate-clipped", {"rows_per_s": mid}))
         low, mid, high = (max(0.0, end) for end in (low, mid, high))
-        return Estimate(low=low, mid=mid, high=high, reason="; ".join(reasons))
+        return Estimate(low=low, mid=mid, high=high, reason="; ".join(map(str, remarks)))
 
     def predict_all(self, points: Points) -> Estimates:
-        """Predict the MST of many points at once, as `predict` does of each."""
+        """Predict the MST of many points at once, each as `predict` does."""
         if self._usual_batch_rows is not None:
             known = np.where(np.isnan(points.batch_rows), self._usual_batch_rows, points.batch_rows)
             points = dataclasses.replace(points, batch_rows=known)
@@ -77,18 +72,17 @@ class FittedModel:
         return Estimates(*(np.maximum(end, 0.0) for end in ends))
 
     def aged(self, share: float) -> "FittedModel":
-        """Return the model when all its readings count for a share of what they did: as it was, but less sure."""
+        """Return the model with the weight of all readings scaled by a share: the same middle, a wider interval."""
         return dataclasses.replace(self, _calibration=self._calibration.aged(share)) if share < 1 else self
 
     def contradictions(self, readings: Sequence[Reading]) -> Vector:
-        """Say which readings contradict this model.
+        """Find the readings that contradict this model.
 
         Returns
         -------
         ndarray
-            For each reading 1 where it lies above the interval and far from the middle, -1 where it lies
-            below, 0 where it agrees, NaN where it lies far off but the evidence does not surround it: there
-            the law may be wrong.
+            One value per reading: 1 if it lies above the interval and far from the middle, -1 if below, 0 if it
+            agrees, and NaN if it lies far off outside the range of the evidence, where the law itself may be wrong.
         """
         far = np.abs(self.deviations(readings)) > CONTRADICTION_SHARE
         return np.array(
@@ -107,7 +101,7 @@ class FittedModel:
         return evaluate_curve(self._curve, self._calibration, self._evidence, points)
 
     def deviations(self, readings: Sequence[Reading]) -> Vector:
-        """Return how far readings lie above (positive) or below the model, as shares of the readings."""
+        """Return the relative deviation of each reading from the model; positive if the reading is above."""
         points = Points.of(readings)
         observed = np.array([reading.rows_per_s for reading in readings])
         theta = np.array(self._calibration.theta)
@@ -117,7 +111,7 @@ class FittedModel:
 
 
 def fit_curve(curve: Curve, readings: Sequence[Reading], weights: Vector) -> FittedModel:
-    """Fit a curve to readings that all count as one regime.
+    """Fit a curve to readings of one regime.
 
     Parameters
     ----------
@@ -126,15 +120,15 @@ def fit_curve(curve: Curve, readings: Sequence[Reading], weights: Vector) -> Fit
     readings
         At least one, all usable by the curve.
     weights
-        What each counts for, in (0, 1], shape (len(readings),).
+        Weight of each reading in (0, 1], shape (len(readings),).
 
     Raises
     ------
     ModelError
-        When there is no reading.
+        If there is no reading.
     """
     if not readings:
-        raise ModelError(f"law {curve.law}: expected at least one reading, got none")
+        raise ModelError("readings-missing", law=curve.law)
     points = Points.of(readings)
     calibration = calibrate(curve, points, np.array([reading.rows_per_s for reading in readings]), weights)
     distinct = _distinct(curve.shape_coordinate(points), points.nd_max_ms)
@@ -157,7 +151,7 @@ def fit_curve(curve: Curve, readings: Sequence[Reading], weights: Vector) -> Fit
 
 
 def _distinct(shape: Vector, nd_max_ms: Vector) -> tuple[tuple[float, float], ...]:
-    """Keep one of all readings whose conditions cannot be distinguished, and the outermost ones as they are."""
+    """Return one point for each set of readings whose conditions are within the resolution of each other."""
     nd_step = max(ND_RESOLUTION_MS, ND_RESOLUTION_SHARE * float(nd_max_ms.max()))
     kept: list[tuple[float, float]] = []
     for x, nd in sorted(set(zip(shape.tolist(), nd_max_ms.tolist(), strict=True))):
@@ -166,14 +160,13 @@ def _distinct(shape: Vector, nd_max_ms: Vector) -> tuple[tuple[float, float], ..
     return tuple(kept)
 
 
-def _warnings(parameters: Mapping[str, float], fitted: frozenset[str], distinct: int) -> list[str]:
+def _warnings(parameters: Mapping[str, float], fitted: frozenset[str], distinct: int) -> list[Problem]:
     warnings = []
     defaults = [f"{name} = {value:g}" for name, value in parameters.items() if name not in fitted]
     if defaults:
-        one = "" if distinct != 1 else "one distinct reading identifies one parameter; "
-        warnings.append(f"{one}not identified by the evidence, default kept: {', '.join(defaults)}")
+        warnings.append(Problem("model-parameters-default", {"parameters": defaults}))
     if distinct < CALIBRATED_FROM:
-        warnings.append(f"not calibrated: {distinct} of {CALIBRATED_FROM} distinct readings")
+        warnings.append(Problem("model-not-calibrated", {"distinct": distinct, "needed": CALIBRATED_FROM}))
     if parameters.get("beta", 0.0) > 1:
-        warnings.append(f"beta = {parameters['beta']:.3g} above 1: faster than linear scaling is rarely true")
+        warnings.append(Problem("model-beta-above-one", {"beta": parameters["beta"]}))
     return warnings

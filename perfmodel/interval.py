@@ -1,4 +1,4 @@
-"""How sure a prediction is: noise, what the fit leaves open, and how far it reaches beyond the evidence."""
+"""Prediction intervals: noise, uncertainty of the fit, and distance beyond the evidence."""
 
 import math
 from dataclasses import dataclass
@@ -11,20 +11,20 @@ from numpy.typing import NDArray
 from perfmodel.calibration import Calibration
 from perfmodel.curves import Curve, Points, Vector
 
-#: Numbers of terms; Python multiplies floats with floats faster than with whole numbers.
+#: Indices of terms as floats, which Python multiplies faster than integers with floats.
 _TERMS = tuple(map(float, range(1, 1000)))
 
 
 @lru_cache(maxsize=256)
 def upper_quantile(freedom: float, tail: float) -> float:
-    """Return the value above which a share of Student's distribution lies.
+    """Return the upper quantile of Student's distribution.
 
     Parameters
     ----------
     freedom
-        Degrees of freedom, at least 1; they need not be whole.
+        Degrees of freedom, at least 1; fractions are allowed.
     tail
-        The share, above 0 and below a half.
+        The probability above the quantile, between 0 and a half.
 
     Notes
     -----
@@ -49,7 +49,7 @@ def upper_quantile(freedom: float, tail: float) -> float:
 
 
 def _tail_beyond(at: float, freedom: float) -> float:
-    """Return the share above a positive value: half the incomplete beta function I_x(freedom / 2, 1 / 2)."""
+    """Return the probability above a positive value: half the incomplete beta function I_x(freedom / 2, 1 / 2)."""
     a, b, x = freedom / 2, 0.5, freedom / (freedom + at**2)
     front = math.exp(a * math.log(x) + b * math.log1p(-x) + math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b))
     if x < (a + 1) / (a + b + 2):
@@ -71,7 +71,7 @@ def _continued_fraction(a: float, b: float, x: float) -> float:
         lower, upper = 1.0 / (1.0 + odd * lower), 1.0 + odd / upper
         factor = upper * lower
         found *= factor
-        if factor == 1.0:  # the neighbours of 1 are farther away than any further term counts
+        if factor == 1.0:  # further terms are below the resolution of a float
             break
     return found
 
@@ -81,12 +81,12 @@ _Corner = tuple[float, float]
 
 
 def beyond(corners: tuple[_Corner, ...], points: Array) -> Array:
-    """Return the way from the nearest point of a convex hull to each of some points.
+    """Return the vector from the nearest point of a convex hull to each of the points.
 
     Parameters
     ----------
     corners
-        What the hull is of, at least one; those that are inside it change nothing.
+        Points that span the hull, at least one.
     points
         Shape ``(m, 2)``.
 
@@ -116,7 +116,7 @@ def beyond(corners: tuple[_Corner, ...], points: Array) -> Array:
 
 @lru_cache(maxsize=4096)
 def _sides(corners: tuple[_Corner, ...]) -> tuple[Array, Array, Array]:
-    """Return where each side of the hull begins and where it leads, shape ``(2, sides)``, and its squared length."""
+    """Return the start and the direction of each side of the hull, shape ``(2, sides)``, and its squared length."""
     begins = np.array(_hull(corners)).T
     ways = np.roll(begins, -1, axis=1) - begins
     squares = (ways**2).sum(axis=0)
@@ -147,23 +147,23 @@ def _turn(a: _Corner, b: _Corner, c: _Corner) -> float:
 
 #: Probability below the low and above the high end: a 90 % interval.
 TAIL = 0.05
-#: One step along NDmax counts as much as one step of e = 2.7 times the capacity.
+#: One step along NDmax weighs as much as a factor e = 2.7 in capacity.
 ND_STEP_MS = 100.0
-#: Widening per step beyond the evidence along a fitted parameter, as a logarithm. Three lowest readings
-#: over-promise by up to 42 % at 25 replicas, 2.1 steps further: ln 1.42 / 2.1 = 0.17.
+#: Widening per step beyond the evidence along a fitted parameter, as a logarithm. The three lowest readings
+#: overestimate by up to 42 % at 25 replicas, 2.1 steps further: ln 1.42 / 2.1 = 0.17.
 REACH_FITTED = 0.2
-#: The same where the shape is a default: beta = 1 promises n times, sqrt(n) times is taken as the least.
+#: The same if the shape is a default: beta = 1 predicts a factor n; sqrt(n) is taken as the minimum.
 REACH_DEFAULT_SHAPE = 0.5
-#: The same where the delay is a default: 100 ms took 51 % from a stateful query, -ln 0.49 = 0.72.
+#: The same if the delay is a default: 100 ms cost a stateful query 51 %, -ln 0.49 = 0.72.
 REACH_DEFAULT_DELAY = 0.75
 
-#: No end gives way by more than e^30: as good as nothing known, and finite.
+#: Maximum widening of an end, as a logarithm: practically unbounded, but finite.
 WIDEST = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far some conditions lie beyond the convex range of the evidence, in steps, with sign; of one or of many."""
+    """Signed distance of conditions beyond the convex hull of the evidence, in steps; for one or many conditions."""
 
     #: Along the logarithm of nodes (per row of batch); positive towards more nodes.
     shape: Vector
@@ -172,20 +172,20 @@ class Reach:
 
     @property
     def inside(self) -> NDArray[np.bool_]:
-        """Whether the evidence surrounds the conditions, to its own resolution."""
+        """True where the conditions lie inside the hull, within its resolution."""
         inside: NDArray[np.bool_] = (np.abs(self.shape) <= 0.05) & (np.abs(self.delay) <= 0.05)
         return inside
 
 
 def reach(evidence: tuple[tuple[float, float], ...], shape: Vector, nd_max_ms: Vector) -> Reach:
-    """Measure how far conditions lie beyond the convex hull of the evidence.
+    """Return the distance of conditions beyond the convex hull of the evidence.
 
     Parameters
     ----------
     evidence
         Shape coordinate and NDmax in ms of each distinct reading.
     shape, nd_max_ms
-        The same of the conditions, shape ``(m,)``.
+        The same for the conditions, shape ``(m,)``.
 
     Examples
     --------
@@ -199,17 +199,17 @@ def reach(evidence: tuple[tuple[float, float], ...], shape: Vector, nd_max_ms: V
 
 @dataclass(frozen=True, slots=True)
 class CurveEvaluation:
-    """What a fitted curve says of some points, however much its evidence counts for."""
+    """A fitted curve evaluated at m points, independent of the present weight of its evidence."""
 
-    #: Where, of length m.
+    #: The points.
     points: Points
-    #: Whether the evidence surrounds each, shape ``(m,)``.
+    #: True where a point lies inside the hull of the evidence, shape ``(m,)``.
     inside: NDArray[np.bool_]
-    #: The curve, in its scale of comparison, shape ``(m,)``.
+    #: Value of the curve, in its scale of comparison, shape ``(m,)``.
     middle: Vector
-    #: Of that, as a share squared and per unit of noise, shape ``(m,)``.
+    #: Variance of the middle, as a share squared and per unit of noise, shape ``(m,)``.
     variance: Vector
-    #: By what the ends give way, as these are far from the evidence, shape ``(m,)`` (low_factor, high_factor).
+    #: Widening of the ends by the distance from the evidence, shape ``(m,)`` (low_factor, high_factor).
     low_factor: Vector
     high_factor: Vector
 
@@ -226,7 +226,7 @@ def evaluate_curve(
     evidence
         As in `reach`.
     points
-        Where.
+        The points to evaluate it at.
     """
     theta = np.array(calibration.theta)
     gradient = curve.gradient(theta, points) / calibration.unit
@@ -243,27 +243,27 @@ def evaluate_curve(
 
 
 def bounds(curve: Curve, calibration: Calibration, seen: CurveEvaluation) -> tuple[Vector, Vector, Vector]:
-    """Predict low, mid and high in rows/s, each of shape ``(m,)``; below zero where Eq. 1 is.
+    """Predict low, mid and high in rows/s, each of shape ``(m,)``; negative where Eq. 1 is.
 
     Parameters
     ----------
     curve, calibration
         The formula and its fitted parameters.
     seen
-        The points.
+        The curve at the points.
     """
     share = calibration.noise * np.sqrt(1 + seen.variance / calibration.counts)
     half_width = upper_quantile(calibration.freedom, TAIL) * share * calibration.unit
     ends = (seen.middle - half_width, seen.middle, seen.middle + half_width)
-    one, mid, other = (curve.rows_per_s(end, seen.points) for end in ends)  # rising, or falling
+    one, mid, other = (curve.rows_per_s(end, seen.points) for end in ends)  # increasing or decreasing
     return np.minimum(one, other) * seen.low_factor, mid, np.maximum(one, other) * seen.high_factor
 
 
 def _widening(calibration: Calibration, reached: Reach) -> tuple[Vector, Vector]:
-    """Return by how much, as logarithms, the low and the high end give way.
+    """Return the widening of the low and the high end, as logarithms.
 
-    A fitted parameter may err either way. A default is the optimistic end of its range. So beyond the evidence the
-    truth lies below on the side of more nodes or more delay, and above on the other.
+    A fitted parameter may err in both directions. A default is the optimistic end of its range. So beyond the evidence
+    the true value is lower towards more nodes or more delay, and higher in the other direction.
     """
     _, shape_fitted, delay_fitted = calibration.identified
     low = high = np.zeros_like(reached.shape)

@@ -1,4 +1,4 @@
-"""The two laws as estimators: readings are aged, checked for drift, and fitted."""
+"""The two laws as estimators: they weight readings by age, check them for drift, and fit a curve."""
 
 import dataclasses
 import math
@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from gesscale.common.errors import Problem
 from perfmodel.curves import BatchTime, Curve, SustainableRate, Vector
 from perfmodel.drift import change_point
 from perfmodel.evidence import ModelError, Reading
@@ -22,26 +23,25 @@ class _CurveLaw:
     name: ClassVar[str]
     _curve: ClassVar[Curve]
 
-    #: Readings older than this are left out; None keeps all.
+    #: Readings older than this are ignored; None keeps all.
     max_age_s: float | None = None
-    #: After this time a reading counts half; None lets all count alike.
+    #: After this time a reading has half its weight; None gives all the same weight.
     half_life_s: float | None = None
 
     def __post_init__(self) -> None:
         for field in ("max_age_s", "half_life_s"):
             value = getattr(self, field)
             if value is not None and not (math.isfinite(value) and value > 0):
-                raise ModelError(f"law {self.name}: expected {field} > 0 seconds or None, got {value}")
+                raise ModelError("model-setting-invalid", law=self.name, setting=field, got=value)
 
     def fit(self, readings: Sequence[Reading], now_s: float | None = None) -> FittedModel:
         """Fit the law to readings; their order does not matter.
 
         Notes
         -----
-        The fit is that of the instant of the newest usable reading. Until another comes, all weights fade by one
-        factor: they still say the same, only with less certainty. So the middle stays as it is, and the interval
-        widens. (Fitting the fading weights again would let the robust loss, whose threshold does not fade, move the
-        middle a little although nothing was read.)
+        The fit belongs to the time of the newest usable reading. Until the next reading, all weights fade by one
+        factor, so the middle is constant and the interval widens. (To fit the faded weights again would move the
+        middle slightly without new readings, because the threshold of the robust loss does not fade.)
         """
         usable = _Evidence(self._young(self._curve.usable(readings), now_s))
         model = _fitted(self._curve, usable, self.half_life_s)
@@ -56,21 +56,23 @@ class _CurveLaw:
         young = [reading for reading in readings if now - reading.at_s <= self.max_age_s]
         if not young:
             raise ModelError(
-                f"law {self.name}: expected a reading of the last {self.max_age_s:g} s, got none in "
-                f"{len(readings)}, the newest {now - _newest(readings):.0f} s old; wait for new ones"
+                "readings-too-old",
+                law=self.name,
+                max_age_s=self.max_age_s,
+                count=len(readings),
+                newest_age_s=now - _newest(readings),
             )
         return young
 
 
-#: Enough for a fleet of a thousand operators, of which a third has a new reading in each step; 7 kB each.
+#: Enough for a fleet of a thousand operators, a third of which has a new reading in each step; 7 kB each.
 FITS_REMEMBERED = 2048
 
 
 class _Evidence(tuple[Reading, ...]):
-    """Readings as the key of their fit.
+    """Readings as the cache key of their fit.
 
-    Equal ones are mostly the very same objects, which a comparison sees at once; hashing each would take as long as
-    what a step may take.
+    Equal readings are mostly identical objects, so a comparison is cheap; hashing each would take as long as a step.
     """
 
     __slots__ = ()
@@ -81,7 +83,7 @@ class _Evidence(tuple[Reading, ...]):
 
 @lru_cache(maxsize=FITS_REMEMBERED)
 def _fitted(curve: Curve, usable: _Evidence, half_life_s: float | None) -> FittedModel:
-    """Fit a curve to usable readings as of the newest; remembered, since most steps bring no new one."""
+    """Fit a curve to usable readings at the time of the newest; cached, since most steps have no new reading."""
     ordered = sorted(usable, key=_chronological)
     weights = _weights(ordered, half_life_s)
 
@@ -93,10 +95,10 @@ def _fitted(curve: Curve, usable: _Evidence, half_life_s: float | None) -> Fitte
     notes = []
     if start:
         model = fit_part(start, len(ordered))
-        notes.append(f"newer readings contradict {start} older ones, which were dropped")
+        notes.append(Problem("model-readings-dropped", {"count": start}))
     kept = ordered[start:]
     if odd := int(np.count_nonzero(model.contradictions(kept))):
-        notes.append(f"{odd} of {len(kept)} readings contradict the fit and hardly count")
+        notes.append(Problem("model-readings-contradict", {"count": odd, "total": len(kept)}))
     notes += _incomparable(kept, curve)
     return dataclasses.replace(model, drift=start > 1, warnings=(*model.warnings, *notes))
 
@@ -108,7 +110,7 @@ def _weights(ordered: Sequence[Reading], half_life_s: float | None) -> Vector:
 
 
 def _shares(ages_s: Vector, half_life_s: float) -> Vector:
-    """Return what readings of these ages count for."""
+    """Return the weights of readings of these ages."""
     return np.maximum(0.5 ** (np.maximum(ages_s, 0.0) / half_life_s), 1e-6)
 
 
@@ -142,8 +144,8 @@ class MicroBatchLaw(_CurveLaw):
 
     Examples
     --------
-    Two batches far from saturation tell the capacity: 3,600 rows more took 1.77 s more, so 0.4917 ms a row,
-    and 0.30 s are left; 9,000 rows take 4.725 s.
+    Two batches far from saturation determine the capacity: 3,600 more rows took 1.77 s more, so 0.4917 ms a row
+    and 0.30 s of overhead; 9,000 rows take 4.725 s.
 
     >>> from perfmodel import Conditions, Reading
     >>> batches = [(2400, 1.48), (6000, 3.25)]
@@ -165,23 +167,23 @@ def _newest(readings: Sequence[Reading]) -> float:
 
 
 def _chronological(reading: Reading) -> tuple[float, ...]:
-    """Order by time; readings of one time by their values, so that their order as given does not matter."""
+    """Order by time, and readings of the same time by value, so that the order of the input does not matter."""
     return (reading.at_s, reading.capacity, reading.nd_max_ms, reading.batch_rows or 0.0, reading.rows_per_s)
 
 
-def _incomparable(readings: Sequence[Reading], curve: Curve) -> list[str]:
-    """Say what makes readings incomparable: the MST belongs to one batch size and one number of waves.
+def _incomparable(readings: Sequence[Reading], curve: Curve) -> list[Problem]:
+    """Warn of incomparable readings: an MST is valid for one batch size and one number of task waves.
 
-    A size in proportion to the capacity counts as one: it too gives every replica batches of one length.
+    Batch sizes in proportion to the capacity count as one size: every replica gets batches of one length.
     """
     notes = []
     waves = {round(reading.tasks / reading.replicas, 3) for reading in readings if reading.tasks is not None}
     if len(waves) > 1:
-        notes.append(f"readings mix {min(waves):g} to {max(waves):g} tasks per replica; fit each apart")
+        notes.append(Problem("model-tasks-mixed", {"least": min(waves), "most": max(waves)}))
     sized = [(reading.batch_rows, reading.capacity) for reading in readings if reading.batch_rows is not None]
     sizes = [rows for rows, _ in sized]
     if curve.law == "gesscale" and _differ(sizes) and _differ([rows / capacity for rows, capacity in sized]):
-        notes.append(f"readings mix batches of {min(sizes):g} to {max(sizes):g} rows; Eq. 1 holds for one size")
+        notes.append(Problem("model-batch-sizes-mixed", {"least": min(sizes), "most": max(sizes)}))
     return notes
 
 

@@ -1,8 +1,8 @@
-"""Bounded robust least squares for a few parameters: Levenberg-Marquardt on a loss that grows less than the square.
+"""Bounded robust least squares for a few parameters: Levenberg-Marquardt with a loss that grows less than the square.
 
-The losses and the treatment of their curvature are those of Triggs et al., Bundle Adjustment, 2000; the damping is
-Marquardt's, in the scale of each parameter. With three parameters and some hundred readings a general solver spends its
-time on its own administration, and its package more memory than a small machine has to spare.
+The losses and their curvature follow Triggs et al., Bundle Adjustment, 2000; the damping is Marquardt's, in the scale
+of each parameter. For three parameters and some hundred readings a general solver is mostly overhead, and its package
+needs more memory than a small machine has.
 """
 
 import math
@@ -16,12 +16,12 @@ from perfmodel.curves import Matrix, Vector
 Loss = Literal["soft_l1", "cauchy"]
 
 MAX_EVALUATIONS = 200
-#: Ends where no parameter, or the cost, changes by more than this share.
+#: The search ends when no parameter, or the cost, changes by more than this share.
 TOLERANCE = 1e-12
-#: A small gain ends the search only after a step that was hardly damped.
+#: A small gain ends the search only after a step with little damping.
 _TRUSTED_DAMPING = 1e-2
 _LEAST_DAMPING, _MOST_DAMPING = 1e-12, 1e12
-#: A reading far out curves the loss the wrong way; it then counts for next to nothing, and not for less.
+#: Lower bound of the curvature: an outlier has a negative one, and gets next to no weight instead.
 _LEAST_CURVATURE = 1e-10
 
 
@@ -38,28 +38,28 @@ def minimise(
     Parameters
     ----------
     residuals, jacobian
-        Of n parameters: shapes ``(m,)`` and ``(m, n)``.
+        Functions of n parameters, shapes ``(m,)`` and ``(m, n)``.
     start
-        Where to begin, shape ``(n,)``.
+        Initial parameters, shape ``(n,)``.
     limits
-        The least and the greatest parameters.
+        Lower and upper bounds of the parameters.
     loss
-        Of a residual r with z = (r / scale)^2: ``soft_l1`` is 2 (sqrt(1 + z) - 1), ``cauchy`` ln(1 + z).
+        For a residual r with z = (r / scale)^2: ``soft_l1`` is 2 (sqrt(1 + z) - 1), ``cauchy`` is ln(1 + z).
     scale
-        From here on residuals count less than their squares.
+        Larger residuals count less than their squares.
 
     Raises
     ------
     ValueError
-        Where a residual at the start is no finite number.
+        If a residual at the start is not finite.
 
     Examples
     --------
-    The mean of three numbers, of which the last is far out:
+    The mean of three numbers, the last of which is an outlier:
 
-    >>> told = np.array([1.0, 1.2, 9.0])
+    >>> numbers = np.array([1.0, 1.2, 9.0])
     >>> limits = np.array([-np.inf]), np.array([np.inf])
-    >>> found = minimise(lambda x: x - told, lambda x: np.ones((3, 1)), np.array([2.0]), limits, "cauchy", 0.1)
+    >>> found = minimise(lambda x: x - numbers, lambda x: np.ones((3, 1)), np.array([2.0]), limits, "cauchy", 0.1)
     >>> round(float(found[0]), 2)
     1.13
     """

@@ -1,9 +1,10 @@
-"""The interface of every law: `Estimator.fit` turns readings into a `Model`, which predicts an `Estimate`."""
+"""Interfaces of the laws: `Estimator.fit` turns readings into a `Model`, which predicts an `Estimate`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from gesscale.common.errors import Problem
 from perfmodel.curves import Points, Vector
 from perfmodel.evidence import Conditions, ModelError, Reading
 
@@ -15,7 +16,7 @@ class Estimate:
     Raises
     ------
     ModelError
-        When the three are not in order or below zero.
+        If the three are not in ascending order, or one is negative.
     """
 
     #: Rows/s, 0 <= low <= mid <= high. The true MST lies between low and high with about 90 % confidence (low, mid,
@@ -23,12 +24,12 @@ class Estimate:
     low: float
     mid: float
     high: float
-    #: What is special about it: clipped at zero, extrapolated; empty otherwise.
+    #: Remarks, such as extrapolated or clipped at zero; empty if there are none.
     reason: str = ""
 
     def __post_init__(self) -> None:
         if not 0 <= self.low <= self.mid <= self.high:
-            raise ModelError(f"estimate: expected 0 <= low <= mid <= high, got {self.low}, {self.mid}, {self.high}")
+            raise ModelError("estimate-order-invalid", low=self.low, mid=self.mid, high=self.high)
 
 
 class Estimates(NamedTuple):
@@ -39,7 +40,7 @@ class Estimates(NamedTuple):
     high: Vector
 
     def at(self, index: int) -> Estimate:
-        """Return one of them, without its reason."""
+        """Return the estimate of one point, without its reason."""
         return Estimate(low=float(self.low[index]), mid=float(self.mid[index]), high=float(self.high[index]))
 
 
@@ -48,7 +49,7 @@ class Model(Protocol):
 
     @property
     def law(self) -> str:
-        """The law that was fitted, ``gesscale`` or ``microbatch``."""
+        """The fitted law, such as ``gesscale`` or ``microbatch``."""
 
     @property
     def parameters(self) -> Mapping[str, float]:
@@ -56,23 +57,23 @@ class Model(Protocol):
 
     @property
     def fitted(self) -> frozenset[str]:
-        """The parameters that the evidence identifies; the others stand at their defaults."""
+        """The parameters that the evidence identifies; the others have their default values."""
 
     @property
     def readings_used(self) -> int:
-        """How many readings it was fitted on."""
+        """Number of readings of the fit."""
 
     @property
     def calibrated(self) -> bool:
-        """Whether it rests on three distinct readings at least."""
+        """True if the fit used at least three distinct readings."""
 
     @property
     def drift(self) -> bool:
-        """Whether newer readings contradicted older ones, which were dropped."""
+        """True if newer readings contradicted older ones, which were dropped."""
 
     @property
-    def warnings(self) -> tuple[str, ...]:
-        """What a user should know before trusting it."""
+    def warnings(self) -> tuple[Problem, ...]:
+        """Limits of the fit that a user should know."""
 
     def predict(self, conditions: Conditions) -> Estimate:
         """Predict the MST under these conditions, rows/s."""
@@ -86,20 +87,20 @@ class Estimator(Protocol):
 
     @property
     def name(self) -> str:
-        """How settings and the command line call it."""
+        """Name in settings and on the command line."""
 
     def fit(self, readings: Sequence[Reading], now_s: float | None = None) -> Model:
-        """Fit to the readings as they count at ``now_s``; ModelError when none is usable."""
+        """Fit to the readings with the weights that they have at ``now_s``; raises `ModelError` if none is usable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitErrors:
-    """How far predictions lie from readings, in per cent of the observed rows/s."""
+    """Deviations of predictions from readings, in per cent of the observed rows/s."""
 
     #: Mean and largest absolute error (mean_pct, max_pct).
     mean_pct: float
     max_pct: float
-    #: Readings compared.
+    #: Number of readings compared.
     count: int
 
 
@@ -111,20 +112,20 @@ def fit_errors(model: Model, readings: Sequence[Reading]) -> FitErrors:
     model
         The fitted model.
     readings
-        What was observed. Unsaturated readings, and under the micro-batch law those without batch rows, are
-        left out where the law says nothing about them.
+        Observations. Readings that the law cannot predict are skipped: unsaturated ones under Eq. 1, those without
+        batch rows under the micro-batch law.
 
     Raises
     ------
     ModelError
-        When no reading can be compared.
+        If no reading can be compared.
     """
     if model.law == "microbatch":
         comparable = [reading for reading in readings if reading.batch_rows is not None]
     else:
         comparable = [reading for reading in readings if reading.saturated]
     if not comparable:
-        raise ModelError(f"law {model.law}: expected a comparable reading, got none in {len(readings)} readings")
+        raise ModelError("readings-not-comparable", law=model.law, count=len(readings))
     errors = [100 * abs(model.predict(_conditions(reading)).mid / reading.rows_per_s - 1) for reading in comparable]
     return FitErrors(mean_pct=sum(errors) / len(errors), max_pct=max(errors), count=len(errors))
 

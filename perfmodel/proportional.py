@@ -1,10 +1,11 @@
-"""Eq. 2 of the paper, MST = alpha n: what is left of Eq. 1 for who knows no delays."""
+"""Eq. 2 of the paper, MST = alpha n: Eq. 1 without delays."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar
 
+from gesscale.common.errors import Problem
 from perfmodel.curves import Points
 from perfmodel.evidence import Conditions, Reading
 from perfmodel.fitted import FittedModel
@@ -19,7 +20,7 @@ class ProportionalModel:
     """A fitted alpha; see `perfmodel.model.Model` for the attributes."""
 
     law: ClassVar[str] = "proportional"
-    #: Eq. 1 fitted to what each node contributed, as if it had been alone.
+    #: Eq. 1 fitted to the throughput per node, as if each node had been alone.
     node: FittedModel
 
     @property
@@ -34,42 +35,42 @@ class ProportionalModel:
 
     @property
     def readings_used(self) -> int:
-        """How many readings it was fitted on."""
+        """Number of readings of the fit."""
         return self.node.readings_used
 
     @property
     def calibrated(self) -> bool:
-        """Always: one reading identifies all that it has."""
+        """Always true: one reading identifies the only parameter."""
         return True
 
     @property
     def drift(self) -> bool:
-        """Whether newer readings contradicted older ones, which were dropped."""
+        """True if newer readings contradicted older ones, which were dropped."""
         return self.node.drift
 
     @property
-    def warnings(self) -> tuple[str, ...]:
-        """What it leaves out."""
-        return ("the law knows neither delays nor losses of parallelism",)
+    def warnings(self) -> tuple[Problem, ...]:
+        """Effects that the law ignores."""
+        return (Problem("model-delays-ignored"),)
 
     def predict(self, conditions: Conditions) -> Estimate:
-        """Predict the MST under these conditions, rows/s; their delay changes nothing."""
+        """Predict the MST under these conditions, rows/s; the delay has no effect."""
         one, n = self.node.predict(_ONE_NODE), conditions.capacity
         return Estimate(low=one.low * n, mid=one.mid * n, high=one.high * n)
 
     def predict_all(self, points: Points) -> Estimates:
-        """Predict the MST of many points at once, rows/s; their delays change nothing."""
+        """Predict the MST of many points at once, rows/s; the delays have no effect."""
         one, n = self.node.predict(_ONE_NODE), points.capacity
         return Estimates(one.low * n, one.mid * n, one.high * n)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProportionalLaw:
-    """Eq. 2 of the paper, MST = alpha n, fitted to saturated readings whatever their delays.
+    """Eq. 2 of the paper, MST = alpha n, fitted to saturated readings of any delay.
 
     Examples
     --------
-    Two replicas that sustain 3,500 rows/s make 1,750 a node, whether delay or something else took the rest:
+    Two replicas that sustain 3,500 rows/s give 1,750 per node, whatever the cause of the loss:
 
     >>> model = ProportionalLaw().fit([Reading(replicas=2, nd_max_ms=100, rows_per_s=3500)])
     >>> round(model.predict(Conditions(replicas=4, nd_max_ms=300)).mid)
@@ -78,7 +79,7 @@ class ProportionalLaw:
 
     name: ClassVar[str] = "proportional"
 
-    #: How readings age, as in `GesscaleLaw` (max_age_s, half_life_s).
+    #: Maximum age and half-life of readings, as in `GesscaleLaw` (max_age_s, half_life_s).
     max_age_s: float | None = None
     half_life_s: float | None = None
 
@@ -88,13 +89,13 @@ class ProportionalLaw:
         Raises
         ------
         ModelError
-            When no reading is usable.
+            If no reading is usable.
         """
         eq1 = GesscaleLaw(max_age_s=self.max_age_s, half_life_s=self.half_life_s)
         return ProportionalModel(node=eq1.fit([_of_one_node(reading) for reading in readings], now_s))
 
 
-@lru_cache(maxsize=1024)  # so that the same evidence is the same readings, whose fit is remembered
+@lru_cache(maxsize=1024)  # equal evidence gives identical readings, whose fit is cached
 def _of_one_node(reading: Reading) -> Reading:
     rate = reading.rows_per_s / reading.capacity
     return replace(reading, replicas=1, nd_max_ms=0.0, weight=None, batch_rows=None, tasks=None, rows_per_s=rate)

@@ -70,7 +70,7 @@ def fit(
         model = law_named(law.value).fit(used)
         errors = fit_errors(model, used)
         apart = fit_errors(model, held_out) if held_out else None
-    warnings = (*notes, *model.warnings)
+    warnings = (*notes, *map(str, model.warnings))
     emit(fitting.document(model, errors, apart, warnings), output, fitting.tables(model, errors, apart))
     if output is Output.TABLE:
         _print_notes(warnings)
@@ -103,7 +103,7 @@ def predict(
         estimate = model.predict(
             Conditions(replicas=replicas, nd_max_ms=nd_max_ms, batch_rows=full_batch, weight=weight)
         )
-    warnings = (*notes, *model.warnings)
+    warnings = (*notes, *map(str, model.warnings))
     document = {
         "law": model.law,
         "unit": "rows/s",

@@ -132,7 +132,7 @@ class ModelSummary:
             readings_used=model.readings_used,
             calibrated=model.calibrated,
             drift=model.drift,
-            warnings=tuple(model.warnings),
+            warnings=tuple(map(str, model.warnings)),
         )
 
 

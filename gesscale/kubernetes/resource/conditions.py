@@ -135,7 +135,7 @@ def _model(decision: Decision) -> Finding:
     if not model.calibrated:
         return Finding(False, Reason.MODEL_UNCALIBRATED, f"{readings}; three distinct ones are needed")
     reason = "ModelDrifted" if model.drift else "ModelCalibrated"
-    return Finding(True, reason, "; ".join((readings, *model.warnings)))
+    return Finding(True, reason, "; ".join((readings, *map(str, model.warnings))))
 
 
 def _able(decision: Decision) -> Finding:

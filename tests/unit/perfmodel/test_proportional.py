@@ -22,4 +22,4 @@ def test_alpha_is_what_a_node_contributes_and_delays_change_nothing():
 def test_one_reading_calibrates_it_and_it_says_what_it_leaves_out():
     model = fit((2, 100, 190, 0))
     assert (model.calibrated, model.fitted, model.readings_used) == (True, {"alpha"}, 1)
-    assert "delays" in model.warnings[0]
+    assert model.warnings[0].code == "model-delays-ignored"
