@@ -30,25 +30,25 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PATTERN = r"^(\d+(?:\.\d+)?) ?(ms|s|m|h|d)?$"
 
 #: Any duration: from a millisecond to ten years, beyond which arithmetic with times breaks.
-SHORTEST_S, LONGEST_S = 0.001, 3650 * 86400.0
+MIN_DURATION_S, MAX_DURATION_S = 0.001, 3650 * 86400.0
 
 #: The year 2100, in seconds since the epoch: what is dated later is dated wrongly.
-LATEST_S = 4_102_444_800.0
+MAX_EPOCH_S = 4_102_444_800.0
 
 #: Between two steps: an operator that is looked at more often keeps the scaler from all others.
-LEAST_PERIOD_S = 1.0
+MIN_PERIOD_S = 1.0
 
 #: Of what is read in each step, and of the wait for it.
-MOST_HISTORY_S, MOST_TIMEOUT_S = 7 * 86400.0, 30.0
+MAX_HISTORY_S, MAX_TIMEOUT_S = 7 * 86400.0, 30.0
 
 #: Of whole numbers: up to here a float, and so JSON, counts exactly.
-LARGEST_EXACT = 2**53
+MAX_EXACT_INTEGER = 2**53
 
 #: Rows, and rows per second, that a threshold may name.
-MOST_ROWS = 1e15
+MAX_ROWS = 1e15
 
 
-def parse_duration_s(value: object, *, least_s: float = SHORTEST_S, most_s: float = LONGEST_S) -> float:
+def parse_duration_s(value: object, *, least_s: float = MIN_DURATION_S, most_s: float = MAX_DURATION_S) -> float:
     """Read a duration.
 
     Parameters
@@ -93,7 +93,7 @@ def format_duration(seconds: float, units: Sequence[str] = ("d", "h", "m", "s"))
     return f"{seconds * 1000:g}ms"
 
 
-def _schema(least_s: float = SHORTEST_S, most_s: float = LONGEST_S) -> WithJsonSchema:
+def _schema(least_s: float = MIN_DURATION_S, most_s: float = MAX_DURATION_S) -> WithJsonSchema:
     number = {"type": "number", "minimum": least_s, "maximum": most_s}
     return WithJsonSchema({"anyOf": [number, {"type": "string", "pattern": _PATTERN}]})
 
@@ -102,16 +102,16 @@ def _schema(least_s: float = SHORTEST_S, most_s: float = LONGEST_S) -> WithJsonS
 Duration = Annotated[float, BeforeValidator(parse_duration_s), _schema()]
 
 #: Seconds between two steps.
-Period = Annotated[float, BeforeValidator(partial(parse_duration_s, least_s=LEAST_PERIOD_S)), _schema(LEAST_PERIOD_S)]
+Period = Annotated[float, BeforeValidator(partial(parse_duration_s, least_s=MIN_PERIOD_S)), _schema(MIN_PERIOD_S)]
 
 #: Seconds for which something is read in each step.
 History = Annotated[
-    float, BeforeValidator(partial(parse_duration_s, most_s=MOST_HISTORY_S)), _schema(most_s=MOST_HISTORY_S)
+    float, BeforeValidator(partial(parse_duration_s, most_s=MAX_HISTORY_S)), _schema(most_s=MAX_HISTORY_S)
 ]
 
 #: Seconds that a request may take.
 Timeout = Annotated[
-    float, BeforeValidator(partial(parse_duration_s, most_s=MOST_TIMEOUT_S)), _schema(most_s=MOST_TIMEOUT_S)
+    float, BeforeValidator(partial(parse_duration_s, most_s=MAX_TIMEOUT_S)), _schema(most_s=MAX_TIMEOUT_S)
 ]
 
 
@@ -152,7 +152,7 @@ WebAddress = Annotated[str, AfterValidator(web_address)]
 
 
 #: Seconds since the epoch.
-EpochSeconds = Annotated[float, Field(ge=0, le=LATEST_S)]
+EpochSeconds = Annotated[float, Field(ge=0, le=MAX_EPOCH_S)]
 
 
 class SettingsGroup(BaseModel):

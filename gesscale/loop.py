@@ -1,6 +1,10 @@
-"""The loop: Monitor, Analyze, Plan, Execute over shared Knowledge, once per period, or sooner where a policy asks.
+"""The control loop: Monitor, Analyze, Plan and Execute over shared Knowledge, once per period.
 
-The live cluster, the simulator and the replay run this same file over other adapters.
+Each step handles three placements of an operator. The *observed* one is where its replicas run. The *planned* one is
+what the policy wants, after safeguards, directives and the change budget. The *ordered* one is what the cluster was
+asked for; an order is pending until it has settled.
+
+The live cluster, the simulator and the replay run this file over different adapters.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -10,9 +14,9 @@ from dataclasses import dataclass, field
 from gesscale.errors import ClusterError
 from gesscale.model.decision import FIXED_SLOTS, Analysis, Decision, MapStatus, Outcome, OutcomeStatus, Plan
 from gesscale.model.observation import WorkflowObservation
-from gesscale.plan.change_budget import REPAIRS, ChangeBudget, changing_now, held_back, most_urgent_first
+from gesscale.plan.change_budget import REPAIRS, ChangeBudget, changing_now, deferred, most_urgent_first
 from gesscale.plan.directives import Directive, apply_directives
-from gesscale.plan.filters import keep_on_doubt, place_first, restore_lost
+from gesscale.plan.filters import block_removal_on_stale_metrics, place_first, restore_lost
 from gesscale.plan.placement import ineligible_nodes
 from gesscale.plan.settling import settled
 from gesscale.ports import (
@@ -27,52 +31,52 @@ from gesscale.ports import (
     Policy,
 )
 
-#: What a step spends its time on.
+#: The phases of a step, for time measurement.
 PHASES = ("monitor", "analyze", "plan", "execute", "knowledge")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlLoop:
-    """One step observes, analyzes, plans, executes and remembers, for every operator of a workflow."""
+    """Observes, analyzes, plans, executes and records, for every operator of a workflow."""
 
-    #: The adapters of Monitor, Execute and Knowledge (metrics, latencies, cluster, knowledge).
+    #: Adapters of Monitor, Execute and Knowledge: metrics, latencies, cluster and knowledge.
     metrics: MetricSource
     latencies: LatencySource
-    #: The pure Analyze and Plan.
+    #: Analyze and Plan, as pure functions.
     policy: Policy
     cluster: Cluster
     knowledge: KnowledgeStore
-    #: False for advice only: nothing is started or removed.
+    #: False for advice only: no replica is started or removed.
     acts: bool
     #: A change that has not settled after this long no longer blocks the next one.
     rescale_timeout_s: float
-    #: Nodes that are to take no new replica.
+    #: Nodes that take no new replica.
     excluded_nodes: frozenset[str] = frozenset()
-    #: What people say of single operators over the policy's head.
+    #: Manual pauses and overrides by operator.
     directives: Mapping[str, Directive] = field(default_factory=dict)
-    #: How many operators may be in change at once; loops may share it.
+    #: Limit on operators that change at the same time; loops may share it.
     budget: ChangeBudget = field(default_factory=ChangeBudget)
-    #: By which the budget knows this loop.
-    scope: str = ""
-    #: Gives the context in which a phase runs, one of `PHASES`, so that its time can be measured.
-    timed: Callable[[str], AbstractContextManager[None]] = lambda _phase: nullcontext()
-    #: Told the cluster and the latency map from which a step decides.
-    seen: Callable[[ClusterState, Latencies], None] = lambda _cluster, _latencies: None
+    #: Key of this loop in the change budget.
+    budget_key: str = ""
+    #: Returns a context manager around a phase, one of `PHASES`, to measure its time.
+    measure_phase: Callable[[str], AbstractContextManager[None]] = lambda _phase: nullcontext()
+    #: Receives the cluster state and the latency map of each step.
+    on_inputs: Callable[[ClusterState, Latencies], None] = lambda _cluster, _latencies: None
 
     def step(self, now_s: float) -> tuple[Decision, ...]:
-        """Run one step; every operator gets a decision, whatever happens."""
-        with self.timed("monitor"):
+        """Run one step and return a decision for every operator, also after failures."""
+        with self.measure_phase("monitor"):
             latencies = self.latencies.current(now_s)
             state = self._cluster_state()
             observation = self.metrics.observe(now_s).with_weights(state.weights)
-            self.seen(state, latencies)
-        with self.timed("knowledge"):
+            self.on_inputs(state, latencies)
+        with self.measure_phase("knowledge"):
             known = self._settle(observation, now_s).with_latencies(latencies)
-        with self.timed("analyze"):
+        with self.measure_phase("analyze"):
             analyses = self.policy.analyze(observation, known)
-        with self.timed("plan"):
+        with self.measure_phase("plan"):
             plans = restore_lost(self.policy.plan(analyses, state, known), analyses, state, known)
-            plans = keep_on_doubt(plans, analyses)
+            plans = block_removal_on_stale_metrics(plans, analyses)
             plans = place_first(plans, self.directives, state, known)
             plans = apply_directives(plans, self.directives, state, known, now_s)
             plans = self._within_budget(plans, analyses, known, now_s)
@@ -87,20 +91,20 @@ class ControlLoop:
         report: Callable[[tuple[Decision, ...]], None],
         *,
         at_once: bool = False,
-        least_period_s: float | None = None,
+        min_period_s: float | None = None,
     ) -> None:
-        """Step once per period, or sooner where the policy asks for it, until the clock says stop.
+        """Run a step once per period, or earlier if the policy requests it, until the clock stops the loop.
 
         Parameters
         ----------
-        least_period_s
-            The policy may not ask for less; None: it may not ask.
+        min_period_s
+            Lower bound of what the policy may request; None ignores its requests.
         """
         due_s = clock.now_s() + (0.0 if at_once else period_s)
         while clock.wait_until(due_s):
             decisions = self.step(clock.now_s())
             report(decisions)
-            now_s, wait_s = clock.now_s(), next_step_in_s(decisions, period_s, least_period_s)
+            now_s, wait_s = clock.now_s(), next_step_in_s(decisions, period_s, min_period_s)
             due_s = min(max(due_s + wait_s, now_s), now_s + wait_s)  # the clock may have been set back
 
     def _settle(self, observation: WorkflowObservation, now_s: float) -> Knowledge:
@@ -118,16 +122,16 @@ class ControlLoop:
     def _within_budget(
         self, plans: Mapping[str, Plan], analyses: Mapping[str, Analysis], known: Knowledge, now_s: float
     ) -> Mapping[str, Plan]:
-        if self.budget.most is None:
+        if self.budget.limit is None:
             return plans
         changing = changing_now(plans, known, now_s, self.rescale_timeout_s)
-        wanting = [plan for name, plan in plans.items() if plan.change is not None and self._may_change(analyses[name])]
-        first = [plan.operator for plan in wanting if plan.reason in REPAIRS]
-        ranked = most_urgent_first((plan for plan in wanting if plan.reason not in REPAIRS), analyses)
-        admitted = self.budget.admit(self.scope, {*changing, *first}, [plan.operator for plan in ranked])
+        changes = [plan for name, plan in plans.items() if plan.change is not None and self._may_change(analyses[name])]
+        repairs = [plan.operator for plan in changes if plan.reason in REPAIRS]
+        ranked = most_urgent_first((plan for plan in changes if plan.reason not in REPAIRS), analyses)
+        admitted = self.budget.admit(self.budget_key, {*changing, *repairs}, [plan.operator for plan in ranked])
         waiting = [plan for plan in ranked if plan.operator not in admitted]
-        others = {*changing, *first, *admitted}
-        return {**plans, **{plan.operator: held_back(plan, others, self.budget.most or 0) for plan in waiting}}
+        busy = {*changing, *repairs, *admitted}
+        return {**plans, **{plan.operator: deferred(plan, busy, self.budget.limit or 0) for plan in waiting}}
 
     def _cluster_state(self) -> ClusterState:
         try:
@@ -153,7 +157,7 @@ class ControlLoop:
             outcome = Outcome(status=OutcomeStatus.NOT_ALLOWED, detail="advice only: the mode is not act")
         else:
             try:
-                with self.timed("execute"):
+                with self.measure_phase("execute"):
                     outcome = self.cluster.apply(plan.operator, plan.placement)
             except ClusterError as error:
                 outcome = Outcome(status=OutcomeStatus.FAILED, detail=str(error))
@@ -165,9 +169,9 @@ class ControlLoop:
             plan=plan,
             outcome=outcome,
             latency_map=map_status,
-            ineligible=ineligible_nodes(state.seen_by(plan.operator)),
+            ineligible=ineligible_nodes(state.for_operator(plan.operator)),
         )
-        with self.timed("knowledge"):
+        with self.measure_phase("knowledge"):
             self.knowledge.remember(decision)
         return decision
 
@@ -176,15 +180,15 @@ def _has_fixed_slots(analysis: Analysis) -> bool:
     return analysis.reading is not None and analysis.reading.fixed_slots
 
 
-def next_step_in_s(decisions: Iterable[Decision], period_s: float, least_period_s: float | None) -> float:
-    """Return how long after the beginning of a step the next one is due.
+def next_step_in_s(decisions: Iterable[Decision], period_s: float, min_period_s: float | None) -> float:
+    """Return the time from the start of a step to the start of the next one.
 
     Parameters
     ----------
-    least_period_s
-        The shortest one that a policy may ask for; None: it may not ask.
+    min_period_s
+        Lower bound of what a policy may request; None ignores its requests.
     """
-    if least_period_s is None:
+    if min_period_s is None:
         return period_s
-    asked = (each.plan.again_in_s for each in decisions if each.plan.again_in_s is not None)
-    return min(period_s, max(least_period_s, min(asked, default=period_s)))
+    requested = (each.plan.next_step_after_s for each in decisions if each.plan.next_step_after_s is not None)
+    return min(period_s, max(min_period_s, min(requested, default=period_s)))

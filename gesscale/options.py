@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from gesscale.conditions import Ascending, Condition
-from gesscale.fields import LARGEST_EXACT, Duration, SettingsGroup
+from gesscale.fields import MAX_EXACT_INTEGER, Duration, SettingsGroup
 
 
 class PolicyOptions(SettingsGroup):
@@ -35,7 +35,7 @@ class PolicyOptions(SettingsGroup):
     """THR adds a replica above this CPU use, per cent. Default: paper V."""
     cpu_low_pct: float = Field(50.0, ge=0, lt=100)
     """THR removes one below this CPU use, per cent. Default: paper V."""
-    seed: int = Field(0, ge=0, le=LARGEST_EXACT)
+    seed: int = Field(0, ge=0, le=MAX_EXACT_INTEGER)
     """Seed of the policies that draw at random. Default: any; fixed, so that runs repeat."""
     node_choice: Literal["random", "nearest"] = "random"
     """Where a policy that knows no delays puts replicas (all but gesscale, mdl and thr). Default: random, like a

@@ -69,7 +69,7 @@ class ClusterState:
     #: Why the cluster could not be read; empty where it could.
     problem: str = ""
 
-    def seen_by(self, operator: str) -> "ClusterState":
+    def for_operator(self, operator: str) -> "ClusterState":
         """Return the same cluster with the nodes as they are to one operator; a problem for all comes first."""
         ineligible = self.ineligible.get(operator)
         if not ineligible:

@@ -222,6 +222,6 @@ def context_of(look: Callable[[], ClusterView], order_writer: OrderWriter, **mor
         "latency_maps": no_maps(),
         "reservations": Reservations(),
         "targets": Targets((), FakeCluster().look),
-        "timed": lambda _: nullcontext(),
+        "measure_phase": lambda _: nullcontext(),
     }
     return ControllerContext(look=look, order_writer=order_writer, **{**given, **more})

@@ -8,7 +8,7 @@ from edge import NODES, known, latencies, operator, workflow
 from recorded_steps import T0_S, decided
 
 from gesscale.common.http_server import PageServer
-from gesscale.model.decision import CandidateBill, Decision, OutcomeStatus, Reason, Rejection, Verdict
+from gesscale.model.decision import CandidateCost, Decision, OutcomeStatus, Reason, Rejection, Verdict
 from gesscale.model.order import Order
 from gesscale.model.workflow import Workflow
 from gesscale.ports import ClusterState, Node
@@ -56,7 +56,7 @@ def renamed(decision: Decision, name: str) -> Decision:
 
 
 def growing(at_s: float, *, detail: str = "347 rows/s are expected, 2 replicas do 196") -> Decision:
-    """Return a decision that adds mid, for its bill; far and edge lost."""
+    """Return a decision that adds mid, as that costs least; far and edge lost."""
     decision = decided(
         at_s,
         reason=Reason.OVERLOADED,
@@ -68,9 +68,9 @@ def growing(at_s: float, *, detail: str = "347 rows/s are expected, 2 replicas d
         detail=detail,
     )
     reading = replace(decision.analysis.reading, saturated_share=1.0, busy_share=1.0, backlog_rows=900.0)
-    bills = (
-        CandidateBill(replicas=3, replica_minutes=101, late_minutes=0.3, changes=1.2, total=105),
-        CandidateBill(replicas=2, replica_minutes=103, late_minutes=2.9, changes=1.5, total=134),
+    costs = (
+        CandidateCost(replicas=3, replica_minutes=101, late_minutes=0.3, changes=1.2, total=105),
+        CandidateCost(replicas=2, replica_minutes=103, late_minutes=2.9, changes=1.5, total=134),
     )
     lost = (
         Rejection(node="far", reason=Reason.FARTHER, detail="NDmax 200 ms, MST 700 rows/s; now 640"),
@@ -79,7 +79,7 @@ def growing(at_s: float, *, detail: str = "347 rows/s are expected, 2 replicas d
     return replace(
         decision,
         analysis=replace(decision.analysis, reading=reading),
-        plan=replace(decision.plan, bills=bills, rejections=lost, nd_max_ms=50.0),
+        plan=replace(decision.plan, costs=costs, rejections=lost, nd_max_ms=50.0),
     )
 
 

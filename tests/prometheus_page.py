@@ -63,7 +63,7 @@ def _scaler() -> Iterable[Metric]:
     metrics.lead(True)
     step = StepFigures(at_s=1.0, operators={"op": OperatorFigures(**figures)}, latency_map=MapStatus(age_s=1.0))
     metrics.step_done("streams", "taxi", step, [decided()])
-    with metrics.timed("plan"):
+    with metrics.measure_phase("plan"):
         pass
     metrics.rescale_took(1.0)
     return metrics.collect()

@@ -120,7 +120,7 @@ def draw_bills() -> Figure:
     )
     told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     decision = json.loads(told.stdout)["steps"][STEP]["decision"]
-    bills = decision["plan"]["bills"]
+    bills = decision["plan"]["costs"]
     figure = Figure(figsize=(7.5, 3.4), layout="constrained")
     plot = figure.subplots()
     below = np.zeros(len(bills))

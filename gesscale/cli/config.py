@@ -25,10 +25,10 @@ def validate(
     """Check a settings file as `run` would take it: environment, latency map and names too. Exit 2 with every fault."""
     from gesscale.assembly import check_environment
     from gesscale.settings import load_settings
-    from gesscale.settings.faults import doubts
+    from gesscale.settings.faults import lint_settings
 
     settings = load_settings(file, set_ or [])
-    found = tuple(doubts(settings, check_environment(settings).names))
+    found = tuple(lint_settings(settings, check_environment(settings).names))
     warn(found)
     operators = list(settings.workflow.operators)
     if output is Output.TABLE:

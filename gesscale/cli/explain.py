@@ -119,7 +119,7 @@ def _explanation(decision: Mapping[str, Any]) -> Table:
 
 
 def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    from gesscale.model.decision import MapStatus, replicas_in_words
+    from gesscale.model.decision import MapStatus, format_replicas
 
     analysis, plan, outcome = decision["analysis"], decision["plan"], decision["outcome"]
     reading = analysis["reading"] or {}
@@ -140,9 +140,9 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     yield "MST planned", format_estimate(plan["mst"])
     yield "outcome", joined(outcome["status"], outcome["detail"])
     yield "took", with_unit(outcome["seconds"] or None, "s")
-    for bill in plan.get("bills", ()):
-        moved = f", {bill['moved']} moved" if bill.get("moved") else ""
-        yield f"bill of {replicas_in_words(bill['replicas'])}{moved}", _bill(bill)
+    for cost in plan.get("costs", ()):
+        moved = f", {cost['moved']} moved" if cost.get("moved") else ""
+        yield f"cost of {format_replicas(cost['replicas'])}{moved}", _cost(cost)
     for lost in plan["rejections"]:
         yield f"not {lost['node']}", joined(lost["reason"], lost["detail"])
         if lost.get("others"):
@@ -162,9 +162,9 @@ def _state(by_node: Mapping[str, Mapping[str, Any]]) -> str:
     return ", ".join(f"{node} {count}{'' if count else none_yet}" for node, count in held.items() if count is not None)
 
 
-def _bill(bill: Mapping[str, Any]) -> str:
+def _cost(cost: Mapping[str, Any]) -> str:
     replica_minutes, late_minutes, changes, total = (
-        round(bill[part] or 0.0, 1) for part in ("replica_minutes", "late_minutes", "changes", "total")
+        round(cost[part] or 0.0, 1) for part in ("replica_minutes", "late_minutes", "changes", "total")
     )
     return f"{replica_minutes} replica-min + {late_minutes} late min + {changes} changes = {total}"
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from gesscale.cli.output import table
 from gesscale.csv_table import CsvRow, read_csv
 from gesscale.errors import InputError
-from gesscale.fields import LARGEST_EXACT
+from gesscale.fields import MAX_EXACT_INTEGER
 from perfmodel import FitErrors, Model, ModelError, Reading
 
 #: Stands for a cap that no reading tells; what is predicted at that cap does not depend on it.
@@ -32,7 +32,7 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 _SMALLEST, _LARGEST = 1e-9, 1e15
 _CONDITION = re.compile(r"\s*(?P<column>[^<>=!]+?)\s*(?P<sign><=|>=|!=|=|<|>)\s*(?P<value>[^<>=!]+?)\s*")
 
-_Count = Annotated[int, Field(ge=1, le=LARGEST_EXACT)]
+_Count = Annotated[int, Field(ge=1, le=MAX_EXACT_INTEGER)]
 _Figure = Annotated[float, Field(ge=_SMALLEST, le=_LARGEST)]
 _OrNothing = BeforeValidator(lambda text: None if text == "" else text)
 

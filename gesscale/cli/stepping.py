@@ -18,7 +18,7 @@ from gesscale.model.decision import Decision, OutcomeStatus, Reason, Verdict
 from gesscale.model.document import decision_document
 from gesscale.service.access import is_loopback
 from gesscale.settings import Settings
-from gesscale.settings.faults import doubts
+from gesscale.settings.faults import lint_settings
 
 if TYPE_CHECKING:
     from gesscale.service.local import ServedLoop
@@ -61,7 +61,7 @@ def go_on(settings: Settings, steps: int, output: Output, listen: str | None, to
         acting = "acting" if loop.acts else "advice only: set execute.mode to act to let it act"
         _LOG.info("policy %s, every %g s, %s", loop.policy.name, settings.monitor.period_s, acting)
         (served.loop if served else loop).run(
-            clock, settings.monitor.period_s, report, at_once=True, least_period_s=settings.monitor.least_period_s
+            clock, settings.monitor.period_s, report, at_once=True, min_period_s=settings.monitor.min_period_s
         )
     _LOG.info("stopped after %d steps", done)
 
@@ -89,7 +89,7 @@ def _serve(loop: ControlLoop, settings: Settings, place: tuple[str, int], token:
 
 def _warn_of(settings: Settings, loop: ControlLoop, now_s: float) -> None:
     delays = loop.latencies.current(now_s).map
-    warn(doubts(settings, () if delays is None else delays.names))
+    warn(lint_settings(settings, () if delays is None else delays.names))
 
 
 def step(settings: Settings, output: Output, *, advise_only: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self
 from pydantic import BeforeValidator, Field, GetPydanticSchema, PlainSerializer, computed_field
 
 from gesscale.errors import InputError
-from gesscale.fields import LARGEST_EXACT, EpochSeconds
+from gesscale.fields import MAX_EXACT_INTEGER, EpochSeconds
 from gesscale.formatting import format_duration
 from gesscale.model.observation import Bounded, OperatorReading, Possible
 from perfmodel import Estimate, Model, Reading
@@ -116,7 +116,7 @@ class ModelSummary:
     #: Those of them that the evidence identifies.
     fitted: tuple[str, ...]
     #: How many readings it was fitted on.
-    readings_used: Annotated[int, Field(ge=0, le=LARGEST_EXACT)]
+    readings_used: Annotated[int, Field(ge=0, le=MAX_EXACT_INTEGER)]
     #: Whether there were enough of them, and whether newer ones contradicted older ones (calibrated, drift).
     calibrated: bool
     drift: bool
@@ -203,41 +203,41 @@ class Change:
         return None if old == new else cls(add=tuple(sorted(new - old)), remove=tuple(sorted(old - new)))
 
 
-def replicas_in_words(count: int) -> str:
-    """Return a number of replicas, for people.
+def format_replicas(count: int) -> str:
+    """Return a number of replicas with its noun.
 
     Examples
     --------
-    >>> replicas_in_words(1), replicas_in_words(2)
+    >>> format_replicas(1), format_replicas(2)
     ('1 replica', '2 replicas')
     """
     return "1 replica" if count == 1 else f"{count} replicas"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CandidateBill:
-    """What a number of replicas is expected to cost over a policy's horizon."""
+class CandidateCost:
+    """Expected cost of a number of replicas over a policy's horizon."""
 
-    #: The candidate: how many replicas hold until the next step.
+    #: Replicas until the next step: the candidate.
     replicas: int
-    #: Replicas held, and what they have left undone.
+    #: Replica-minutes, including those that the remaining backlog will need.
     replica_minutes: Possible
     #: Minutes in which a row is older than the objective.
     late_minutes: Possible
-    #: Changes of the replicas.
+    #: Changes of the placement.
     changes: Possible
-    #: All three by their prices, in replica-minutes.
+    #: The sum of all three at their prices, replica-minutes.
     total: Possible
-    #: How many of them leave a node for another.
+    #: Replicas that move to another node.
     moved: int = 0
 
-    def format_duration(self, late_minute_price: float, change_price: float) -> str:
-        """Return the sum in one line.
+    def breakdown(self, late_minute_price: float, change_price: float) -> str:
+        """Return the sum and its terms in one line.
 
         Examples
         --------
-        >>> bill = CandidateBill(replicas=3, replica_minutes=30, late_minutes=12, changes=1, total=151)
-        >>> bill.format_duration(10, 1)
+        >>> cost = CandidateCost(replicas=3, replica_minutes=30, late_minutes=12, changes=1, total=151)
+        >>> cost.breakdown(10, 1)
         '3 replicas: 30 replica-min + 12.0 late min x 10 + 1.0 changes x 1 = 151'
         """
         moved = f", {self.moved} moved" if self.moved else ""
@@ -246,7 +246,7 @@ class CandidateBill:
             f"{self.late_minutes:.1f} late min x {late_minute_price:g}",
             f"{self.changes:.1f} changes x {change_price:g}",
         )
-        return f"{replicas_in_words(self.replicas)}{moved}: {' + '.join(parts)} = {self.total:.0f}"
+        return f"{format_replicas(self.replicas)}{moved}: {' + '.join(parts)} = {self.total:.0f}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,10 +267,10 @@ class Plan:
     nd_max_ms: float | None = None
     #: The candidates that lost, the nearest of each reason.
     rejections: tuple[Rejection, ...] = ()
-    #: The expected bill of each number of replicas; empty where the policy has none.
-    bills: tuple[CandidateBill, ...] = ()
-    #: After how many seconds the policy wants the next step; None: after a period, as ever.
-    again_in_s: float | None = None
+    #: Expected cost of each number of replicas; empty if the policy estimates none.
+    costs: tuple[CandidateCost, ...] = ()
+    #: Seconds until the next step, if the policy requests it early; None means the regular period.
+    next_step_after_s: float | None = None
 
     @computed_field  # type: ignore[prop-decorator]
     @property

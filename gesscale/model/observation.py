@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, computed_field
 
 from gesscale.batch_record import BatchFigures
 from gesscale.errors import MetricsUnavailableError
-from gesscale.fields import LONGEST_S, SHORTEST_S, EpochSeconds
+from gesscale.fields import MAX_DURATION_S, MIN_DURATION_S, EpochSeconds
 
 #: Of a figure that is read from a file; arithmetic with it does not overflow.
 LARGEST = 1e18
@@ -114,7 +114,7 @@ class OperatorReading:
     #: The recent batches, oldest first; they reach further back than the window.
     batches: CountedBatches = ()
     #: The trigger interval; None where unknown.
-    trigger_s: Annotated[float, Field(ge=SHORTEST_S, le=LONGEST_S)] | None = None
+    trigger_s: Annotated[float, Field(ge=MIN_DURATION_S, le=MAX_DURATION_S)] | None = None
     #: Whether its tasks hold their slots for a long batch (Real-Time Mode): then its replicas are never
     #: changed.
     fixed_slots: bool = False

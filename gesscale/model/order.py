@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from gesscale.fields import LONGEST_S
+from gesscale.fields import MAX_DURATION_S
 from gesscale.wire import MOST_REPLICAS
 
 
@@ -27,13 +27,13 @@ class Order(BaseModel):
     downtime_s: float | None = Field(
         None,
         ge=0,
-        le=LONGEST_S,
+        le=MAX_DURATION_S,
         description="The longest time without a finished batch around it; absent until it has settled.",
     )
     first_tasks_s: float | None = Field(
         None,
         ge=0,
-        le=LONGEST_S,
+        le=MAX_DURATION_S,
         description="From the order to the beginning of the first batch on just its nodes; absent without one.",
     )
 

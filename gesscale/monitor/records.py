@@ -21,7 +21,7 @@ from pydantic import (
 
 from gesscale.batch_record import BatchFigures, HostWork, figures_of
 from gesscale.errors import MetricsUnavailableError
-from gesscale.fields import SHORTEST_S, EpochSeconds
+from gesscale.fields import MIN_DURATION_S, EpochSeconds
 from gesscale.formatting import describe_fault
 from gesscale.model.observation import LARGEST, Batch
 from gesscale.monitor.source import nodes_of
@@ -109,7 +109,7 @@ _BatchLine = batch_form(
     optional=_within(0.0, LARGEST),
     ended_at_s=EpochSeconds,
     seconds=Annotated[float, Field(le=LONGEST_RUN_S)],
-    trigger_s=_within(SHORTEST_S, LONGEST_RUN_S),
+    trigger_s=_within(MIN_DURATION_S, LONGEST_RUN_S),
 )
 
 

@@ -1,4 +1,4 @@
-"""How many operators may be in change at once, and who goes first where more of them want a change."""
+"""Limits how many operators change at the same time, and puts the most urgent changes first."""
 
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -7,41 +7,50 @@ from gesscale.model.decision import Analysis, Plan, Reason, Verdict
 from gesscale.plan.placement import unchanged
 from gesscale.ports import Knowledge
 
-#: These are never held back: what was ordered before is brought back, an operator starts, or a person says
-#: so.
+#: Changes that the budget never defers: lost replicas, first placements and overrides.
 REPAIRS = frozenset({Reason.REPLICA_LOST, Reason.FIRST_PLACEMENT, Reason.OVERRIDDEN})
 
 
 class ChangeBudget:
-    """Who is in change now; shared by all loops of a process, from any thread.
+    """Limit on operators that change at the same time. All loops of a process share it, from any thread.
 
     Parameters
     ----------
-    most
-        So many operators may be in change at once; None: any number.
+    limit
+        Maximum number of operators in change; None means no limit.
     """
 
-    def __init__(self, most: int | None = None) -> None:
-        self.most = most
+    def __init__(self, limit: int | None = None) -> None:
+        self.limit = limit
         self._lock = threading.Lock()
         self._changing: dict[str, set[str]] = {}
 
-    def admit(self, scope: str, changing: Iterable[str], wanting: Sequence[str]) -> Collection[str]:
-        """Admit as many operators as may begin a change."""
+    def admit(self, loop: str, changing: Iterable[str], requesting: Sequence[str]) -> Collection[str]:
+        """Return the operators of a loop that may begin a change.
+
+        Parameters
+        ----------
+        loop
+            The key of the loop.
+        changing
+            Its operators that are already in change.
+        requesting
+            Its operators that request a change, the most urgent first.
+        """
         with self._lock:
-            held = self._changing[scope] = set(changing)
+            held = self._changing[loop] = set(changing)
             admitted = []
-            for name in wanting:
+            for name in requesting:
                 count = sum(map(len, self._changing.values()))
-                if name in held or self.most is None or count < self.most:
+                if name in held or self.limit is None or count < self.limit:
                     held.add(name)
                     admitted.append(name)
             return admitted
 
-    def keep_only(self, scopes: Collection[str]) -> None:
-        """Forget loops that are no longer there."""
+    def keep_only(self, loops: Collection[str]) -> None:
+        """Forget all other loops, which have ended."""
         with self._lock:
-            self._changing = {name: held for name, held in self._changing.items() if name in scopes}
+            self._changing = {name: held for name, held in self._changing.items() if name in loops}
 
 
 def changing_now(operators: Iterable[str], knowledge: Knowledge, now_s: float, timeout_s: float) -> set[str]:
@@ -51,7 +60,7 @@ def changing_now(operators: Iterable[str], knowledge: Knowledge, now_s: float, t
 
 
 def most_urgent_first(plans: Iterable[Plan], analyses: Mapping[str, Analysis]) -> tuple[Plan, ...]:
-    """Sort plans that compete for a change."""
+    """Sort plans that compete for the change budget, the most urgent first."""
 
     def urgency(plan: Plan) -> tuple[bool, float, float, str]:
         analysis = analyses[plan.operator]
@@ -60,22 +69,22 @@ def most_urgent_first(plans: Iterable[Plan], analyses: Mapping[str, Analysis]) -
     return tuple(sorted(plans, key=urgency))
 
 
-def held_back(plan: Plan, others: Collection[str], most: int) -> Plan:
-    """Return a plan without its change, which has to wait for those of others."""
-    named = f": {', '.join(sorted(others))}" if others else " elsewhere"
-    detail = f"at most {most} may be in change at once, and as many are{named}; else: {plan.reason}, {plan.detail}"
+def deferred(plan: Plan, changing: Collection[str], limit: int) -> Plan:
+    """Return a plan without its change, which waits until other operators have changed."""
+    names = f" ({', '.join(sorted(changing))})" if changing else ""
+    detail = f"deferred: {limit} operators are changing, the limit{names}; planned: {plan.reason}, {plan.detail}"
     return unchanged(plan, Reason.CHANGE_BUDGET_SPENT, detail)
 
 
 def _saving(plan: Plan) -> float:
-    """Return by how much the change lowers the bill, in replica-minutes; 0 for a policy without bills."""
-    present = (bill.total for bill in plan.bills if bill.replicas == len(plan.before) and not bill.moved)
-    least = min((bill.total for bill in plan.bills), default=0.0)
+    """Return the cost that the change saves, in replica-minutes; 0 for a policy that estimates no costs."""
+    present = (cost.total for cost in plan.costs if cost.replicas == len(plan.before) and not cost.moved)
+    least = min((cost.total for cost in plan.costs), default=0.0)
     return next(present, least) - least
 
 
 def _waiting_s(analysis: Analysis) -> float:
-    """Return how long the newest row has to wait at the present throughput."""
+    """Return how long the newest row waits at the present throughput."""
     reading = analysis.reading
     if reading is None or not reading.backlog_rows:
         return 0.0

@@ -67,7 +67,9 @@ def apply_directives(
 ) -> Mapping[str, Plan]:
     """Let directives take precedence over plans."""
     return {
-        name: _directed(plan, directives[name], cluster.seen_by(name), knowledge, now_s) if name in directives else plan
+        name: _directed(plan, directives[name], cluster.for_operator(name), knowledge, now_s)
+        if name in directives
+        else plan
         for name, plan in plans.items()
     }
 

@@ -1,4 +1,4 @@
-"""What the loop does with the plans of every policy: replicas that were lost, doubtful figures, first placements."""
+"""Safeguards that the loop applies to the plans of every policy: lost replicas, stale metrics, first placements."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,7 +16,9 @@ def restore_lost(
 
     A plan of reason Overridden stands as it is: somebody ordered it after that, so what it does not name stays away.
     """
-    return {name: _restored(plan, analyses[name], cluster.seen_by(name), knowledge) for name, plan in plans.items()}
+    return {
+        name: _restored(plan, analyses[name], cluster.for_operator(name), knowledge) for name, plan in plans.items()
+    }
 
 
 def _restored(plan: Plan, analysis: Analysis, cluster: ClusterState, knowledge: Knowledge) -> Plan:
@@ -59,12 +61,12 @@ def _nearest(were: Sequence[str], free: Sequence[str], cluster: ClusterState, kn
     return [*near, *(node for node in free if node not in near)][: len(were)]
 
 
-def keep_on_doubt(plans: Mapping[str, Plan], analyses: Mapping[str, Analysis]) -> Mapping[str, Plan]:
-    """Let no replica be removed by figures whose newest could not be believed; adding is allowed."""
-    return {name: _kept_on_doubt(plan, analyses[name]) for name, plan in plans.items()}
+def block_removal_on_stale_metrics(plans: Mapping[str, Plan], analyses: Mapping[str, Analysis]) -> Mapping[str, Plan]:
+    """Remove no replica while the newest metrics of its operator are unusable; adding is allowed."""
+    return {name: _without_removal(plan, analyses[name]) for name, plan in plans.items()}
 
 
-def _kept_on_doubt(plan: Plan, analysis: Analysis) -> Plan:
+def _without_removal(plan: Plan, analysis: Analysis) -> Plan:
     doubt = analysis.reading.doubt if analysis.reading is not None else ""
     if not doubt or plan.change is None or not plan.change.remove:
         return plan
@@ -76,7 +78,7 @@ def place_first(
 ) -> Mapping[str, Plan]:
     """Choose the first nodes of operators that have none."""
     return {
-        name: _first(plan, directives[name], cluster.seen_by(name), knowledge.latencies.map)
+        name: _first(plan, directives[name], cluster.for_operator(name), knowledge.latencies.map)
         if name in cluster.unplaced and name in directives
         else plan
         for name, plan in plans.items()

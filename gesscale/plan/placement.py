@@ -15,7 +15,7 @@ from gesscale.ports import ClusterState, Latencies
 from latency_map import LatencyMap, MissingDelayError, by_distance
 
 #: So many candidates of each reason are listed with their own figures.
-MOST_LISTED = 10
+MAX_LISTED = 10
 
 
 def rejected(
@@ -29,7 +29,7 @@ def rejected(
     >>> near.node, last.node, last.others
     ('edge0', 'edge9', 90)
     """
-    listed, others = nodes[:MOST_LISTED], nodes[MOST_LISTED:]
+    listed, others = nodes[:MAX_LISTED], nodes[MAX_LISTED:]
     found = [Rejection(node=node, reason=reason, detail=detail(node)) for node in listed]
     if others:
         other_nodes = tuple(others) if names_others else ()

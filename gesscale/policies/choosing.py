@@ -54,7 +54,7 @@ class ChoosingPolicy(ABC):
     def plan(self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge) -> Mapping[str, Plan]:
         """Choose for every operator its nodes; see `gesscale.ports.Policy`."""
         return {
-            name: self._plan(analysis, cluster.seen_by(name), knowledge.latencies)
+            name: self._plan(analysis, cluster.for_operator(name), knowledge.latencies)
             for name, analysis in analyses.items()
         }
 

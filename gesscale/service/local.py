@@ -52,7 +52,7 @@ class ServedLoop:
         self._journal.begin_with(ONLY_WORKFLOW, past)
         self._seen = ClusterState(), Latencies()
         self._moved_at_s = time.monotonic()
-        self.loop = replace(loop, timed=self._metrics.timed, seen=self._see)
+        self.loop = replace(loop, measure_phase=self._metrics.measure_phase, on_inputs=self._see)
         self._server = serve(
             host,
             port,

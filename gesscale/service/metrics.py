@@ -225,7 +225,7 @@ class ScalerMetrics(Collector):
             self._steps = Counter({labels: n for labels, n in self._steps.items() if labels[:2] != key})
             self._keep_decisions(lambda labels: labels[:2] != key)
 
-    def timed(self, phase: str) -> AbstractContextManager[Any]:
+    def measure_phase(self, phase: str) -> AbstractContextManager[Any]:
         """Return a context whose time counts as that of a phase, one of `gesscale.loop.PHASES`."""
         return self._phases.labels(phase).time()
 

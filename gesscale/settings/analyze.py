@@ -33,8 +33,8 @@ class _NamedPolicy(SettingsGroup):
 
     policy: str = Field(
         "gesscale2",
-        description=f"One of {', '.join(policy_names())}. Default: the one with the least bill on the "
-        "arena's loads; the paper's is gesscale.",
+        description=f"One of {', '.join(policy_names())}. The default has the lowest cost on the "
+        "arena's loads; `gesscale` is the paper's policy.",
     )
 
     @field_validator("policy")

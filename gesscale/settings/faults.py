@@ -63,7 +63,7 @@ def _holds(document: object, path: Sequence[str]) -> bool:
     return True
 
 
-def doubts(settings: Settings, nodes: Collection[str]) -> Iterator[str]:
+def lint_settings(settings: Settings, nodes: Collection[str]) -> Iterator[str]:
     """Say what valid settings say that hardly anybody wants, and what to do about it."""
     monitor = settings.monitor
     if monitor.window_s > monitor.period_s:

@@ -8,8 +8,8 @@ from pydantic import Field, model_validator
 
 from gesscale.conditions import Ascending, Condition, Needs
 from gesscale.fields import (
-    LONGEST_S,
-    MOST_HISTORY_S,
+    MAX_DURATION_S,
+    MAX_HISTORY_S,
     Duration,
     FilePath,
     History,
@@ -44,7 +44,7 @@ class MonitorSettings(SettingsGroup):
     """Node name by host address of a replica. Default: the cluster tells, else it is the address."""
     period_s: Period = 60.0
     """Time between two steps of the loop, at least a second. Default: paper IV-B."""
-    least_period_s: Period = 5.0
+    min_period_s: Period = 5.0
     """A policy may ask for its next step sooner than after a period, but not sooner than this. `gesscale2` asks for
     three steps in the time of its `slo`. Default: what Spark's metrics can follow."""
     window_s: Duration = 60.0
@@ -72,9 +72,9 @@ class MonitorSettings(SettingsGroup):
         if period_s is None and window_s is None:
             return given
         period_s = period_s or cls.model_fields["period_s"].default
-        window_s = window_s or min(period_s, MOST_HISTORY_S)
-        history_s = max(cls.model_fields["history_s"].default, min(5 * window_s, MOST_HISTORY_S))
-        stale_after_s = max(cls.model_fields["stale_after_s"].default, min(3 * period_s, LONGEST_S))
+        window_s = window_s or min(period_s, MAX_HISTORY_S)
+        history_s = max(cls.model_fields["history_s"].default, min(5 * window_s, MAX_HISTORY_S))
+        stale_after_s = max(cls.model_fields["stale_after_s"].default, min(3 * period_s, MAX_DURATION_S))
         return {"window": window_s, "history": history_s, "stale_after": stale_after_s, **given}
 
 

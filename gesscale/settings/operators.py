@@ -6,7 +6,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from gesscale.errors import InputError
-from gesscale.fields import LARGEST_EXACT, SettingsGroup, WebAddress
+from gesscale.fields import MAX_EXACT_INTEGER, SettingsGroup, WebAddress
 from gesscale.model.workflow import BatchCap, Operator, Workflow
 from gesscale.wire import MOST_REPLICAS
 
@@ -32,9 +32,9 @@ class OperatorSettings(SettingsGroup):
     """Fewest replicas. Default: an operator always runs."""
     max_replicas: int = Field(8, ge=1, le=MOST_REPLICAS)
     """Most replicas. Default: the workers of the paper's test bed."""
-    batch_cap_rows: int | None = Field(None, ge=1, le=LARGEST_EXACT)
+    batch_cap_rows: int | None = Field(None, ge=1, le=MAX_EXACT_INTEGER)
     """Rows that one micro-batch takes at most. Default: the query has no fixed cap."""
-    batch_cap_rows_per_replica: int | None = Field(None, ge=1, le=LARGEST_EXACT)
+    batch_cap_rows_per_replica: int | None = Field(None, ge=1, le=MAX_EXACT_INTEGER)
     """The same where the cap grows with the replicas. Default: it does not."""
     metrics_url: WebAddress | None = None
     """Where the driver publishes batches; `monitor.source: driver` needs it. Default: none."""

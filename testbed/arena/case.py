@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from gesscale.fields import LARGEST_EXACT
+from gesscale.fields import MAX_EXACT_INTEGER
 from testbed.scoring.sample import Scores
 from testbed.scoring.workflow_totals import Backlog, ReplicaCount
 
@@ -36,7 +36,7 @@ class Case:
 
 
 #: A whole number that is a float as well.
-Exact = Annotated[int, Field(ge=-LARGEST_EXACT, le=LARGEST_EXACT)]
+Exact = Annotated[int, Field(ge=-MAX_EXACT_INTEGER, le=MAX_EXACT_INTEGER)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from gesscale.fields import MOST_ROWS, Duration
+from gesscale.fields import MAX_ROWS, Duration
 from gesscale.model.decision import Reason
 from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.policies.registry import PolicyInfo
@@ -32,7 +32,7 @@ class DhalionSettings(LagSettings):
     lag_close_to_zero_s: Duration = 1.0
     """A source has no lag while no more rows wait than are offered in this time. Default: too few to fill a batch.
     The 10,000 rows of table 6.1 come within 4 ms at the thesis's peak."""
-    lag_close_to_zero_rows: float = Field(0.0, ge=0, le=MOST_ROWS)
+    lag_close_to_zero_rows: float = Field(0.0, ge=0, le=MAX_ROWS)
     """A source also has no lag while no more rows than these wait, however few are offered. Default: none; table 6.1
     has 10,000."""
 

@@ -115,7 +115,7 @@ class ChaosSettings:
                 }
             },
             "latency_map": {"file": MAP, "max_age": f"{MAP_MAX_AGE_S:g}s"},
-            "monitor": {"period": "2s", "least_period": "2s", "window": "20s", "stale_after": "40s", "timeout": "3s"},
+            "monitor": {"period": "2s", "min_period": "2s", "window": "20s", "stale_after": "40s", "timeout": "3s"},
             "analyze": {"policy": "static"},
             "plan": {"rescale_timeout": "30s"},
             "execute": {"mode": "act", "cluster": "local", "options": {"topology": self.topology}},

@@ -207,7 +207,7 @@ class LeagueSettings:
             },
             "peak_share": PEAK_SHARE,
             "period": _seconds(scenario.period_s),
-            "least_period": _seconds(scenario.least_period_s),
+            "min_period": _seconds(scenario.min_period_s),
             "sample": _seconds(scenario.period_s / _SAMPLES_A_PERIOD),
             "rescale_timeout": _seconds(scenario.rescale_timeout_s),
             "drain_limit": _seconds(scenario.drain_s),

@@ -21,7 +21,7 @@ def draw(records: Mapping[str, Record], title: str, file: Path) -> None:
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    has_bills = any(each.plan.bills for record in records.values() for each in record.decisions)
+    has_bills = any(each.plan.costs for record in records.values() for each in record.decisions)
     panels = {**_PANELS, _draw_bills: 3} if has_bills else _PANELS
     figure, axes = plt.subplots(
         len(panels),
@@ -117,7 +117,7 @@ _PANELS: Mapping[Callable[[Record, "Axes"], None], int] = {
 
 def _draw_bills(record: Record, ax: "Axes") -> None:
     """Draw by how much the bill of each number of replicas exceeds the least, while decisions had bills."""
-    at, bills = _course(record, lambda decision: decision.plan.bills or None)
+    at, bills = _course(record, lambda decision: decision.plan.costs or None)
     by_count = [{bill.replicas: bill.total for bill in sorted(those, key=lambda bill: -bill.total)} for those in bills]
     for count in sorted({count for totals in by_count for count in totals}):
         above = [totals.get(count, float("nan")) - min(totals.values()) for totals in by_count]

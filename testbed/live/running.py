@@ -116,7 +116,7 @@ def run_job(setup: Setup, job: LiveJob, *, rows: int, begins_at_hour: float = 0.
             deadline_s=began_at_s + scenario.day_s + scenario.drain_s,
         )
         monitor = settings.monitor
-        served.loop.run(clock, monitor.period_s, report, least_period_s=monitor.least_period_s)
+        served.loop.run(clock, monitor.period_s, report, min_period_s=monitor.min_period_s)
         return records
 
 

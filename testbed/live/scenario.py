@@ -119,9 +119,9 @@ class Scenario:
         return 2 * self.period_s if self.objective_s is None else self.objective_s
 
     @property
-    def least_period_s(self) -> float:
+    def min_period_s(self) -> float:
         """A policy may ask for its next step so soon: as elsewhere, for Spark's metrics are no faster here."""
-        return min(self.period_s, MonitorSettings().least_period_s)
+        return min(self.period_s, MonitorSettings().min_period_s)
 
     @property
     def history_s(self) -> float:
@@ -151,7 +151,7 @@ class Scenario:
             "latency_map": {"file": LATENCY_MAP, "unit": "ms", "kind": "rtt"},
             "monitor": {
                 "period": f"{self.period_s:g}s",
-                "least_period": f"{self.least_period_s:g}s",
+                "min_period": f"{self.min_period_s:g}s",
                 "window": f"{self.period_s:g}s",
                 "history": f"{self.history_s:g}s",
                 "stale_after": f"{self.stale_after_s:g}s",

@@ -158,7 +158,7 @@ class Scene:
     #: Time between two steps of the loop.
     period_s: float = 60.0
     #: A policy may ask for its next step so soon; None: it may not ask.
-    least_period_s: float | None = None
+    min_period_s: float | None = None
     #: Time between two samples for the scores.
     sample_s: float = 10.0
     #: After the input ends the run goes on until all rows are processed, at most this long.

@@ -139,8 +139,8 @@ def simulate(
         clock,
         scene.period_s,
         observer.decided,
-        least_period_s=scene.least_period_s,
-        at_once=scene.least_period_s is not None,  # so that a policy can ask from the beginning
+        min_period_s=scene.min_period_s,
+        at_once=scene.min_period_s is not None,  # so that a policy can ask from the beginning
     )
     return clock.now_s()
 

@@ -139,11 +139,11 @@ def decided(policy, seen, state, memory):
 
 def check(plan, analysis, limits, present):
     change: Change = plan.change
-    if plan.bills:  # Plan decides by bills; Analyze says how the load of the operator alone compares.
+    if plan.costs:  # Plan decides by bills; Analyze says how the load of the operator alone compares.
         assert analysis.verdict is not Verdict.UNKNOWN
         size, kept = len(plan.placement), set(present) & set(plan.placement)
         moved = min(len(present), size) - len(kept)
-        assert (size, moved) in {(bill.replicas, bill.moved) for bill in plan.bills}
+        assert (size, moved) in {(bill.replicas, bill.moved) for bill in plan.costs}
     else:
         assert analysis.verdict in {Verdict.MORE, Verdict.FEWER}
         assert bool(change.add) != bool(change.remove)

@@ -103,7 +103,7 @@ class Controller:
             order_writer=OrderWriter(documents, self._term),
             reservations=self._reservations,
             targets=targets,
-            timed=self.metrics.timed,
+            measure_phase=self.metrics.measure_phase,
             journal=self.journal,
             budget=self._budget,
         )

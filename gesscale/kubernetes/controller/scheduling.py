@@ -172,9 +172,7 @@ class WorkflowScheduler:
         try:
             step = self._controller_of(scheduled).step(workflow, self._now_s())
             monitor = workflow.monitor
-            scheduled.due_s = scheduled.begun_s + next_step_in_s(
-                step.decisions, monitor.period_s, monitor.least_period_s
-            )
+            scheduled.due_s = scheduled.begun_s + next_step_in_s(step.decisions, monitor.period_s, monitor.min_period_s)
             self._reporter.report_step_of(workflow, step, scheduled.term)
         except GesscaleError as error:
             _LOG.warning("workflow %s: %s", "/".join(key), error)

@@ -81,7 +81,7 @@ class ControllerContext:
     #: Where connections may go, and how much their answers may take.
     targets: Targets
     #: Measures the phases of a step; see `gesscale.loop.ControlLoop`.
-    timed: Callable[[str], AbstractContextManager[None]]
+    measure_phase: Callable[[str], AbstractContextManager[None]]
     #: Keeps the steps for the page.
     journal: Journal
     #: How many operators of all workflows may be in change at once.
@@ -148,14 +148,14 @@ class WorkflowController:
             rescale_timeout_s=workflow.rescale_timeout_s,
             directives=self._directives(workflow, built, now_s),
             budget=self._context.budget,
-            scope=f"{workflow.namespace}/{workflow.name}",
-            timed=self._context.timed,
-            seen=lambda cluster, latencies: seen.append((cluster, latencies)),
+            budget_key=f"{workflow.namespace}/{workflow.name}",
+            measure_phase=self._context.measure_phase,
+            on_inputs=lambda cluster, latencies: seen.append((cluster, latencies)),
         )
         decisions = loop.step(now_s)
         state, latencies = seen[0]
         step = WorkflowStep(
-            name=loop.scope,
+            name=loop.budget_key,
             workflow=built,
             period_s=workflow.monitor.period_s,
             policy=loop.policy.name,

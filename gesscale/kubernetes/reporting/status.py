@@ -125,7 +125,7 @@ def node_pool_of(cluster: ClusterState, operator: str) -> NodePoolStatus | None:
     """Say which nodes could take one more replica of an operator, and why the others cannot."""
     if cluster.problem:
         return None
-    ranked = usable(cluster.seen_by(operator), cluster.placements.get(operator, ()))
+    ranked = usable(cluster.for_operator(operator), cluster.placements.get(operator, ()))
     by_reason: dict[str, list[str]] = {}
     for rejection in ranked.rejections:
         said = f"{rejection.node}: {rejection.detail}"

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from pydantic import Field, ValidationError
 
 from gesscale.common.text import truncated_repr
-from gesscale.fields import LATEST_S
+from gesscale.fields import MAX_EPOCH_S
 from gesscale.formatting import first_fault
 from gesscale.kubernetes.resource.parts import Reported
 from gesscale.ports import Knowledge
@@ -33,7 +33,7 @@ class ReadingStatus(Reported):
     tasks: int | None = Field(None, ge=1, description="Tasks of the batch.")
     weight: float | None = Field(None, gt=0, description="Sum of the capacity weights of the replicas.")
     at_s: float = Field(
-        alias="atSeconds", ge=0, le=LATEST_S, description="When, seconds since the epoch, to the last bit."
+        alias="atSeconds", ge=0, le=MAX_EPOCH_S, description="When, seconds since the epoch, to the last bit."
     )
 
     def reading(self) -> Reading:
@@ -96,7 +96,7 @@ def _part(kind: type[R], said: Any, faults: list[str]) -> R | None:
     return part
 
 
-def knowledge_of(memories: Mapping[str, MemoryStatus], latest_s: float = LATEST_S) -> Knowledge:
+def knowledge_of(memories: Mapping[str, MemoryStatus], latest_s: float = MAX_EPOCH_S) -> Knowledge:
     """Return what the statuses of a workflow's resources remember; a new store begins with it."""
     return Knowledge(
         readings={

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError, model_validator
 
-from gesscale.fields import LARGEST_EXACT
+from gesscale.fields import MAX_EXACT_INTEGER
 from gesscale.kubernetes.resource.parts import NODES_AT_MOST, ExactMoment, NodeName, Reported, like
 from gesscale.model.order import Order
 from gesscale.wire import Strategy, entries_of, group_of, order_fault
@@ -20,7 +20,9 @@ class OrderStatus(Reported, Order):
     """An order; the controller that leads writes it, under optimistic locking."""
 
     id: str = Field(max_length=64, description="Term and counter, ``<term>-<counter>``.")
-    term: int = Field(ge=0, le=LARGEST_EXACT, description="Of the leader that wrote it: drivers ignore lower terms.")
+    term: int = Field(
+        ge=0, le=MAX_EXACT_INTEGER, description="Of the leader that wrote it: drivers ignore lower terms."
+    )
     placement: Annotated[tuple[NodeName, ...], Field(max_length=NODES_AT_MOST)] = like(Order, "placement", min_length=1)
     at_s: ExactMoment = like(Order, "at_s")
     strategy: Strategy = Field(Strategy.LIVE, description="How executors are exchanged.")

@@ -25,11 +25,11 @@ from pydantic_core import CoreSchema, core_schema
 
 from gesscale.conditions import Condition, Needs
 from gesscale.fields import (
-    LEAST_PERIOD_S,
-    LONGEST_S,
-    MOST_HISTORY_S,
-    MOST_TIMEOUT_S,
-    SHORTEST_S,
+    MAX_DURATION_S,
+    MAX_HISTORY_S,
+    MAX_TIMEOUT_S,
+    MIN_DURATION_S,
+    MIN_PERIOD_S,
     WebAddress,
     description_of,
     format_duration,
@@ -45,7 +45,7 @@ INSTANT_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-
 _LAST_S = 253_402_300_798
 
 
-def parse_span_s(value: object, *, least_s: float = SHORTEST_S, most_s: float = LONGEST_S) -> float:
+def parse_span_s(value: object, *, least_s: float = MIN_DURATION_S, most_s: float = MAX_DURATION_S) -> float:
     """Read a duration of a resource.
 
     Raises
@@ -235,8 +235,8 @@ def in_camel_case(text: str) -> str:
 class _Written:
     """How a resource writes a duration of some seconds; None for `NEVER`, where that may be said."""
 
-    least_s: float = SHORTEST_S
-    most_s: float = LONGEST_S
+    least_s: float = MIN_DURATION_S
+    most_s: float = MAX_DURATION_S
     never: bool = False
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -269,13 +269,13 @@ class _Written:
 Span = Annotated[float, _Written()]
 
 #: The same between two steps.
-PeriodSpan = Annotated[float, _Written(least_s=LEAST_PERIOD_S)]
+PeriodSpan = Annotated[float, _Written(least_s=MIN_PERIOD_S)]
 
 #: The same for what is read in each step.
-HistorySpan = Annotated[float, _Written(most_s=MOST_HISTORY_S)]
+HistorySpan = Annotated[float, _Written(most_s=MAX_HISTORY_S)]
 
 #: The same for a request.
-TimeoutSpan = Annotated[float, _Written(most_s=MOST_TIMEOUT_S)]
+TimeoutSpan = Annotated[float, _Written(most_s=MAX_TIMEOUT_S)]
 
 #: A duration in seconds, None for the word ``Never``.
 SpanOrNever = Annotated[float | None, _Written(never=True)]

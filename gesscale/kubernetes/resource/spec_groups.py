@@ -52,7 +52,7 @@ class MonitorSpec(ResourcePart):
     """The Prometheus server: a Service of the namespace, or a host that the administrator allows. Default: none;
     source Prometheus needs one."""
     period_s: PeriodSpan = like(MonitorSettings, "period_s")
-    least_period_s: PeriodSpan = like(MonitorSettings, "least_period_s")
+    min_period_s: PeriodSpan = like(MonitorSettings, "min_period_s")
     window_s: Span = like(MonitorSettings, "window_s")
     history_s: HistorySpan = like(MonitorSettings, "history_s")
     stale_after_s: Span = like(MonitorSettings, "stale_after_s")
@@ -79,8 +79,8 @@ class PolicySpec(ResourcePart):
     name: Annotated[str, StringConstraints(min_length=1, max_length=63), AfterValidator(_policy)] = like(
         AnalyzeSettings, "policy", description=None
     )
-    """A policy that the controller has; `gesscale policies` lists them. Default: the one with the least bill on the
-    arena's loads; the paper's is gesscale."""
+    """A policy that the controller has; `gesscale policies` lists them. The default has the lowest cost on the arena's
+    loads; gesscale is the paper's policy."""
     law: Literal["gesscale", "microbatch", "auto"] = like(AnalyzeSettings, "law")
     back_pressure_threshold: float = like(AnalyzeSettings, "back_pressure_threshold")
     headroom_threshold_pct: float = like(AnalyzeSettings, "headroom_threshold_pct")

@@ -42,4 +42,4 @@ def _without_node(cluster: ClusterState, node: str, operator: str) -> ClusterSta
 
 
 def _bill(plans: Mapping[str, Plan]) -> float:
-    return sum(min((bill.total for bill in plan.bills), default=0.0) for plan in plans.values())
+    return sum(min((bill.total for bill in plan.costs), default=0.0) for plan in plans.values())

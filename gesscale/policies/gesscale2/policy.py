@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from gesscale.analyze.screening import screen
-from gesscale.model.decision import Analysis, CandidateBill, Plan, Reason, Verdict, replicas_in_words
+from gesscale.model.decision import Analysis, CandidateCost, Plan, Reason, Verdict, format_replicas
 from gesscale.model.observation import Batch, OperatorReading, WorkflowObservation
 from gesscale.model.workflow import Operator, Workflow
 from gesscale.options import PolicyOptions
@@ -120,7 +120,7 @@ class Gesscale2Policy:
         )
         load = memo.load.forecast(self._bucket_s(memo, operator)).rate
         present = sized.present_rows_per_s
-        doing = f"{replicas_in_words(reading.replicas)} {'does' if reading.replicas == 1 else 'do'}"
+        doing = f"{format_replicas(reading.replicas)} {'does' if reading.replicas == 1 else 'do'}"
         detail = f"{load:.0f} rows/s are expected, {doing} {present:.0f}"
         if load > present:
             return replace(same, verdict=Verdict.MORE, reason=Reason.OVERLOADED, detail=detail)
@@ -175,22 +175,22 @@ class Gesscale2Policy:
     ) -> Mapping[str, Plan]:
         """Choose for every operator its nodes, after those that feed it, as if no other wanted them."""
         plans: dict[str, Plan] = {}
-        again_in_s = self.sizing.slo_s / _STEPS_PER_OBJECTIVE
+        next_step_after_s = self.sizing.slo_s / _STEPS_PER_OBJECTIVE
         flows: dict[str, Flow] = {}
         for names in self.workflow.generations:
             growth = {name: growth_of([flows[each] for each in self.workflow.upstream(name)]) for name in names}
             begun = {
-                name: self._begin(analyses[name], cluster.seen_by(name), knowledge, growth[name]) for name in names
+                name: self._begin(analyses[name], cluster.for_operator(name), knowledge, growth[name]) for name in names
             }
             choices = {name: each for name, each in begun.items() if isinstance(each, ReplicaOptions)}
             priced = estimate_costs([each.rollout for each in choices.values()])
             concluded = {
-                name: self._conclude(each, cluster.seen_by(name), knowledge, found)
+                name: self._conclude(each, cluster.for_operator(name), knowledge, found)
                 for (name, each), found in zip(choices.items(), priced, strict=True)
             }
             for name, each in begun.items():
                 plan = concluded[name] if isinstance(each, ReplicaOptions) else each
-                plans[name] = replace(plan, again_in_s=again_in_s)
+                plans[name] = replace(plan, next_step_after_s=next_step_after_s)
                 if self.workflow.downstream(name):
                     flows[name] = self._flow(analyses[name], plans[name], growth[name])
         return {name: plans[name] for name in analyses}
@@ -262,7 +262,7 @@ class Gesscale2Policy:
         )
 
     def _conclude(
-        self, choice: ReplicaOptions, cluster: ClusterState, knowledge: Knowledge, priced: Sequence[CandidateBill]
+        self, choice: ReplicaOptions, cluster: ClusterState, knowledge: Knowledge, priced: Sequence[CandidateCost]
     ) -> Plan:
         """Return the plan of the least bill."""
         analysis, present, free, reading = choice.analysis, choice.present, choice.free, choice.reading
@@ -275,7 +275,7 @@ class Gesscale2Policy:
         placement, bill = min(
             choices.items(), key=lambda one: (one[1].total, abs(one[1].replicas - len(present)), one[1].moved)
         )
-        held = replace(stay(analysis, cluster, Reason.WITHIN_TARGET), bills=found)
+        held = replace(stay(analysis, cluster, Reason.WITHIN_TARGET), costs=found)
         if placement == present:
             detail = f"{analysis.detail}; {self._in_words(bill)} is the least bill"
             if analysis.verdict is not Verdict.MORE:
@@ -356,8 +356,8 @@ class Gesscale2Policy:
             late_minute_price=self.sizing.late_minute_price,
         )
 
-    def _in_words(self, bill: CandidateBill) -> str:
-        return bill.format_duration(self.sizing.late_minute_price, self.sizing.change_price)
+    def _in_words(self, bill: CandidateCost) -> str:
+        return bill.breakdown(self.sizing.late_minute_price, self.sizing.change_price)
 
 
 _JUDGED = frozenset({Reason.OVERLOADED, Reason.UNDERUSED, Reason.WITHIN_TARGET})

@@ -63,7 +63,7 @@ function detail(model, place, workflow, operator, point) {
     pairs("Concluded", [["verdict", [point.verdict, decision.analysis?.detail ? `: ${decision.analysis.detail}` : ""]], ["capacity now", estimate(decision.analysis?.mst)], changed && ["capacity planned", estimate(decision.plan?.mst)],
       decision.analysis?.headroom_pct != null && ["headroom", figure(decision.analysis.headroom_pct, "%")],
       ["NDmax", changed ? `${figure(point.nd_max_ms)} → ${figure(point.planned_nd_max_ms, "ms")}` : figure(point.nd_max_ms ?? point.planned_nd_max_ms, "ms")]].filter(Boolean)),
-    bills(decision.plan?.bills ?? [], point),
+    costs(decision.plan?.costs ?? [], point),
     rejections(decision.plan?.rejections ?? [], [operator.driver_node, ...point.placement], delaysOf(model.nodesOf(workflow.name))),
     pairs("What came of it", [["outcome", [outcomeMeaning(point.outcome), point.problem ? ` ${point.problem}` : ""]], ...(changed && point.acted ? [["cost", costWords(model.costsOf(workflow.name, operator.name).get(point.at_s))]] : [])]),
     asked(model, place, workflow, operator, point, decision),
@@ -78,17 +78,17 @@ function pairs(title, listed) {
   return [h("h3", {}, title), h("dl", { class: "pairs" }, listed.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))))];
 }
 
-function bills(listed, point) {
+function costs(listed, point) {
   if (!listed.length) return null;
-  const most = Math.max(...listed.map((bill) => bill.total));
-  const least = Math.min(...listed.map((bill) => bill.total));
-  const rows = [...listed].sort((a, b) => a.total - b.total).map((bill) => ({
-    class: bill.replicas === point.placement.length && !(bill.moved && !point.add.length) ? "chosen" : null,
-    cells: [`${bill.replicas}${bill.moved ? `, ${bill.moved} moved` : ""}`, h("span", { class: "bar", "--share": `${(100 * bill.total) / most}%` }, figure(bill.total)),
-      bill.total > least ? `+${figure(bill.total - least)}` : "least", figure(bill.replica_minutes), figure(bill.late_minutes), figure(bill.changes)],
+  const most = Math.max(...listed.map((cost) => cost.total));
+  const least = Math.min(...listed.map((cost) => cost.total));
+  const rows = [...listed].sort((a, b) => a.total - b.total).map((cost) => ({
+    class: cost.replicas === point.placement.length && !(cost.moved && !point.add.length) ? "chosen" : null,
+    cells: [`${cost.replicas}${cost.moved ? `, ${cost.moved} moved` : ""}`, h("span", { class: "bar", "--share": `${(100 * cost.total) / most}%` }, figure(cost.total)),
+      cost.total > least ? `+${figure(cost.total - least)}` : "lowest", figure(cost.replica_minutes), figure(cost.late_minutes), figure(cost.changes)],
   }));
-  return [h("h3", {}, "The bill of each number of replicas"),
-    table("The bill is in replica-minutes; late minutes and changes are in it at their prices", [{ text: "replicas" }, { text: "bill", number: true }, { text: "above least", number: true, spare: true }, { text: "replica-min", number: true }, { text: "late min", number: true }, { text: "changes", number: true }], rows)];
+  return [h("h3", {}, "Expected cost of each number of replicas"),
+    table("In replica-minutes; late minutes and changes count at their prices", [{ text: "replicas" }, { text: "cost", number: true }, { text: "above lowest", number: true, spare: true }, { text: "replica-min", number: true }, { text: "late min", number: true }, { text: "changes", number: true }], rows)];
 }
 
 function rejections(listed, chosen, delayOf) {

@@ -8,7 +8,7 @@ import { MOST_TRACED, workflowGraph } from "./graph.js";
 
 const FEW = 8;
 const MOST_DRAWN = 60;
-const MOST_LISTED = 200;
+const MAX_LISTED = 200;
 const LAST_CHANGES = 6;
 
 export function workflowView(model, place, size) {
@@ -57,7 +57,7 @@ function listOf(rows, place, fleet) {
   found.sort((a, b) => WORST_FIRST.indexOf(stateOf(a)) - WORST_FIRST.indexOf(stateOf(b)) || (b.point?.backlog_rows ?? 0) - (a.point?.backlog_rows ?? 0));
   const heads = [{ text: "operator" }, { text: "state", bare: true }, { text: "load, rows/s", number: true }, { text: "capacity, rows/s", number: true },
     { text: "backlog, rows", number: true }, { text: "replicas", number: true }, { text: "NDmax, ms", number: true }, { text: "newest decision", bare: true }];
-  const lines = found.slice(0, MOST_LISTED).map(({ workflow, operator, point }) => ({
+  const lines = found.slice(0, MAX_LISTED).map(({ workflow, operator, point }) => ({
     cells: [
       h("a", { href: linkTo(place, { view: "operator", workflow: workflow.name, operator: operator.name }) }, fleet ? [nameOf(`${workflow.name}:`), " ", nameOf(operator.name)] : nameOf(operator.name)),
       h("span", { class: `badge ${point?.state ?? "unknown"}` }, `${STATES[point?.state ?? "unknown"].sign} ${STATES[point?.state ?? "unknown"].word}`),
@@ -72,7 +72,7 @@ function listOf(rows, place, fleet) {
     h("h2", {}, "Operators, worst first"),
     search,
     lines.length ? table(found.length === rows.length ? `${figure(rows.length)} operator${rows.length === 1 ? "" : "s"}` : `${figure(found.length)} of ${figure(rows.length)} operators`, heads, lines, { class: "scroll stack" }) : h("p", {}, `No operator fits “${place.search}”.`),
-    found.length > MOST_LISTED ? h("p", { class: "note" }, `The first ${MOST_LISTED} are shown; search for the others.`) : null);
+    found.length > MAX_LISTED ? h("p", { class: "note" }, `The first ${MAX_LISTED} are shown; search for the others.`) : null);
 }
 
 // The reason, and the first of what the decision says of it; all of it is a click away.

@@ -92,7 +92,7 @@ class Experiment(Section):
 
     period_s: Time between two steps of the loop. Default: paper IV-B.
 
-    least_period_s: A policy may ask for its next step so soon. Default: none may ask, so all have the same steps.
+    min_period_s: A policy may ask for its next step so soon. Default: none may ask, so all have the same steps.
 
     sample_s: Time between two samples for the scores.
 
@@ -126,7 +126,7 @@ class Experiment(Section):
     load_factor: float | None = Field(None, gt=0)
     length_s: Duration | None = None
     period_s: Duration = 60.0
-    least_period_s: Duration | None = None
+    min_period_s: Duration | None = None
     sample_s: Duration = 10.0
     rescale_timeout_s: Duration = 300.0
     drain_limit_s: Moment = 7200.0

@@ -174,7 +174,7 @@ def world_of(experiment: Experiment, case: Case) -> World:
         failures=varied.faults.failures,
         slowdowns=varied.faults.slowdowns,
         period_s=varied.sample_s if ideal else varied.period_s,
-        least_period_s=varied.least_period_s,
+        min_period_s=varied.min_period_s,
         sample_s=varied.sample_s,
         drain_limit_s=varied.drain_limit_s,
         rescale_timeout_s=varied.rescale_timeout_s,

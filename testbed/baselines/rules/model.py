@@ -11,7 +11,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from gesscale.fields import MOST_ROWS, Duration, SettingsGroup
+from gesscale.fields import MAX_ROWS, Duration, SettingsGroup
 from gesscale.wire import MOST_REPLICAS
 
 #: The scope of a rule that holds for every operator.
@@ -131,9 +131,9 @@ class Trigger(SettingsGroup):
 
     metric: Metric
     """The metric that the condition reads."""
-    above: float | None = Field(None, ge=-MOST_ROWS, le=MOST_ROWS)
+    above: float | None = Field(None, ge=-MAX_ROWS, le=MAX_ROWS)
     """The metric must be greater than this. Default: none, `below` is given instead."""
-    below: float | None = Field(None, ge=-MOST_ROWS, le=MOST_ROWS)
+    below: float | None = Field(None, ge=-MAX_ROWS, le=MAX_ROWS)
     """The metric must be less than this. Default: none, `above` is given instead."""
     unit: Unit | None = None
     """Unit of the threshold. Default: the metric's own."""

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, field_serializer
 
-from gesscale.fields import SHORTEST_S
+from gesscale.fields import MIN_DURATION_S
 from gesscale.model.decision import Reason
 from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.model.order import Order
@@ -44,7 +44,7 @@ _SAMPLES_AT_MOST = 512
 _WORDS_OF = 3
 
 #: Guards and bounds of the rules take the place of the limits of other sizing policies.
-_FREE = SizingSettings.model_validate({"cooldown": SHORTEST_S, "max_step_up": MOST_REPLICAS})
+_FREE = SizingSettings.model_validate({"cooldown": MIN_DURATION_S, "max_step_up": MOST_REPLICAS})
 
 
 class RulesAnswer(BaseModel):

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from gesscale.fields import MOST_ROWS
+from gesscale.fields import MAX_ROWS
 from gesscale.model.observation import OperatorReading
 from gesscale.model.workflow import Workflow
 from testbed.baselines.shared.signals import is_source, lag_increase_rows_per_s, lag_slope_rows_per_s
@@ -23,7 +23,7 @@ class LagSettings(SizingSettings):
     lag_growth_share: float = Field(0.01, ge=0, le=1)
     """The lag grows where each second adds this share of the throughput to it, 0..1. Default: 1 %, which separates
     growth from noise at any load. The 1000 rows/s of table 6.4 are for up to 2.5 million."""
-    lag_growth_rows_per_second: float = Field(0.0, ge=0, le=MOST_ROWS)
+    lag_growth_rows_per_second: float = Field(0.0, ge=0, le=MAX_ROWS)
     """The lag grows only where each second also adds at least so many rows. Default: any number; table 6.4 has 1000."""
     lag_growth_by: Literal["slope", "counter"] = "slope"
     """Growth by the slope of the lag, or as if the lag were a counter, which makes every fall a growth. Default: the

@@ -117,7 +117,7 @@ def exported():
     )  # fmt: skip
     step = StepFigures(at_s=1.0, operators={"o": figures}, latency_map=MapStatus(age_s=1.0))
     metrics.step_done("n", "w", step, ())
-    with metrics.timed(PHASES[0]):
+    with metrics.measure_phase(PHASES[0]):
         pass
     metrics.rescale_took(1.0)
     families = list(metrics.registry.collect())

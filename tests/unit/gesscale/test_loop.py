@@ -112,7 +112,7 @@ def test_missing_metrics_never_scale_down():
 )
 def test_a_policy_may_ask_for_its_next_step_within_bounds(asked, least_s, due_s):
     (decision,) = loop(FakeCluster({"op": ("hub",)}), observe(reading(("hub",)))).step(120.0)
-    decisions = [replace(decision, plan=replace(decision.plan, again_in_s=each)) for each in asked]
+    decisions = [replace(decision, plan=replace(decision.plan, next_step_after_s=each)) for each in asked]
     assert next_step_in_s(decisions, 60.0, least_s) == due_s
 
 

@@ -6,22 +6,22 @@ advice follows what the load does on a scenario, and does not know what it will 
 
 from collections.abc import Sequence
 
-from gesscale.model.decision import CandidateBill
+from gesscale.model.decision import CandidateCost
 from gesscale.policies.gesscale2.analysis.rollout import Rollout, RolloutCost, simulate_rollouts
 
 
-def estimate_costs(rollouts: Sequence[Rollout]) -> list[tuple[CandidateBill, ...]]:
+def estimate_costs(rollouts: Sequence[Rollout]) -> list[tuple[CandidateCost, ...]]:
     """Return the bills of the candidates of many operators."""
     return [_costs_of(rollout, cost) for rollout, cost in zip(rollouts, simulate_rollouts(rollouts), strict=True)]
 
 
-def _costs_of(rollout: Rollout, cost: RolloutCost) -> tuple[CandidateBill, ...]:
+def _costs_of(rollout: Rollout, cost: RolloutCost) -> tuple[CandidateCost, ...]:
     horizon, candidates = rollout
     late, changes = (horizon.late_minute_price * cost.late_minutes, horizon.change.replica_minutes * cost.changes)
     total = cost.replica_minutes + late + changes
     expected = [(part @ horizon.weights).tolist() for part in (*cost, total)]
     return tuple(
-        CandidateBill(
+        CandidateCost(
             replicas=candidate.replicas,
             replica_minutes=replicas,
             late_minutes=late_minutes,

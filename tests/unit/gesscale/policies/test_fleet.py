@@ -60,7 +60,7 @@ def overloaded(name, on, at_s):
 
 def said(decision):
     """Return what a decision says besides where it was made."""
-    return replace(decision.plan, again_in_s=None), decision.analysis.verdict
+    return replace(decision.plan, next_step_after_s=None), decision.analysis.verdict
 
 
 @pytest.mark.parametrize(("policy", "operators"), [("gesscale", 100), ("gesscale2", 20)])

@@ -13,7 +13,7 @@ from gesscale.errors import SettingsError
 from gesscale.fields import SettingsGroup, model_within
 from gesscale.model.workflow import BatchCap, Operator
 from gesscale.settings import Settings, settings_page
-from gesscale.settings.faults import doubts
+from gesscale.settings.faults import lint_settings
 
 
 def test_little_has_to_be_given(load: Load) -> None:
@@ -73,7 +73,7 @@ def test_times_that_are_not_given_follow_the_period(
 )
 def test_what_hardly_anybody_wants_is_doubted(load: Load, groups: dict[str, Any], said: list[str]) -> None:
     settings = load(**{"workflow": operators(max_replicas=4), **groups})
-    found = list(doubts(settings, ["edge1", "edge2", "edge3", "edge4"]))
+    found = list(lint_settings(settings, ["edge1", "edge2", "edge3", "edge4"]))
     assert len(found) == bool(said)
     assert all(part in " ".join(found) for part in said)
 

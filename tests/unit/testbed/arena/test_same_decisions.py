@@ -22,7 +22,7 @@ FAILURES = [{"node": "node-02", "from": "20m", "until": "40m"}, {"node": "node-0
 SLOWDOWNS = [{"one": "node-01", "other": "node-03", "from": "10m", "until": "70m", "added_ms": 600}]
 WORLDS = {
     "faults": ("steps", {"faults.failures": FAILURES, "faults.slowdowns": SLOWDOWNS, "metrics.gap_share": 0.2}),
-    "two": ("nyc:any", {"operators": TWO, "metrics.jitter": "20s", "least_period": "5s"}),
+    "two": ("nyc:any", {"operators": TWO, "metrics.jitter": "20s", "min_period": "5s"}),
     "flink": ("spikes", {"engine": "flink", "faults.failures": FAILURES, "metrics.delay": "30s"}),
 }
 DIGESTS = {

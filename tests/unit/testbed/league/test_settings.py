@@ -32,7 +32,7 @@ def test_the_live_loop_is_told_what_the_simulated_one_is(policy, tmp_path):
     scenario = replace(SETTING.scenario, policy=policy)
     settings = prepare_settings(scenario, read_topology("edge8"), tmp_path)
     assert settings.monitor.period_s == experiment.period_s
-    assert settings.monitor.least_period_s == experiment.least_period_s
+    assert settings.monitor.min_period_s == experiment.min_period_s
     assert settings.monitor.window_s == experiment.metrics.window_s
     assert settings.monitor.history_s == experiment.metrics.history_s
     assert settings.monitor.stale_after_s == experiment.metrics.stale_after_s

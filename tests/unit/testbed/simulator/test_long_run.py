@@ -15,7 +15,7 @@ def test_an_hour_of_faults_costs_no_row_and_no_replica_on_doubt(tmp_path: Path) 
     # Nine faults of five minutes, a minute and a half apart: 9 x 390 s = 58.5 min.
     windows = [FaultWindow(fault, 90.0 + 390 * at, 390.0 * (at + 1)) for at, fault in enumerate(Fault)]
     hours: list[float] = []
-    scene = replace(long_run_scene(HOUR_S, seed=3), least_period_s=None)  # a step a minute
+    scene = replace(long_run_scene(HOUR_S, seed=3), min_period_s=None)  # a step a minute
     report = long_run(scene, Faults(windows), tmp_path / "knowledge.sqlite", hourly=hours.append)
     assert report.decisions == report.steps * 3
     assert report.rows_processed == report.rows_offered > 0

@@ -33,12 +33,12 @@ def test_what_is_too_much_goes_in_one_step_and_the_farthest_first() -> None:
 
 def test_a_decision_says_the_bill_of_each_number_of_replicas() -> None:
     _, plan = decide(stream(150, ("hub", "near")))
-    assert [bill.replicas for bill in plan.bills] == [1, 2, 3, 4, 5]
-    assert min(plan.bills, key=lambda bill: bill.total).replicas == 2
-    assert plan.bills[1].format_duration(10, 2) in plan.detail
+    assert [bill.replicas for bill in plan.costs] == [1, 2, 3, 4, 5]
+    assert min(plan.costs, key=lambda bill: bill.total).replicas == 2
+    assert plan.costs[1].breakdown(10, 2) in plan.detail
     _, plan = decide(stream(80, ("hub", "near", "mid")))
-    assert plan.bills[0].format_duration(10, 2) in plan.detail  # what it goes to
-    assert plan.bills[2].format_duration(10, 2) in plan.detail  # and what it comes from
+    assert plan.costs[0].breakdown(10, 2) in plan.detail  # what it goes to
+    assert plan.costs[2].breakdown(10, 2) in plan.detail  # and what it comes from
 
 
 def test_the_mst_is_predicted_with_an_interval_that_shrinks_with_evidence() -> None:
@@ -105,7 +105,7 @@ def test_an_objective_shorter_than_a_batch_keeps_what_carries_the_load(slo_s: fl
     # A batch is 10 s long, so every row is late, however many replicas there are; 150 rows/s still need two.
     _, plan = decide(stream(150, ("hub", "near")), slo=slo_s)
     assert len(plan.placement) >= 2
-    assert all(math.isfinite(bill.total) for bill in plan.bills)
+    assert all(math.isfinite(bill.total) for bill in plan.costs)
 
 
 def test_a_load_beyond_all_replicas_takes_all_and_says_so() -> None:
@@ -136,7 +136,7 @@ def test_a_lone_replica_far_away_moves() -> None:
     cluster = ClusterState(nodes=nodes, placements={"op": ("far",)})
     _, plan = decide(stream(100, ("far",), backlog=2000), cluster=cluster)
     assert (plan.reason, plan.placement) == (Reason.BETTER_NODES, ("hub",))
-    assert [(bill.replicas, bill.moved) for bill in plan.bills[:2]] == [(1, 0), (1, 1)]
+    assert [(bill.replicas, bill.moved) for bill in plan.costs[:2]] == [(1, 0), (1, 1)]
     assert "1 replica, 1 moved: " in plan.detail
 
 

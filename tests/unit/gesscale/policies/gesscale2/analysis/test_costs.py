@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gesscale.model.decision import CandidateBill
+from gesscale.model.decision import CandidateCost
 from gesscale.model.order import Order
 from gesscale.policies.gesscale2.analysis.changes import buckets_ahead, change_cost
 from gesscale.policies.gesscale2.analysis.costs import estimate_costs
@@ -37,7 +37,7 @@ def horizon(**changes: object) -> PlanningHorizon:
     return replace(made, **changes)
 
 
-def bills_of(asked: PlanningHorizon, *counts: int) -> tuple[CandidateBill, ...]:
+def bills_of(asked: PlanningHorizon, *counts: int) -> tuple[CandidateCost, ...]:
     (found,) = estimate_costs([Rollout(asked, [Candidate(count, count != asked.replicas) for count in counts])])
     return found
 
