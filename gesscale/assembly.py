@@ -13,7 +13,7 @@ from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.monitor.driver import DriverMetrics
 from gesscale.monitor.kafka import KafkaInput, KafkaOffsets
-from gesscale.monitor.latencies import AgentLatencies, Bounds, FileLatencies, KeptLatencies, PrometheusLatencies
+from gesscale.monitor.latencies import AgentLatencies, CachedLatencies, FileLatencies, MapBounds, PrometheusLatencies
 from gesscale.monitor.prometheus import PrometheusMetrics
 from gesscale.monitor.source import PERIODS
 from gesscale.plan.change_budget import ChangeBudget
@@ -57,7 +57,7 @@ def build_loop(
     )
 
 
-def open_latencies(settings: Settings) -> KeptLatencies:
+def open_latencies(settings: Settings) -> CachedLatencies:
     """Open the source of the latency map that the settings name; a file is read at once, others when asked.
 
     Raises
@@ -66,7 +66,7 @@ def open_latencies(settings: Settings) -> KeptLatencies:
         Where the file cannot be read, or lacks a node that the settings name: NDmax could never be known.
     """
     group = settings.latency_map
-    source, bounds = _latency_source(settings), Bounds(limits=group.limits())
+    source, bounds = _latency_source(settings), MapBounds(limits=group.limits())
     source.max_age_s, source.asymmetry, source.bounds = group.max_age_s, group.asymmetry, lambda: bounds
     if not isinstance(source, FileLatencies):
         source.refresh_s = group.refresh_s
@@ -79,7 +79,7 @@ def open_latencies(settings: Settings) -> KeptLatencies:
     return source
 
 
-def _latency_source(settings: Settings) -> KeptLatencies:
+def _latency_source(settings: Settings) -> CachedLatencies:
     group, timeout_s = settings.latency_map, settings.monitor.timeout_s
     if group.source == "agents":
         return AgentLatencies(urls=group.agents, service=group.agents_dns or "", timeout_s=timeout_s)
@@ -89,7 +89,7 @@ def _latency_source(settings: Settings) -> KeptLatencies:
     return FileLatencies(file=group.file or Path(), unit=group.unit, kind=group.kind)
 
 
-def open_cluster(settings: Settings, latencies: KeptLatencies) -> Cluster:
+def open_cluster(settings: Settings, latencies: CachedLatencies) -> Cluster:
     """Open the cluster that the settings name; without one, the nodes of the latency map are advised on."""
     entry = _cluster_entry(settings)
     if entry is None:
@@ -98,7 +98,7 @@ def open_cluster(settings: Settings, latencies: KeptLatencies) -> Cluster:
     return opening(settings.execute.options)
 
 
-def check_environment(settings: Settings) -> KeptLatencies:
+def check_environment(settings: Settings) -> CachedLatencies:
     """Check what settings name outside themselves, without changing anything.
 
     Raises

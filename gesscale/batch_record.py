@@ -29,15 +29,15 @@ class Figure:
     #: Name of its gauge after the prefix; that of a counter ends in ``_total``. Empty where it has none.
     gauge: str = ""
     #: Whether zero says something; where it does not, zero counts as unknown.
-    zero_tells: bool = True
+    zero_is_valid: bool = True
 
 
 def _figure(text: str, source: str, gauge: str = "") -> dict[str, Figure]:
     return {_KEY: Figure(text=text, source=source, gauge=gauge)}
 
 
-def _optional(text: str, source: str, gauge: str, *, zero_tells: bool = True) -> Any:
-    figure = Figure(text=text, source=source, gauge=gauge, zero_tells=zero_tells)
+def _optional(text: str, source: str, gauge: str, *, zero_is_valid: bool = True) -> Any:
+    figure = Figure(text=text, source=source, gauge=gauge, zero_is_valid=zero_is_valid)
     return field(default=None, metadata={_KEY: figure})
 
 
@@ -84,10 +84,10 @@ class BatchFigures:
         "The trigger interval; NaN where there is none.",
         "the query's trigger, else arguments of `attach`",
         "trigger_interval_seconds",
-        zero_tells=False,
+        zero_is_valid=False,
     )
     cap_rows: int | None = _optional(
-        "Cap on the rows of that batch; NaN where there is none.", _ATTACH, "batch_cap_rows", zero_tells=False
+        "Cap on the rows of that batch; NaN where there is none.", _ATTACH, "batch_cap_rows", zero_is_valid=False
     )
     offered_rows_total: float | None = _optional(
         "Rows the sources had offered since the query began, as the last batch began.",

@@ -16,7 +16,7 @@ from gesscale.common.text import truncated_repr
 AUTOSCALERS_PATH = "/apis/gesscale.dev/v1alpha1/namespaces/{namespace}/streamautoscalers"
 
 #: Of one operator; an order names no more nodes.
-MOST_REPLICAS = 1000
+MAX_REPLICAS = 1000
 
 _ID = re.compile(r"(0|[1-9]\d*)-(0|[1-9]\d*)")
 _LONGEST_ID, _LONGEST_NAME = 64, 253
@@ -78,8 +78,8 @@ def read_order(value: object) -> OrderDocument:
     identity, nodes, strategy = order.get("id"), order.get("placement"), order.get("strategy", Strategy.LIVE)
     if not isinstance(identity, str):
         fault = f"expected an object with an id, got {truncated_repr(value)}"
-    elif not isinstance(nodes, list) or not 1 <= len(nodes) <= MOST_REPLICAS or not all(map(_is_name, nodes)):
-        fault = f"placement: expected the names of 1 to {MOST_REPLICAS} nodes, got {truncated_repr(nodes)}"
+    elif not isinstance(nodes, list) or not 1 <= len(nodes) <= MAX_REPLICAS or not all(map(_is_name, nodes)):
+        fault = f"placement: expected the names of 1 to {MAX_REPLICAS} nodes, got {truncated_repr(nodes)}"
     elif strategy not in list(Strategy):
         fault = f"strategy: expected {' or '.join(Strategy)}, got {truncated_repr(strategy)}"
     else:

@@ -94,10 +94,10 @@ class FaultyMetrics:
             seen = _by_clock(seen, ahead_s)
         if not (hangs or self.faults.active(self.now_s(), Fault.METRICS_GONE)):
             return seen
-        said = "no answer in time" if hangs else "connection refused"
+        code = "metrics-timeout" if hangs else "metrics-unreachable"
         names = (*seen.readings, *seen.missing_readings)
         return replace(
-            seen, readings={}, missing_readings={name: MissingReading(operator=name, detail=said) for name in names}
+            seen, readings={}, missing_readings={name: MissingReading(operator=name, code=code) for name in names}
         )
 
 

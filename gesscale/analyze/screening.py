@@ -1,5 +1,6 @@
 """The cases in which no policy may judge an operator."""
 
+from gesscale.common.errors import Problem
 from gesscale.model.decision import Analysis, Reason, Verdict
 from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.ports import Knowledge
@@ -28,12 +29,12 @@ def screen(
     """
     reading = observation.readings.get(operator)
     if reading is None:
-        missing_readings = observation.missing_readings.get(operator)
+        missing = observation.missing_readings.get(operator)
         return Analysis(
             operator=operator,
             verdict=Verdict.UNKNOWN,
-            reason=Reason.METRICS_STALE if missing_readings and missing_readings.stale else Reason.METRICS_MISSING,
-            detail=missing_readings.detail if missing_readings else "no metric source reported this operator",
+            reason=Reason.METRICS_STALE if missing and missing.stale else Reason.METRICS_MISSING,
+            detail=str(missing.problem if missing else Problem("metrics-missing")),
         )
     change = knowledge.latest(operator)
     if change is None or (

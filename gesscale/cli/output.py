@@ -115,7 +115,7 @@ def warn(warnings: Iterable[Problem | str]) -> None:
         complain_of(each if isinstance(each, Problem) else Problem("uncoded", {"text": each}), severity="warning")
 
 
-def say_left_out(faults: Sequence[str]) -> None:
+def say_left_out(faults: Sequence[Problem]) -> None:
     """Say on stderr which lines of a record could not be used: the first, and how many."""
     for fault in faults[:_FAULTS_SHOWN]:
         stderr_console.print(f"left out: {fault}")

@@ -53,7 +53,7 @@ def played_again(record: Path, settings: Settings) -> tuple[Recording, Sequence[
 
 def settings_of(record: Path, config: Path | None, overrides: Sequence[str]) -> Settings:
     """Return the settings of the record, or others, with what was overridden on the command line."""
-    file = config or settings_file(record, advice="; name settings that are elsewhere by --config")
+    file = config or settings_file(record)
     return load_settings(file, overrides, trusted=config is not None)
 
 
@@ -151,7 +151,7 @@ def print_notes(recording: Recording, found: Agreement, *, everything: bool) -> 
     stderr_console.print(f"{_live_policy(recording) or 'no decision'} is on record. {NOTE}")
     if not everything:
         stderr_console.print("shown are the decisions with a change or a difference; --all shows every one")
-    say_left_out(recording.faults)
+    say_left_out(recording.problems)
 
 
 def _live_policy(recording: Recording) -> str:
@@ -172,7 +172,7 @@ def document(
             **{name: figure for name, (_, figure) in _figures(found).items()},
             "first_difference": _first_difference(found.first_difference),
         },
-        "faults": recording.faults,
+        "problems": [each.as_json() for each in recording.problems],
         "steps": [
             {
                 "at_s": answer.decision.at_s,

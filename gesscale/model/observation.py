@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, PlainSerializer, computed_field
 
 from gesscale.batch_record import BatchFigures
+from gesscale.common.errors import Problem
 from gesscale.errors import MetricsUnavailableError
 from gesscale.fields import MAX_DURATION_S, MIN_DURATION_S, EpochSeconds
 
@@ -118,9 +119,9 @@ class OperatorReading:
     #: Whether its tasks hold their slots for a long batch (Real-Time Mode): then its replicas are never
     #: changed.
     fixed_slots: bool = False
-    #: Why the newest figures could not be believed, so that these are older ones and no replica may be
-    #: removed by them; empty where they could.
-    doubt: str = ""
+    #: Why the newest batch was rejected; empty if it was not. The figures are then older, and no replica may be
+    #: removed because of them.
+    problem: str = ""
 
     @property
     def replicas(self) -> int:
@@ -148,10 +149,17 @@ class MissingReading:
     """Why an operator has no reading this period."""
 
     operator: str
-    #: What was asked of whom, and what came instead.
-    detail: str
-    #: True where figures came but are too old to act on; False where none came or they are nonsense.
+    #: Code of the problem, such as ``metrics-timeout``; see docs/reference/errors.md.
+    code: str
+    #: Fields of the problem.
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    #: True if figures arrived but are too old to act on; False if none arrived or they are invalid.
     stale: bool = False
+
+    @property
+    def problem(self) -> Problem:
+        """The reason as a problem of the catalogue."""
+        return Problem(self.code, self.fields)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from gesscale.fields import MAX_DURATION_S
-from gesscale.wire import MOST_REPLICAS
+from gesscale.wire import MAX_REPLICAS
 
 
 class Order(BaseModel):
@@ -17,7 +17,7 @@ class Order(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
 
     placement: tuple[Annotated[str, Field(min_length=1, max_length=253)], ...] = Field(
-        max_length=MOST_REPLICAS, description="Nodes that are to hold exactly one executor each, sorted."
+        max_length=MAX_REPLICAS, description="Nodes that are to hold exactly one executor each, sorted."
     )
     at_s: float = Field(description="When it was written.")
     before: int | None = Field(None, ge=0, description="Replicas when it was written.")

@@ -1,4 +1,4 @@
-"""Monitor: batch records from a driver, a Prometheus server or Kafka become one reading per operator."""
+"""Metric sources: batch records from drivers, Prometheus and Kafka become one reading per operator."""
 
 from gesscale.monitor.driver import DriverMetrics
 from gesscale.monitor.kafka import KafkaOffsets

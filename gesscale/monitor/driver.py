@@ -1,4 +1,4 @@
-"""Monitor, straight from the Spark drivers: the batch records that `gesscale.spark` serves."""
+"""Metric source that reads the batch records which `gesscale.spark` serves in the drivers."""
 
 import logging
 from collections.abc import Mapping
@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from threading import Lock
 
 from gesscale.common.http_client import UNRESTRICTED_CLIENT, HttpClient
+from gesscale.common.logs import log_problem
 from gesscale.model.observation import MissingReading, OperatorReading, WorkflowObservation
 from gesscale.monitor.fetch import check_url, metrics_page
 from gesscale.monitor.records import parse_document, to_batches
@@ -13,27 +14,27 @@ from gesscale.monitor.source import WindowedReader
 from gesscale.monitor.window import WorkByNode
 
 _LOG = logging.getLogger(__name__)
-#: 512 batches on 50 replicas have 3 MB.
+#: Largest response; 512 batches on 50 replicas need 3 MB.
 _MAX_BYTES = 4 << 20
-#: Parsed, an answer takes ten times its size for a moment; one at a time does.
+#: Parsing takes ten times the memory of a response, so one is parsed at a time.
 _PARSING = Lock()
 _CLOCKS_AGREE_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class DriverMetrics(WindowedReader):
-    """A metric source that asks each operator's driver for its recent batches.
+    """A metric source that requests the recent batches from each operator's driver.
 
-    It remembers nothing: a driver keeps its batches itself, and they bear their own times. Where a driver's
-    clock is more than 2 s off the scaler's, its times are corrected by the difference, and that is logged.
+    It has no state: the driver keeps its batches, with their times. If a driver's clock differs from ours by more
+    than 2 s, its times are corrected by the difference, and a warning is logged.
     """
 
     #: Address of the listener by operator, such as ``http://10.0.0.1:9108``.
     urls: Mapping[str, str]
     _: KW_ONLY
-    #: Node names by the host addresses of executors; an unknown address stands for itself.
+    #: Node names by the host addresses of executors; an unknown address is its own name.
     hosts: Mapping[str, str] = field(default_factory=dict)
-    #: By which they are asked.
+    #: Sends the requests.
     client: HttpClient = field(default=UNRESTRICTED_CLIENT, repr=False)
 
     def __post_init__(self) -> None:
@@ -47,25 +48,25 @@ class DriverMetrics(WindowedReader):
 
     def _read(self, operator: str, now_s: float, began_s: float) -> OperatorReading | MissingReading:
         url = f"{self.urls[operator].rstrip('/').removesuffix('/batches')}/batches"
-        timeout_s = 0.9 * self.timeout_s  # so that its own reason arrives before the common deadline
+        timeout_s = 0.9 * self.timeout_s  # fails with its own reason before the common deadline
         with metrics_page(url, timeout_s=timeout_s, max_bytes=_MAX_BYTES, client=self.client) as body, _PARSING:
             document = parse_document(body, operator)
             ahead_s = self._ahead_s(operator, document.now_s, now_s + self.monotonic_s() - began_s)
             parsed = to_batches(document.batches, self.hosts, ahead_s=ahead_s)
-        heard_s = document.last_progress_at_s
+        progress_at_s = document.last_progress_at_s
         return self.read(
             operator,
             parsed.batches,
             now_s=now_s,
-            last_progress_at_s=None if heard_s is None else heard_s - ahead_s,
-            faults=parsed.faults,
+            last_progress_at_s=None if progress_at_s is None else progress_at_s - ahead_s,
+            problems=parsed.problems,
             by_node=WorkByNode(parsed.work),
         )
 
     def _ahead_s(self, operator: str, driver_now_s: float, own_now_s: float) -> float:
-        """Return how far a driver's clock is ahead, where that is more than an answer's way explains."""
+        """Return how far a driver's clock is ahead; 0 within the tolerance for network delay."""
         ahead_s = driver_now_s - own_now_s
         if abs(ahead_s) <= _CLOCKS_AGREE_S:
             return 0.0
-        _LOG.warning("operator %s: its driver's clock is %+.6g s off and corrected", operator, ahead_s)
+        log_problem(_LOG, logging.WARNING, "driver-clock-off", operator=operator, ahead_s=ahead_s)
         return ahead_s

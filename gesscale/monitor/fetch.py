@@ -1,4 +1,4 @@
-"""Where drivers and metric servers are asked: their addresses, and what it means when they do not answer."""
+"""Requests to drivers and metric servers: address checks, and errors for failed requests."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,32 +17,30 @@ def metrics_page(
     Raises
     ------
     MetricsUnavailableError
-        At any other answer or none, with the address and what came instead.
+        If the request fails or the response is not a success.
     """
     try:
         with client.page(url, timeout_s=timeout_s, max_bytes=max_bytes) as body:
             yield body
     except FetchError as error:
-        raise MetricsUnavailableError(
-            f"asked {url} for metrics, but {error}; is the driver up, and is this the port of its listener?"
-        ) from error
+        raise MetricsUnavailableError("metrics-unreachable", url=url, cause=str(error)) from error
 
 
 def fetch(url: str, *, timeout_s: float, max_bytes: int, client: HttpClient = UNRESTRICTED_CLIENT) -> bytes:
-    """Get the metrics of a driver; as `metrics_page`, for what is short-lived."""
+    """Return the metrics of a driver; see `metrics_page`."""
     with metrics_page(url, timeout_s=timeout_s, max_bytes=max_bytes, client=client) as body:
         return body
 
 
 def check_url(url: str, what: str) -> None:
-    """Refuse an address that cannot be asked.
+    """Reject an invalid address.
 
     Raises
     ------
     InputError
-        Where it is not http(s)://host[:port][/path].
+        If it is not http(s)://host[:port][/path].
     """
     try:
         web_address(url)
     except ValueError as error:
-        raise InputError(f"{what}: {error}, got {url!r}") from None
+        raise InputError("metrics-address-invalid", source=what, cause=str(error), got=url) from None

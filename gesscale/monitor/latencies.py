@@ -1,8 +1,8 @@
-"""Monitor, of the network: the latency map as a file, the agents or a Prometheus server has it now.
+"""Latency sources: a file, the measuring agents, or the Prometheus server that scrapes the agents.
 
-What every source shares: the last good map stays in force, and it ages. A map that cannot be renewed is *stale* from
-``latency_map.max_age`` on. Replicas are still added by it, since an overloaded operator is worse off waiting. None is
-removed by it. No evidence for the performance model is taken under it: the delays may be others by now.
+A source keeps the last valid map. A map that cannot be refreshed becomes *stale* at the age ``latency_map.max_age``. It
+still allows adding replicas, because an overloaded operator is worse off waiting, but never removing one. It yields no
+evidence for the performance model, because the delays may have changed.
 """
 
 import logging
@@ -13,9 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
+from gesscale.common.errors import Problem, cause_of
 from gesscale.common.http_client import UNRESTRICTED_CLIENT, HttpClient
+from gesscale.common.logs import log_problem
 from gesscale.errors import GesscaleError, MetricsUnavailableError
-from gesscale.formatting import format_duration
+from gesscale.formatting import describe_exception, format_duration
 from gesscale.model.decision import MapStatus
 from gesscale.monitor.fetch import check_url
 from gesscale.monitor.prometheus_query import ask
@@ -40,159 +42,172 @@ _CLOCKS_AGREE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """A survey, and what there is to say about it."""
+class FoundSurvey:
+    """A survey that was read, and warnings about it."""
 
     survey: Survey
-    remark: str = ""
+    problems: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
-    """How large a map may be that is read."""
+class MapBounds:
+    """Bounds on a map."""
 
-    #: Of a map from anywhere.
+    #: For maps from any source.
     limits: MapLimits = field(default_factory=MapLimits)
-    #: The only nodes that a map of agents' figures may have, all others are left out; None for any.
+    #: Nodes that a map from agents may contain, others are dropped; None for any.
     nodes: frozenset[str] | None = None
 
 
 @dataclass(slots=True, kw_only=True)
-class KeptLatencies(ABC):
-    """Keeps the last good map, renews it when that is due, and judges its age; a `gesscale.ports.LatencySource`."""
+class CachedLatencies(ABC):
+    """Keeps the last valid map, refreshes it when due, and checks its age; a `gesscale.ports.LatencySource`."""
 
-    #: Age from which a map is stale; None for never. One whose age is not known is not stale.
+    #: Age from which a map is stale; None for never. A map of unknown age is not stale.
     max_age_s: float | None = None
-    #: What to do where the two directions of a pair differ; see `latency_map.Survey.rule`.
+    #: What to do if the two directions of a pair differ; see `latency_map.Survey.rule`.
     asymmetry: Asymmetry | None = None
-    #: Time after which a map is asked for again; 0 for every time.
+    #: Time between two refreshes; 0 to refresh on every call.
     refresh_s: float = 0.0
-    #: Raises where a map cannot serve; the last good one then stays in force.
+    #: Raises if a map is unsuitable; the last valid one is then kept.
     check: Callable[[LatencyMap], None] = lambda _: None
-    #: Returns how large a map may be now.
-    bounds: Callable[[], Bounds] = Bounds
+    #: Returns the present bounds on a map.
+    bounds: Callable[[], MapBounds] = MapBounds
     _map: LatencyMap | None = field(default=None, init=False)
     _measured_at_s: float | None = field(default=None, init=False)
-    _renewed_at_s: float | None = field(default=None, init=False)
-    _problem: str = field(default="", init=False)
+    _refreshed_at_s: float | None = field(default=None, init=False)
+    _problems: tuple[Problem, ...] = field(default=(), init=False)
     _failures: int = field(default=0, init=False)
-    _said: str = field(default="", init=False)
+    _logged: tuple[str, ...] = field(default=(), init=False)
 
     @abstractmethod
-    def read(self, now_s: float) -> Found | None:
-        """Return what there is now; None where it is what was kept already. May raise."""
+    def read(self, now_s: float) -> FoundSurvey | None:
+        """Return the present survey; None if it has not changed. May raise."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The nodes of the map in force; empty before the first."""
+        """The nodes of the current map; empty before the first."""
         return () if self._map is None else self._map.names
 
     def current(self, now_s: float) -> Latencies:
-        """Return the newest map there is; see `gesscale.ports.LatencySource`."""
-        if self._renewed_at_s is None or not 0 <= now_s - self._renewed_at_s < self.refresh_s:
-            self._renew(now_s)
+        """Return the newest map; see `gesscale.ports.LatencySource`."""
+        if self._refreshed_at_s is None or not 0 <= now_s - self._refreshed_at_s < self.refresh_s:
+            self._refresh(now_s)
         age_s = None if self._measured_at_s is None else now_s - self._measured_at_s
         map_status = MapStatus(
-            age_s=None if age_s is None else max(0.0, age_s), stale=self._stale(age_s), problem=self._problem
+            age_s=None if age_s is None else max(0.0, age_s),
+            stale=str(staleness(age_s, self.max_age_s) or ""),
+            problem="; ".join(map(str, self._problems)),
         )
         return Latencies(map=self._map, map_status=map_status)
 
-    def keep(self, found: Found) -> None:
-        """Put a survey in force.
+    def keep(self, found: FoundSurvey) -> None:
+        """Use a survey from now on.
 
         Raises
         ------
         LatencyMapError
-            It amounts to no map.
+            If the survey is no valid map.
         GesscaleError
-            The map cannot serve.
+            If the map is unsuitable.
         """
         latencies = found.survey.to_map(self.asymmetry)
         self.check(latencies)
         self._map = latencies
         self._measured_at_s = found.survey.measured_at_s
-        self._problem, self._failures = found.remark, 0
+        self._problems, self._failures = found.problems, 0
         for change in found.survey.changes:
             _LOG.info("latency map: %s", change)
-        if found.remark and found.remark != self._said:
-            _LOG.warning("latency map: %s", found.remark)
-        self._said = found.remark
+        self._log(found.problems)
 
-    def _renew(self, now_s: float) -> None:
+    def _refresh(self, now_s: float) -> None:
         try:
             if (found := self.read(now_s)) is not None:
                 self.keep(found)
-                self._renewed_at_s = now_s
+                self._refreshed_at_s = now_s
         except (LatencyMapError, GesscaleError, OSError) as error:
-            self._fail(str(error))
-        except Exception as error:  # noqa: BLE001 - a source's nonsense must not stop the loop
-            _LOG.exception("latency map: reading it failed")
-            self._fail(f"reading it failed: {error!r}")
+            self._fail(_problem_of(error))
+        except Exception as error:  # noqa: BLE001 - a malformed response must not stop the loop
+            _LOG.exception("latency map: unexpected error")
+            self._fail(Problem("latency-map-read-failed", {"cause": describe_exception(error)}))
 
-    def _fail(self, why: str) -> None:
+    def _fail(self, problem: Problem) -> None:
         self._failures += 1
-        if why != self._said:
-            self._said = why
-            _LOG.warning(
-                "latency map: %s; %s", why, "none yet" if self._map is None else "the last good one stays in force"
-            )
-        times = f" (failed {self._failures} times in a row)" if self._failures > 1 else ""
-        self._problem = f"{why}{times}"
+        self._log((problem,))
+        if self._failures > 1:
+            problem = Problem("latency-map-not-refreshed", {"failures": self._failures, "cause": str(problem)})
+        self._problems = (problem,)
 
-    def _stale(self, age_s: float | None) -> str:
-        if age_s is None or self.max_age_s is None:
-            return ""
-        if age_s < -_CLOCKS_AGREE_S:
-            return (
-                f"the latency map is dated {format_duration(-age_s)} in the future, so its age is not known; "
-                "set the clock of the machine that measured it, or of this one"
-            )
-        if age_s <= self.max_age_s:
-            return ""
-        return (
-            f"the latency map is {format_duration(age_s)} old, over the "
-            f"{format_duration(self.max_age_s)} of latency_map.max_age; measure it again"
-        )
+    def _log(self, problems: tuple[Problem, ...]) -> None:
+        """Log problems that are not the same as in the last refresh."""
+        texts = tuple(map(str, problems))
+        if texts != self._logged:
+            for problem in problems:
+                log_problem(_LOG, logging.WARNING, problem.code, **problem.fields, map_kept=self._map is not None)
+        self._logged = texts
 
 
-#: What reads a text as a survey; see `latency_map.read_survey`.
+def staleness(age_s: float | None, max_age_s: float | None) -> Problem | None:
+    """Return why a map is stale, by its age; None if it is not."""
+    if age_s is None or max_age_s is None:
+        return None
+    if age_s < -_CLOCKS_AGREE_S:
+        return Problem("latency-map-in-future", {"ahead": format_duration(-age_s)})
+    if age_s <= max_age_s:
+        return None
+    return Problem("latency-map-stale", {"age": format_duration(age_s), "max_age": format_duration(max_age_s)})
+
+
+def _problem_of(error: Exception) -> Problem:
+    if isinstance(error, GesscaleError):
+        return error.problem
+    return Problem("latency-map-unreadable", {"cause": cause_of(error)})
+
+
+def _warning(warning: object) -> Problem:
+    return warning if isinstance(warning, Problem) else Problem("latency-map-warning", {"text": str(warning)})
+
+
+#: Reads a text as a survey; see `latency_map.read_survey`.
 Reader = Callable[..., Imported]
 
 
 @dataclass(slots=True, kw_only=True)
-class TextLatencies(KeptLatencies):
+class TextLatencies(CachedLatencies):
     """A map in a text of any form, read again whenever the text has changed."""
 
     #: The group of settings that has ``unit`` and ``kind``, for messages.
     GROUP: ClassVar[str]
 
-    #: What its delays mean, where the text does not say it (unit, kind).
+    #: Unit and kind of its delays, if the text does not specify them.
     unit: DelayUnit | None = None
     kind: DelayKind | None = None
 
     @abstractmethod
     def changed(self) -> Reader | None:
-        """Return what reads the text; None where the text has not changed. May raise."""
+        """Return a reader of the text; None if the text has not changed. May raise."""
 
-    def read(self, now_s: float) -> Found | None:
-        """Return what the text holds, where it has changed."""
+    def read(self, now_s: float) -> FoundSurvey | None:
+        """Return the survey in the text, if it has changed."""
         del now_s
         if (reader := self.changed()) is None:
             return None
         try:
             imported = reader(unit=self.unit, kind=self.kind, limits=self.bounds().limits)
         except LatencyMapError as error:
-            # It names options of the command line; here they are settings.
+            # The message names options of the command line, which are settings here.
             message = str(error)
             for name in ("unit", "kind"):
                 message = message.replace(f"--{name}", f"{self.GROUP}.{name}")
-            raise LatencyMapError(message) from error
-        return Found(survey=imported.survey, remark="; ".join(imported.warnings))
+            if message == str(error):
+                raise
+            raise LatencyMapError("latency-map-setting-needed", cause=message) from error
+        return FoundSurvey(survey=imported.survey, problems=tuple(map(_warning, imported.warnings)))
 
 
 _NAMED = 3
-_MAX_ANSWER_BYTES = 5_000_000
-_MAX_ANSWER_PARTS = 125_000
+_MAX_RESPONSE_BYTES = 5_000_000
+_MAX_RESPONSE_PARTS = 125_000
 
 
 @dataclass(slots=True, kw_only=True)
@@ -206,20 +221,20 @@ class FileLatencies(TextLatencies):
     _seen: tuple[int, int, int] | None = field(default=None, init=False)
 
     def load(self) -> None:
-        """Put what the file holds in force.
+        """Load the file.
 
         Raises
         ------
         LatencyMapError
-            It cannot be read, or amounts to no map.
+            If it cannot be read, or is no valid map.
         GesscaleError
-            The map cannot serve.
+            If the map is unsuitable.
         """
         if (found := self.read(0.0)) is not None:
             self.keep(found)
 
     def changed(self) -> Reader | None:
-        """Return what reads the file; None where the file has not changed."""
+        """Return a reader of the file; None if the file has not changed."""
         stamp = self._stamp()
         if stamp is not None and stamp == self._seen:
             return None
@@ -235,21 +250,20 @@ class FileLatencies(TextLatencies):
 
 
 @dataclass(slots=True, kw_only=True)
-class AgentLatencies(KeptLatencies):
-    """A map of what agents measure, asked of each of them."""
+class AgentLatencies(CachedLatencies):
+    """A map of the round trips that agents measure, requested from each agent."""
 
-    #: Their addresses; empty where a name stands for them.
+    #: Their addresses; empty if `service` is given.
     urls: tuple[str, ...] = ()
-    #: Bound on the answer of each.
+    #: Timeout of each request.
     timeout_s: float
-    #: A name and port, such as those of a headless service; what answers at each of its addresses is an
-    #: agent.
+    #: Name and port, such as those of a headless service; there is an agent at each of its addresses.
     service: str = ""
-    #: By which they are asked.
+    #: Sends the requests.
     client: HttpClient = UNRESTRICTED_CLIENT
 
-    def read(self, now_s: float) -> Found:
-        """Ask all agents."""
+    def read(self, now_s: float) -> FoundSurvey:
+        """Read from all agents."""
         urls = (
             resolve_agents(self.service, resolve=self.client.resolve, timeout_s=self.timeout_s)
             if self.service
@@ -258,33 +272,35 @@ class AgentLatencies(KeptLatencies):
         bounds = self.bounds()
         gathered = gather_agents(urls, now_s=now_s, timeout_s=self.timeout_s, limits=bounds.limits, nodes=bounds.nodes)
         silent = [f"{url}: {why}" for url, why in gathered.unreachable.items()]
-        more = f"; {len(silent) - _NAMED} more" if len(silent) > _NAMED else ""
-        said = f"{len(silent)} of {len(urls)} agents gave nothing: {'; '.join(silent[:_NAMED])}{more}" if silent else ""
-        return Found(survey=gathered.survey, remark="; ".join(filter(None, (said, gathered.left_out))))
+        problems = [_warning(gathered.left_out)] if gathered.left_out else []
+        if silent:
+            fields = {"count": len(silent), "agents": len(urls), "causes": silent[:_NAMED]}
+            problems.insert(0, Problem("latency-agents-unreachable", fields))
+        return FoundSurvey(survey=gathered.survey, problems=tuple(problems))
 
 
 @dataclass(slots=True, kw_only=True)
-class PrometheusLatencies(KeptLatencies):
-    """A map of what agents measure, asked of the Prometheus server that scrapes them.
+class PrometheusLatencies(CachedLatencies):
+    """A map of the round trips that agents measure, from the Prometheus server that scrapes them.
 
     Raises
     ------
     InputError
-        Where the address cannot be one.
+        If the address is invalid.
     """
 
     #: Address of the server.
     url: str
-    #: Bound on its answer.
+    #: Timeout of the request.
     timeout_s: float
-    #: By which it is asked.
+    #: Sends the requests.
     client: HttpClient = UNRESTRICTED_CLIENT
 
     def __post_init__(self) -> None:
         check_url(self.url, "the Prometheus server")
 
-    def read(self, now_s: float) -> Found:
-        """Ask for the round trips and when they were measured; a map needs no more of the agents' gauges."""
+    def read(self, now_s: float) -> FoundSurvey:
+        """Query the round trips and their times; a map needs no other gauges of the agents."""
         query = f'{{__name__=~"{RTT_SECONDS}|{MEASURED_TIMESTAMP_SECONDS}"}}'
         series = ask(
             self.url,
@@ -292,14 +308,12 @@ class PrometheusLatencies(KeptLatencies):
             RTT_SECONDS,
             now_s=now_s,
             timeout_s=self.timeout_s,
-            max_bytes=_MAX_ANSWER_BYTES,
-            max_parts=_MAX_ANSWER_PARTS,
+            max_bytes=_MAX_RESPONSE_BYTES,
+            max_parts=_MAX_RESPONSE_PARTS,
             client=self.client,
         )
         if not series:
-            raise MetricsUnavailableError(
-                f"{self.url} holds no sample of {RTT_SECONDS}; are the agents among its scrape targets?"
-            )
+            raise MetricsUnavailableError("prometheus-agents-not-scraped", url=self.url, gauge=RTT_SECONDS)
         samples = (
             GaugeSample(name=one.metric.get("__name__", ""), labels=one.metric, value=one.values[-1][1])
             for one in series
@@ -307,4 +321,5 @@ class PrometheusLatencies(KeptLatencies):
         )
         bounds = self.bounds()
         gathered = gather_samples(samples, fill_missing=True, now_s=now_s, limits=bounds.limits, nodes=bounds.nodes)
-        return Found(survey=gathered.survey, remark=gathered.left_out)
+        problems = (_warning(gathered.left_out),) if gathered.left_out else ()
+        return FoundSurvey(survey=gathered.survey, problems=problems)

@@ -1,4 +1,4 @@
-"""Monitor, through a Prometheus server that scrapes the drivers: its samples become batch records again."""
+"""Metric source that queries the Prometheus server which scrapes the drivers, and rebuilds batch records."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
@@ -6,19 +6,20 @@ from itertools import groupby
 from math import isfinite
 
 from gesscale.batch_record import PREFIX, BatchFigures, BatchRecord, HostWork, figures_of
+from gesscale.common.errors import Problem
 from gesscale.common.http_client import UNRESTRICTED_CLIENT, HttpClient
 from gesscale.model.observation import MissingReading, OperatorReading, WorkflowObservation
 from gesscale.monitor.fetch import check_url
-from gesscale.monitor.prometheus_query import Series, ask
+from gesscale.monitor.prometheus_query import PrometheusSeries, ask
 from gesscale.monitor.records import to_batches
 from gesscale.monitor.source import WindowedReader
-from gesscale.monitor.window import WorkByNode
+from gesscale.monitor.window import WorkByNode, missing
 
-#: The gauges of `gesscale.spark` after their prefix, and the batch record's field that each one carries.
+#: Field of the batch record by gauge of `gesscale.spark`, without prefix.
 FIELD_OF_GAUGE = {figure.gauge: name for name, figure in figures_of(BatchFigures).items()}
 
 _MAX_BYTES = 2 << 20
-#: Largest answer: 300 scrapes of 50 replicas have half of it.
+#: Largest response; 300 scrapes of 50 replicas need half of it.
 _MAX_PARTS = 100_000
 _PROGRESS = "last_progress_timestamp_seconds"
 _REPLICA = figures_of(BatchRecord)["hosts"].gauge
@@ -27,16 +28,15 @@ _FIELD_OF_REPLICA_GAUGE = {figure.gauge: name for name, figure in figures_of(Hos
 
 @dataclass(frozen=True, slots=True)
 class PrometheusMetrics(WindowedReader):
-    """A metric source that asks a Prometheus server for the gauges of `gesscale.spark`.
+    """A metric source that queries a Prometheus server for the gauges of `gesscale.spark`.
 
-    All gauges of one scrape bear one timestamp, so the raw samples of a range join exactly; a batch is known
-    by its number. Scrape at least once per trigger interval: a batch that no scrape saw is said and counts as
-    missing.
+    All gauges of a scrape have the same timestamp, so the raw samples of a range join exactly; batches are identified
+    by their number. Scrape at least once per trigger interval: a batch between two scrapes is logged as not seen.
 
     Raises
     ------
     InputError
-        Where the address cannot be one.
+        If the address is invalid.
     """
 
     #: Address of the server, such as ``http://10.0.0.1:9090``.
@@ -44,9 +44,9 @@ class PrometheusMetrics(WindowedReader):
     #: Names of the operators, the values of the label ``operator``.
     operators: tuple[str, ...]
     _: KW_ONLY
-    #: Node names by the host addresses of executors; an unknown address stands for itself.
+    #: Node names by the host addresses of executors; an unknown address is its own name.
     hosts: Mapping[str, str] = field(default_factory=dict)
-    #: By which they are asked.
+    #: Sends the requests.
     client: HttpClient = field(default=UNRESTRICTED_CLIENT, repr=False)
 
     def __post_init__(self) -> None:
@@ -59,25 +59,28 @@ class PrometheusMetrics(WindowedReader):
     def _read(self, operator: str, now_s: float) -> OperatorReading | MissingReading:
         scrapes = _join(self._samples(operator, now_s))
         if not scrapes:
-            detail = (
-                f"{self.url} holds no sample of {PREFIX}* with operator={operator!r} in the last "
-                f"{self.history_s:g} s; is its driver among the scrape targets?"
+            return missing(
+                operator,
+                "prometheus-driver-not-scraped",
+                url=self.url,
+                gauges=f"{PREFIX}*",
+                operator=operator,
+                history_s=self.history_s,
             )
-            return MissingReading(operator=operator, detail=detail)
         parsed = to_batches(_records(scrapes), self.hosts)
-        faults = parsed.faults
-        if not parsed.batches and not faults:
-            faults = [f"{len(scrapes)} scrapes without a number in {PREFIX}batch_id"]
+        problems = parsed.problems
+        if not parsed.batches and not problems:
+            problems = [Problem("prometheus-batch-id-missing", {"scrapes": len(scrapes), "gauge": f"{PREFIX}batch_id"})]
         return self.read(
             operator,
             sorted(parsed.batches, key=lambda batch: batch.ended_at_s),
             now_s=now_s,
             last_progress_at_s=max((scrape.figures.get(_PROGRESS, 0.0) for scrape in scrapes), default=None),
-            faults=faults,
+            problems=problems,
             by_node=WorkByNode(parsed.work),
         )
 
-    def _samples(self, operator: str, now_s: float) -> tuple[Series, ...]:
+    def _samples(self, operator: str, now_s: float) -> tuple[PrometheusSeries, ...]:
         name = operator.replace("\\", "\\\\").replace('"', '\\"')
         query = f'{{__name__=~"{PREFIX}.+",operator="{name}"}}[{round(self.history_s * 1000)}ms]'
         return ask(
@@ -94,7 +97,7 @@ class PrometheusMetrics(WindowedReader):
 
 @dataclass(slots=True)
 class _Scrape:
-    """What one scrape of one query's gauges saw."""
+    """The gauges of one query in one scrape."""
 
     at_s: float
     figures: dict[str, float] = field(default_factory=dict)
@@ -102,8 +105,8 @@ class _Scrape:
     by_host: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
-def _join(series: Iterable[Series]) -> list[_Scrape]:
-    """Join samples of one query by their timestamp; the queries of a restarted driver follow one another."""
+def _join(series: Iterable[PrometheusSeries]) -> list[_Scrape]:
+    """Join the samples of each query by timestamp; the queries of a restarted driver follow one another."""
     scrapes: dict[tuple[tuple[str, ...], float], _Scrape] = {}
     for one in series:
         labels = one.metric
@@ -122,7 +125,7 @@ def _join(series: Iterable[Series]) -> list[_Scrape]:
 
 
 def _records(scrapes: Iterable[_Scrape]) -> Iterator[dict[str, object]]:
-    """Yield one record for each batch number that scrapes saw in a row, as the first of them saw it."""
+    """Yield one record for each run of scrapes with the same batch number, from the first of them."""
     counted = (scrape for scrape in scrapes if isfinite(scrape.figures.get("batch_id", float("nan"))))
     for _, seen in groupby(counted, key=lambda scrape: scrape.figures["batch_id"]):
         scrape = next(seen)

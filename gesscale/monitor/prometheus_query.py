@@ -1,4 +1,4 @@
-"""A query to a Prometheus server: the one place that knows its client, whose requests our own HTTP client bounds."""
+"""Queries to a Prometheus server, whose client sends its requests through our size- and time-limited HTTP client."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -12,8 +12,8 @@ from gesscale.common.http_client import UNRESTRICTED_CLIENT, FetchError, HttpCli
 from gesscale.errors import MetricsUnavailableError
 
 
-class Series(BaseModel):
-    """One element of an answer, instants and values; the one of a vector stands alone. They arrive as strings."""
+class PrometheusSeries(BaseModel):
+    """One series of a response: instants and values. An element of a vector has one value; values arrive as strings."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -28,7 +28,7 @@ class Series(BaseModel):
         return element
 
 
-_ANSWER = TypeAdapter(tuple[Series, ...])
+_ANSWER = TypeAdapter(tuple[PrometheusSeries, ...])
 
 
 def ask(
@@ -41,49 +41,48 @@ def ask(
     max_bytes: int,
     max_parts: int,
     client: HttpClient = UNRESTRICTED_CLIENT,
-) -> tuple[Series, ...]:
-    """Put a query to a Prometheus server.
+) -> tuple[PrometheusSeries, ...]:
+    """Query a Prometheus server.
 
     Parameters
     ----------
+    what
+        The queried gauges, for error messages.
     now_s
         The instant of the query, seconds since the epoch.
 
     Raises
     ------
     MetricsUnavailableError
-        Without an answer of that form, or with a larger one.
+        If the server is unreachable, or its response is invalid or too large.
     """
     from prometheus_api_client.prometheus_connect import PrometheusConnect
 
-    failed = f"asked the Prometheus server {url} for {what}, but got no samples"
     session = Session()
-    session.trust_env = False  # neither proxies nor passwords of the environment
-    bounded = _BoundedAdapter(partial(client.fetch, timeout_s=timeout_s, max_bytes=max_bytes), max_parts)
+    session.trust_env = False  # ignore proxies and passwords of the environment
+    bounded = _BoundedAdapter(url, partial(client.fetch, timeout_s=timeout_s, max_bytes=max_bytes), max_parts)
     try:
         with PrometheusConnect(url.rstrip("/"), session=session) as server:
-            session.mount(server.url, bounded)  # instead of the adapter without bounds that the client has mounted
+            session.mount(server.url, bounded)  # replaces the client's unlimited adapter
             return _ANSWER.validate_python(server.custom_query(query, params={"time": now_s}))
     except FetchError as error:
-        raise MetricsUnavailableError(f"{failed}: {error}") from error
+        raise MetricsUnavailableError("prometheus-unreachable", url=url, gauges=what, cause=str(error)) from error
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
-        # Not in the error's own words: they repeat the answer.
-        raise MetricsUnavailableError(
-            f"{failed}: its answer is no vector or matrix of numbers; is Prometheus there?"
-        ) from error
+        # Without the error's text, which repeats the response.
+        raise MetricsUnavailableError("prometheus-response-invalid", url=url, gauges=what) from error
 
 
 class _BoundedAdapter(BaseAdapter):
-    """Sends the requests of a session of ``requests`` through our own HTTP client."""
+    """Sends the requests of a ``requests`` session through our HTTP client."""
 
-    def __init__(self, fetch: Callable[[str], bytes], max_parts: int) -> None:
+    def __init__(self, url: str, fetch: Callable[[str], bytes], max_parts: int) -> None:
         super().__init__()
-        self._fetch, self._max_parts = fetch, max_parts
+        self._url, self._fetch, self._max_parts = url, fetch, max_parts
 
     def send(
         self,
         request: PreparedRequest,
-        stream: bool = False,  # noqa: ARG002 - the rest is what the base class is called with
+        stream: bool = False,  # noqa: ARG002 - the signature of the base class
         timeout: Any = None,  # noqa: ARG002
         verify: bool | str = True,  # noqa: ARG002
         cert: Any = None,  # noqa: ARG002
@@ -93,10 +92,10 @@ class _BoundedAdapter(BaseAdapter):
         response.request, response.url = request, request.url or ""
         body = self._fetch(response.url)
         if body.count(b"{") + body.count(b"[") > self._max_parts:
-            raise FetchError(f"it answered more than {self._max_parts} JSON objects and lists")
+            raise MetricsUnavailableError("prometheus-response-too-large", url=self._url, max_parts=self._max_parts)
         response._content = body
         response.status_code, response.encoding = 200, "utf-8"
         return response
 
     def close(self) -> None:
-        """Do nothing: no connection is kept."""
+        """Do nothing: there is no open connection."""

@@ -1,7 +1,7 @@
-"""The record of a live run as files: batches.jsonl and decisions.jsonl, a JSON object a line.
+"""Files of a recorded run: batches.jsonl and decisions.jsonl, with one JSON object per line.
 
-A line that is torn or corrupt is left out, counted and named; the rest of the record stays usable. Times, sizes and
-numbers of lines are bounded.
+An invalid line is skipped and reported; the rest of the record stays usable. Times, sizes and numbers of lines are
+bounded.
 """
 
 import json
@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from gesscale.common.errors import Problem, cause_of
 from gesscale.errors import InputError
 from gesscale.fields import format_duration
 from gesscale.formatting import first_fault
@@ -24,9 +25,9 @@ from gesscale.monitor.records import LONGEST_RUN_S, recorded_batch
 
 BATCHES, DECISIONS, SETTINGS = "batches.jsonl", "decisions.jsonl", "gesscale.yaml"
 
-_MOST_STEPS = 100_000
-_MOST_LINES, _MOST_TORN = 500_000, 1000
-_MOST_LINE_BYTES = 4 << 20
+_MAX_STEPS = 100_000
+_MAX_LINES, _MAX_INVALID_LINES = 500_000, 1000
+_MAX_LINE_BYTES = 4 << 20
 
 T = TypeVar("T")
 
@@ -35,16 +36,16 @@ T = TypeVar("T")
 class RecordedDecision:
     """A line of decisions.jsonl."""
 
-    #: What was decided; of its reading the batches are missing.
+    #: The decision; its reading has no batches.
     decision: Decision
-    #: From how many batches it was read.
+    #: Number of batches that it was based on.
     batches_read: int
-    #: The whole line.
+    #: The complete line.
     document: Mapping[str, Any]
 
 
 def _decision_of(document: Any) -> RecordedDecision:
-    """Read a line of decisions; ValueError where it is none."""
+    """Parse a line of decisions.jsonl; raises ValueError if it is invalid."""
     decision = codec(Decision).validate_python(document)
     reading = document["analysis"].get("reading")
     return RecordedDecision(decision=decision, batches_read=reading["batches"] if reading else 0, document=document)
@@ -58,46 +59,44 @@ class Recording:
     batches: Mapping[str, tuple[Batch, ...]]
     #: In order of time.
     decisions: tuple[RecordedDecision, ...] = ()
-    #: One for each line that was left out: file, line, and what is wrong.
-    faults: tuple[str, ...] = ()
+    #: One for each skipped line.
+    problems: tuple[Problem, ...] = ()
 
     def instants_s(self, period_s: float) -> tuple[float, ...]:
-        """Return when the loop stepped: at each decision; without any, once per period from the first batch on.
+        """Return the times of the steps: those of the decisions, else one per period from the first batch.
 
         Raises
         ------
         InputError
-            When these are more than 100,000 periods.
+            If there are more than 100,000 periods.
         """
         if self.decisions:
             return tuple(sorted({each.decision.at_s for each in self.decisions}))
         ends = [batch.ended_at_s for listed in self.batches.values() for batch in listed]
         steps = int((max(ends) - min(ends)) // period_s)
-        if steps > _MOST_STEPS:
+        if steps > _MAX_STEPS:
             raise InputError(
-                f"expected a record of at most {_MOST_STEPS} periods of {format_duration(period_s)}, got {steps}; "
-                "choose a longer one by --set monitor.period=1h"
+                "record-too-many-periods", max_periods=_MAX_STEPS, period=format_duration(period_s), got=steps
             )
         return tuple(min(ends) + period_s * step for step in range(steps + 1))
 
 
-def settings_file(folder: Path, *, advice: str = "") -> Path:
-    """Return the settings of a record.
+def settings_file(folder: Path) -> Path:
+    """Return the settings file of a record.
 
     Raises
     ------
     InputError
-        The folder holds none.
+        If the folder has none.
     """
     file = folder / SETTINGS
     if file.is_file():
         return file
-    writer = "the demo or `gesscale arena record`"
-    raise InputError(f"there is no {file}: expected a record, a folder as {writer} writes it{advice}")
+    raise InputError("record-settings-missing", file=str(file))
 
 
 def write_recording(folder: Path, decisions: Iterable[Decision], batches: Mapping[str, Sequence[Batch]]) -> None:
-    """Write what `read_recording` reads: the decisions in the order of time, and the batches of each operator."""
+    """Write a record for `read_recording`: the decisions in order of time, and the batches of each operator."""
     lines = {
         DECISIONS: [decision_document(each) for each in sorted(decisions, key=attrgetter("at_s"))],
         BATCHES: [{"operator": name, **as_document(each)} for name, of in batches.items() for each in of],
@@ -112,14 +111,15 @@ def read_recording(folder: Path, operators: Collection[str]) -> Recording:
     Raises
     ------
     InputError
-        When the folder or its batches are missing, nothing there can be used, it is another operator's, or spans more
-        than 31 days.
+        If the folder or its batches are missing, no line is valid, the record belongs to another operator, or it spans
+        more than 31 days.
     """
     file = folder / BATCHES
-    batches, torn = _understood(file, recorded_batch)
+    batches, invalid_batches = _parse_lines(file, recorded_batch)
     if not batches:
-        raise InputError(f"{torn[0]}; no line holds a batch" if torn else f"{file}: expected a batch a line, got none")
-    decisions, torn_decisions = _understood(folder / DECISIONS, _decision_of, optional=True)
+        first = str(invalid_batches[0]) if invalid_batches else ""
+        raise InputError("record-without-batches", source=str(file), invalid_lines=len(invalid_batches), first=first)
+    decisions, invalid_decisions = _parse_lines(folder / DECISIONS, _decision_of, optional=True)
     _check_names({name for name, _ in batches} | {each.decision.operator for each in decisions}, operators, folder)
     _check_span([batch.ended_at_s for _, batch in batches], file)
     _check_span([each.decision.at_s for each in decisions], folder / DECISIONS)
@@ -130,64 +130,69 @@ def read_recording(folder: Path, operators: Collection[str]) -> Recording:
     return Recording(
         batches={name: tuple(sorted(listed, key=attrgetter("ended_at_s"))) for name, listed in grouped.items()},
         decisions=tuple(sorted(decisions, key=attrgetter("decision.at_s"))),
-        faults=(*torn, *torn_decisions),
+        problems=(*invalid_batches, *invalid_decisions),
     )
 
 
 def _check_names(recorded: Iterable[str | None], operators: Collection[str], folder: Path) -> None:
-    known = ", ".join(operators)
-    if strangers := sorted({name for name in recorded if name is not None} - {*operators}):
-        raise InputError(
-            f"record {folder} is of operator {strangers[0]!r}, but the settings describe {known}; name the settings "
-            "of that run by --config"
-        )
+    known = list(operators)
+    if unknown := sorted({name for name in recorded if name is not None} - {*operators}):
+        raise InputError("record-operator-unknown", source=str(folder), operator=unknown[0], known=known)
     if None in recorded and len(operators) > 1:
-        raise InputError(
-            f"{folder / BATCHES}: the settings describe several operators ({known}), so each line needs the key "
-            "operator; one has none"
-        )
+        raise InputError("record-operator-missing", source=str(folder / BATCHES), known=known)
 
 
 def _check_span(times_s: Collection[float], file: Path) -> None:
     first_s, last_s = min(times_s, default=0.0), max(times_s, default=0.0)
     if last_s - first_s > LONGEST_RUN_S:
         raise InputError(
-            f"{file}: expected a run of at most {format_duration(LONGEST_RUN_S)}, got {first_s} to {last_s} s "
-            "since the epoch; correct these, or cut the record"
+            "record-too-long",
+            source=str(file),
+            limit=format_duration(LONGEST_RUN_S),
+            first_s=str(first_s),
+            last_s=str(last_s),
         )
 
 
-def _understood(file: Path, understand: Callable[[Any], T], *, optional: bool = False) -> tuple[list[T], list[str]]:
-    """Return what each line says, and what is wrong with the lines that say nothing."""
+def _parse_lines(file: Path, parse: Callable[[Any], T], *, optional: bool = False) -> tuple[list[T], list[Problem]]:
+    """Return the parsed lines, and a problem for each invalid one."""
     found: list[T] = []
-    faults: list[str] = []
+    problems: list[Problem] = []
     try:
         for number, line in enumerate(_lines(file), start=1):
             try:
                 if line.strip():
-                    found.append(understand(from_json(line)))
-            except ValidationError as error:
-                faults.append(f"{file}, line {number}: {first_fault(error)}")
+                    found.append(parse(from_json(line)))
             except ValueError as error:
-                faults.append(f"{file}, line {number}: {error}")
-            if len(faults) > _MOST_TORN:
+                cause = first_fault(error) if isinstance(error, ValidationError) else str(error)
+                fields = {"source": str(file), "place": f"line {number}", "cause": cause}
+                problems.append(Problem("record-line-invalid", fields))
+            if len(problems) > _MAX_INVALID_LINES:
                 raise InputError(
-                    f"{file}: expected a record, got more than {_MOST_TORN} lines that are none; {faults[0]}"
+                    "record-too-many-invalid-lines",
+                    source=str(file),
+                    max_invalid=_MAX_INVALID_LINES,
+                    first=str(problems[0]),
                 )
     except OSError as error:
         if optional and isinstance(error, FileNotFoundError):
             return [], []
-        raise InputError(f"{file}: {error.strerror or error}; a record is a folder as the demo writes it") from error
-    return found, faults
+        raise InputError("record-unreadable", source=str(file), cause=cause_of(error)) from error
+    return found, problems
 
 
 def _lines(file: Path) -> Iterator[bytes]:
     with file.open("rb") as stream:
-        for number in range(1, _MOST_LINES + 2):
-            line = stream.readline(_MOST_LINE_BYTES + 1)
+        for number in range(1, _MAX_LINES + 2):
+            line = stream.readline(_MAX_LINE_BYTES + 1)
             if not line:
                 return
-            if number > _MOST_LINES or len(line) > _MOST_LINE_BYTES:
-                limits = f"{_MOST_LINES} lines of at most {_MOST_LINE_BYTES} bytes"
-                raise InputError(f"{file}, line {number}: expected at most {limits}, got more; cut the record")
+            if number > _MAX_LINES or len(line) > _MAX_LINE_BYTES:
+                raise InputError(
+                    "record-too-large",
+                    source=str(file),
+                    place=f"line {number}",
+                    max_lines=_MAX_LINES,
+                    max_line_bytes=_MAX_LINE_BYTES,
+                )
             yield line.rstrip(b"\r\n")

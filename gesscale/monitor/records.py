@@ -1,4 +1,4 @@
-"""Batches as the listener in a Spark driver serves them, and as a record holds them: validated here, then a `Batch`."""
+"""Validation of batch records, as a Spark driver serves them and as a recorded run stores them."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from gesscale.batch_record import BatchFigures, HostWork, figures_of
+from gesscale.common.errors import Problem
 from gesscale.errors import MetricsUnavailableError
 from gesscale.fields import MIN_DURATION_S, EpochSeconds
 from gesscale.formatting import describe_fault
@@ -31,14 +32,14 @@ def _none_if_nan(value: object) -> object:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-#: From the first to the last of what a record tells; in one that tells of more, some time is wrong.
+#: Longest recorded run; in a longer one, a time must be wrong.
 LONGEST_RUN_S = 31 * 86400.0
 _LARGEST = 2**63 - 1
-_MOST_BATCHES = 1024
-#: Values of one answer: 512 batches on 50 replicas have 140,000. Each may take a hundred times its text in
-#: memory.
-_MOST_VALUES = 200_000
-#: How a figure of a batch is read, by its type. NaN says the same as null: the source does not tell.
+_MAX_BATCHES = 1024
+#: Most values of one response: 512 batches on 50 replicas have 140,000. Parsed, a value may take a hundred times
+#: the memory of its text.
+_MAX_VALUES = 200_000
+#: How a figure of a batch is read, by its type. NaN means null: the source does not report it.
 _FIGURES: Mapping[object, object] = {
     int: Annotated[int, Field(ge=0, le=_LARGEST)],
     float: FiniteFloat,
@@ -48,13 +49,13 @@ _FIGURES: Mapping[object, object] = {
 
 
 class _Part(BaseModel):
-    """A part of what others serve or record: its unknown fields are left out."""
+    """Base of served and recorded documents; ignores unknown fields."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 def batch_form(name: str, base: type[BaseModel], **exceptions: object) -> type[Any]:
-    """Return a model that reads the figures of a batch, next to the fields of its base."""
+    """Create a model with the figures of a batch and the fields of a base model."""
     read = {**_FIGURES, float | None: exceptions.pop("optional", _FIGURES[float | None])}
     figures: dict[str, Any] = {
         each.name: (exceptions.get(each.name, read[each.type]), ... if each.default is MISSING else each.default)
@@ -65,8 +66,8 @@ def batch_form(name: str, base: type[BaseModel], **exceptions: object) -> type[A
 
 def _check_work(by_host: Mapping[str, HostWork] | None) -> Mapping[str, HostWork] | None:
     for work in (by_host or {}).values():
-        told = (getattr(work, name) for name in figures_of(HostWork))
-        if not all(figure is None or 0 <= figure < math.inf for figure in told):
+        figures = (getattr(work, name) for name in figures_of(HostWork))
+        if not all(figure is None or 0 <= figure < math.inf for figure in figures):
             raise ValueError("expected finite figures >= 0")
     return by_host
 
@@ -79,7 +80,7 @@ def _none_if_wrong(value: object, read: ValidatorFunctionWrapHandler) -> object:
 
 
 class _OnHosts(_Part):
-    """Where a batch was, as served: its nodes are known by the addresses of their executors."""
+    """Placement of a served batch: hosts are addresses of executors."""
 
     hosts: tuple[str, ...]
     by_host: Annotated[Mapping[str, HostWork] | None, AfterValidator(_check_work), WrapValidator(_none_if_wrong)] = None
@@ -90,13 +91,13 @@ class _OnNodes(_Part):
     operator: str | None = None
 
 
-#: A record of ``/batches`` as far as Monitor reads it.
+#: The fields of a record of ``/batches`` that Monitor reads.
 ServedRecord = batch_form("ServedRecord", _OnHosts)
 
 
 def _within(least: float, most: float) -> Any:
     def check(value: float | None) -> float | None:
-        if value is not None and (least > value > 0 or value > most):  # what is not above 0 the screening judges
+        if value is not None and (least > value > 0 or value > most):  # screening checks values <= 0
             raise ValueError(f"expected {least:g} to {most:g}")
         return value
 
@@ -119,7 +120,7 @@ def recorded_batch(document: object) -> tuple[str | None, Batch]:
     Raises
     ------
     ValueError
-        It is no such line.
+        If the line is invalid.
     """
     figures = {**vars(_BatchLine.model_validate(document))}
     operator, nodes = figures.pop("operator"), figures.pop("nodes")
@@ -127,16 +128,16 @@ def recorded_batch(document: object) -> tuple[str | None, Batch]:
 
 
 class BatchesDocument(_Part):
-    """The answer of a driver's ``/batches``; its records are validated one by one."""
+    """Response of a driver's ``/batches``; its records are validated separately."""
 
     api_version: Literal["gesscale.dev/v1"] = Field(alias="apiVersion")
     operator: str
     now_s: FiniteFloat
     last_progress_at_s: Annotated[float | None, BeforeValidator(_none_if_nan)] = None
-    batches: Annotated[tuple[JsonValue, ...], Field(max_length=_MOST_BATCHES)]
+    batches: Annotated[tuple[JsonValue, ...], Field(max_length=_MAX_BATCHES)]
 
 
-#: Ours; the other names of a document are the sender's.
+#: Known field names; an error message never repeats other names of a response.
 _NAMES = {
     *(each.alias or name for name, each in BatchesDocument.model_fields.items()),
     *ServedRecord.model_fields,
@@ -145,49 +146,41 @@ _NAMES = {
 
 
 def parse_document(body: bytes, operator: str) -> BatchesDocument:
-    """Read a driver's answer.
+    """Parse the response of a driver.
 
     Raises
     ------
     MetricsUnavailableError
-        Where it is not such a document, or another operator's.
+        If it is not such a document, or that of another operator.
     """
-    # What came is not repeated: whoever names the address must not read other pages by its errors.
-    asked = f"asked for the batches of operator {operator!r}"
-    if sum(map(body.count, (b",", b"[", b"{"))) > _MOST_VALUES:
-        raise MetricsUnavailableError(
-            f"{asked}, but the answer has more than {_MOST_VALUES} values; is its listener a gesscale one?"
-        )
+    # Errors never repeat the response: otherwise one could read internal pages through the error messages (SSRF).
+    if sum(map(body.count, (b",", b"[", b"{"))) > _MAX_VALUES:
+        raise MetricsUnavailableError("batches-response-too-large", operator=operator, max_values=_MAX_VALUES)
     try:
         document = BatchesDocument.model_validate_json(body)
     except ValidationError as error:
+        key, cause = _first_fault(error)
         raise MetricsUnavailableError(
-            f"{asked}, but the answer of {len(body)} bytes is no document of gesscale.dev/v1: "
-            f"{_first_fault_of_answer(error)}; "
-            "is this the port of the operator's gesscale listener?"
+            "batches-response-invalid", operator=operator, bytes=len(body), key=key, cause=cause
         ) from None
     if document.operator != operator:
-        raise MetricsUnavailableError(
-            f"{asked}, but the driver of another operator answered; "
-            "compare the address with the port given to gesscale.spark.attach"
-        )
+        raise MetricsUnavailableError("batches-of-another-operator", operator=operator)
     return document
 
 
 class ParsedBatches(NamedTuple):
-    """What records tell."""
+    """Parsed records."""
 
-    #: As they came.
+    #: In the order of the records.
     batches: list[Batch]
-    #: One for each record that was left out.
-    faults: list[str]
-    #: What each replica did, by the instant at which a batch ended, by node; without batches that do not
-    #: tell.
+    #: One for each invalid record.
+    problems: list[Problem]
+    #: Work of each replica by end of the batch and node; only batches that report it.
     work: Mapping[float, Mapping[str, HostWork]]
 
 
 def to_batches(records: Iterable[object], hosts: Mapping[str, str], *, ahead_s: float = 0.0) -> ParsedBatches:
-    """Turn records into batches, leaving out those that are not records.
+    """Convert records to batches; invalid records become problems.
 
     Parameters
     ----------
@@ -195,21 +188,22 @@ def to_batches(records: Iterable[object], hosts: Mapping[str, str], *, ahead_s: 
         How far the clock of the records is ahead of the scaler's, seconds.
     """
     batches: list[Batch] = []
-    faults: list[str] = []
+    problems: list[Problem] = []
     work: dict[float, Mapping[str, HostWork]] = {}
     for position, candidate in enumerate(records):
         try:
             record = ServedRecord.model_validate(candidate)
         except ValidationError as error:
-            faults.append(f"record {position} is dropped: {_first_fault_of_answer(error)}")
+            key, cause = _first_fault(error)
+            problems.append(Problem("batch-record-invalid", {"record": position, "key": key, "cause": cause}))
             continue
-        figures = {**vars(record)}  # `model_dump` was a fifth of the time to read an answer
+        figures = {**vars(record)}  # `model_dump` took a fifth of the parsing time
         nodes, by_host = nodes_of(figures.pop("hosts"), hosts), figures.pop("by_host")
         figures["ended_at_s"] -= ahead_s
         batches.append(Batch(**figures, nodes=nodes))
         if by_host is not None:
             work[figures["ended_at_s"]] = _work_by_node(by_host, hosts)
-    return ParsedBatches(batches, faults, work)
+    return ParsedBatches(batches, problems, work)
 
 
 def _work_by_node(by_host: Mapping[str, HostWork], names: Mapping[str, str]) -> Mapping[str, HostWork]:
@@ -224,9 +218,8 @@ def _work_by_node(by_host: Mapping[str, HostWork], names: Mapping[str, str]) -> 
     return found
 
 
-def _first_fault_of_answer(error: ValidationError) -> str:
-    """Return the first of the faults without a word of the answer: where it is, what is wrong."""
+def _first_fault(error: ValidationError) -> tuple[str, str]:
+    """Return the key and the cause of the first fault, without any text of the response."""
     fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(str(part) for part in fault["loc"] if isinstance(part, int) or part in _NAMES)
-    wrong = "expected JSON" if fault["type"] == "json_invalid" else describe_fault(fault)
-    return f"{place}: {wrong}" if place else wrong
+    return place, "expected JSON" if fault["type"] == "json_invalid" else describe_fault(fault)

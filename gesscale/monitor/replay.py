@@ -1,4 +1,4 @@
-"""A recorded run as the ports of the loop: what was read, how far the nodes were apart, where replicas were."""
+"""A recorded run as metric source, latency source and cluster of the loop."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from gesscale.model.decision import Decision, Outcome, Reason
 from gesscale.model.observation import Batch, MissingReading, OperatorReading, WorkflowObservation
 from gesscale.monitor.record_files import RecordedDecision, Recording
 from gesscale.monitor.screen import CLOCK_TOLERANCE_S, screen
-from gesscale.monitor.window import summarise
+from gesscale.monitor.window import missing, summarise
 from gesscale.ports import NODE_PROBLEMS, ClusterState, Latencies, Node
 from latency_map import LatencyMap
 
@@ -19,9 +19,9 @@ _ENDED = attrgetter("ended_at_s")
 
 @dataclass(slots=True, kw_only=True)
 class RecordedWorld:
-    """Monitor, latency map and cluster as they were at one instant of a recorded run; nothing can be changed.
+    """Metrics, latency map and cluster at one instant of a recorded run; read-only.
 
-    It serves as `gesscale.ports.MetricSource`, `gesscale.ports.LatencySource` and `gesscale.ports.Cluster`.
+    It implements `gesscale.ports.MetricSource`, `gesscale.ports.LatencySource` and `gesscale.ports.Cluster`.
     """
 
     #: The run.
@@ -32,10 +32,10 @@ class RecordedWorld:
     window_s: float
     history_s: float
     stale_after_s: float
-    #: Take the figures that the live loop read at that instant, which include what batches do not tell: CPU,
-    #: idling, a broker's offsets. Else all are computed from the batches, as for another window.
+    #: Use the figures that the live loop read at that instant, which include some that batches do not have: CPU,
+    #: idling, a broker's offsets. Otherwise compute all from the batches, as for another window.
     as_read: bool = True
-    #: The instant, seconds since the epoch; set it to go to another one.
+    #: The instant, seconds since the epoch; may be set.
     now_s: float = 0.0
     _live: Mapping[tuple[float, str], RecordedDecision] = field(init=False)
 
@@ -43,13 +43,13 @@ class RecordedWorld:
         self._live = {(each.decision.at_s, each.decision.operator): each for each in self.recording.decisions}
 
     def live(self, operator: str) -> RecordedDecision | None:
-        """Return what was decided live for an operator at this instant; None where nothing is recorded."""
+        """Return the recorded decision for an operator at this instant, if any."""
         return self._live.get((self.now_s, operator))
 
     # Monitor
 
     def observe(self, now_s: float) -> WorkflowObservation:
-        """Read every operator as it was read then; see `gesscale.ports.MetricSource`."""
+        """Return the readings of that instant; see `gesscale.ports.MetricSource`."""
         seen = [self._read(name, self.live(name), now_s) for name in self.recording.batches]
         return WorkflowObservation(
             at_s=now_s,
@@ -58,7 +58,7 @@ class RecordedWorld:
         )
 
     def current(self, now_s: float) -> Latencies:
-        """Return the map, and how far it could be relied on then; see `gesscale.ports.LatencySource`."""
+        """Return the map with its status at that instant; see `gesscale.ports.LatencySource`."""
         del now_s
         first_live = next(iter(self._all_live()), None)
         if first_live is None:
@@ -83,10 +83,10 @@ class RecordedWorld:
         return replace(seen, batches=rebuilt.batches, warm_batches=rebuilt.warm_batches)
 
     def _batches(self, operator: str, live: RecordedDecision | None, now_s: float) -> tuple[Batch, ...]:
-        """Return the batches that could be seen.
+        """Return the batches that were visible at that instant.
 
-        One that ended just before the step may have been reported after it, and one that ended just after it began
-        may have been seen: the number of batches that were read settles it, where that is within the tolerance.
+        A batch that ended just before the step may have been reported after it, and one that ended just after the step
+        began may have been read. The recorded number of batches decides, within the clock tolerance.
         """
         batches = self.recording.batches[operator]
         first = bisect_left(batches, now_s - self.history_s, key=_ENDED)
@@ -115,14 +115,14 @@ class RecordedWorld:
         )
 
     def apply(self, operator: str, placement: tuple[str, ...]) -> Outcome:
-        """Refuse.
+        """Reject every change.
 
         Raises
         ------
         ClusterError
-            Always: what is recorded has happened.
+            Always, because a recorded run is read-only.
         """
-        raise ClusterError(f"operator {operator!r}: a recorded run cannot be changed to {', '.join(placement)}")
+        raise ClusterError("recorded-run-read-only", operator=operator, placement=list(placement))
 
     def _placement(self, operator: str) -> tuple[str, ...]:
         if (live := self.live(operator)) is not None:
@@ -136,16 +136,16 @@ class RecordedWorld:
 
 
 def _seen(decision: Decision) -> OperatorReading | MissingReading:
-    """Return what the live loop read, without its batches, or why it read nothing."""
+    """Return the reading of the live loop, without its batches, or why there was none."""
     analysis = decision.analysis
     if analysis.reading is not None:
         return replace(analysis.reading, operator=decision.operator, at_s=decision.at_s)
     stale = analysis.reason is Reason.METRICS_STALE
-    return MissingReading(operator=decision.operator, detail=analysis.detail, stale=stale)
+    return missing(decision.operator, "metrics-missing-in-record", stale=stale, text=analysis.detail)
 
 
 def _node(name: str, reason: Reason, detail: str) -> Node:
-    """Return a node; unusable where the live plan rejected it for what it is, not for its delay."""
-    if reason not in NODE_PROBLEMS or reason is Reason.EXCLUDED:  # what is excluded, the settings say
+    """Return a node; unusable if the live plan rejected it for a reason other than its delay."""
+    if reason not in NODE_PROBLEMS or reason is Reason.EXCLUDED:  # the settings define which are excluded
         return Node(name=name)
     return Node(name=name, problem=detail or reason.value, reason=reason)

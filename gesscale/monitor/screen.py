@@ -1,4 +1,4 @@
-"""Which batch records can be believed: one pass over them, and what was wrong with the others."""
+"""Screening of batch records: rejects invalid batches and reports why, in one pass."""
 
 import math
 from collections.abc import Iterable
@@ -7,62 +7,63 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from gesscale.batch_record import BatchFigures, figures_of
+from gesscale.common.errors import Problem
 from gesscale.model.observation import Batch
 
-#: A batch may end this long after "now": the answer that names it arrives after the step has begun.
+#: A batch may end this long after "now", because its response arrives after the step has begun.
 CLOCK_TOLERANCE_S = 5.0
 
 _LEAST_S = 0.001
 _FIGURES = tuple(each.name for each in fields(BatchFigures) if each.default is MISSING)
-_told = attrgetter(*_FIGURES)
+_required = attrgetter(*_FIGURES)
 _OPTIONAL = {name: figure for name, figure in figures_of(BatchFigures).items() if name not in _FIGURES}
-_told_with_zero = attrgetter(*[name for name, figure in _OPTIONAL.items() if figure.zero_tells])
-_told_above_zero = attrgetter(*[name for name, figure in _OPTIONAL.items() if not figure.zero_tells])
+_optional_from_zero = attrgetter(*[name for name, figure in _OPTIONAL.items() if figure.zero_is_valid])
+_optional_above_zero = attrgetter(*[name for name, figure in _OPTIONAL.items() if not figure.zero_is_valid])
 
 
 class Screened(NamedTuple):
-    """What is left of a record."""
+    """A screened record."""
 
-    #: Those that can be believed, in the order in which they ended.
+    #: The valid batches, in the order in which they ended.
     batches: tuple[Batch, ...]
-    #: One for each figure or batch that is not kept, and for each gap in the numbers.
-    faults: tuple[str, ...] = ()
-    #: Why the newest batch that came was dropped; empty where it was not.
-    doubt: str = ""
+    #: One for each rejected batch, each ignored figure and each gap in the batch numbers.
+    problems: tuple[Problem, ...] = ()
+    #: Why the newest batch was rejected; None if it was not.
+    newest_problem: Problem | None = None
 
 
 class Screen:
-    """Screens the record of an operator step after step; where nothing was wrong, only new batches are checked."""
+    """Screens the record of one operator in each step; checks only new batches while nothing was invalid."""
 
     def __init__(self) -> None:
-        self._faultless: tuple[Batch, ...] = ()  # the newest record in which nothing was wrong
+        self._faultless: tuple[Batch, ...] = ()  # the newest record without a problem
 
     def __call__(self, batches: Iterable[Batch], now_s: float) -> Screened:
-        """Keep the batches that can be believed; see `screen`."""
-        faults: list[str] = []
+        """Keep the valid batches; see `screen`."""
+        problems: list[Problem] = []
         listed = tuple(batches)
         known = self._known(listed, now_s)
         kept = list(listed[:known])
         before = kept[-1] if kept else None
-        doubt = ""
+        problem = None
         for batch in listed[known:]:
-            doubt = _fault(batch) or _misplaced(batch, before, now_s)
-            if doubt:
-                faults.append(f"batch {batch.batch_id} is dropped: {doubt}")
+            problem = _invalid_figure(batch) or _misplaced(batch, before, now_s)
+            if problem is not None:
+                problems.append(problem)
                 continue
-            believed = batch if _can_be_believed(batch) else _repaired(batch, faults)
-            if before is not None and (missing := batch.batch_id - before.batch_id - 1) > 0:
-                faults.append(f"{missing} batches before batch {batch.batch_id} were not seen")
-            before = believed
-            kept.append(believed)
-        if faults:
+            valid = batch if _has_valid_optional_figures(batch) else _without_invalid_figures(batch, problems)
+            if before is not None and (gap := batch.batch_id - before.batch_id - 1) > 0:
+                problems.append(Problem("batches-not-seen", {"count": gap, "batch_id": batch.batch_id}))
+            before = valid
+            kept.append(valid)
+        if problems:
             self._faultless = ()
-            return Screened(tuple(kept), tuple(faults), faults[-1] if doubt else "")
+            return Screened(tuple(kept), tuple(problems), problem)
         self._faultless = listed
         return Screened(listed)
 
     def _known(self, listed: tuple[Batch, ...], now_s: float) -> int:
-        """Return how many batches at the beginning of a record ended the faultless one before it."""
+        """Return how many of the first batches are the last ones of the previous faultless record."""
         former = self._faultless
         if not listed or not former or former[-1].ended_at_s > now_s + CLOCK_TOLERANCE_S:
             return 0
@@ -72,57 +73,56 @@ class Screen:
 
 
 def screen(batches: Iterable[Batch], now_s: float) -> Screened:
-    """Keep the batches that can be believed, in the order in which they ended.
+    """Keep the valid batches, in the order in which they ended.
 
-    A batch is dropped when a figure of it is NaN, infinite or negative, or when it took no time. It is dropped, too,
-    when it ends in the future, does not end after the batch before it, or has the number of that one. A *lower*
-    number that ends later is kept: the query began again. An optional figure that cannot be believed becomes unknown
-    (None).
+    A batch is rejected if a required figure is NaN, infinite or negative, or if its duration is zero. It is also
+    rejected if it ends in the future, does not end after the batch before it, or repeats its number. A *lower* number
+    that ends later is kept: the query was restarted. An invalid optional figure becomes None.
     """
     return Screen()(batches, now_s)
 
 
-def _fault(batch: Batch) -> str:
-    for index, value in enumerate(_told(batch)):
+def _invalid_figure(batch: Batch) -> Problem | None:
+    for name, value in zip(_FIGURES, _required(batch), strict=True):
         if not 0 <= value < math.inf:
-            return f"{_FIGURES[index]} is {value}, expected a finite number >= 0"
+            return Problem("batch-figure-invalid", {"batch_id": batch.batch_id, "figure": name, "got": value})
     if not _LEAST_S <= batch.seconds <= batch.ended_at_s:
-        return (
-            f"it took {batch.seconds:g} s, expected at least the millisecond that Spark counts in and "
-            "less than there has been time"
-        )
-    return ""
+        return Problem("batch-duration-invalid", {"batch_id": batch.batch_id, "got": batch.seconds})
+    return None
 
 
-def _misplaced(batch: Batch, before: Batch | None, now_s: float) -> str:
+def _misplaced(batch: Batch, before: Batch | None, now_s: float) -> Problem | None:
     if batch.ended_at_s > now_s + CLOCK_TOLERANCE_S:
-        return f"it ends {batch.ended_at_s - now_s:.1f} s in the future; compare the clocks of driver and scaler"
+        return Problem("batch-in-future", {"batch_id": batch.batch_id, "ahead_s": batch.ended_at_s - now_s})
     if before is not None and batch.batch_id == before.batch_id:
-        return "its number came twice"
+        return Problem("batch-number-repeated", {"batch_id": batch.batch_id})
     if before is not None and batch.ended_at_s <= before.ended_at_s:
-        return f"it does not end after batch {before.batch_id}, which came before it"
-    return ""
+        return Problem("batch-out-of-order", {"batch_id": batch.batch_id, "before": before.batch_id})
+    return None
 
 
-def _can_be_believed(batch: Batch) -> bool:
-    """Say whether every optional figure can be: what follows here is for the few batches of which one cannot."""
-    for value in _told_with_zero(batch):
+def _has_valid_optional_figures(batch: Batch) -> bool:
+    """Return whether every optional figure is valid; fast, because nearly all batches are."""
+    for value in _optional_from_zero(batch):
         if value is not None and not 0 <= value < math.inf:
             return False
-    for value in _told_above_zero(batch):  # noqa: SIM110 - all() makes a generator for each batch
+    for value in _optional_above_zero(batch):  # noqa: SIM110 - all() makes a generator for each batch
         if value is not None and not 0 < value < math.inf:
             return False
     return True
 
 
-def _repaired(batch: Batch, faults: list[str]) -> Batch:
-    """Return a batch without the figures that cannot be believed, and add these to the faults."""
-    doubted = [
+def _without_invalid_figures(batch: Batch, problems: list[Problem]) -> Batch:
+    """Return a batch whose invalid optional figures are None, and append a problem for each of them."""
+    invalid = [
         name
         for name, figure in _OPTIONAL.items()
         if (value := getattr(batch, name)) is not None
-        and not (0 < value < math.inf or (figure.zero_tells and value == 0))
+        and not (0 < value < math.inf or (figure.zero_is_valid and value == 0))
     ]
-    faults += [f"batch {batch.batch_id}: {name} is {getattr(batch, name)} and counts as unknown" for name in doubted]
-    unknown: dict[str, Any] = dict.fromkeys(doubted)
+    problems += [
+        Problem("batch-figure-ignored", {"batch_id": batch.batch_id, "figure": name, "got": getattr(batch, name)})
+        for name in invalid
+    ]
+    unknown: dict[str, Any] = dict.fromkeys(invalid)
     return replace(batch, **unknown)

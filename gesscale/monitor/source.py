@@ -1,4 +1,4 @@
-"""What every metric source shares: its periods, and operators asked in parallel in bounded time."""
+"""Base of the metric sources: their periods, and bounded parallel requests for all operators."""
 
 import logging
 import time
@@ -7,11 +7,14 @@ from concurrent.futures import Future
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 
+from gesscale.common.errors import Problem
+from gesscale.common.logs import log_problem
 from gesscale.common.threads import in_thread
 from gesscale.errors import MetricsUnavailableError
+from gesscale.formatting import describe_exception
 from gesscale.model.observation import Batch, MissingReading, OperatorReading, WorkflowObservation
 from gesscale.monitor.screen import screen
-from gesscale.monitor.window import ByNode, summarise
+from gesscale.monitor.window import ByNode, missing, summarise
 
 #: The settings of a `WindowedReader`.
 PERIODS = ("window_s", "stale_after_s", "history_s", "timeout_s")
@@ -21,16 +24,16 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WindowedReader:
-    """Turns fetched batches into readings, and asks for several operators at once."""
+    """Reads several operators in parallel and turns their batches into readings."""
 
     _: KW_ONLY
     #: Length of the window of a reading, seconds.
     window_s: float
-    #: Age from which figures are too old, seconds; longer than the longest batch that is to be read.
+    #: Age from which figures are stale, seconds; longer than the longest expected batch.
     stale_after_s: float
     #: How far back a reading's batches reach, seconds; at least the window.
     history_s: float
-    #: Time within which all operators must have answered, seconds.
+    #: Timeout of the requests for all operators, seconds.
     timeout_s: float
     monotonic_s: Callable[[], float] = field(default=time.monotonic, repr=False)
 
@@ -41,29 +44,32 @@ class WindowedReader:
         *,
         now_s: float,
         last_progress_at_s: float | None,
-        faults: Iterable[str] = (),
+        problems: Iterable[Problem] = (),
         by_node: ByNode | None = None,
     ) -> OperatorReading | MissingReading:
-        """Summarise an operator's batches and log what could not be believed.
+        """Summarise the batches of an operator and log invalid ones.
 
         Parameters
         ----------
+        problems
+            Of records that could not be parsed.
         last_progress_at_s
-            When its query last said anything; None where unknown.
+            When its query last reported progress; None if unknown.
         by_node
-            Tells what single replicas did; None where that is not known.
+            Computes the figures of each replica; None if they are not measured.
         """
         since_s = now_s - self.history_s
         listed = list(batches)
-        # The newest one always counts: of a query that idles for hours it tells where the replicas are.
+        # Always keep the newest one: after hours of idling it is the only record of where the replicas are.
         recent = [batch for batch in listed if not batch.ended_at_s < since_s] or listed[-1:]
         screened = screen(recent, now_s)
-        doubts = (*faults, *screened.faults)
-        if screened.batches and doubts:
-            _LOG.warning("operator %s: %d faults, the latest: %s", operator, len(doubts), doubts[-1])
+        found = (*problems, *screened.problems)
+        if screened.batches and found:
+            latest = found[-1]
+            log_problem(_LOG, logging.WARNING, latest.code, operator=operator, problems=len(found), **latest.fields)
         return summarise(
             operator,
-            screened._replace(faults=doubts),
+            screened._replace(problems=found),
             now_s=now_s,
             window_s=self.window_s,
             stale_after_s=self.stale_after_s,
@@ -74,9 +80,9 @@ class WindowedReader:
     def observe_each(
         self, operators: Iterable[str], read: Callable[[str], OperatorReading | MissingReading], now_s: float
     ) -> WorkflowObservation:
-        """Read operators in parallel; one that fails or is late does not touch the others."""
+        """Read operators in parallel; a failure or timeout of one does not affect the others."""
         answers = {
-            operator: in_thread(partial(_read_or_say, operator, read), name=f"monitor-{operator}")
+            operator: in_thread(partial(_read_safely, operator, read), name=f"monitor-{operator}")
             for operator in operators
         }
         deadline_s = self.monotonic_s() + self.timeout_s
@@ -95,22 +101,23 @@ class WindowedReader:
         try:
             return answer.result(timeout=max(0.0, left_s))
         except TimeoutError:
-            return MissingReading(operator=operator, detail=f"no answer within {self.timeout_s:g} s")
+            return missing(operator, "metrics-timeout", timeout_s=self.timeout_s)
 
 
-def _read_or_say(
+def _read_safely(
     operator: str, read: Callable[[str], OperatorReading | MissingReading]
 ) -> OperatorReading | MissingReading:
-    # The error ends here. A future would keep it, and with it the frames that it came through and the answer in them.
+    # Catch every error here: a future would keep it alive, with its traceback and the response in the frames.
     try:
         return read(operator)
     except MetricsUnavailableError as error:
-        return MissingReading(operator=operator, detail=str(error))
-    except Exception as error:  # noqa: BLE001 - one operator's nonsense must not stop the others' loop
-        _LOG.exception("operator %s: its metrics could not be read", operator)
-        return MissingReading(operator=operator, detail=f"reading its metrics failed: {error!r}")
+        return missing(operator, error.code, **error.fields)
+    except Exception as error:  # noqa: BLE001 - a malformed response must not stop the other operators
+        problem = {"operator": operator, "cause": describe_exception(error)}
+        log_problem(_LOG, logging.ERROR, "metrics-read-failed", exc_info=True, **problem)
+        return missing(operator, "metrics-read-failed", **problem)
 
 
 def nodes_of(hosts: Iterable[str], names: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the sorted node names of host addresses; an address without a name stands for itself."""
+    """Return the sorted node names of host addresses; an unknown address is its own name."""
     return tuple(sorted({names.get(host, host) for host in hosts}))

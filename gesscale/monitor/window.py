@@ -1,10 +1,11 @@
-"""Batches of one operator become its reading over a window. Pure: the clock is an argument."""
+"""Computes the reading of an operator over a window from its batches. Pure: the clock is an argument."""
 
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Any
 
 from gesscale.batch_record import HostWork
 from gesscale.model.evidence import saturated, warm
@@ -15,8 +16,7 @@ _UNKNOWN_TRIGGER_S = 1.0
 _LEAST_S = 0.001  # Spark counts milliseconds
 
 
-#: Tells the figures of each replica of a placement from the batches of a window and the seconds they stand
-#: for.
+#: Computes the figures of each replica of a placement from the batches of a window and its length in seconds.
 ByNode = Callable[[Sequence[Batch], tuple[str, ...], float], Mapping[str, NodeReading]]
 
 
@@ -31,64 +31,65 @@ def summarise(
     cpu_share: float | None = None,
     by_node: ByNode | None = None,
 ) -> OperatorReading | MissingReading:
-    """Read an operator over the window that ends now.
+    """Compute the reading of an operator over the window that ends now.
 
     Parameters
     ----------
     window_s
-        Length of the window, seconds; it holds the batches that ended in it, and where none did because
-        one batch takes longer than that, the newest batch.
+        Length of the window, seconds. It contains the batches that ended in it; if there are none because a batch
+        takes longer than the window, it contains the newest batch.
     last_progress_at_s
-        When the query last said anything, idling included; None where that is not known.
+        When the query last reported progress, including idling; None if unknown.
     by_node
-        Tells what was measured of single replicas; None where nothing was.
+        Computes the figures of each replica; None if they are not measured.
 
     Notes
     -----
-    Rules: specification section 3; `evidence` has those for saturated and warm batches. Shares count batches,
-    each once. Rates and the busy share cover the time up to the end of the newest batch, not up to now,
-    because a batch that still runs is not known.
+    `evidence` defines saturated and warm batches. Shares count each batch once. Rates and the busy share cover the time
+    up to the end of the newest batch, not up to now, because the running batch is not known.
     """
-    kept, faults = screened.batches, screened.faults
+    kept, problems = screened.batches, screened.problems
+    if not kept and problems:
+        return missing(operator, "batches-unusable", problems=len(problems), first=str(problems[0]))
     if not kept:
-        first = f"none of its batches can be used, {len(faults)} faults, the first: {faults[0]}" if faults else ""
-        detail = first or "no batch has ended yet"
-        return MissingReading(operator=operator, detail=detail)
+        return missing(operator, "batches-missing")
     newest = kept[-1]
-    heard_s = max(newest.ended_at_s, _past(last_progress_at_s, now_s))
-    if now_s - heard_s > stale_after_s:
-        detail = f"its newest figures are {now_s - heard_s:.0f} s old, {stale_after_s:g} s are allowed"
-        return MissingReading(operator=operator, detail=detail, stale=True)
+    progress_s = max(newest.ended_at_s, _past(last_progress_at_s, now_s))
+    if now_s - progress_s > stale_after_s:
+        return missing(operator, "metrics-stale", stale=True, age_s=now_s - progress_s, max_age_s=stale_after_s)
     if not newest.nodes:
-        detail = f"batch {newest.batch_id} names no host of a replica"
-        return MissingReading(operator=operator, detail=detail)
-    span = _span(kept, heard_s=heard_s, window_began_s=now_s - window_s)
+        return missing(operator, "batch-without-hosts", batch_id=newest.batch_id)
+    span = _span(kept, progress_s=progress_s, window_began_s=now_s - window_s)
     if span.until_s <= span.begin_s:
-        detail = f"it idled {now_s - heard_s:.0f} s ago, before the window of {window_s:g} s, and is silent since"
-        return MissingReading(operator=operator, detail=detail, stale=True)
+        return missing(operator, "metrics-silent-since-idle", stale=True, age_s=now_s - progress_s, window_s=window_s)
     reading = _reading(operator, kept, span, now_s=now_s, window_s=window_s, cpu_share=cpu_share, by_node=by_node)
-    return replace(reading, doubt=screened.doubt) if screened.doubt else reading
+    return replace(reading, problem=str(screened.newest_problem)) if screened.newest_problem else reading
+
+
+def missing(operator: str, code: str, /, *, stale: bool = False, **fields: Any) -> MissingReading:
+    """Return why an operator has no reading."""
+    return MissingReading(operator=operator, code=code, fields=fields, stale=stale)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Span:
-    """The part of the record that a window covers."""
+    """The part of the record inside a window."""
 
-    #: Index of the first batch that belongs to it; the number of batches where none does.
+    #: Index of its first batch; the number of batches if it has none.
     first: int
-    #: The time in which these batches' rows were processed, idling included (begin_s, until_s).
+    #: The time in which the rows of these batches were processed, including idling (begin_s, until_s).
     begin_s: float
     until_s: float
-    #: Whether the query said that it idles since its newest batch.
+    #: Whether the query has reported that it is idle since its newest batch.
     idles: bool
-    #: Whether the query idled between the batch before the first and the first.
+    #: Whether the query idled between the batch before the window and its first one.
     rested: bool = False
 
 
-def _span(kept: Sequence[Batch], *, heard_s: float, window_began_s: float) -> _Span:
+def _span(kept: Sequence[Batch], *, progress_s: float, window_began_s: float) -> _Span:
     newest = kept[-1]
-    idles = heard_s - newest.ended_at_s >= _trigger_s(newest)
-    until_s = heard_s if idles else newest.ended_at_s
+    idles = progress_s - newest.ended_at_s >= _trigger_s(newest)
+    until_s = progress_s if idles else newest.ended_at_s
     first = bisect_right(kept, window_began_s, key=lambda batch: batch.ended_at_s)
     if first == len(kept) and idles:
         return _Span(first=first, begin_s=window_began_s, until_s=until_s, idles=idles)
@@ -122,7 +123,7 @@ def _reading(
     began = [batch.ended_at_s - batch.seconds for batch in inside]
     seen_s = max(_LEAST_S, span.until_s - span.begin_s - _unseen_s(inside))
     busy_s = sum([batch.ended_at_s - max(at_s, span.begin_s) for batch, at_s in zip(inside, began, strict=True)])
-    # The two batches before one, and the last that had rows, decide whether it is saturated or warm.
+    # Whether a batch is saturated or warm depends on the two batches before it and the last one with rows.
     worked = next((index for index in reversed(range(span.first)) if kept[index].rows > 0), 0)
     since = max(0, min(span.first - 2, worked))
     judged, back = kept[since:], span.first - since
@@ -156,19 +157,19 @@ def _output_rows_per_s(inside: Sequence[Batch], newest: Batch, seen_s: float) ->
 
 
 def _input_rows_per_s(kept: Sequence[Batch], span: _Span) -> float | None:
-    """Divide the growth of the offered rows by the time between the instants when Spark asked for them.
+    """Return the growth of the offered rows divided by the time between the two totals.
 
-    Spark asks a source for its latest offset while it plans a batch, so a total belongs to the batch's start
-    (measured on 4.3: 2 to 4 ms after it), and batches of unequal length do not distort the rate.
+    Spark requests the latest offset of a source while it plans a batch, so a total belongs to the start of the batch
+    (measured on 4.3: 2 to 4 ms after it). Batches of unequal length therefore do not distort the rate.
     """
     if span.first == len(kept):
-        return 0.0  # it idles: no source had a row to offer in the whole window
-    told = (index for index in range(len(kept) - 1, -1, -1) if kept[index].offered_rows_total is not None)
-    index = next(told, -1)
+        return 0.0  # idle: no source offered a row in the whole window
+    with_total = (index for index in range(len(kept) - 1, -1, -1) if kept[index].offered_rows_total is not None)
+    index = next(with_total, -1)
     if index < span.first:
         return None
     last = base = kept[index]
-    for earlier in told:
+    for earlier in with_total:
         if index < span.first or base.began_again_since(kept[earlier]):
             break
         index, base = earlier, kept[earlier]
@@ -180,7 +181,7 @@ def _input_rows_per_s(kept: Sequence[Batch], span: _Span) -> float | None:
 
 
 def _unseen_s(inside: Sequence[Batch]) -> float:
-    """Return the time of batches that are missing from the record; a restart of the query is not such."""
+    """Return the time of batches that are missing from the record; a restart of the query does not count."""
     return sum(
         max(0.0, _started_s(batch) - before.ended_at_s)
         for before, batch in pairwise(inside)
@@ -208,13 +209,13 @@ def _offered(batch: Batch) -> float:
 
 @dataclass(frozen=True, slots=True)
 class WorkByNode:
-    """Tells what single replicas did; a `ByNode`."""
+    """Figures of each replica from the recorded work; a `ByNode`."""
 
-    #: By the instant at which a batch ended, by node. A batch that does not tell is missing.
+    #: Work by end of the batch and node; only batches that report it.
     work: Mapping[float, Mapping[str, HostWork]] = field(default_factory=dict)
 
     def __call__(self, batches: Sequence[Batch], placement: Sequence[str], seconds: float) -> Mapping[str, NodeReading]:
-        """Return the figures of each replica of a placement."""
+        """Return the figures of each replica of a placement; empty if a batch does not report them."""
         known = [self.work[batch.ended_at_s] for batch in batches if batch.ended_at_s in self.work]
         if not self.work or len(known) < len(batches):
             return {}

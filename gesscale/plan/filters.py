@@ -67,10 +67,10 @@ def block_removal_on_stale_metrics(plans: Mapping[str, Plan], analyses: Mapping[
 
 
 def _without_removal(plan: Plan, analysis: Analysis) -> Plan:
-    doubt = analysis.reading.doubt if analysis.reading is not None else ""
-    if not doubt or plan.change is None or not plan.change.remove:
+    problem = analysis.reading.problem if analysis.reading is not None else ""
+    if not problem or plan.change is None or not plan.change.remove:
         return plan
-    return unchanged(plan, Reason.METRICS_STALE, f"{plan.detail}; but nothing is removed: {doubt}")
+    return unchanged(plan, Reason.METRICS_STALE, f"{plan.detail}; but nothing is removed: {problem}")
 
 
 def place_first(

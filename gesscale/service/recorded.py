@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gesscale.assembly import open_latencies
-from gesscale.common.errors import unwritable
+from gesscale.common.errors import Problem, unwritable
 from gesscale.errors import InputError, SettingsError
 from gesscale.model.decision import Decision
 from gesscale.model.order import Order
@@ -26,7 +26,7 @@ _CUT_OFF = (
 )
 
 
-def write_page(folder: Path, file: Path, *, title: str = "") -> tuple[str, ...]:
+def write_page(folder: Path, file: Path, *, title: str = "") -> tuple[Problem, ...]:
     """Write a recorded run as one HTML file.
 
     Raises
@@ -44,7 +44,7 @@ def write_page(folder: Path, file: Path, *, title: str = "") -> tuple[str, ...]:
     return faults
 
 
-def read_record(folder: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
+def read_record(folder: Path) -> tuple[dict[str, Any], tuple[Problem, ...]]:
     """Return what the page shows of a recorded run, and what was left out of it.
 
     Raises
@@ -58,7 +58,7 @@ def read_record(folder: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
         raise InputError(
             f"{folder}: expected at least one decision in decisions.jsonl, got none: there is nothing to show"
         )
-    return _document(folder.resolve().name, settings, recording), recording.faults
+    return _document(folder.resolve().name, settings, recording), recording.problems
 
 
 def html_of(record: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from gesscale.errors import InputError
 from gesscale.fields import MAX_EXACT_INTEGER, SettingsGroup, WebAddress
 from gesscale.model.workflow import BatchCap, Operator, Workflow
-from gesscale.wire import MOST_REPLICAS
+from gesscale.wire import MAX_REPLICAS
 
 
 class KafkaSettings(SettingsGroup):
@@ -28,9 +28,9 @@ class OperatorSettings(SettingsGroup):
     """Node of the latency map that runs the Spark driver; it counts towards NDmax."""
     upstream: tuple[str, ...] = ()
     """Operators whose output this one reads. Default: it reads a source of the workflow."""
-    min_replicas: int = Field(1, ge=1, le=MOST_REPLICAS)
+    min_replicas: int = Field(1, ge=1, le=MAX_REPLICAS)
     """Fewest replicas. Default: an operator always runs."""
-    max_replicas: int = Field(8, ge=1, le=MOST_REPLICAS)
+    max_replicas: int = Field(8, ge=1, le=MAX_REPLICAS)
     """Most replicas. Default: the workers of the paper's test bed."""
     batch_cap_rows: int | None = Field(None, ge=1, le=MAX_EXACT_INTEGER)
     """Rows that one micro-batch takes at most. Default: the query has no fixed cap."""

@@ -86,7 +86,7 @@ class TasksDone(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class SparkJob:
     """A job of Spark."""
 
     #: What Spark says of it: for a job of a batch, whose and which.
@@ -104,7 +104,7 @@ class JobStore(Protocol):
         """Return how many jobs there have been so far; they are numbered from 0."""
         ...
 
-    def job(self, number: int) -> Job | None:
+    def job(self, number: int) -> SparkJob | None:
         """Return a job; None where it is not accounted for yet, or any more."""
         ...
 
@@ -158,7 +158,7 @@ class JobWatch:
         self._open = still_open
         return is_whole
 
-    def _add(self, batch: tuple[str, int], job: Job) -> None:
+    def _add(self, batch: tuple[str, int], job: SparkJob) -> None:
         sums = self._done.setdefault(batch, {})
         for stage in job.stages:
             for executor, tasks in self._store.tasks_done(stage).items():
@@ -195,6 +195,6 @@ def _of(done: Mapping[str, TasksDone], executor: LiveExecutor) -> TasksDone:
     return done.get(executor.id, TasksDone(0, 0.0))
 
 
-def _batch_of(job: Job) -> tuple[str, int] | None:
+def _batch_of(job: SparkJob) -> tuple[str, int] | None:
     match = _OF_A_BATCH.search(job.description)
     return None if match is None else (match["run"], int(match["batch"]))

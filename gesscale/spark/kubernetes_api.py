@@ -30,7 +30,7 @@ _SILENCE_S = 90.0
 _SAID_BYTES = 1000
 
 
-class ApiError(GesscaleError):
+class ApiRequestError(GesscaleError):
     """A request that the API server refused, or that got no answer: its status is 0 then."""
 
     def __init__(self, message: str, status: int = 0) -> None:
@@ -58,7 +58,7 @@ class ApiServer:
     timeout_s: float = 10.0
 
     def autoscaler(self, namespace: str, name: str) -> dict[str, Any]:
-        """Read a StreamAutoscaler; raises ApiError, as all requests here."""
+        """Read a StreamAutoscaler; raises ApiRequestError, as all requests here."""
         return self._ask(f"{AUTOSCALERS_PATH.format(namespace=quote(namespace))}/{quote(name)}")
 
     def autoscaler_events(self, namespace: str, name: str, version: str, lasts_s: float) -> Iterator[Any]:
@@ -86,7 +86,7 @@ class ApiServer:
         """Delete a pod; that it is gone already is as good."""
         try:
             self._ask(f"{_pods_path(namespace)}/{quote(name)}", method="DELETE")
-        except ApiError as error:
+        except ApiRequestError as error:
             if error.status != 404:
                 raise
 
@@ -98,7 +98,9 @@ class ApiServer:
                 return found
         except ValueError:
             pass
-        raise ApiError(f"{method} {path}: expected a JSON object of at most {_MOST_BYTES} bytes, got something else")
+        raise ApiRequestError(
+            f"{method} {path}: expected a JSON object of at most {_MOST_BYTES} bytes, got something else"
+        )
 
     @contextmanager
     def _opened(
@@ -113,9 +115,11 @@ class ApiServer:
                 yield answer
         except HTTPError as error:
             said = _message(error.read(_SAID_BYTES))
-            raise ApiError(f"{method} {path}: the API server answered {error.code}: {said}", error.code) from None
+            raise ApiRequestError(
+                f"{method} {path}: the API server answered {error.code}: {said}", error.code
+            ) from None
         except (OSError, HTTPException) as error:
-            raise ApiError(
+            raise ApiRequestError(
                 f"{method} {path}: no answer of the API server {self.url}: {str(error) or type(error).__name__}"
             ) from None
 

@@ -17,7 +17,7 @@ from typing import Any
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from gesscale.spark.operator_state import OperatorState
-from gesscale.spark.triggers import UNKNOWN_TRIGGER, Trigger
+from gesscale.spark.triggers import UNKNOWN_TRIGGER, QueryTrigger
 
 _WAITING_EVENTS = 1024
 
@@ -25,7 +25,7 @@ _WAITING_EVENTS = 1024
 class ProgressListener(StreamingQueryListener):  # type: ignore[misc] # pyspark is not followed by mypy
     """Notes the progress of every query of a session."""
 
-    def __init__(self, state: OperatorState, trigger_of: Callable[[str], Trigger]) -> None:
+    def __init__(self, state: OperatorState, trigger_of: Callable[[str], QueryTrigger]) -> None:
         self._state = state
         self._trigger_of = trigger_of
         self._waiting: queue.Queue[Callable[[], None]] = queue.Queue(_WAITING_EVENTS)
@@ -65,7 +65,7 @@ class ProgressListener(StreamingQueryListener):  # type: ignore[misc] # pyspark 
         """End a query's history."""
         self._later(lambda: self._state.end(_run(event)))
 
-    def _trigger(self, query_id: str) -> Trigger:
+    def _trigger(self, query_id: str) -> QueryTrigger:
         try:
             return self._trigger_of(query_id)
         except Exception as error:  # noqa: BLE001 - the contract: a query never fails because it is watched

@@ -10,7 +10,7 @@ from gesscale.batch_record import BatchRecord, HostWork
 from gesscale.spark.executors import ExecutorWatch, JobWatch, work_by_host
 from gesscale.spark.records import ExecutorSnapshot, QueryHistory, QuerySettings, document, ran_batch, trigger_time_s
 from gesscale.spark.sources import OffsetRows, Sources
-from gesscale.spark.triggers import UNKNOWN_TRIGGER, Trigger
+from gesscale.spark.triggers import UNKNOWN_TRIGGER, QueryTrigger
 
 _LOG = logging.getLogger("gesscale.spark")
 _QUERIES = 8
@@ -49,7 +49,7 @@ class OperatorState:
         with self._lock:
             return list(self._histories.values())
 
-    def begin(self, run_id: str, query: str, trigger: Trigger = UNKNOWN_TRIGGER) -> None:
+    def begin(self, run_id: str, query: str, trigger: QueryTrigger = UNKNOWN_TRIGGER) -> None:
         """Note that a query has started, and say what its trigger means for a scaler."""
         history = self._history(run_id, query)
         history.last_progress_at_s = self._clock_s()

@@ -14,10 +14,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from gesscale.common.errors import GesscaleError, InputError
-from gesscale.spark.kubernetes_api import ApiError, ApiServer, connect
+from gesscale.spark.kubernetes_api import ApiRequestError, ApiServer, connect
 from gesscale.spark.pod_template import PodPlacement, executor_template
 from gesscale.spark.scheduler import TEMPLATE_SETTING, write_template
-from gesscale.wire import MOST_REPLICAS, group_of, read_order
+from gesscale.wire import MAX_REPLICAS, group_of, read_order
 
 _LOG = logging.getLogger("gesscale.spark")
 
@@ -167,7 +167,7 @@ def first_placement(resource: Mapping[str, Any]) -> FirstPlacement:
     least = spec.get("minReplicas")
     return FirstPlacement(
         placement=PodPlacement(pool=group_of(spec, "nodePool")),
-        executors=least if isinstance(least, int) and 1 <= least <= MOST_REPLICAS else 1,
+        executors=least if isinstance(least, int) and 1 <= least <= MAX_REPLICAS else 1,
     )
 
 
@@ -229,7 +229,7 @@ def _first_placement(
                 time.sleep(_ASK_AGAIN_S)
             try:
                 found = server.autoscaler(namespace, autoscaler)
-            except ApiError as error:
+            except ApiRequestError as error:
                 problem = error
                 tries -= 1 if error.transient else tries
         if found is not None:

@@ -12,7 +12,7 @@ from gesscale.common import API_VERSION
 from gesscale.common.errors import InputError
 from gesscale.spark.reconcile import LiveExecutor
 from gesscale.spark.sources import OffsetRows, Sources
-from gesscale.spark.triggers import UNKNOWN_TRIGGER, Trigger
+from gesscale.spark.triggers import UNKNOWN_TRIGGER, QueryTrigger
 
 RING_BATCHES = 512
 #: The names of the observed metric by which a query counts its output itself.
@@ -84,7 +84,7 @@ class QueryHistory:
     #: What it reads.
     sources: Sources = field(default_factory=Sources)
     #: When its batches begin.
-    trigger: Trigger = UNKNOWN_TRIGGER
+    trigger: QueryTrigger = UNKNOWN_TRIGGER
     batches: deque[BatchRecord] = field(default_factory=lambda: deque(maxlen=RING_BATCHES))
     last_progress_at_s: float | None = None
     active: bool = True

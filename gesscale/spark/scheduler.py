@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from gesscale.spark.executors import Job, TasksDone
+from gesscale.spark.executors import SparkJob, TasksDone
 from gesscale.spark.pod_template import NODE_ATTRIBUTE, ORDER_ATTRIBUTE
 from gesscale.spark.reconcile import LiveExecutor
 
@@ -120,7 +120,7 @@ class SparkJobs:
         """Return how many jobs there have been."""
         return int(self._context.dagScheduler().numTotalJobs())
 
-    def job(self, number: int) -> Job | None:
+    def job(self, number: int) -> SparkJob | None:
         """Return a job; None where the store does not have it."""
         from py4j.protocol import Py4JJavaError
 
@@ -131,7 +131,7 @@ class SparkJobs:
                 return None
             raise
         stages = str(found.stageIds().mkString(","))
-        return Job(
+        return SparkJob(
             description=_text(found.description()),
             is_running=str(found.status().toString()) == "RUNNING",
             stages=tuple(int(stage) for stage in stages.split(",") if stage),

@@ -8,7 +8,7 @@ _TEXT = re.compile(r"(\w+Trigger)(?:\((\d+)\))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Trigger:
+class QueryTrigger:
     """The trigger of a running query."""
 
     #: Spark's name of its class, such as ``ProcessingTimeTrigger``; empty where it cannot be read.
@@ -50,24 +50,24 @@ class Trigger:
         return []
 
 
-UNKNOWN_TRIGGER = Trigger()
+UNKNOWN_TRIGGER = QueryTrigger()
 
 
-def parse_trigger(text: str) -> Trigger:
+def parse_trigger(text: str) -> QueryTrigger:
     """Read a trigger as Spark writes it.
 
     Examples
     --------
     >>> parse_trigger("RealTimeTrigger(5000)")
-    Trigger(kind='RealTimeTrigger', interval_ms=5000)
+    QueryTrigger(kind='RealTimeTrigger', interval_ms=5000)
     >>> parse_trigger("something else") == UNKNOWN_TRIGGER
     True
     """
     found = _TEXT.match(text)
-    return Trigger(found[1], int(found[2] or 0)) if found else UNKNOWN_TRIGGER
+    return QueryTrigger(found[1], int(found[2] or 0)) if found else UNKNOWN_TRIGGER
 
 
-def trigger_of(spark: Any, query_id: str) -> Trigger:
+def trigger_of(spark: Any, query_id: str) -> QueryTrigger:
     """Return the trigger of an active query of a session; an unknown one where it is not this session's."""
     found = spark._jsparkSession.streams().get(query_id)
     if found is None:

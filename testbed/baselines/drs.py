@@ -19,7 +19,7 @@ from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.policies.memos import Memo, load_memo
 from gesscale.policies.registry import PolicyInfo
 from gesscale.ports import Knowledge
-from gesscale.wire import MOST_REPLICAS
+from gesscale.wire import MAX_REPLICAS
 from testbed.baselines.shared.signals import (
     batch_s,
     demand_of,
@@ -43,7 +43,7 @@ from testbed.baselines.shared.sizing import (
 class DrsSettings(SizingSettings):
     """DRS (Fu et al., ICDCS 2015, IEEE/ACM ToN 2017)."""
 
-    max_step_up: int = Field(40, ge=1, le=MOST_REPLICAS)
+    max_step_up: int = Field(40, ge=1, le=MAX_REPLICAS)
     """Replicas that one change adds at most. Default: as `autrascale`; the papers have no such limit."""
     latency_s: Duration | None = None
     """Tmax: the longest time of a row through the workflow without its wait in a backlog. Default: 1.5 times the

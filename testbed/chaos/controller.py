@@ -45,7 +45,9 @@ class OrderedPlacement:
             for name, reading in observation.readings.items()
         }
         unread = {
-            name: Analysis(operator=name, verdict=Verdict.UNKNOWN, reason=Reason.METRICS_MISSING, detail=missing.detail)
+            name: Analysis(
+                operator=name, verdict=Verdict.UNKNOWN, reason=Reason.METRICS_MISSING, detail=str(missing.problem)
+            )
             for name, missing in observation.missing_readings.items()
         }
         return {**read, **unread}
@@ -82,7 +84,7 @@ class OrderedPlacement:
 def step_line(decision: Decision) -> str:
     """Return a decision, and whether it was made on doubt, as a line of JSON."""
     reading = decision.analysis.reading
-    untrusted = bool(reading is None or reading.doubt or decision.latency_map.stale)
+    untrusted = bool(reading is None or reading.problem or decision.latency_map.stale)
     return json.dumps({**decision_document(decision), "untrusted": untrusted}) + "\n"
 
 

@@ -118,7 +118,7 @@ class SimulatedMetrics:
     def _read(self, operator: str, now_s: float) -> OperatorReading | MissingReading:
         traits = self._traits
         if traits.gap_share and self._rng.random() < traits.gap_share:
-            return MissingReading(operator=operator, detail="the metric source gave no answer")
+            return MissingReading(operator=operator, code="metrics-missing")
         until_s = now_s - traits.delay_s
         return summarise(
             operator,

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from edge import NODES, RTT_MS
 from pytest_httpserver import HTTPServer
+from refusals import logged_codes
 from werkzeug import Response
 
-from gesscale.monitor.latencies import AgentLatencies, FileLatencies, KeptLatencies, PrometheusLatencies
+from gesscale.monitor.latencies import AgentLatencies, CachedLatencies, FileLatencies, PrometheusLatencies
 from gesscale.ports import LatencySource
 from latency_map import Survey, write_survey
 
@@ -33,7 +34,7 @@ class Origin(ABC):
     server: HTTPServer
 
     @abstractmethod
-    def open(self) -> KeptLatencies: ...
+    def open(self) -> CachedLatencies: ...
 
     @abstractmethod
     def hold(self, *, factor: float = 1.0, at_s: float = NOW_S) -> None: ...
@@ -145,16 +146,18 @@ def test_before_the_first_map_there_is_none_and_it_says_why(origin: Origin) -> N
     given = origin.open().current(NOW_S)
     assert given.map is None
     assert (given.map_status.age_s, given.map_status.stale) == (None, "")
-    assert "expected " in given.map_status.problem or "got no samples" in given.map_status.problem
+    assert given.map_status.problem
 
 
 @pytest.mark.parametrize("text", ["", "{", "null", "<!DOCTYPE html><html>It works!</html>", "\x00\x01", "1,2\n3"])
-def test_nonsense_is_a_problem_and_not_an_error(origin: Origin, text: str) -> None:
+def test_an_invalid_map_is_a_problem_and_not_an_error(
+    origin: Origin, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
     origin.say(text)
     given = origin.open().current(NOW_S)
     assert given.map is None
     assert given.map_status.problem
-    assert "reading it failed" not in given.map_status.problem  # it was foreseen
+    assert "latency-map-read-failed" not in logged_codes(caplog.text)  # an expected failure
 
 
 def test_a_new_map_is_in_force_with_the_next_question(origin: Origin) -> None:
@@ -177,7 +180,7 @@ def test_without_a_new_map_the_last_one_stays_in_force_ages_and_turns_stale(orig
     fresh, stale = source.current(NOW_S + MAX_AGE_S), source.current(NOW_S + MAX_AGE_S + 1)
     assert fresh.map is stale.map is before
     assert (fresh.map_status.age_s, fresh.map_status.stale) == (MAX_AGE_S, "")
-    assert "latency_map.max_age" in stale.map_status.stale
+    assert stale.map_status.stale
     assert fresh.map_status.problem
     assert stale.map_status.problem
 
@@ -197,6 +200,6 @@ def test_a_map_dated_far_ahead_is_stale(origin: Origin) -> None:
     origin.hold(at_s=NOW_S + 7200)
     map_status = origin.open().current(NOW_S).map_status
     if isinstance(origin, FileOrigin):
-        assert "2 h in the future" in map_status.stale
+        assert map_status.stale
     else:
         assert (map_status.age_s, map_status.stale) == (0, "")

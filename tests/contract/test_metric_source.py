@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 from pytest_httpserver import HTTPServer
+from refusals import logged_codes
 from werkzeug import Request, Response
 
 from gesscale.batch_record import BatchRecord, HostWork
@@ -191,7 +192,7 @@ def test_an_answer_that_is_no_metrics_is_said_and_the_other_operator_is_read(
     one = seen["one"]
     assert isinstance(one, MissingReading)
     assert not one.stale
-    assert one.detail
+    assert one.code
     assert isinstance(seen["two"], OperatorReading)
 
 
@@ -204,7 +205,8 @@ def test_one_lie_is_dropped_and_logged(served: Served, caplog: pytest.LogCapture
         one = served.observe()["one"]
     assert isinstance(one, OperatorReading)
     assert [batch.batch_id for batch in one.batches] == [index for index in range(20) if index != 12]
-    assert "operator one: 2 faults" in caplog.text
+    assert logged_codes(caplog.text) == ["batches-not-seen"]  # the latest of two problems
+    assert "operator=one problems=2" in caplog.text
 
 
 def test_figures_that_are_too_old_are_stale(served: Served) -> None:
@@ -213,7 +215,7 @@ def test_figures_that_are_too_old_are_stale(served: Served) -> None:
     one = served.observe()["one"]
     assert isinstance(one, MissingReading)
     assert one.stale
-    assert "100 s old" in one.detail
+    assert (one.code, round(one.fields["age_s"])) == ("metrics-stale", 100)
 
 
 def test_a_query_that_idles_reads_zero(served: Served) -> None:
@@ -248,7 +250,7 @@ def test_a_server_that_hangs_is_given_up(hanging: str, kind: str) -> None:
     )
     seen = source.observe(NOW_S)
     assert set(seen.missing_readings) == {"one"}
-    assert seen.missing_readings["one"].detail
+    assert seen.missing_readings["one"].code
 
 
 def test_a_driver_clock_that_is_off_is_corrected_and_said(
@@ -261,7 +263,8 @@ def test_a_driver_clock_that_is_off_is_corrected_and_said(
     with caplog.at_level(logging.WARNING):
         seen = source.observe(NOW_S)
     assert seen.readings["one"].batches[-1].ended_at_s == NOW_S
-    assert "clock is +500 s off" in caplog.text
+    assert logged_codes(caplog.text) == ["driver-clock-off"]
+    assert "ahead_s=500" in caplog.text
 
 
 def test_a_batch_is_on_the_hosts_that_its_first_scrape_saw(httpserver: HTTPServer) -> None:

@@ -59,7 +59,7 @@ def observation(at_s, shown, placements):
     readings, missing_readings = {}, {}
     for name, view in shown.items():
         if view in {"missing", "stale"}:
-            missing_readings[name] = MissingReading(operator=name, detail="no answer", stale=view == "stale")
+            missing_readings[name] = MissingReading(operator=name, code="metrics-missing", stale=view == "stale")
         else:
             readings[name] = read(name, view, at_s, placements[name])
     return WorkflowObservation(at_s=at_s, readings=readings, missing_readings=missing_readings)

@@ -15,7 +15,14 @@ from gesscale.kubernetes.api.connection import Connection
 from gesscale.kubernetes.api.faults import ApiError
 from gesscale.kubernetes.api.resources import CONFIG_MAPS
 from gesscale.kubernetes.resource.spec_groups import ConfigMapSpec, LatencyMapSpec
-from gesscale.monitor.latencies import AgentLatencies, Bounds, KeptLatencies, PrometheusLatencies, Reader, TextLatencies
+from gesscale.monitor.latencies import (
+    AgentLatencies,
+    CachedLatencies,
+    MapBounds,
+    PrometheusLatencies,
+    Reader,
+    TextLatencies,
+)
 from gesscale.ports import Latencies, LatencySource
 from latency_map import LatencyMapError, MapLimits, parse_survey
 from latency_map.names import MAX_NODES
@@ -94,7 +101,7 @@ class LatencyMaps:
                 shared = self._open[key] = SharedLatencies(source)
             return shared
 
-    def _source(self, spec: LatencyMapSpec, namespace: str, timeout_s: float) -> KeptLatencies:
+    def _source(self, spec: LatencyMapSpec, namespace: str, timeout_s: float) -> CachedLatencies:
         client, kept = self._client(namespace), spec.config_map
         if spec.source == "Prometheus":
             return PrometheusLatencies(url=spec.prometheus_url or "", timeout_s=timeout_s, client=client)
@@ -108,11 +115,11 @@ class LatencyMaps:
         )
 
 
-def bounds_of(nodes: Iterable[str]) -> Bounds:
+def bounds_of(nodes: Iterable[str]) -> MapBounds:
     """Return how large a map may be that the author of a StreamAutoscaler names."""
     names = frozenset(nodes)
     limits = MapLimits(nodes=min(MAX_NODES, max(_FEWEST_NODES, 2 * len(names))), setting=_SETTING)
-    return Bounds(limits=limits, nodes=names)
+    return MapBounds(limits=limits, nodes=names)
 
 
 def _text(connection: Connection, namespace: str, kept: ConfigMapSpec) -> str:

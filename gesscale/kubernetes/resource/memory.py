@@ -12,7 +12,7 @@ from gesscale.fields import MAX_EPOCH_S
 from gesscale.formatting import first_fault
 from gesscale.kubernetes.resource.parts import Reported
 from gesscale.ports import Knowledge
-from gesscale.wire import MOST_REPLICAS
+from gesscale.wire import MAX_REPLICAS
 from perfmodel import ModelError, Reading
 
 R = TypeVar("R", bound=Reported)
@@ -25,7 +25,7 @@ MEMO_CHARACTERS_AT_MOST = 65_536
 class ReadingStatus(Reported):
     """One reading of the performance model, as exact as it was taken."""
 
-    replicas: int = Field(ge=1, le=64 * MOST_REPLICAS, description="Replicas.")
+    replicas: int = Field(ge=1, le=64 * MAX_REPLICAS, description="Replicas.")
     nd_max_ms: float = Field(ge=0, description="NDmax of the placement, round trip, ms.")
     rows_per_s: float = Field(alias="rowsPerSecond", gt=0, description="Observed throughput.")
     saturated: bool = Field(description="Whether the operator worked at its limit, so that this was its MST.")

@@ -13,7 +13,7 @@ from gesscale.model.decision import Reason
 from gesscale.model.observation import OperatorReading
 from gesscale.model.workflow import Workflow
 from gesscale.policies.memos import Memo
-from gesscale.wire import MOST_REPLICAS
+from gesscale.wire import MAX_REPLICAS
 from testbed.baselines.autrascale.search import Replicas
 from testbed.baselines.shared.signals import (
     batch_s,
@@ -35,7 +35,7 @@ class AutrascaleSettings(SizingSettings):
     cooldown_s: Duration = 1.0
     """For this long after a change of any operator, nothing changes. Default: next to none; after each change it
     waits for `to_stabilise` or more."""
-    max_step_up: int = Field(40, ge=1, le=MOST_REPLICAS)
+    max_step_up: int = Field(40, ge=1, le=MAX_REPLICAS)
     """Replicas that one change adds at most. Default: the most of V-C, so any number there."""
     processing_latency_s: Duration | None = None
     """The target of the processing latency: the time of a row through the workflow without its wait in a backlog.

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from gesscale.fields import Duration
-from gesscale.wire import MOST_REPLICAS
+from gesscale.wire import MAX_REPLICAS
 from testbed.baselines.shared.sizing import SizingSettings
 
 
@@ -15,7 +15,7 @@ class DaedalusSettings(SizingSettings):
     cooldown_s: Duration = 180.0
     """For this long after a change of any operator, nothing changes. Default: the three minutes of grace of section
     3.2."""
-    max_step_up: int = Field(1000, ge=1, le=MOST_REPLICAS)
+    max_step_up: int = Field(1000, ge=1, le=MAX_REPLICAS)
     """Replicas that one change adds at most. Default: practically no limit; the paper has none."""
     loop_s: Duration = 60.0
     """Time between two steps, as `monitor.period` has it. Default: section 3.6."""

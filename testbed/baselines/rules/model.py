@@ -12,7 +12,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from gesscale.fields import MAX_ROWS, Duration, SettingsGroup
-from gesscale.wire import MOST_REPLICAS
+from gesscale.wire import MAX_REPLICAS
 
 #: The scope of a rule that holds for every operator.
 ALL = "*"
@@ -76,14 +76,14 @@ class ScalingAction(StrEnum):
 class Factor(SettingsGroup):
     """By how much an operator grows or shrinks; exactly one of four kinds."""
 
-    absolute: int | None = Field(None, ge=1, le=MOST_REPLICAS)
+    absolute: int | None = Field(None, ge=1, le=MAX_REPLICAS)
     """Replicas that are added or removed. Default: none, another kind is given."""
-    relative: float | None = Field(None, gt=1, le=MOST_REPLICAS)
+    relative: float | None = Field(None, gt=1, le=MAX_REPLICAS)
     """Multiplies the replicas, or divides them. Default: none, another kind is given."""
-    percent: float | None = Field(None, gt=0, le=100 * MOST_REPLICAS)
+    percent: float | None = Field(None, gt=0, le=100 * MAX_REPLICAS)
     """Share of the present replicas that is added or removed, at least one replica. Default: none, another kind is
     given."""
-    exact: int | None = Field(None, ge=1, le=MOST_REPLICAS)
+    exact: int | None = Field(None, ge=1, le=MAX_REPLICAS)
     """Number of replicas to reach. Default: none, another kind is given."""
 
     @model_validator(mode="after")
@@ -189,9 +189,9 @@ class Rule(SettingsGroup):
     """Whether replicas are added or removed."""
     by: Factor
     """How many."""
-    max: int | None = Field(None, ge=1, le=MOST_REPLICAS)
+    max: int | None = Field(None, ge=1, le=MAX_REPLICAS)
     """Replicas beyond which it never scales out. Default: the operator's own limit."""
-    min: int | None = Field(None, ge=1, le=MOST_REPLICAS)
+    min: int | None = Field(None, ge=1, le=MAX_REPLICAS)
     """Replicas below which it never scales in. Default: the operator's own limit."""
     when: tuple[Trigger, ...] = Field(min_length=1)
     """Conditions; all must hold."""

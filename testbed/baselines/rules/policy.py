@@ -20,7 +20,7 @@ from gesscale.options import PolicyOptions
 from gesscale.policies.memos import Memo, load_memo
 from gesscale.policies.registry import PolicyInfo
 from gesscale.ports import Knowledge
-from gesscale.wire import MOST_REPLICAS
+from gesscale.wire import MAX_REPLICAS
 from testbed.baselines.rules.evaluation import (
     Phase,
     RuleCondition,
@@ -44,7 +44,7 @@ _SAMPLES_AT_MOST = 512
 _WORDS_OF = 3
 
 #: Guards and bounds of the rules take the place of the limits of other sizing policies.
-_FREE = SizingSettings.model_validate({"cooldown": MIN_DURATION_S, "max_step_up": MOST_REPLICAS})
+_FREE = SizingSettings.model_validate({"cooldown": MIN_DURATION_S, "max_step_up": MAX_REPLICAS})
 
 
 class RulesAnswer(BaseModel):

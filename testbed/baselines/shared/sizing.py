@@ -20,7 +20,7 @@ from gesscale.model.workflow import Operator, Workflow
 from gesscale.plan.placement import nd_max_ms, stay
 from gesscale.policies.choosing import ChoosingPolicy, PlanningContext
 from gesscale.ports import Knowledge, Policy
-from gesscale.wire import MOST_REPLICAS
+from gesscale.wire import MAX_REPLICAS
 
 
 class SizingSettings(SettingsGroup):
@@ -32,9 +32,9 @@ class SizingSettings(SettingsGroup):
     """Whether figures from the cooldown count later. Default: they do; in the thesis the scaler slept."""
     over_provision: float = Field(1.0, ge=1, le=10)
     """Factor on the replicas of each operator. Default: none (Kanis 6.6.4)."""
-    max_step_up: int = Field(15, ge=1, le=MOST_REPLICAS)
+    max_step_up: int = Field(15, ge=1, le=MAX_REPLICAS)
     """Replicas that one change adds at most. Default: Kanis 6.6.4."""
-    total_replicas: int | None = Field(None, ge=1, le=64 * MOST_REPLICAS)
+    total_replicas: int | None = Field(None, ge=1, le=64 * MAX_REPLICAS)
     """Replicas of all operators together, shared in proportion. Default: any number; the nodes limit each operator.
     Kanis 6.6.4 has 80."""
 

@@ -32,7 +32,9 @@ class Altered:
         if not BEGIN_S <= now_s < END_S:
             return seen
         told = {name: self.alter(reading) for name, reading in seen.readings.items()}
-        gone = {name: MissingReading(operator=name, detail="no answer") for name, item in told.items() if item is None}
+        gone = {
+            name: MissingReading(operator=name, code="metrics-missing") for name, item in told.items() if item is None
+        }
         return replace(
             seen,
             readings={name: item for name, item in told.items() if item is not None},

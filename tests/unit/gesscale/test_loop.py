@@ -90,7 +90,7 @@ def test_a_failing_cluster_is_a_decision_and_the_next_step_goes_on():
 
 def test_missing_metrics_never_scale_down():
     cluster = FakeCluster({"op": ("hub", "near")})
-    silent = observe(missing_readings=[MissingReading(operator="op", detail="no answer")])
+    silent = observe(missing_readings=[MissingReading(operator="op", code="metrics-missing")])
     (decision,) = loop(cluster, silent).step(1000.0)
     assert decision.plan.reason is Reason.METRICS_MISSING
     assert cluster.orders == []
@@ -141,13 +141,13 @@ IDLE = reading(("hub", "near"), throughput=20)
 
 
 def test_nothing_is_removed_by_figures_whose_newest_could_not_be_believed():
-    doubted = replace(IDLE, doubt="batch 7 is dropped: rows is -1, expected a finite number >= 0")
+    doubted = replace(IDLE, problem="batch 7 is dropped: rows is -1, expected a finite number >= 0")
     cluster = FakeCluster({"op": ("hub", "near")})
     running = replace(loop(cluster, observe(doubted), observe(IDLE)), policy=GivesBack())
     (decision,) = running.step(1000.0)
     assert cluster.orders == []
     assert decision.plan.reason is Reason.METRICS_STALE
-    assert decision.plan.detail.endswith("but nothing is removed: " + doubted.doubt)
+    assert decision.plan.detail.endswith("but nothing is removed: " + doubted.problem)
     running.step(1060.0)
     assert cluster.orders == [("op", ("hub",))]
 

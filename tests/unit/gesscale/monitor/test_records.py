@@ -1,8 +1,9 @@
-"""Served records become batches; what is not a record is said."""
+"""Parsing served records into batches, and reporting invalid ones."""
 
 import json
 
 import pytest
+from refusals import refused
 
 from gesscale.batch_record import HostWork
 from gesscale.errors import MetricsUnavailableError
@@ -26,7 +27,7 @@ HEAD = {"apiVersion": "gesscale.dev/v1", "app": "a", "operator": "op", "query": 
 
 
 def test_a_record_becomes_a_batch_on_named_nodes() -> None:
-    batches, faults, work = to_batches([RECORD], {"10.77.0.2": "near"}, ahead_s=10.0)
+    batches, problems, work = to_batches([RECORD], {"10.77.0.2": "near"}, ahead_s=10.0)
     assert batches == [
         Batch(
             batch_id=4,
@@ -40,7 +41,7 @@ def test_a_record_becomes_a_batch_on_named_nodes() -> None:
             backlog_rows=200.0,
         )
     ]
-    assert faults == []
+    assert problems == []
     assert work == {}, "an old record"
 
 
@@ -63,43 +64,47 @@ def test_a_record_tells_what_was_handed_on_and_what_each_replica_did() -> None:
 )
 def test_what_replicas_did_is_unknown_where_it_cannot_be_read_and_the_batch_remains(wrong: object) -> None:
     parsed = to_batches([{**RECORD, "by_host": wrong}], {})
-    assert (len(parsed.batches), parsed.faults, parsed.work) == (1, [], {})
+    assert (len(parsed.batches), parsed.problems, parsed.work) == (1, [], {})
 
 
 @pytest.mark.parametrize(
-    ("wrong", "complaint"),
+    ("wrong", "key"),
     [
-        ({"rows": -1}, "rows: expected greater than or equal to 0"),
+        ({"rows": -1}, "rows"),
         ({"rows": float("nan")}, "rows"),
         ({"seconds": float("inf")}, "seconds"),
         ({"ended_at_s": "noon"}, "ended_at_s"),
         ({"hosts": None}, "hosts"),
     ],
 )
-def test_a_record_that_is_none_is_left_out_and_said(wrong: dict[str, object], complaint: str) -> None:
-    batches, faults, _ = to_batches([{**RECORD, **wrong}, RECORD, "text"], {})
+def test_invalid_records_are_skipped_and_reported(wrong: dict[str, object], key: str) -> None:
+    batches, problems, _ = to_batches([{**RECORD, **wrong}, RECORD, "text"], {})
     assert [batch.batch_id for batch in batches] == [4]
-    assert faults[0].startswith("record 0 is dropped: " + complaint)
-    assert faults[1].startswith("record 2 is dropped: ")
+    assert {problem.code for problem in problems} == {"batch-record-invalid"}
+    assert [problem.fields["record"] for problem in problems] == [0, 2]
+    assert problems[0].fields["key"] == key
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "code", "fields"),
     [
-        (b"<!DOCTYPE html><html>", "the answer of 21 bytes is no document of gesscale.dev/v1: expected JSON"),
-        (json.dumps({**HEAD, "batches": [RECORD]}).encode()[:-5], "expected JSON"),
-        (b"", "0 bytes"),
-        (b'{"batches": []}', "apiVersion"),
-        (json.dumps({**HEAD, "apiVersion": "gesscale.dev/v9", "batches": []}).encode(), "apiVersion: "),
-        (json.dumps({**HEAD, "operator": "other", "batches": []}).encode(), "the driver of another operator"),
-        (b"[" * 200_001, "more than 200000 values"),
-        (json.dumps({**HEAD, "batches": [None] * 1025}).encode(), "at most 1024 items"),
+        (b"<!DOCTYPE html><html>", "batches-response-invalid", {"bytes": 21, "key": ""}),
+        (json.dumps({**HEAD, "batches": [RECORD]}).encode()[:-5], "batches-response-invalid", {"key": ""}),
+        (b"", "batches-response-invalid", {"bytes": 0}),
+        (b'{"batches": []}', "batches-response-invalid", {"key": "apiVersion"}),
+        (
+            json.dumps({**HEAD, "apiVersion": "gesscale.dev/v9", "batches": []}).encode(),
+            "batches-response-invalid",
+            {"key": "apiVersion"},
+        ),
+        (json.dumps({**HEAD, "operator": "other", "batches": []}).encode(), "batches-of-another-operator", {}),
+        (b"[" * 200_001, "batches-response-too-large", {"max_values": 200_000}),
+        (json.dumps({**HEAD, "batches": [None] * 1025}).encode(), "batches-response-invalid", {"key": "batches"}),
     ],
 )
-def test_an_answer_that_is_no_document_is_refused(body: bytes, said: str) -> None:
-    with pytest.raises(MetricsUnavailableError) as raised:
+def test_invalid_responses_are_rejected(body: bytes, code: str, fields: dict[str, object]) -> None:
+    with refused(code, MetricsUnavailableError, operator="op", **fields):
         parse_document(body, "op")
-    assert said in str(raised.value)
 
 
 HIDDEN = "words-of-another-page"
@@ -117,7 +122,8 @@ HIDDEN = "words-of-another-page"
         json.dumps({**HEAD, "batches": HIDDEN}).encode(),
     ],
 )
-def test_an_error_repeats_nothing_of_an_answer(body: bytes) -> None:
+def test_errors_never_repeat_the_response(body: bytes) -> None:
     with pytest.raises(MetricsUnavailableError) as raised:
         parse_document(body, "op")
     assert HIDDEN not in str(raised.value)
+    assert HIDDEN not in repr(raised.value.fields)

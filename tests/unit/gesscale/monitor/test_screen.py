@@ -1,4 +1,4 @@
-"""What is believed of batch records and what is not."""
+"""Screening of batch records: which are valid, and which problems are reported."""
 
 from dataclasses import replace
 
@@ -15,43 +15,46 @@ def batch(batch_id: int, ended_at_s: float, **changes: object) -> Batch:
 
 
 @pytest.mark.parametrize(
-    ("changes", "complaint"),
+    ("changes", "code", "fields"),
     [
-        ({"rows": float("nan")}, "rows is nan"),
-        ({"rows": -5}, "rows is -5"),
-        ({"seconds": float("inf")}, "seconds is inf"),
-        ({"seconds": 0.0}, "took 0 s"),
-        ({"seconds": 1e300}, "took 1e+300 s"),
-        ({"ended_at_s": float("nan")}, "ended_at_s is nan"),
-        ({"ended_at_s": NOW_S + 60}, "60.0 s in the future"),
-        ({"ended_at_s": 989.0}, "does not end after batch 1"),
-        ({"batch_id": 1}, "came twice"),
+        ({"rows": float("nan")}, "batch-figure-invalid", {"figure": "rows"}),
+        ({"rows": -5}, "batch-figure-invalid", {"figure": "rows", "got": -5}),
+        ({"seconds": float("inf")}, "batch-figure-invalid", {"figure": "seconds"}),
+        ({"seconds": 0.0}, "batch-duration-invalid", {"got": 0.0}),
+        ({"seconds": 1e300}, "batch-duration-invalid", {"got": 1e300}),
+        ({"ended_at_s": float("nan")}, "batch-figure-invalid", {"figure": "ended_at_s"}),
+        ({"ended_at_s": NOW_S + 60}, "batch-in-future", {"ahead_s": 60.0}),
+        ({"ended_at_s": 989.0}, "batch-out-of-order", {"before": 1}),
+        ({"batch_id": 1}, "batch-number-repeated", {}),
     ],
 )
-def test_a_nonsensical_batch_is_dropped_and_said(changes: dict[str, object], complaint: str) -> None:
+def test_invalid_batches_are_rejected(changes: dict[str, object], code: str, fields: dict[str, object]) -> None:
     first, last = batch(1, 990.0), batch(3, 994.0)
-    kept, faults, _ = screen((first, replace(batch(2, 992.0), **changes), last), NOW_S)
+    kept, problems, newest = screen((first, replace(batch(2, 992.0), **changes), last), NOW_S)
     assert kept == (first, last)
-    assert complaint in faults[0]
-    assert faults[1] == "1 batches before batch 3 were not seen"
+    assert [problem.code for problem in problems] == [code, "batches-not-seen"]
+    assert fields.items() <= problems[0].fields.items()
+    assert problems[1].fields == {"count": 1, "batch_id": 3}
+    assert newest is None
+    assert str(problems[0])
 
 
 @pytest.mark.parametrize(
     "name", ["trigger_s", "cap_rows", "offered_rows_total", "backlog_rows", "state_rows", "state_bytes"]
 )
 @pytest.mark.parametrize("value", [-1, float("nan"), float("inf")])
-def test_an_optional_figure_that_cannot_be_becomes_unknown(name: str, value: float) -> None:
-    kept, faults, _ = screen((batch(1, 990.0, **{name: value}),), NOW_S)
+def test_an_invalid_optional_figure_becomes_unknown(name: str, value: float) -> None:
+    kept, problems, _ = screen((batch(1, 990.0, **{name: value}),), NOW_S)
     assert getattr(kept[0], name) is None
-    assert faults == (f"batch 1: {name} is {value} and counts as unknown",)
+    assert [(problem.code, problem.fields["figure"]) for problem in problems] == [("batch-figure-ignored", name)]
 
 
-def test_a_lower_number_that_ends_later_is_a_query_that_began_again() -> None:
+def test_a_lower_number_that_ends_later_is_a_restarted_query() -> None:
     again = (batch(7, 990.0), batch(0, 995.0))
     assert screen(again, NOW_S) == Screened(again)
 
 
-def test_a_screen_that_is_kept_says_in_each_step_what_a_new_one_says() -> None:
+def test_a_reused_screen_reports_the_same_as_a_new_one() -> None:
     record = [batch(number, 2.0 * number, backlog_rows=-1.0 if number % 7 == 0 else 5.0) for number in range(1, 300)]
     record[50] = replace(record[50], rows=-5)
     record[60] = replace(record[60], ended_at_s=record[59].ended_at_s)

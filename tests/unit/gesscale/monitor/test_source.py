@@ -1,10 +1,11 @@
-"""Operators are read in parallel, each on its own, within one deadline."""
+"""Operators are read in parallel within one deadline."""
 
 import gc
 import threading
 import weakref
 
 import pytest
+from refusals import logged_codes
 
 from gesscale.errors import MetricsUnavailableError
 from gesscale.model.observation import Batch, MissingReading, OperatorReading
@@ -14,7 +15,7 @@ PERIODS = {"window_s": 10.0, "stale_after_s": 30.0, "history_s": 60.0, "timeout_
 BATCH = Batch(batch_id=1, ended_at_s=999.0, rows=10, seconds=1.0, nodes=("a",))
 
 
-def test_one_that_hangs_and_one_that_fails_leave_the_third_alone() -> None:
+def test_a_timeout_and_a_failure_do_not_affect_other_operators() -> None:
     reader = WindowedReader(**{**PERIODS, "timeout_s": 2.0})
     over = threading.Event()
 
@@ -22,26 +23,28 @@ def test_one_that_hangs_and_one_that_fails_leave_the_third_alone() -> None:
         if operator == "hangs":
             over.wait(60)
         if operator == "fails":
-            message = "it answered 500"
-            raise MetricsUnavailableError(message)
+            raise MetricsUnavailableError("metrics-unreachable", url="http://fails", cause="500")
         return reader.read(operator, [BATCH], now_s=1000.0, last_progress_at_s=None)
 
     seen = reader.observe_each(("hangs", "fails", "works"), read, 1000.0)
     over.set()
     assert set(seen.readings) == {"works"}
-    assert seen.missing_readings["hangs"].detail == "no answer within 2 s"
-    assert seen.missing_readings["fails"].detail == "it answered 500"
+    hangs, fails = (seen.missing_readings[name] for name in ("hangs", "fails"))
+    assert (hangs.code, hangs.fields) == ("metrics-timeout", {"timeout_s": 2.0})
+    assert (fails.code, fails.fields["cause"]) == ("metrics-unreachable", "500")
 
 
-def test_a_defect_is_logged_whole_and_stops_one_operator_only(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unexpected_error_is_logged_and_affects_one_operator(caplog: pytest.LogCaptureFixture) -> None:
     def read(operator: str) -> MissingReading:
         if operator == "bad":
             raise ZeroDivisionError(operator)
-        return MissingReading(operator=operator, detail="fine")
+        return MissingReading(operator=operator, code="batches-missing")
 
     seen = WindowedReader(**PERIODS).observe_each(("bad", "good"), read, 1000.0)
-    assert seen.missing_readings["good"].detail == "fine"
-    assert "ZeroDivisionError" in seen.missing_readings["bad"].detail
+    assert seen.missing_readings["good"].code == "batches-missing"
+    assert seen.missing_readings["bad"].code == "metrics-read-failed"
+    assert "ZeroDivisionError" in seen.missing_readings["bad"].fields["cause"]
+    assert logged_codes(caplog.text) == ["metrics-read-failed"]
     assert "Traceback" in caplog.text
 
 
@@ -57,7 +60,7 @@ def test_a_query_that_has_idled_for_longer_than_the_history_reads_as_idle_not_as
     assert silent.stale
 
 
-def test_an_error_keeps_nothing_of_what_led_to_it() -> None:
+def test_an_error_does_not_keep_the_response_alive() -> None:
     # A frame that its own error keeps alive lives until the garbage collector's rare full run, and an answer with it.
     class Answer:
         """Stands for megabytes."""
@@ -67,8 +70,7 @@ def test_an_error_keeps_nothing_of_what_led_to_it() -> None:
     def read(_operator: str) -> MissingReading:
         answer = Answer()
         kept.append(weakref.ref(answer))
-        message = "it is no document"
-        raise MetricsUnavailableError(message)
+        raise MetricsUnavailableError("metrics-missing")
 
     reader = WindowedReader(**PERIODS)
     gc.collect()

@@ -136,11 +136,11 @@ def test_a_falling_total_starts_the_input_rate_anew() -> None:
     assert [batch.batch_id for batch in seen.warm_batches] == [5, 6, 1, 2]
 
 
-@pytest.mark.parametrize("heard_s", [None, 960.0, float("nan")])
-def test_old_figures_are_stale_and_say_how_old(heard_s: float | None) -> None:
-    missing_readings = observe(steady(last_end_s=960.0), last_progress_at_s=heard_s)
-    assert missing_readings == MissingReading(
-        operator="op", stale=True, detail="its newest figures are 40 s old, 30 s are allowed"
+@pytest.mark.parametrize("progress_s", [None, 960.0, float("nan")])
+def test_old_figures_are_stale_with_their_age(progress_s: float | None) -> None:
+    missing = observe(steady(last_end_s=960.0), last_progress_at_s=progress_s)
+    assert missing == MissingReading(
+        operator="op", stale=True, code="metrics-stale", fields={"age_s": 40.0, "max_age_s": 30.0}
     )
 
 
@@ -151,21 +151,28 @@ def test_a_batch_that_holds_its_slots_is_no_evidence() -> None:
     assert not reading([replace(batch, fixed_slots=0) for batch in steady()]).fixed_slots
 
 
-def test_a_newest_batch_that_cannot_be_believed_leaves_a_doubt() -> None:
+def test_an_invalid_newest_batch_marks_the_reading() -> None:
     good = steady()
-    assert reading(good).doubt == ""
-    wrong = replace(good[-1], rows=-1)
-    assert reading([*good[:-1], wrong]).doubt == "batch 9 is dropped: rows is -1, expected a finite number >= 0"
-    # One that came before the newest leaves none: the newest figures are right.
-    assert reading([*good[:-2], replace(good[-2], rows=-1), good[-1]]).doubt == ""
+    assert reading(good).problem == ""
+    wrong = [*good[:-1], replace(good[-1], rows=-1)]
+    problem = screen(wrong, NOW_S).newest_problem
+    assert (problem.code, problem.fields["batch_id"]) == ("batch-figure-invalid", 9)
+    assert reading(wrong).problem == str(problem)
+    # An earlier invalid batch does not: the newest figures are valid.
+    assert reading([*good[:-2], replace(good[-2], rows=-1), good[-1]]).problem == ""
 
 
 @pytest.mark.parametrize(
-    ("batches", "said"),
-    [([], "no batch"), ([replace(each, rows=-1) for each in steady()], "rows is -1"), (steady(nodes=()), "host")],
+    ("batches", "code"),
+    [
+        ([], "batches-missing"),
+        ([replace(each, rows=-1) for each in steady()], "batches-unusable"),
+        (steady(nodes=()), "batch-without-hosts"),
+    ],
 )
-def test_without_a_usable_batch_an_operator_is_unseen(batches: list[Batch], said: str) -> None:
+def test_without_a_usable_batch_an_operator_is_unseen(batches: list[Batch], code: str) -> None:
     seen = observe(batches, last_progress_at_s=NOW_S)
     assert isinstance(seen, MissingReading)
     assert not seen.stale
-    assert said in seen.detail
+    assert seen.code == code
+    assert str(seen.problem)

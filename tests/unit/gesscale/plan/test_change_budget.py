@@ -59,7 +59,7 @@ def test_a_change_that_cannot_settle_holds_the_others_up_for_the_rescale_timeout
     cluster = everywhere(*NAMES)
     gone = replace(
         observe(overloaded("a", 4000), overloaded("c", 5000)),
-        missing_readings={"b": MissingReading(operator="b", detail="no answer")},
+        missing_readings={"b": MissingReading(operator="b", code="metrics-missing")},
     )
     running = loop(cluster, ChangeBudget(1), WORST_IS_B, gone)
     running.step(1000.0)

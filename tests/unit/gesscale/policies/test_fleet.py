@@ -69,7 +69,7 @@ def test_operators_without_metrics_change_nothing_for_the_others(policy, operato
     dumb = {name for index, name in enumerate(names) if index % 10 < 3}
     edge = Edge([random_map(200, 1)], {name: (f"n{index % 200:04d}",) for index, name in enumerate(names)})
     readings = [overloaded(name, edge.placements[name], 1000.0) for name in names if name not in dumb]
-    lacking = [MissingReading(operator=name, detail="connection refused") for name in sorted(dumb)]
+    lacking = [MissingReading(operator=name, code="metrics-missing") for name in sorted(dumb)]
     decisions = {
         each.operator: each
         for each in loop_over(edge, policy, [observe(*readings, missing_readings=lacking)]).step(1000.0)

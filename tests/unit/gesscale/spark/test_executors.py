@@ -1,5 +1,5 @@
 from gesscale.batch_record import HostWork
-from gesscale.spark.executors import ExecutorWatch, Job, JobWatch, TasksDone, work_by_host
+from gesscale.spark.executors import ExecutorWatch, JobWatch, SparkJob, TasksDone, work_by_host
 from gesscale.spark.reconcile import LiveExecutor
 
 RUN = "0f4e"
@@ -19,13 +19,13 @@ class Spark:
     def run(self, batch, run=RUN, *, ended=True, description=None, **tasks):
         number = len(self.jobs)
         said = f"q\nid = 77\nrunId = {run}\nbatch = {batch}" if description is None else description
-        self.jobs.append(Job(description=said, is_running=not ended, stages=(number, number + 100)))
+        self.jobs.append(SparkJob(description=said, is_running=not ended, stages=(number, number + 100)))
         self.stages[number] = tasks
         return number
 
     def end(self, number):
         job = self.jobs[number]
-        self.jobs[number] = Job(description=job.description, is_running=False, stages=job.stages)
+        self.jobs[number] = SparkJob(description=job.description, is_running=False, stages=job.stages)
 
     def pause(self, seconds):
         self.pauses_s.append(seconds)

@@ -6,7 +6,7 @@ import yaml
 
 from gesscale.errors import GesscaleError
 from gesscale.spark import kubernetes_api
-from gesscale.spark.kubernetes_api import ApiError, ApiServer, connect
+from gesscale.spark.kubernetes_api import ApiRequestError, ApiServer, connect
 from gesscale.spark.reconcile import ExecutorPod
 
 PODS = "/api/v1/namespaces/streams/pods"
@@ -42,13 +42,13 @@ def test_a_pod_that_is_gone_already_is_as_good_as_deleted(httpserver, server):
     httpserver.expect_oneshot_request(f"{PODS}/p1", method="DELETE").respond_with_json(
         {"message": "not yours"}, status=403
     )
-    with pytest.raises(ApiError, match="403: not yours") as refused:
+    with pytest.raises(ApiRequestError, match="403: not yours") as refused:
         server.delete_pod("streams", "p1")
     assert not refused.value.transient
 
 
 def test_no_answer_may_be_better_next_time():
-    with pytest.raises(ApiError) as lost:
+    with pytest.raises(ApiRequestError) as lost:
         ApiServer(url="http://127.0.0.1:1").autoscaler("streams", "taxi")
     assert (lost.value.status, lost.value.transient) == (0, True)
 

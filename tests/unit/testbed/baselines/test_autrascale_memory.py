@@ -52,7 +52,7 @@ def test_the_memo_is_bounded():
 def test_one_operator_that_is_not_seen_keeps_all_as_they_are():
     whole = [seen(name, 1, offered=900.0, throughput=100.0, busy=1.0, at_s=600.0) for name in ("a", "b", "c")]
     found = policy(CHAIN).analyze(
-        observe(*whole, missing_readings=(MissingReading(operator="d", detail="gone"),)), known()
+        observe(*whole, missing_readings=(MissingReading(operator="d", code="metrics-missing"),)), known()
     )
     assert {item.verdict for name, item in found.items() if name != "d"} == {Verdict.SAME}
     assert found["a"].reason is Reason.METRICS_MISSING

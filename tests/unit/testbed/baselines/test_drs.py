@@ -192,7 +192,7 @@ def test_a_workflow_that_cannot_keep_up_leaves_the_others_alone():
 
 
 def test_one_operator_that_is_not_seen_keeps_all_as_they_are():
-    gone = MissingReading(operator="b", detail="gone")
+    gone = MissingReading(operator="b", code="metrics-missing")
     found = analyses(CHAIN, seen("a", 8, busy=0.1), missing_readings=(gone,))["a"]
     assert (found.verdict, found.reason) == (Verdict.SAME, Reason.METRICS_MISSING)
     assert found.detail == "there are no figures of b, and all operators are sized together"

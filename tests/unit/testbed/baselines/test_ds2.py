@@ -107,7 +107,7 @@ def test_an_operator_before_which_rows_pile_up_is_sized_for_what_is_offered_to_i
 
 def test_without_the_figures_of_one_operator_nothing_changes_at_any():
     source, map_, _ = chain()
-    found = analyses(CHAIN, source, map_, missing_readings=(MissingReading(operator="sink", detail="no answer"),))
+    found = analyses(CHAIN, source, map_, missing_readings=(MissingReading(operator="sink", code="metrics-missing"),))
     assert {item.verdict for item in found.values()} == {Verdict.SAME, Verdict.UNKNOWN}
     assert {item.reason for item in found.values()} == {Reason.METRICS_MISSING}
     assert found["source"].detail == "there are no figures of sink, and all operators are sized together"

@@ -17,7 +17,7 @@ READ = WorkflowObservation(
         )
     },
 )
-UNREAD = WorkflowObservation(at_s=1.0, missing_readings={"op": MissingReading(operator="op", detail="gone")})
+UNREAD = WorkflowObservation(at_s=1.0, missing_readings={"op": MissingReading(operator="op", code="metrics-missing")})
 STALE = Knowledge(latencies=Latencies(map_status=MapStatus(stale="too old")))
 
 
