@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
+from typing import Any
 
 from gesscale.common.errors import Problem
 from gesscale.common.logs import log_problem
@@ -113,7 +114,7 @@ def _read_safely(
     except MetricsUnavailableError as error:
         return missing(operator, error.code, **error.fields)
     except Exception as error:  # noqa: BLE001 - a malformed response must not stop the other operators
-        problem = {"operator": operator, "cause": describe_exception(error)}
+        problem: dict[str, Any] = {"operator": operator, "cause": describe_exception(error)}
         log_problem(_LOG, logging.ERROR, "metrics-read-failed", exc_info=True, **problem)
         return missing(operator, "metrics-read-failed", **problem)
 

@@ -126,7 +126,7 @@ def test_what_was_known_before_the_run_is_known_in_the_replay(gesscale, record):
         (("--policy", "nobody"), "there is no policy 'nobody'; known here: "),
         (
             ("--set", "workflow.operators={other: {driver_node: edge1, metrics_url: 'http://h:1'}}"),
-            "the settings describe several operators (nearest, other), so each line needs the key operator",
+            "error[record-operator-missing]",
         ),
         (("--set", "latency_map.file=nowhere.csv"), "nowhere.csv"),
         (
@@ -147,8 +147,8 @@ def test_what_does_not_fit_the_record_is_one_line_and_exit_2(gesscale, record, w
 def test_a_missing_or_empty_record_is_one_line_and_exit_2(gesscale, record):
     code, _, err = gesscale("replay", record / "elsewhere")
     assert (code, err.count("\n")) == (2, 1)
-    assert "expected a record" in err
+    assert "error[record-settings-missing]" in err
     (record / "batches.jsonl").write_text("")
     code, _, err = gesscale("replay", record)
     assert (code, err.count("\n")) == (2, 1)
-    assert "expected a batch a line, got none" in err
+    assert "error[record-without-batches]" in err

@@ -42,7 +42,7 @@ def test_a_record_that_is_cut_off_in_the_middle_is_shown_up_to_there(record):
     document, faults = read_record(record)
     assert len(document["points"]["workflow"]) == 10
     assert len(faults) == 1
-    assert "decisions.jsonl, line 11" in faults[0]
+    assert faults[0].fields["place"] == "line 11"
 
 
 def test_a_folder_that_is_no_record_is_refused(record):
