@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from gesscale.cli.options import policies as policy_names
-from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table, warn
 from gesscale.common import API_VERSION
 from gesscale.extras import how_to_install
 
@@ -17,9 +17,9 @@ app = typer.Typer(
 @app.command("list", epilog="Example: gesscale policies list -o json")
 def list_policies(output: OutputOption = Output.TABLE) -> None:
     """List the policies by name."""
-    from gesscale.policies.registry import registered, unusable
+    from gesscale.policies.registry import broken_policies, registered_policies
 
-    found = registered().items()
+    found = registered_policies().items()
     rows = [
         (name, info.summary, info.source, "yes" if info.is_installed else f"needs {info.needs and info.needs[1]}")
         for name, info in found
@@ -30,8 +30,7 @@ def list_policies(output: OutputOption = Output.TABLE) -> None:
     ]
     columns = ("policy", "what it does", "source", "installed")
     emit({"apiVersion": API_VERSION, "policies": policies}, output, [table("Policies", columns, rows)])
-    for fault in unusable().values():
-        stderr_console.print(f"left out: {fault}")
+    warn(broken_policies().values())
 
 
 @app.command(epilog="Example: gesscale policies show gesscale2")

@@ -1,12 +1,12 @@
-"""The policies by name, as people choose them: entry points of group gesscale.policies, and those of a file."""
+"""Looks policies up by name: entry points of group ``gesscale.policies``, and custom policies of a file or module."""
 
-import importlib
 import importlib.util
 import inspect
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +15,7 @@ from zlib import crc32
 
 from pydantic import ValidationError
 
+from gesscale.common.errors import Problem
 from gesscale.errors import SettingsError
 from gesscale.extras import how_to_install
 from gesscale.fields import SettingsGroup
@@ -26,185 +27,190 @@ from gesscale.ports import Policy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyInfo:
-    """All that there is to know of a policy; whatever lists, sets, documents or builds policies reads it here."""
+    """Description of a policy: commands, settings, docs and the loop use it to list, configure and create policies."""
 
-    #: How it is chosen.
+    #: Name in settings and on the command line.
     name: str
-    #: What it does, in a line.
+    #: One line about its method.
     summary: str
-    #: Where it is from.
+    #: Paper or project that it comes from.
     source: str
-    #: Makes it of a workflow and settings: the shared settings and, where it has some, its own.
+    #: Creates the policy from the workflow, the shared settings and, if it has any, its own settings.
     build: Callable[..., Policy]
-    #: Its own settings, with which it works as they are by default; they stand in group ``analyze`` under its
-    #: name. None where it has none.
+    #: Its own settings, each with a default; in group ``analyze`` under its name. None if it has none.
     settings: type[SettingsGroup] | None = None
     #: The shared settings that it uses, by their names in code.
     accepts: tuple[str, ...] = ()
-    #: Its page in the folder docs; empty for none.
+    #: Its page in the folder docs; empty if it has none.
     guide: str = ""
-    #: A package that it imports, by the name of the extra that installs it; none for most.
+    #: Extra and package that it needs beyond gesscale's own dependencies; None for most.
     needs: tuple[str, str] | None = None
 
     @property
     def group(self) -> str:
-        """The name in group ``analyze`` under which its own settings stand."""
+        """Key of its own settings in group ``analyze``."""
         return self.name.replace("-", "_")
 
     @property
     def accepted(self) -> tuple[str, ...]:
-        """The settings of group ``analyze`` that it uses, its own group included, by their names in code."""
+        """The settings of group ``analyze`` that it uses, including its own group, by their names in code."""
         return self.accepts if self.settings is None else (self.group, *self.accepts)
 
     @property
     def is_installed(self) -> bool:
-        """Whether all that it imports is there."""
+        """True if the packages that it needs are installed."""
         return self.needs is None or find_spec(self.needs[1]) is not None
 
-    def built(self, workflow: Workflow, options: PolicyOptions) -> Policy:
-        """Build the policy.
+    def create(self, workflow: Workflow, options: PolicyOptions) -> Policy:
+        """Create the policy.
 
         Parameters
         ----------
         workflow
-            What it is to scale.
+            The workflow to scale.
         options
-            Its settings; its own ones where they stand there under its name, else their defaults.
-
-        Returns
-        -------
-        Policy
-            Ready for the loop.
+            The shared settings, and the policy's own settings under its name; missing ones have their defaults.
 
         Raises
         ------
         SettingsError
-            When what it imports is not installed, or its own settings cannot be used.
+            If a package that it needs is not installed, or its own settings are invalid.
         """
         if self.needs is not None and not self.is_installed:
             extra, package = self.needs
-            raise SettingsError(f"policy {self.name} needs {package}: {how_to_install(extra)}")
+            raise SettingsError(
+                "package-missing",
+                source=f"policy {self.name}",
+                package=package,
+                extra=extra,
+                command=how_to_install(extra),
+            )
         own = self.own_settings(options)
         return self.build(workflow, options) if own is None else self.build(workflow, options, own)
 
     def own_settings(self, options: PolicyOptions) -> SettingsGroup | None:
-        """Return its own settings, those that `options` hold under its name or their defaults; None where it has none.
+        """Return its own settings from `options`, or their defaults; None if it has none.
 
         Raises
         ------
         SettingsError
-            When what stands there cannot be used.
+            If they are invalid.
         """
         if self.settings is None:
             return None
         try:
             return self.settings.model_validate(getattr(options, self.group, {}))
         except ValidationError as error:
-            raise SettingsError(f"{self.group}: {first_fault(error)}") from None
+            raise SettingsError("policy-settings-invalid", place=self.group, cause=first_fault(error)) from None
 
 
-#: The name of a policy that is not registered.
-OWN = "FILE.py:NAME or PACKAGE.MODULE:NAME"
+#: Form of the name of a custom policy, which is not registered.
+CUSTOM_FORM = "FILE.py:NAME or PACKAGE.MODULE:NAME"
 
 _MODULE = "gesscale_policy_"
 
 
-def placed(name: str, folder: Path) -> str:
-    """Return the name of a policy; its file, if it is in one, is looked for in a folder.
+def relative_to(name: str, folder: Path) -> str:
+    """Return the name of a policy with the file of a custom policy resolved against a folder.
 
     Examples
     --------
-    >>> placed("mine.py:POLICY", Path("conf")), placed("ds2", Path("conf"))
+    >>> relative_to("mine.py:POLICY", Path("conf")), relative_to("ds2", Path("conf"))
     ('conf/mine.py:POLICY', 'ds2')
     """
     file, _, attribute = name.rpartition(":")
     return f"{folder / file}:{attribute}" if file.endswith(".py") else name
 
 
-def named_object(name: str) -> object:
-    """Import what a name stands for; this runs the code of its file or module.
+def import_object(name: str) -> object:
+    """Import the object that the name of a custom policy refers to; this runs the code of its file or module.
 
     Raises
     ------
     SettingsError
-        When it has another form, the import raises whatever it may, or there is no such name in there.
+        If the name is malformed, the import raises anything, or the module has no such attribute.
     """
-    place, _, attribute = name.rpartition(":")
-    if not (place and attribute):
-        raise SettingsError(f"policy {name!r}: expected {OWN}")
+    source = f"policy {name!r}"
+    module_name, _, attribute = name.rpartition(":")
+    if not (module_name and attribute):
+        raise SettingsError("policy-reference-malformed", source=source, form=CUSTOM_FORM)
     try:
-        module = _of_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
+        module = _import_file(Path(module_name)) if module_name.endswith(".py") else import_module(module_name)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise SettingsError(
-            f"policy {name!r}: cannot be imported: {describe_exception(error)}{place_in_file(error)}"
-        ) from error
+        cause = describe_exception(error)
+        raise SettingsError("policy-import-failed", source=source, place=place_in_file(error), cause=cause) from error
     known = vars(module)
     if attribute not in known:
         names = [key for key in known if not key.startswith("_")]
-        raise SettingsError(f"policy {name!r}: {place} has no {attribute!r}; {suggestion(attribute, names)}")
+        raise SettingsError(
+            "policy-object-missing",
+            source=source,
+            module=module_name,
+            attribute=attribute,
+            suggestion=suggestion(attribute, names),
+        )
     found: object = known[attribute]
     return found
 
 
 def place_in_file(error: BaseException) -> str:
-    """Say in which line of a user's file an error came up, such as " (mine.py, line 6)"; empty for other code."""
+    """Return the line of a user's file that raised an error, such as "mine.py, line 6"; empty for other code."""
     place, trace = "", error.__traceback__
     while trace is not None:
         if str(trace.tb_frame.f_globals.get("__name__", "")).startswith(_MODULE):
-            place = f" ({Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno})"
+            place = f"{Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno}"
         trace = trace.tb_next
     return place
 
 
 def as_policy_info(value: object, name: str, origin: str, taken: Collection[str]) -> PolicyInfo:
-    """Return a user's value as the info of a policy.
+    """Return the `PolicyInfo` of a user's object: itself, or one made for a callable.
 
     Raises
     ------
     SettingsError
-        When it is neither, or its settings cannot stand in a settings file.
+        If it is neither, or its settings cannot be part of a settings file.
     """
     if isinstance(value, PolicyInfo):
-        if (fault := next(_faults(value, taken), None)) is not None:
-            raise SettingsError(f"{origin}: {fault}")
+        if problems := list(_problems(value, origin, taken)):
+            raise SettingsError(problems)
         return value
     if callable(value):
-        summary = (inspect.getdoc(value) or "a policy of one's own").splitlines()[0]
+        summary = (inspect.getdoc(value) or "a custom policy").splitlines()[0]
         return PolicyInfo(name=name, summary=summary, source=origin, build=value)
-    kind = type(value).__name__
-    raise SettingsError(
-        f"{origin}: expected a PolicyInfo, or a callable of workflow and settings, got a value of type {kind}"
-    )
+    raise SettingsError("policy-object-invalid", source=origin, got=type(value).__name__)
 
 
-def _faults(info: PolicyInfo, taken: Collection[str]) -> Iterator[str]:
-    """Yield what is wrong with a info."""
+def _problems(info: PolicyInfo, origin: str, taken: Collection[str]) -> Iterator[Problem]:
+    """Yield the problems of a `PolicyInfo`."""
+    source = {"source": origin}
     if not info.group.isidentifier():
-        yield f"expected a name of letters, digits and dashes, got {info.name!r}"
+        yield Problem("policy-name-invalid", {**source, "got": info.name})
     if info.settings is None:
         return
     if not (isinstance(info.settings, type) and issubclass(info.settings, SettingsGroup)):
-        yield f"expected settings to be a subclass of gesscale.fields.SettingsGroup, got {info.settings!r}"
+        yield Problem("policy-settings-not-a-group", {**source, "got": info.settings})
         return
     if info.group in taken:
-        yield f"setting {info.group!r} is declared twice: analyze has one of that name; name the policy otherwise"
+        yield Problem("policy-settings-name-taken", {**source, "name": info.group})
     try:
         info.settings()
     except ValidationError as error:
-        yield f"expected a default for every setting of {info.settings.__name__}: {first_fault(error)}"
+        fields = {"settings": info.settings.__name__, "cause": first_fault(error)}
+        yield Problem("policy-settings-without-defaults", {**source, **fields})
 
 
-def _of_file(path: Path) -> ModuleType:
+def _import_file(path: Path) -> ModuleType:
     if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}")
+        raise FileNotFoundError(f"no such file: {path}")
     name = f"{_MODULE}{crc32(str(path.resolve()).encode()):08x}"
     spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None  # noqa: S101 - for mypy: a name that ends in .py has a loader
+    assert spec is not None  # noqa: S101 - for mypy: a name with the suffix .py has a loader
     assert spec.loader is not None  # noqa: S101 - as above
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up
+    sys.modules[name] = module  # dataclasses look up their module
     try:
         spec.loader.exec_module(module)
     except BaseException:
@@ -213,108 +219,108 @@ def _of_file(path: Path) -> ModuleType:
     return module
 
 
-def registered() -> Mapping[str, PolicyInfo]:
-    """Return the installed policies that everybody may name, also the author of a resource."""
-    return _registered()[0]
+def registered_policies() -> Mapping[str, PolicyInfo]:
+    """Return the policies of installed packages, which every user may choose, including authors of a resource."""
+    return _load_entry_points()[0]
 
 
-def unusable() -> Mapping[str, str]:
-    """Return what is wrong with policies of installed packages that cannot be used, by name."""
-    return _registered()[1]
+def broken_policies() -> Mapping[str, Problem]:
+    """Return, by name, the problem of each policy of an installed package that cannot be used."""
+    return _load_entry_points()[1]
 
 
 def policy_names() -> Mapping[str, str]:
-    """Return each registered policy's name with one line on what it does."""
-    return {name: info.summary for name, info in registered().items()}
+    """Return the name of each registered policy with its summary."""
+    return {name: info.summary for name, info in registered_policies().items()}
 
 
 def policy_info(name: str) -> PolicyInfo:
-    """Return what is to be known of a registered policy; never runs code that the name points to.
+    """Return the info of a registered policy; never runs code that the name points to.
 
     Raises
     ------
     SettingsError
-        When there is no policy of that name, or its package is broken.
+        If there is no policy of this name, or its package is broken.
     """
-    if name in registered():
-        return registered()[name]
-    raise SettingsError(unknown_policy(name, registered()))
+    if name in registered_policies():
+        return registered_policies()[name]
+    raise SettingsError([unknown_policy(name, registered_policies())])
 
 
-def unknown_policy(name: str, known: Collection[str]) -> str:
-    """Return what is wrong with a name that is none of the known policies: the fault of its package, or advice."""
-    nearest = suggestion(name, known)
-    stop = "" if nearest.endswith("?") else "."
-    message = f"there is no policy {name!r}; {nearest}{stop} One's own is named {OWN}"
-    return unusable().get(name, message)
+def unknown_policy(name: str, known: Collection[str]) -> Problem:
+    """Return the problem of a name that no usable policy has: that of its broken package, or a suggestion."""
+    fields = {"policy": name, "suggestion": suggestion(name, known), "form": CUSTOM_FORM}
+    return broken_policies().get(name, Problem("policy-unknown", fields))
 
 
 @cache
-def own_policy_info(name: str) -> PolicyInfo:
-    """Return what is to be known of a policy that is not registered; this runs the code of its file or module.
+def custom_policy_info(name: str) -> PolicyInfo:
+    """Return the info of a custom policy; this runs the code of its file or module.
 
-    Only for names from whoever runs the process: options, environment and settings file.
+    Only for names from the user who runs the process: options, environment and settings file.
 
     Raises
     ------
     SettingsError
-        When it cannot be imported, there is no such name in there, or it is no policy.
+        If it cannot be imported, its module has no such attribute, or the attribute is no policy.
     """
-    value = named_object(name)
-    others = {info.group for info in registered().values() if info is not value and info.settings is not None}
-    return as_policy_info(value, name.rpartition(":")[2], f"policy {name!r}", others | _shared())
+    value = import_object(name)
+    others = {info.group for info in registered_policies().values() if info is not value and info.settings is not None}
+    return as_policy_info(value, name.rpartition(":")[2], f"policy {name!r}", others | _shared_settings())
 
 
 def find_policy_info(name: str) -> PolicyInfo:
-    """Return what is to be known of a policy, registered or of one's own; see `policy_info` and `own_policy_info`."""
-    return own_policy_info(name) if ":" in name else policy_info(name)
+    """Return the info of a registered or a custom policy; see `policy_info` and `custom_policy_info`."""
+    return custom_policy_info(name) if ":" in name else policy_info(name)
 
 
 def policy_named(name: str, workflow: Workflow, options: PolicyOptions) -> Policy:
-    """Build a registered policy.
+    """Create a registered policy.
 
     Parameters
     ----------
     name
         One of `policy_names`.
     workflow
-        What it is to scale.
+        The workflow to scale.
     options
-        Its settings; see `PolicyInfo.built`.
+        Its settings; see `PolicyInfo.create`.
 
     Raises
     ------
     SettingsError
-        When there is no policy of that name, or what it imports is not installed.
+        If there is no policy of this name, or a package that it needs is not installed.
     """
-    return policy_info(name).built(workflow, options)
+    return policy_info(name).create(workflow, options)
 
 
 @cache
-def _registered() -> tuple[Mapping[str, PolicyInfo], Mapping[str, str]]:
-    infos, faults = dict[str, PolicyInfo](), dict[str, str]()
-    for entry in sorted(entry_points(group="gesscale.policies"), key=_own_first):
+def _load_entry_points() -> tuple[Mapping[str, PolicyInfo], Mapping[str, Problem]]:
+    infos, problems = dict[str, PolicyInfo](), dict[str, Problem]()
+    for entry in sorted(entry_points(group="gesscale.policies"), key=_gesscale_first):
         origin = f"policy {entry.name!r} ({entry.value})"
         taken = {info.group for info in infos.values() if info.settings is not None}
         try:
-            info = as_policy_info(entry.load(), entry.name, origin, taken | _shared())
+            info = as_policy_info(entry.load(), entry.name, origin, taken | _shared_settings())
         except SettingsError as error:
-            faults[entry.name] = str(error)
-        except Exception as error:  # noqa: BLE001 - one broken package does not keep all others from work
-            faults[entry.name] = f"{origin}: cannot be imported: {describe_exception(error)}"
+            problems[entry.name] = error.problem
+        except Exception as error:  # noqa: BLE001 - a broken package must not disable all other policies
+            fields = {"source": origin, "cause": describe_exception(error)}
+            problems[entry.name] = Problem("policy-import-failed", fields)
         else:
             if info.name in infos or info.name != entry.name:
-                faults[entry.name] = f"{origin}: expected a new policy of that name, got one named {info.name!r}"
+                fields = {"source": origin, "expected": entry.name, "got": info.name}
+                problems[entry.name] = Problem("policy-name-mismatch", fields)
                 continue
             infos[info.name] = info
-    return MappingProxyType(dict(sorted(infos.items()))), MappingProxyType(faults)
+    return MappingProxyType(dict(sorted(infos.items()))), MappingProxyType(problems)
 
 
-def _own_first(entry: EntryPoint) -> tuple[bool, str]:
-    """No other package can take the name of a policy that comes with gesscale."""
+def _gesscale_first(entry: EntryPoint) -> tuple[bool, str]:
+    """Sort gesscale's policies first, so that no other package can take their names."""
     return entry.dist is None or entry.dist.name != "gesscale", entry.name
 
 
-def _shared() -> set[str]:
+def _shared_settings() -> set[str]:
     fields = PolicyOptions.model_fields
     return {"policy", *fields, *(field.alias or name for name, field in fields.items())}

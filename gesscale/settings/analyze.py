@@ -5,12 +5,20 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import Field, create_model, field_validator
 
-from gesscale.errors import GesscaleError, SettingsError
+from gesscale.common.errors import GesscaleError, InvalidValueError
+from gesscale.errors import SettingsError
 from gesscale.fields import SettingsGroup
 from gesscale.formatting import describe_exception
 from gesscale.model.workflow import Workflow
 from gesscale.options import PolicyOptions
-from gesscale.policies.registry import PolicyInfo, place_in_file, policy_info, policy_names, registered, unusable
+from gesscale.policies.registry import (
+    PolicyInfo,
+    place_in_file,
+    policy_info,
+    policy_names,
+    registered_policies,
+    unknown_policy,
+)
 from gesscale.ports import Policy
 
 _G = TypeVar("_G", bound=SettingsGroup)
@@ -29,7 +37,7 @@ def with_own_settings(infos: Iterable[PolicyInfo]) -> Callable[[type[_G]], type[
 
 
 class _NamedPolicy(SettingsGroup):
-    OWN: ClassVar[Mapping[str, PolicyInfo]] = {}
+    CUSTOM: ClassVar[Mapping[str, PolicyInfo]] = {}
 
     policy: str = Field(
         "gesscale2",
@@ -40,49 +48,52 @@ class _NamedPolicy(SettingsGroup):
     @field_validator("policy")
     @classmethod
     def _check_policy(cls, value: str) -> str:
-        if value not in policy_names() and value not in cls.OWN:
-            raise ValueError(unusable().get(value, f"expected one of {', '.join(policy_names())}"))
+        if value not in policy_names() and value not in cls.CUSTOM:
+            raise InvalidValueError([unknown_policy(value, policy_names())])
         return value
 
 
-@with_own_settings(registered().values())
+@with_own_settings(registered_policies().values())
 class AnalyzeSettings(PolicyOptions, _NamedPolicy):
     """When an operator needs more or fewer replicas."""
 
     @property
     def policy_info(self) -> PolicyInfo:
-        """The policy that is chosen."""
-        return self.OWN[self.policy] if self.policy in self.OWN else policy_info(self.policy)
+        """The chosen policy."""
+        return self.CUSTOM[self.policy] if self.policy in self.CUSTOM else policy_info(self.policy)
 
     def build(self, workflow: Workflow) -> Policy:
-        """Return the policy that is chosen, with its settings.
+        """Create the chosen policy with its settings.
 
         Raises
         ------
         SettingsError
-            When what it imports is not installed, or somebody's own cannot be made.
+            If a package that it needs is not installed, or a custom policy cannot be created.
         """
-        if self.policy not in self.OWN:
-            return self.policy_info.built(workflow, self)
+        if self.policy not in self.CUSTOM:
+            return self.policy_info.create(workflow, self)
         try:
-            policy = self.policy_info.built(workflow, self)
+            policy = self.policy_info.create(workflow, self)
         except GesscaleError:
             raise
         except Exception as error:
             raise SettingsError(
-                f"policy {self.policy!r}: cannot be made: {describe_exception(error)}{place_in_file(error)}"
+                "policy-creation-failed",
+                source=f"policy {self.policy!r}",
+                place=place_in_file(error),
+                cause=describe_exception(error),
             ) from error
-        if lacks := [name for name in ("name", "analyze", "plan") if not hasattr(policy, name)]:
+        if missing := [name for name in ("name", "analyze", "plan") if not hasattr(policy, name)]:
             raise SettingsError(
-                f"policy {self.policy!r}: expected a policy, got a {type(policy).__name__} without {lacks[0]}"
+                "policy-incomplete", source=f"policy {self.policy!r}", got=type(policy).__name__, missing=missing
             )
         return policy
 
 
 def analyze_settings_with(infos: Mapping[str, PolicyInfo]) -> type[AnalyzeSettings]:
-    """Return settings that may choose policies which are not registered, by names such as ``mine.py:POLICY``."""
+    """Return settings that accept custom policies, by names such as ``mine.py:POLICY``."""
 
-    class WithOwn(AnalyzeSettings):
-        OWN: ClassVar[Mapping[str, PolicyInfo]] = infos
+    class WithCustom(AnalyzeSettings):
+        CUSTOM: ClassVar[Mapping[str, PolicyInfo]] = infos
 
-    return with_own_settings(infos.values())(WithOwn)
+    return with_own_settings(infos.values())(WithCustom)

@@ -13,7 +13,7 @@ from gesscale.common.text import shortened, truncated_repr
 from gesscale.common.yaml_text import parse_yaml, read_yaml
 from gesscale.errors import InputError, SettingsError
 from gesscale.fields import SettingsGroup, model_within
-from gesscale.policies.registry import find_policy_info, own_policy_info, placed
+from gesscale.policies.registry import custom_policy_info, find_policy_info, relative_to
 from gesscale.settings.analyze import AnalyzeSettings, analyze_settings_with
 from gesscale.settings.faults import SettingsSource, describe_faults
 from gesscale.settings.groups import Settings
@@ -61,7 +61,7 @@ def naming(policy: str) -> str:
 def _kind(sources: Iterable[SettingsSource]) -> type[Settings]:
     """Return the settings that there are: with those of policies of one's own, if any is named."""
     named = [_named_policy(source.document) for source in sources]
-    own = {name: own_policy_info(name) for name in reversed(named) if ":" in name}
+    own = {name: custom_policy_info(name) for name in reversed(named) if ":" in name}
     if not own:
         return Settings
     analyze = analyze_settings_with(own)
@@ -112,7 +112,7 @@ def _from_file(path: Path) -> SettingsSource:
             group[key] = str(path.parent / group[key])
     analyze = document.get("analyze")
     if isinstance(analyze, dict) and isinstance(policy := analyze.get("policy"), str):
-        analyze["policy"] = placed(policy, path.parent)
+        analyze["policy"] = relative_to(policy, path.parent)
     return SettingsSource(name=str(path), document=document)
 
 

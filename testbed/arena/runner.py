@@ -8,7 +8,7 @@ from functools import lru_cache
 from gesscale.errors import InputError
 from gesscale.formatting import key_path
 from gesscale.model.decision import Decision
-from gesscale.policies.registry import own_policy_info
+from gesscale.policies.registry import custom_policy_info
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.policies.catalogue import build_policy, check_policy
@@ -213,7 +213,7 @@ def check_experiment(experiment: Experiment) -> tuple[str, ...]:
 
 def _check_rules(experiment: Experiment) -> None:
     """Check the settings of policies of one's own."""
-    own = [own_policy_info(name) for name in experiment.policies if ":" in name]
+    own = [custom_policy_info(name) for name in experiment.policies if ":" in name]
     for info in own:
         info.own_settings(experiment.rules)
     if unknown := experiment.rules.unknown([info.group for info in own if info.settings is not None]):

@@ -7,7 +7,7 @@ import yaml
 
 from gesscale.errors import InputError
 from gesscale.policies.gesscale2.settings import Gesscale2Settings
-from gesscale.policies.registry import find_policy_info, placed
+from gesscale.policies.registry import find_policy_info, relative_to
 from gesscale.settings import Settings, load_settings
 from gesscale.settings.groups import MonitorSettings
 from latency_map import write_csv
@@ -156,7 +156,7 @@ class Scenario:
                 "history": f"{self.history_s:g}s",
                 "stale_after": f"{self.stale_after_s:g}s",
             },
-            "analyze": {"policy": placed(self.policy, Path.cwd()), **self.rules(self.policy)},
+            "analyze": {"policy": relative_to(self.policy, Path.cwd()), **self.rules(self.policy)},
             "plan": {"rescale_timeout": f"{self.rescale_timeout_s:g}s"},
             "execute": {"mode": "act", "cluster": "local", "options": {"topology": self.topology}},
             "knowledge": {"file": "knowledge.sqlite"},

@@ -104,7 +104,7 @@ steps = st.lists(st.tuples(views, views, views), min_size=1, max_size=12)
 @given(name=st.sampled_from(POLICIES), shape=st.sampled_from(sorted(WORKFLOWS)), course=steps, settles=st.booleans())
 def test_every_policy_keeps_its_limits_repeats_itself_and_never_removes_for_want_of_data(name, shape, course, settles):
     flow = drawn_workflow(shape)
-    policy = find_policy_info(name).built(flow, PolicyOptions())
+    policy = find_policy_info(name).create(flow, PolicyOptions())
     placements = dict.fromkeys(flow.operators, ("hub", "near"))
     memory = known()
     for number, views_now in enumerate(course):
@@ -113,7 +113,7 @@ def test_every_policy_keeps_its_limits_repeats_itself_and_never_removes_for_want
         seen = observation(at_s, shown, placements)
         state = ClusterState(nodes=NODE_STATES, placements=placements)
         analyses, plans = decided(policy, seen, state, memory)
-        assert (analyses, plans) == decided(find_policy_info(name).built(flow, PolicyOptions()), seen, state, memory)
+        assert (analyses, plans) == decided(find_policy_info(name).create(flow, PolicyOptions()), seen, state, memory)
         remembered = with_memos(memory, analyses)
         again, same_plans = decided(policy, seen, state, remembered)
         assert {key: plan.change for key, plan in same_plans.items()} == {
@@ -177,6 +177,6 @@ def test_a_memo_that_is_damaged_or_anothers_is_as_none(name, memo):
     placements = dict.fromkeys(flow.operators, ("hub", "near"))
     seen = observation(10_000.0, dict.fromkeys(flow.operators, "late"), placements)
     state = ClusterState(nodes=NODE_STATES, placements=placements)
-    policy = find_policy_info(name).built(flow, PolicyOptions())
+    policy = find_policy_info(name).create(flow, PolicyOptions())
     damaged = replace(known(), memos=dict.fromkeys(flow.operators, memo))
     assert decided(policy, seen, state, damaged) == decided(policy, seen, state, known())

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from gesscale.errors import InputError
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_names as names_of_gesscale
-from gesscale.policies.registry import find_policy_info, own_policy_info, unknown_policy
+from gesscale.policies.registry import custom_policy_info, find_policy_info, unknown_policy
 from gesscale.ports import Policy
 from testbed.arena.names import IDEAL, ORACLE
 from testbed.arena.policies.fluid_plan import Fluid, cheapest_plan
@@ -78,9 +78,9 @@ def check_policy(name: str) -> None:
         When there is none, or it cannot be imported.
     """
     if ":" in name:
-        own_policy_info(name)
+        custom_policy_info(name)
     elif name not in policy_names():
-        raise InputError(unknown_policy(name, policy_names()))
+        raise InputError([unknown_policy(name, policy_names())])
 
 
 def build_policy(name: str, world: World, rules: PolicyOptions) -> Policy:
@@ -96,4 +96,4 @@ def build_policy(name: str, world: World, rules: PolicyOptions) -> Policy:
         return ScheduledPolicy(name=name, replicas=ideal_replicas(world.scene, world.best), best=world.best)
     if name == ORACLE:
         return ScheduledPolicy(name=name, replicas=oracle(world), best=world.best)
-    return find_policy_info(name).built(world.scene.workflow, rules)
+    return find_policy_info(name).create(world.scene.workflow, rules)

@@ -155,7 +155,8 @@ class PolicyGuard:
         if isinstance(fault, OutOfTime) or self.thought_s >= self._limit_s:
             self._lose(f"thought for longer than the time limit of {self._limit_s:g} s, in {method}{self._when}")
         if fault is not None:
-            self._lose(f"raised {describe_exception(fault)} in {method}{self._when}{place_in_file(fault)}", fault)
+            line = f" ({place})" if (place := place_in_file(fault)) else ""
+            self._lose(f"raised {describe_exception(fault)} in {method}{self._when}{line}", fault)
         return answer
 
     @property

@@ -123,7 +123,7 @@ def test_what_was_known_before_the_run_is_known_in_the_replay(gesscale, record):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--policy", "nobody"), "there is no policy 'nobody'; known here: "),
+        (("--policy", "nobody"), "'nobody'"),
         (
             ("--set", "workflow.operators={other: {driver_node: edge1, metrics_url: 'http://h:1'}}"),
             "error[record-operator-missing]",

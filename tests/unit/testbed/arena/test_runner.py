@@ -71,7 +71,7 @@ def test_a_fault_of_the_arena_is_not_blamed_on_the_policy(monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({"policies": ["static", "gescale"]}, "there is no policy 'gescale'"),
+        ({"policies": ["static", "gescale"]}, "gescale"),
         ({"workloads": ["steps", "nyk"]}, "got 'nyk'"),
         ({"nodes": {"topology": "nowhere"}}, "nowhere"),
         (
