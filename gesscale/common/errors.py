@@ -147,11 +147,6 @@ def located(source: str, place: str, problem: str) -> str:
     return source + (said if said.isprintable() else repr(said)[1:-1])
 
 
-def unwritable(path: object, error: Exception) -> str:
-    """Say that a file cannot be written, and why."""
-    return f"{path}: expected a file that can be written, got: {cause_of(error)}; choose another path"
-
-
 class _MessageFormatter(Formatter):
     """Fills templates: a list shows its first items, ``!r`` a shortened value, a float six digits."""
 

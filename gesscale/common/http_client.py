@@ -1,8 +1,8 @@
-"""The HTTP client of everything that asks for a page: one GET, with a bound on its whole time and on its size.
+"""HTTP client for single GET requests, with a limit on the total time and on the size of a response.
 
-It follows no redirect, uses no proxy of the environment, and asks for no compression. It connects to the very address
-that its resolver has judged. Its errors repeat no byte of an answer: who may name an address must not read by an
-error what he could not read himself.
+It follows no redirect, uses no proxy of the environment and asks for no compression. It connects to exactly those
+addresses that its resolver approved. Errors never contain bytes of a response: someone who may choose a URL could
+otherwise read pages that he cannot reach himself (server-side request forgery).
 """
 
 import socket
@@ -23,50 +23,50 @@ from urllib.parse import SplitResult, urlsplit
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, HTTPError
+from urllib3.response import BaseHTTPResponse
 
+from gesscale.common.errors import GesscaleError
 from gesscale.common.threads import in_thread
 
 Address: TypeAlias = IPv4Address | IPv6Address
 
-#: From host and port to the addresses to connect to, in this order; raises FetchError where there are none.
+#: Maps host and port to the addresses to try, in order; raises FetchError if there are none.
 Resolve: TypeAlias = Callable[[str, int], Sequence[Address]]
 
-_PIECE_BYTES = 1 << 16
+_CHUNK_BYTES = 1 << 16
 
 
-class FetchError(Exception):
-    """A page could not be had; the message says what came instead."""
+class FetchError(GesscaleError):
+    """A page could not be fetched."""
 
 
 class ByteBudget:
-    """Bounds the bytes of answers that several threads hold at the same time."""
+    """Limit on the bytes of responses that several threads hold at the same time."""
 
-    def __init__(self, most: int = sys.maxsize) -> None:
-        self._most, self._taken, self._lock = most, 0, threading.Lock()
+    def __init__(self, limit: int = sys.maxsize) -> None:
+        self._limit, self._used, self._lock = limit, 0, threading.Lock()
 
-    def take(self, count: int) -> None:
-        """Take some of it.
+    def acquire(self, count: int) -> None:
+        """Reserve bytes.
 
         Raises
         ------
         FetchError
-            So much is not left.
+            Fewer bytes are left.
         """
         with self._lock:
-            if self._taken + count > self._most:
-                raise FetchError(
-                    f"it is not read, since other answers take the {self._most >> 20} MiB that all may take"
-                )
-            self._taken += count
+            if self._used + count > self._limit:
+                raise FetchError("fetch-budget-exhausted", limit_mib=self._limit >> 20)
+            self._used += count
 
-    def give_back(self, count: int) -> None:
-        """Give back what was taken."""
+    def release(self, count: int) -> None:
+        """Return reserved bytes."""
         with self._lock:
-            self._taken -= count
+            self._used -= count
 
 
 def resolve_host(host: str, port: int) -> list[Address]:
-    """Return the addresses of a host, of the name service or as they stand; the `Resolve` of who may ask anything.
+    """Return all addresses of a host, without any restriction.
 
     Raises
     ------
@@ -78,70 +78,70 @@ def resolve_host(host: str, port: int) -> list[Address]:
         texts = dict.fromkeys(str(entry[4][0]) for entry in found)
         return [ip_address(text) for text in texts if "%" not in text]  # without an IPv6 zone
     except (OSError, ValueError) as error:
-        raise FetchError(f"the connection failed: {host!r} does not resolve: {error}") from None
+        raise FetchError("fetch-name-unresolved", host=host, cause=str(error)) from None
 
 
 def resolve_in_time(resolve: Resolve, host: str, port: int, timeout_s: float) -> Sequence[Address]:
-    """Return the addresses of a host, or give up: no system call bounds how long a name service may take.
+    """Return the addresses of a host, or give up after a timeout, which no system call for name resolution has.
 
     Raises
     ------
     FetchError
-        There are none, or none within ``timeout_s``.
+        There are no addresses, or none within ``timeout_s``.
     """
-    asked = in_thread(partial(resolve, host, port), name="resolve")
+    pending = in_thread(partial(resolve, host, port), name="resolve")
     try:
-        found = asked.result(timeout=max(0.0, timeout_s))
+        found = pending.result(timeout=max(0.0, timeout_s))
     except TimeoutError:
-        raise FetchError(f"no answer of the name service for {host!r} came within {timeout_s:g} s") from None
+        raise FetchError("fetch-name-timeout", host=host, timeout_s=timeout_s) from None
     if not found:
-        raise FetchError(f"the connection failed: {host!r} has no address")
+        raise FetchError("fetch-name-unresolved", host=host, cause="it has no address")
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class HttpClient:
-    """Asks for pages."""
+    """Fetches pages."""
 
-    #: Says where a host is, and so where a connection may go.
+    #: Returns the addresses of a host, and so decides where a connection may go.
     resolve: Resolve = resolve_host
-    #: Bounds what all its answers take together.
+    #: Limits the bytes of all responses together.
     budget: ByteBudget | None = None
 
     @contextmanager
     def page(self, url: str, *, timeout_s: float, max_bytes: int) -> Iterator[bytes]:
-        """Get a page, and count it against the budget for as long as it is used.
+        """Fetch a page; its bytes count against the budget until the context ends.
 
         Raises
         ------
         FetchError
-            At any other answer or none.
+            There is no response in time, or another one than a page of status 200.
         """
         get = _Get(url, timeout_s, max_bytes, self.resolve, self.budget or ByteBudget())
-        asked = in_thread(get.run, name="fetch")
+        pending = in_thread(get.run, name="fetch")
         try:
-            body = asked.result(timeout=timeout_s)
+            body = pending.result(timeout=timeout_s)
         except TimeoutError:
-            get.cut()
-            asked.add_done_callback(get.forget)
-            raise FetchError(f"no complete answer came within {timeout_s:g} s") from None
+            get.abort()
+            pending.add_done_callback(get.release_late_body)
+            raise FetchError("fetch-timeout", timeout_s=timeout_s) from None
         try:
             yield body
         finally:
-            get.budget.give_back(len(body))
+            get.budget.release(len(body))
 
     def fetch(self, url: str, *, timeout_s: float, max_bytes: int) -> bytes:
-        """Get a page; as `page`, for what is small or short-lived."""
+        """Fetch a small or short-lived page; see `page`."""
         with self.page(url, timeout_s=timeout_s, max_bytes=max_bytes) as body:
             return body
 
 
-#: The client of who may ask anything: people at a shell.
+#: Client without restrictions, for interactive use.
 UNRESTRICTED_CLIENT = HttpClient()
 
 
 class _Get:
-    """One request, which runs in a thread of its own and is cut from another one when its time is up."""
+    """One request. It runs in its own thread; another thread aborts it after the timeout."""
 
     def __init__(self, url: str, timeout_s: float, max_bytes: int, resolve: Resolve, budget: ByteBudget) -> None:
         self.budget = budget
@@ -152,37 +152,34 @@ class _Get:
     def run(self) -> bytes:
         try:
             parts = _checked(self._url)
-            with closing(self._connected(parts)) as connection:
+            with closing(self._connect(parts)) as connection:
                 path = parts._replace(scheme="", netloc="").geturl() or "/"
                 headers = {"Host": parts.netloc, "Connection": "close"}
                 connection.request("GET", path, headers=headers, preload_content=False, decode_content=False)
                 with closing(connection.getresponse()) as response:
-                    if response.status != HTTPStatus.OK:
-                        raise FetchError(f"it answered {response.status} {responses.get(response.status, '')}".rstrip())
-                    if response.headers.get("Content-Encoding", "identity").lower() != "identity":
-                        raise FetchError("it answered with compressed text, which was not asked for")
-                    return self._body(response.read)
+                    _check_head(response)
+                    return self._read_body(response.read)
         except (OSError, HTTPError, HTTPException, ValueError) as error:
             if isinstance(error, TimeoutError) or type(error) is ConnectTimeoutError:
                 raise TimeoutError from None
-            raise FetchError(f"the connection failed: {_reason(error)}") from None
+            raise _fetch_error(error) from None
 
-    def cut(self) -> None:
-        """End the connection: a socket's own timeout starts again with every byte."""
+    def abort(self) -> None:
+        """End the connection: the timeout of a socket starts again with every byte."""
         if self._socket is not None:
-            with suppress(OSError):  # it is closed already
-                # Not that of SSLSocket: it forgets its TLS object, which is about to be used.
+            with suppress(OSError):  # it is already closed
+                # Not shutdown() of SSLSocket, which drops the TLS object while another thread uses it.
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
-    def forget(self, asked: "Future[bytes]") -> None:
-        """Give back what a body takes that came too late."""
-        if asked.exception() is None:
-            self.budget.give_back(len(asked.result()))
+    def release_late_body(self, pending: "Future[bytes]") -> None:
+        """Release the bytes of a body that arrived after the timeout."""
+        if pending.exception() is None:
+            self.budget.release(len(pending.result()))
 
-    def _connected(self, parts: SplitResult) -> HTTPConnection:
+    def _connect(self, parts: SplitResult) -> HTTPConnection:
         host = parts.hostname or ""
         port = parts.port if parts.port is not None else (443 if parts.scheme == "https" else 80)
-        failed: Exception = FetchError(f"the connection failed: {host!r} has no address")
+        failure: Exception = FetchError("fetch-name-unresolved", host=host, cause="it has no address")
         for address in self._resolve(host, port):
             left_s = self._deadline_s - time.monotonic()
             if left_s <= 0:
@@ -196,25 +193,25 @@ class _Get:
                 connection.connect()
             except (OSError, HTTPError) as error:
                 connection.close()
-                failed = error
+                failure = error
                 continue
             self._socket = connection.sock
             if time.monotonic() >= self._deadline_s:
                 connection.close()
-                raise TimeoutError  # who waits has given up, and found no socket to cut
+                raise TimeoutError  # the caller gave up before there was a socket to shut down
             return connection
-        raise failed
+        raise failure
 
-    def _body(self, read: Callable[[int], bytes]) -> bytes:
+    def _read_body(self, read: Callable[[int], bytes]) -> bytes:
         with BytesIO() as body:
             try:
-                while piece := read(_PIECE_BYTES):
-                    self.budget.take(len(piece))
-                    body.write(piece)
+                while chunk := read(_CHUNK_BYTES):
+                    self.budget.acquire(len(chunk))
+                    body.write(chunk)
                     if body.tell() > self._max_bytes:
-                        raise FetchError(f"it answered more than {self._max_bytes} bytes")
+                        raise FetchError("fetch-response-too-large", max_bytes=self._max_bytes)
             except BaseException:
-                self.budget.give_back(body.tell())
+                self.budget.release(body.tell())
                 raise
             return body.getvalue()
 
@@ -222,13 +219,24 @@ class _Get:
 def _checked(url: str) -> SplitResult:
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc or "%" in parts.netloc:
-        raise FetchError(f"expected an address such as http://10.0.0.1:9109, got {url!r}")
+        raise FetchError("fetch-url-invalid", url=url)
     return parts
 
 
-def _reason(error: Exception) -> str:
-    """Return why there is no answer; the words of HTTP's own errors are those of the answer and left out."""
+def _check_head(response: BaseHTTPResponse) -> None:
+    """Refuse any response but a plain page of status 200; the reason phrase of the server is not repeated."""
+    status = response.status
+    if status != HTTPStatus.OK:
+        text = f"{status} {responses.get(status, '')}".rstrip()
+        redirect = HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST
+        raise FetchError("fetch-redirect-refused" if redirect else "fetch-status-not-ok", status=status, response=text)
+    if response.headers.get("Content-Encoding", "identity").lower() != "identity":
+        raise FetchError("fetch-response-compressed")
+
+
+def _fetch_error(error: Exception) -> FetchError:
+    """Return why there is no response; the texts of HTTP errors quote the response and are left out."""
     cause = error if isinstance(error, OSError) else error.__cause__
     if isinstance(cause, OSError) or isinstance(error, ValueError):
-        return str(cause or error) or type(error).__name__
-    return f"what came is no complete HTTP answer ({type(error).__name__})"
+        return FetchError("fetch-connection-failed", cause=str(cause or error) or type(error).__name__)
+    return FetchError("fetch-response-invalid", error=type(error).__name__)

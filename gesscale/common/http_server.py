@@ -1,8 +1,8 @@
-"""A small HTTP server for pages that can only be read: an agent's figures, a driver's batches, a scaler's decisions.
+"""Small HTTP server for read-only pages: the metrics of an agent, the batches of a driver, the decisions of a loop.
 
-Anyone who can reach its port may ask. So everything is bounded: how long a connection lasts, how many there are, and
-how much a request may say. Each connection brings one request. A stream lasts until one end closes it; who does not
-read it is cut.
+Everybody who can reach its port may send requests, so it limits the duration and the number of connections and the
+size of a request. A connection serves one request. A stream lasts until one end closes it; slow readers are
+disconnected.
 """
 
 import io
@@ -13,7 +13,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,54 +21,74 @@ from socketserver import TCPServer
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
-#: Answers a GET: parameters in, content type and body out; raises ValueError where the former are wrong.
+from gesscale.common.errors import GesscaleError, Problem
+from gesscale.common.logs import log_problem
+
+#: Handles a GET: maps parameters to content type and body; raises ValueError if a parameter is invalid.
 Page: TypeAlias = Callable[[Mapping[str, list[str]]], tuple[str, bytes]]
 
-#: Answers a GET with server-sent events, each as soon as it is there.
+#: Handles a GET with server-sent events, each sent immediately.
 Stream: TypeAlias = Callable[[], Iterator[bytes]]
 
-#: Told the path, what gives a header by its name, and who asks; raises `Refused` where it may not have the
-#: page.
+#: Authorizes a request: receives the path, a function that returns a header by its name, and the address of the
+#: client; raises `HttpStatusError` if the client may not have the page.
 Guard: TypeAlias = Callable[[str, Callable[[str], str | None], str], None]
 
-#: When a connection is cut, from its acceptance, however far its request or its answer has come.
+#: Seconds after which an accepted connection is closed, even in the middle of a request or a response.
 DEADLINE_S = 10.0
 
-#: Connections that the kernel holds until they are accepted.
+#: Connections that wait in the kernel until they are accepted.
 BACKLOG = 128
 
-#: Where more connections than this are open, the oldest is cut: a real client is done in no time.
+#: With more open connections than this the oldest is closed: a well-behaved client needs milliseconds.
 CROWDED = 32
 
-#: Threads at most, those included whose page takes long; more connections are closed at once.
-MOST_CONNECTIONS = 64
+#: Largest number of connections, each with a thread; further ones are closed immediately.
+MAX_CONNECTIONS = 64
 
-#: Streams at the same time; the rest of the connections stays for pages.
-MOST_STREAMS = 40
+#: Largest number of concurrent streams; the other connections are left for pages.
+MAX_STREAMS = 40
 
-#: Request line and headers together.
-MOST_REQUEST_BYTES = 16 << 10
+#: Largest size of request line and headers together.
+MAX_REQUEST_BYTES = 16 << 10
 
 _LOG = logging.getLogger("gesscale.common.http_server")
 
 
-class Refused(Exception):  # noqa: N818 - it is an answer, not an accident
-    """Who asks may not have the page; the message is the body."""
+class HttpStatusError(GesscaleError):
+    """A response with an error status; its body lists the problems as JSON.
 
-    def __init__(self, status: HTTPStatus, said: str, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(said)
+    Parameters
+    ----------
+    status
+        The status of the response.
+    code, fields
+        As those of `GesscaleError`.
+    headers
+        Further headers of the response.
+    """
+
+    def __init__(
+        self,
+        status: HTTPStatus,
+        code: str | Sequence[Problem],
+        /,
+        headers: Mapping[str, str] | None = None,
+        **fields: Any,
+    ) -> None:
+        super().__init__(code, **fields)
         self.status, self.headers = status, headers or {}
 
 
-class Unavailable(Refused):
-    """The page's answer is no, status 503; the message is the body."""
+class UnavailableError(HttpStatusError):
+    """A response with status 503 that lists one or several problems."""
 
-    def __init__(self, said: str) -> None:
-        super().__init__(HTTPStatus.SERVICE_UNAVAILABLE, said)
+    def __init__(self, *problems: Problem) -> None:
+        super().__init__(HTTPStatus.SERVICE_UNAVAILABLE, problems)
 
 
 def json_body(value: object) -> tuple[str, bytes]:
-    """Return a page's answer in JSON."""
+    """Return content type and body of a page in JSON."""
     return "application/json", json.dumps(value).encode()
 
 
@@ -78,12 +98,12 @@ class PageServer:
     Parameters
     ----------
     deadline_s
-        When a connection is cut, seconds from its acceptance; up to half a second later.
+        Seconds after which an accepted connection is closed, up to half a second late.
 
     Raises
     ------
     OSError
-        Where the address cannot be taken.
+        The address cannot be bound.
     """
 
     def __init__(
@@ -102,7 +122,7 @@ class PageServer:
             timeout = deadline_s
 
         class Server(_Server):
-            # of a name that has addresses of both kinds, that of IPv4, whose number is less
+            # of a name with addresses of both families this is IPv4, whose constant is smaller
             address_family = min(entry[0] for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
 
         self._server = Server((host, port), Handler)
@@ -112,7 +132,7 @@ class PageServer:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop listening, and cut what is open."""
+        """Stop listening and close all connections."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join(timeout=DEADLINE_S)
@@ -126,9 +146,9 @@ class _Site(NamedTuple):
 
 
 class _Server(ThreadingHTTPServer):
-    """Knows its open connections, in the order of their acceptance; each has a thread.
+    """Tracks its open connections in the order of their acceptance; each has a thread.
 
-    The sockets of connections are closed under the lock: none is cut whose number has been given to another.
+    Sockets are closed under the lock: otherwise a descriptor could be shut down after its reuse by another one.
     """
 
     daemon_threads = True
@@ -138,16 +158,16 @@ class _Server(ThreadingHTTPServer):
         self._lock = threading.Lock()
         self._cut_at_s: dict[Any, float | None] = {}
         self._deadline_s = handler.timeout
-        self._complained_of: set[type] = set()
+        self._logged_kinds: set[type] = set()
         super().__init__(place, handler)
 
     def server_bind(self) -> None:
-        TCPServer.server_bind(self)  # HTTPServer's own asks a name service, which edge nodes may lack
+        TCPServer.server_bind(self)  # that of HTTPServer queries a name service, which edge nodes may lack
 
     def verify_request(self, request: Any, client_address: Any) -> bool:  # noqa: ARG002 - the base class names it so
-        """Whether there is room for a connection; cut the oldest where it is getting crowded."""
+        """Return whether there is room for a connection; close the oldest if many are open."""
         with self._lock:
-            if len(self._cut_at_s) >= MOST_CONNECTIONS:
+            if len(self._cut_at_s) >= MAX_CONNECTIONS:
                 return False
             self._cut_at_s[request] = time.monotonic() + self._deadline_s
             waiting = [each for each, at_s in self._cut_at_s.items() if at_s not in {None, math.inf}]
@@ -155,17 +175,17 @@ class _Server(ThreadingHTTPServer):
                 self._cut(waiting[0])
         return True
 
-    def let_stream(self, request: Any) -> bool:
-        """Let a connection last until it is closed; False where there are enough of these, or it was cut."""
+    def start_stream(self, request: Any) -> bool:
+        """Exempt a connection from the deadline; return False if there are too many streams or it was closed."""
         with self._lock:
             streams = sum(at_s == math.inf for at_s in self._cut_at_s.values())
-            if streams >= MOST_STREAMS or self._cut_at_s.get(request) is None:
+            if streams >= MAX_STREAMS or self._cut_at_s.get(request) is None:
                 return False
             self._cut_at_s[request] = math.inf
             return True
 
     def service_actions(self) -> None:
-        """Cut the connections that are beyond their time; called every half second, and more often in a crowd."""
+        """Close the connections whose deadline has passed; called at least every half second."""
         now_s = time.monotonic()
         self._cut_where(lambda at_s: at_s <= now_s)
 
@@ -179,13 +199,13 @@ class _Server(ThreadingHTTPServer):
             super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the base class names it so
-        """Log an error in one line, each kind once; that a client goes away is none."""
+        """Log an error in one line, each kind once; a client that disconnects is no error."""
         error = sys.exception()
-        if isinstance(error, ConnectionError | TimeoutError) or type(error) in self._complained_of:
+        if isinstance(error, ConnectionError | TimeoutError) or type(error) in self._logged_kinds:
             return
-        self._complained_of.add(type(error))
-        said = " ".join(str(error).split())
-        _LOG.warning("a request could not be answered: %s: %s", type(error).__name__, said)
+        self._logged_kinds.add(type(error))
+        cause = " ".join(str(error).split())
+        log_problem(_LOG, logging.WARNING, "http-request-failed", error=type(error).__name__, cause=cause)
 
     def _cut_where(self, due: Callable[[float], bool]) -> None:
         with self._lock:
@@ -193,7 +213,7 @@ class _Server(ThreadingHTTPServer):
                 self._cut(each)
 
     def _cut(self, connection: Any) -> None:
-        """End a connection; its thread, which sees that, closes it."""
+        """Shut a connection down; its thread notices that and closes it."""
         self._cut_at_s[connection] = None
         with suppress(OSError):
             connection.shutdown(socket.SHUT_RDWR)
@@ -205,13 +225,13 @@ class _PageHandler(BaseHTTPRequestHandler):
     timeout: ClassVar[float] = DEADLINE_S
 
     def handle(self) -> None:
-        """Read one request, up to its bound, and answer it."""
+        """Read one request, up to the size limit, and respond."""
         head = b""
-        while len(head) < MOST_REQUEST_BYTES and (line := self.rfile.readline(MOST_REQUEST_BYTES - len(head))):
+        while len(head) < MAX_REQUEST_BYTES and (line := self.rfile.readline(MAX_REQUEST_BYTES - len(head))):
             head += line
             if line in (b"\r\n", b"\n"):
                 break
-        if len(head) >= MOST_REQUEST_BYTES:
+        if len(head) >= MAX_REQUEST_BYTES:
             self.requestline = self.request_version = self.command = ""
             self.send_error(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
         elif head.endswith((b"\n\n", b"\n\r\n")):
@@ -229,16 +249,15 @@ class _PageHandler(BaseHTTPRequestHandler):
             if self.site.guard is not None:
                 self.site.guard(parts.path, self.headers.get, self.client_address[0])
             if (stream := self.site.streams.get(parts.path)) is not None:
-                if not self.server.let_stream(self.request):
-                    raise Unavailable(f"{MOST_STREAMS} streams are open already; close one")
+                if not self.server.start_stream(self.request):
+                    raise UnavailableError(Problem("http-streams-exhausted", {"limit": MAX_STREAMS}))
                 self._send_stream(stream)
                 return
             status, kind, body = HTTPStatus.OK, *self._page(parts)
-        except Refused as refusal:
-            status, headers = refusal.status, refusal.headers
-            kind, body = "text/plain", f"{refusal}\n".encode()
+        except HttpStatusError as error:
+            status, headers, kind, body = error.status, error.headers, "application/json", _error_body(error.problems)
         except ValueError as error:
-            status, kind, body = HTTPStatus.BAD_REQUEST, "text/plain", f"{error}\n".encode()
+            status, kind, body = HTTPStatus.BAD_REQUEST, "application/json", _error_body(_problems_of(error))
         self._send_head(status, {"Content-Type": kind, "Content-Length": str(len(body)), **headers})
         if self.command != "HEAD":
             self.wfile.write(body)
@@ -247,16 +266,18 @@ class _PageHandler(BaseHTTPRequestHandler):
         page = self.site.pages.get(parts.path)
         if page is None:
             known = ", ".join([*self.site.pages, *self.site.streams])
-            raise Refused(HTTPStatus.NOT_FOUND, f"no such page; there are {known}")
+            raise HttpStatusError(HTTPStatus.NOT_FOUND, "http-page-not-found", pages=known)
         try:
             return page(parse_qs(parts.query))
-        except (Refused, ValueError):
+        except (HttpStatusError, ValueError):
             raise
-        except Exception as error:  # noqa: BLE001 - the client gets the error, the process goes on
-            raise Refused(HTTPStatus.INTERNAL_SERVER_ERROR, f"{type(error).__name__}: {error}") from None
+        except Exception as error:  # noqa: BLE001 - the client gets the error, the process continues
+            raise HttpStatusError(
+                HTTPStatus.INTERNAL_SERVER_ERROR, "http-page-failed", error=type(error).__name__, cause=str(error)
+            ) from None
 
     def _send_stream(self, stream: Stream) -> None:
-        """Send events until the client has gone, or has not taken one for as long as a connection may last."""
+        """Send events until the client disconnects or does not read one within the deadline."""
         self._send_head(HTTPStatus.OK, {"Content-Type": "text/event-stream"})
         if self.command != "HEAD":
             for event in stream():
@@ -269,4 +290,14 @@ class _PageHandler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it so
-        """Say nothing: a scrape is no event."""
+        """Log nothing: a scrape is not worth a line."""
+
+
+def _problems_of(error: ValueError) -> Sequence[Problem]:
+    if isinstance(error, GesscaleError):
+        return error.problems
+    return [Problem("http-request-invalid", {"cause": str(error)})]
+
+
+def _error_body(problems: Iterable[Problem]) -> bytes:
+    return json.dumps({"errors": [each.as_json() for each in problems]}).encode() + b"\n"

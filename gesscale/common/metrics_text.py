@@ -1,4 +1,4 @@
-"""Metrics in Prometheus' text format, written with the standard library."""
+"""Metrics in the text format of Prometheus, written with the standard library only."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -9,14 +9,14 @@ _ESCAPED = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 
 
 class LabelledValue(NamedTuple):
-    """A value and its labels; None and NaN are written as NaN."""
+    """Value of a metric with its labels; None is written as NaN."""
 
     labels: Mapping[str, str]
     value: float | None
 
 
 class MetricFamily(NamedTuple):
-    """A metric: a counter where its name ends in ``_total``, else a gauge."""
+    """Metric with all its values: a counter if its name ends in ``_total``, else a gauge."""
 
     name: str
     text: str
@@ -24,7 +24,7 @@ class MetricFamily(NamedTuple):
 
 
 def exposition(families: Iterable[MetricFamily]) -> bytes:
-    r"""Write metrics as a scrape reads them.
+    r"""Format metrics for a scrape by Prometheus.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def exposition(families: Iterable[MetricFamily]) -> bytes:
         kind = "counter" if name.endswith("_total") else "gauge"
         lines += [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]
         for labels, value in samples:
-            pairs = ",".join(f'{label}="{said.translate(_ESCAPED)}"' for label, said in labels.items())
+            pairs = ",".join(f'{label}="{content.translate(_ESCAPED)}"' for label, content in labels.items())
             lines.append(f"{name}{{{pairs}}} {_number(value)}")
     return "".join(f"{line}\n" for line in lines).encode()
 

@@ -7,12 +7,12 @@ from gesscale.common.errors import InputError
 
 
 def command_line(words: Iterable[str]) -> str:
-    """Write a command and its arguments so that a shell reads exactly these words, whatever they hold.
+    """Quote a command and its arguments, so that a shell reads exactly these words.
 
     Raises
     ------
     InputError
-        A word holds a character that no argument of a command can hold.
+        A word contains a character that no argument of a command can contain.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def command_line(words: Iterable[str]) -> str:
 
 
 def comment(text: str) -> str:
-    r"""Write text as one comment of a shell script; what cannot be printed becomes a question mark.
+    r"""Return text as one comment line of a shell script; unprintable characters become question marks.
 
     Examples
     --------

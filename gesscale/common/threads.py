@@ -1,4 +1,4 @@
-"""Calls in threads of their own, so that one that never returns holds up no other."""
+"""Calls in daemon threads, so that one that never returns does not block the others."""
 
 import threading
 from collections.abc import Callable
@@ -9,9 +9,9 @@ Result = TypeVar("Result")
 
 
 def in_thread(call: Callable[[], Result], *, name: str | None = None) -> "Future[Result]":
-    """Begin a call in a thread of its own, which does not keep the process from ending."""
+    """Start a call in a new daemon thread, which does not keep the process from exiting."""
     future: Future[Result] = Future()
-    future.set_running_or_notify_cancel()  # from here on it cannot be cancelled
+    future.set_running_or_notify_cancel()  # it can no longer be cancelled
     threading.Thread(target=_run, args=(call, future), name=name, daemon=True).start()
     return future
 
@@ -19,7 +19,7 @@ def in_thread(call: Callable[[], Result], *, name: str | None = None) -> "Future
 def _run(call: Callable[[], Result], future: "Future[Result]") -> None:
     try:
         future.set_result(call())
-    except BaseException as error:  # noqa: BLE001 - the caller of result() gets it
+    except BaseException as error:  # noqa: BLE001 - result() raises it again
         future.set_exception(error)
     finally:
         del (

@@ -1,7 +1,7 @@
-"""YAML text, read strictly and within bounds: what JSON can say, every key once.
+"""Strict YAML parser with size limits: only what JSON can express, each key once.
 
-The only place that reads YAML. A first pass over the parser's events counts values and levels before anything is
-built, and refuses aliases. Keys, dates and times are text.
+This is the only module that reads YAML. A first pass over the parser's events counts values and levels, and rejects
+aliases, before any value is built. Keys, dates and times are text.
 """
 
 from pathlib import Path
@@ -9,21 +9,21 @@ from typing import Any
 
 import yaml
 
-from gesscale.common.errors import InputError, located
-from gesscale.common.text import shortened
+from gesscale.common.errors import InputError
 
-_PIECE_BYTES = 1 << 20
-#: Most bytes of a file of YAML, and most characters of a text.
+_CHUNK_BYTES = 1 << 20
+#: Largest size of a YAML file in bytes, and of a text in characters.
 MAX_BYTES = 8 << 20
 
-#: Most values of a document, its keys included: a thousand Kubernetes nodes need fewer.
+#: Largest number of values of a document, keys included; a list of a thousand Kubernetes nodes has fewer.
 MAX_VALUES = 200_000
 
-#: Most levels of lists and mappings within each other.
+#: Largest depth of nested lists and mappings.
 MAX_DEPTH = 64
 
-#: Most characters of a number.
+#: Largest length of a number.
 _MAX_CHARACTERS = 64
+_MAX_CAUSE_CHARACTERS = 200
 
 _CORE = "tag:yaml.org,2002:"
 _NUMBERS = {f"{_CORE}int", f"{_CORE}float"}
@@ -31,86 +31,98 @@ _TAGS = {None, "!", *_NUMBERS, *(f"{_CORE}{kind}" for kind in ("null", "bool", "
 
 
 def read_yaml(path: Path, source: str = "", *, max_bytes: int = MAX_BYTES) -> Any:
-    """Read a file of YAML; see `read_text` and `parse_yaml`."""
+    """Read a YAML file; see `read_text` and `parse_yaml`."""
     return parse_yaml(read_text(path, source, max_bytes=max_bytes), source or str(path))
 
 
 def read_text(path: Path, source: str = "", *, max_bytes: int = MAX_BYTES) -> str:
-    """Read a text file of bounded size.
+    """Read a text file of limited size.
 
     Raises
     ------
     OSError
-        It cannot be read.
+        The file cannot be read.
     InputError
-        It is larger, or not UTF-8.
+        The file is too large or not UTF-8.
     """
     content = bytearray()
-    with path.open("rb") as file:  # piece by piece, as one read would take the limit at once
-        while len(content) <= max_bytes and (piece := file.read(min(_PIECE_BYTES, max_bytes + 1))):
-            content += piece
-    problem = f"expected at most {max_bytes} bytes, got more; shorten it"
+    with path.open("rb") as file:  # in chunks: one read would allocate the limit at once
+        while len(content) <= max_bytes and (chunk := file.read(min(_CHUNK_BYTES, max_bytes + 1))):
+            content += chunk
+    name = source or str(path)
+    if len(content) > max_bytes:
+        raise InputError("file-too-large", source=name, max_bytes=max_bytes)
     try:
-        if len(content) <= max_bytes:
-            return content.decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        problem = f"expected text in UTF-8, got: {error}"
-    raise InputError(located(source or str(path), "", problem))
+        raise InputError("file-not-utf8", source=name, cause=str(error)) from None
 
 
 def parse_yaml(text: str, source: str) -> Any:
-    """Read YAML.
+    """Parse YAML.
 
     Raises
     ------
     InputError
-        In one line, with the place in the text: it is no YAML, says what JSON could not, holds an alias or a key
-        twice in one mapping, or exceeds a limit.
+        The text is not YAML, uses more than JSON can express, has an alias or a key twice in one mapping, or exceeds
+        a limit. The error has the place in the text.
     """
     if len(text) > MAX_BYTES:
-        raise InputError(
-            located(source, "", f"expected YAML of at most {MAX_BYTES} characters, got {len(text)}; shorten it")
-        )
+        raise InputError("yaml-too-large", source=source, limit=MAX_BYTES, counted="characters")
     try:
         _check(text)
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader, made stricter
+    except _Rejected as error:
+        raise InputError(error.code, source=source, place=_place(error), **error.fields) from None
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        place = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}"
-        problem = error.problem or str(error)
+        cause = (error.problem or str(error))[:_MAX_CAUSE_CHARACTERS]
+        raise InputError("yaml-invalid", source=source, place=_place(error), cause=cause) from None
     except (yaml.YAMLError, ValueError, LookupError, ArithmeticError, AttributeError, TypeError) as error:
-        place, problem = "", " ".join(str(error).split())  # such as the float of no digits
-    raise InputError(located(source, place, f"expected YAML, got: {problem[:200]}; correct it"))
+        cause = " ".join(str(error).split())[:_MAX_CAUSE_CHARACTERS]  # for example a float without digits
+        raise InputError("yaml-invalid", source=source, cause=cause) from None
+
+
+class _Rejected(yaml.MarkedYAMLError):
+    """Valid YAML that this module does not accept."""
+
+    def __init__(self, code: str, event: Any, **fields: object) -> None:
+        super().__init__(problem=code, problem_mark=event.start_mark)
+        self.code, self.fields = code, fields
+
+
+def _place(error: yaml.MarkedYAMLError) -> str:
+    mark = error.problem_mark
+    return "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}"
 
 
 def _check(text: str) -> None:
-    """Refuse what must not be built."""
-    values = levels = 0
+    """Reject aliases, tags and sizes before any value is built."""
+    values = depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.CollectionEndEvent):
-            levels -= 1
+            depth -= 1
         if not isinstance(event, yaml.AliasEvent | yaml.ScalarEvent | yaml.CollectionStartEvent):
             continue
         values += 1
         if isinstance(event, yaml.AliasEvent):
-            raise _refusal(f"the alias {shortened(str(event.anchor))}; repeat what it stands for", event)
+            raise _Rejected("yaml-alias-refused", event, alias=str(event.anchor))
         if event.tag not in _TAGS:
-            raise _refusal(f"the tag {shortened(str(event.tag))}, which is not read", event)
+            raise _Rejected("yaml-tag-refused", event, tag=str(event.tag))
         if isinstance(event, yaml.CollectionStartEvent):
-            levels += 1
+            depth += 1
         if values > MAX_VALUES:
-            raise _refusal(f"more than {MAX_VALUES} values", event)
-        if levels > MAX_DEPTH:
-            raise _refusal(f"more than {MAX_DEPTH} levels within each other", event)
+            raise _Rejected("yaml-too-large", event, limit=MAX_VALUES, counted="values")
+        if depth > MAX_DEPTH:
+            raise _Rejected("yaml-too-deep", event, limit=MAX_DEPTH)
 
 
 _Base: Any = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
 
 class _Loader(_Base):  # type: ignore[misc]
-    """The safe loader, whose keys and dates are text."""
+    """Safe loader that reads keys and dates as text."""
 
-    yaml_implicit_resolvers = {  # noqa: RUF012 - of the base class
+    yaml_implicit_resolvers = {  # noqa: RUF012 - as in the base class
         letter: [(tag, pattern) for tag, pattern in rules if tag in _TAGS]
         for letter, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
@@ -119,18 +131,13 @@ class _Loader(_Base):  # type: ignore[misc]
         mapping: dict[str, Any] = {}
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                raise _refusal("a key that is no text", key)
+                raise _Rejected("yaml-key-not-text", key)
             if key.value in mapping:
-                raise _refusal(f"the key {shortened(key.value)} twice in one mapping", key)
+                raise _Rejected("yaml-key-duplicate", key, key=key.value)
             mapping[key.value] = self.construct_object(value, deep=deep)
         return mapping
 
     def construct_scalar(self, node: Any) -> Any:
         if node.tag in _NUMBERS and len(node.value) > _MAX_CHARACTERS:
-            kind, found = node.tag.removeprefix(_CORE), len(node.value)
-            raise _refusal(f"{kind} of {found} characters, where at most {_MAX_CHARACTERS} are expected", node)
+            raise _Rejected("yaml-number-too-long", node, length=len(node.value), limit=_MAX_CHARACTERS)
         return super().construct_scalar(node)
-
-
-def _refusal(problem: str, at: Any) -> yaml.MarkedYAMLError:
-    return yaml.MarkedYAMLError(problem=problem, problem_mark=at.start_mark)

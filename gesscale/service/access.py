@@ -11,7 +11,7 @@ from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from gesscale.common.http_server import Refused
+from gesscale.common.http_server import HttpStatusError
 from gesscale.errors import InputError
 
 HEADERS = {
@@ -89,16 +89,16 @@ class Access:
 
         Raises
         ------
-        Refused
+        HttpStatusError
             It may not.
         """
         if path in PROBES:
             return
         if self.token:
             if not self._knows(header("Authorization") or ""):
-                raise Refused(
+                raise HttpStatusError(
                     HTTPStatus.UNAUTHORIZED,
-                    "the token is needed: as the password, with any user name, or as a bearer token",
+                    "http-token-required",
                     {"WWW-Authenticate": 'Basic realm="gesscale", charset="UTF-8"'},
                 )
             return
@@ -107,10 +107,7 @@ class Access:
         if is_loopback(peer):
             _check_host(header("Host") or "")
         elif self.own_machine_only:
-            raise Refused(
-                HTTPStatus.FORBIDDEN,
-                "page and API answer this machine only; use kubectl port-forward, or start with --token-file",
-            )
+            raise HttpStatusError(HTTPStatus.FORBIDDEN, "http-client-not-local")
 
     def _knows(self, authorization: str) -> bool:
         scheme, _, given = authorization.partition(" ")
@@ -129,7 +126,4 @@ def _check_host(host: str) -> None:
         ipaddress.ip_address(name)
     except ValueError:
         if name != "localhost":
-            raise Refused(
-                HTTPStatus.FORBIDDEN,
-                "expected the address of this machine or localhost; under another name a token is needed: --token-file",
-            ) from None
+            raise HttpStatusError(HTTPStatus.FORBIDDEN, "http-host-not-allowed", host=name) from None

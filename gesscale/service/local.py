@@ -6,7 +6,8 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
-from gesscale.common.http_server import Unavailable
+from gesscale.common.errors import Problem
+from gesscale.common.http_server import UnavailableError
 from gesscale.formatting import format_duration
 from gesscale.loop import ControlLoop
 from gesscale.model.decision import Decision
@@ -103,5 +104,5 @@ class ServedLoop:
 
     def _probe(self, _parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
         if problems := self._problems():
-            raise Unavailable("\n".join(problems))
+            raise UnavailableError(*(Problem("uncoded", {"text": each}) for each in problems))
         return "text/plain", b"alive\n"

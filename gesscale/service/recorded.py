@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gesscale.assembly import open_latencies
-from gesscale.common.errors import Problem, unwritable
+from gesscale.common.errors import Problem, cause_of
 from gesscale.errors import InputError, SettingsError
 from gesscale.model.decision import Decision
 from gesscale.model.order import Order
@@ -40,7 +40,7 @@ def write_page(folder: Path, file: Path, *, title: str = "") -> tuple[Problem, .
     try:
         file.write_text(html_of(document), "utf-8")
     except OSError as error:
-        raise InputError(unwritable(file, error)) from None
+        raise InputError("file-unwritable", source=str(file), cause=cause_of(error)) from None
     return faults
 
 

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from gesscale.common.errors import unwritable
+from gesscale.common.errors import cause_of
 from latency_map.delays import count_differing, direct_round_trips, find_impossible
 from latency_map.errors import LatencyMapError, error_at
 from latency_map.formats.document import read_document, survey_to_document
@@ -166,7 +166,7 @@ def _write(text: str, path: Path | str) -> None:
         content = text.encode()  # what cannot be written is said before a file is replaced
         Path(path).write_bytes(content)
     except (OSError, ValueError) as error:
-        raise LatencyMapError(unwritable(path, error)) from None
+        raise LatencyMapError("file-unwritable", source=str(path), cause=cause_of(error)) from None
 
 
 def _import(

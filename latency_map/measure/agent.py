@@ -15,7 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 from uuid import uuid4
 
-from gesscale.common.http_server import Page, PageServer, Unavailable
+from gesscale.common.errors import Problem
+from gesscale.common.http_server import Page, PageServer, UnavailableError
 from gesscale.common.metrics_text import CONTENT_TYPE, exposition
 from gesscale.common.threads import in_thread
 from latency_map.errors import LatencyMapError
@@ -159,7 +160,7 @@ def _open_pages(options: AgentOptions, rounds: Rounds, instance: str) -> PageSer
 
     def healthz(_parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
         if not rounds.alive:
-            raise Unavailable("no round ends")
+            raise UnavailableError(Problem("agent-stalled"))
         return "text/plain", b"ok\n"
 
     pages: Mapping[str, Page] = {

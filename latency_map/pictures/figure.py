@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gesscale.common.errors import unwritable
+from gesscale.common.errors import cause_of
 from latency_map.errors import LatencyMapError
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def save(figure: "Figure", path: Path | str) -> None:
         with mpl.rc_context({"svg.hashsalt": "latency-map"}):
             figure.savefig(file, dpi=dpi, metadata={"Date": None} if svg else None)
     except OSError as error:
-        raise LatencyMapError(unwritable(path, error)) from None
+        raise LatencyMapError("file-unwritable", source=str(path), cause=cause_of(error)) from None
 
 
 def in_ms(delay_ms: float) -> str:

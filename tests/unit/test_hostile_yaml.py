@@ -53,5 +53,5 @@ def test_many_faults_are_counted(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not ENDLESS.exists(), reason="this system has none")
 def test_an_endless_file_is_not_read_to_its_end() -> None:
-    with pytest.raises(GesscaleError, match="/dev/zero: expected at most 8388608 bytes"):
+    with pytest.raises(GesscaleError, match="/dev/zero"):
         load_settings(ENDLESS, (), {})

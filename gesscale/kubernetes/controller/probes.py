@@ -7,7 +7,8 @@ time arrives, and a controller must not be restarted for that.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from gesscale.common.http_server import Page, Unavailable
+from gesscale.common.errors import Problem
+from gesscale.common.http_server import Page, UnavailableError
 from gesscale.formatting import format_duration
 from gesscale.kubernetes.placement.watches import STALE_AT_MOST_S, CacheStatus
 
@@ -106,7 +107,7 @@ def probes(health: Callable[[], HealthSnapshot], clock: Callable[[], float]) -> 
 
 def _answer(well: str, problems: tuple[str, ...]) -> tuple[str, bytes]:
     if problems:
-        raise Unavailable("\n".join(problems))
+        raise UnavailableError(*(Problem("uncoded", {"text": each}) for each in problems))
     return "text/plain", f"{well}\n".encode()
 
 

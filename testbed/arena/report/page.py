@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from gesscale.common.errors import unwritable
+from gesscale.common.errors import cause_of
 from gesscale.errors import InputError
 from gesscale.extras import how_to_install
 from testbed.arena.case import CaseResult
@@ -82,7 +82,7 @@ def write_report(
     try:
         file.write_text(text, "utf-8")
     except OSError as error:
-        raise InputError(unwritable(file, error)) from None
+        raise InputError("file-unwritable", source=str(file), cause=cause_of(error)) from None
 
 
 def facts(outcomes: Outcomes) -> tuple[tuple[str, str], ...]:

@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
 import pytest
+from refusals import refused
 
 from gesscale.common.http_client import Address, ByteBudget, FetchError, HttpClient
-from gesscale.errors import InputError, MetricsUnavailableError
-from gesscale.monitor.fetch import check_url, fetch
+from gesscale.errors import InputError
+from gesscale.monitor.fetch import check_url
 
 Talk = Callable[[socket.socket, threading.Event], None]
+
+fetch = HttpClient().fetch
 
 
 @contextmanager
@@ -50,7 +53,7 @@ def drip(head: bytes) -> Talk:
     return talk
 
 
-def say(answer: bytes) -> Talk:
+def send(answer: bytes) -> Talk:
     def talk(peer: socket.socket, _over: threading.Event) -> None:
         peer.recv(1000)
         peer.sendall(answer)
@@ -69,28 +72,38 @@ def say(answer: bytes) -> Talk:
     ids=["hang", "head drips", "body drips", "body without length drips"],
 )
 def test_a_slow_answer_ends_with_the_timeout(talk: Talk) -> None:
-    with server(talk) as url, pytest.raises(MetricsUnavailableError, match=r"within 0\.3 s"):
+    with server(talk) as url, refused("fetch-timeout", FetchError, timeout_s=0.3):
         fetch(url, timeout_s=0.3, max_bytes=1000)
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "code", "fields"),
     [
-        (b"HTTP/1.1 500 Broken\r\nContent-Length: 0\r\n\r\n", "it answered 500 Internal Server Error"),
-        (b"HTTP/1.1 299 Odd\r\nContent-Length: 0\r\n\r\n", "it answered 299;"),
-        (b"HTTP/1.1 302 Found\r\nLocation: http://elsewhere/\r\nContent-Length: 0\r\n\r\n", "302 Found"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort", "no complete HTTP answer"),
-        (b"SSH-2.0-OpenSSH_9.9\r\n", "the connection failed"),
-        (b"", "the connection failed"),
-        (b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 1001, "more than 1000 bytes"),
-        (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gzip.compress(b"x" * 900, mtime=0), "compressed"),
+        (
+            b"HTTP/1.1 500 Broken\r\nContent-Length: 0\r\n\r\n",
+            "fetch-status-not-ok",
+            {"status": 500, "response": "500 Internal Server Error"},
+        ),
+        (b"HTTP/1.1 299 Odd\r\nContent-Length: 0\r\n\r\n", "fetch-status-not-ok", {"status": 299, "response": "299"}),
+        (
+            b"HTTP/1.1 302 Found\r\nLocation: http://elsewhere/\r\nContent-Length: 0\r\n\r\n",
+            "fetch-redirect-refused",
+            {"status": 302},
+        ),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort", "fetch-response-invalid", {}),
+        (b"SSH-2.0-OpenSSH_9.9\r\n", "fetch-response-invalid", {}),
+        (b"", "fetch-connection-failed", {}),
+        (b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 1001, "fetch-response-too-large", {"max_bytes": 1000}),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gzip.compress(b"x" * 900, mtime=0),
+            "fetch-response-compressed",
+            {},
+        ),
     ],
 )
-def test_any_other_answer_is_said(answer: bytes, said: str) -> None:
-    with server(say(answer)) as url, pytest.raises(MetricsUnavailableError) as raised:
+def test_any_other_response_has_a_code(answer: bytes, code: str, fields: dict[str, object]) -> None:
+    with server(send(answer)) as url, refused(code, FetchError, **fields):
         fetch(url, timeout_s=60.0, max_bytes=1000)
-    assert said in str(raised.value)
-    assert url in str(raised.value)
 
 
 HIDDEN = b"words-of-another-page"
@@ -109,8 +122,9 @@ HIDDEN = b"words-of-another-page"
     ],
 )
 def test_an_error_repeats_no_byte_of_the_answer(answer: bytes) -> None:
-    with server(say(answer)) as url, pytest.raises(MetricsUnavailableError) as raised:
+    with server(send(answer)) as url, pytest.raises(FetchError) as raised:
         fetch(url, timeout_s=60.0, max_bytes=1000)
+    assert HIDDEN.decode() not in repr(raised.value.fields)
     assert HIDDEN.decode() not in str(raised.value)
 
 
@@ -121,48 +135,48 @@ def test_a_name_service_that_hangs_ends_with_the_timeout() -> None:
         over.wait(60)
         return []
 
-    with pytest.raises(MetricsUnavailableError, match=r"within 0\.3 s"):
-        fetch("http://driver:9108/", timeout_s=0.3, max_bytes=1000, client=HttpClient(resolve))
+    with refused("fetch-timeout", FetchError, timeout_s=0.3):
+        HttpClient(resolve).fetch("http://driver:9108/", timeout_s=0.3, max_bytes=1000)
     over.set()
 
 
 def test_a_tls_handshake_that_hangs_ends_with_the_timeout() -> None:
-    with server(drip(b"\x16\x03\x03\x3f\xff")) as url, pytest.raises(MetricsUnavailableError, match=r"within 0\.3 s"):
+    with server(drip(b"\x16\x03\x03\x3f\xff")) as url, refused("fetch-timeout", FetchError, timeout_s=0.3):
         fetch(url.replace("http:", "https:"), timeout_s=0.3, max_bytes=1000)
 
 
 def test_a_connection_goes_only_where_the_resolver_says() -> None:
     def nowhere(host: str, port: int) -> list[Address]:
-        raise FetchError(f"{host}:{port} is not allowed")
+        raise FetchError("test-refused", address=f"{host}:{port}")
 
-    with pytest.raises(MetricsUnavailableError, match=r"127\.0\.0\.1:1 is not allowed"):
-        fetch("http://127.0.0.1:1/", timeout_s=60.0, max_bytes=1000, client=HttpClient(nowhere))
+    with refused("test-refused", FetchError, address="127.0.0.1:1"):
+        HttpClient(nowhere).fetch("http://127.0.0.1:1/", timeout_s=60.0, max_bytes=1000)
 
 
 @pytest.mark.parametrize("url", ["http://user@127.0.0.1/", "http://[fe80::1%25eth0]/", "file:///etc/passwd"])
 def test_an_address_with_more_than_host_and_port_is_not_asked(url: str) -> None:
-    with pytest.raises(MetricsUnavailableError, match="expected an address such as"):
+    with refused("fetch-url-invalid", FetchError, url=url):
         fetch(url, timeout_s=60.0, max_bytes=1000)
 
 
 @pytest.mark.parametrize("url", ["", "10.0.0.1:9108", "ftp://a", "http://", "http://a:0", "http://a:9x", "http://[a"])
 def test_an_address_that_cannot_be_asked_is_refused(url: str) -> None:
-    with pytest.raises(InputError, match="expected an address such as"):
+    with pytest.raises(InputError):
         check_url(url, "metrics of operator 'op'")
 
 
 @pytest.mark.parametrize("url", ["http://a/?x=1", "http://a/#x", "http://u:p@a/", "http://a/%0d", "http://a?"])
 def test_an_address_with_a_query_or_a_user_is_refused(url: str) -> None:
-    with pytest.raises(InputError, match="without user name, query and escapes"):
+    with pytest.raises(InputError):
         check_url(url, "metrics of operator 'op'")
 
 
 def test_answers_that_are_held_at_the_same_time_share_a_budget() -> None:
     client = HttpClient(budget=ByteBudget(1500))
     page = b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 1000
-    with server(say(page)) as first, client.page(first, timeout_s=60.0, max_bytes=1000) as body:
+    with server(send(page)) as first, client.page(first, timeout_s=60.0, max_bytes=1000) as body:
         assert len(body) == 1000
-        with server(say(page)) as url, pytest.raises(MetricsUnavailableError, match="it is not read"):
-            fetch(url, timeout_s=60.0, max_bytes=1000, client=client)
-    with server(say(page)) as url:  # the first one is given back by now
-        assert len(fetch(url, timeout_s=60.0, max_bytes=1000, client=client)) == 1000
+        with server(send(page)) as url, refused("fetch-budget-exhausted", FetchError):
+            client.fetch(url, timeout_s=60.0, max_bytes=1000)
+    with server(send(page)) as url:  # the first one is given back by now
+        assert len(client.fetch(url, timeout_s=60.0, max_bytes=1000)) == 1000

@@ -1,6 +1,7 @@
 """The HTTP server of agents, drivers and the controller, asked well and badly; on loopback."""
 
 import contextlib
+import json
 import socket
 import struct
 import threading
@@ -11,7 +12,15 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from gesscale.common.http_server import MOST_CONNECTIONS, MOST_STREAMS, PageServer, Refused, Unavailable, json_body
+from gesscale.common.errors import InvalidValueError, Problem
+from gesscale.common.http_server import (
+    MAX_CONNECTIONS,
+    MAX_STREAMS,
+    HttpStatusError,
+    PageServer,
+    UnavailableError,
+    json_body,
+)
 
 SETTLE_S = 60  # bound of a wait, not an expectation
 SOON_S = 1.0
@@ -27,12 +36,17 @@ def fail(_parameters):
 
 
 def decline(_parameters):
-    raise Unavailable("not yet")
+    raise UnavailableError(Problem("not-yet", {"since_s": 5}), Problem("not-now"))
+
+
+def refuse_value(_parameters):
+    raise InvalidValueError("no-such-value", value="x")
 
 
 PAGES = {
     "/ok": json_body,
     "/refuse": refuse,
+    "/refuse_value": refuse_value,
     "/fail": fail,
     "/decline": decline,
     "/large": lambda _parameters: ("text/plain", bytes(LARGE)),
@@ -66,6 +80,12 @@ def say(server, request):
         return rest_of(client)
 
 
+def codes_of(response):
+    with response:
+        assert response.headers["Content-Type"] == "application/json"
+        return [error["code"] for error in json.load(response)["errors"]]
+
+
 def rest_of(client):
     parts = []
     with contextlib.suppress(ConnectionError):
@@ -91,19 +111,20 @@ def await_until(true):
 
 
 @pytest.mark.parametrize(
-    ("path", "status", "text"),
+    ("path", "status", "found"),
     [
-        ("/none", 404, "/ok"),
-        ("/refuse?after=x", 400, "no use: x"),
-        ("/decline", 503, "not yet"),
-        ("/fail", 500, "RuntimeError: gone"),
+        ("/none", 404, ["http-page-not-found"]),
+        ("/refuse?after=x", 400, ["http-request-invalid"]),
+        ("/refuse_value", 400, ["no-such-value"]),
+        ("/decline", 503, ["not-yet", "not-now"]),
+        ("/fail", 500, ["http-page-failed"]),
     ],
 )
-def test_what_goes_wrong_is_told_to_who_asked(server, path, status, text):
+def test_an_error_response_has_codes(server, path, status, found):
     with pytest.raises(HTTPError) as caught:
         urlopen(f"{server.url}{path}", timeout=SETTLE_S)
-    with caught.value as answer:
-        assert (answer.code, text in answer.read().decode()) == (status, True)
+    assert caught.value.code == status
+    assert codes_of(caught.value) == found
 
 
 @pytest.mark.parametrize(
@@ -143,7 +164,7 @@ def test_idle_clients_neither_keep_others_out_nor_pile_up(server):
             held.enter_context(connect(server))
             most = max(most, handlers())
         await_until(lambda: say_or_nothing(server, b"GET /ok HTTP/1.1\r\n\r\n").endswith(b"\r\n\r\n{}"))
-    assert most <= MOST_CONNECTIONS
+    assert most <= MAX_CONNECTIONS
 
 
 def say_or_nothing(server, request):
@@ -192,13 +213,12 @@ def test_streams_leave_room_for_pages():
         done.wait(SETTLE_S)
 
     with serving(streams={"/events": stream}) as server, contextlib.ExitStack() as stack:
-        for _ in range(MOST_STREAMS):
+        for _ in range(MAX_STREAMS):
             answer = stack.enter_context(urlopen(f"{server.url}/events", timeout=SETTLE_S))
             assert answer.readline() == b"begun\n"
         with pytest.raises(HTTPError) as caught:
             urlopen(f"{server.url}/events", timeout=SETTLE_S)
-        with caught.value as refusal:
-            assert (refusal.code, b"40 streams" in refusal.read()) == (503, True)
+        assert (caught.value.code, codes_of(caught.value)) == (503, ["http-streams-exhausted"])
         with urlopen(f"{server.url}/ok", timeout=SETTLE_S) as page:
             assert page.status == 200
         done.set()
@@ -207,7 +227,9 @@ def test_streams_leave_room_for_pages():
 def test_a_guard_is_asked_before_every_answer():
     def guard(path, header, peer):
         if header("X-Known") != "yes":
-            raise Refused(HTTPStatus.UNAUTHORIZED, f"{path} is not for {peer}", {"WWW-Authenticate": "Basic"})
+            raise HttpStatusError(
+                HTTPStatus.UNAUTHORIZED, f"forbidden-{peer}", {"WWW-Authenticate": "Basic"}, path=path
+            )
 
     with serving(guard=guard, headers={"X-Always": "sent"}, streams={"/events": endless}) as server:
         for path in ("/ok", "/none", "/events"):
@@ -216,6 +238,7 @@ def test_a_guard_is_asked_before_every_answer():
             with caught.value as refusal:
                 assert (refusal.code, refusal.headers["WWW-Authenticate"]) == (401, "Basic")
                 assert refusal.headers["X-Always"] == "sent"
-                assert refusal.read() == f"{path} is not for 127.0.0.1\n".encode()
+                (error,) = json.load(refusal)["errors"]
+                assert (error["code"], error["fields"]) == ("forbidden-127.0.0.1", {"path": path})
         with urlopen(Request(f"{server.url}/ok", headers={"X-Known": "yes"}), timeout=SETTLE_S) as page:
             assert page.headers["X-Always"] == "sent"

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from gesscale.common.http_server import Refused
+from gesscale.common.http_server import HttpStatusError
 from gesscale.errors import InputError
 from gesscale.service.access import Access, read_token
 
@@ -16,7 +16,7 @@ def asked(access, path="/", peer="127.0.0.1", **headers):
     sent = {"Host": "localhost:8080", **{name.replace("_", "-"): value for name, value in headers.items()}}
     try:
         access(path, sent.get, peer)
-    except Refused as refusal:
+    except HttpStatusError as refusal:
         return int(refusal.status)
     return 200
 
