@@ -27,7 +27,4 @@ class AdvisedCluster:
         ClusterError
             Always: there is nothing to act on.
         """
-        raise ClusterError(
-            f"operator {operator!r}: cannot place replicas on {', '.join(placement)}, since no cluster is "
-            "configured; set execute.cluster (for instance to local)"
-        )
+        raise ClusterError("no-cluster-configured", operator=operator, placement=placement)

@@ -7,7 +7,6 @@ from typing import Any
 
 from gesscale.advised_cluster import AdvisedCluster
 from gesscale.common.http_client import UNRESTRICTED_CLIENT, HttpClient
-from gesscale.common.text import format_list
 from gesscale.errors import ClusterError, InputError, SettingsError
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
@@ -22,6 +21,7 @@ from gesscale.ports import Cluster, KnowledgeStore, MetricSource
 from gesscale.settings import Settings
 from gesscale.settings.groups import MonitorSettings
 from gesscale.settings.operators import KafkaSettings
+from gesscale.validation import located
 from latency_map import LatencyMap, LatencyMapError
 
 #: What an entry point of group ``gesscale.clusters`` provides: it takes ``execute.options``.
@@ -75,7 +75,7 @@ def open_latencies(settings: Settings) -> CachedLatencies:
     try:
         source.load()
     except LatencyMapError as error:
-        raise InputError(f"latency_map.file: {error}") from error
+        raise InputError(located(error.problems, "latency_map.file")) from error
     return source
 
 
@@ -176,23 +176,22 @@ def _cluster_entry(settings: Settings) -> EntryPoint | None:
         return None
     known = {entry.name: entry for entry in entry_points(group="gesscale.clusters")}
     if name not in known:
-        raise SettingsError(f"execute.cluster: expected none or one of {', '.join(sorted(known))}, got {name!r}")
+        raise SettingsError("cluster-unknown", place="execute.cluster", known=sorted(known), got=name)
     return known[name]
 
 
 def _check_knowledge_file(file: Path) -> None:
     if file.is_dir():
-        raise SettingsError(f"knowledge.file: expected a file, got the directory {file}; name a file in it")
+        raise SettingsError("knowledge-file-is-directory", place="knowledge.file", file=file)
     if not file.parent.is_dir():
-        raise SettingsError(f"knowledge.file: expected {file} in a directory that exists, got none; make {file.parent}")
+        raise SettingsError("knowledge-directory-missing", place="knowledge.file", directory=file.parent)
 
 
 def _check_named_nodes(settings: Settings, delays: LatencyMap) -> None:
     for setting, node in _named_nodes(settings):
         if node not in delays:
             raise SettingsError(
-                f"{setting}: expected a node of the latency map {settings.latency_map.file} "
-                f"({format_list(delays.names)}), got {node!r}; correct the name or add the node to the map"
+                "node-not-in-latency-map", place=setting, map=settings.latency_map.file, known=delays.names, got=node
             )
 
 

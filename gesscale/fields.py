@@ -1,4 +1,4 @@
-"""What settings are made of: a group, a duration, a web address.
+"""Types of settings: a group, a duration, a path, a web address.
 
 A duration carries its unit in the file (``period: 1m``) and in its name in code (``period_s``).
 """
@@ -24,32 +24,33 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
-from gesscale.conditions import Condition
+from gesscale.common.errors import InvalidValueError
+from gesscale.constraints import Constraint
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PATTERN = r"^(\d+(?:\.\d+)?) ?(ms|s|m|h|d)?$"
 
-#: Any duration: from a millisecond to ten years, beyond which arithmetic with times breaks.
+#: Bounds of any duration: a millisecond, and ten years, beyond which arithmetic with times overflows.
 MIN_DURATION_S, MAX_DURATION_S = 0.001, 3650 * 86400.0
 
-#: The year 2100, in seconds since the epoch: what is dated later is dated wrongly.
+#: The year 2100, in seconds since the epoch; a later date is an error.
 MAX_EPOCH_S = 4_102_444_800.0
 
-#: Between two steps: an operator that is looked at more often keeps the scaler from all others.
+#: Shortest time between two steps: a shorter one would delay the steps of all other operators.
 MIN_PERIOD_S = 1.0
 
-#: Of what is read in each step, and of the wait for it.
+#: Limits of the time that each step reads, and of the wait for an answer.
 MAX_HISTORY_S, MAX_TIMEOUT_S = 7 * 86400.0, 30.0
 
-#: Of whole numbers: up to here a float, and so JSON, counts exactly.
+#: Largest integer up to which a float, and so JSON, is exact.
 MAX_EXACT_INTEGER = 2**53
 
-#: Rows, and rows per second, that a threshold may name.
+#: Largest threshold in rows, or rows per second.
 MAX_ROWS = 1e15
 
 
-def parse_duration_s(value: object, *, least_s: float = MIN_DURATION_S, most_s: float = MAX_DURATION_S) -> float:
-    """Read a duration.
+def parse_duration_s(value: object, *, min_s: float = MIN_DURATION_S, max_s: float = MAX_DURATION_S) -> float:
+    """Parse a duration.
 
     Parameters
     ----------
@@ -58,8 +59,8 @@ def parse_duration_s(value: object, *, least_s: float = MIN_DURATION_S, most_s: 
 
     Raises
     ------
-    ValueError
-        At anything else.
+    InvalidValueError
+        If it is anything else, or out of bounds.
 
     Examples
     --------
@@ -71,11 +72,8 @@ def parse_duration_s(value: object, *, least_s: float = MIN_DURATION_S, most_s: 
         seconds = value
     elif isinstance(value, str) and (match := re.fullmatch(_PATTERN, value)):
         seconds = float(match[1]) * _SECONDS[match[2] or "s"]
-    if not least_s <= seconds <= most_s:
-        raise ValueError(
-            "expected a positive duration such as 30, '250ms', '30s', '5m', '1h' or '7d', "
-            f"{format_duration(least_s)} to {format_duration(most_s)}"
-        )
+    if not min_s <= seconds <= max_s:
+        raise InvalidValueError("duration-invalid", min=format_duration(min_s), max=format_duration(max_s), got=value)
     return float(seconds)
 
 
@@ -93,8 +91,8 @@ def format_duration(seconds: float, units: Sequence[str] = ("d", "h", "m", "s"))
     return f"{seconds * 1000:g}ms"
 
 
-def _schema(least_s: float = MIN_DURATION_S, most_s: float = MAX_DURATION_S) -> WithJsonSchema:
-    number = {"type": "number", "minimum": least_s, "maximum": most_s}
+def _schema(min_s: float = MIN_DURATION_S, max_s: float = MAX_DURATION_S) -> WithJsonSchema:
+    number = {"type": "number", "minimum": min_s, "maximum": max_s}
     return WithJsonSchema({"anyOf": [number, {"type": "string", "pattern": _PATTERN}]})
 
 
@@ -102,38 +100,38 @@ def _schema(least_s: float = MIN_DURATION_S, most_s: float = MAX_DURATION_S) -> 
 Duration = Annotated[float, BeforeValidator(parse_duration_s), _schema()]
 
 #: Seconds between two steps.
-Period = Annotated[float, BeforeValidator(partial(parse_duration_s, least_s=MIN_PERIOD_S)), _schema(MIN_PERIOD_S)]
+Period = Annotated[float, BeforeValidator(partial(parse_duration_s, min_s=MIN_PERIOD_S)), _schema(MIN_PERIOD_S)]
 
-#: Seconds for which something is read in each step.
+#: Seconds of history that each step reads.
 History = Annotated[
-    float, BeforeValidator(partial(parse_duration_s, most_s=MAX_HISTORY_S)), _schema(most_s=MAX_HISTORY_S)
+    float, BeforeValidator(partial(parse_duration_s, max_s=MAX_HISTORY_S)), _schema(max_s=MAX_HISTORY_S)
 ]
 
 #: Seconds that a request may take.
 Timeout = Annotated[
-    float, BeforeValidator(partial(parse_duration_s, most_s=MAX_TIMEOUT_S)), _schema(most_s=MAX_TIMEOUT_S)
+    float, BeforeValidator(partial(parse_duration_s, max_s=MAX_TIMEOUT_S)), _schema(max_s=MAX_TIMEOUT_S)
 ]
 
 
 def _file_path(value: Path) -> Path:
     if "\0" in str(value):
-        raise ValueError("expected the path of a file, which has no character 0")
+        raise InvalidValueError("path-invalid", got=str(value))
     return value
 
 
-#: The path of a file; whether there is one is not looked at.
+#: The path of a file, which need not exist.
 FilePath = Annotated[Path, AfterValidator(_file_path)]
 
 
 def web_address(value: str) -> str:
     """Check an address of a server: ``http(s)://host[:port][/path]``.
 
-    A user name, a query or a fragment is refused: what is asked for is ours to say.
+    A user name, a query or a fragment is rejected: gesscale adds the path and the query.
 
     Raises
     ------
-    ValueError
-        It is something else.
+    InvalidValueError
+        If it is anything else.
     """
     try:
         parts = urlsplit(value)
@@ -141,9 +139,9 @@ def web_address(value: str) -> str:
     except ValueError:  # urlsplit and its port raise it on nonsense
         known = False
     if not known:
-        raise ValueError("expected an address such as http://10.0.0.1:9090")
+        raise InvalidValueError("address-invalid", got=value)
     if "@" in parts.netloc or any(mark in value for mark in "?#%"):
-        raise ValueError("expected an address without user name, query and escapes, such as http://10.0.0.1:9090")
+        raise InvalidValueError("address-has-extras", got=value)
     return value
 
 
@@ -168,26 +166,26 @@ class SettingsGroup(BaseModel):
         allow_inf_nan=False,
         use_attribute_docstrings=True,
     )
-    CONDITIONS: ClassVar[tuple[Condition, ...]] = ()
+    CONSTRAINTS: ClassVar[tuple[Constraint, ...]] = ()
 
     @field_validator("*", mode="before")
     @classmethod
-    def _take_no_truth_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
-        """Refuse YAML's yes, no, true and false where a number is wanted: pydantic takes them for 1 and 0."""
-        if isinstance(value, bool) and info.field_name and _wants_number(cls.model_fields[info.field_name]):
-            raise ValueError("expected a number")
+    def _reject_boolean_numbers(cls, value: Any, info: ValidationInfo) -> Any:
+        """Reject YAML's yes, no, true and false as a number: pydantic reads them as 1 and 0."""
+        if isinstance(value, bool) and info.field_name and _is_number(cls.model_fields[info.field_name]):
+            raise InvalidValueError("number-is-boolean", got=value)
         return value
 
     @model_validator(mode="after")
-    def _keep_conditions(self) -> Self:
-        for condition in self.CONDITIONS:
-            if not condition.holds(self):
-                raise ValueError(condition.message(self))
+    def _check_constraints(self) -> Self:
+        for constraint in self.CONSTRAINTS:
+            if not constraint.holds(self):
+                raise InvalidValueError([constraint.problem(self)])
         return self
 
 
-def _wants_number(field: FieldInfo) -> bool:
-    """Return whether a field is a number; not one that is read from text, such as a duration, and says so itself."""
+def _is_number(field: FieldInfo) -> bool:
+    """Return whether a field is a number; not one that is parsed from text, such as a duration."""
     optional = get_origin(field.annotation) in (Union, UnionType)
     kinds = set(get_args(field.annotation) if optional else (field.annotation,))
     from_text = any(isinstance(each, BeforeValidator) for each in field.metadata)
@@ -195,12 +193,12 @@ def _wants_number(field: FieldInfo) -> bool:
 
 
 def description_of(field: FieldInfo) -> str:
-    """Return what a field is, on one line."""
+    """Return the description of a field, on one line."""
     return " ".join((field.description or "").split())
 
 
 def model_within(annotation: object) -> type[BaseModel] | None:
-    """Return the group that a field's type is, or is a mapping of or an option of; None for a plain value."""
+    """Return the model in a field's type, which may be an option or a mapping of it; None for a plain value."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next((found for arg in get_args(annotation) if (found := model_within(arg))), None)

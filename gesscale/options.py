@@ -4,14 +4,14 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from gesscale.conditions import Ascending, Condition
+from gesscale.constraints import Ascending, Constraint
 from gesscale.fields import MAX_EXACT_INTEGER, Duration, SettingsGroup
 
 
 class PolicyOptions(SettingsGroup):
     """The settings that several policies share."""
 
-    CONDITIONS: ClassVar[tuple[Condition, ...]] = (Ascending("cpu_low_pct", "cpu_high_pct", strict=True),)
+    CONSTRAINTS: ClassVar[tuple[Constraint, ...]] = (Ascending("cpu_low_pct", "cpu_high_pct", strict=True),)
 
     law: Literal["gesscale", "microbatch", "auto"] = "gesscale"
     """Law of the performance model. Default: Eq. 1, the reference."""

@@ -45,9 +45,7 @@ class Node:
 
     def __post_init__(self) -> None:
         if self.reason not in NODE_PROBLEMS:
-            raise ClusterError(
-                f"node {self.name}: expected a reason of {', '.join(NODE_PROBLEMS)}, got {self.reason.value}"
-            )
+            raise ClusterError("node-reason-invalid", node=self.name, expected=NODE_PROBLEMS, got=self.reason.value)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,10 +1,11 @@
-"""The smallest settings, and what is said of wrong ones."""
+"""The smallest settings, and the problems of wrong ones."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from gesscale.common.errors import Problem
 from gesscale.errors import SettingsError
 from gesscale.settings import Settings
 
@@ -16,12 +17,17 @@ SMALLEST: dict[str, Any] = {
 Load = Callable[..., Settings]
 
 
-def faults(load: Load, **given: Any) -> list[str]:
+def problems(load: Load, **given: Any) -> tuple[Problem, ...]:
     with pytest.raises(SettingsError) as raised:
         load(**given)
-    first, *rest = str(raised.value).splitlines()
-    assert first == "the settings cannot be used:"
-    return [line.strip() for line in rest]
+    assert str(raised.value).isprintable()
+    return raised.value.problems
+
+
+def problem(load: Load, **given: Any) -> Problem:
+    """Return the only problem of some settings."""
+    (found,) = problems(load, **given)
+    return found
 
 
 def operators(**settings: object) -> dict[str, Any]:

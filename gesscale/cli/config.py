@@ -25,7 +25,7 @@ def validate(
     """Check a settings file as `run` would take it: environment, latency map and names too. Exit 2 with every fault."""
     from gesscale.assembly import check_environment
     from gesscale.settings import load_settings
-    from gesscale.settings.faults import lint_settings
+    from gesscale.settings.lint import lint_settings
 
     settings = load_settings(file, set_ or [])
     found = tuple(lint_settings(settings, check_environment(settings).names))

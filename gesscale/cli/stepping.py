@@ -18,7 +18,7 @@ from gesscale.model.decision import Decision, OutcomeStatus, Reason, Verdict
 from gesscale.model.document import decision_document
 from gesscale.service.access import is_loopback
 from gesscale.settings import Settings
-from gesscale.settings.faults import lint_settings
+from gesscale.settings.lint import lint_settings
 
 if TYPE_CHECKING:
     from gesscale.service.local import ServedLoop

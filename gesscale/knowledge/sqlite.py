@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, Self
 
 from pydantic import ValidationError
 
-from gesscale.formatting import first_fault
 from gesscale.knowledge.file import (
     CorruptFileError,
     DocumentError,
@@ -35,6 +34,7 @@ from gesscale.model.decision import Decision, ModelSummary
 from gesscale.model.document import codec, json_of
 from gesscale.model.order import Order
 from gesscale.ports import Knowledge
+from gesscale.validation import first_problem
 from perfmodel import Reading
 
 _LOG = logging.getLogger(__name__)
@@ -142,7 +142,7 @@ def _checked(number: int, kind: str, operator: str, at_s: float, document: str) 
         entry = _Entry(_Kind(kind), operator, at_s, document)
         return entry, codec(_FORMS[entry.kind]).validate_json(document)
     except ValidationError as error:
-        raise DocumentError(f"row {number}, {kind}: {first_fault(error)}") from None
+        raise DocumentError(f"row {number}, {kind}: {first_problem(error)}") from None
     except ValueError as error:
         raise DocumentError(f"row {number}: {error}") from None
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, GetPydanticSchema, PlainSerializer, computed_field
 
-from gesscale.errors import InputError
+from gesscale.common.errors import InvalidValueError
 from gesscale.fields import MAX_EXACT_INTEGER, EpochSeconds
 from gesscale.formatting import format_duration
 from gesscale.model.observation import Bounded, OperatorReading, Possible
@@ -194,7 +194,7 @@ class Change:
     def __post_init__(self) -> None:
         nodes = (*self.add, *self.remove)
         if not nodes or len(set(nodes)) != len(nodes):
-            raise InputError(f"a change names at least one node and each once, got +{self.add} -{self.remove}")
+            raise InvalidValueError("change-invalid", add=self.add, remove=self.remove)
 
     @classmethod
     def between(cls, before: Iterable[str], after: Iterable[str]) -> "Change | None":

@@ -176,7 +176,7 @@ class WorkflowObservation:
 
     def __post_init__(self) -> None:
         if both := self.readings.keys() & self.missing_readings.keys():
-            raise MetricsUnavailableError(f"an operator is either read or unseen, not both: {sorted(both)}")
+            raise MetricsUnavailableError("reading-ambiguous", operators=sorted(both))
 
     def with_weights(self, node_weights: Mapping[str, float]) -> "WorkflowObservation":
         """Return the same with the capacity weight of each node."""

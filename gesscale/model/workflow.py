@@ -1,15 +1,15 @@
-"""What is scaled: operators, joined by streams into a workflow (a directed acyclic graph).
+"""Operators, joined by streams into a workflow: a directed acyclic graph.
 
-One operator is one Spark Structured Streaming application; its replicas are that application's executors,
-at most one per edge node. Words and symbols: specification section 1.
+An operator is one Spark Structured Streaming application. Its replicas are the executors of that application, at most
+one per edge node.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
-from gesscale.conditions import Ascending
-from gesscale.errors import InputError
+from gesscale.common.errors import InvalidValueError
+from gesscale.constraints import Ascending
 
 REPLICA_LIMITS = Ascending("min_replicas", "max_replicas")
 
@@ -18,17 +18,14 @@ REPLICA_LIMITS = Ascending("min_replicas", "max_replicas")
 class BatchCap:
     """The cap B on the rows of one micro-batch: fixed, or proportional to the replicas."""
 
-    #: Fixed cap, rows; 0 where the cap is proportional.
+    #: Fixed cap, rows; 0 if the cap is proportional.
     rows: int = 0
-    #: Cap per replica, rows; 0 where the cap is fixed.
+    #: Cap per replica, rows; 0 if the cap is fixed.
     rows_per_replica: int = 0
 
     def __post_init__(self) -> None:
         if min(self.rows, self.rows_per_replica) < 0 or (self.rows > 0) == (self.rows_per_replica > 0):
-            raise InputError(
-                "a batch cap is either fixed or per replica, and positive; got "
-                f"rows={self.rows}, rows_per_replica={self.rows_per_replica}"
-            )
+            raise InvalidValueError("batch-cap-invalid", rows=self.rows, rows_per_replica=self.rows_per_replica)
 
     def at(self, replicas: int) -> int:
         """Return the cap, in rows, that holds with this many replicas."""
@@ -41,23 +38,25 @@ class Operator:
 
     #: Unique in its workflow.
     name: str
-    #: The edge node that runs the Spark driver; it counts towards NDmax (specification section 3).
+    #: The edge node that runs the Spark driver; it counts towards NDmax.
     driver_node: str
-    #: The operators whose output this one reads; empty where it reads a source of the workflow.
+    #: The operators whose output this one reads; empty if it reads a source of the workflow.
     upstream: tuple[str, ...] = ()
     #: The replicas it may have, ``1 <= min <= max`` (min_replicas, max_replicas).
     min_replicas: int = 1
     max_replicas: int = 8
-    #: The cap on the rows of a batch; None where the query has none.
+    #: The cap on the rows of a batch; None if the query has none.
     cap: BatchCap | None = None
     #: Whether a change of its replicas stops the query and starts it again.
     restarts: bool = False
 
     def __post_init__(self) -> None:
         if self.min_replicas < 1 or not REPLICA_LIMITS.holds(self):
-            raise InputError(
-                f"operator {self.name!r}: expected 1 <= min_replicas <= max_replicas, "
-                f"got {self.min_replicas} and {self.max_replicas}"
+            raise InvalidValueError(
+                "replica-limits-invalid",
+                operator=self.name,
+                min_replicas=self.min_replicas,
+                max_replicas=self.max_replicas,
             )
 
     def batch_rows(self, replicas: int) -> int | None:
@@ -71,8 +70,8 @@ class Workflow:
 
     Raises
     ------
-    InputError
-        Without operators, at a name used twice, an unknown upstream operator, or a cycle.
+    InvalidValueError
+        If there are no operators, a name is used twice, an upstream operator is unknown, or the streams form a cycle.
     """
 
     operators: Mapping[str, Operator]
@@ -87,7 +86,7 @@ class Workflow:
         listed = tuple(operators)
         named = {operator.name: operator for operator in listed}
         if not listed or len(named) != len(listed):
-            raise InputError(f"a workflow needs operators with distinct names, got {[o.name for o in listed]}")
+            raise InvalidValueError("operators-not-distinct", operators=[operator.name for operator in listed])
         upstream = {name: tuple(sorted(set(operator.upstream))) for name, operator in named.items()}
         generations = _generations(listed, named)
         order = tuple(name for generation in generations for name in generation)
@@ -140,15 +139,14 @@ def _generations(listed: Sequence[Operator], named: Mapping[str, Operator]) -> t
     for operator in listed:
         for upstream in operator.upstream:
             if upstream not in named:
-                raise InputError(
-                    f"operator {operator.name!r}: its upstream {upstream!r} is not an operator of the "
-                    f"workflow ({', '.join(sorted(named))}); name one of these or leave upstream empty"
+                raise InvalidValueError(
+                    "upstream-unknown", operator=operator.name, upstream=upstream, known=sorted(named)
                 )
             sorter.add(operator.name, upstream)
     try:
         sorter.prepare()
     except CycleError as error:
-        raise InputError(f"a workflow has no cycles, but its streams join {' -> '.join(error.args[1])}") from None
+        raise InvalidValueError("workflow-cyclic", cycle=" -> ".join(error.args[1])) from None
     generations = []
     while sorter.is_active():
         generations.append(sorter.get_ready())

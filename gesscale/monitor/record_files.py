@@ -17,11 +17,11 @@ from pydantic_core import from_json
 from gesscale.common.errors import Problem, cause_of
 from gesscale.errors import InputError
 from gesscale.fields import format_duration
-from gesscale.formatting import first_fault
 from gesscale.model.decision import Decision
 from gesscale.model.document import as_document, codec, decision_document
 from gesscale.model.observation import Batch
 from gesscale.monitor.records import LONGEST_RUN_S, recorded_batch
+from gesscale.validation import first_problem
 
 BATCHES, DECISIONS, SETTINGS = "batches.jsonl", "decisions.jsonl", "gesscale.yaml"
 
@@ -164,7 +164,7 @@ def _parse_lines(file: Path, parse: Callable[[Any], T], *, optional: bool = Fals
                 if line.strip():
                     found.append(parse(from_json(line)))
             except ValueError as error:
-                cause = first_fault(error) if isinstance(error, ValidationError) else str(error)
+                cause = str(first_problem(error)) if isinstance(error, ValidationError) else str(error)
                 fields = {"source": str(file), "place": f"line {number}", "cause": cause}
                 problems.append(Problem("record-line-invalid", fields))
             if len(problems) > _MAX_INVALID_LINES:

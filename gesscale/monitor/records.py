@@ -23,9 +23,9 @@ from gesscale.batch_record import BatchFigures, HostWork, figures_of
 from gesscale.common.errors import Problem
 from gesscale.errors import MetricsUnavailableError
 from gesscale.fields import MIN_DURATION_S, EpochSeconds
-from gesscale.formatting import describe_fault
 from gesscale.model.observation import LARGEST, Batch
 from gesscale.monitor.source import nodes_of
+from gesscale.validation import expectation
 
 
 def _none_if_nan(value: object) -> object:
@@ -222,4 +222,4 @@ def _first_fault(error: ValidationError) -> tuple[str, str]:
     """Return the key and the cause of the first fault, without any text of the response."""
     fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(str(part) for part in fault["loc"] if isinstance(part, int) or part in _NAMES)
-    return place, "expected JSON" if fault["type"] == "json_invalid" else describe_fault(fault)
+    return place, f"expected {expectation(fault)}"

@@ -19,10 +19,11 @@ from gesscale.common.errors import Problem
 from gesscale.errors import SettingsError
 from gesscale.extras import how_to_install
 from gesscale.fields import SettingsGroup
-from gesscale.formatting import describe_exception, first_fault, suggestion
+from gesscale.formatting import describe_exception, suggestion
 from gesscale.model.workflow import Workflow
 from gesscale.options import PolicyOptions
 from gesscale.ports import Policy
+from gesscale.validation import first_problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +102,7 @@ class PolicyInfo:
         try:
             return self.settings.model_validate(getattr(options, self.group, {}))
         except ValidationError as error:
-            raise SettingsError("policy-settings-invalid", place=self.group, cause=first_fault(error)) from None
+            raise SettingsError("policy-settings-invalid", place=self.group, cause=str(first_problem(error))) from None
 
 
 #: Form of the name of a custom policy, which is not registered.
@@ -198,7 +199,7 @@ def _problems(info: PolicyInfo, origin: str, taken: Collection[str]) -> Iterator
     try:
         info.settings()
     except ValidationError as error:
-        fields = {"settings": info.settings.__name__, "cause": first_fault(error)}
+        fields = {"settings": info.settings.__name__, "cause": str(first_problem(error))}
         yield Problem("policy-settings-without-defaults", {**source, **fields})
 
 

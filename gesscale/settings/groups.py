@@ -6,7 +6,8 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from gesscale.conditions import Ascending, Condition, Needs
+from gesscale.common.errors import InvalidValueError
+from gesscale.constraints import Ascending, Constraint, Requires
 from gesscale.fields import (
     MAX_DURATION_S,
     MAX_HISTORY_S,
@@ -31,9 +32,9 @@ PROMETHEUS = "http://prometheus.monitoring:9090"
 class MonitorSettings(SettingsGroup):
     """What is read, and how often."""
 
-    CONDITIONS: ClassVar[tuple[Condition, ...]] = (
-        Ascending("window_s", "history_s", hint="a longer history costs little"),
-        Needs(("source", "prometheus"), ("prometheus_url",), hint=f"such as {PROMETHEUS}"),
+    CONSTRAINTS: ClassVar[tuple[Constraint, ...]] = (
+        Ascending("window_s", "history_s", why="a longer history costs little"),
+        Requires(("source", "prometheus"), ("prometheus_url",), example=PROMETHEUS),
     )
 
     source: Literal["driver", "prometheus"] = "driver"
@@ -104,7 +105,7 @@ class ExecuteSettings(SettingsGroup):
     @model_validator(mode="after")
     def _check_cluster(self) -> Self:
         if self.mode == "act" and self.cluster == "none":
-            raise ValueError("mode act needs a cluster to act on, got none; set cluster (for instance local)")
+            raise InvalidValueError("cluster-required")
         return self
 
 
@@ -131,11 +132,11 @@ class KnowledgeSettings(SettingsGroup):
 class Settings(SettingsGroup):
     """All settings of one auto-scaler."""
 
-    CONDITIONS: ClassVar[tuple[Condition, ...]] = (
-        Needs(
+    CONSTRAINTS: ClassVar[tuple[Constraint, ...]] = (
+        Requires(
             ("latency_map.source", "prometheus"),
             ("latency_map.prometheus_url", "monitor.prometheus_url"),
-            hint=f"such as {PROMETHEUS}",
+            example=PROMETHEUS,
         ),
     )
 
@@ -158,8 +159,5 @@ class Settings(SettingsGroup):
     def _check_metrics(self) -> Self:
         silent = [name for name, item in self.workflow.operators.items() if item.metrics_url is None]
         if self.monitor.source == "driver" and silent:
-            raise ValueError(
-                f"monitor.source driver needs metrics_url of every operator, missing at {', '.join(silent)}; "
-                "give it, or read from prometheus"
-            )
+            raise InvalidValueError("metrics-url-missing", operators=silent)
         return self

@@ -4,7 +4,8 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from gesscale.conditions import Ascending, Condition, Needs
+from gesscale.common.errors import InvalidValueError
+from gesscale.constraints import Ascending, Constraint, Requires
 from gesscale.fields import Duration, FilePath, SettingsGroup, WebAddress
 from latency_map import Asymmetry, DelayKind, DelayUnit, MapLimits
 from latency_map.limits import DEFAULT_NODES
@@ -26,7 +27,7 @@ RENEWED_IN_TIME = Ascending(
     "refresh_s",
     "max_age_s",
     strict=True,
-    hint="else a map is stale before it is asked for again",
+    why="otherwise a map becomes stale before it is requested again",
     unless=("source", "file"),
 )
 
@@ -34,8 +35,8 @@ RENEWED_IN_TIME = Ascending(
 class LatencyMapSettings(SettingsGroup):
     """How far apart the nodes are; unit and kind of a file are never guessed."""
 
-    CONDITIONS: ClassVar[tuple[Condition, ...]] = (
-        Needs(("source", "file"), ("file",), hint="such as latency.csv; or set source to agents or prometheus"),
+    CONSTRAINTS: ClassVar[tuple[Constraint, ...]] = (
+        Requires(("source", "file"), ("file",), example="latency.csv"),
         RENEWED_IN_TIME,
     )
 
@@ -76,8 +77,5 @@ class LatencyMapSettings(SettingsGroup):
     @model_validator(mode="after")
     def _check_agents(self) -> Self:
         if self.source == "agents" and bool(self.agents) == bool(self.agents_dns):
-            raise ValueError(
-                "source agents needs either agents, such as [http://10.0.0.1:9109, http://10.0.0.2:9109], or "
-                "agents_dns, such as latency-agents.gesscale:9109"
-            )
+            raise InvalidValueError("agents-ambiguous")
         return self

@@ -1,4 +1,4 @@
-"""From options, environment and YAML file to `Settings`; the first of these that has a setting wins."""
+"""Loads `Settings` from options, environment and YAML file; the first of these that has a setting wins."""
 
 import json
 import os
@@ -9,14 +9,14 @@ from typing import Any
 
 from pydantic import Field, ValidationError, create_model
 
-from gesscale.common.text import shortened, truncated_repr
+from gesscale.common.text import shortened
 from gesscale.common.yaml_text import parse_yaml, read_yaml
 from gesscale.errors import InputError, SettingsError
 from gesscale.fields import SettingsGroup, model_within
 from gesscale.policies.registry import custom_policy_info, find_policy_info, relative_to
 from gesscale.settings.analyze import AnalyzeSettings, analyze_settings_with
-from gesscale.settings.faults import SettingsSource, describe_faults
 from gesscale.settings.groups import Settings
+from gesscale.settings.problems import SettingsSource, setting_problems
 
 ENVIRONMENT_PREFIX = "GESSCALE_"
 _PATHS = (("latency_map", "file"), ("knowledge", "file"), ("analyze", "rules", "file"))
@@ -35,8 +35,8 @@ def load_settings(
     Raises
     ------
     SettingsError
-        With every fault, one per line: where it came from, which setting, what was expected and what came. A policy
-        of one's own that cannot be used is the only fault that is named.
+        With a problem for each rejected setting: its source, its name, what was expected and what came. If a custom
+        policy cannot be used, that is the only problem.
     """
     sources = [_from_options(overrides), _from_environment(environ)]
     if path is not None:
@@ -49,8 +49,7 @@ def load_settings(
     try:
         return kind.model_validate(document)
     except ValidationError as error:
-        faults = "\n".join(f"  {fault}" for fault in describe_faults(error, sources, kind))
-        raise SettingsError(f"the settings cannot be used:\n{faults}") from None
+        raise SettingsError(setting_problems(error, sources, kind)) from None
 
 
 def naming(policy: str) -> str:
@@ -81,10 +80,7 @@ def _without_own_policy(file: SettingsSource, above: Iterable[SettingsSource]) -
         return file
     named = [_named_policy(source.document) for source in above]
     if not any(named):
-        raise SettingsError(
-            f"{file.name}: analyze.policy: {own!r} is a policy of one's own, and its code runs only where it is named "
-            "by --policy"
-        )
+        raise SettingsError("custom-policy-not-allowed", source=file.name, place="analyze.policy", policy=own)
     known = {name: field.alias or name for name, field in AnalyzeSettings.model_fields.items()}
     kept = {*known, *known.values(), find_policy_info(next(filter(None, named))).group} - {"policy"}
     analyze = {key: value for key, value in file.document["analyze"].items() if key in kept}
@@ -93,17 +89,15 @@ def _without_own_policy(file: SettingsSource, above: Iterable[SettingsSource]) -
 
 def _from_file(path: Path) -> SettingsSource:
     try:
-        document = read_yaml(path, f"settings file {path}")
+        document = read_yaml(path, str(path))
     except OSError as error:
-        raise SettingsError(f"settings file {path}: {error.strerror or error}; name an existing YAML file") from error
+        raise SettingsError("settings-file-unreadable", source=path, cause=error.strerror or str(error)) from error
     except InputError as error:
-        raise SettingsError(str(error)) from error
+        raise SettingsError(error.problems) from error
     if document is None:
         document = {}
     if not isinstance(document, dict):
-        raise SettingsError(
-            f"settings file {path}: expected groups of settings such as `monitor:`, got {truncated_repr(document)}"
-        )
+        raise SettingsError("settings-file-invalid", source=path, got=document)
     for *above, key in _PATHS:
         group: Any = document
         for name in above:
@@ -125,9 +119,8 @@ def _from_environment(environ: Mapping[str, str]) -> SettingsSource:
     }
     for name in sorted(environ):
         if name.startswith(ENVIRONMENT_PREFIX) and (key := meant.get(name.removeprefix(ENVIRONMENT_PREFIX))):
-            raise SettingsError(
-                f"environment: {name} names no setting; did you mean {ENVIRONMENT_PREFIX}{key}, with two underscores?"
-            )
+            nearest = f"{ENVIRONMENT_PREFIX}{key}"
+            raise SettingsError("setting-variable-misspelt", source="environment", name=name, nearest=nearest)
     found = [
         (name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__"), value, name)
         for name, value in sorted(environ.items())
@@ -141,7 +134,7 @@ def _from_options(overrides: Iterable[str]) -> SettingsSource:
     for override in overrides:
         key, equals, value = override.partition("=")
         if not (key and equals):
-            raise SettingsError(f"expected an option such as monitor.period=30s, got {shortened(override)}")
+            raise SettingsError("setting-option-malformed", got=override)
         found.append((key.strip().split("."), value, f"option {shortened(key)}"))
     return SettingsSource(name="option", document=_nested(found))
 
@@ -152,7 +145,7 @@ def _nested(assignments: Iterable[tuple[list[str], str, str]]) -> dict[str, Any]
         try:
             value = parse_yaml(text, source)
         except InputError as error:
-            raise SettingsError(f"{error}, or quote {shortened(text)}") from error
+            raise SettingsError("settings-text-invalid", source=source, cause=str(error), got=text) from error
         for key in reversed(keys):
             value = {key: value}
         document = _merged(document, value)

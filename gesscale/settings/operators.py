@@ -5,7 +5,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from gesscale.errors import InputError
+from gesscale.common.errors import InvalidValueError
 from gesscale.fields import MAX_EXACT_INTEGER, SettingsGroup, WebAddress
 from gesscale.model.workflow import BatchCap, Operator, Workflow
 from gesscale.wire import MAX_REPLICAS
@@ -44,7 +44,7 @@ class OperatorSettings(SettingsGroup):
     @model_validator(mode="after")
     def _check_cap(self) -> Self:
         if self.batch_cap_rows is not None and self.batch_cap_rows_per_replica is not None:
-            raise ValueError("expected batch_cap_rows or batch_cap_rows_per_replica, got both")
+            raise InvalidValueError("batch-cap-ambiguous")
         return self
 
     def build(self, name: str) -> Operator:
@@ -74,10 +74,7 @@ class WorkflowSettings(SettingsGroup):
 
     @model_validator(mode="after")
     def _check_workflow(self) -> Self:
-        try:
-            self.build()
-        except InputError as error:
-            raise ValueError(str(error)) from error
+        self.build()
         return self
 
     def build(self) -> Workflow:

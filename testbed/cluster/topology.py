@@ -15,7 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gesscale.common.yaml_text import read_yaml
 from gesscale.errors import InputError
-from gesscale.settings.faults import describe_faults
+from gesscale.settings.problems import setting_problems
+from gesscale.validation import located
 from latency_map import Asymmetry, DelayKind, DelayUnit, LatencyMap, read_map
 
 BUNDLED = Path(__file__).parent.parent / "topologies"
@@ -141,7 +142,7 @@ def read_topology(source: str) -> Topology:
         latency = described.latency
         delays = read_map(path.parent / latency.file, unit=latency.unit, kind=latency.kind, asymmetry=latency.asymmetry)
     except ValidationError as error:
-        raise InputError(f"topology {path}: {'; '.join(describe_faults(error, (), _TopologyFile))}") from error
+        raise InputError(located(setting_problems(error, (), _TopologyFile), "", str(path))) from error
     except OSError as error:
         names = ", ".join(sorted(file.stem for file in BUNDLED.glob("*.yaml")))
         raise InputError(

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from gesscale.common.http_client import UNRESTRICTED_CLIENT, FetchError
 from gesscale.errors import InputError
-from gesscale.formatting import first_fault
+from gesscale.validation import first_problem
 from testbed.pipeline.schedule import split_by_speed
 
 _LOG = logging.getLogger(__name__)
@@ -170,7 +170,7 @@ class AdmissionOptions(BaseModel):
         try:
             return cls.model_validate({name: value for name, value in options.items() if value is not None})
         except ValidationError as error:
-            raise InputError(f"{source}: {first_fault(error)}") from None
+            raise InputError(f"{source}: {first_problem(error)}") from None
 
     def cap(self, replicas: int) -> int:
         """Return the cap of a batch that so many replicas will process."""

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, Val
 
 from gesscale.common.yaml_text import read_yaml
 from gesscale.errors import InputError
-from gesscale.formatting import first_fault
+from gesscale.validation import first_problem
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -68,7 +68,7 @@ def read_figures(name_or_path: str | Path, folder: Path) -> Figures:
     try:
         return Figures.model_validate(document)
     except ValidationError as error:
-        raise InputError(f"{path}: {first_fault(error)}; each figure has a value and an origin") from None
+        raise InputError(f"{path}: {first_problem(error)}; each figure has a value and an origin") from None
 
 
 def read_physics(kind: type[_P], name_or_path: str | Path, folder: Path, *, needs_all: bool = False) -> _P:
@@ -100,4 +100,4 @@ def checked_physics(kind: type[_P], values: Mapping[str, object], where: str) ->
     try:
         return TypeAdapter(kind).validate_python(dict(values))
     except ValidationError as error:
-        raise InputError(f"{where}: {first_fault(error)}") from None
+        raise InputError(f"{where}: {first_problem(error)}") from None

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from gesscale.csv_table import read_csv
 from gesscale.errors import InputError
-from gesscale.formatting import first_fault
+from gesscale.validation import first_problem
 from testbed.workloads.workload import Workload
 
 
@@ -90,7 +90,7 @@ def workload_from_csv(path: Path, *, name: str) -> Workload:
 def _read(path: Path) -> tuple[list[int], list[float], str]:
     """Return times, amounts and the name of the amounts' column."""
     _check_kind(path)
-    table = read_csv(path, (), header="a time and an amount", most_bytes=BYTES_MOST)
+    table = read_csv(path, (), header="a time and an amount", max_bytes=BYTES_MOST)
     time_column = _one_of(f"{path}, line {table.line}", table.columns, _TIMES, "time")
     amount_column = _one_of(f"{path}, line {table.line}", table.columns, _AMOUNTS, "amount")
     times_ms: list[int] = []
@@ -130,7 +130,7 @@ def _number(where: str, column: str, row: Mapping[str, str]) -> float:
     try:
         return _KINDS[column].validate_python(row[column])
     except ValidationError as error:
-        raise InputError(f"{where}: {column}: {first_fault(error)}") from None
+        raise InputError(f"{where}: {column}: {first_problem(error)}") from None
 
 
 def _check_order(where: str, before_ms: Sequence[int], time_ms: int) -> None:

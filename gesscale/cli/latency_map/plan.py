@@ -115,7 +115,7 @@ def _parse_time_s(text: str) -> int:
     from gesscale.fields import parse_duration_s
 
     try:
-        return round(parse_duration_s(text, least_s=1.0))
+        return round(parse_duration_s(text, min_s=1.0))
     except ValueError as error:
         raise InputError(f"--for: {error}") from None
 

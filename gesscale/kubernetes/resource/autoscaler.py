@@ -12,7 +12,7 @@ from gesscale.errors import InputError
 from gesscale.formatting import key_path
 from gesscale.kubernetes.resource.parts import ResourcePart, ShortName, ValidationRule, in_camel_case
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
-from gesscale.settings.faults import describe_faults
+from gesscale.settings.problems import setting_problems
 from gesscale.wire import group_of, text_of
 
 GROUP, VERSION = "gesscale.dev", "v1alpha1"
@@ -83,7 +83,7 @@ def read_autoscaler(document: Mapping[str, Any]) -> StreamAutoscaler:
         # As JSON and strictly: else "1" would pass for a number, which the API server refuses.
         return StreamAutoscaler.model_validate_json(json.dumps(said), strict=True)
     except ValidationError as error:
-        fault = in_camel_case("; ".join(describe_faults(error, [], StreamAutoscaler)))
+        fault = in_camel_case("; ".join(map(str, setting_problems(error, (), StreamAutoscaler))))
     except (AttributeError, TypeError, ValueError, RecursionError):
         fault = f"expected an object as JSON says it, got {truncated_repr(document)}"
     raise InputError(f"{name_in_messages(document)}: {fault}")

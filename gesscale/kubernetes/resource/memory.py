@@ -9,9 +9,9 @@ from pydantic import Field, ValidationError
 
 from gesscale.common.text import truncated_repr
 from gesscale.fields import MAX_EPOCH_S
-from gesscale.formatting import first_fault
 from gesscale.kubernetes.resource.parts import Reported
 from gesscale.ports import Knowledge
+from gesscale.validation import first_problem
 from gesscale.wire import MAX_REPLICAS
 from perfmodel import ModelError, Reading
 
@@ -91,7 +91,7 @@ def _part(kind: type[R], said: Any, faults: list[str]) -> R | None:
         if isinstance(part, ReadingStatus):
             part.reading()  # says what a reading must be
     except (ValidationError, ModelError) as error:
-        faults.append(first_fault(error) if isinstance(error, ValidationError) else str(error))
+        faults.append(str(first_problem(error)) if isinstance(error, ValidationError) else str(error))
         return None
     return part
 

@@ -23,7 +23,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel, to_pascal
 from pydantic_core import CoreSchema, core_schema
 
-from gesscale.conditions import Condition, Needs
+from gesscale.constraints import Constraint, Requires
 from gesscale.fields import (
     MAX_DURATION_S,
     MAX_HISTORY_S,
@@ -193,18 +193,18 @@ def like(group: type[BaseModel], name: str, **changed: Any) -> Any:
     return Field(**{**said, **limits, **changed})
 
 
-def rule_of(condition: Condition, *, may_be_never: bool = False) -> ValidationRule:
-    """Return a condition between settings as a rule of a part."""
-    if isinstance(condition, Needs):
-        cel = " || ".join((_choice("!=", condition.choice), *(f"has({_member(n)})" for n in condition.one_of)))
-        message = condition.message(spell=to_pascal)
+def rule_of(constraint: Constraint, *, may_be_never: bool = False) -> ValidationRule:
+    """Return a constraint between settings as a rule of a part."""
+    if isinstance(constraint, Requires):
+        cel = " || ".join((_choice("!=", constraint.choice), *(f"has({_member(n)})" for n in constraint.one_of)))
+        message = constraint.rule(spell=to_pascal)
     else:
-        exempt = [_choice("==", condition.unless)] if condition.unless else []
-        never = [f"{_member(condition.high)} == '{NEVER}'"] if may_be_never else []
-        ordered = f"{_compared(condition.low)} {condition.sign} {_compared(condition.high)}"
+        exempt = [_choice("==", constraint.unless)] if constraint.unless else []
+        never = [f"{_member(constraint.high)} == '{NEVER}'"] if may_be_never else []
+        ordered = f"{_compared(constraint.low)} {constraint.sign} {_compared(constraint.high)}"
         cel = " || ".join((*exempt, *never, ordered))
-        message = condition.message()
-    return ValidationRule(cel=cel, message=in_camel_case(message), holds=condition.holds)
+        message = constraint.rule()
+    return ValidationRule(cel=cel, message=in_camel_case(message), holds=constraint.holds)
 
 
 def _choice(sign: str, choice: tuple[str, str]) -> str:

@@ -237,7 +237,7 @@ class StreamAutoscalerSpec(ResourcePart):
     override: OverrideSpec | None = None
     """Replicas that a person asks for. Default: the policy decides."""
     RULES = (
-        *map(rule_of, Settings.CONDITIONS),
+        *map(rule_of, Settings.CONSTRAINTS),
         rule_of(REPLICA_LIMITS),
         ValidationRule(
             cel="!has(self.override) || !has(self.override.replicas) || "

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, StringConstraints, ValidationError
 
-from gesscale.conditions import Needs
+from gesscale.constraints import Requires
 from gesscale.errors import SettingsError
 from gesscale.formatting import describe_exception
 from gesscale.kubernetes.resource.parts import (
@@ -27,9 +27,9 @@ from gesscale.policies import policy_names
 from gesscale.policies.gesscale2.settings import Gesscale2Settings
 from gesscale.policies.registry import policy_info
 from gesscale.settings.analyze import AnalyzeSettings
-from gesscale.settings.faults import describe_faults
 from gesscale.settings.groups import MonitorSettings
 from gesscale.settings.latency_map import RENEWED_IN_TIME, LatencyMapSettings, Place
+from gesscale.settings.problems import setting_problems
 from latency_map import Asymmetry, DelayKind, DelayUnit
 
 #: The headless service of deploy/k3s/latency-agent.
@@ -57,7 +57,7 @@ class MonitorSpec(ResourcePart):
     history_s: HistorySpan = like(MonitorSettings, "history_s")
     stale_after_s: Span = like(MonitorSettings, "stale_after_s")
     timeout_s: TimeoutSpan = like(MonitorSettings, "timeout_s")
-    RULES = tuple(map(rule_of, MonitorSettings.CONDITIONS))
+    RULES = tuple(map(rule_of, MonitorSettings.CONSTRAINTS))
 
     def settings(self) -> MonitorSettings:
         """Return the settings of the monitor; which host is which node the cluster tells."""
@@ -104,7 +104,7 @@ class PolicySpec(ResourcePart):
     """The own settings of any other policy, by the names and in the units of a settings file, such as `{cooldown:
     3m}` for `daedalus`: docs/reference/settings.md. The controller checks them; one that it does not know gives the
     condition SettingsInvalid. Default: those of the policy."""
-    RULES = tuple(map(rule_of, AnalyzeSettings.CONDITIONS))
+    RULES = tuple(map(rule_of, AnalyzeSettings.CONSTRAINTS))
 
     def settings(self) -> AnalyzeSettings:
         """Return the settings of Analyze.
@@ -133,7 +133,7 @@ def _checked(own: Mapping[str, Any], kind: type[BaseModel]) -> BaseModel:
         settings = kind.model_validate(own)
     except ValidationError as error:
         raise SettingsError(
-            "; ".join(f"spec.policy.settings.{fault}" for fault in describe_faults(error, [], kind))
+            "; ".join(f"spec.policy.settings.{fault}" for fault in setting_problems(error, (), kind))
         ) from None
     except Exception as error:  # noqa: BLE001  # a policy's package may check its settings with code of any kind
         raise SettingsError(f"spec.policy.settings: {describe_exception(error)}") from None
@@ -190,6 +190,6 @@ class LatencyMapSpec(ResourcePart):
     Default: a day, the rhythm of the load on shared links."""
     asymmetry: Asymmetry | None = like(LatencyMapSettings, "asymmetry")
     RULES = (
-        rule_of(Needs(("source", "config_map"), ("config_map",), hint="such as {name: latency-map}")),
+        rule_of(Requires(("source", "config_map"), ("config_map",), example="{name: latency-map}")),
         rule_of(replace(RENEWED_IN_TIME, unless=("source", "config_map")), may_be_never=True),
     )

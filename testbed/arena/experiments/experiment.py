@@ -11,7 +11,8 @@ from gesscale.common.yaml_text import read_yaml
 from gesscale.errors import InputError
 from gesscale.fields import Duration
 from gesscale.formatting import key_path
-from gesscale.settings.faults import describe_faults
+from gesscale.settings.problems import setting_problems
+from gesscale.validation import located
 from testbed.arena.case import Case
 from testbed.arena.experiments.sections import (
     FaultsSection,
@@ -235,7 +236,7 @@ def experiment_of(document: object, origin: str) -> Experiment:
     try:
         return Experiment.model_validate(document)
     except ValidationError as error:
-        raise InputError(f"{origin}: {'; '.join(describe_faults(error, (), Experiment))}") from None
+        raise InputError(located(setting_problems(error, (), Experiment), "", str(origin))) from None
 
 
 def experiment_names() -> Mapping[str, str]:

@@ -10,7 +10,8 @@ from gesscale.common.errors import InputError
 from gesscale.common.text import truncated_repr
 from gesscale.common.yaml_text import parse_yaml, read_text
 from gesscale.fields import Duration, FilePath, SettingsGroup
-from gesscale.formatting import first_fault, suggestion
+from gesscale.formatting import suggestion
+from gesscale.validation import first_problem
 from testbed.baselines.rules.model import ALL, Rule, RuleSet, distinct
 
 #: Fast up, slow down. Below 40 % one of two replicas can do the work of both at 80 %, so it is not added
@@ -104,7 +105,7 @@ def parse_rules(text: str, origin: str = "rules") -> RuleSet:
     try:
         return RuleSet.model_validate(document)
     except ValidationError as error:
-        raise InputError(f"{origin}: {first_fault(error)}") from None
+        raise InputError(f"{origin}: {first_problem(error)}") from None
 
 
 def check_operators(rules: Sequence[Rule], operators: Collection[str]) -> None:

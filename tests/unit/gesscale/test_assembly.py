@@ -2,6 +2,7 @@
 
 import pytest
 from edge import FakeCluster, delays
+from refusals import refused
 
 from gesscale.assembly import build_loop, check_environment, host_names, open_cluster, open_latencies, open_metrics
 from gesscale.errors import SettingsError
@@ -43,11 +44,9 @@ def settings(tmp_path):
     ],
 )
 def test_a_node_that_the_map_lacks_is_refused_by_name(settings, changed, setting, node):
-    with pytest.raises(SettingsError) as raised:
+    known = ("hub", "near", "mid", "far", "edge")
+    with refused("node-not-in-latency-map", SettingsError, place=setting, got=node, known=known):
         open_latencies(settings(**changed))
-    message = str(raised.value)
-    assert message.startswith(f"{setting}: expected a node of the latency map ")
-    assert f"(hub, near, mid, far, edge), got {node!r}" in message
 
 
 AGED = {"max_age": "2h", "refresh": "1m", "asymmetry": "mean"}
@@ -71,25 +70,21 @@ def test_a_file_that_is_replaced_by_one_without_a_named_node_does_not_count(sett
     given.latency_map.file.write_text(text.replace("hub", "hubb"), "utf-8")
     taken = source.current(0.0)
     assert "hub" in taken.map
-    assert "workflow.operators.op.driver_node: expected a node of the latency map" in taken.map_status.problem
+    assert "workflow.operators.op.driver_node" in taken.map_status.problem
 
 
 def test_an_unknown_cluster_is_refused_with_those_there_are(settings):
     unknown = settings(execute={"cluster": "kluster"})
-    for refused in (lambda: open_cluster(unknown, open_latencies(unknown)), lambda: check_environment(unknown)):
-        with pytest.raises(SettingsError, match=r"^execute\.cluster: expected none or one of .*, got 'kluster'"):
-            refused()
+    for attempt in (lambda: open_cluster(unknown, open_latencies(unknown)), lambda: check_environment(unknown)):
+        with refused("cluster-unknown", SettingsError, place="execute.cluster", got="kluster"):
+            attempt()
 
 
 @pytest.mark.parametrize(
-    ("file", "said"),
-    [
-        (".", r"^knowledge\.file: expected a file, got the directory .*; name a file in it$"),
-        ("no/k.sqlite", r"^knowledge\.file: expected .*k\.sqlite in a directory that exists, got none; make .*no$"),
-    ],
+    ("file", "code"), [(".", "knowledge-file-is-directory"), ("no/k.sqlite", "knowledge-directory-missing")]
 )
-def test_a_knowledge_file_that_cannot_be_made_is_refused(settings, tmp_path, file, said):
-    with pytest.raises(SettingsError, match=said):
+def test_a_knowledge_file_that_cannot_be_made_is_refused(settings, tmp_path, file, code):
+    with refused(code, SettingsError, place="knowledge.file"):
         check_environment(settings(knowledge={"file": tmp_path / file}))
 
 
