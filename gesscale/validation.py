@@ -143,4 +143,5 @@ def expectation(detail: ErrorDetails, group: str = "a mapping") -> str:
     if kind is not None:
         return group if kind == "a mapping" else kind
     text = re.sub(r" (item|character)s?( after validation, not .*)?$", r" \1(s)", detail["msg"])
-    return re.sub(r"^(Input should be|\w+ should have|String should) |^Value error, ", "", text)
+    text = re.sub(r"^String should match pattern ", "text that matches ", text)
+    return re.sub(r"^(Input should be|\w+ should have) |^Value error, ", "", text)

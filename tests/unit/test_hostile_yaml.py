@@ -48,7 +48,9 @@ def test_many_faults_are_counted(tmp_path: Path) -> None:
     file.write_text("".join(f"unknown{number}: 1\n" for number in range(5000)))
     with pytest.raises(GesscaleError) as caught:
         load_settings(file, (), {})
-    assert "4982 more faults" in str(caught.value)  # 5000 and the two groups that are missing, less the 20 shown
+    last = caught.value.problems[-1]
+    # 5000 and the two groups that are missing, less the 20 shown.
+    assert (last.code, last.fields["count"]) == ("problems-omitted", 4982)
 
 
 @pytest.mark.skipif(not ENDLESS.exists(), reason="this system has none")

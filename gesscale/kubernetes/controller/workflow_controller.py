@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from gesscale.assembly import open_monitor
-from gesscale.formatting import limited
 from gesscale.knowledge.memory import KnowledgeLimits, MemoryKnowledge
 from gesscale.kubernetes.controller.latencies import LatencyMaps, SharedLatencies
 from gesscale.kubernetes.controller.targets import Targets
@@ -49,7 +48,7 @@ def restored_state(statuses: Mapping[str, Mapping[str, Any]], now_s: float) -> R
         status = group_of(statuses, name)
         memories[name], faults = read_memory(status.get("memory"))
         if faults:
-            dropped = "; ".join(limited(faults, len(faults)))
+            dropped = "; ".join(faults)
             _LOG.warning("operator %s: of its status.memory is dropped what cannot be: %s", name, dropped)
         if _is_lost(status, dropped=bool(faults)):
             lost.add(name)

@@ -12,7 +12,6 @@ from gesscale.errors import InputError
 from gesscale.fields import Duration
 from gesscale.formatting import key_path
 from gesscale.settings.problems import setting_problems
-from gesscale.validation import located
 from testbed.arena.case import Case
 from testbed.arena.experiments.sections import (
     FaultsSection,
@@ -236,7 +235,7 @@ def experiment_of(document: object, origin: str) -> Experiment:
     try:
         return Experiment.model_validate(document)
     except ValidationError as error:
-        raise InputError(located(setting_problems(error, (), Experiment), "", str(origin))) from None
+        raise InputError(f"{origin}: {'; '.join(map(str, setting_problems(error, (), Experiment)))}") from None
 
 
 def experiment_names() -> Mapping[str, str]:

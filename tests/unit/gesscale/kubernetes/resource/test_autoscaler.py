@@ -33,13 +33,13 @@ def test_its_groups_become_settings():
 @pytest.mark.parametrize(
     ("spec", "path"),
     [
-        ({"minReplica": 2}, "spec.minReplica: .*'minReplicas'"),
+        ({"minReplica": 2}, "spec.minReplica: .*minReplicas"),
         ({"minReplicas": 3, "maxReplicas": 2}, "spec: .*minReplicas <= maxReplicas"),
         ({"minReplicas": 0}, "spec.minReplicas: "),
         ({"policy": {"cpuLowPct": 90}}, "spec.policy: .*cpuLowPct < cpuHighPct"),
         ({"policy": {"name": "gescale"}}, "spec.policy.name: "),
         ({"policy": {"name": "/tmp/mine.py:POLICY"}}, "spec.policy.name: "),  # the controller runs nobody's file
-        ({"policy": {"gesscale2": {"slow": "1m"}}}, "spec.policy.gesscale2.slow: .*'slo'"),
+        ({"policy": {"gesscale2": {"slow": "1m"}}}, "spec.policy.gesscale2.slow: .* slo"),
         ({"upstream": ["near"]}, "upstream"),
         ({"upstream": ["a", "a"]}, "spec.upstream: "),
         ({"driver": {"node": "edge1"}}, "spec.driver: .*node and metricsUrl"),

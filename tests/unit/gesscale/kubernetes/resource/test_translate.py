@@ -111,7 +111,7 @@ def test_even_an_object_without_a_name_stops_nothing(nonsense):
 @pytest.mark.parametrize(
     ("policy", "said"),
     [
-        ({"name": "daedalus", "settings": {"cooldwn": "3m"}}, "cooldwn: .*'cooldown'"),
+        ({"name": "daedalus", "settings": {"cooldwn": "3m"}}, "cooldwn: .*cooldown"),
         ({"name": "daedalus", "settings": {"cooldown": "soon"}}, "cooldown: "),
         ({"name": "gesscale2", "settings": {"slo": "1m"}}, "spec.policy.gesscale2"),
         ({"name": "static", "settings": {"cooldown": "3m"}}, "none of its own"),
