@@ -16,7 +16,7 @@ def free_port(host: str = "127.0.0.1") -> int:
     Raises
     ------
     OSError
-        Where a thousand ports in a row are taken, or the system leaves none.
+        If a thousand ports in a row are taken, or the system leaves none.
     """
     end = int(_FIRST_OF_THE_SYSTEM.read_text("ascii").split()[0])
     error = OSError(f"the system gives every port from {end} on to whoever asks")

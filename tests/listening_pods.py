@@ -23,7 +23,7 @@ class ListeningPods:
         self.cluster, self.spaces, self.addresses = cluster, spaces, {}
 
     def create(self, body):
-        self.cluster.run_kubectl("create", "-f", "-", given=json.dumps(body))
+        self.cluster.run_kubectl("create", "-f", "-", stdin=json.dumps(body))
 
     def start(self, place, node, labels):
         """Start a pod."""

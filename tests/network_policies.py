@@ -28,7 +28,7 @@ _CLEAR = "iptables -F && iptables -X && ipset destroy"
 
 
 def obstacle() -> str:
-    """Return why network policies cannot be enforced here, in one line; empty where they can."""
+    """Return why network policies cannot be enforced here, in one line; empty if they can."""
     missing = [name for name in _PROGRAMS if shutil.which(name, path=_search_path()) is None]
     if missing:
         return f"needs {', '.join(missing)}; install the packages iptables and ipset"
@@ -43,7 +43,7 @@ def obstacle() -> str:
 
 @contextlib.contextmanager
 def policies_enforced(cluster: KubernetesTestBed) -> Iterator[None]:
-    """Have the nodes of a cluster enforce its NetworkPolicies until the context ends; then nothing is denied again."""
+    """Enforce the NetworkPolicies of a cluster on its nodes within the context."""
     if why := obstacle():
         message = f"network policies cannot be enforced here: it {why}"
         raise ClusterError(message)
@@ -66,9 +66,7 @@ def _wait_until_it_rules(cluster: KubernetesTestBed, node: str) -> None:
         except ClusterError:
             return False
 
-    wait_until(
-        has_chain, what=f"network policies hold on {node}", timeout_s=_START_TIMEOUT_S, look_at=_log(cluster, node)
-    )
+    wait_until(has_chain, what=f"network policies of {node}", timeout_s=_START_TIMEOUT_S, log=_log(cluster, node))
 
 
 def _start(cluster: KubernetesTestBed, node: str, program: Path) -> processes.Process:

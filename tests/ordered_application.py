@@ -71,12 +71,12 @@ class Application:
             "StreamAutoscaler", "taxi", spec={"workflow": "rides", "minReplicas": 1}, group="gesscale.dev/v1alpha1"
         )
 
-    def kubectl(self, *arguments, given=None, timeout_s=60):
-        return self.cluster.run_kubectl("-n", self.namespace, *arguments, given=given, timeout_s=timeout_s)
+    def kubectl(self, *arguments, stdin=None, timeout_s=60):
+        return self.cluster.run_kubectl("-n", self.namespace, *arguments, stdin=stdin, timeout_s=timeout_s)
 
     def create(self, kind, name, *, group="v1", **fields):
         body = {"apiVersion": group, "kind": kind, "metadata": {"name": name}, **fields}
-        self.kubectl("create", "-f", "-", given=json.dumps(body))
+        self.kubectl("create", "-f", "-", stdin=json.dumps(body))
 
     def settings(self):
         small = " ".join(SMALL_JVM)
@@ -119,7 +119,7 @@ class Application:
 
     def grant(self):
         """Create the driver's account with the rights that deploy/k3s/example gives to its own."""
-        self.kubectl("create", "-f", "-", given=driver_account("taxi", "driver"))
+        self.kubectl("create", "-f", "-", stdin=driver_account("taxi", "driver"))
 
     def submit(self, node):
         """Start the driver as a pod on a node."""

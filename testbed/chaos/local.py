@@ -101,7 +101,7 @@ class LocalQuery(ChaosQuery):
         return tuple(sorted(each.mark.node for each in self.spark.running(Role.EXECUTOR)))
 
     def is_on(self, placement: Sequence[str]) -> bool:
-        """Whether executors run on exactly these nodes, and the driver has all of them."""
+        """Return whether executors run on exactly these nodes, and the driver has all of them."""
         running = self.spark.running(Role.EXECUTOR)
         if sorted(each.mark.node for each in running) != sorted(placement):
             return False

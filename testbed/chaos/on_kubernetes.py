@@ -71,7 +71,7 @@ class KubernetesQuery(ChaosQuery):
         Raises
         ------
         ClusterError
-            Where no driver answers after that.
+            If no driver answers after that.
         """
         (container,) = self.application.driver()["status"]["containerStatuses"]
         self.application.cluster.kill_container(container["containerID"])
@@ -144,7 +144,7 @@ class KubernetesQuery(ChaosQuery):
             self._submit_again()
 
     def is_on(self, placement: Sequence[str]) -> bool:
-        """Whether executors' pods run on exactly these nodes, and driver and controller know all of them."""
+        """Return whether executors' pods run on exactly these nodes, and driver and controller know all of them."""
         try:
             known = self._replicas()["hosts"] or ()
             status = self.application.document("streamautoscaler", self.application.operator.name).get("status", {})

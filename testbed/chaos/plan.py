@@ -117,7 +117,7 @@ def draw_plan(
     Raises
     ------
     InputError
-        Where there are not two different placements.
+        If there are not two different placements.
     """
     if len(nodes) < 2 or most_replicas < 1:
         raise InputError(

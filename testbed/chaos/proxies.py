@@ -77,7 +77,7 @@ _REASONS = {
 
 
 def refused(trouble: Trouble, method: str, path: str) -> bool:
-    """Say whether a request meets a trouble.
+    """Return whether a request meets a trouble.
 
     Examples
     --------
@@ -226,7 +226,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
 
     def _is_too_old(self) -> bool:
-        """Say whether this is a watch that is to end as an API server ends one of a version that is too old."""
+        """Return whether this is a watch that is to end as an API server ends one of a version that is too old."""
         trouble = self.server.trouble
         return trouble is Trouble.GONE and refused(trouble, self.command, self.path)
 

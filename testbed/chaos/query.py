@@ -58,7 +58,7 @@ class ChaosQuery(ABC):
 
     @abstractmethod
     def is_on(self, placement: Sequence[str]) -> bool:
-        """Whether replicas work on exactly these nodes."""
+        """Return whether replicas work on exactly these nodes."""
 
     @abstractmethod
     def driver_logs(self) -> str:
@@ -101,7 +101,7 @@ class ChaosQuery(ABC):
         Raises
         ------
         ClusterError
-            Where none is in time.
+            If none is in time.
         """
         deadline_s = time.monotonic() + FIRST_BATCH_S
         while self.committed() < 0:

@@ -122,7 +122,7 @@ def read_records(file: Path) -> tuple[ChangeRecord, ...]:
     Raises
     ------
     InputError
-        Where another line is no record.
+        If another line is no record.
     """
     lines = file.read_text("utf-8").splitlines(keepends=True) if file.exists() else []
     try:
@@ -155,7 +155,7 @@ class ChaosVerdict:
 
     @property
     def kept(self) -> bool:
-        """Whether no row was lost or doubled, all converged, nothing was removed on doubt, and nothing was left."""
+        """True if rows are exact, every change converged, no removal was unsafe, and nothing was left behind."""
         bad = self.rows_lost or self.rows_duplicated or self.not_converged or self.left
         return not (bad or self.tallies.unsafe_removals or self.tallies.controller_ended)
 
@@ -230,7 +230,7 @@ class Results:
         Raises
         ------
         InputError
-            Where it cannot be written, or holds something else than an earlier command of the same run left.
+            If it cannot be written, or holds something else than an earlier command of the same run left.
         """
         claim_folder(self.folder, mark=SETTING, holds="of chaos")
         file = self.folder / SETTING

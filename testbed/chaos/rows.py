@@ -41,7 +41,7 @@ def committed_rows(checkpoint: Path) -> int:
     Raises
     ------
     InputError
-        Where the log of offsets is not understood.
+        If the log of offsets is not understood.
     """
     newest = newest_commit(checkpoint)
     if newest < 0:
@@ -145,7 +145,7 @@ def event_topic(settings: ChaosSettings, topology: Topology, folder: Path) -> It
     Raises
     ------
     GesscaleError
-        Where the broker does not start.
+        If the broker does not start.
     """
     with kafka_feed(topology, TopicInput(partitions=PARTITIONS), [TOPIC], folder) as feed:
         _nexmark(settings, time.time(), feed).send()

@@ -32,7 +32,7 @@ def run_chaos(settings: ChaosSettings, changes: int, folder: Path, progress: Pro
     Raises
     ------
     GesscaleError
-        Where the folder holds something else, or nodes or query cannot be started.
+        If the folder holds something else, or nodes or query cannot be started.
     """
     results = Results(folder=folder)
     results.claim(asdict(settings))

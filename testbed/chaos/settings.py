@@ -29,7 +29,7 @@ class ChaosSettings:
     Raises
     ------
     InputError
-        Where these do not go together.
+        If these do not go together.
     """
 
     #: Of the plan.

@@ -1,4 +1,4 @@
-"""The local cluster as the loop's port `gesscale.ports.Cluster`."""
+"""Implementation of the port `gesscale.ports.Cluster` for the local cluster."""
 
 import logging
 import signal
@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from gesscale.common.logs import log_problem
 from gesscale.errors import ClusterError, InputError
 from gesscale.model.decision import Outcome, OutcomeStatus
 from gesscale.ports import ClusterState, Node
@@ -21,7 +22,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Executors:
-    """The executors of one operator by node: those that work, those that start, those that were asked to leave."""
+    """The executors of one operator by node: ready, starting, and asked to leave."""
 
     ready: Mapping[str, Process]
     starting: Mapping[str, Process]
@@ -30,11 +31,11 @@ class _Executors:
 
 @dataclass(slots=True, kw_only=True)
 class LocalCluster:
-    """Starts and removes executors on the emulated nodes of this machine, and never waits for them.
+    """Starts and removes executors on the emulated nodes of this machine, without waiting for them.
 
-    Whoever has to leave is asked once all new ones work, so that a move costs no capacity. One that only starts, and
-    that a newer order drops, is asked at once: it does no work yet, and its start would only delay the others.
-    `state` looks after what is under way: it asks them, and ends what is late.
+    Surplus executors are asked to leave once all new ones are ready, so that a move costs no capacity. An executor
+    that is still starting, and that a newer order drops, is asked immediately: it does no work yet, and its start
+    would only delay the others. `state` drives pending changes: it sends these requests and kills late executors.
     """
 
     #: The nodes.
@@ -46,71 +47,71 @@ class LocalCluster:
     #: Seconds of a clock that never jumps.
     clock_s: Callable[[], float] = time.monotonic
     _ordered: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False)
-    _held_up: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
+    _waiting: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
     _starting_since_s: dict[Process, float] = field(default_factory=dict, init=False)
     _leaving_since_s: dict[Process, float] = field(default_factory=dict, init=False)
 
     def state(self) -> ClusterState:
-        """Return nodes and live replicas; an operator whose driver does not run is not among them.
+        """Return nodes and live replicas of the operators whose driver runs.
 
         Raises
         ------
         ClusterError
-            Where the cluster is not up, or a running driver does not answer.
+            If the cluster is not up, or a running driver does not answer.
         """
         problem = lifecycle.status(self.topology.name).problem
         nodes = {
             node.name: Node(name=node.name, address=node.address, weight=node.weight, problem=problem)
             for node in self.topology.nodes
         }
-        opened = [open_spark(self.topology, operator) for operator in operators(self.topology.name)]
-        seen = {spark.operator: self._look_after(spark) for spark in opened if spark.driver() is not None}
+        sparks = [open_spark(self.topology, operator) for operator in operators(self.topology.name)]
+        by_operator = {spark.operator: self._advance(spark) for spark in sparks if spark.driver() is not None}
         return ClusterState(
             nodes=nodes,
-            placements={name: tuple(sorted(executors.ready)) for name, executors in seen.items()},
+            placements={name: tuple(sorted(executors.ready)) for name, executors in by_operator.items()},
             coming={
-                name: tuple(sorted({*executors.starting, *self._held_up.get(name, ())}))
-                for name, executors in seen.items()
+                name: tuple(sorted({*executors.starting, *self._waiting.get(name, ())}))
+                for name, executors in by_operator.items()
             },
         )
 
     def apply(self, operator: str, placement: tuple[str, ...]) -> Outcome:
-        """Start the missing replicas; the others are asked to leave once these work.
+        """Start the missing replicas, and ask the surplus ones to leave once these are ready.
 
-        Where the former executor of a node has not left yet, the new one starts when it has.
+        A new executor waits until the former one of its node has left.
 
         Raises
         ------
         ClusterError
-            At an operator or node that does not exist, or where the driver does not answer.
+            If the operator or a node does not exist, or the driver does not answer.
         """
         spark, names = self._spark(operator), [node.name for node in self.topology.nodes]
         if unknown := [node for node in placement if node not in names]:
             raise ClusterError(
-                f"cluster {self.topology.name!r} has no node {unknown[0]!r}; its nodes are {', '.join(names)}"
+                "topology-node-unknown", topology=self.topology.name, node=unknown[0], nodes=tuple(names)
             )
         executors = self._executors(spark)
-        there, held_up = {*executors.ready, *executors.starting}, self._held_up.get(operator, frozenset())
-        added = tuple(node for node in placement if node not in there | held_up)
+        present, waiting = {*executors.ready, *executors.starting}, self._waiting.get(operator, frozenset())
+        added = tuple(node for node in placement if node not in present | waiting)
         is_new = self._ordered.get(operator) != placement
         removed = tuple(node for node in executors.ready if is_new and node not in placement)
         self._ordered[operator] = placement
-        self._held_up[operator] = frozenset({*added, *held_up} & set(placement))
-        self._look_after(spark)
+        self._waiting[operator] = frozenset({*added, *waiting} & set(placement))
+        self._advance(spark)
         changes = bool(added or removed)
         return Outcome(
             status=OutcomeStatus.ORDERED if changes else OutcomeStatus.NOTHING_TO_DO, added=added, removed=removed
         )
 
-    def _look_after(self, spark: LocalSpark) -> _Executors:
-        """Take what is under way one step further, and return the executors."""
+    def _advance(self, spark: LocalSpark) -> _Executors:
+        """Advance pending changes by one step, and return the executors."""
         executors = self._executors(spark)
-        self._end_late(executors.starting, self._starting_since_s, self.register_timeout_s, "register")
-        self._end_late(executors.leaving, self._leaving_since_s, self.leave_timeout_s, "leave")
-        held_up = self._held_up.get(spark.operator, frozenset())
-        free = held_up - executors.leaving.keys()
+        self._kill_late(executors.starting, self._starting_since_s, self.register_timeout_s, "register")
+        self._kill_late(executors.leaving, self._leaving_since_s, self.leave_timeout_s, "leave")
+        waiting = self._waiting.get(spark.operator, frozenset())
+        free = waiting - executors.leaving.keys()
         spark.start_replicas(tuple(sorted(free)))
-        self._held_up[spark.operator] = held_up - free
+        self._waiting[spark.operator] = waiting - free
         ordered = self._ordered.get(spark.operator)
         surplus: list[Process] = []
         if ordered is not None:
@@ -118,7 +119,7 @@ class LocalCluster:
             if set(ordered) <= executors.ready.keys():
                 dropped |= executors.ready
             surplus = [process for node, process in dropped.items() if node not in ordered]
-        processes.ask(surplus, signal.SIGPWR)
+        processes.send_signal(surplus, signal.SIGPWR)
         self._leaving_since_s |= dict.fromkeys(surplus, self.clock_s())
         return self._executors(spark) if surplus or free else executors
 
@@ -140,20 +141,21 @@ class LocalCluster:
                 self._starting_since_s.setdefault(process, self.clock_s())
         return _Executors(ready=ready, starting=starting, leaving=leaving)
 
-    def _end_late(
-        self, executors: Mapping[str, Process], since_s: Mapping[Process, float], timeout_s: float, what: str
+    def _kill_late(
+        self, executors: Mapping[str, Process], since_s: Mapping[Process, float], timeout_s: float, action: str
     ) -> None:
         late = {node: process for node, process in executors.items() if self.clock_s() - since_s[process] >= timeout_s}
         for node in late:
-            _LOG.warning("the executor on %s did not %s within %g s, it is killed", node, what, timeout_s)
+            log_problem(
+                _LOG, logging.WARNING, "executor-killed-after-timeout", node=node, action=action, timeout_s=timeout_s
+            )
         processes.stop(late.values(), grace_s=0.0)
 
     def _spark(self, operator: str) -> LocalSpark:
         known = operators(self.topology.name)
         if operator not in known:
             raise ClusterError(
-                f"cluster {self.topology.name!r} runs no operator {operator!r}; its operators are "
-                f"{', '.join(known) or 'none'}: start its driver on the cluster first"
+                "cluster-operator-unknown", cluster=self.topology.name, operator=operator, operators=known
             )
         return open_spark(self.topology, operator)
 
@@ -164,15 +166,13 @@ def open_local_cluster(options: Mapping[str, str]) -> LocalCluster:
     Raises
     ------
     InputError
-        At an unknown option, or where it is not clear which cluster is meant.
+        If an option is unknown, or several clusters are up and none is named.
     ClusterError
-        Where the cluster is not up, or this process may not use it.
+        If the cluster is not up, or this process has no right to use it.
     """
     unknown = sorted(set(options) - set(OPTIONS))
     if unknown:
-        raise InputError(
-            f"execute.options: expected only {', '.join(OPTIONS)} for cluster local, got {', '.join(unknown)}"
-        )
+        raise InputError("cluster-option-unknown", place="execute.options", unknown=unknown, expected=OPTIONS)
     privilege.enter()
     name = state.only_cluster(read_topology(options["topology"]).name if "topology" in options else None)
     _, topology = state.load(name)

@@ -1,4 +1,4 @@
-"""Whether the cluster has the delays that its map calls for: every pair of nodes is measured by ICMP echo."""
+"""Check of the delays of a cluster against its latency map: every pair of nodes is measured by ICMP echo."""
 
 import ctypes
 import os
@@ -23,19 +23,19 @@ _CLONE_NEWNET = 0x40000000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairCheck:
-    """The delay of one pair of nodes, asked and measured; round trips in ms, None where no echo came back.
+    """The delay of one pair of nodes, expected and measured; round trips in ms, None if no echo came back.
 
     Attributes
     ----------
-    expected_ms: what the latency map says
+    expected_ms: delay in the latency map
     measured_ms: median of the echoes that came back
-    error_ms: measured less asked
-    tolerance_ms: the largest error that is accepted, 2 ms, or 5 % where that is more
-    min_ms: smallest of the echoes: a busy machine only adds to a delay
+    error_ms: measured less expected
+    tolerance_ms: the largest accepted error: 2 ms, or 5 % if that is more
+    min_ms: smallest of the echoes; a busy machine only adds to a delay
     spread_ms: largest less smallest
-    lost: echoes that did not come back
-    ok: whether the error is within tolerance
-    min_ok: whether the least echo is: the network is as asked, however busy the machine
+    lost: number of echoes that did not come back
+    ok: True if the error is within the tolerance
+    min_ok: True if the smallest echo is; then the network is right, and the machine was busy
     """
 
     first: str
@@ -57,7 +57,7 @@ def check_pairs(topology: Topology, *, count: int) -> tuple[PairCheck, ...]:
     Raises
     ------
     ClusterError
-        A namespace is gone, or cannot be entered.
+        If a namespace is gone or cannot be entered.
     """
 
     def measure(position: int) -> list[PairCheck]:
@@ -79,12 +79,12 @@ def check_pairs(topology: Topology, *, count: int) -> tuple[PairCheck, ...]:
 
 
 def echoes(entered: Path, addresses: Sequence[str], *, count: int, timeout_s: float) -> dict[str, list[float | None]]:
-    """Return round trips in ms from a network namespace, which the calling thread enters for good; None for lost ones.
+    """Return round trips in ms from a network namespace, None for lost echoes; the calling thread stays in it.
 
     Raises
     ------
     ClusterError
-        There is no such namespace, or it cannot be entered.
+        If there is no such namespace, or it cannot be entered.
     """
     try:
         descriptor = os.open(entered, os.O_RDONLY | os.O_CLOEXEC)
@@ -94,9 +94,7 @@ def echoes(entered: Path, addresses: Sequence[str], *, count: int, timeout_s: fl
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise ClusterError(
-            f"cannot enter the network namespace {entered}: {error.strerror}; is the cluster up?"
-        ) from error
+        raise ClusterError("namespace-not-entered", namespace=str(entered), cause=error.strerror) from error
     found: dict[str, list[float | None]] = {address: [] for address in addresses}
     for number in range(count):
         for place, address in enumerate(addresses):

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
+from gesscale.cli.output import Output, OutputOption, complain_of, emit, stderr_console, table
+from gesscale.common.errors import Problem
 from testbed.cluster.delay_backend import DelayBackend
 from testbed.kubernetes.cli import ClusterName
 
@@ -23,14 +24,14 @@ def up(
     delays: Annotated[DelayBackend, typer.Option(help="What makes the delays.")] = DelayBackend.AUTO,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Bring a cluster up; does nothing where it is up and well."""
+    """Bring a cluster up; do nothing if it is up and healthy."""
     from testbed.cluster import lifecycle, privilege
     from testbed.cluster.topology import read_topology
 
     wanted = read_topology(topology)
     privilege.enter()
     fresh = lifecycle.up(wanted, delays_by=delays)
-    stderr_console.print(f"cluster {wanted.name!r} is up" if fresh else f"cluster {wanted.name!r} was up already")
+    stderr_console.print(f"cluster {wanted.name} is up" if fresh else f"cluster {wanted.name} was up already")
     _show(wanted.name, output)
 
 
@@ -51,7 +52,7 @@ def check(
 
 @app.command(epilog="Example: testbed status")
 def status(name: ClusterName = None, output: OutputOption = Output.TABLE) -> None:
-    """Show nodes and processes of a cluster; exits 3 where something is wrong with it."""
+    """Show nodes and processes of a cluster; exits 3 if it is unhealthy."""
     from testbed.cluster import privilege, state
 
     privilege.enter()
@@ -64,7 +65,7 @@ def down(
     all_: Annotated[bool, typer.Option("--all", help="All clusters of this user.")] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Take a cluster down, and whatever a crash left of it; nothing to do is no error."""
+    """Take a cluster down, and remove what a crash left of it; no error if there is nothing."""
     from testbed.cluster import lifecycle, privilege, state
     from testbed.kubernetes import control_groups
 
@@ -72,12 +73,12 @@ def down(
     names = state.cluster_names()
     if name is not None or (names and not all_):
         names = (state.only_cluster(name),)
-    swept = {each: lifecycle.down(each) for each in names}
+    removed = {each: lifecycle.down(each) for each in names}
     for each in names:
-        control_groups.remove(each)  # of a Kubernetes on it; elsewhere there are none
+        control_groups.remove(each)  # only a Kubernetes has some
     privilege.release()
-    rows = [(each, found.processes, found.network_parts) for each, found in swept.items()]
-    emit(swept, output, [table("removed", ("cluster", "processes", "namespaces and devices"), rows)])
+    rows = [(each, found.processes, found.network_parts) for each, found in removed.items()]
+    emit(removed, output, [table("removed", ("cluster", "processes", "namespaces and devices"), rows)])
 
 
 def _show(name: str, output: Output) -> None:
@@ -120,14 +121,14 @@ def _show(name: str, output: Output) -> None:
     title = f"{name}: delays by {present.delays.value}, driver on {topology.driver_node}"
     emit(document, output, [table(title, columns, rows)])
     if present.problem:
-        stderr_console.print(f"{name}: {present.problem}; run: testbed up {name}")
+        complain_of(Problem("cluster-unhealthy", {"cluster": name, "cause": present.problem}))
         raise typer.Exit(3)
 
 
 def _emit_checks(name: str, pairs: "Sequence[PairCheck]", output: Output) -> None:
-    """Write the measured pairs to stdout; end with exit code 3 where one is not as the map says."""
+    """Write the measured pairs to stdout; exit 3 if one is out of tolerance."""
     wrong = [pair for pair in pairs if not pair.ok]
-    columns = ("from", "to", "asked ms", "median ms", "error ms", "least ms", "spread ms", "lost", "ok")
+    columns = ("from", "to", "map ms", "median ms", "error ms", "min ms", "spread ms", "lost", "ok")
     documents = [{"from": pair.first, "to": pair.second} | asdict(pair) for pair in pairs]
     shown = ("from", "to", "expected_ms", "measured_ms", "error_ms", "min_ms", "spread_ms", "lost")
     rows = [(*(each[name] for name in shown), "yes" if each["ok"] else "NO") for each in documents]
@@ -136,7 +137,6 @@ def _emit_checks(name: str, pairs: "Sequence[PairCheck]", output: Output) -> Non
     document = {"cluster": name, "ok": not wrong, "pairs": documents}
     emit(document, output, [table(f"round trips of {name}", columns, rows)])
     if wrong:
-        busy = sum(pair.min_ok for pair in wrong)
-        hint = f"; of {busy} the least echo is: is a machine, or its host, busy?" if busy else ""
-        stderr_console.print(f"{len(wrong)} of {len(pairs)} pairs are not as the map says{hint}")
+        noisy = sum(pair.min_ok for pair in wrong)
+        complain_of(Problem("delays-off-map", {"wrong": len(wrong), "pairs": len(pairs), "noisy": noisy}))
         raise typer.Exit(3)

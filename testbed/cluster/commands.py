@@ -1,43 +1,47 @@
-"""System commands that run to their end."""
+"""System commands that are run to completion."""
 
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from gesscale.common.errors import Problem
 from gesscale.common.shell import command_line
 from gesscale.errors import ClusterError
 
 TIMEOUT_S = 60.0
-_MOST_CHARACTERS = 2000
+_MAX_OUTPUT_CHARACTERS = 2000
+_FAILED = Problem("command-failed")
 
 
 def run(
     command: Sequence[str],
     *,
-    failure: str = "",
+    failure: Problem = _FAILED,
     timeout_s: float = TIMEOUT_S,
     environment: Mapping[str, str] | None = None,
     directory: Path | None = None,
-    given: str | None = None,
+    stdin: str | None = None,
 ) -> str:
-    """Run a command to its end and return its output.
+    """Run a command to completion and return its output.
 
     Parameters
     ----------
+    failure
+        Code and fields of the error if it fails; the fields ``command`` and ``cause`` are added.
     timeout_s
-        The longest it may take, seconds.
+        Time limit, seconds.
 
     Raises
     ------
     ClusterError
-        Where it fails, hangs, or is not installed.
+        If it fails, times out, or is not installed.
     """
     try:
         done = subprocess.run(
             command,
             cwd=directory,
             env=environment,
-            input=given,
+            input=stdin,
             capture_output=True,
             text=True,
             errors="replace",
@@ -45,10 +49,10 @@ def run(
             check=True,
         )
     except (OSError, subprocess.SubprocessError) as error:
-        written = (
+        output = (
             error.stderr.strip() or error.stdout.strip() if isinstance(error, subprocess.CalledProcessError) else ""
         )
-        raise ClusterError(
-            f"{failure or command_line(command)}: {(written or str(error))[-_MOST_CHARACTERS:]}"
-        ) from error
+        cause = (output or str(error))[-_MAX_OUTPUT_CHARACTERS:]
+        fields = {"command": command_line(command), **failure.fields, "cause": cause}
+        raise ClusterError(failure.code, **fields) from error
     return done.stdout

@@ -1,10 +1,10 @@
-"""What may make the delays of the local cluster."""
+"""Choice of the mechanism that delays packets in the local cluster."""
 
 from enum import StrEnum
 
 
 class DelayBackend(StrEnum):
-    """What makes the delays."""
+    """The mechanism that delays packets."""
 
     AUTO = "auto"
     NETEM = "netem"

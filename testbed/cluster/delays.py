@@ -1,7 +1,8 @@
-"""Delays between the nodes: by the kernel's netem where it has it, else by the relay, a program in C.
+"""Delays between the nodes: by the kernel's netem if it has it, otherwise by the relay, a program in C.
 
-With netem the nodes hang on a bridge, and each delays what it sends, as `latency_map.emulate` plans it. With the relay
-each node has a TUN device, and the relay hands on every packet when its time has come; delays can change while it runs.
+With netem the nodes are ports of a bridge, and each delays the packets it sends, as `latency_map.emulate` plans it.
+With the relay each node has a TUN device, and the relay forwards each packet after its delay. The relay can change
+delays while it runs.
 """
 
 import contextlib
@@ -13,6 +14,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from gesscale.common.errors import Problem
 from gesscale.errors import ClusterError
 from latency_map.emulate.hosts import Host
 from latency_map.emulate.plan import apply_commands, half_us, plan_emulation
@@ -27,7 +29,7 @@ START_TIMEOUT_S = 60.0
 
 
 def has_netem(*, as_user: bool = False) -> bool:
-    """Whether the kernel has netem and htb; tried in a throw-away network namespace, of a user namespace if asked."""
+    """Return whether the kernel has netem and htb, by a trial in a temporary network namespace."""
     unshare = ("unshare", "--user", "--map-root-user", "--net") if as_user else ("unshare", "--net")
     try:
         for discipline in (("netem", "delay", "1ms"), ("htb",)):
@@ -38,9 +40,9 @@ def has_netem(*, as_user: bool = False) -> bool:
 
 
 def netem_commands(topology: Topology) -> tuple[tuple[str, ...], ...]:
-    """Return the commands that make the namespaces, the links and the delays.
+    """Return the commands that create the namespaces, the links and the delays.
 
-    A packet is delayed by half the round trip where it leaves its node, unless it goes outside.
+    A packet is delayed by half the round trip as it leaves its node, unless its target is outside the nodes.
     """
     bridge = control_device(topology.name)
     head = (
@@ -71,26 +73,23 @@ def _netem_delays(topology: Topology) -> Iterator[tuple[str, ...]]:
 
 
 def compiled_relay() -> Path:
-    """Return the relay as a program, compiled unless this source has been already.
+    """Return the relay's program; compile it on the first call for this source.
 
     Raises
     ------
     ClusterError
-        There is neither a compiler nor a program compiled earlier, or the compiler fails.
+        If it has to be compiled, and there is no compiler or the compiler fails.
     """
     program = cache_directory() / f"relay-{hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]}"
     if program.exists():
         return program
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
-        raise ClusterError(
-            "expected a C compiler for the relay, as this kernel has no netem to delay packets: install gcc, on Debian "
-            "apt-get install gcc libc6-dev"
-        )
+        raise ClusterError("relay-compiler-missing")
     program.parent.mkdir(parents=True, exist_ok=True)
     scratch = program.with_name(f"{program.name}.{os.getpid()}")
     try:
-        run((compiler, "-O2", "-o", str(scratch), str(SOURCE)), failure="cannot compile the relay")
+        run((compiler, "-O2", "-o", str(scratch), str(SOURCE)), failure=Problem("relay-not-compiled"))
         scratch.replace(program)
     finally:
         scratch.unlink(missing_ok=True)
@@ -98,7 +97,7 @@ def compiled_relay() -> Path:
 
 
 def relay_config(topology: Topology) -> str:
-    """Return the relay's configuration: devices, and half the round trip for either direction of a pair."""
+    """Return the relay's configuration: devices, and half the round trip for each direction of a pair."""
     lines = [f"node {node.host} {NAMED / namespace(topology.name, node.name)} {DEVICE}" for node in topology.nodes]
     lines.append(f"node {CONTROL_HOST} - {control_device(topology.name)}")
     lines.extend(
@@ -116,7 +115,7 @@ def start_relay(topology: Topology) -> None:
     Raises
     ------
     ClusterError
-        It cannot be compiled, ends at once or never answers.
+        If it cannot be compiled, exits, or does not answer in time.
     """
     directory = state_directory(topology.name)
     config, log = directory / "relay.conf", directory / "logs" / "relay.log"
@@ -132,30 +131,33 @@ def start_relay(topology: Topology) -> None:
         if relay_answers(topology.name):
             return
         time.sleep(0.05)
-    written = log.read_text(encoding="utf-8", errors="replace").strip() or "nothing"
-    raise ClusterError(f"the relay of cluster {topology.name!r} does not work; it wrote: {written}")
+    output = log.read_text(encoding="utf-8", errors="replace").strip()
+    raise ClusterError("relay-failed", cluster=topology.name, output=output or "empty")
 
 
 def relay_answers(cluster: str) -> bool:
-    """Whether the relay of a cluster is alive and well."""
+    """Return whether the relay of a cluster answers."""
     return _ask(cluster, "ping") == "ok"
 
 
 def set_delay(cluster: str, first: EdgeNode, second: EdgeNode, *, rtt_ms: float) -> None:
-    """Change the round trip between two nodes while everything runs; only the relay can.
+    """Change the round trip between two nodes of a running cluster; needs the relay.
 
     Raises
     ------
     ClusterError
-        The relay does not take it.
+        If the relay rejects it or does not answer.
     """
     for source, target in ((first, second), (second, first)):
         answer = _ask(cluster, f"delay {source.host} {target.host} {round(rtt_ms * 500)}")
         if answer != "ok":
             raise ClusterError(
-                f"the relay of cluster {cluster!r} did not take {rtt_ms} ms for {source.name} to "
-                f"{target.name} (it answered {answer!r}); expected 0 to 120000 ms and a relay that is up: "
-                f"testbed status {cluster}"
+                "delay-not-applied",
+                cluster=cluster,
+                first=source.name,
+                second=target.name,
+                rtt_ms=rtt_ms,
+                answer=answer,
             )
 
 
@@ -164,11 +166,11 @@ def _socket_path(cluster: str) -> Path:
 
 
 def _ask(cluster: str, message: str) -> str:
-    """Send the relay a message and return its answer; empty where there is none."""
-    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as asker:
-        asker.bind("")  # an address of the kernel's choice, to be answered at
-        asker.settimeout(1.0)
-        asker.connect(str(_socket_path(cluster)))
-        asker.send(message.encode())
-        return asker.recv(64).decode()
+    """Send the relay a message and return its answer, empty without one."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as client:
+        client.bind("")  # an address that the kernel picks, for the answer
+        client.settimeout(1.0)
+        client.connect(str(_socket_path(cluster)))
+        client.send(message.encode())
+        return client.recv(64).decode()
     return ""

@@ -1,4 +1,4 @@
-"""Bringing a cluster up, looking at it, and taking it down so that nothing stays behind."""
+"""Lifecycle of a cluster: bring it up, inspect it, and take it down without leftovers."""
 
 import ipaddress
 import json
@@ -13,7 +13,7 @@ from testbed.cluster.topology import Topology
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removed:
-    """What was found of a cluster and removed."""
+    """Counts of the parts of a cluster that were removed."""
 
     processes: int
     network_parts: int
@@ -21,11 +21,11 @@ class Removed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterStatus:
-    """A cluster as it is now.
+    """Current state of a cluster.
 
     Attributes
     ----------
-    problem: what is wrong with it; empty where nothing is
+    problem: the reason why it is unhealthy; empty if it is healthy
     running: the processes that it started
     """
 
@@ -36,40 +36,40 @@ class ClusterStatus:
 
 
 def up(topology: Topology, *, delays_by: DelayBackend = DelayBackend.AUTO) -> bool:
-    """Bring a cluster up; what is left of an earlier one of its name goes first.
+    """Bring a cluster up, after removing leftovers of an earlier one of its name; return False if it was up.
 
     Raises
     ------
     ClusterError
-        It cannot be built; nothing of it stays behind.
+        If it cannot be built; nothing of it stays behind.
     """
     with state.locked():
         if _is_up(topology, delays_by):
             return False
-        _sweep(topology.name)
+        _remove(topology.name)
         _require_free_subnet(topology)
         try:
             _build(topology, delays_by)
         except BaseException:
-            _sweep(topology.name)
+            _remove(topology.name)
             raise
     return True
 
 
 def status(name: str) -> ClusterStatus:
-    """Return what is up of a cluster.
+    """Return the current state of a cluster.
 
     Raises
     ------
     ClusterError
-        It is not up at all.
+        If it is not up.
     """
     record, topology = state.load(name)
     problem = ""
     if not record.complete:
-        problem = "it was never completed"
+        problem = "its start did not complete"
     elif not namespaces.intact(topology):
-        problem = "a namespace or the device outside is gone"
+        problem = "a network namespace or the outside device is missing"
     elif record.delays == DelayBackend.RELAY_C and not delays.relay_answers(name):
         problem = "the relay does not answer"
     found = processes.find(str(state.state_directory(name)))
@@ -82,15 +82,15 @@ def status(name: str) -> ClusterStatus:
 
 
 def down(name: str) -> Removed:
-    """Take a cluster down; also what is left of one that crashed. Nothing to do is no error.
+    """Take a cluster down, or remove what a crash left of it; no error if there is nothing.
 
     Raises
     ------
     ClusterError
-        Something cannot be removed.
+        If something cannot be removed.
     """
     with state.locked():
-        return _sweep(name)
+        return _remove(name)
 
 
 def _is_up(topology: Topology, wanted: DelayBackend) -> bool:
@@ -113,7 +113,7 @@ def _build(topology: Topology, kind: DelayBackend) -> None:
     state.save(state.ClusterRecord(delays=kind.value, complete=True), topology)
 
 
-def _sweep(name: str) -> Removed:
+def _remove(name: str) -> Removed:
     ended = processes.stop_all(str(state.state_directory(name)))
     parts = namespaces.delete(name)
     state.forget(name)
@@ -125,6 +125,9 @@ def _require_free_subnet(topology: Topology) -> None:
         for address in device.get("addr_info", ()):
             if ipaddress.IPv4Address(address["local"]) in topology.subnet:
                 raise ClusterError(
-                    f"topology {topology.name!r}: its subnet {topology.subnet} is in use by device "
-                    f"{device['ifname']} ({address['local']}); set another subnet in the topology file"
+                    "subnet-in-use",
+                    topology=topology.name,
+                    subnet=str(topology.subnet),
+                    device=device["ifname"],
+                    address=address["local"],
                 )

@@ -1,6 +1,6 @@
 """Network namespaces: one per node, each with one device, and one device outside that reaches them all.
 
-Names say which cluster they belong to: ``gesscale-CLUSTER-NODE`` for namespaces, ``gs-CLUSTER`` for the device outside.
+Their names contain the cluster: ``gesscale-CLUSTER-NODE`` for namespaces, ``gs-CLUSTER`` for the outside device.
 """
 
 import socket
@@ -26,17 +26,17 @@ def control_device(cluster: str) -> str:
 
 
 def inside(cluster: str, node: str, command: Sequence[str]) -> tuple[str, ...]:
-    """Return the command line that runs a command in a node's namespace, as the same process."""
+    """Return the command line that runs a command in a node's namespace, in the same process."""
     return ("nsenter", f"--net={NAMED / namespace(cluster, node)}", "--", *command)
 
 
 def existing(cluster: str) -> tuple[str, ...]:
-    """Return the namespaces that bear the cluster's name."""
+    """Return the existing namespaces of a cluster."""
     return tuple(sorted(path.name for path in NAMED.glob(f"gesscale-{cluster}-*")))
 
 
 def intact(topology: Topology) -> bool:
-    """Whether all namespaces and the device outside are there."""
+    """Return whether all namespaces and the outside device exist."""
     wanted = {namespace(topology.name, node.name) for node in topology.nodes}
     return wanted <= set(existing(topology.name)) and _has_device(control_device(topology.name))
 
@@ -46,9 +46,9 @@ def _has_device(name: str) -> bool:
 
 
 def tun_commands(topology: Topology) -> tuple[tuple[str, ...], ...]:
-    """Return the commands that make the namespaces and a TUN device for each node and outside.
+    """Return the commands that create the namespaces, and TUN devices for each node and outside.
 
-    The devices persist: a relay that dies takes none with it, and the next one finds them configured.
+    The devices persist: they outlive a relay that crashes, and the next one finds them configured.
     """
     outside = _device_commands((), control_device(topology.name), topology.control_address)
     nodes = (command for node in topology.nodes for command in _node_commands(topology.name, node))
@@ -71,12 +71,12 @@ def _device_commands(where: tuple[str, ...], device: str, address: str) -> tuple
 
 
 def delete(cluster: str) -> int:
-    """Delete every namespace and device of a cluster; return how many there were.
+    """Delete every namespace and device of a cluster, and return their number.
 
     Raises
     ------
     ClusterError
-        Where one cannot be deleted.
+        If one cannot be deleted.
     """
     found = existing(cluster)
     for name in found:

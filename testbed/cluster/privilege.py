@@ -1,8 +1,8 @@
-"""Root makes network namespaces and devices; whoever is not may be root of a user namespace of their own.
+"""The rights to create network namespaces and devices: root, or root of a user namespace.
 
-`enter` either returns (this process may go on), or replaces the process by itself inside the user namespace,
-or says what is missing. A holder process keeps that user namespace from one command to the next; the last
-``down`` ends it.
+`enter` returns if the process has them. Otherwise it restarts the process inside a user namespace, or raises an error
+that names what is missing. A holder process keeps that user namespace alive between commands; the last ``down`` ends
+it.
 """
 
 import contextlib
@@ -13,6 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from gesscale.common.errors import Problem
 from gesscale.errors import ClusterError
 from testbed.cluster import processes
 from testbed.cluster.commands import run
@@ -23,29 +24,24 @@ TUN = Path("/dev/net/tun")
 _CAP_NET_ADMIN, _CAP_SYS_ADMIN = 12, 21
 _HOLDER_TIMEOUT_S, _HOLDER_LOG = 60.0, ".holder.log"
 _UNSHARE = ("unshare", "--user", "--map-root-user", "--net", "--mount", "--")
-#: Prepares the user namespace, says so, and stays.
+#: Prepares the user namespace, prints "ready", and stays.
 _HOLD = "mount -t tmpfs tmpfs /run && mkdir /run/netns && ip link set lo up && echo ready && exec sleep infinity"
 
 
 def enter() -> None:
-    """Make sure that this process may build a cluster; where needed, start it again in a user namespace.
+    """Ensure that this process has the rights to build a cluster; if needed, restart it in a user namespace.
 
     Raises
     ------
     ClusterError
-        Where neither is possible; the message says what is missing and what to do.
+        If neither is possible; the message names what is missing and what to do.
     """
-    needed = [tool for tool in ("ip", "nsenter", "unshare") if shutil.which(tool) is None]
-    if needed:
-        raise ClusterError(f"the test bed needs {', '.join(needed)}; install: apt-get install iproute2 util-linux")
+    missing = [tool for tool in ("ip", "nsenter", "unshare") if shutil.which(tool) is None]
+    if missing:
+        raise ClusterError("network-tools-missing", tools=missing)
     privileged = is_privileged()
     if not privileged:
-        run(
-            (*_UNSHARE, "true"),
-            failure="network namespaces need root (CAP_NET_ADMIN and CAP_SYS_ADMIN), and this kernel gives no user "
-            "namespace instead; run as root, or once: sudo sysctl kernel.unprivileged_userns_clone=1 "
-            "kernel.apparmor_restrict_unprivileged_userns=0",
-        )
+        run((*_UNSHARE, "true"), failure=Problem("root-required"))
     _require_delays(as_user=not privileged)
     if privileged:
         return
@@ -58,14 +54,14 @@ def enter() -> None:
 
 
 def is_privileged() -> bool:
-    """Whether this process may administer networks and enter namespaces."""
+    """Return whether this process may administer networks and enter namespaces."""
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     effective = next(int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff:"))
     return all(effective >> capability & 1 for capability in (_CAP_NET_ADMIN, _CAP_SYS_ADMIN))
 
 
 def release() -> None:
-    """End the holder of the user namespace when no cluster is left in it."""
+    """End the holder of the user namespace if no cluster is left in it."""
     root = state_root()
     if cluster_names():
         return
@@ -81,20 +77,17 @@ def _require_delays(*, as_user: bool) -> None:
     except OSError as error:
         if has_netem(as_user=as_user):
             return
-        raise ClusterError(
-            f"delays between nodes need {TUN} or the kernel's netem; netem is absent and {TUN} cannot be "
-            f"opened ({error.strerror}); run as root, or once: sudo modprobe tun; sudo chmod 0666 {TUN}"
-        ) from error
+        raise ClusterError("delay-backend-missing", device=str(TUN), cause=error.strerror) from error
 
 
 def is_network_of_machine() -> bool:
-    """Whether a browser of this machine reaches what is served here: not from within a user namespace of our own."""
+    """Return whether a browser of this machine reaches a server of this process, which a user namespace prevents."""
     users = Path("/proc/self/uid_map").read_text(encoding="utf-8").split()
     return int(users[2]) > 1
 
 
 def _holder() -> int:
-    """Return the process that keeps the user namespace, started if there is none."""
+    """Return the process that keeps the user namespace alive; start one if none runs."""
     root = private_root()
     running = [process for process in processes.find(str(root)) if process.started]
     if running:
@@ -112,4 +105,4 @@ def _holder() -> int:
             return holder.pid
         time.sleep(0.05)
     processes.stop([holder], grace_s=1.0)
-    raise ClusterError(f"no user namespace for the cluster: {log.read_text(encoding='utf-8').strip() or 'no answer'}")
+    raise ClusterError("user-namespace-failed", output=log.read_text(encoding="utf-8").strip() or "empty")

@@ -1,7 +1,7 @@
 """Processes of a cluster: started in a node's namespace, found again by a marker in their environment.
 
-Nothing is remembered about a process: ``/proc`` shows which are alive, their cluster, and what they do.
-So a crash of whoever started them loses nothing, and no process of anybody else can be taken for one of ours.
+No list of processes is stored: ``/proc`` shows which are alive, their cluster and their role. So a crash of the
+starting process loses nothing, and a process of another program is never mistaken for one of ours.
 """
 
 import contextlib
@@ -21,15 +21,15 @@ _ROLE, _OPERATOR, _NODE, _SERIAL = ("GESSCALE_ROLE", "GESSCALE_OPERATOR", "GESSC
 _PLACES = ("PATH", "HOME", "TMPDIR", "JAVA_HOME", "PYTHONPATH", "VIRTUAL_ENV", "XDG_CACHE_HOME")
 _INHERITED = (*_PLACES, "LANG", "LC_ALL")
 
-_BECOMES_S, _KILLED_S, _POLL_S = 10.0, 5.0, 0.02
-#: Where these are in /proc/PID/stat after the program's name (fields 26, 50 and 51 of proc(5)).
+_EXEC_S, _KILLED_S, _POLL_S = 10.0, 5.0, 0.02
+#: Positions in /proc/PID/stat after the program's name (fields 26, 50 and 51 of proc(5)).
 _START_CODE, _ENV_START, _ENV_END = 23, 47, 48
 
 _children: list[subprocess.Popen[bytes]] = []
 
 
 class Role(StrEnum):
-    """What a process of the cluster is for."""
+    """The role of a process of the cluster."""
 
     HOLDER = "holder"
     RELAY = "relay"
@@ -44,14 +44,14 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """What a process's environment says about it; its children inherit it."""
+    """Identity of a process, stored in its environment; its children inherit it."""
 
     #: The state directory of its cluster: one per cluster and user.
     cluster: str
     role: Role
     node: str = ""
     operator: str = ""
-    #: Distinguishes processes of one role where needed; 0 elsewhere.
+    #: Distinguishes processes of one role; 0 if there is only one.
     serial: int = 0
 
     def environment(self) -> dict[str, str]:
@@ -90,19 +90,19 @@ class Process:
 
 
 def base_environment() -> dict[str, str]:
-    """Return what the cluster's processes inherit: where programs, homes and caches are, and nothing else."""
+    """Return the variables that the cluster's processes inherit: locations of programs, home and caches only."""
     return {name: os.environ[name] for name in _INHERITED if name in os.environ}
 
 
 def start(
     command: Sequence[str], mark: Mark, *, environment: Mapping[str, str], log: Path, directory: Path | None = None
 ) -> Process:
-    """Start a process in a session of its own; it outlives this one.
+    """Start a process in a new session; it outlives this one.
 
     Raises
     ------
     ClusterError
-        Where the program cannot be started.
+        If the program cannot be started.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     if directory is not None:
@@ -120,14 +120,14 @@ def start(
             )
     except OSError as error:
         raise ClusterError(
-            f"cannot start {mark.role.value} {mark.node}: {error}; is {command[0]} installed?"
+            "process-not-started", role=mark.role.value, node=mark.node, program=command[0], cause=str(error)
         ) from error
     _children.append(child)
     return Process(pid=child.pid, mark=mark, started=True)
 
 
 def find(cluster: str) -> tuple[Process, ...]:
-    """Return the live processes of a cluster, without this process and those that it descends from."""
+    """Return the live processes of a cluster, without this process and its ancestors."""
     _reap()
     own = _ancestry()
     marker, found = _marker(cluster), []
@@ -149,12 +149,12 @@ def find(cluster: str) -> tuple[Process, ...]:
 def stop(
     processes: Iterable[Process], *, grace_s: float, first: signal.Signals = signal.SIGTERM
 ) -> tuple[Process, ...]:
-    """End processes: ask with a signal, wait, then kill what is left.
+    """End processes: send a signal, wait, then kill the rest; return those that were killed.
 
     Parameters
     ----------
     grace_s
-        How long to wait for them to go by themselves, seconds.
+        Time for them to exit after the signal, seconds.
     """
     left = [process for process in processes if _send(process, first)]
     left = _wait_gone(left, grace_s)
@@ -166,23 +166,23 @@ def stop(
 
 
 def kill(processes: Iterable[Process]) -> None:
-    """End processes by SIGKILL, as a crash does."""
+    """End processes by SIGKILL, like a crash."""
     stop(processes, grace_s=0.0, first=signal.SIGKILL)
 
 
-def ask(processes: Iterable[Process], number: signal.Signals) -> None:
-    """Send processes a signal, and do not wait; those that have gone are left out."""
+def send_signal(processes: Iterable[Process], number: signal.Signals) -> None:
+    """Send processes a signal without waiting; ignore those that have ended."""
     for process in processes:
         _send(process, number)
 
 
 def stop_all(cluster: str, *, grace_s: float = 3.0) -> int:
-    """End every process of a cluster, also those that start during this.
+    """End every process of a cluster, including those that start during this call, and return their number.
 
     Raises
     ------
     ClusterError
-        Where some cannot be ended.
+        If some cannot be ended.
     """
     ended: set[int] = set()
     for _ in range(5):
@@ -191,20 +191,17 @@ def stop_all(cluster: str, *, grace_s: float = 3.0) -> int:
             return len(ended)
         ended.update(process.pid for process in processes)
         stop(processes, grace_s=grace_s)
-    left = ", ".join(str(process.pid) for process in find(cluster))
-    raise ClusterError(
-        f"processes {left} of the cluster in {cluster} do not end; look at them with ps and end them by pid"
-    )
+    raise ClusterError("processes-not-ended", pids=[process.pid for process in find(cluster)], cluster=cluster)
 
 
 def _send(process: Process, number: signal.Signals) -> bool:
-    """Send a process a signal, which no later process of its number can get; False where it has gone."""
+    """Send a process a signal, and never to a later process with its pid; return False if it has ended."""
     try:
         fd = os.pidfd_open(process.pid)
     except OSError:
         return False
     try:
-        if not _is_there(process):
+        if not _is_alive(process):
             return False
         signal.pidfd_send_signal(fd, number)
     except ProcessLookupError:
@@ -214,7 +211,7 @@ def _send(process: Process, number: signal.Signals) -> bool:
     return True
 
 
-def _is_there(process: Process) -> bool:
+def _is_alive(process: Process) -> bool:
     try:
         return _marker(process.mark.cluster) in _environment(Path(f"/proc/{process.pid}"))
     except OSError:
@@ -224,7 +221,7 @@ def _is_there(process: Process) -> bool:
 def _wait_gone(processes: Sequence[Process], seconds: float) -> list[Process]:
     """Wait for processes to end; return those that have not."""
     deadline = time.monotonic() + seconds
-    while (left := [each for each in processes if _is_there(each)]) and time.monotonic() < deadline:
+    while (left := [each for each in processes if _is_alive(each)]) and time.monotonic() < deadline:
         time.sleep(_POLL_S)
     return left
 
@@ -234,19 +231,19 @@ def _marker(cluster: str) -> bytes:
 
 
 def _environment(entry: Path) -> bytes:
-    """Read a process's environment; while it becomes another program, the kernel shows none for a moment."""
-    deadline = time.monotonic() + _BECOMES_S
+    """Read a process's environment; retry while it is empty because the process is in exec()."""
+    deadline = time.monotonic() + _EXEC_S
     while not (content := (entry / "environ").read_bytes()):
-        if time.monotonic() > deadline or _has_none(entry):
+        if time.monotonic() > deadline or _has_no_environment(entry):
             break
         time.sleep(0.001)
     return content
 
 
-def _has_none(entry: Path) -> bool:
-    """Say whether a process has no environment at all; raises OSError for zombies and the kernel's own processes.
+def _has_no_environment(entry: Path) -> bool:
+    """Return whether a process has no environment; raises OSError for zombies and kernel threads.
 
-    A program that is being loaded has an empty one before the kernel has copied it, but no code until that is done.
+    During exec() the environment is empty until the kernel has copied it, and the code address is 0 until then.
     """
     (entry / "exe").readlink()
     fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
@@ -265,5 +262,5 @@ def _ancestry() -> set[int]:
 
 
 def _reap() -> None:
-    """Collect ended children, so that none stays behind as a zombie."""
+    """Reap ended children, so that none stays a zombie."""
     _children[:] = [child for child in _children if child.poll() is None]

@@ -1,18 +1,17 @@
-"""Spark on the cluster: one application per operator, its executors on exactly the nodes that are named.
+"""Spark on the cluster: one application per operator, with executors on exactly the given nodes.
 
-The documented road to a chosen node is one Master per operator and a Worker on the node. Here the driver has
-its Master inside its own JVM (``local-cluster`` with no workers) and the test bed starts the executors, each
-in its node's namespace, against the driver. Why, measured with Spark 4.3.0 on two cores:
+The documented way to choose a node is one Master per operator and a Worker on the node. Here the driver has its
+Master inside its own JVM (``local-cluster`` with no workers), and the test bed starts the executors against the
+driver, each in its node's namespace. The reasons, measured with Spark 4.3.0 on two cores:
 
-- a node's first task is done 12.3 s after the start of a Worker, but 6 s after that of an executor (median of
+- a node's first task completes 12.3 s after the start of a Worker, but 6 s after that of an executor (median of
   four, 2.9 s of it to register);
-- a Worker costs 156 MB per node, a Master 158 MB per operator and 4 s of waiting for it;
-- a Master starts lost executors again by itself, against the scaler whose decision this is.
+- a Worker costs 156 MB per node, a Master 158 MB per operator and 4 s of start-up;
+- a Master restarts lost executors, which is the scaler's decision here.
 
-What is given up: Spark does not restart a lost executor; the scaler sees that it is missing and decides. An
-executor leaves by SIGPWR, Spark's own decommissioning: it takes no new task, ends the one it has, and goes.
-Never use ``SparkContext.killExecutors`` here: the Master does not know these executors, so they would stay
-alive without work.
+The cost: Spark does not restart a lost executor; the scaler notices that it is missing and decides. An executor
+leaves on SIGPWR, Spark's own decommissioning: it takes no new task, completes the current one, and exits. Never use
+``SparkContext.killExecutors`` here: the Master does not know these executors, so they would stay alive without work.
 """
 
 import contextlib
@@ -25,6 +24,7 @@ from pathlib import Path
 
 from gesscale.common.http_client import UNRESTRICTED_CLIENT, FetchError
 from gesscale.common.shell import command_line
+from gesscale.common.text import shortened
 from gesscale.errors import ClusterError
 from testbed.cluster import processes, spark_command, state
 from testbed.cluster.namespaces import inside
@@ -40,7 +40,7 @@ _LARGEST_ANSWER = 4_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalSpark:
-    """The application of one operator. It keeps no state, so any process may hold one."""
+    """The application of one operator. It is stateless, so every process may create one."""
 
     topology: Topology
     operator: str
@@ -49,12 +49,12 @@ class LocalSpark:
 
     @property
     def base_url(self) -> str:
-        """Where the driver's REST interface answers, also from outside the nodes."""
+        """URL of the driver's REST interface, reachable from outside the nodes too."""
         return f"http://{self.topology.driver.address}:{FIRST_UI_PORT + self.index}"
 
     @property
     def driver_port(self) -> int:
-        """Where executors register with the driver."""
+        """Port at which executors register with the driver."""
         return FIRST_DRIVER_PORT + self.index
 
     @property
@@ -79,10 +79,10 @@ class LocalSpark:
         Raises
         ------
         ClusterError
-            Where a driver of this operator is running already, or it cannot be started.
+            If a driver of this operator is already running, or it cannot be started.
         """
         if self.driver() is not None:
-            raise ClusterError(f"operator {self.operator!r} has a driver already; stop it first")
+            raise ClusterError("driver-already-running", operator=self.operator)
         spark_command.java_program()
         node = self.topology.driver
         fixed = spark_command.driver_settings(
@@ -106,33 +106,31 @@ class LocalSpark:
         )
 
     def driver(self) -> Process | None:
-        """Return the driver's process; None where it is not running."""
+        """Return the driver's process; None if it is not running."""
         return next(iter(self.running(Role.DRIVER)), None)
 
     def await_driver(self, timeout_s: float) -> str:
-        """Wait until the driver can take executors; return its application's id.
+        """Wait until the driver accepts executors; return its application's id.
 
         Raises
         ------
         ClusterError
-            Where it ends, or does not answer in time; the message has its last words.
+            If it exits, or does not answer in time; the message has the end of its log.
         """
-        fate = f"does not answer within {timeout_s:g} s"
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             if self.driver() is None:
-                fate = "has ended"
-                break
+                raise ClusterError("driver-exited", operator=self.operator, **self._log_end())
             try:
                 return application_id(self.base_url)
             except ClusterError:
                 time.sleep(POLL_S)
-        raise ClusterError(f"the driver of operator {self.operator!r} {fate}; {self._last_words()}")
+        raise ClusterError("driver-timeout", operator=self.operator, timeout_s=timeout_s, **self._log_end())
 
     def stop_driver(self, grace_s: float = 30.0) -> None:
-        """End the driver, by SIGTERM first, and with it its executors; nothing to do is no error.
+        """End the driver, by SIGTERM first, and its executors; no error if it does not run.
 
-        Only the program itself is asked: it stops its query and its JVM in order, where both at once would hang.
+        Only the Python program gets SIGTERM: it stops its query and then its JVM. A signal to both would hang them.
         """
         program = sorted(self.running(Role.DRIVER), key=lambda process: process.pid)[:1]
         processes.stop(program, grace_s=grace_s)
@@ -162,41 +160,41 @@ class LocalSpark:
         }
 
     def active_executors(self) -> frozenset[int]:
-        """Return the numbers of the executors that the driver has.
+        """Return the numbers of the executors that are registered with the driver.
 
         Raises
         ------
         ClusterError
-            Where the driver does not answer.
+            If the driver does not answer.
         """
         listed = executors(self.base_url, application_id(self.base_url))
         return frozenset(number for number, active in listed.items() if active)
 
     def start_replicas(self, nodes: Sequence[str]) -> tuple[Process, ...]:
-        """Start an executor on each of these nodes, all at once, and do not wait for them.
+        """Start an executor on each of these nodes without waiting for them.
 
         Raises
         ------
         ClusterError
-            Where a node does not exist or has an executor already, or the driver does not answer.
+            If a node does not exist or already has an executor, or the driver does not answer.
         """
         if not nodes:
             return ()
         targets = [self.topology.node(name) for name in nodes]
         taken = {process.mark.node for process in self.running(Role.EXECUTOR)} & set(nodes)
         if taken:
-            raise ClusterError(f"operator {self.operator!r} has an executor on {', '.join(sorted(taken))} already")
+            raise ClusterError("executor-already-running", operator=self.operator, nodes=sorted(taken))
         application = application_id(self.base_url)
         first_id = self._next_executor_id(application)
         return tuple(self._start_executor(node, application, number) for number, node in enumerate(targets, first_id))
 
     def await_replicas(self, started: Sequence[Process], *, timeout_s: float = 240.0) -> None:
-        """Wait until the driver has these executors.
+        """Wait until these executors have registered with the driver.
 
         Raises
         ------
         ClusterError
-            Where it has not in time, or one has ended.
+            If one does not in time, or has ended.
         """
         deadline = time.monotonic() + timeout_s
         missing = {process.mark.serial: process.mark.node for process in started}
@@ -208,9 +206,8 @@ class LocalSpark:
             if missing:
                 time.sleep(POLL_S)
         if missing:
-            nodes = ", ".join(missing.values())
             raise ClusterError(
-                f"operator {self.operator!r}: no executor on {nodes} has registered within {timeout_s:g} s"
+                "executor-timeout", operator=self.operator, nodes=list(missing.values()), timeout_s=timeout_s
             )
 
     def _start_executor(self, node: EdgeNode, application: str, executor_id: int) -> Process:
@@ -226,7 +223,7 @@ class LocalSpark:
             self.mark(Role.EXECUTOR, node, executor_id),
             environment=self.node_environment(node),
             log=self.log(Role.EXECUTOR, node.name),
-            # an executor copies the jars of its application to where it works
+            # an executor copies the jars of its application into its working directory
             directory=self.directory / "scratch" / node.name / f"executor-{self.operator}-{executor_id}",
         )
 
@@ -235,22 +232,23 @@ class LocalSpark:
         used += [process.mark.serial for process in self.running(Role.EXECUTOR)]
         return max(used, default=0) + 1
 
-    def _last_words(self) -> str:
+    def _log_end(self) -> dict[str, str]:
+        """Return the driver's log and its last lines, as fields of an error."""
         log = self.log(Role.DRIVER, self.topology.driver_node)
         try:
             lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         except OSError:
-            return f"it has no log {log}"
-        return f"the end of {log}: {' | '.join(lines[-3:])}"
+            lines = []
+        return {"log": str(log), "end": " | ".join(lines[-3:]) or "empty"}
 
 
 def open_spark(topology: Topology, operator: str) -> LocalSpark:
-    """Return the Spark application of an operator on a cluster that is up; its ports are its own for good.
+    """Return the Spark application of an operator on a cluster that is up; it keeps its ports.
 
     Raises
     ------
     ClusterError
-        Where the cluster is not up.
+        If the cluster is not up.
     """
     known = operators(topology.name)
     if operator not in known:
@@ -266,7 +264,7 @@ def operators(cluster: str) -> tuple[str, ...]:
     Raises
     ------
     ClusterError
-        Where the cluster is not up.
+        If the cluster is not up.
     """
     state.load(cluster)
     try:
@@ -285,22 +283,22 @@ def application_id(base_url: str) -> str:
     Raises
     ------
     ClusterError
-        Where the driver does not answer, or not yet.
+        If the driver does not answer, or has no application yet.
     """
     applications = _get(base_url, "applications")
     match applications:
         case [{"id": str(identifier)}, *_]:
             return identifier
-    raise ClusterError(f"{base_url}: expected the driver's application, got {str(applications)[:80]!r}")
+    raise ClusterError("spark-application-missing", source=base_url, got=shortened(str(applications)))
 
 
 def executors(base_url: str, application: str) -> dict[int, bool]:
-    """Return whether each executor of an application may still be given tasks, gone ones included, by its number.
+    """Return the executors of an application by number, ended ones included, and whether each accepts tasks.
 
     Raises
     ------
     ClusterError
-        Where the driver does not answer.
+        If the driver does not answer.
     """
     listed = _get(base_url, f"applications/{application}/allexecutors")
     found = {}
@@ -316,4 +314,4 @@ def _get(base_url: str, path: str) -> object:
         url = f"{base_url}/api/v1/{path}"
         return json.loads(UNRESTRICTED_CLIENT.fetch(url, timeout_s=_TIMEOUT_S, max_bytes=_LARGEST_ANSWER))
     except (FetchError, ValueError, RecursionError) as error:
-        raise ClusterError(f"the Spark driver at {base_url} does not answer as expected: {error}") from error
+        raise ClusterError("spark-api-unavailable", source=base_url, cause=str(error)) from error

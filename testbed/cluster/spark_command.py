@@ -1,10 +1,11 @@
-"""Command lines and settings of the Spark processes: values; nothing is started but Spark's own launcher."""
+"""Command lines and settings of the Spark processes, as values; only Spark's own launcher is run."""
 
 import os
 import shutil
 from functools import cache
 from pathlib import Path
 
+from gesscale.common.errors import Problem
 from gesscale.errors import ClusterError, InputError
 from gesscale.extras import how_to_install
 from gesscale.spark.warm_up import JAR, JARS_SETTING, warm_up_settings
@@ -23,7 +24,7 @@ NETWORK_TIMEOUT_S = 60
 
 
 def warm_executors() -> dict[str, str]:
-    """Return the settings by which new executors warm up before their first task; they have the jar already."""
+    """Return the settings by which new executors warm up before their first task; the jar is on their class path."""
     settings = warm_up_settings(WORKERS_IMPORT)
     return {**settings, "spark.driver.extraClassPath": settings.pop(JARS_SETTING)}
 
@@ -66,7 +67,7 @@ def driver_settings(
 
 
 def node_environment(address: str, scratch: Path, python: str) -> dict[str, str]:
-    """Return the variables that tie a Spark process to its node."""
+    """Return the variables that bind a Spark process to its node."""
     return {
         "SPARK_LOCAL_IP": address,
         "SPARK_LOCAL_HOSTNAME": address,
@@ -86,7 +87,7 @@ def executor_command(
     Raises
     ------
     ClusterError
-        There is no Java, or Spark's launcher fails.
+        If there is no Java, or Spark's launcher fails.
     """
     java, *rest = _launcher_command()
     return (
@@ -99,30 +100,27 @@ def executor_command(
 
 @cache
 def spark_home() -> Path:
-    """Return where PySpark is installed, jars included."""
+    """Return the folder of the installed PySpark, jars included."""
     from importlib.util import find_spec
 
     found = find_spec("pyspark")
     if found is None or found.origin is None:
-        raise InputError(f"the local cluster needs PySpark; {how_to_install('spark')}")
+        raise InputError("package-missing", package="pyspark", extra="spark", command=how_to_install("spark"))
     return Path(found.origin).parent
 
 
 def java_program() -> str:
-    """Return the Java program: that of JAVA_HOME, else the one on the path."""
+    """Return the Java program: the one of JAVA_HOME, otherwise the one on PATH."""
     home = os.environ.get("JAVA_HOME")
     program = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
     if program is None:
-        where = f"JAVA_HOME={home} has no bin/java" if home else "there is no java on the path"
-        raise ClusterError(
-            f"Spark needs a Java runtime 17 or newer, but {where}; install: apt-get install openjdk-17-jre-headless"
-        )
+        raise ClusterError("java-missing", searched=f"JAVA_HOME={home}" if home else "PATH")
     return program
 
 
 @cache
 def _launcher_command() -> tuple[str, ...]:
-    """Ask Spark's launcher for the executor's command line, which differs from version to version."""
+    """Ask Spark's launcher for the executor's command line, which depends on Spark's version."""
     command = (java_program(), "-Xshare:auto", "-cp", f"{spark_home()}/jars/*", "org.apache.spark.launcher.Main")
     environment = {
         "SPARK_HOME": str(spark_home()),
@@ -133,13 +131,15 @@ def _launcher_command() -> tuple[str, ...]:
     }
     written = run(
         (*command, EXECUTOR_CLASS),
-        failure="Spark's launcher failed",
+        failure=Problem("spark-launcher-failed"),
         environment=environment,
         timeout_s=_LAUNCHER_TIMEOUT_S,
     )
     words = tuple(word for word in written.strip("\0\n").split("\0") if word.strip())
     if EXECUTOR_CLASS not in words:
         raise ClusterError(
-            f"Spark's launcher in {spark_home()} gave no command for {EXECUTOR_CLASS}, but: {' '.join(words)[:200]}"
+            "spark-launcher-failed",
+            command=str(spark_home()),
+            cause=f"no command for {EXECUTOR_CLASS} in: {' '.join(words)[:200]}",
         )
     return words

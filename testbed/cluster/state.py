@@ -1,7 +1,8 @@
-"""Where a cluster keeps what it needs beyond its processes: its topology, sockets, logs, and a lock.
+"""Files of a cluster: its topology, sockets, logs, and a lock.
 
-All is in one directory that only this user may enter. Whoever may write to the system's temporary folder, as all may,
-can be there first, with a symbolic link or with a directory that others can change: such a directory is never used.
+They are in one directory that only this user may enter. Its parent, the system's temporary folder, is writable for
+every user. Another user may have created the directory first, as a symbolic link or with access for others: such a
+directory is never used.
 """
 
 import contextlib
@@ -23,18 +24,18 @@ from gesscale.errors import ClusterError, InputError
 from latency_map import DelayKind, DelayUnit, LatencyMapError, write_csv
 from testbed.cluster.topology import CLUSTER_NAME, Topology, read_topology
 
-#: The variable that names another directory for what is kept of clusters.
+#: The variable that names another directory for the files of clusters.
 STATE_ROOT = "GESSCALE_TESTBED_STATE"
 _MODE = 0o700
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterRecord:
-    """What is written down about a cluster that is up, or on its way.
+    """Stored facts of a cluster.
 
     Attributes
     ----------
-    delays: how its delays are made, ``relay-c`` or ``netem``
+    delays: what makes its delays, ``relay-c`` or ``netem``
     complete: False while it is being brought up
     """
 
@@ -43,7 +44,7 @@ class ClusterRecord:
 
 
 def cache_directory() -> Path:
-    """Return the directory for what is costly to make again."""
+    """Return the directory for files that are expensive to make again."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "gesscale"
 
@@ -54,7 +55,7 @@ def state_root() -> Path:
     Raises
     ------
     ClusterError
-        What is there is not a directory of this user's own.
+        If it exists and is not a private directory of this user.
     """
     default = Path(tempfile.gettempdir()) / f"gesscale-testbed-{os.geteuid()}"
     root = Path(os.environ.get(STATE_ROOT) or default)
@@ -64,19 +65,19 @@ def state_root() -> Path:
 
 
 def private_root() -> Path:
-    """Return `state_root`, made if needed.
+    """Return `state_root`, created if needed.
 
     Raises
     ------
     ClusterError
-        It cannot be made, or is not this user's own.
+        If it cannot be created, or is not a private directory of this user.
     """
     root = state_root()
     try:
         root.mkdir(mode=_MODE, parents=True, exist_ok=True)
         return state_root()
     except OSError as error:
-        raise ClusterError(f"cannot use {root}: {error}; set {STATE_ROOT} to a directory of your own") from error
+        raise ClusterError("state-directory-unusable", source=str(root), cause=str(error)) from error
 
 
 def state_directory(name: str) -> Path:
@@ -85,12 +86,12 @@ def state_directory(name: str) -> Path:
     Raises
     ------
     InputError
-        No cluster can have this name; it must never lead out of `state_root`.
+        If no cluster can have this name; it must never lead out of `state_root`.
     ClusterError
-        `state_root` is not this user's own.
+        If `state_root` is not private.
     """
     if not re.fullmatch(CLUSTER_NAME, name):
-        raise InputError(f"expected the name of a cluster, at most ten lower-case letters and digits, got {name!r}")
+        raise InputError("cluster-name-invalid", got=name)
     return state_root() / name
 
 
@@ -100,25 +101,25 @@ def cluster_names() -> tuple[str, ...]:
 
 
 def only_cluster(name: str | None) -> str:
-    """Return `name`, or where it is None the one cluster there is.
+    """Return `name`, or if it is None the only cluster.
 
     Raises
     ------
     InputError
-        None is named and there is not exactly one.
+        If none is named and there is not exactly one.
     """
     if name is not None:
         return name
     names = cluster_names()
     if len(names) == 1:
         return names[0]
-    raise InputError(
-        f"clusters here: {', '.join(names)}; name one" if names else "no cluster is up; run: testbed up edge8"
-    )
+    if names:
+        raise InputError("cluster-ambiguous", clusters=names)
+    raise InputError("cluster-missing")
 
 
 def save(record: ClusterRecord, topology: Topology) -> None:
-    """Write the record and a copy of the topology, so that later edits of its file change nothing here."""
+    """Write the record and a copy of the topology, so that later edits of its file do not affect the cluster."""
     private_root()
     directory = state_directory(topology.name)
     described = {
@@ -138,7 +139,7 @@ def save(record: ClusterRecord, topology: Topology) -> None:
         scratch.replace(directory / "state.json")
     except (OSError, LatencyMapError) as error:
         raise ClusterError(
-            f"cannot keep the state of cluster {topology.name!r}: {error}; make {directory} writable"
+            "cluster-state-unwritable", source=str(directory), cluster=topology.name, cause=str(error)
         ) from error
 
 
@@ -148,35 +149,33 @@ def load(name: str) -> tuple[ClusterRecord, Topology]:
     Raises
     ------
     ClusterError
-        It is not up, or its state cannot be read.
+        If it is not up, or its state cannot be read.
     """
     directory = state_directory(name)
     try:
         record = ClusterRecord(**json.loads((directory / "state.json").read_text(encoding="utf-8")))
         return record, read_topology(str(directory / "topology.yaml"))
     except FileNotFoundError as error:
-        raise ClusterError(f"cluster {name!r} is not up; run: testbed up {name}") from error
+        raise ClusterError("cluster-not-up", cluster=name) from error
     except (OSError, ValueError, TypeError, InputError) as error:
-        raise ClusterError(
-            f"the state of cluster {name!r} in {directory} cannot be read ({error}); run: testbed down {name}"
-        ) from error
+        raise ClusterError("cluster-state-unreadable", source=str(directory), cluster=name, cause=str(error)) from error
 
 
 def forget(name: str) -> None:
-    """Delete the state directory of a cluster, and that of all clusters where it was the last."""
+    """Delete the state directory of a cluster, and `state_root` if it was the last one."""
     shutil.rmtree(state_directory(name), ignore_errors=True)
-    with contextlib.suppress(OSError):  # others are still there
+    with contextlib.suppress(OSError):  # not empty
         state_root().rmdir()
 
 
 @contextlib.contextmanager
 def locked(timeout_s: float = 60.0) -> Iterator[None]:
-    """Hold the lock of this user's clusters, so that two commands never build and remove at once.
+    """Hold the lock of this user's clusters, so that no two commands build or remove at the same time.
 
     Raises
     ------
     ClusterError
-        Another command holds it for longer, or the state directory cannot be written.
+        If another command holds it for longer than the timeout, or the state directory cannot be written.
     """
     root = private_root()
     descriptor, deadline = os.open(root, os.O_RDONLY | os.O_CLOEXEC), time.monotonic() + timeout_s
@@ -187,9 +186,7 @@ def locked(timeout_s: float = 60.0) -> Iterator[None]:
                 break
             except BlockingIOError as error:
                 if time.monotonic() > deadline:
-                    raise ClusterError(
-                        f"another testbed command has held {root} for long; look at it or try again"
-                    ) from error
+                    raise ClusterError("cluster-locked", source=str(root), timeout_s=timeout_s) from error
                 time.sleep(0.1)
         yield
     finally:
@@ -199,16 +196,13 @@ def locked(timeout_s: float = 60.0) -> Iterator[None]:
 def _require_private(path: Path, status: os.stat_result) -> None:
     mode = stat.S_IMODE(status.st_mode)
     if stat.S_ISLNK(status.st_mode):
-        found = "is a symbolic link"
+        found = "a symbolic link"
     elif not stat.S_ISDIR(status.st_mode):
-        found = "is no directory"
+        found = "a file"
     elif status.st_uid != os.geteuid():
-        found = "belongs to another user"
+        found = f"a directory of user {status.st_uid}"
     elif mode & 0o777 != _MODE:
-        found = f"has mode {mode:04o}"
+        found = f"mode {mode:04o}"
     else:
         return
-    raise ClusterError(
-        f"expected {path} to be a directory of your own with mode 0700, it {found}; remove it, or set {STATE_ROOT}"
-        " to another directory"
-    )
+    raise ClusterError("state-directory-not-private", source=str(path), found=found)

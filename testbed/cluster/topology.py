@@ -1,11 +1,11 @@
-"""What the cluster emulates: nodes with a class, an address and a capacity, and the delays between them.
+"""Topologies: the emulated nodes with class, address and capacity, and the delays between them.
 
-A topology is a YAML file next to a latency map (CSV); `read_topology` takes a path or a bundled name.
+A topology is a YAML file and a latency map (CSV); `read_topology` takes a path or a bundled name.
 """
 
 import ipaddress
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -20,7 +20,7 @@ from gesscale.validation import located
 from latency_map import Asymmetry, DelayKind, DelayUnit, LatencyMap, read_map
 
 BUNDLED = Path(__file__).parent.parent / "topologies"
-#: Names that fit into those of network devices.
+#: Short enough to be a part of the names of network devices.
 CLUSTER_NAME = "[a-z][a-z0-9]{0,9}"
 
 MAX_NODES = 200
@@ -28,17 +28,17 @@ CONTROL_HOST = 254
 
 
 class NodeClass(StrEnum):
-    """The kinds of edge node that are emulated."""
+    """Emulated kinds of edge nodes."""
 
     PI3 = "pi3"
     PI4 = "pi4"
     NUC = "nuc"
 
 
-#: Capacity against a Raspberry Pi 4, by class: speed of one core, as a replica has one slot. Rounded, from
-#: clock times work per clock: a Pi 3's in-order Cortex-A53 at 1.2-1.4 GHz does about half the work of a Pi
+#: Capacity relative to a Raspberry Pi 4, by class: speed of one core, as a replica has one slot. Rounded, from
+#: clock rate times work per clock: a Pi 3's in-order Cortex-A53 at 1.2-1.4 GHz does about half the work of a Pi
 #: 4's out-of-order Cortex-A72 at 1.5 GHz; a NUC's x86 core runs near 4 GHz and does more per clock. They are
-#: defaults of an emulation, not measurements: a topology may set its own ``weights``.
+#: defaults of an emulation, not measurements: a topology may set other ``weights``.
 WEIGHTS: Mapping[NodeClass, float] = {NodeClass.PI3: 0.5, NodeClass.PI4: 1.0, NodeClass.NUC: 4.0}
 
 
@@ -50,7 +50,7 @@ class EdgeNode:
     #: Its IPv4 address in the cluster's network.
     address: str
     node_class: NodeClass
-    #: Its capacity against a Raspberry Pi 4.
+    #: Its capacity relative to a Raspberry Pi 4.
     weight: float
 
     @property
@@ -89,13 +89,14 @@ class Topology:
         Raises
         ------
         InputError
-            Where there is none of that name.
+            If there is no such node.
         """
         for node in self.nodes:
             if node.name == name:
                 return node
-        names = ", ".join(node.name for node in self.nodes)
-        raise InputError(f"topology {self.name!r} has no node {name!r}; its nodes are {names}")
+        raise InputError(
+            "topology-node-unknown", topology=self.name, node=name, nodes=[node.name for node in self.nodes]
+        )
 
     def rtt_ms(self, first: str, second: str) -> float:
         """Return the round trip between two nodes, ms."""
@@ -131,31 +132,24 @@ def read_topology(source: str) -> Topology:
     Raises
     ------
     InputError
-        Where the file or its latency map cannot be read, or says what cannot be.
+        If the file or its latency map cannot be read, or is invalid.
     """
     path, bundled = Path(source), BUNDLED / f"{source}.yaml"
     if not path.is_file() and bundled.is_file():
         path = bundled
     try:
-        content = read_yaml(path, "file")
+        content = read_yaml(path)
         described = _TopologyFile.model_validate(content)
         latency = described.latency
         delays = read_map(path.parent / latency.file, unit=latency.unit, kind=latency.kind, asymmetry=latency.asymmetry)
     except ValidationError as error:
         raise InputError(located(setting_problems(error, (), _TopologyFile), "", str(path))) from error
     except OSError as error:
-        names = ", ".join(sorted(file.stem for file in BUNDLED.glob("*.yaml")))
+        bundled_names = sorted(file.stem for file in BUNDLED.glob("*.yaml"))
         raise InputError(
-            f"topology {path}: {error.strerror or error}; choose one of {names}, or name a YAML file"
+            "topology-unreadable", source=str(path), cause=error.strerror or str(error), bundled=bundled_names
         ) from error
-    except InputError as error:
-        raise InputError(f"topology {path}: {error}") from error
-    return _topology(described, delays)
-
-
-def _topology(described: _TopologyFile, delays: LatencyMap) -> Topology:
-    if fault := next(_faults(described, delays), ""):
-        raise InputError(f"topology {described.name!r}: {fault}")
+    _require_usable(described, delays, str(path))
     weights = {**WEIGHTS, **described.weights}
     classes = {name: described.node_classes.get(name, described.node_class) for name in delays.names}
     nodes = tuple(
@@ -169,22 +163,21 @@ def _topology(described: _TopologyFile, delays: LatencyMap) -> Topology:
     )
 
 
-def _faults(described: _TopologyFile, delays: LatencyMap) -> Iterator[str]:
-    """Yield what a cluster cannot be made of."""
-    names = ", ".join(delays.names)
+def _require_usable(described: _TopologyFile, delays: LatencyMap, source: str) -> None:
+    """Check that a cluster can be built from a topology and its latency map."""
     if described.subnet.prefixlen != 24 or not described.subnet.is_private:
-        yield f"expected a private /24 network as subnet, got {described.subnet}"
+        raise InputError("topology-subnet-invalid", source=source, place="subnet", got=str(described.subnet))
     if not 1 <= len(delays.names) <= MAX_NODES:
-        yield f"expected 1 to {MAX_NODES} nodes, got {len(delays.names)}"
+        raise InputError("topology-size-invalid", source=source, nodes=len(delays.names), most=MAX_NODES)
     for name in delays.names:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}", name):
-            yield f"node {name!r}: expected a name of at most 63 letters, digits, '.', '_' and '-'"
-    if described.driver_node not in delays.names:
-        yield f"driver_node {described.driver_node!r} is not in the latency map; name one of {names}"
-    if unknown := sorted(set(described.node_classes) - set(delays.names)):
-        yield f"node_classes names {', '.join(unknown)}, which the latency map lacks; its nodes are {names}"
+            raise InputError("topology-node-name-invalid", source=source, got=name)
+    named = {"driver_node": [described.driver_node], "node_classes": sorted(described.node_classes)}
+    for place, nodes in named.items():
+        if unknown := [node for node in nodes if node not in delays.names]:
+            raise InputError(
+                "topology-node-not-in-map", source=source, place=place, node=unknown[0], nodes=delays.names
+            )
     if missing := delays.missing(delays.names):
-        yield (
-            f"a cluster needs every delay, the latency map lacks {len(missing)}, "
-            f"the first between {missing[0][0]!r} and {missing[0][1]!r}; fill these cells"
-        )
+        first, second = missing[0]
+        raise InputError("topology-delays-missing", source=source, count=len(missing), first=first, second=second)

@@ -161,7 +161,7 @@ def run_demo(scenario: Scenario, folder: Path, console: Console) -> bool:
     Raises
     ------
     GesscaleError
-        Where something cannot be started; nothing stays behind.
+        If something cannot be started; nothing stays behind.
     """
     log = ProgressLog(console).log
     rides = prepare_rides(bundled_demand(), scenario.share, scenario.copies, log)
@@ -229,7 +229,7 @@ def _follow(witness: KubernetesObserver, rows: int, day_s: float) -> None:
 
 
 def _has_shrunk(witness: KubernetesObserver) -> bool:
-    """Say whether the last order gave a node up and its executor has gone."""
+    """Return whether the last order gave a node up and its executor has gone."""
     orders = witness.ordered()
     if len(orders) < 2 or len(orders[-1]["placement"]) >= len(orders[-2]["placement"]):
         return False

@@ -19,7 +19,7 @@ def run_demo(scenario: Scenario, folder: Path, console: Console, config: Path | 
     Raises
     ------
     GesscaleError
-        When something cannot be started; nothing stays behind.
+        If something cannot be started; nothing stays behind.
     """
     setup = Setup.prepare(scenario, folder, ProgressLog(console), config)
     topology = setup.topology

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from gesscale.common.errors import Problem
 from gesscale.common.shell import command_line
 from testbed.cluster.commands import run
 from testbed.live.kafka import KafkaFeed, kafka_feed
@@ -50,7 +51,7 @@ def prepare_rides(demand: Demand, share: float, copies: int, log: Callable[[str]
     Raises
     ------
     GesscaleError
-        When the cleaning fails.
+        If the cleaning fails.
     """
     pipeline = Path(__file__).parent.parent / "pipeline"
     recipe = b"".join((pipeline / name).read_bytes() for name in ("rides.py", "clean.py"))
@@ -81,7 +82,7 @@ def prepare_rides(demand: Demand, share: float, copies: int, log: Callable[[str]
 def _run(*words: str, limit_s: float) -> str:
     return run(
         (sys.executable, "-m", "testbed.pipeline", *words),
-        failure=f"preparing the rides failed: {command_line(words)}",
+        failure=Problem("rides-not-prepared", {"command": command_line(words)}),
         timeout_s=limit_s,
     )
 
@@ -164,7 +165,7 @@ def run_taxi_day(setup: Setup, rides: PreparedRides) -> DayResult:
     Raises
     ------
     GesscaleError
-        When something cannot be started, or ends before its time.
+        If something cannot be started, or ends before its time.
     """
     broken = broken_rows(rides.rows, setup.scenario.broken_share)
     valid = rides.rows - broken

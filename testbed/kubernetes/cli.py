@@ -18,16 +18,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-ClusterName = Annotated[str | None, typer.Argument(help="Name of the cluster; may be left out where there is one.")]
+ClusterName = Annotated[str | None, typer.Argument(help="Name of the cluster; optional if only one is up.")]
 
 
 @app.command(epilog="Example: testbed kubernetes build")
 def build() -> None:
-    """Build Kubernetes from its sources, once; some minutes, and 4 GB of Go's caches on disk."""
+    """Build Kubernetes from source, once: takes some minutes and 4 GB of disk for Go's caches."""
     from testbed.kubernetes import tools
 
     if not tools.is_built():
-        stderr_console.print("building Kubernetes from its sources: some minutes, once")
+        stderr_console.print("building Kubernetes from source; this takes some minutes, once")
     stderr_console.print(f"Kubernetes {tools.VERSION}: {tools.build()}")
 
 
@@ -36,7 +36,7 @@ def up(
     topology: Annotated[str, typer.Argument(help="A topology file, or the name of a bundled one.")] = "kube3",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Bring a Kubernetes up; does nothing where it is up and well."""
+    """Bring a Kubernetes up; do nothing if it is up and healthy."""
     from testbed.cluster.topology import read_topology
     from testbed.kubernetes.cluster import up as bring_up
 
@@ -45,11 +45,14 @@ def up(
 
 @app.command(epilog="Example: testbed kubernetes demo")
 def demo(
-    folder: Annotated[Path, typer.Option(help="Where the sink, the logs and the map go; emptied first.")] = Path(
+    folder: Annotated[Path, typer.Option(help="Folder for sink, logs, map and report; emptied first.")] = Path(
         "reports/kubernetes"
     ),
 ) -> None:
-    """Scale a day of taxi rides on three kubelets of this machine; about eight minutes. Exits 1 at a broken promise."""
+    """Scale a day of taxi rides on three kubelets of this machine, in about eight minutes.
+
+    Exits 1 if a promise is broken.
+    """
     import shutil
 
     from gesscale.cli.ending import end_as_ctrl_c_does
@@ -66,7 +69,7 @@ def demo(
 
 @app.command(epilog="Example: testbed kubernetes status")
 def status(name: ClusterName = None, output: OutputOption = Output.TABLE) -> None:
-    """Show the nodes of a Kubernetes; exits 3 where one is not ready."""
+    """Show the nodes of a Kubernetes; exits 3 if one is not ready."""
     from testbed.cluster import state
     from testbed.kubernetes.cluster import KubernetesTestBed
 
@@ -77,24 +80,23 @@ def status(name: ClusterName = None, output: OutputOption = Output.TABLE) -> Non
 
 @app.command(epilog="Example: testbed kubernetes down")
 def down(name: ClusterName = None, output: OutputOption = Output.TABLE) -> None:
-    """Take a Kubernetes down, and whatever a crash left of it; nothing to do is no error."""
+    """Take a Kubernetes down, and remove what a crash left of it; no error if there is nothing."""
     from testbed.cluster import state
     from testbed.kubernetes.cluster import down as take_down
 
     _require_rights()
-    there = name is not None or state.cluster_names()
-    swept = {each: take_down(each) for each in ((state.only_cluster(name),) if there else ())}
-    rows = [(each, got.processes, got.network_parts, got.control_groups) for each, got in swept.items()]
+    exists = name is not None or state.cluster_names()
+    removed = {each: take_down(each) for each in ((state.only_cluster(name),) if exists else ())}
+    rows = [(each, counts.processes, counts.network_parts, counts.control_groups) for each, counts in removed.items()]
     columns = ("cluster", "processes", "namespaces and devices", "control groups")
-    emit(swept, output, [table("removed", columns, rows)])
+    emit(removed, output, [table("removed", columns, rows)])
 
 
 def _require_rights() -> None:
-    from testbed.kubernetes.tools import lacking_rights
+    from testbed.kubernetes.tools import missing_rights
 
-    lacking = lacking_rights()
-    if lacking:
-        raise ClusterError(f"no Kubernetes can be used here: it {lacking}")
+    if (missing := missing_rights()) is not None:
+        raise ClusterError(missing.code, **missing.fields)
 
 
 def _show(cluster: "KubernetesTestBed", output: Output) -> None:
@@ -106,8 +108,10 @@ def _show(cluster: "KubernetesTestBed", output: Output) -> None:
         ready = ready_nodes(cluster.api)
     except OSError as error:
         raise ClusterError(
-            f"the API server of cluster {topology.name!r} does not answer: {error}; look at "
-            f"{cluster.files.log('kube-apiserver')}, or: testbed kubernetes down {topology.name}"
+            "api-server-unreachable",
+            cluster=topology.name,
+            cause=str(error),
+            log=str(cluster.files.log("kube-apiserver")),
         ) from error
     nodes = [
         {
@@ -130,7 +134,7 @@ def _show(cluster: "KubernetesTestBed", output: Output) -> None:
     columns = ("node", "address", "ready", "to control plane ms")
     emit(document, output, [table(title, columns, [tuple(node.values()) for node in nodes])])
     stderr_console.print(f"use it: export KUBECONFIG={cluster.kubeconfig} PATH={cluster.kubectl.parent}:$PATH")
-    stderr_console.print("where the controller runs in it (kubectl apply -k deploy/k3s):")
+    stderr_console.print("if the controller runs in it (kubectl apply -k deploy/k3s):")
     say_how_to_look()
     if not all(node["ready"] for node in nodes):
         raise typer.Exit(3)

@@ -1,4 +1,4 @@
-"""Bringing a Kubernetes up on an emulated edge, using it, and taking it down so that nothing stays behind."""
+"""A Kubernetes on an emulated edge: bring it up, use it, break it, and take it down without leftovers."""
 
 import contextlib
 import platform
@@ -29,12 +29,12 @@ from testbed.kubernetes.images import bundled_images, write_archive
 from testbed.kubernetes.kubectl import run_kubectl
 from testbed.kubernetes.network import PodNetwork, network_commands
 from testbed.kubernetes.nodes import load_images, part_of, start_kubelet, start_node
-from testbed.kubernetes.tools import Tools, build, find_tools, obstacle
+from testbed.kubernetes.tools import Tools, build, find_tools, missing_requirement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubernetesRemoved:
-    """What was found of a cluster and removed."""
+    """Counts of the parts of a Kubernetes that were removed."""
 
     processes: int
     network_parts: int
@@ -42,16 +42,16 @@ class KubernetesRemoved:
 
 
 def down(name: str) -> KubernetesRemoved:
-    """Take a Kubernetes and its namespaces down, also what is left of one that crashed; nothing is no error.
+    """Take a Kubernetes and its namespaces down, or remove what a crash left; no error if there is nothing.
 
     Raises
     ------
     ClusterError
-        Where something cannot be removed.
+        If something cannot be removed.
     """
-    swept = lifecycle.down(name)
+    removed = lifecycle.down(name)
     return KubernetesRemoved(
-        processes=swept.processes, network_parts=swept.network_parts, control_groups=control_groups.remove(name)
+        processes=removed.processes, network_parts=removed.network_parts, control_groups=control_groups.remove(name)
     )
 
 
@@ -60,42 +60,40 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubernetesTestBed:
-    """A Kubernetes that is up: its control plane on the topology's driver node, a kubelet on every other one."""
+    """A running Kubernetes: its control plane on the topology's driver node, a kubelet on every other one."""
 
     topology: Topology
-    #: The directory of this user's clusters when it was opened.
+    #: The directory of this user's clusters when this was created.
     state_root: Path = field(default_factory=state.state_root)
 
     @property
     def files(self) -> Files:
-        """Where it keeps its files and logs."""
+        """Its files and logs."""
         return Files(directory=self.state_root / self.topology.name / "kubernetes")
 
     @property
     def kubeconfig(self) -> Path:
-        """The administrator's kubeconfig; good in this process, in the nodes' namespaces, and in mounted pods."""
+        """The administrator's kubeconfig; valid in this process, the nodes' namespaces and pods that mount it."""
         return self.files.kubeconfig(ADMIN)
 
     @property
     def api(self) -> Api:
-        """The API server, as the administrator asks it."""
+        """The API server, with the administrator's token."""
         try:
             content = read_yaml(self.kubeconfig)
             url, token = content["clusters"][0]["cluster"]["server"], content["users"][0]["user"]["token"]
         except OSError as error:
-            raise ClusterError(
-                f"cluster {self.topology.name!r} has no Kubernetes; run: testbed kubernetes up"
-            ) from error
+            raise ClusterError("kubernetes-not-up", cluster=self.topology.name) from error
         return Api(url=url, authority=self.files.authority, token=token)
 
     @property
     def api_url(self) -> str:
-        """Where the API server is, for pods, nodes and this process alike."""
+        """URL of the API server for pods, nodes and this process."""
         return self.api.url
 
     @property
     def authority(self) -> Path:
-        """The certificates by which clients know the API server (Spark: ``authenticate.caCertFile``)."""
+        """CA certificates of the API server (Spark: ``authenticate.caCertFile``)."""
         return self.files.authority
 
     @property
@@ -105,7 +103,7 @@ class KubernetesTestBed:
 
     @property
     def kubectl(self) -> Path:
-        """A kubectl of the cluster's own version."""
+        """A kubectl of the cluster's version."""
         return build().parent / "kubectl"
 
     @property
@@ -114,40 +112,40 @@ class KubernetesTestBed:
         return kubelet_nodes(self.topology)
 
     def address(self, node: str) -> str:
-        """Return a node's address as pods reach it; also that of the control plane's node.
+        """Return the address at which pods reach a node, the control plane's node included.
 
         Raises
         ------
         InputError
-            Where there is no such node.
+            If there is no such node.
         """
         return PodNetwork(topology=self.topology).address(self.topology.node(node).host)
 
     def in_control_plane(self, command: Sequence[str]) -> tuple[str, ...]:
-        """Return the command line that runs a command where the control plane is, with its delays to the nodes."""
+        """Return the command line that runs a command on the control plane's node, with its delays to the others."""
         return inside(self.topology.name, self.topology.driver_node, command)
 
-    def run_kubectl(self, *arguments: str, given: str | None = None, timeout_s: float = 60.0) -> str:
+    def run_kubectl(self, *arguments: str, stdin: str | None = None, timeout_s: float = 60.0) -> str:
         """Run kubectl as the administrator; see `testbed.kubernetes.kubectl.run_kubectl`."""
-        return run_kubectl(self.kubectl, self.kubeconfig, *arguments, given=given, timeout_s=timeout_s)
+        return run_kubectl(self.kubectl, self.kubeconfig, *arguments, stdin=stdin, timeout_s=timeout_s)
 
     def load_image(self, archive: Path) -> None:
-        """Give every node the images of an archive made by ``docker save`` or `images.write_archive`.
+        """Import the images of an archive, made by ``docker save`` or `images.write_archive`, on every node.
 
         Raises
         ------
         ClusterError
-            Where a node does not take them.
+            If a node cannot import them.
         """
         load_images(self.node_names, archive, tools=find_tools(), files=self.files)
 
     def cut_off(self, node: str) -> None:
-        """Take a node off the network; its pods run on, and Kubernetes finds out after some seconds.
+        """Disconnect a node from the network; its pods keep running, and Kubernetes notices after some seconds.
 
         Raises
         ------
         InputError
-            Where it is not a node that holds pods.
+            If it is not a node for pods.
         """
         self._set_link(node, "down")
 
@@ -157,12 +155,12 @@ class KubernetesTestBed:
         Raises
         ------
         InputError
-            Where it is not a node that holds pods.
+            If it is not a node for pods.
         """
         self._set_link(node, "up")
 
     def kill_api_server(self) -> None:
-        """End the API server by SIGKILL; pods run on."""
+        """End the API server by SIGKILL; pods keep running."""
         found = processes.find(str(state.state_directory(self.topology.name)))
         parts = [each for each in found if each.mark.role is processes.Role.CONTROL_PLANE]
         processes.kill([each for each in parts if each.mark.operator == API_SERVER])
@@ -173,23 +171,23 @@ class KubernetesTestBed:
         Raises
         ------
         ClusterError
-            Where it does not in time.
+            If it does not in time.
         """
         start_api_server(self.topology, program=build(), files=self.files)
         wait_until(
             lambda: self.api.get("/readyz") == "ok",
-            what="the API server is ready again",
+            what="API server",
             timeout_s=START_TIMEOUT_S,
-            look_at=self.files.log(API_SERVER),
+            log=self.files.log(API_SERVER),
         )
 
     def kill_kubelet(self, node: str) -> None:
-        """End the kubelet of a node by SIGKILL; its pods run on.
+        """End the kubelet of a node by SIGKILL; its pods keep running.
 
         Raises
         ------
         ClusterError
-            Where none runs.
+            If none runs.
         """
         processes.kill([part_of(self.topology, node, "kubelet")])
 
@@ -199,17 +197,17 @@ class KubernetesTestBed:
         Raises
         ------
         ClusterError
-            Where the node has ended.
+            If the node has ended.
         """
         start_kubelet(self.topology, node, program=build(), tools=find_tools(), files=self.files)
 
     def kill_container(self, container: str) -> None:
-        """End the processes of a container by SIGKILL, as a crash does; its pod stays.
+        """End the processes of a container by SIGKILL, like a crash; its pod stays.
 
         Raises
         ------
         ClusterError
-            Where no node has it.
+            If no node has this container.
         """
         control_groups.kill_container(self.topology.name, container.removeprefix("containerd://"))
 
@@ -219,30 +217,30 @@ class KubernetesTestBed:
         Raises
         ------
         OSError
-            Where the API server does not answer.
+            If the API server does not answer.
         """
         ready = ready_nodes(self.api)
         return tuple(name for name in self.node_names if not ready.get(name, False))
 
     def _set_link(self, node: str, direction: str) -> None:
         if node not in self.node_names:
-            raise InputError(f"expected a node that holds pods ({', '.join(self.node_names)}), got {node!r}")
+            raise InputError("kubelet-node-unknown", node=node, nodes=self.node_names)
         run(("ip", "-n", namespace(self.topology.name, node), "link", "set", DEVICE, direction))
 
 
 def kubelet_nodes(topology: Topology) -> tuple[str, ...]:
-    """Return the nodes of a topology that hold pods: all but its driver node, which has the control plane."""
+    """Return the nodes of a topology that hold pods: all but its driver node, which runs the control plane."""
     return tuple(node.name for node in topology.nodes if node.name != topology.driver_node)
 
 
 @contextlib.contextmanager
 def kubernetes_up(topology: Topology) -> Iterator[KubernetesTestBed]:
-    """Bring a Kubernetes up for as long as the context lasts; what is left of an earlier one goes first.
+    """Run a Kubernetes within the context, after removing leftovers of an earlier one.
 
     Raises
     ------
     ClusterError
-        Where it cannot be built; nothing of it stays behind.
+        If it cannot be built; nothing of it stays behind.
     """
     down(topology.name)
     cluster = up(topology)
@@ -253,23 +251,20 @@ def kubernetes_up(topology: Topology) -> Iterator[KubernetesTestBed]:
 
 
 def up(topology: Topology) -> KubernetesTestBed:
-    """Bring a Kubernetes up that stays; does nothing where it is up and well.
+    """Bring a Kubernetes up and leave it running; do nothing if it is up and healthy.
 
     Raises
     ------
     ClusterError
-        Where it cannot be built; nothing of it stays behind.
+        If it cannot be built; nothing of it stays behind.
     """
     cluster = KubernetesTestBed(topology=topology)
-    if not describe_fault(cluster):
+    if _is_healthy(cluster):
         return cluster
-    why = obstacle()
-    if why:
-        raise ClusterError(f"no Kubernetes can be brought up here: it {why}")
+    if (missing := missing_requirement()) is not None:
+        raise ClusterError(missing.code, **missing.fields)
     if not kubelet_nodes(topology):
-        raise ClusterError(
-            f"topology {topology.name!r}: expected more nodes than its driver node, to hold pods; got none"
-        )
+        raise ClusterError("kubelet-nodes-missing", topology=topology.name, driver_node=topology.driver_node)
     program, tools = build(), find_tools()
     down(topology.name)
     try:
@@ -282,16 +277,13 @@ def up(topology: Topology) -> KubernetesTestBed:
     return cluster
 
 
-def describe_fault(cluster: KubernetesTestBed) -> str:
-    """Return what is wrong with a cluster; empty where it is up and all its nodes are ready."""
+def _is_healthy(cluster: KubernetesTestBed) -> bool:
+    """Return whether a cluster is up with this topology, and all its nodes are ready."""
     try:
         present = lifecycle.status(cluster.topology.name)
-        if present.problem or present.topology != cluster.topology:
-            return present.problem or "another topology of its name is up"
-        missing = cluster.not_ready()
-    except (ClusterError, OSError) as error:
-        return str(error)
-    return f"not ready: {', '.join(missing)}" if missing else ""
+        return not present.problem and present.topology == cluster.topology and not cluster.not_ready()
+    except (ClusterError, OSError):
+        return False
 
 
 def _build(cluster: KubernetesTestBed, program: Path, tools: Tools) -> None:
@@ -308,8 +300,8 @@ def _build(cluster: KubernetesTestBed, program: Path, tools: Tools) -> None:
     load_images(names, archive, tools=tools, files=files)
     wait_until(
         lambda: not cluster.not_ready(),
-        what="every node is ready",
+        what="all kubelets",
         timeout_s=START_TIMEOUT_S,
-        look_at=files.node(names[0]) / "kubelet.log",
+        log=files.node(names[0]) / "kubelet.log",
     )
     wait_for_accounts(api, files)

@@ -1,4 +1,4 @@
-"""Control groups: one per node, made before its kubelet starts and removed after it."""
+"""Control groups: one per node, created before its kubelet starts and removed after it ended."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ _REMOVAL_TIMEOUT_S = 10.0
 
 
 def are_writable() -> bool:
-    """Whether this process can make control groups; tried."""
+    """Return whether this process can create control groups, by a trial."""
     trial = next(_hierarchies(), ROOT) / f"gesscale-trial-{os.getpid()}"
     try:
         trial.mkdir(exist_ok=True)
@@ -26,12 +26,12 @@ def are_writable() -> bool:
 
 
 def create(cluster: str, node: str) -> str:
-    """Make the group of a node in every hierarchy; return its name, which a kubelet takes as its root.
+    """Create the group of a node in every hierarchy; return its name, the root for its kubelet.
 
     Raises
     ------
     ClusterError
-        Where it cannot be made.
+        If it cannot be created.
     """
     name = namespace(cluster, node)
     try:
@@ -47,7 +47,7 @@ def create(cluster: str, node: str) -> str:
                 _delegate(group)
     except OSError as error:
         raise ClusterError(
-            f"cannot make control group {name!r} of node {node!r}: {error}; is {ROOT} writable?"
+            "control-group-not-created", group=name, node=node, root=str(ROOT), cause=str(error)
         ) from error
     return f"/{name}"
 
@@ -59,30 +59,30 @@ def existing(cluster: str) -> tuple[Path, ...]:
 
 
 def kill_container(cluster: str, container: str) -> int:
-    """End the processes of a container by SIGKILL, as a crash does; return how many there were.
+    """End the processes of a container by SIGKILL, like a crash, and return their number.
 
     Raises
     ------
     ClusterError
-        Where it is on no node of the cluster.
+        If no node of the cluster has this container.
     """
     group = next((found for node in existing(cluster) for found in node.rglob(container)), None)
     if group is None:
-        raise ClusterError(f"cluster {cluster!r}: expected a control group of container {container}, there is none")
+        raise ClusterError("container-not-found", cluster=cluster, container=container)
     members = (group / "cgroup.procs").read_text(encoding="ascii").split()
     for member in members:
-        with contextlib.suppress(ProcessLookupError):  # the first one takes the others along
+        with contextlib.suppress(ProcessLookupError):  # the end of the first one may end the others
             os.kill(int(member), signal.SIGKILL)
     return len(members)
 
 
 def remove(cluster: str) -> int:
-    """Remove the groups of a cluster whose processes have ended; return how many there were.
+    """Remove the groups of a cluster whose processes have ended, and return their number.
 
     Raises
     ------
     ClusterError
-        Where some stay, as a process is in them.
+        If a process is still in one of them.
     """
     found = existing(cluster)
     deadline = time.monotonic() + _REMOVAL_TIMEOUT_S
@@ -91,9 +91,7 @@ def remove(cluster: str) -> int:
             _remove_tree(group)
         time.sleep(0.05)
     if left:
-        raise ClusterError(
-            f"control groups {', '.join(map(str, left))} cannot be removed; end the processes in cgroup.procs"
-        )
+        raise ClusterError("control-groups-not-removed", groups=[str(group) for group in left])
     return len(found)
 
 

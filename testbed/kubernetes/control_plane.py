@@ -1,4 +1,4 @@
-"""The control plane in the namespace of the driver node, who may talk to it, and the few questions it is asked."""
+"""The control plane on the driver node: its start, its credentials, and a minimal client of its API."""
 
 import json
 import secrets
@@ -27,14 +27,14 @@ ADMIN = "admin"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Files:
-    """Where a cluster keeps its files."""
+    """Paths of a cluster's files."""
 
     #: ``kubernetes`` in the state directory of the cluster; only its owner may enter.
     directory: Path
 
     @property
     def tokens(self) -> Path:
-        """The tokens that the API server knows."""
+        """The tokens that the API server accepts."""
         return self.directory / "tokens.csv"
 
     @property
@@ -49,12 +49,12 @@ class Files:
 
     @property
     def certificates(self) -> Path:
-        """Where the API server makes its certificate."""
+        """Folder in which the API server creates its certificate."""
         return self.directory / "certificates"
 
     @property
     def authority(self) -> Path:
-        """The certificates by which clients know the API server."""
+        """CA certificates of the API server."""
         return self.certificates / "apiserver.crt"
 
     @property
@@ -81,7 +81,7 @@ class Files:
 
 
 def write_tokens(files: Files, kubelets: tuple[str, ...]) -> dict[str, str]:
-    """Make tokens for the administrator and for each node; return them by user."""
+    """Create tokens for the administrator and for each node; return them by user."""
     tokens = {user: secrets.token_hex(16) for user in (ADMIN, *kubelets)}
     lines = [f"{tokens[ADMIN]},admin,admin,system:masters"]
     lines += [f"{tokens[node]},system:node:{node},{node},system:nodes" for node in kubelets]
@@ -90,13 +90,13 @@ def write_tokens(files: Files, kubelets: tuple[str, ...]) -> dict[str, str]:
 
 
 def write_signing_key(files: Files) -> None:
-    """Make the key pair of service account tokens."""
+    """Create the key pair of service account tokens."""
     run(("openssl", "genrsa", "-out", str(files.signing_key), "2048"))
     run(("openssl", "rsa", "-in", str(files.signing_key), "-pubout", "-out", str(files.public_key)))
 
 
 def write_kubeconfig(files: Files, user: str, *, url: str, token: str) -> Path:
-    """Write the kubeconfig of a user; whole at once, as kubelets wait for theirs."""
+    """Write the kubeconfig of a user atomically, as kubelets wait for theirs."""
     document = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -119,10 +119,10 @@ _MESSAGE_CHARACTERS = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Api:
-    """An API server, asked as one user."""
+    """Client of an API server, for one user."""
 
     url: str
-    #: The certificates by which it is known.
+    #: Its CA certificates.
     authority: Path
     token: str
 
@@ -132,7 +132,7 @@ class Api:
         Raises
         ------
         OSError
-            Where there is none, or it is a refusal.
+            If there is none, or its status is an error.
         """
         context = ssl.create_default_context(cafile=str(self.authority))
         request = urllib.request.Request(  # noqa: S310 - always https, of our own making
@@ -147,25 +147,34 @@ class Api:
         return answer
 
 
-def wait_until(done: Callable[[], bool], *, what: str, timeout_s: float, look_at: Path) -> None:
-    """Ask until the answer is yes; an API server that does not answer counts as no.
+def wait_until(is_ready: Callable[[], bool], *, what: str, timeout_s: float, log: Path) -> None:
+    """Poll until a part is ready; an API server that does not answer counts as not ready.
+
+    Parameters
+    ----------
+    what
+        The part that is waited for, for the message.
+    log
+        Its log; the message quotes the end.
 
     Raises
     ------
     ClusterError
-        Where it is not so in time.
+        If it is not ready in time.
     """
     deadline = time.monotonic() + timeout_s
     last = ""
     while time.monotonic() < deadline:
         try:
-            if done():
+            if is_ready():
                 return
-            last = "not yet"
+            last = "no error"
         except (OSError, ValueError) as error:
             last = str(error)
         time.sleep(_PAUSE_S)
-    raise ClusterError(f"{what}: not so within {timeout_s:g} s ({last}); {look_at} ends: {_end_of(look_at)}")
+    raise ClusterError(
+        "kubernetes-part-timeout", part=what, timeout_s=timeout_s, cause=last, log=str(log), end=_end_of(log)
+    )
 
 
 def ready_nodes(api: Api) -> dict[str, bool]:
@@ -181,15 +190,15 @@ def ready_nodes(api: Api) -> dict[str, bool]:
 
 def _end_of(log: Path) -> str:
     try:
-        return log.read_text(encoding="utf-8", errors="replace")[-_MESSAGE_CHARACTERS:].strip() or "(empty)"
+        return log.read_text(encoding="utf-8", errors="replace")[-_MESSAGE_CHARACTERS:].strip() or "empty"
     except OSError:
-        return "(no such log)"
+        return "no such file"
 
 
 API_PORT = 443
 API_SERVER = "kube-apiserver"
 START_TIMEOUT_S = 240.0
-#: Silence after which a node counts as unreachable; Kubernetes has 50 s, tests should not wait as long.
+#: Time without a heartbeat until a node counts as unreachable; the default of 50 s is too long for tests.
 UNREACHABLE_AFTER_S = 8
 
 _STORE = "http://127.0.0.1:2379"
@@ -209,12 +218,12 @@ _NAMES = f"""\
 
 
 def start_control_plane(topology: Topology, kubelets: tuple[str, ...], *, program: Path, files: Files) -> Api:
-    """Start every part and wait until pods could be created.
+    """Start every part and wait until pods can be created.
 
     Raises
     ------
     ClusterError
-        Where a part does not come up in time.
+        If a part is not ready in time.
     """
     address = PodNetwork(topology=topology).address(topology.driver.host)
     url = f"https://{address}:{API_PORT}"
@@ -226,9 +235,9 @@ def start_control_plane(topology: Topology, kubelets: tuple[str, ...], *, progra
     api = Api(url=url, authority=files.authority, token=tokens[ADMIN])
     wait_until(
         lambda: files.authority.exists() and api.get("/readyz") == "ok",
-        what="the API server is ready",
+        what="API server",
         timeout_s=START_TIMEOUT_S,
-        look_at=files.log("kube-apiserver"),
+        log=files.log("kube-apiserver"),
     )
     admin = str(write_kubeconfig(files, ADMIN, url=url, token=tokens[ADMIN]))
     for kubelet in kubelets:
@@ -241,35 +250,35 @@ def start_control_plane(topology: Topology, kubelets: tuple[str, ...], *, progra
     _start(topology, files, program, "coredns", ("-conf", str(corefile)))
     wait_until(
         lambda: _answers(f"http://{address}:{_NAMES_READY_PORT}/ready"),
-        what="names are served",
+        what="CoreDNS",
         timeout_s=START_TIMEOUT_S,
-        look_at=files.log("coredns"),
+        log=files.log("coredns"),
     )
     return api
 
 
 def start_api_server(topology: Topology, *, program: Path, files: Files) -> None:
-    """Start the API server, also again after its end: what it stores is etcd's."""
+    """Start the API server, for the first time or again; its state is in etcd."""
     address = PodNetwork(topology=topology).address(topology.driver.host)
     _start(topology, files, program, API_SERVER, _api_server_flags(files, address))
 
 
 def wait_for_accounts(api: Api, files: Files) -> None:
-    """Wait until the default namespace has what each pod needs: its service account and the authority.
+    """Wait until the default namespace has its service account and CA certificates, which each pod needs.
 
     Raises
     ------
     ClusterError
-        Where it has not in time.
+        If it does not have them in time.
     """
     wait_until(
         lambda: bool(
             api.get("/api/v1/namespaces/default/serviceaccounts/default")
             and api.get("/api/v1/namespaces/default/configmaps/kube-root-ca.crt")
         ),
-        what="the controller manager made the default service account",
+        what="default service account",
         timeout_s=START_TIMEOUT_S,
-        look_at=files.log("kube-controller-manager"),
+        log=files.log("kube-controller-manager"),
     )
 
 
@@ -318,7 +327,7 @@ def _controller_flags(topology: Topology, files: Files) -> tuple[str, ...]:
 
 
 def write_audit_policy(files: Files) -> None:
-    """Have the API server record what service accounts ask for, without the contents."""
+    """Configure the API server to record the requests of service accounts, without their contents."""
     policy = {
         "apiVersion": "audit.k8s.io/v1",
         "kind": "Policy",

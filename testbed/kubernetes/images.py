@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gesscale.common.errors import Problem
 from testbed.cluster.commands import run
 from testbed.cluster.state import cache_directory
 
@@ -33,7 +34,7 @@ class Image:
     files: Mapping[str, bytes]
     #: Targets of symbolic links, by path.
     links: Mapping[str, str] = field(default_factory=dict)
-    #: What runs where a pod names no command.
+    #: The default command of its containers.
     command: tuple[str, ...]
 
 
@@ -43,9 +44,9 @@ def bundled_images(busybox: Path) -> tuple[Image, ...]:
     Raises
     ------
     ClusterError
-        Where busybox does not work.
+        If busybox does not work.
     """
-    listed = run((str(busybox), "--list"), failure=f"cannot use {busybox} (install Debian's busybox-static)")
+    listed = run((str(busybox), "--list"), failure=Problem("busybox-unusable", {"program": str(busybox)}))
     content = busybox.read_bytes()
     applets = {f"bin/{name}": "busybox" for name in listed.split() if name != "busybox"}
     with_busybox = {"bin/busybox": content, **_ETC}
@@ -143,13 +144,13 @@ _SETTINGS = ("/etc/alternatives", "/etc/ssl", "/etc/ld.so.cache")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostPrograms:
-    """What a pod spec needs to run programs of this machine in the image `images.HOST`."""
+    """Parts of a pod spec that run programs of this machine in the image `images.HOST`."""
 
     #: For ``spec.volumes``.
     volumes: tuple[dict[str, Any], ...]
     #: For ``volumeMounts`` of a container.
     mounts: tuple[dict[str, Any], ...]
-    #: For ``env`` of a container: where Python, Java and Spark are.
+    #: For ``env`` of a container: the locations of Python, Java and Spark.
     environment: tuple[dict[str, str], ...]
 
 

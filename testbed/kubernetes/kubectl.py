@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from gesscale.common.errors import Problem
 from gesscale.common.shell import command_line
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.resource.autoscaler import GROUP
@@ -15,19 +16,19 @@ _SERVED_WITHIN_S = 240.0
 
 
 def run_kubectl(
-    program: Path, kubeconfig: Path, *arguments: str, given: str | None = None, timeout_s: float = 60.0
+    program: Path, kubeconfig: Path, *arguments: str, stdin: str | None = None, timeout_s: float = 60.0
 ) -> str:
     """Run kubectl and return its output.
 
     Raises
     ------
     ClusterError
-        Where it fails; the message holds what it wrote.
+        If it fails; the message quotes its output.
     """
     return run(
         (str(program), "--kubeconfig", str(kubeconfig), *arguments),
-        failure=command_line(("kubectl", *arguments)),
-        given=given,
+        failure=Problem("command-failed", {"command": command_line(("kubectl", *arguments))}),
+        stdin=stdin,
         timeout_s=timeout_s,
     )
 
@@ -40,9 +41,9 @@ def define_autoscalers(kubectl: Callable[..., str]) -> None:
     Raises
     ------
     ClusterError
-        Where they are not served in time.
+        If they are not served in time.
     """
-    kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", given=json.dumps(definition()))
+    kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=json.dumps(definition()))
     deadline_s = time.monotonic() + _SERVED_WITHIN_S
     while True:
         try:
@@ -61,14 +62,14 @@ def create_namespace(kubectl: Callable[..., str], name: str) -> None:
     Raises
     ------
     ClusterError
-        Where it cannot be created, or has no service account in time.
+        If it cannot be created, or has no service account in time.
     """
     kubectl("create", "namespace", name)
     timeout = f"--timeout={_SERVED_WITHIN_S:.0f}s"
     kubectl("-n", name, "wait", "--for=create", "serviceaccount/default", timeout, timeout_s=_SERVED_WITHIN_S + 30)
 
 
-#: With these Spark asks for no ConfigMap, Service or volume, which `driver_account` does not give.
+#: With these Spark needs no rights to ConfigMaps, Services or volumes, which `driver_account` does not grant.
 FEW_RIGHTS_SETTINGS = {
     "spark.kubernetes.executor.disableConfigMap": "true",
     "spark.kubernetes.driver.service.deleteOnTermination": "false",

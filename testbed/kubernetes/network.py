@@ -1,7 +1,7 @@
-"""The pods' network: a VXLAN over the nodes' addresses, so that pods feel the delays between their nodes.
+"""The pods' network: a VXLAN over the nodes' addresses, so that the delays between nodes apply to their pods.
 
-Every node has a second address, in the pods' network, by which Kubernetes knows it: pods reach nodes and nodes
-reach pods by it, through the same tunnels. The world outside is a member too, at no delay, without pods.
+Every node has a second address, in the pods' network, which is its address in Kubernetes: pods and nodes reach each
+other by it, through the same tunnels. The outside is a member too, without delay and without pods.
 """
 
 import ipaddress
@@ -23,7 +23,7 @@ _PORT = 4789
 class PodNetwork:
     """Addresses in the pods' network: ``10.P.0.HOST`` of nodes, ``10.P.HOST.0/24`` of their pods.
 
-    P follows from the third byte of the topology's subnet, so clusters on different subnets do not meet.
+    P follows from the third byte of the topology's subnet, so clusters on different subnets do not overlap.
     """
 
     topology: Topology
@@ -43,7 +43,7 @@ class PodNetwork:
 
     @property
     def identifier(self) -> int:
-        """The VXLAN's number: the outside is a member of every cluster's, so each needs its own."""
+        """The VXLAN's number; unique by cluster, as the outside is a member of all of them."""
         return int.from_bytes(self.topology.subnet.network_address.packed[1:3])
 
     @property
@@ -53,7 +53,7 @@ class PodNetwork:
 
 
 def outside_device(cluster: str) -> str:
-    """Return the name of the tunnel's device outside the nodes; it goes with the topology's own."""
+    """Return the name of the tunnel's device outside the nodes; it is removed with the topology's device."""
     return f"gp-{cluster}"
 
 

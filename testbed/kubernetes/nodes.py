@@ -1,7 +1,7 @@
-"""A node: containerd and a kubelet in a network namespace, with mounts and process numbers of their own.
+"""A node: containerd and a kubelet in a network namespace, with separate mounts and process numbers.
 
-The first process of a node ends when both have ended; the kernel then ends all containers and unmounts
-everything of it, also after a crash of whoever started it.
+The first process of a node ends when both have ended; the kernel then ends all containers and removes all mounts of
+the node, even if the process that started it has crashed.
 """
 
 import json
@@ -63,7 +63,7 @@ def start_node(topology: Topology, name: str, *, program: Path, tools: Tools, fi
     Raises
     ------
     ClusterError
-        Where it cannot be started.
+        If it cannot be started.
     """
     directory, node = files.node(name), topology.node(name)
     _require_usable(directory)
@@ -92,18 +92,18 @@ def start_node(topology: Topology, name: str, *, program: Path, tools: Tools, fi
 
 
 def start_kubelet(topology: Topology, name: str, *, program: Path, tools: Tools, files: Files) -> None:
-    """Start the kubelet of a node again, beside the containerd that has its pods.
+    """Start the kubelet of a node again, in the namespaces of its running containerd.
 
     Raises
     ------
     ClusterError
-        Where the node has ended, or it cannot be started.
+        If the node has ended, or the kubelet cannot be started.
     """
-    beside = part_of(topology, name, "containerd")
-    way_in = ("nsenter", f"--target={beside.pid}", *(f"--{each}" for each in _OWN), "--")
+    containerd = part_of(topology, name, "containerd")
+    enter = ("nsenter", f"--target={containerd.pid}", *(f"--{each}" for each in _OWN), "--")
     arguments = _arguments(topology, name, program, tools, files)
     processes.start(
-        (*way_in, "sh", "-ec", _KUBELET_SCRIPT, "node", *arguments),
+        (*enter, "sh", "-ec", _KUBELET_SCRIPT, "node", *arguments),
         Mark(cluster=str(state_directory(topology.name)), role=Role.NODE, node=name),
         environment={**processes.base_environment(), "PATH": tools.path},
         log=files.node(name) / "kubelet-again.log",
@@ -117,19 +117,19 @@ def _arguments(topology: Topology, name: str, program: Path, tools: Tools, files
 
 
 def part_of(topology: Topology, name: str, part: str) -> Process:
-    """Return the process of a node that is its kubelet, or its containerd.
+    """Return the process of a node's kubelet or containerd.
 
     Raises
     ------
     ClusterError
-        Where it does not run.
+        If it does not run.
     """
     for process in processes.find(str(state_directory(topology.name))):
         if process.mark.role is Role.NODE and process.mark.node == name:
             words = _command_line(process.pid)
             if part in (Path(words[0]).name, *words[1:2]):
                 return process
-    raise ClusterError(f"node {name!r}: expected its {part} to run, there is none; look at the logs in its directory")
+    raise ClusterError("node-part-not-running", node=name, part=part)
 
 
 def _command_line(pid: int) -> list[str]:
@@ -140,21 +140,21 @@ def _command_line(pid: int) -> list[str]:
 
 
 def load_images(names: Iterable[str], archive: Path, *, tools: Tools, files: Files) -> None:
-    """Give the images of an archive to nodes, all at once.
+    """Import the images of an archive on several nodes in parallel.
 
     Raises
     ------
     ClusterError
-        Where a node does not take them.
+        If a node cannot import them.
     """
     loading = {}
     for name in names:
         socket = _socket(files.node(name))
         wait_until(
             socket.exists,
-            what=f"containerd of {name} is up",
+            what=f"containerd of {name}",
             timeout_s=START_TIMEOUT_S,
-            look_at=files.node(name) / "containerd.log",
+            log=files.node(name) / "containerd.log",
         )
         command = (str(tools.ctr), "--address", str(socket), "-n", "k8s.io", "images", "import", str(archive))
         loading[name] = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -165,7 +165,7 @@ def load_images(names: Iterable[str], archive: Path, *, tools: Tools, files: Fil
             process.kill()
             written, _ = process.communicate()
         if process.returncode != 0:
-            raise ClusterError(f"node {name!r} does not take the images of {archive}: {written.strip()}")
+            raise ClusterError("images-not-imported", node=name, source=str(archive), cause=written.strip())
 
 
 def containerd_settings(directory: Path, tools: Tools, *, snapshotter: str) -> str:
@@ -238,7 +238,7 @@ def _socket(directory: Path) -> Path:
 
 
 def _snapshotter(directory: Path) -> str:
-    """Return ``overlayfs`` where it works on this file system; inside a container it often does not."""
+    """Return ``overlayfs`` if it works on this file system, otherwise ``native``; in a container it often fails."""
     trial = directory / "trial"
     layers = {name: trial / name for name in ("lowerdir", "upperdir", "workdir")}
     for folder in layers.values():
@@ -255,8 +255,7 @@ def _snapshotter(directory: Path) -> str:
 def _require_usable(directory: Path) -> None:
     hidden = next((each for each in _HIDDEN if directory.is_relative_to(each)), None)
     too_long = len(os.fsencode(f"{_socket(directory)}.ttrpc")) > _SOCKET_PATH_LIMIT
-    if hidden or too_long:
-        why = f"{hidden} looks different inside a node" if hidden else "the path of its socket would be too long"
-        raise ClusterError(
-            f"a node cannot live in {directory}: {why}; set GESSCALE_TESTBED_STATE to another, short path"
-        )
+    if hidden:
+        raise ClusterError("node-directory-hidden", source=str(directory), hidden=hidden)
+    if too_long:
+        raise ClusterError("node-directory-too-long", source=str(directory))

@@ -1,4 +1,4 @@
-"""The programs of a cluster: built from Go's sources, installed, or unpacked by setup.sh."""
+"""The programs of a cluster: built from Go sources, installed, or unpacked by setup.sh."""
 
 import fcntl
 import hashlib
@@ -7,6 +7,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from gesscale.common.errors import Problem
 from gesscale.errors import ClusterError
 from testbed.cluster import privilege
 from testbed.cluster.commands import run
@@ -18,22 +19,22 @@ HELM_SOURCES = Path(__file__).parents[2] / "deploy" / "release" / "helm"
 CACHE = Path(__file__).parents[2] / ".cache" / "kubernetes"
 VERSION = "v1.36.3"
 BUILD_TIMEOUT_S = 1500
-#: Parts that users run by name: a link next to the program makes it that part.
+#: Parts that users run by name, through a link to the program.
 LINKS = ("kubectl",)
 
 _STAMP = "k8s.io/component-base/version"
 _FLAGS = (
     "-trimpath",
     "-buildvcs=false",
-    "-gcflags=all=-dwarf=false",  # a build cache of 2.7 GB instead of 3.3; it is not debugged
+    "-gcflags=all=-dwarf=false",  # without debug information the build cache has 2.7 GB instead of 3.3
     f"-ldflags=-s -w -X {_STAMP}.gitVersion={VERSION} -X {_STAMP}.gitMajor=1 -X {_STAMP}.gitMinor=36",
 )
-#: The compiler collects garbage a quarter as often: a seventh of the time is saved.
+#: The compiler collects garbage a quarter as often, which saves a seventh of the time.
 _COMPILER_MEMORY = {"GOGC": "400"}
 
 
 def program_path(sources: Path | None = None) -> Path:
-    """Return where the program of the present sources is, or would be.
+    """Return the path of the program for the current sources, whether it is built or not.
 
     Parameters
     ----------
@@ -49,17 +50,17 @@ def program_path(sources: Path | None = None) -> Path:
 
 
 def is_built(sources: Path | None = None) -> bool:
-    """Whether `build` has nothing to do for these sources; None for Kubernetes itself."""
+    """Return whether the program of these sources is built; None for Kubernetes itself."""
     return program_path(sources).exists()
 
 
 def find_go() -> str | None:
-    """Return the go command of this machine; None without one."""
+    """Return the go command of this machine; None if Go is not installed."""
     return shutil.which("go") or shutil.which("go", path="/usr/local/go/bin:/usr/lib/go/bin")
 
 
 def build(sources: Path | None = None) -> Path:
-    """Build a program unless it is there; takes minutes, and the Go module proxy, the first time.
+    """Build a program if needed; the first time takes minutes and the Go module proxy.
 
     Parameters
     ----------
@@ -69,19 +70,17 @@ def build(sources: Path | None = None) -> Path:
     Raises
     ------
     ClusterError
-        Where there is no Go, or the build fails.
+        If there is no Go, or the build fails.
     """
     program = program_path(sources)
     if program.exists():
         return program
     go = find_go()
     if go is None:
-        raise ClusterError(
-            "building Kubernetes needs Go 1.26 or newer; install it from https://go.dev/dl and put it on PATH"
-        )
+        raise ClusterError("go-missing")
     program.parent.mkdir(parents=True, exist_ok=True)
     with (CACHE / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # who comes second waits and finds the program
+        fcntl.flock(lock, fcntl.LOCK_EX)  # a second process waits, then finds the program
         if not program.exists():
             _compile(go, sources or SOURCES, program)
     return program
@@ -97,7 +96,7 @@ def _compile(go: str, sources: Path, program: Path) -> None:
     try:
         run(
             command,
-            failure=f"cannot build {program.name} in {sources} (it needs Go 1.26 and its module proxy)",
+            failure=Problem("go-build-failed", {"program": program.name, "source": str(sources)}),
             directory=sources,
             environment={**_COMPILER_MEMORY, **os.environ, "CGO_ENABLED": "0"},
             timeout_s=BUILD_TIMEOUT_S,
@@ -108,7 +107,7 @@ def _compile(go: str, sources: Path, program: Path) -> None:
 
 
 UNPACKED = Path(__file__).parents[2] / ".cache" / "containerd"
-#: Where installed programs and plugins may be, besides PATH.
+#: Folders of installed programs and plugins, in addition to PATH.
 SYSTEM = ("/usr/sbin", "/usr/local/sbin", "/usr/lib/cni", "/opt/cni/bin")
 
 
@@ -121,12 +120,12 @@ class Tools:
     runc: Path
     #: The directory of network plugins.
     plugins: Path
-    #: Linked statically: it is all there is in the small images.
+    #: Linked statically: the small images contain nothing else.
     busybox: Path
 
     @property
     def path(self) -> str:
-        """The value of PATH with which containerd finds its shim and runc."""
+        """The value of PATH by which containerd finds its shim and runc."""
         folders = dict.fromkeys(str(each.parent) for each in (self.containerd, self.runc))
         return ":".join((*folders, os.environ.get("PATH", os.defpath)))
 
@@ -137,40 +136,37 @@ def find_tools() -> Tools:
     Raises
     ------
     ClusterError
-        Where one is missing; the message names all that are.
+        If one is missing; the message names all that are.
     """
     found = {name: _program(name) for name in ("containerd", "ctr", "runc", "busybox")}
     plugins = next((at for at in _plugin_folders() if (at / "host-local").exists()), None)
     missing = [name for name, path in found.items() if path is None]
     if plugins is None or missing:
-        names = ", ".join([*missing, *([] if plugins else ["CNI plugins"])])
-        raise ClusterError(
-            f"Kubernetes nodes need {names}; run: ./setup.sh test (or install containerd and its plugins)"
-        )
+        raise ClusterError("node-tools-missing", tools=[*missing, *([] if plugins else ["CNI plugins"])])
     programs = {name: path for name, path in found.items() if path is not None}
     return Tools(plugins=plugins, **programs)
 
 
-def lacking_rights() -> str:
-    """Return which rights this process lacks for a Kubernetes, in one line; empty where none."""
+def missing_rights() -> Problem | None:
+    """Return the right that this process lacks to run a Kubernetes; None if it has all."""
     if os.geteuid() != 0 or not privilege.is_privileged():
-        return "needs root, to make network namespaces and control groups"
+        return Problem("kubernetes-needs-root")
     if not control_groups.are_writable():
-        return f"needs control groups that root may write, in {control_groups.ROOT}"
-    return ""
+        return Problem("control-groups-not-writable", {"root": str(control_groups.ROOT)})
+    return None
 
 
-def obstacle() -> str:
-    """Return why no Kubernetes can be brought up here, in one line; empty where it can."""
-    if lacking := lacking_rights():
-        return lacking
+def missing_requirement() -> Problem | None:
+    """Return why no Kubernetes can be brought up here; None if it can."""
+    if (missing := missing_rights()) is not None:
+        return missing
     if not is_built() and find_go() is None:
-        return "needs Go 1.26 or newer, to build Kubernetes"
+        return Problem("go-missing")
     try:
         find_tools()
     except ClusterError as error:
-        return str(error)
-    return ""
+        return error.problem
+    return None
 
 
 def _program(name: str) -> Path | None:

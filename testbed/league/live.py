@@ -42,7 +42,7 @@ class LiveRunner:
         Raises
         ------
         GesscaleError
-            Where the cluster cannot play it, or what it has recorded cannot be scored.
+            If the cluster cannot play it, or what it has recorded cannot be scored.
         """
         world = world_of(experiment, case)
         (load,) = world.scene.workloads.values()

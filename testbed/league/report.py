@@ -63,13 +63,13 @@ class PairOrder:
 
     @property
     def is_separated(self) -> bool:
-        """Whether the live runs tell the two apart: the interval of the difference leaves out 0."""
+        """Return whether the live runs tell the two apart: the interval of the difference leaves out 0."""
         low, high = self.live.low, self.live.high
         return low is not None and high is not None and (low > 0 or high < 0)
 
     @property
     def differs(self) -> bool:
-        """Whether the simulator has them the other way round."""
+        """Return whether the simulator has them the other way round."""
         return self.live.mean * self.simulated.mean < 0
 
 

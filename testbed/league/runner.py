@@ -41,7 +41,7 @@ def run_league(
     Raises
     ------
     GesscaleError
-        Where something is named that there is not, the folder holds something else, or the nodes cannot be had.
+        If something is named that there is not, the folder holds something else, or the nodes cannot be had.
     """
     experiment = settings.experiment
     check_experiment(experiment)
@@ -71,7 +71,7 @@ def write_league_report(results: Path, progress: ProgressLog, *, price: float) -
     Raises
     ------
     InputError
-        Where the folder holds no live runs.
+        If the folder holds no live runs.
     """
     experiment, live = read_results(results / LIVE)
     progress.log(f"{len(live)} of {len(experiment.cases())} runs are there")
@@ -139,7 +139,7 @@ def run_live(
     Raises
     ------
     ClusterError
-        Where the nodes cannot be used at the last attempt.
+        If the nodes cannot be used at the last attempt.
     """
     chosen: Sequence[Case] | None = None
     for attempt in range(attempts):

@@ -34,7 +34,7 @@ class LiveRun:
 
     @property
     def drained(self) -> bool:
-        """Whether every row was processed."""
+        """Return whether every row was processed."""
         return self.record.processed_rows >= self.schedule.rows_total
 
     def ended_s(self, measured_s: float) -> float:
@@ -51,7 +51,7 @@ def result_of_run(run: LiveRun, case: Case, world: World, *, with_series: bool) 
     Raises
     ------
     ClusterError
-        Where the record lacks batches, or the loop began after the load.
+        If the record lacks batches, or the loop began after the load.
     """
     failed = [each for each in run.record.decisions if each.plan.reason is Reason.POLICY_FAILED]
     if failed:

@@ -89,7 +89,7 @@ def league_query(name: str) -> LeagueQuery:
     Raises
     ------
     InputError
-        Where a league cannot run it.
+        If a league cannot run it.
     """
     if name not in LEAGUE_QUERIES:
         raise InputError(f"--query: expected one of {', '.join(LEAGUE_QUERIES)}, got {name!r}")
@@ -173,7 +173,7 @@ class LeagueSettings:
         Raises
         ------
         InputError
-            Where a policy cannot run live, or something is named that there is not.
+            If a policy cannot run live, or something is named that there is not.
         """
         for policy in self.policies:
             if policy in UNRANKED:

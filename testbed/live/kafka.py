@@ -53,7 +53,7 @@ class KafkaFeed:
         Raises
         ------
         ClusterError
-            Where it has failed.
+            If it has failed.
         """
         ended = None if self.producer is None else self.producer.poll()
         if ended not in {None, 0}:
@@ -74,7 +74,7 @@ def kafka_feed(topology: Topology, kafka: TopicInput, topics: Sequence[str], fol
     Raises
     ------
     GesscaleError
-        Where the broker does not start.
+        If the broker does not start.
     """
     node = topology.driver
     with running_broker(

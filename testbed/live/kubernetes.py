@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 
+from gesscale.common.errors import Problem
 from gesscale.monitor.fetch import fetch
 from latency_map import write_csv
 from testbed.cluster.commands import run
@@ -57,9 +58,9 @@ class KubernetesApplication:
         """The name of the driver's pod."""
         return f"{self.operator.name}-driver"
 
-    def kubectl(self, *arguments: str, given: str | None = None) -> str:
+    def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
         """Run kubectl in the demo's namespace."""
-        return self.cluster.run_kubectl("-n", SPACE, *arguments, given=given)
+        return self.cluster.run_kubectl("-n", SPACE, *arguments, stdin=stdin)
 
     def driver_log(self) -> str:
         """Return the last lines of the driver."""
@@ -80,7 +81,7 @@ class KubernetesApplication:
         Raises
         ------
         MetricsUnavailableError
-            Where it does not answer.
+            If it does not answer.
         """
         address = self.driver()["status"].get("podIP", "")
         url = f"http://{address}:{self.operator.metrics_port}/{path}"
@@ -95,8 +96,8 @@ class KubernetesApplication:
         write_csv(self.cluster.topology.map, table)
         self.kubectl("create", "configmap", "latency-map", f"--from-file=latency.csv={table}")
         name = self.operator.name
-        self.kubectl("create", "-f", "-", given=driver_account(name, self.driver_pod))
-        self.kubectl("create", "-f", "-", given=json.dumps(self.autoscaler()))
+        self.kubectl("create", "-f", "-", stdin=driver_account(name, self.driver_pod))
+        self.kubectl("create", "-f", "-", stdin=json.dumps(self.autoscaler()))
 
     def autoscaler(self) -> dict[str, Any]:
         """Return the StreamAutoscaler as its users write it."""
@@ -160,7 +161,7 @@ class KubernetesApplication:
         Raises
         ------
         ClusterError
-            Where spark-submit fails.
+            If spark-submit fails.
         """
         _, module, *words = program
         file = self.folder / "driver.py"
@@ -172,7 +173,7 @@ class KubernetesApplication:
         environment = {**os.environ, "SPARK_HOME": home, "KUBECONFIG": str(self.cluster.kubeconfig)}
         run(
             self.cluster.in_control_plane(command),
-            failure="spark-submit failed",
+            failure=Problem("spark-submit-failed"),
             environment=environment,
             timeout_s=SUBMIT_S,
         )

@@ -94,7 +94,7 @@ def verify_delays(
     Raises
     ------
     ClusterError
-        Where they stay off the map; the message separates a busy machine, which only adds to delays, from wrong delays.
+        If they stay off the map; the message separates a busy machine, which only adds to delays, from wrong delays.
     """
     progress.log("pinging every pair of nodes against the latency map")
     for echoes in ECHOES:

@@ -64,7 +64,7 @@ def check_both_directions(rescales: Sequence[Rescale]) -> PromiseCheck:
 
 
 def picks_nodes_at_random(decisions: Sequence[Decision]) -> bool:
-    """Say whether the policy draws nodes, as DS2 does, so that the latency map calls for none of them."""
+    """Return whether the policy draws nodes, as DS2 does, so that the latency map calls for none of them."""
     return any(
         rejection.reason is Reason.NOT_SELECTED for decision in decisions for rejection in decision.plan.rejections
     )

@@ -78,7 +78,7 @@ def run_job(setup: Setup, job: LiveJob, *, rows: int, begins_at_hour: float = 0.
     Raises
     ------
     GesscaleError
-        When something cannot be started, or ends before its time.
+        If something cannot be started, or ends before its time.
     """
     scenario, settings, progress = setup.scenario, setup.settings, setup.progress
     names = [operator.name for operator in scenario.operators]
@@ -140,7 +140,7 @@ def running_operators(setup: Setup, job: LiveJob) -> Iterator[tuple[LocalSpark, 
     Raises
     ------
     ClusterError
-        When a driver ends, or its metrics cannot be read in time.
+        If a driver ends, or its metrics cannot be read in time.
     """
     topology, operators = setup.topology, setup.scenario.operators
     sparks = tuple(open_spark(topology, operator.name) for operator in operators)
@@ -164,7 +164,7 @@ def await_query(spark: LocalSpark, metrics_url: str) -> None:
     Raises
     ------
     ClusterError
-        When the driver ends, or its metrics cannot be read in time.
+        If the driver ends, or its metrics cannot be read in time.
     """
     spark.await_driver(DRIVER_S)
     spark.await_replicas(spark.start_replicas([spark.topology.driver_node]))

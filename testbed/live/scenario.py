@@ -239,7 +239,7 @@ def prepare_settings(scenario: Scenario, topology: Topology, folder: Path, confi
     Raises
     ------
     InputError
-        When they cannot be used, or are those of other operators.
+        If they cannot be used, or are those of other operators.
     """
     text = scenario.settings(topology) if config is None else config.read_text("utf-8")
     write_csv(topology.map, folder / LATENCY_MAP)

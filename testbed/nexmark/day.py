@@ -139,7 +139,7 @@ class NexmarkJob:
         Raises
         ------
         ClusterError
-            Where the comparison fails.
+            If the comparison fails.
         """
         events = processed_rows // self.query.reads
         command = (
@@ -169,7 +169,7 @@ class NexmarkDay:
     Raises
     ------
     InputError
-        Where batches of the most rows, without a pause, would not carry the load.
+        If batches of the most rows, without a pause, would not carry the load.
     """
 
     #: Which query, scaled by which policy, on which nodes (query, policy, topology).
@@ -220,7 +220,7 @@ def run_day(day: NexmarkDay, folder: Path, console: Console) -> bool:
     Raises
     ------
     GesscaleError
-        When something cannot be started, or ends before its time; nothing stays behind.
+        If something cannot be started, or ends before its time; nothing stays behind.
     """
     scenario, name = day.scenario, day.query.name
     setup = Setup.prepare(scenario, folder, ProgressLog(console))

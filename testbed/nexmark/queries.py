@@ -105,7 +105,7 @@ def nexmark_query(name: str) -> NexmarkQuery:
     Raises
     ------
     InputError
-        Where there is none of this name.
+        If there is none of this name.
     """
     if name not in QUERIES:
         raise InputError(f"nexmark: expected one of {', '.join(QUERIES)}, got {name!r}")

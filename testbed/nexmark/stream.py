@@ -34,7 +34,7 @@ def produce_events(options: NexmarkOptions, bootstrap: str, topic: str, *, parti
     Raises
     ------
     GesscaleError
-        Where the broker does not take them.
+        If the broker does not take them.
     """
     create_topics(bootstrap, [topic], partitions=partitions)
 
@@ -173,7 +173,7 @@ class BatchComparison:
 
     @property
     def exact(self) -> bool:
-        """Whether both are the same, and there is a row at all."""
+        """Return whether both are the same, and there is a row at all."""
         return self.expected > 0 and self.missing == self.unexpected == 0
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gesscale.common.errors import Problem
 from gesscale.errors import GesscaleError
 from testbed.cluster.commands import run
 from testbed.cluster.spark_command import java_program
@@ -96,7 +97,7 @@ def running_broker(
         java_command = [java_program(), *_HEAP, "-cp", class_path]
         run(
             [*java_command, "kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(properties)],
-            failure="kafka: the storage of the broker was not formatted",
+            failure=Problem("kafka-storage-not-formatted"),
             timeout_s=_START_TIMEOUT_S,
         )
         broker = KafkaBroker(

@@ -6,6 +6,7 @@ from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 
+from gesscale.common.errors import Problem
 from gesscale.errors import ClusterError, GesscaleError
 from testbed.cluster.commands import run
 from testbed.cluster.spark_command import java_program
@@ -82,7 +83,7 @@ def _run_ivy(artifact: tuple[str, str, str], target: Path) -> None:
         *("-retrieve", f"{target}/[artifact]-[revision](-[classifier]).[ext]"),
     )
     try:
-        run(command, timeout_s=_FETCH_TIMEOUT_S, failure=f"{':'.join(artifact)} was not fetched")
+        run(command, timeout_s=_FETCH_TIMEOUT_S, failure=Problem("jars-not-fetched", {"artifact": ":".join(artifact)}))
     except ClusterError as error:
         lines = str(error).splitlines()
         reason = next((line for line in lines if "not found" in line), lines[-1]).strip(": \t")

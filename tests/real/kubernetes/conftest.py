@@ -22,7 +22,7 @@ from testbed.cluster import state
 from testbed.cluster.topology import Topology, read_topology
 from testbed.kubernetes.cluster import KubernetesTestBed, down, kubernetes_up
 from testbed.kubernetes.kubectl import create_namespace, run_kubectl
-from testbed.kubernetes.tools import build, obstacle
+from testbed.kubernetes.tools import build, missing_requirement
 
 FOREIGN = "GESSCALE_TEST_KUBECONFIG"
 BUNDLED = "kube3"
@@ -49,8 +49,8 @@ class ForeignCluster:
         items = json.loads(self.run_kubectl("get", "nodes", "-o", "json"))["items"]
         return tuple(item["metadata"]["name"] for item in items)
 
-    def run_kubectl(self, *arguments: str, given: str | None = None, timeout_s: float = 60.0) -> str:
-        return run_kubectl(self.kubectl, self.kubeconfig, *arguments, given=given, timeout_s=timeout_s)
+    def run_kubectl(self, *arguments: str, stdin: str | None = None, timeout_s: float = 60.0) -> str:
+        return run_kubectl(self.kubectl, self.kubeconfig, *arguments, stdin=stdin, timeout_s=timeout_s)
 
     def in_control_plane(self, command: Sequence[str]) -> NoReturn:
         self._skip(f"running {command[0]} next to the control plane")
@@ -131,10 +131,9 @@ def sweep_crashed() -> None:
 
 @pytest.fixture(scope="session")
 def possible() -> None:
-    """Skip where no Kubernetes can be brought up on this machine."""
-    why = obstacle()
-    if why:
-        pytest.skip(f"no Kubernetes on this machine: it {why}")
+    """Skip if no Kubernetes can be brought up on this machine."""
+    if (missing := missing_requirement()) is not None:
+        pytest.skip(str(missing))
 
 
 @pytest.fixture(scope="session")
@@ -143,9 +142,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubernetesTest
     if foreign := os.environ.get(FOREIGN):
         yield ForeignCluster(Path(foreign))
         return
-    why = obstacle()
-    if why:
-        pytest.skip(f"no Kubernetes on this machine: it {why}")
+    if (missing := missing_requirement()) is not None:
+        pytest.skip(str(missing))
     sweep_crashed()
     with kubernetes_up(own_topology(tmp_path_factory.mktemp("kubernetes"))) as own:
         yield own

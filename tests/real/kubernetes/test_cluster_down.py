@@ -70,7 +70,7 @@ def test_down_ends_running_containers_and_removes_everything(topology: Topology)
         "spec": {"containers": [{"name": "main", "image": BUSYBOX, "command": ["sleep", "86400"]}]},
     }
     with kubernetes_up(topology) as cluster:
-        cluster.run_kubectl("create", "-f", "-", given=json.dumps(pod))
+        cluster.run_kubectl("create", "-f", "-", stdin=json.dumps(pod))
         cluster.run_kubectl("wait", "--for=condition=Ready", "pod/stays", "--timeout=180s", timeout_s=200)
         assert len(members_of_groups(topology.name)) >= 2  # the container and its pause
     assert_nothing_left(topology)

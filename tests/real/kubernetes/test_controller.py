@@ -215,13 +215,13 @@ def fill(world: World, node: str) -> None:
             ],
         },
     }
-    world.cluster.run_kubectl("create", "-f", "-", given=json.dumps(pod))
+    world.cluster.run_kubectl("create", "-f", "-", stdin=json.dumps(pod))
 
 
 def evict(cluster, namespace: str, pod: str) -> None:
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": namespace}}
     path = f"/api/v1/namespaces/{namespace}/pods/{pod}/eviction"
-    cluster.run_kubectl("create", "--raw", path, "-f", "-", given=json.dumps(body))
+    cluster.run_kubectl("create", "--raw", path, "-f", "-", stdin=json.dumps(body))
 
 
 def test_a_resource_that_is_deleted_and_created_anew_begins_anew(world):
@@ -248,7 +248,7 @@ def test_a_right_that_is_missing_is_named_and_nothing_is_scaled_down_for_want_of
     account, kubectl = f"{world.namespace}-controller", world.cluster.run_kubectl
     (pods,) = (right for right in controller_rights() if right.target == "pods")
     try:
-        kubectl("apply", "-f", "-", given=yaml.safe_dump_all(roles(world.namespace, account, (pods, "list"))))
+        kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(roles(world.namespace, account, (pods, "list"))))
         with controller_as(world.cluster, world.namespace, account, tmp_path, watched=world.namespace) as running:
             until(lambda: "the controller may not list pods" in unready(running), "the right is named")
             until(lambda: world.reason("op"), "a step without pods")

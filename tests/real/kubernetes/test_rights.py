@@ -38,7 +38,7 @@ def account(world):
     world.cluster.in_control_plane(("true",))  # a foreign cluster keeps its records to itself
     name = f"{world.namespace}-controller"
     create_namespace(world.cluster.run_kubectl, name)
-    world.cluster.run_kubectl("create", "-f", "-", given=controller_roles(name, name))
+    world.cluster.run_kubectl("create", "-f", "-", stdin=controller_roles(name, name))
     yield name
     world.cluster.run_kubectl("delete", "clusterrole,clusterrolebinding", name, "--wait=false")
     world.cluster.run_kubectl("delete", "namespace", name, "--wait=false")
@@ -134,7 +134,7 @@ class InPod(Application):
         metadata = {"name": "driver", "labels": self.labels}
         self.kubectl(
             "create", "-f", "-",
-            given=json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}),
+            stdin=json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}),
         )  # fmt: skip
         until_seen("the driver pod has an address", lambda: self._driver_address() is not None, self)
 

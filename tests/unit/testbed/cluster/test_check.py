@@ -28,7 +28,7 @@ def test_tolerance_is_two_milliseconds_or_five_per_cent(
 @pytest.mark.parametrize(
     ("answers_ms", "min_ok"),
     [
-        # asked 10 ms, tolerance 2 ms: a busy machine adds to all echoes but one
+        # expected 10 ms, tolerance 2 ms: a busy machine adds to all echoes but one
         ([60.0, 11.9, 45.0], True),
         ([60.0, 12.1, 45.0], False),
         # an echo that comes too early is none that a busy machine could make
@@ -36,7 +36,7 @@ def test_tolerance_is_two_milliseconds_or_five_per_cent(
         ([None, None], False),
     ],
 )
-def test_the_least_echo_tells_the_network_from_a_busy_machine(answers_ms: list[float | None], min_ok: bool) -> None:
+def test_the_smallest_echo_excludes_a_busy_machine(answers_ms: list[float | None], min_ok: bool) -> None:
     assert evaluate_pair(10.0, answers_ms, first="a", second="b").min_ok is min_ok
 
 
@@ -44,6 +44,6 @@ def test_the_least_echo_tells_the_network_from_a_busy_machine(answers_ms: list[f
     ("answers_ms", "seen"),
     [([11.0, None, 10.5, 12.0], (11.0, 1.0, 10.5, 1.5, 1)), ([None, None], (None, None, None, None, 2))],
 )
-def test_what_was_seen_is_told(answers_ms: list[float | None], seen: tuple[float | None, ...]) -> None:
+def test_median_spread_and_losses_are_reported(answers_ms: list[float | None], seen: tuple[float | None, ...]) -> None:
     pair = evaluate_pair(10.0, answers_ms, first="a", second="b")
     assert (pair.measured_ms, pair.error_ms, pair.min_ms, pair.spread_ms, pair.lost) == seen

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 import pytest
+from refusals import refused
 
-from gesscale.errors import InputError
 from testbed.cluster.adapter import open_local_cluster
 
 
@@ -17,6 +17,6 @@ def test_wrong_input_exits_2_without_a_traceback(
     assert message.strip()
 
 
-def test_wrong_options_of_the_local_cluster_are_said() -> None:
-    with pytest.raises(InputError, match="topologie"):
+def test_an_unknown_option_of_the_local_cluster_is_refused() -> None:
+    with refused("cluster-option-unknown", unknown=["topologie"]):
         open_local_cluster({"topologie": "edge8"})

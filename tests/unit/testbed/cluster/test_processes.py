@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
-from gesscale.errors import ClusterError
 from testbed.cluster import processes
 from testbed.cluster.processes import Mark, Process, Role
 
@@ -101,6 +101,6 @@ def test_the_caller_and_its_ancestors_are_never_found(cluster: str) -> None:
     assert done.stdout.strip() == "()"
 
 
-def test_a_program_that_does_not_exist_is_said(cluster: str) -> None:
-    with pytest.raises(ClusterError, match=r"cannot start executor edge1.*is /no/such installed"):
+def test_a_program_that_does_not_exist_is_reported(cluster: str) -> None:
+    with refused("process-not-started", role="executor", node="edge1", program="/no/such"):
         start(cluster, ("/no/such",), node="edge1")

@@ -1,8 +1,8 @@
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
-from gesscale.errors import ClusterError
 from testbed.cluster import spark_command
 
 
@@ -15,11 +15,11 @@ def test_executors_come_from_outside_and_leave_at_once() -> None:
     assert settings["spark.storage.decommission.enabled"] == "false"
 
 
-def test_a_missing_java_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_java_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    with pytest.raises(ClusterError, match="there is no java on the path; install"):
+    with refused("java-missing", searched="PATH"):
         spark_command.java_program()
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(ClusterError, match=r"JAVA_HOME=.* has no bin/java"):
+    with refused("java-missing", searched=f"JAVA_HOME={tmp_path}"):
         spark_command.java_program()

@@ -2,8 +2,8 @@ import os
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
-from gesscale.errors import ClusterError, InputError
 from testbed.cluster import state
 from testbed.cluster.state import ClusterRecord
 from testbed.cluster.topology import Topology
@@ -24,32 +24,32 @@ def test_what_is_saved_is_loaded_whatever_becomes_of_the_source(
     assert state_root.stat().st_mode & 0o077 == 0
     state.forget("three")
     assert not state_root.exists()
-    with pytest.raises(ClusterError, match="not up"):
+    with refused("cluster-not-up", cluster="three"):
         state.load("three")
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"a": 1}'])
-def test_a_corrupt_record_is_said(state_root: Path, three: Topology, content: str) -> None:
+def test_a_corrupt_record_is_reported(state_root: Path, three: Topology, content: str) -> None:
     state.save(RECORD, three)
     (state_root / "three" / "state.json").write_text(content)
-    with pytest.raises(ClusterError, match=r"cannot be read.*run: testbed down three"):
+    with refused("cluster-state-unreadable", cluster="three"):
         state.load("three")
 
 
 def test_the_only_cluster_needs_no_name(state_root: Path) -> None:
-    with pytest.raises(InputError, match="no cluster is up"):
+    with refused("cluster-missing"):
         state.only_cluster(None)
     state.private_root()
     (state_root / "one").mkdir()
     assert state.only_cluster(None) == "one"
     (state_root / "two").mkdir()
-    with pytest.raises(InputError, match="clusters here: one, two; name one"):
+    with refused("cluster-ambiguous", clusters=("one", "two")):
         state.only_cluster(None)
     assert state.only_cluster("two") == "two"
 
 
 def test_the_lock_is_held_once_and_given_back(state_root: Path) -> None:
-    with state.locked(), pytest.raises(ClusterError, match="another testbed command"), state.locked(0.0):
+    with state.locked(), refused("cluster-locked"), state.locked(0.0):
         pass
     with state.locked(0.0):
         assert list(state_root.iterdir()) == []
@@ -58,5 +58,5 @@ def test_the_lock_is_held_once_and_given_back(state_root: Path) -> None:
 @pytest.mark.parametrize("name", ["..", "", "a/b", "../three", "Three", "a" * 11, "a\n"])
 def test_a_name_never_leads_out_of_the_state_directory(state_root: Path, name: str) -> None:
     assert state_root.name == "state"
-    with pytest.raises(InputError, match="expected the name of a cluster"):
+    with refused("cluster-name-invalid", got=name):
         state.state_directory(name)

@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
-from gesscale.errors import ClusterError
 from testbed.cluster.namespaces import namespace
 from testbed.kubernetes import control_groups
 
@@ -37,5 +37,5 @@ def test_the_processes_of_a_container_are_killed_and_no_others(container: Path) 
 
 def test_a_container_of_another_cluster_is_not_found(container: Path) -> None:
     container.touch()
-    with pytest.raises(ClusterError, match="control group of container c0ffee, there is none"):
+    with refused("container-not-found", cluster="four", container="c0ffee"):
         control_groups.kill_container("four", "c0ffee")

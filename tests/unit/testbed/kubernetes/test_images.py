@@ -5,9 +5,8 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
-import pytest
+from refusals import refused
 
-from gesscale.errors import ClusterError
 from testbed.kubernetes.images import HOST, Image, bundled_images, mounted_paths, write_archive
 
 
@@ -56,7 +55,7 @@ def test_a_busybox_that_does_not_run_is_named(tmp_path: Path) -> None:
     broken = tmp_path / "busybox"
     broken.write_text("not a program")
     broken.chmod(0o755)
-    with pytest.raises(ClusterError, match=f"cannot use {broken}"):
+    with refused("busybox-unusable", program=str(broken)):
         bundled_images(broken)
 
 

@@ -1,4 +1,4 @@
-"""What is needed before a cluster can start: the program, the tools, the credentials."""
+"""Preparation of a Kubernetes: its program, its tools, its credentials."""
 
 import shutil
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 import network_policies
 import pytest
 import yaml
+from refusals import refused
 
-from gesscale.errors import ClusterError
 from testbed.kubernetes import tools
 from testbed.kubernetes.control_plane import Files, write_kubeconfig
 
@@ -30,9 +30,9 @@ def test_the_program_is_built_anew_when_a_source_changes_and_only_then(sources: 
 
 
 @pytest.mark.usefixtures("sources")
-def test_without_go_the_build_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_build_without_go_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools, "find_go", lambda: None)
-    with pytest.raises(ClusterError, match=r"needs Go 1\.26"):
+    with refused("go-missing"):
         tools.build()
 
 
@@ -42,7 +42,7 @@ def test_a_compiler_that_fails_is_quoted_and_leaves_no_program(tmp_path: Path, m
     compiler.write_text("#!/bin/sh\necho main.go: no such thing\nexit 1\n")
     compiler.chmod(0o755)
     monkeypatch.setattr(tools, "find_go", lambda: str(compiler))
-    with pytest.raises(ClusterError, match=r"main\.go: no such thing"):
+    with refused("go-build-failed", cause="main.go: no such thing"):
         tools.build()
     assert not tools.is_built()
 
@@ -52,7 +52,7 @@ def test_all_missing_tools_are_named_at_once(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(tools, "UNPACKED", tmp_path / "nothing")
     monkeypatch.setattr(tools, "SYSTEM", ())
-    with pytest.raises(ClusterError, match=r"containerd, ctr, busybox, CNI plugins.*setup\.sh test"):
+    with refused("node-tools-missing", tools=["containerd", "ctr", "busybox", "CNI plugins"]):
         tools.find_tools()
 
 
