@@ -1,4 +1,4 @@
-"""``make demo`` and ``testbed workflow``: days of taxi rides on the local cluster."""
+"""``testbed workflow``: taxi rides through two operators on the local cluster."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +9,8 @@ import typer
 from gesscale.cli.ending import end_as_ctrl_c_does
 from gesscale.cli.output import console
 from gesscale.errors import InputError
+
+VERBOSE_HELP = "Print every step of the loop, with all figures."
 
 
 def workflow(
@@ -21,20 +23,21 @@ def workflow(
     config: Annotated[
         Path | None,
         typer.Option(
-            "--config", "-c", help="Settings that an earlier run left, its policy included.", show_default=False
+            "--config", "-c", help="Settings that an earlier run wrote, its policy included.", show_default=False
         ),
     ] = None,
-    reports: Annotated[Path, typer.Option(help="Where the report folder goes.")] = Path("reports"),
+    reports: Annotated[Path, typer.Option(help="Parent of the report's folder.")] = Path("reports"),
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help=VERBOSE_HELP)] = False,
 ) -> None:
-    """Scale two Spark operators, joined by a real Kafka broker, through one compressed day (six minutes).
+    """Scale two Spark operators, connected by a real Kafka broker, through one compressed day (six minutes).
 
-    Exits 3 where a row was lost or doubled.
+    Exits 3 if a row was lost or duplicated.
     """
     if config is not None and policy is not None:
-        raise InputError("workflow: expected --policy or --config, got both; change analyze.policy in the file")
+        raise InputError("policy-and-config-given")
     from testbed.cluster.spark_command import spark_home
 
-    spark_home()  # without PySpark it ends here
+    spark_home()  # fails without PySpark
     from testbed.cluster import privilege
     from testbed.demo.runner import run_demo
     from testbed.live.report import make_folder
@@ -44,7 +47,6 @@ def workflow(
     end_as_ctrl_c_does()
     scenario = replace(WORKFLOW, policy=policy or WORKFLOW.policy, topology=topology, day_s=seconds)
     folder = make_folder(reports)
-    kept = run_demo(scenario, folder, console, config)
-    console.print(f"once more with these settings: testbed workflow --config {folder}/gesscale.yaml", highlight=False)
-    if not kept:
+    again = {"run again with these settings": f"testbed workflow --config {folder}/gesscale.yaml"}
+    if not run_demo(scenario, folder, console, config, verbose=verbose, hints=again):
         raise typer.Exit(3)

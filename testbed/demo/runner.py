@@ -1,6 +1,8 @@
-"""A demo on emulated nodes from beginning to end: rides, drivers, loop, report. Nothing of it stays behind."""
+"""Runs a demo on emulated nodes: rides, drivers, loop, report. Nothing of it stays behind."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from rich.console import Console
 
@@ -13,15 +15,23 @@ from testbed.live.scenario import Scenario
 from testbed.pipeline.rides import bundled_demand
 
 
-def run_demo(scenario: Scenario, folder: Path, console: Console, config: Path | None = None) -> bool:
-    """Run a demo and report.
+def run_demo(
+    scenario: Scenario,
+    folder: Path,
+    console: Console,
+    config: Path | None = None,
+    *,
+    verbose: bool = False,
+    hints: Mapping[str, str] = MappingProxyType({}),
+) -> bool:
+    """Run a demo, report on it, and return whether it kept all promises.
 
     Raises
     ------
     GesscaleError
         If something cannot be started; nothing stays behind.
     """
-    setup = Setup.prepare(scenario, folder, ProgressLog(console), config)
+    setup = Setup.prepare(scenario, folder, ProgressLog(console, verbose=verbose), config)
     topology = setup.topology
     with setup.nodes():
         pairs = verify_delays(topology, setup.progress)
@@ -36,15 +46,17 @@ def run_demo(scenario: Scenario, folder: Path, console: Console, config: Path | 
     more = {
         "policy": policy,
         "cleaning": rides.cleaning,
-        "relay_error_ms_most": max(abs(pair.error_ms or 0.0) for pair in pairs),
+        "delay_error_ms_max": max(abs(pair.error_ms or 0.0) for pair in pairs),
         "pairs": pairs,
     }
-    hints = (
-        f"why each decision: gesscale explain -c {folder}/gesscale.yaml",
-        f"what another policy would have decided: gesscale replay {folder} --policy NAME",
-    )
+    commands = {
+        "page with a time slider": f"{folder}/page.html",
+        "explain the decisions": f"gesscale explain -c {folder}/gesscale.yaml",
+        "replay with another policy": f"gesscale replay {folder} --policy NAME",
+        **hints,
+    }
     title = f"policy {policy}: {scenario.title}"
-    kept = write_report(day, [*checks, *check_rows(day)], title, folder, console, more=more, hints=hints)
+    checks += check_rows(day)
+    kept = write_report(day, checks, title, folder, console, more=more, hints=commands, verbose=verbose)
     write_page(folder, folder / "page.html")
-    console.print(f"the run to look at, with a slider over its time: {folder}/page.html", highlight=False)
     return kept

@@ -23,7 +23,7 @@ from testbed.pipeline.rides import Demand, write_demand
 from testbed.pipeline.sink import SinkCount, verify_sink
 
 _CACHE = Path(".cache") / "rides"
-#: Generating and cleaning so many rides, those of the demo, may take so long each on a busy machine.
+#: Time limit for generating, and for cleaning, this number of rides (those of the demo) on a busy machine.
 _STEP_S, _STEP_RIDES = 180.0, 60_000
 
 
@@ -34,9 +34,9 @@ class PreparedRides:
     Attributes
     ----------
     folder: the cleaned rides
-    rows: those that a replay of them serves, copies included
+    rows: rows of a replay, copies included
     begins_at_hour: hour of the day of the first half hour
-    cleaning: what the cleaning read, kept and dropped, by reason
+    cleaning: counts of rides that the cleaning read, kept and dropped, by reason
     """
 
     folder: Path
@@ -59,7 +59,7 @@ def prepare_rides(demand: Demand, share: float, copies: int, log: Callable[[str]
     folder = _CACHE / key
     summary = folder / "cleaning.json"
     if not summary.exists():
-        log("generating rides and cleaning them with Spark (once)")
+        log("generating taxi rides and cleaning them with Spark (only once)")
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         write_demand(demand, folder / "demand.csv")
@@ -93,10 +93,10 @@ class TaxiJob:
 
     Attributes
     ----------
-    scenario: what is played
+    scenario: operators, load and times
     rides: folder of cleaned rides
-    start_at_s: when the first ride is due, seconds since the epoch; None: when its query begins
-    feed: topics through which the rides come; None: the only driver replays them
+    start_at_s: when the first ride is due, seconds since the epoch; None means at the start of its query
+    feed: topics of the rides; None if the only driver replays them
     """
 
     scenario: Scenario
@@ -105,7 +105,7 @@ class TaxiJob:
     feed: KafkaFeed | None = None
 
     def program(self, operator: TaxiOperator, folder: Path) -> tuple[str, ...]:
-        """Return the driver program; it lingers when all is processed."""
+        """Return the driver program; it keeps running after the last row."""
         options = self.scenario.stream_options(operator, folder)
         if self.feed is not None:
             options |= {"kafka": self.feed.bootstrap, "topic": operator.reads}
@@ -117,8 +117,8 @@ class TaxiJob:
         return (*module_command("testbed.pipeline", "stream", options=options), "--linger")
 
     @contextmanager
-    def flowing(self) -> Iterator[float]:
-        """Give when the first ride is due; a producer sends them from then on where there are topics."""
+    def sending(self) -> Iterator[float]:
+        """Yield when the first ride is due; with topics, start the producer."""
         if self.feed is None:
             yield self.start_at_s or time.time()
             return
@@ -133,7 +133,7 @@ class TaxiJob:
         yield time.time()
 
     def check(self) -> None:
-        """Raise ClusterError where the producer has failed."""
+        """Raise ClusterError if the producer has failed."""
         if self.feed is not None:
             self.feed.check()
 
@@ -148,7 +148,7 @@ class TaxiJob:
 
 @contextmanager
 def taxi_job(setup: Setup, rides: Path) -> Iterator[TaxiJob]:
-    """Have what gives a scenario's operators their rides, a broker included where they read topics."""
+    """Provide a scenario's operators with their rides within the context, through a broker if they read topics."""
     scenario, topology = setup.scenario, setup.topology
     if scenario.kafka is None:
         yield TaxiJob(scenario=scenario, rides=rides, start_at_s=time.time() + scenario.head_start_s)
@@ -160,18 +160,18 @@ def taxi_job(setup: Setup, rides: Path) -> Iterator[TaxiJob]:
 
 
 def run_taxi_day(setup: Setup, rides: PreparedRides) -> DayResult:
-    """Let a day of rides pass through all operators; the nodes are up.
+    """Run a day of rides through all operators on nodes that are up.
 
     Raises
     ------
     GesscaleError
-        If something cannot be started, or ends before its time.
+        If something cannot be started, or exits early.
     """
     broken = broken_rows(rides.rows, setup.scenario.broken_share)
     valid = rides.rows - broken
     with taxi_job(setup, rides.folder) as job:
         records = run_job(setup, job, rows=valid, begins_at_hour=rides.begins_at_hour)
-        setup.progress.log("counting the rows that came out")
+        setup.progress.log("counting the output rows")
         handed_on = job.handed_on(valid)
     sink = verify_sink(setup.folder / "sink", valid)
     return DayResult(records=records, produced=rides.rows, broken=broken, handed_on=handed_on, sink=sink)

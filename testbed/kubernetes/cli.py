@@ -48,6 +48,7 @@ def demo(
     folder: Annotated[Path, typer.Option(help="Folder for sink, logs, map and report; emptied first.")] = Path(
         "reports/kubernetes"
     ),
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print all tables and the resource.")] = False,
 ) -> None:
     """Scale a day of taxi rides on three kubelets of this machine, in about eight minutes.
 
@@ -63,7 +64,7 @@ def demo(
     end_as_ctrl_c_does()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    if not run_demo(KUBE3, folder, stderr_console):
+    if not run_demo(KUBE3, folder, stderr_console, verbose=verbose):
         raise typer.Exit(1)
 
 

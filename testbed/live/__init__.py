@@ -1,1 +1,1 @@
-"""One harness for live runs: nodes, queries and their rows, the loop, what was recorded, and the report."""
+"""The harness of live runs: nodes, queries and their rows, the loop, the record, and the report."""

@@ -1,4 +1,4 @@
-"""The figure of a run, in the manner of the paper's Fig. 7."""
+"""The figure of a run, in the style of the paper's Fig. 7."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -11,18 +11,18 @@ from testbed.live.record import Record
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MOST_ABOVE_SHOWN = 40
+_MAX_SHOWN = 40
 
 
 def draw(records: Mapping[str, Record], title: str, file: Path) -> None:
-    """Draw load, replicas, nodes, backlog, and bills where there are some, over time, a column for each operator."""
+    """Draw load, replicas, nodes, backlog, and estimated costs if there are any, over time, one column per operator."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    has_bills = any(each.plan.costs for record in records.values() for each in record.decisions)
-    panels = {**_PANELS, _draw_bills: 3} if has_bills else _PANELS
+    has_costs = any(each.plan.costs for record in records.values() for each in record.decisions)
+    panels = {**_PANELS, _draw_costs: 3} if has_costs else _PANELS
     figure, axes = plt.subplots(
         len(panels),
         len(records),
@@ -48,11 +48,11 @@ def _draw_operator(record: Record, panels: Sequence[Callable[[Record, "Axes"], N
         for rescale in record.rescales:
             colour = "tab:red" if rescale.added else "tab:green"
             ax.axvline(record.since_start_s(rescale.at_s), color=colour, linewidth=0.8, alpha=0.5)
-    axes[-1].set_xlabel("seconds since the replay began (red line: replica added, green: removed)")
+    axes[-1].set_xlabel("seconds since the start of the replay (red line: replica added, green: removed)")
 
 
-def _course(record: Record, value: Callable[[Decision], Any]) -> tuple[list[float], list[Any]]:
-    """Return times (s) and values of a figure of each decision, where it is known."""
+def _series(record: Record, value: Callable[[Decision], Any]) -> tuple[list[float], list[Any]]:
+    """Return times (s) and values of one figure of the decisions that have it."""
     known = [(each.at_s, value(each)) for each in record.decisions]
     known = [(at_s, found) for at_s, found in known if found is not None]
     return [record.since_start_s(at_s) for at_s, _ in known], [found for _, found in known]
@@ -62,10 +62,10 @@ def _draw_load(record: Record, ax: "Axes") -> None:
     offered, processed = record.offered(), record.processed()
     ax.plot(*offered, color="tab:blue", label="offered load (IR)")
     ax.plot(*processed, color="tab:orange", label="throughput (CT)")
-    at, msts = _course(record, lambda decision: decision.analysis.mst)
+    at, msts = _series(record, lambda decision: decision.analysis.mst)
     ax.step(at, [mst.mid for mst in msts], where="post", color="black", label="MST of the model")
     low, high = [mst.low for mst in msts], [mst.high for mst in msts]
-    ax.fill_between(at, low, high, step="post", color="black", alpha=0.12, label="its interval")
+    ax.fill_between(at, low, high, step="post", color="black", alpha=0.12, label="interval of the MST")
     ax.set_ylim(0, 1.35 * max([*offered[1], *processed[1], *(mst.mid for mst in msts), 1.0]))
     ax.set_ylabel("rows/s")
     ax.legend(loc="upper left", fontsize="small", ncols=2)
@@ -91,7 +91,7 @@ def _draw_nodes(record: Record, ax: "Axes") -> None:
 
 
 def _draw_nd_max(record: Record, ax: "Axes") -> None:
-    known = _course(record, lambda decision: decision.analysis.nd_max_ms)
+    known = _series(record, lambda decision: decision.analysis.nd_max_ms)
     ax.step(*known, where="post", color="tab:brown")
     ax.set_ylabel("NDmax, ms\n(round trip)")
     ax.set_ylim(bottom=0)
@@ -105,7 +105,7 @@ def _draw_backlog(record: Record, ax: "Axes") -> None:
     ax.set_ylim(bottom=0)
 
 
-#: What is drawn, and how high.
+#: Panels and their relative heights.
 _PANELS: Mapping[Callable[[Record, "Axes"], None], int] = {
     _draw_load: 5,
     _draw_replicas: 2,
@@ -115,13 +115,13 @@ _PANELS: Mapping[Callable[[Record, "Axes"], None], int] = {
 }
 
 
-def _draw_bills(record: Record, ax: "Axes") -> None:
-    """Draw by how much the bill of each number of replicas exceeds the least, while decisions had bills."""
-    at, bills = _course(record, lambda decision: decision.plan.costs or None)
-    by_count = [{bill.replicas: bill.total for bill in sorted(those, key=lambda bill: -bill.total)} for those in bills]
+def _draw_costs(record: Record, ax: "Axes") -> None:
+    """Draw the expected cost of each number of replicas above the minimum, for decisions that estimated costs."""
+    at, costs = _series(record, lambda decision: decision.plan.costs or None)
+    by_count = [{cost.replicas: cost.total for cost in sorted(step, key=lambda cost: -cost.total)} for step in costs]
     for count in sorted({count for totals in by_count for count in totals}):
         above = [totals.get(count, float("nan")) - min(totals.values()) for totals in by_count]
         ax.plot(at, above, marker=".", linewidth=0.8, label=f"{count}")
-    ax.set_ylabel("bill above the\nleast, replica-min")
-    ax.set_ylim(-1, _MOST_ABOVE_SHOWN)
+    ax.set_ylabel("cost above\nminimum, replica-min")
+    ax.set_ylim(-1, _MAX_SHOWN)
     ax.legend(loc="upper left", fontsize="small", ncols=8, title="replicas", title_fontsize="small")

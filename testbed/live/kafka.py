@@ -1,4 +1,4 @@
-"""A Kafka broker on the driver's node, and who sends rows to it from outside of the nodes."""
+"""A Kafka broker on the driver's node, and a producer outside of the nodes that sends rows to it."""
 
 import subprocess
 import sys
@@ -22,13 +22,13 @@ _STOP_S = 5.0
 
 @dataclass(slots=True, kw_only=True)
 class KafkaFeed:
-    """A broker with topics, and who sends rows to the first of them.
+    """A broker with topics, and a producer of rows for the first of them.
 
     Attributes
     ----------
     broker: on the driver's node
-    topology: the nodes; `testbed down` of them ends the producer too
-    log: where the producer's output goes
+    topology: the nodes; `testbed down` of them also ends the producer
+    log: file for the producer's output
     """
 
     broker: KafkaBroker
@@ -38,11 +38,11 @@ class KafkaFeed:
 
     @property
     def bootstrap(self) -> str:
-        """Where the broker listens."""
+        """The broker's address."""
         return self.broker.bootstrap
 
     def send(self, program: Sequence[str]) -> None:
-        """Start who sends the rows, a process outside of the nodes."""
+        """Start the producer, a process outside of the nodes."""
         command, environment = (sys.executable, *program), _marked(self.topology, Role.PRODUCER)
         with self.log.open("w") as out:
             self.producer = subprocess.Popen(command, env=environment, stdout=out, stderr=subprocess.STDOUT)
@@ -55,10 +55,9 @@ class KafkaFeed:
         ClusterError
             If it has failed.
         """
-        ended = None if self.producer is None else self.producer.poll()
-        if ended not in {None, 0}:
-            written = self.log.read_text().strip()[-500:]
-            raise ClusterError(f"the producer has ended with code {ended}: {written}")
+        status = None if self.producer is None else self.producer.poll()
+        if status not in {None, 0}:
+            raise ClusterError("producer-exited", status=status, output=self.log.read_text().strip()[-500:])
 
     def stop(self) -> None:
         """End the producer."""
@@ -69,7 +68,7 @@ class KafkaFeed:
 
 @contextmanager
 def kafka_feed(topology: Topology, kafka: TopicInput, topics: Sequence[str], folder: Path) -> Iterator[KafkaFeed]:
-    """Have a broker with topics for as long as the context lasts, and then nobody who sends rows to it.
+    """Run a broker with topics within the context, and end the producer after it.
 
     Raises
     ------
@@ -94,6 +93,6 @@ def kafka_feed(topology: Topology, kafka: TopicInput, topics: Sequence[str], fol
 
 
 def _marked(topology: Topology, role: Role, node: str = "") -> Mapping[str, str]:
-    """Return an environment by which `testbed down` finds the process, should this one be killed."""
+    """Return an environment by which `testbed down` finds the process, in case this one is killed."""
     mark = Mark(cluster=str(state_directory(topology.name)), role=role, node=node)
     return {**processes.base_environment(), **mark.environment()}

@@ -1,4 +1,4 @@
-"""A query and its controller on a Kubernetes: definition, latency map, StreamAutoscaler, controller and driver."""
+"""A query and its controller on Kubernetes: definition, latency map, StreamAutoscaler, controller and driver."""
 
 import json
 import os
@@ -27,19 +27,18 @@ from testbed.live.scenario import Scenario, TaxiOperator
 
 SPACE = "streams"
 SUBMIT_S = 180
-_TIMEOUT_S, _MOST_BYTES = 5.0, 16 << 20
+_TIMEOUT_S, _MAX_BYTES = 5.0, 16 << 20
 _OVERRIDE = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubernetesApplication:
-    """One operator on a Kubernetes."""
+    """One operator on Kubernetes."""
 
-    #: It is up.
+    #: A running cluster.
     cluster: KubernetesTestBed
-    #: What is played.
     scenario: Scenario
-    #: Where sink, checkpoint and logs go; pods see it under the same path.
+    #: Folder for sink, checkpoint and logs; pods mount it under the same path.
     folder: Path
 
     @property
@@ -76,7 +75,7 @@ class KubernetesApplication:
         return self.document("pod", self.driver_pod)
 
     def ask_driver(self, path: str) -> bytes:
-        """Return what the driver says of its batches or replicas.
+        """Read a page of the driver, such as its batches or replicas.
 
         Raises
         ------
@@ -85,7 +84,7 @@ class KubernetesApplication:
         """
         address = self.driver()["status"].get("podIP", "")
         url = f"http://{address}:{self.operator.metrics_port}/{path}"
-        return fetch(url, timeout_s=_TIMEOUT_S, max_bytes=_MOST_BYTES)
+        return fetch(url, timeout_s=_TIMEOUT_S, max_bytes=_MAX_BYTES)
 
     def create_resources(self) -> None:
         """Create everything but controller and driver."""
@@ -100,7 +99,7 @@ class KubernetesApplication:
         self.kubectl("create", "-f", "-", stdin=json.dumps(self.autoscaler()))
 
     def autoscaler(self) -> dict[str, Any]:
-        """Return the StreamAutoscaler as its users write it."""
+        """Return the StreamAutoscaler as a user would write it."""
         scenario = self.scenario
         return {
             "apiVersion": "gesscale.dev/v1alpha1",
@@ -129,14 +128,14 @@ class KubernetesApplication:
         }
 
     def override(self, placement: Sequence[str]) -> None:
-        """Say by hand, in the resource, where the executors are to be, for longer than a run lasts."""
+        """Override the nodes of the executors in the resource, for longer than a run lasts."""
         until = (datetime.now(UTC) + _OVERRIDE).isoformat(timespec="seconds")
         patch = {"spec": {"override": {"nodes": list(placement), "until": until}}}
         self.kubectl("patch", "streamautoscaler", self.operator.name, "--type=merge", "-p", json.dumps(patch))
 
     @contextmanager
     def controller(self) -> Iterator[None]:
-        """Run the controller, as its users start it, for as long as the context lasts."""
+        """Run the controller within the context, by the command of its users."""
         with (self.folder / "controller.log").open("w") as log:
             process = subprocess.Popen(controller_command(self.cluster.kubeconfig), stdout=log, stderr=log)
         try:
@@ -151,9 +150,9 @@ class KubernetesApplication:
 
     @property
     def page_url(self) -> str:
-        """Where the controller serves its page; empty until it has said so in its log."""
-        said = re.search(r"page, probes and metrics at (\S+)", (self.folder / "controller.log").read_text("utf-8"))
-        return said[1] if said else ""
+        """URL of the controller's page, from its log; empty until it is logged."""
+        found = re.search(r"http://127\.0\.0\.1:\d+", (self.folder / "controller.log").read_text("utf-8"))
+        return found[0] if found else ""
 
     def submit(self, program: Sequence[str], settings: Mapping[str, str] = MappingProxyType({})) -> None:
         """Submit a driver in cluster mode.
@@ -222,7 +221,7 @@ class KubernetesApplication:
 
 
 def controller_command(kubeconfig: Path) -> tuple[str, ...]:
-    """Return the command that runs the controller, as its users start it."""
+    """Return the command by which users run the controller."""
     return (
         *(str(Path(sys.executable).with_name("gesscale")), "run", "--kubernetes"),
         *("--kubeconfig", str(kubeconfig), "--namespace", SPACE, "--listen", "127.0.0.1:0"),
@@ -230,5 +229,5 @@ def controller_command(kubeconfig: Path) -> tuple[str, ...]:
 
 
 def driver_file(module: str) -> str:
-    """Return a file that does as ``python -m MODULE`` does: spark-submit takes a file only."""
+    """Return a file that runs a module like ``python -m MODULE``, as spark-submit only accepts files."""
     return f'import runpy\n\nrunpy.run_module({module!r}, run_name="__main__", alter_sys=True)\n'

@@ -1,4 +1,4 @@
-"""Nodes that come and go, delays that are checked, and a clock that ends with the day."""
+"""Nodes for a run: progress output, verified delays, and a clock that stops at the end of the day."""
 
 import signal
 import time
@@ -24,34 +24,36 @@ ECHOES = (5, 10, 20, 40)
 
 @dataclass(slots=True)
 class ProgressLog:
-    """Says what is going on, and how long it took."""
+    """Prints the progress of a run, each line with the time since its start."""
 
-    #: Where to.
+    #: Target of the lines.
     console: Console
+    #: Whether each step of the loop is printed in full.
+    verbose: bool = False
     began_s: float = field(default_factory=time.monotonic)
 
     def log(self, text: str) -> None:
-        """Print a line with the seconds since the beginning."""
+        """Print a line with the seconds since the start."""
         line = Text.assemble((f"{time.monotonic() - self.began_s:5.0f} s", "dim"), f"  {text}")
         self.console.print(line, soft_wrap=True)
 
 
 @dataclass(slots=True)
 class DayClock(SystemClock):
-    """Real time that ends when every row is processed."""
+    """Real time that stops when every row is processed."""
 
-    #: Whether they are.
+    #: Returns whether every row is processed.
     is_over: Callable[[], bool]
-    #: Raises where the day cannot go on, such as without a driver; asked before every wait.
+    #: Raises if the day cannot continue, for example without a driver; called before every wait.
     check: Callable[[], None]
-    #: When it ends at the latest, seconds since the epoch.
+    #: Latest end, seconds since the epoch.
     deadline_s: float
 
     def __post_init__(self) -> None:
         SystemClock.__init__(self)
 
     def wait_until(self, at_s: float) -> bool:
-        """Wait for an instant; False when the day is over."""
+        """Wait for an instant; return False if the day is over."""
         if self.is_over() or self.now_s() > self.deadline_s:
             return False
         self.check()
@@ -60,13 +62,13 @@ class DayClock(SystemClock):
 
 @contextmanager
 def resumable(progress: ProgressLog) -> Iterator[None]:
-    """Have the rights that nodes need; Ctrl-C says that the same command goes on, and ends it with exit code 130."""
+    """Acquire the rights to create nodes; on Ctrl-C exit with code 130 after a hint that the command resumes."""
     privilege.enter()
     end_as_ctrl_c_does()
     try:
         yield
     except KeyboardInterrupt:
-        progress.log("interrupted: what is done is kept, the same command goes on")
+        progress.log("interrupted; results so far are kept, run the same command again to resume")
         raise typer.Exit(_INTERRUPTED) from None
 
 
@@ -74,54 +76,52 @@ def resumable(progress: ProgressLog) -> Iterator[None]:
 def edge_nodes(
     topology: Topology, progress: ProgressLog, delays_by: DelayBackend = DelayBackend.AUTO
 ) -> Iterator[None]:
-    """Have the nodes of a topology for as long as the context lasts."""
-    progress.log(f"bringing up {len(topology.nodes)} edge nodes, each a network namespace")
+    """Keep the nodes of a topology up within the context."""
+    progress.log(f"starting {len(topology.nodes)} edge nodes as network namespaces")
     lifecycle.up(topology, delays_by=delays_by)
     try:
         yield
     finally:
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not cut the cleaning short
-        swept = lifecycle.down(topology.name)
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not interrupt the clean-up
+        removed = lifecycle.down(topology.name)
         signal.signal(signal.SIGINT, before)
-        progress.log(f"took the nodes down ({swept.processes} processes ended)")
+        progress.log(f"removed the nodes and ended {removed.processes} processes")
 
 
 def verify_delays(
     topology: Topology, progress: ProgressLog, measure: Callable[..., tuple[PairCheck, ...]] = check_pairs
 ) -> tuple[PairCheck, ...]:
-    """Ping every pair of nodes until all delays are as the latency map says, each time with more echoes.
+    """Ping every pair of nodes until all delays match the latency map, each time with more echoes.
 
     Raises
     ------
     ClusterError
-        If they stay off the map; the message separates a busy machine, which only adds to delays, from wrong delays.
+        If they still differ at last; its code separates a busy machine, which only adds to delays, from wrong delays.
     """
-    progress.log("pinging every pair of nodes against the latency map")
+    progress.log("pinging every pair of nodes to verify the delays")
     for echoes in ECHOES:
         pairs = measure(topology, count=echoes)
         wrong = [pair for pair in pairs if not pair.ok]
         if not wrong:
             error_ms = max(abs(pair.error_ms or 0.0) for pair in pairs)
-            progress.log(f"{len(pairs)} pairs are as the map says, the worst {error_ms:.2f} ms off")
+            progress.log(f"{len(pairs)} pairs match the latency map (largest error {error_ms:.2f} ms)")
             return pairs
         if echoes != ECHOES[-1]:
-            progress.log(f"{len(wrong)} of {len(pairs)} pairs are not as the map says; measuring again")
-    raise ClusterError(_why(wrong))
+            progress.log(f"{len(wrong)} of {len(pairs)} pairs differ from the latency map; measuring again")
+    raise _delay_error(wrong)
 
 
-def _why(wrong: Sequence[PairCheck]) -> str:
-    """Say what is wrong, by the pair that no busy machine explains where there is one."""
+def _delay_error(wrong: Sequence[PairCheck]) -> ClusterError:
+    """Return the error for the pair that a busy machine does not explain, if there is one."""
     pair = min(wrong, key=lambda pair: pair.min_ok)
-    if pair.measured_ms is None or pair.min_ms is None:
-        measured = "no echo came back"
-    else:
-        measured = f"measured {pair.measured_ms:.2f} ms, {pair.min_ms:.2f} ms at the least"
-    advice = (
-        "the least echo of each is as asked, so this machine, or its host, is busy: begin again when it is not"
-        if pair.min_ok
-        else "is this machine busy with something else?"
-    )
-    return (
-        f"{len(wrong)} pairs of nodes stay off the latency map, such as {pair.first} to {pair.second}: "
-        f"asked {pair.expected_ms:g} ms, {measured}; {advice}"
-    )
+    fields = {
+        "pairs": len(wrong),
+        "first": pair.first,
+        "second": pair.second,
+        "expected_ms": pair.expected_ms,
+        "measured_ms": pair.measured_ms,
+        "min_ms": pair.min_ms,
+    }
+    if pair.measured_ms is None:
+        return ClusterError("pair-unreachable", **fields)
+    return ClusterError("pair-delay-noisy" if pair.min_ok else "pair-delay-wrong", **fields)

@@ -1,4 +1,4 @@
-"""What a run leaves behind: every micro-batch, every decision, and the series drawn from them."""
+"""The record of a run: every micro-batch, every decision, and the time series of them."""
 
 import math
 from collections.abc import Mapping
@@ -21,54 +21,53 @@ class Rescale:
     #: Nodes (added, removed).
     added: tuple[str, ...]
     removed: tuple[str, ...]
-    #: How many there are to be.
+    #: Number of replicas after it.
     replicas: int
-    #: Greatest round trip between them, ms, where it is known.
+    #: Greatest round trip between them, ms, if it is known.
     nd_max_ms: float | None = None
-    #: Until the first task on each added node, s, where that was seen.
+    #: Time to the first task on each added node, s, if it was observed.
     first_task_s: tuple[float, ...] = ()
-    #: In a word.
-    why: str = ""
+    #: The decision's reason, or the order's id.
+    reason: str = ""
 
     @property
     def growth(self) -> int:
-        """How many replicas more there are; negative: fewer."""
+        """Added less removed replicas."""
         return len(self.added) - len(self.removed)
 
 
 def rescale_of(decision: Decision) -> Rescale:
-    """Return what a decision changed."""
+    """Return the change that a decision ordered."""
     return Rescale(
         at_s=decision.at_s,
         added=decision.outcome.added,
         removed=decision.outcome.removed,
         replicas=len(decision.plan.placement),
         nd_max_ms=decision.plan.nd_max_ms,
-        why=decision.plan.reason.value,
+        reason=decision.plan.reason.value,
     )
 
 
 @dataclass(slots=True)
 class Record:
-    """A run as it happens; batches are kept by their number, so that seeing one twice counts once."""
+    """The record of one operator during a run; batches are stored by number, so duplicates do not count."""
 
-    #: When the replay began, seconds since the epoch: the zero of all series.
+    #: Start of the replay, seconds since the epoch: the zero of all series.
     began_at_s: float
-    #: What was seen, decided and changed so far (batches, decisions, rescales).
     batches: dict[int, Batch] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)
     rescales: list[Rescale] = field(default_factory=list)
 
     def add(self, decisions: tuple[Decision, ...]) -> None:
-        """Keep a step's decisions, what they changed, and the batches they were taken from."""
+        """Add a step's decisions, their changes, and the batches that they are based on."""
         self.decisions.extend(decisions)
         self.rescales.extend(rescale_of(decision) for decision in decisions if decision.acted)
         for decision in decisions:
             if decision.analysis.reading is not None:
-                self.see(decision.analysis.reading.batches)
+                self.add_batches(decision.analysis.reading.batches)
 
-    def see(self, batches: tuple[Batch, ...]) -> None:
-        """Keep batches."""
+    def add_batches(self, batches: tuple[Batch, ...]) -> None:
+        """Add batches."""
         self.batches.update({batch.batch_id: batch for batch in batches})
 
     @property
@@ -91,7 +90,7 @@ class Record:
         return at_s - self.began_at_s
 
     def offered(self) -> tuple[list[float], list[float]]:
-        """Return times (s) and offered rates (rows/s); Spark asks what is offered when a batch begins."""
+        """Return times (s) and offered rates (rows/s); Spark reads the offered rows at the start of a batch."""
         points = [
             (batch.ended_at_s - batch.seconds, batch.offered_rows_total)
             for batch in self.ordered
@@ -114,7 +113,7 @@ class Record:
         return [time for time, _ in rates], [rate for _, rate in rates]
 
     def first_batches_s(self, rescale: Rescale) -> tuple[float, ...]:
-        """Return for each added node how long it took to the end of the first batch with a replica there, s."""
+        """Return for each added node the time to the end of the first batch with a replica there, s."""
         after = [batch for batch in self.ordered if batch.ended_at_s > rescale.at_s]
         firsts = (next((batch for batch in after if node in batch.nodes), None) for node in rescale.added)
         return tuple(batch.ended_at_s - rescale.at_s for batch in firsts if batch is not None)
@@ -131,16 +130,16 @@ class Record:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayResult:
-    """What came of a day."""
+    """The result of a day."""
 
     #: By operator, in the order of the stream.
     records: Mapping[str, Record]
-    #: Rows that were sent, and those of them that have no position (produced, broken).
+    #: Rows that were sent, and those of them without a position (produced, broken).
     produced: int
     broken: int = 0
-    #: By operator that writes a topic: what the topic holds.
+    #: Rows in the output topic of each operator that has one.
     handed_on: Mapping[str, SinkCount] = field(default_factory=dict)
-    #: What the files of the last operator hold.
+    #: Rows in the files of the last operator.
     sink: SinkCount
 
 

@@ -1,4 +1,4 @@
-"""The report of a run: promises that were kept, figure, decisions, batches and summary."""
+"""The report of a run: promises, figure, decisions, batches and summary."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from gesscale.cli.output import table
 from gesscale.common import API_VERSION
+from gesscale.common.text import format_list
 from gesscale.model.decision import Decision, Reason
 from gesscale.model.document import as_document
 from latency_map import LatencyMap
@@ -46,11 +49,9 @@ class ReportTable:
 
 @dataclass(frozen=True, slots=True)
 class PromiseCheck:
-    """One promise."""
+    """The check of one promise of a run."""
 
-    #: What was promised.
     promise: str
-    #: Whether it was kept.
     kept: bool
     #: The figures.
     detail: str
@@ -60,18 +61,18 @@ def check_both_directions(rescales: Sequence[Rescale]) -> PromiseCheck:
     """Check that replicas were both added and removed."""
     up = sum(rescale.growth > 0 for rescale in rescales)
     down = sum(rescale.growth < 0 for rescale in rescales)
-    return PromiseCheck("it scaled up and down", up > 0 and down > 0, f"{up} times up, {down} times down")
+    return PromiseCheck("scaled up and down", up > 0 and down > 0, f"{up} times up, {down} times down")
 
 
 def picks_nodes_at_random(decisions: Sequence[Decision]) -> bool:
-    """Return whether the policy draws nodes, as DS2 does, so that the latency map calls for none of them."""
+    """Return whether the policy picks nodes at random, as DS2 does, and not by the latency map."""
     return any(
         rejection.reason is Reason.NOT_SELECTED for decision in decisions for rejection in decision.plan.rejections
     )
 
 
 def check_nodes(decisions: Sequence[Decision], delays: LatencyMap, driver_node: str) -> PromiseCheck:
-    """Check every chosen node against the latency map, by the map's figures alone."""
+    """Check that every chosen node is the nearest (added) or the farthest (removed) by the latency map."""
     wrong = []
     chosen = 0
     for decision in decisions:
@@ -85,16 +86,14 @@ def check_nodes(decisions: Sequence[Decision], delays: LatencyMap, driver_node: 
                 members = placement | {driver_node}
                 candidates = placement if sign == "-" else set(delays.names) - placement
                 distances = {name: _distance(delays, name, members - {name}) for name in candidates}
-                called = (max if sign == "-" else min)(distances.values())
-                right = [node for node in nodes if distances.get(node) == called]
+                expected = (max if sign == "-" else min)(distances.values())
+                right = [node for node in nodes if distances.get(node) == expected]
                 if not right:
                     wrong.append(f"{sign}{sorted(set(nodes) & candidates)}")
                     break
                 placement ^= {right[0]}
-    detail = f"{chosen} nodes chosen" + (
-        f", wrong: {', '.join(wrong)}" if wrong else ", none other than the map calls for"
-    )
-    return PromiseCheck("every chosen node is the one the latency map calls for", chosen > 0 and not wrong, detail)
+    detail = f"{chosen} chosen, {f'wrong: {format_list(wrong)}' if wrong else 'none wrong'}"
+    return PromiseCheck("added the nearest nodes, removed the farthest", chosen > 0 and not wrong, detail)
 
 
 def _distance(delays: LatencyMap, node: str, members: set[str]) -> float:
@@ -103,18 +102,18 @@ def _distance(delays: LatencyMap, node: str, members: set[str]) -> float:
 
 
 def check_rows(day: DayResult) -> tuple[PromiseCheck, ...]:
-    """Check at each end of the stream that every valid row is there, and once."""
-    valid, sent, rows = day.produced - day.broken, f"{day.produced} produced", "rows"
+    """Check for each output of the stream that it contains every valid row exactly once."""
+    valid, sent = day.produced - day.broken, f"{day.produced} sent"
     if day.broken:
-        sent, rows = f"{sent} less {day.broken} without a position = {valid}", "valid rows"
-    counts = {f"rows out of {name}": count for name, count in day.handed_on.items()}
+        sent = f"{sent}, {day.broken} invalid"
+    counts = {f"output of {name}": count for name, count in day.handed_on.items()}
     return tuple(
         PromiseCheck(
-            f"{place} = {rows} produced, each once",
+            f"each row once in the {place}",
             count.rows == count.distinct == valid,
-            f"{sent}; {count.rows} there, {count.duplicated} doubled, {count.missing} missing",
+            f"{sent}, {count.rows} found, {count.duplicated} duplicated, {count.missing} missing",
         )
-        for place, count in {**counts, "rows in the sink": day.sink}.items()
+        for place, count in {**counts, "sink": day.sink}.items()
     )
 
 
@@ -122,7 +121,7 @@ SETTLE_S = 25.0
 
 
 def make_folder(reports: Path) -> Path:
-    """Make the folder of a report, named by the time."""
+    """Create the folder of a report, named by the time."""
     folder = reports / datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S")
     folder.mkdir(parents=True)
     return folder
@@ -136,9 +135,20 @@ def write_report(
     console: Console,
     *,
     more: Mapping[str, object],
-    hints: Sequence[str] = (),
+    hints: Mapping[str, str] = MappingProxyType({}),
+    verbose: bool = False,
 ) -> bool:
-    """Write the report folder and show its summary."""
+    """Write the report folder and print its summary.
+
+    Parameters
+    ----------
+    more
+        Additional values of summary.json; those that are numbers are printed too.
+    hints
+        Commands to run next, by what they do.
+    verbose
+        Also print the tables of summary.txt.
+    """
     figures = {name: operator_figures(record) for name, record in day.records.items()}
     write_records(day.records, folder)
     draw(day.records, title, folder / "figure.png")
@@ -150,15 +160,37 @@ def write_report(
     changes = [_changes_table(record, "" if only else f" of {name}") for name, record in day.records.items()]
     with (folder / "summary.txt").open("w") as file:
         for shown in (*changes, _figures_table(figures, more), _promises_table(checks)):
-            console.print(shown)
             Console(file=file, width=110).print(shown)
-    for line in (f"report: {folder}/figure.png, summary.txt, decisions.jsonl, batches.jsonl", *hints):
-        console.print(line, highlight=False)
+            if verbose:
+                console.print(shown)
+    files = {"report": f"{folder}/summary.txt, figure.png, decisions.jsonl, batches.jsonl"}
+    for line in summary_lines(checks, figures, {**files, **hints}):
+        console.print(line, highlight=False, markup=False)
     return all(check.kept for check in checks)
 
 
+def summary_lines(
+    checks: Sequence[PromiseCheck], figures: Mapping[str, Mapping[str, Any]], hints: Mapping[str, str]
+) -> list[str]:
+    """Return the summary of a run: a line for each promise and operator, and where to find more."""
+    width = max((len(hint) for hint in hints), default=0)
+    return [
+        *(f"{'kept  ' if check.kept else 'BROKEN'}  {check.promise}: {check.detail}" for check in checks),
+        *(f"{name}: {_figures_line(each)}" for name, each in figures.items()),
+        *(f"{hint:{width}}  {command}" for hint, command in hints.items()),
+    ]
+
+
+def _figures_line(figures: Mapping[str, Any]) -> str:
+    return (
+        f"{figures['rows']} rows in {figures['batches']} batches; replicas: mean {figures['replicas_mean']:.2f}, "
+        f"max {figures['replicas_max']}; longest gap {figures['longest_gap_s']:.1f} s; "
+        f"max backlog {figures['backlog_rows_max']:.0f} rows"
+    )
+
+
 def operator_figures(record: Record) -> dict[str, object]:
-    """Return what a run came to for one operator."""
+    """Return the figures of a run for one operator."""
     batches = record.ordered
     spans = [(after.ended_at_s - before.ended_at_s, len(after.nodes)) for before, after in pairwise(batches)]
     seconds = sum(span_s for span_s, _ in spans)
@@ -168,7 +200,7 @@ def operator_figures(record: Record) -> dict[str, object]:
         "batches": len(batches),
         "times_up": sum(rescale.growth > 0 for rescale in record.rescales),
         "times_down": sum(rescale.growth < 0 for rescale in record.rescales),
-        "replicas_most": max((len(batch.nodes) for batch in batches), default=0),
+        "replicas_max": max((len(batch.nodes) for batch in batches), default=0),
         "replicas_mean": sum(span_s * replicas for span_s, replicas in spans) / seconds if seconds else 0.0,
         "nodes_used": sorted({node for batch in batches for node in batch.nodes}),
         "longest_gap_s": max((span_s for span_s, _ in spans), default=0.0),
@@ -176,12 +208,12 @@ def operator_figures(record: Record) -> dict[str, object]:
         "gaps_at_changes_s": gaps_s,
         "first_batch_s": [first_s for each in record.rescales for first_s in record.first_batches_s(each)],
         "first_task_s": [first_s for rescale in record.rescales for first_s in rescale.first_task_s],
-        "backlog_rows_most": max((batch.backlog_rows or 0.0 for batch in batches), default=0.0),
+        "backlog_rows_max": max((batch.backlog_rows or 0.0 for batch in batches), default=0.0),
     }
 
 
 def _changes_table(record: Record, of: str) -> Table:
-    """Tabulate the rescales of a run: when, which nodes, what they cost, why."""
+    """Tabulate the rescales of a run: time, nodes, reason, and the gaps in processing."""
     rescales = record.rescales
     first_tasks = [next(iter(rescale.first_task_s), None) for rescale in rescales]
     first_batches = [next(iter(record.first_batches_s(rescale)), None) for rescale in rescales]
@@ -193,7 +225,7 @@ def _changes_table(record: Record, of: str) -> Table:
         **({"to first task, s": first_tasks} if any(first_tasks) else {}),
         "to first batch, s": first_batches,
         "longest gap, s": record.longest_gaps_s(SETTLE_S),
-        "why": [rescale.why for rescale in rescales],
+        "reason": [rescale.reason for rescale in rescales],
     }
     return table(f"Reconfigurations{of}", [*columns], list(zip(*columns.values(), strict=True)))
 
@@ -203,7 +235,7 @@ def _signed(rescale: Rescale) -> str:
 
 
 def _figures_table(figures: Mapping[str, Mapping[str, object]], more: Mapping[str, object]) -> Table:
-    """Tabulate single figures, an operator in each column; then those of the whole run."""
+    """Tabulate the figures of each operator, one per column, then those of the whole run."""
     flat = {
         name: {key: value for key, value in each.items() if isinstance(value, int | float)}
         for name, each in figures.items()

@@ -1,4 +1,4 @@
-"""Running a day: drivers and first replicas start, and the loop scales them until every row is processed."""
+"""Runs a day: starts drivers and first replicas, and lets the loop scale them until every row is processed."""
 
 import shutil
 import time
@@ -21,37 +21,39 @@ from testbed.cluster.topology import Topology, read_topology
 from testbed.live.nodes import DayClock, ProgressLog, edge_nodes
 from testbed.live.record import Record
 from testbed.live.scenario import Scenario, TaxiOperator, prepare_settings
+from testbed.live.steps import StepPrinter
 
 DRIVER_S = 240.0
 METRICS_S = 240.0
 
 
 class LiveJob(Protocol):
-    """What is run on the nodes: driver programs, and rows that reach them when they are due."""
+    """A job to run on the nodes: driver programs, and rows that reach them when they are due."""
 
     def program(self, operator: TaxiOperator, folder: Path) -> tuple[str, ...]:
-        """Return an operator's driver program, arguments for Python; sink and checkpoint go to the folder."""
+        """Return an operator's driver program, arguments for Python; sink and checkpoint are in the folder."""
         ...
 
-    def flowing(self) -> AbstractContextManager[float]:
-        """Have rows for as long as the context lasts; it gives when the first is due, seconds since the epoch."""
+    def sending(self) -> AbstractContextManager[float]:
+        """Send rows within the context; it yields when the first one is due, seconds since the epoch."""
         ...
 
     def check(self) -> None:
-        """Raise ClusterError where rows do not come any more."""
+        """Raise ClusterError if the source of rows has failed."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """What a day is played with.
+    """Everything that a run needs besides its job.
 
     Attributes
     ----------
-    scenario, settings: what is played, and how it is scaled
+    scenario: operators, load and times
+    settings: of the loop
     topology: the nodes
-    folder: where everything goes
-    progress: prints what happens
+    folder: for all results
+    progress: prints the steps
     """
 
     scenario: Scenario
@@ -68,47 +70,51 @@ class Setup:
         return cls(scenario=scenario, settings=settings, topology=topology, folder=folder, progress=progress)
 
     def nodes(self) -> AbstractContextManager[None]:
-        """Have the nodes for as long as the context lasts."""
+        """Keep the nodes up within the context."""
         return edge_nodes(self.topology, self.progress)
 
 
 def run_job(setup: Setup, job: LiveJob, *, rows: int, begins_at_hour: float = 0.0) -> Mapping[str, Record]:
-    """Run a job's drivers and the loop until the last operator has processed all rows, or time is up.
+    """Run a job's drivers and the loop until the last operator has processed all rows, or the deadline has passed.
 
     Raises
     ------
     GesscaleError
-        If something cannot be started, or ends before its time.
+        If something cannot be started, or exits early.
     """
     scenario, settings, progress = setup.scenario, setup.settings, setup.progress
     names = [operator.name for operator in scenario.operators]
     with ExitStack() as stack:
-        progress.log(
-            f"starting on {setup.topology.driver_node} the driver, and one replica, of {' and of '.join(names)}"
-        )
+        progress.log(f"starting driver and first replica of {' and '.join(names)} on {setup.topology.driver_node}")
         sparks = stack.enter_context(running_operators(setup, job))
         loop = build_loop(settings, time.time())
         stack.enter_context(closing(loop.knowledge))
         served = stack.enter_context(closing(ServedLoop(loop, settings, host="127.0.0.1", port=0)))
         if privilege.is_network_of_machine():
-            progress.log(f"look at it: {served.url}")
-        progress.log(f"the day begins: {rows} rows in {scenario.day_s:.0f} s, policy {loop.policy.name}")
-        began_at_s = stack.enter_context(job.flowing())
+            progress.log(f"live page: {served.url}")
+        progress.log(f"the day starts: {rows} rows in {scenario.day_s:.0f} s, policy {loop.policy.name}")
+        began_at_s = stack.enter_context(job.sending())
         records = {name: Record(began_at_s=began_at_s) for name in names}
+        steps = StepPrinter(
+            progress.console,
+            began_at_s,
+            scenario.day_s,
+            begins_at_hour,
+            with_operator=len(names) > 1,
+            verbose=progress.verbose,
+        )
 
         def check() -> None:
             job.check()
             for spark in sparks:
                 if spark.driver() is None:
-                    raise ClusterError(f"the driver of operator {spark.operator!r} has ended before its day was over")
+                    raise ClusterError("driver-exited-early", operator=spark.operator)
 
         def report(decisions: tuple[Decision, ...]) -> None:
             served.report(decisions)
             for decision in decisions:
                 records[decision.operator].add((decision,))
-                elapsed_s = decision.at_s - began_at_s
-                hour = begins_at_hour + 24 * min(1.0, max(0.0, elapsed_s / scenario.day_s))
-                progress.console.print(decision_line(decision, elapsed_s, hour), highlight=False)
+                steps.print(decision)
 
         clock = DayClock(
             is_over=lambda: records[names[-1]].processed_rows >= rows,
@@ -120,27 +126,16 @@ def run_job(setup: Setup, job: LiveJob, *, rows: int, begins_at_hour: float = 0.
         return records
 
 
-def decision_line(decision: Decision, elapsed_s: float, hour: float) -> str:
-    """Return a decision as a line, with the seconds since the day began and the hour of the day."""
-    reading, mst = decision.analysis.reading, decision.analysis.mst
-    load, backlog = (reading.input_rows_per_s, reading.backlog_rows) if reading else (None, None)
-    clock = f"{int(hour % 24):02d}:{int(hour * 60) % 60:02d}"
-    return (
-        f"{elapsed_s:4.0f} s  {clock}  {decision.operator:8s}  load {load or 0:5.0f} rows/s"
-        f"  MST {f'{mst.mid:5.0f}' if mst else '    –'}  backlog {backlog or 0:6.0f}  {decision.sentence}"
-    )
-
-
 @contextmanager
 def running_operators(setup: Setup, job: LiveJob) -> Iterator[tuple[LocalSpark, ...]]:
-    """Have a Spark application for each operator, with one replica on the node of its driver; logs are kept.
+    """Run a Spark application for each operator within the context, with one replica on its driver's node.
 
-    Nothing of it runs on when the context ends, however it ends: the nodes can hold another run then.
+    All its processes end with the context, so that the nodes can be used for another run. The logs are kept.
 
     Raises
     ------
     ClusterError
-        If a driver ends, or its metrics cannot be read in time.
+        If a driver exits, or its metrics cannot be read in time.
     """
     topology, operators = setup.topology, setup.scenario.operators
     sparks = tuple(open_spark(topology, operator.name) for operator in operators)
@@ -159,12 +154,12 @@ def running_operators(setup: Setup, job: LiveJob) -> Iterator[tuple[LocalSpark, 
 
 
 def await_query(spark: LocalSpark, metrics_url: str) -> None:
-    """Wait for a driver that was started, give it a first replica on its own node, wait until it can be observed.
+    """Wait for a started driver, start its first replica on the same node, and wait until it serves metrics.
 
     Raises
     ------
     ClusterError
-        If the driver ends, or its metrics cannot be read in time.
+        If the driver exits, or its metrics cannot be read in time.
     """
     spark.await_driver(DRIVER_S)
     spark.await_replicas(spark.start_replicas([spark.topology.driver_node]))
@@ -174,16 +169,14 @@ def await_query(spark: LocalSpark, metrics_url: str) -> None:
             fetch(f"{metrics_url}/replicas", timeout_s=2.0, max_bytes=100_000)
         except MetricsUnavailableError as error:
             if time.monotonic() > deadline_s:
-                raise ClusterError(
-                    f"the driver runs, but after {METRICS_S:g} s its metrics cannot be read: {error}"
-                ) from error
+                raise ClusterError("metrics-not-served", timeout_s=METRICS_S, cause=str(error)) from error
             time.sleep(0.5)
         else:
             return
 
 
 def module_command(module: str, *words: str, options: Mapping[str, object]) -> tuple[str, ...]:
-    """Return a command of a module as arguments for the Python interpreter.
+    """Return the arguments for the Python interpreter that run a command of a module.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a run on a cluster plays: operators, nodes, a day in minutes, and the settings of its loop."""
+"""Scenarios of live runs: operators, nodes, a compressed day, and the settings of the loop."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,23 +21,23 @@ LATENCY_MAP = "latency.csv"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaxiOperator:
-    """One operator: a Spark application of its own."""
+    """One operator: a separate Spark application."""
 
-    #: Its own and those of the operators that it reads from (name, upstream).
     name: str = "nearest"
+    #: The operators that it reads from.
     upstream: tuple[str, ...] = ()
-    #: What it does with a ride.
+    #: Its function of a ride.
     work: Work = Work.NEAREST
-    #: Topics, where Kafka feeds it; one that writes none writes files (reads, writes).
+    #: Its topics if Kafka feeds it; without an output topic it writes files (reads, writes).
     reads: str = "rides"
     writes: str | None = None
     #: Emulated work of a node of weight 1 on one row.
     service_ms_per_row: float = 2.2
-    #: Where its driver publishes its batches.
+    #: Port of its driver's metrics.
     metrics_port: int = 9108
 
     def metrics_url(self, topology: Topology) -> str:
-        """Return where its driver publishes its batches."""
+        """Return the URL of its driver's metrics."""
         return f"http://{topology.driver.address}:{self.metrics_port}"
 
 
@@ -45,24 +45,24 @@ class TaxiOperator:
 class TopicInput:
     """A broker on the driver's node, and a producer outside of the nodes."""
 
-    #: Share of the rows that are sent without a position, for the first operator to drop.
+    #: Share of the rows that are sent without a position; the first operator drops them.
     broken_share: float = 0.02
-    #: Of each topic: tasks of a batch. Six are shared out evenly by one, two and three replicas.
+    #: Partitions of each topic, and so tasks of a batch. Six divide evenly among one, two and three replicas.
     partitions: int = 6
-    #: Where the broker listens.
+    #: The broker's port.
     port: int = 9092
-    #: Whether the loop asks the broker what is offered; else the drivers tell it, by the offsets of their
-    #: batches.
+    #: Whether the loop reads the offered rows from the broker; otherwise it takes them from the offsets in the
+    #: drivers' batches.
     loop_reads: bool = True
 
     def bootstrap(self, topology: Topology) -> str:
-        """Return where the broker listens."""
+        """Return the broker's address."""
         return f"{topology.driver.address}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A demo in figures; those of `make demo` without arguments."""
+    """The parameters of a run; the defaults are those of `make demo`."""
 
     #: The policy that scales every operator.
     policy: str = "gesscale2"
@@ -70,42 +70,41 @@ class Scenario:
     topology: str = "edge8"
     #: In the order of the stream.
     operators: tuple[TaxiOperator, ...] = (TaxiOperator(),)
-    #: What feeds and joins them; None: the only operator replays the rides itself.
+    #: The topics that feed and connect them; None if the only operator replays the rides itself.
     kafka: TopicInput | None = None
-    #: Whether replicas must come and go, on the nodes that the latency map calls for.
+    #: Whether the report checks that replicas were added and removed, on the nodes that the latency map suggests.
     scaling_promised: bool = True
-    #: Seconds into which the rides are compressed.
+    #: Length of the compressed day, s.
     day_s: float = 240.0
-    #: Seconds that the rides lasted; the 24 hours of a day.
+    #: Original length of the rides, s: the 24 hours of a day.
     rides_s: float = 86400.0
-    #: Drivers that replay rides themselves have so long to start before the first ride is due.
+    #: Time from the start of a driver that replays rides itself to the first ride, s.
     head_start_s: float = 30.0
-    #: When the last ride is due, what is left may take so long.
+    #: Time limit for the rest of the rows after the last ride is due, s.
     drain_s: float = 90.0
     #: Rides that are generated per real passenger; with the copies it sets the load.
     share: float = 0.105
-    #: How often each ride is served; 3 in the paper.
+    #: Times that each ride is replayed; 3 in the paper.
     copies: int = 3
-    #: B, the cap on a batch, of each replica: about 2.6 s of work, so that the fixed cost of a batch stays
-    #: small. Of all replicas where Kafka feeds, whose connector knows a fixed cap only: what three do in a
-    #: trigger interval.
+    #: B, the cap on a batch, per replica: about 2.6 s of work, so that the fixed cost of a batch stays small.
+    #: With Kafka, whose connector only has a fixed cap, of all replicas: three process it in a trigger interval.
     cap_rows: int = 1200
     #: The trigger interval.
     trigger_s: float = 2.0
     #: The loop's period: an hour of the day at the default compression.
     period_s: float = 10.0
-    #: Of each operator: so many executors two cores can carry.
+    #: Limit for each operator; two cores can run this many executors.
     max_replicas: int = 5
-    #: How old a row may be; None: two periods.
+    #: Latency objective of a row, s; None means two periods.
     objective_s: float | None = None
-    #: What a late minute and a change are worth, replica-minutes, to a policy that asks (late_minute_price,
-    #: change_price).
+    #: Prices of a late minute and a change in replica-minutes, for policies with such settings
+    #: (late_minute_price, change_price).
     late_minute_price: float = 10.0
     change_price: float = 1.0
 
     @property
     def speed(self) -> float:
-        """Seconds of the rides per second of the demo."""
+        """Seconds of the rides per second of the run."""
         return self.rides_s / self.day_s
 
     @property
@@ -115,34 +114,34 @@ class Scenario:
 
     @property
     def slo_s(self) -> float:
-        """How old a row may be, by the policy that asks for it."""
+        """Latency objective of a row, s, for policies with such a setting."""
         return 2 * self.period_s if self.objective_s is None else self.objective_s
 
     @property
     def min_period_s(self) -> float:
-        """A policy may ask for its next step so soon: as elsewhere, for Spark's metrics are no faster here."""
+        """Shortest period that a policy may request: the default, as Spark's metrics are no faster here."""
         return min(self.period_s, MonitorSettings().min_period_s)
 
     @property
     def history_s(self) -> float:
-        """How far back batches are read: five periods, and no less than elsewhere."""
+        """History of batches that is read: five periods, at least the default."""
         return max(5 * self.period_s, MonitorSettings().history_s)
 
     @property
     def stale_after_s(self) -> float:
-        """Age beyond which figures are not acted on: four periods."""
+        """Age beyond which metrics are stale: four periods."""
         return 4 * self.period_s
 
     @property
     def rescale_timeout_s(self) -> float:
-        """After this time a change that has not settled no longer blocks the next: six periods."""
+        """Time after which an unsettled change no longer blocks the next one: six periods."""
         return 6 * self.period_s
 
     @property
     def title(self) -> str:
-        """What is played, in a line."""
-        way = "" if len(self.operators) == 1 else f" through {len(self.operators)} operators"
-        return f"a New York day in {self.day_s:.0f} s{way}"
+        """The run in one line."""
+        operators = "" if len(self.operators) == 1 else f" through {len(self.operators)} operators"
+        return f"a New York day in {self.day_s:.0f} s{operators}"
 
     def settings(self, topology: Topology) -> str:
         """Return the settings of the loop as a user would write them (YAML)."""
@@ -164,19 +163,19 @@ class Scenario:
         return yaml.safe_dump(settings, sort_keys=False)
 
     def rules(self, *policies: str) -> dict[str, object]:
-        """Return what policies are told, as in the settings of group ``analyze``.
+        """Return the settings of policies in the group ``analyze``.
 
-        The day is compressed; what the defaults say of minutes holds here for periods.
+        As the day is compressed, periods replace the minutes of the defaults.
         """
-        soon = f"{3 * self.period_s:g}s"
-        rules: dict[str, object] = {"recovery_target": soon}
+        three_periods = f"{3 * self.period_s:g}s"
+        rules: dict[str, object] = {"recovery_target": three_periods}
         for policy in policies:
             info = find_policy_info(policy)
             if info.settings is None:
                 continue
             own: dict[str, object] = {}
             if issubclass(info.settings, SizingSettings):
-                own["cooldown"] = soon
+                own["cooldown"] = three_periods
             if issubclass(info.settings, HpaSettings):
                 own["scale_down_stabilization"] = f"{5 * self.period_s:g}s"
             if issubclass(info.settings, Gesscale2Settings):
@@ -204,7 +203,7 @@ class Scenario:
         return described
 
     def stream_options(self, operator: TaxiOperator, folder: Path) -> dict[str, object]:
-        """Return the options of an operator's driver program, but for where its rows come from."""
+        """Return the options of an operator's driver program, without its source of rows."""
         sink = {"output-topic": operator.writes} if operator.writes else {"to": folder.resolve() / "sink"}
         return {
             "operator": operator.name,
@@ -224,22 +223,22 @@ NEAREST = TaxiOperator(upstream=("clean",), reads="valid", service_ms_per_row=4.
 #: `make demo`: one operator on eight nodes.
 DEMO = Scenario()
 
-#: `testbed workflow`: two operators joined by Kafka; policies may do what they like.
+#: `testbed workflow`: two operators connected by Kafka; the report does not check the policy's choices.
 WORKFLOW = Scenario(
     operators=(CLEAN, NEAREST), kafka=TopicInput(), scaling_promised=False, share=0.09, copies=1, max_replicas=3
 )
 
-#: `testbed kubernetes demo`: the day of `make demo`, with as much load as three nodes carry.
+#: `testbed kubernetes demo`: the day of `make demo`, with a load that three nodes can carry.
 KUBE3 = Scenario(topology="kube3", share=0.066, max_replicas=3, drain_s=180.0)
 
 
 def prepare_settings(scenario: Scenario, topology: Topology, folder: Path, config: Path | None = None) -> Settings:
-    """Write the settings of the loop, and the latency map that they name, as a user would, and load them.
+    """Write the settings of the loop and the latency map, as a user would, and load them.
 
     Raises
     ------
     InputError
-        If they cannot be used, or are those of other operators.
+        If they are invalid, or describe other operators.
     """
     text = scenario.settings(topology) if config is None else config.read_text("utf-8")
     write_csv(topology.map, folder / LATENCY_MAP)
@@ -249,7 +248,9 @@ def prepare_settings(scenario: Scenario, topology: Topology, folder: Path, confi
     wanted = {operator.name for operator in scenario.operators}
     if settings.workflow.operators.keys() != wanted:
         raise InputError(
-            f"{config}: expected settings of the operators {', '.join(sorted(wanted))}, got "
-            f"{', '.join(sorted(settings.workflow.operators))}; begin with those that an earlier run left"
+            "scenario-operators-differ",
+            source=str(config),
+            expected=sorted(wanted),
+            got=sorted(settings.workflow.operators),
         )
     return settings

@@ -120,7 +120,7 @@ class NexmarkJob:
             self.feed.send(module_command("testbed.nexmark", "produce", options=options))
 
     @contextmanager
-    def flowing(self) -> Iterator[float]:
+    def sending(self) -> Iterator[float]:
         """Give when the first event is due; after the last one wait for the windows that it has closed."""
         yield self.start_at_s
         if self.query.closes:

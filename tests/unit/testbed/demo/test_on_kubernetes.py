@@ -2,11 +2,10 @@
 
 import json
 
-import pytest
 from page_world import growing, served, step_of
 from recorded_steps import T0_S, decided
+from refusals import refused
 
-from gesscale.errors import ClusterError
 from gesscale.model.document import as_document
 from gesscale.model.observation import Batch
 from gesscale.service.recorded import read_record
@@ -17,7 +16,7 @@ from testbed.live.kubernetes import KubernetesApplication
 from testbed.live.scenario import KUBE3
 
 
-def test_what_the_controller_decided_makes_the_folder_a_record(tmp_path):
+def test_the_decisions_of_the_controller_complete_a_record(tmp_path):
     topology = read_topology(KUBE3.topology)
     name = KUBE3.operators[0].name
     with served() as world:
@@ -41,7 +40,7 @@ def test_what_the_controller_decided_makes_the_folder_a_record(tmp_path):
 def test_a_controller_that_does_not_answer_is_named():
     with served() as world:
         pass
-    with pytest.raises(ClusterError, match=rf"{world.url}/api/run.*see controller.log"):
+    with refused("controller-page-unreadable", source=f"{world.url}/api/run?"):
         read_decisions(world.url)
 
 
@@ -50,5 +49,5 @@ def test_the_address_of_the_page_is_what_the_controller_logs(tmp_path):
     log = tmp_path / "controller.log"
     log.write_text("")
     assert application.page_url == ""
-    log.write_text("INFO gesscale.controller: page, probes and metrics at http://127.0.0.1:43210\nmore\n")
+    log.write_text("INFO gesscale.controller: api at https://10.0.0.1:443\npage at http://127.0.0.1:43210\nmore\n")
     assert application.page_url == "http://127.0.0.1:43210"

@@ -50,7 +50,7 @@ def result(*, batches=12, decisions=(), numbers=None, first_step_s=-15):
     """Score 120 s with a row each second, an objective of 8 s, and a period of 5 s."""
     setting = LeagueSettings(policies=("gesscale",), loads=("steps",), length_s=120.0, objective_s=8.0)
     record = Record(began_at_s=BEGAN_S)
-    record.see(tuple(batch(number) for number in (range(batches) if numbers is None else numbers)))
+    record.add_batches(tuple(batch(number) for number in (range(batches) if numbers is None else numbers)))
     record.add((order(first_step_s, NODES[:1], NODES[:1]), *decisions))
     schedule = ReplaySchedule(pickup_s=np.arange(120.0), speed=1.0, copies=1, start_at_s=BEGAN_S)
     run = LiveRun(record=record, schedule=schedule, rows_doubled=0, rows_lost=3)

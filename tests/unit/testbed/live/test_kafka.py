@@ -1,10 +1,10 @@
-"""Who sends rows from outside of the nodes: found by its cluster, and said where it fails."""
+"""The producer of rows outside of the nodes: its failures are reported, and it is found with its cluster."""
 
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
-from gesscale.errors import ClusterError
 from testbed.cluster import processes
 from testbed.cluster.processes import Role
 from testbed.cluster.state import STATE_ROOT, state_directory
@@ -22,15 +22,15 @@ def feed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KafkaFeed:
     return KafkaFeed(broker=broker, topology=TOPOLOGY, log=tmp_path / "producer.log")
 
 
-def test_one_that_failed_is_quoted(feed: KafkaFeed) -> None:
-    feed.send(("-c", "print('no broker answers'); raise SystemExit(4)"))
+def test_the_output_of_a_failed_producer_is_quoted(feed: KafkaFeed) -> None:
+    feed.send(("-c", "print('no broker here'); raise SystemExit(4)"))
     assert feed.producer is not None
     feed.producer.wait(60)
-    with pytest.raises(ClusterError, match="code 4: no broker answers"):
+    with refused("producer-exited", status=4, output="no broker here"):
         feed.check()
 
 
-def test_one_that_runs_is_found_with_the_cluster_and_can_be_ended(feed: KafkaFeed) -> None:
+def test_a_running_producer_is_found_with_its_cluster_and_stopped(feed: KafkaFeed) -> None:
     feed.send(("-c", "import time; time.sleep(600)"))
     try:
         feed.check()

@@ -1,4 +1,4 @@
-"""What a run leaves behind, and whether its promises are judged rightly."""
+"""The record of a run, and the checks of its promises."""
 
 import json
 from dataclasses import replace
@@ -44,12 +44,12 @@ def change(at_s, placement, *, add=(), remove=()):
 
 def record(*ends_s, decisions=()):
     made = Record(began_at_s=1000.0)
-    made.see(tuple(batch(number, end) for number, end in enumerate(ends_s)))
+    made.add_batches(tuple(batch(number, end) for number, end in enumerate(ends_s)))
     made.add(tuple(decisions))
     return made
 
 
-def test_a_gap_is_put_down_to_the_reconfiguration_before_it():
+def test_a_gap_belongs_to_the_reconfiguration_before_it():
     # Batches end at 1000, 1003, 1010, 1013, 1033; changes at 1004 and 1014. The order at 1004 fell into the gap of
     # 7 s; the next one into that of 20 s, which does not count for the first.
     changes = [change(1004.0, ("hub",), add=("near",)), change(1014.0, ("hub", "near"), add=("mid",))]
@@ -59,11 +59,11 @@ def test_a_gap_is_put_down_to_the_reconfiguration_before_it():
 
 def test_offered_rates_are_taken_between_the_starts_of_batches():
     made = Record(began_at_s=1000.0)
-    made.see((batch(0, 1001.0, offered=0.0), batch(1, 1005.0, offered=400.0)))
+    made.add_batches((batch(0, 1001.0, offered=0.0), batch(1, 1005.0, offered=400.0)))
     # The batches began at 1000 and 1004: 400 rows in 4 s.
     assert made.offered() == ([4.0], [100.0])
     assert made.processed() == ([5.0], [25.0])
-    made.see((batch(1, 1005.0),))  # once more
+    made.add_batches((batch(1, 1005.0),))  # once more
     assert made.processed_rows == 200
 
 
@@ -75,7 +75,7 @@ def test_the_files_are_lines_of_json(tmp_path):
     batches = [json.loads(line) for line in (tmp_path / "batches.jsonl").read_text().splitlines()]
     assert [each["operator"] for each in batches] == ["op", "op", "next"]
     recording = read_recording(tmp_path, ["op", "next"])
-    assert recording.faults == ()
+    assert recording.problems == ()
     assert {name: len(listed) for name, listed in recording.batches.items()} == {"op": 2, "next": 1}
 
 
@@ -91,17 +91,17 @@ def test_the_files_are_lines_of_json(tmp_path):
         (("edge", "far", "hub", "near"), (), ("far", "near"), False),
     ],
 )
-def test_a_node_that_the_map_does_not_call_for_breaks_the_promise(placement, add, remove, kept):
+def test_a_node_that_is_not_the_nearest_breaks_the_promise(placement, add, remove, kept):
     # Round trips from hub: near 10, mid 50, far 200, edge 300.
     assert check_nodes([change(1000.0, placement, add=add, remove=remove)], delays(), "hub").kept is kept
     assert not check_nodes([], delays(), "hub").kept  # no choice keeps no promise
 
 
-@pytest.mark.parametrize(("reason", "drawn"), [(Reason.NOT_SELECTED, True), (Reason.FARTHER, False)])
-def test_a_policy_that_draws_nodes_is_known_by_its_reasons(reason, drawn):
+@pytest.mark.parametrize(("reason", "random"), [(Reason.NOT_SELECTED, True), (Reason.FARTHER, False)])
+def test_random_node_choice_is_detected_by_its_reasons(reason, random):
     decision = change(1000.0, ("hub",), add=("mid",))
     lost = replace(decision.plan, rejections=(Rejection(node="near", reason=reason),))
-    assert picks_nodes_at_random([decision, replace(decision, plan=lost)]) is drawn
+    assert picks_nodes_at_random([decision, replace(decision, plan=lost)]) is random
     assert not picks_nodes_at_random([decision])
 
 

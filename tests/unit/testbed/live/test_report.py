@@ -1,4 +1,4 @@
-"""Whether rows are judged rightly, and what a run came to."""
+"""Checks of rows, figures of a run, and the summary."""
 
 import io
 import json
@@ -12,6 +12,16 @@ from gesscale.model.observation import Batch
 from testbed.live.record import DayResult, Record
 from testbed.live.report import check_rows, operator_figures, write_report
 from testbed.pipeline.sink import SinkCount
+
+#: The summary at the end of a demo: the golden text of its wording.
+SUMMARY = """\
+kept    each row once in the output of clean: 100 sent, 10 invalid, 90 found, 0 duplicated, 0 missing
+BROKEN  each row once in the sink: 100 sent, 10 invalid, 89 found, 0 duplicated, 1 missing
+clean: 100 rows in 2 batches; replicas: mean 1.00, max 1; longest gap 2.0 s; max backlog 0 rows
+nearest: 0 rows in 0 batches; replicas: mean 0.00, max 0; longest gap 0.0 s; max backlog 0 rows
+report                 {folder}/summary.txt, figure.png, decisions.jsonl, batches.jsonl
+explain the decisions  gesscale explain
+"""
 
 
 def count(rows: int, distinct: int, *, expected: int = 90) -> SinkCount:
@@ -28,7 +38,7 @@ def day(topic: SinkCount, sink: SinkCount) -> DayResult:
         (count(90, 90), count(90, 90), [True, True]),
         (count(91, 90), count(90, 90), [False, True]),  # written twice, and read once
         (count(89, 89), count(89, 89), [False, False]),
-        (count(90, 90), count(90, 89), [True, False]),  # one lost and another doubled
+        (count(90, 90), count(90, 89), [True, False]),  # one lost and another duplicated
         (count(100, 100), count(100, 100), [False, False]),  # the broken ones went through
     ],
 )
@@ -44,35 +54,36 @@ def batch(number: int, ended_at_s: float, nodes: tuple[str, ...], backlog_rows: 
 def test_replicas_are_averaged_over_time() -> None:
     record = Record(began_at_s=1000.0)
     hub, both = ("hub",), ("hub", "near")
-    record.see((batch(0, 1000, hub, None), batch(1, 1002, hub, 8.0), batch(2, 1008, both, 30.0)))
+    record.add_batches((batch(0, 1000, hub, None), batch(1, 1002, hub, 8.0), batch(2, 1008, both, 30.0)))
     figures = operator_figures(record)
     # one replica for 2 s, two for 6 s: (2 + 12) / 8
     assert figures["replicas_mean"] == pytest.approx(1.75)
     assert figures["longest_gap_s"] == pytest.approx(6.0)
-    assert (figures["rows"], figures["replicas_most"], figures["backlog_rows_most"]) == (150, 2, 30.0)
+    assert (figures["rows"], figures["replicas_max"], figures["backlog_rows_max"]) == (150, 2, 30.0)
 
 
-def test_a_run_that_saw_nothing_has_figures_and_a_picture(tmp_path: Path) -> None:
+def test_a_run_without_batches_has_figures_and_a_picture(tmp_path: Path) -> None:
     seen, missing_readings = Record(began_at_s=1000.0), Record(began_at_s=1000.0)
-    seen.see((batch(0, 1000, ("hub",), 0.0), replace(batch(1, 1002, ("hub",), 0.0), offered_rows_total=9.0)))
+    seen.add_batches((batch(0, 1000, ("hub",), 0.0), replace(batch(1, 1002, ("hub",), 0.0), offered_rows_total=9.0)))
     assert {value for value in operator_figures(missing_readings).values() if isinstance(value, int | float)} == {0}
     records = {"clean": seen, "nearest": missing_readings}
-    came = DayResult(records=records, produced=100, broken=10, handed_on={"clean": count(90, 90)}, sink=count(89, 89))
+    result = DayResult(records=records, produced=100, broken=10, handed_on={"clean": count(90, 90)}, sink=count(89, 89))
     shown = io.StringIO()
     kept = write_report(
-        came,
-        check_rows(came),
+        result,
+        check_rows(result),
         "two operators",
         tmp_path,
         Console(file=shown, width=200),
         more={"policy": "ds2", "error_ms": 0.25},
+        hints={"explain the decisions": "gesscale explain"},
     )
     assert not kept
-    assert "BROKEN" in shown.getvalue()
-    assert "error_ms" in shown.getvalue()
+    assert shown.getvalue() == SUMMARY.format(folder=tmp_path)
+    assert "error_ms" in (tmp_path / "summary.txt").read_text()
     assert (tmp_path / "figure.png").stat().st_size > 10_000
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert list(summary["promises"].values()) == [True, False]
     assert summary["operators"].keys() == records.keys()
     assert summary["rows"]["produced"] == 100
-    assert (tmp_path / "summary.txt").read_text().count("Reconfigurations of") == 2
+    assert list(summary["operators"]) == ["clean", "nearest"]

@@ -1,4 +1,4 @@
-"""The settings of the loop and the options of the drivers fit each other and the commands that take them."""
+"""The settings of the loop and the options of the drivers match each other and the commands that take them."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 import typer
+from refusals import refused
 
-from gesscale.errors import InputError
 from testbed.cluster.topology import read_topology
 from testbed.demo.taxi import TaxiJob
 from testbed.live.kafka import KafkaFeed
@@ -48,7 +48,7 @@ def test_kept_settings_serve_another_run(tmp_path: Path) -> None:
     assert (second.monitor.period_s, second.analyze.policy) == (12.0, first.analyze.policy)
     assert second.knowledge.file == tmp_path / "second" / "knowledge.sqlite"  # it begins to learn again
     kept.write_text(kept.read_text().replace("clean", "filter"))
-    with pytest.raises(InputError, match="the operators clean, nearest, got filter, nearest"):
+    with refused("scenario-operators-differ", expected=["clean", "nearest"], got=["filter", "nearest"]):
         prepare_settings(SCENARIO, TOPOLOGY, tmp_path, kept)
 
 
@@ -61,7 +61,7 @@ def test_an_operator_alone_has_a_cap_that_grows_and_a_policy_cools_down_within_t
 
 
 @pytest.mark.parametrize("scenario", [DEMO, WORKFLOW])
-def test_drivers_are_told_nothing_that_they_do_not_know(scenario: Scenario, tmp_path: Path) -> None:
+def test_drivers_know_all_their_options(scenario: Scenario, tmp_path: Path) -> None:
     stream = typer.main.get_command(pipeline).commands["stream"]  # type: ignore[attr-defined]
     known = {name for parameter in stream.params for name in parameter.opts}
     broker = KafkaBroker(bootstrap="10.77.0.1:9092", command=(), environment={}, log=tmp_path / "broker.log")
