@@ -6,8 +6,9 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
+from gesscale.common.errors import Problem
 from gesscale.common.http_client import HttpClient
-from gesscale.kubernetes.api.faults import ApiError, Call
+from gesscale.kubernetes.api.faults import ApiError, Call, from_answer
 from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
 from gesscale.kubernetes.api.watching import View
 from gesscale.kubernetes.controller.latencies import LatencyMaps
@@ -29,7 +30,7 @@ EPOCH_S = 1_700_000_000.0
 
 
 def refused(status: int, verb: str = "patch") -> ApiError:
-    return ApiError(Call(verb=verb, resource=STREAM_AUTOSCALERS), f"refused with {status}", status=status)
+    return from_answer(Call(verb=verb, resource=STREAM_AUTOSCALERS, name="op"), status, "", f"refused with {status}")
 
 
 @dataclass
@@ -159,10 +160,10 @@ class FakeCluster:
     at_s: float = 0.0
     stale_since_s: dict[str, float] = field(default_factory=dict)
 
-    def look(self) -> ClusterView:
+    def snapshot(self) -> ClusterView:
         def view(kind: str, objects: dict) -> View:
             since_s = self.stale_since_s.get(kind)
-            problem = "" if since_s is None else "the API server is out of reach"
+            problem = None if since_s is None else Problem("watch-closed-at-once", {"request": "watch pods"})
             return View(objects=objects, listed=True, stale_since_s=since_s, problem=problem)
 
         nodes = view("nodes", {each.name: each for each in self.nodes})
@@ -215,13 +216,13 @@ class Silent:
         pass
 
 
-def context_of(look: Callable[[], ClusterView], order_writer: OrderWriter, **more: Any) -> ControllerContext:
+def context_of(snapshot: Callable[[], ClusterView], order_writer: OrderWriter, **more: Any) -> ControllerContext:
     """Return what the workflows of a controller share, without latency maps and with no one to connect to."""
     given = {
         "journal": Journal(),
         "latency_maps": no_maps(),
         "reservations": Reservations(),
-        "targets": Targets((), FakeCluster().look),
+        "targets": Targets((), FakeCluster().snapshot),
         "measure_phase": lambda _: nullcontext(),
     }
-    return ControllerContext(look=look, order_writer=order_writer, **{**given, **more})
+    return ControllerContext(snapshot=snapshot, order_writer=order_writer, **{**given, **more})

@@ -1,1 +1,1 @@
-"""Gesscale on Kubernetes: the StreamAutoscaler resource, and the controller that obeys and reports by it."""
+"""Gesscale on Kubernetes: the StreamAutoscaler resource and its controller."""

@@ -1,4 +1,4 @@
-"""Orders: the resources as seen last, the writing of status.order, and what is known of it."""
+"""Orders: the newest resources, writing ``status.order``, and what the loop knows about orders."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -9,7 +9,7 @@ from gesscale.errors import ClusterError
 from gesscale.kubernetes.api.connection import Connection
 from gesscale.kubernetes.api.faults import ApiError
 from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
-from gesscale.kubernetes.resource.autoscaler import StreamAutoscaler
+from gesscale.kubernetes.resource.autoscaler import SINGULAR, StreamAutoscaler
 from gesscale.kubernetes.resource.order import OrderStatus, order_of, past_orders
 from gesscale.kubernetes.resource.translate import Key
 from gesscale.model.decision import Decision
@@ -23,7 +23,7 @@ _MOST_DIGITS = 100
 
 
 class Documents:
-    """Reads and writes the statuses of StreamAutoscalers; for any number of threads."""
+    """Reads and writes the statuses of StreamAutoscalers; thread-safe."""
 
     def __init__(self, requests: Connection, watched: Callable[[], Mapping[str, Document]]) -> None:
         self._requests, self._watched = requests, watched
@@ -31,7 +31,7 @@ class Documents:
         self._written: dict[Key, Document] = {}
 
     def newest(self, resource: Key) -> Document | None:
-        """Return a resource as it was seen or written last; None where it is gone."""
+        """Return the newest version of a resource, watched or written; None if it was deleted."""
         watched = self._watched().get("/".join(resource))
         with self._lock:
             written = self._written.get(resource)
@@ -45,24 +45,24 @@ class Documents:
     def change_status(
         self, resource: Key, patch_of: Callable[[Document], Mapping[str, Any] | None], *, rehearse: bool = False
     ) -> None:
-        """Change a status over the very version that the change was made for.
+        """Change a status under optimistic locking.
 
         Parameters
         ----------
         patch_of
-            Returns the merge patch for a document, None for no change. Asked again, of the newest document,
-            where somebody else was first; what it raises ends the attempt.
+            Returns the merge patch for a document, None for no change. After a conflict it is called again with the
+            newest document. An exception that it raises ends the attempt.
 
         Raises
         ------
         ClusterError
-            Where the resource is gone or the API server refuses.
+            The resource was deleted, or the API server refused the patch.
         """
         namespace, name = resource
         document = self.newest(resource)
         for tries_left in reversed(range(_TRIES)):
             if document is None:
-                raise ClusterError(f"streamautoscaler {'/'.join(resource)} does not exist any more")
+                raise ClusterError("resource-deleted", source=_source(resource))
             status = patch_of(document)
             if not status:
                 return
@@ -71,8 +71,8 @@ class Documents:
                 answer = self._requests.patch(
                     STREAM_AUTOSCALERS, name, body, namespace=namespace, subresource="status", dry_run=rehearse
                 )
-            except ApiError as fault:
-                if not fault.conflict or not tries_left:
+            except ApiError as error:
+                if not error.conflict or not tries_left:
                     raise
                 document = self._read_again(resource)
             else:
@@ -89,10 +89,14 @@ class Documents:
                 self._written[resource] = document
 
     def _read_again(self, resource: Key) -> Document | None:
-        """Read a resource by a list of one: the right to list all is had for the watch, to get is another."""
+        """Read a resource by a list of one: the controller has the right to list, but not to get."""
         namespace, name = resource
         pages = self._requests.pages(STREAM_AUTOSCALERS, namespace=namespace, field_selector=f"metadata.name={name}")
         return next((item for page in pages for item in page.get("items") or ()), None)
+
+
+def _source(resource: Key) -> str:
+    return f"{SINGULAR} {'/'.join(resource)}"
 
 
 def _uid(document: Document) -> str:
@@ -100,18 +104,18 @@ def _uid(document: Document) -> str:
 
 
 def _version(document: Document) -> int:
-    """Return a resourceVersion as a number, by which two versions of one object compare (KEP-5504)."""
+    """Return a resourceVersion as a number, which orders the versions of one object (KEP-5504)."""
     text = text_of(group_of(document, "metadata"), "resourceVersion")
     return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else -1
 
 
 class OrderWriter:
-    """Writes ``status.order`` of StreamAutoscalers; for any number of threads.
+    """Writes ``status.order`` of StreamAutoscalers; thread-safe.
 
     Parameters
     ----------
     term
-        The term of our leadership; None while we do not lead.
+        Returns the term of the current leadership; None while this process does not lead.
     """
 
     def __init__(self, documents: Documents, term: Callable[[], int | None]) -> None:
@@ -119,8 +123,8 @@ class OrderWriter:
         self._lock = threading.Lock()
         self._count = 0
 
-    def standing(self, resource: Key) -> OrderStatus | None:
-        """Return the order in force; None where there is none."""
+    def current_order(self, resource: Key) -> OrderStatus | None:
+        """Return the order in force; None without one."""
         document = self._documents.newest(resource)
         return None if document is None else order_of(document)
 
@@ -140,11 +144,13 @@ class OrderWriter:
         ----------
         at_s
             When this was decided, seconds since the epoch.
+        over
+            The order that the decision is based on; None without one.
 
         Raises
         ------
         ClusterError
-            Where that leadership has ended, spec or order have changed meanwhile, or the API server refuses.
+            The leadership has ended, spec or order have changed since the decision, or the API server refused.
         """
         strategy = Strategy(resource.spec.reconfiguration.strategy)
         if over is not None and (over.placement, over.strategy) == (placement, strategy):
@@ -155,7 +161,7 @@ class OrderWriter:
             self._check(resource, document, term, over)
             past = past_orders(group_of(document, "status"), replaced=True)
             return {
-                "order": order.model_dump(mode="json", by_alias=True),  # a null removes what the former order had
+                "order": order.model_dump(mode="json", by_alias=True),  # a null removes a member of the previous order
                 "history": [each.document() for each in past],
             }
 
@@ -163,20 +169,17 @@ class OrderWriter:
         return order
 
     def _check(self, resource: StreamAutoscaler, document: Document, term: int, over: OrderStatus | None) -> None:
-        said = f"streamautoscaler {resource.namespace}/{resource.name}: nothing is ordered, since"
+        source = _source((resource.namespace, resource.name))
         found, metadata = order_of(document), document["metadata"]
         decided_on = (resource.metadata.uid, resource.metadata.generation)
         if self._term() != term:
-            message = f"{said} the leadership of term {term} has ended"
-        elif (metadata.get("uid", ""), metadata.get("generation", 0)) != decided_on:
-            message = f"{said} its spec has changed meanwhile; it is decided again"
-        elif found is not None and found.term > term:
-            message = f"{said} a controller of term {found.term} has taken over from term {term}"
-        elif found is not None and (over is None or found.id != over.id):
-            message = f"{said} order {found.id} for {', '.join(found.placement)} has come meanwhile"
-        else:
-            return
-        raise ClusterError(message)
+            raise ClusterError("leadership-lost", source=source, term=term)
+        if (metadata.get("uid", ""), metadata.get("generation", 0)) != decided_on:
+            raise ClusterError("order-spec-changed", source=source)
+        if found is not None and found.term > term:
+            raise ClusterError("order-term-superseded", source=source, term=term, newer_term=found.term)
+        if found is not None and (over is None or found.id != over.id):
+            raise ClusterError("order-superseded", source=source, order=found.id, nodes=found.placement)
 
     def _next(self, at_s: float, term: int, placement: tuple[str, ...], strategy: Strategy) -> OrderStatus:
         with self._lock:
@@ -186,52 +189,52 @@ class OrderWriter:
             id=f"{term}-{count}",
             term=term,
             placement=placement,
-            at_s=int(at_s * 1e6) / 1e6,  # never later than it was decided
+            at_s=int(at_s * 1e6) / 1e6,  # never later than the decision
             strategy=strategy,
         )
 
 
 @dataclass(slots=True)
 class OrderKnowledge:
-    """A `gesscale.ports.KnowledgeStore`: the standing orders, and what another one keeps."""
+    """A `gesscale.ports.KnowledgeStore` that takes orders from the resources and the rest from another store."""
 
-    #: Where the rest is kept.
+    #: Keeps everything but orders.
     inner: KnowledgeStore
-    #: Returns the orders that stand, by operator.
-    standing: Callable[[], Mapping[str, OrderStatus | None]]
+    #: Returns the orders in force, by operator.
+    current_orders: Callable[[], Mapping[str, OrderStatus | None]]
     _known: dict[str, OrderStatus] = field(default_factory=dict, init=False)
 
     def recall(self, now_s: float) -> Knowledge:
-        """Return what the other one knows, and of each operator the order that stands.
+        """Return the knowledge of the inner store with each operator's order in force.
 
-        An order that is dated later than now, by a clock that ran ahead, counts from when it was first seen.
+        An order dated in the future, by a clock that ran ahead, counts from when it was first seen.
         """
-        standing = {name: order for name, order in self.standing().items() if order is not None}
+        current = {name: order for name, order in self.current_orders().items() if order is not None}
         self._known = {
             name: known
             if (known := self._known.get(name)) is not None and _same(known, order)
             else order.model_copy(update={"at_s": min(order.at_s, now_s)})
-            for name, order in standing.items()
+            for name, order in current.items()
         }
         orders = {name: (order,) for name, order in self._known.items()}
         return replace(self.inner.recall(now_s), orders=orders)
 
     def settle(self, operator: str, order: Order) -> None:
-        """Note how the order that stands ended; the report writes it into the resource."""
-        standing = self.standing().get(operator)
-        if isinstance(order, OrderStatus) and standing is not None and _same(order, standing):
+        """Note how the order in force ended; the report writes it into the resource."""
+        current = self.current_orders().get(operator)
+        if isinstance(order, OrderStatus) and current is not None and _same(order, current):
             self._known[operator] = order
 
     def remember(self, decision: Decision) -> None:
-        """Keep a decision, and note why its order was given."""
+        """Keep a decision, and note the reason of its order."""
         self.inner.remember(decision)
-        order = self.standing().get(decision.operator)
+        order = self.current_orders().get(decision.operator)
         if decision.acted and order is not None:
             why = {"reason": decision.plan.reason.value, "before": len(decision.plan.before)}
             self._known[decision.operator] = order.model_copy(update=why)
 
     def close(self) -> None:
-        """Let go of the file, if there is one."""
+        """Close the inner store."""
         self.inner.close()
 
 

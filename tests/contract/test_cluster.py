@@ -45,7 +45,7 @@ class Watched(Site):
         self.world = FakeCluster(pods=[driver("a"), pod("e-a", "a")])
         cluster = KubernetesCluster(
             workflow=self.api.workflow(),
-            look=self.world.look,
+            snapshot=self.world.snapshot,
             order_writer=desk_of(self.api),
             reservations=Reservations(),
             term=1,

@@ -42,7 +42,7 @@ class Orders(RuleBasedStateMachine):
         now_s = lambda: self.now_s  # noqa: E731  # a clock
         self.reporter = StatusReporter(documents, Silent(), ScalerMetrics("1"), lambda: self.term, now_s)
         self.order_writer = OrderWriter(documents, lambda: self.term)
-        context = context_of(self.world.look, self.order_writer, reservations=self.reservations)
+        context = context_of(self.world.snapshot, self.order_writer, reservations=self.reservations)
         status = self.api.seen["streams/op"]["status"]
         self.steering = WorkflowController(self.api.workflow(), context, term, {"op": status}, self.now_s)
 
@@ -81,7 +81,7 @@ class Orders(RuleBasedStateMachine):
         before = self.api.status().get("order")
         cluster = KubernetesCluster(
             workflow=self.api.workflow(),
-            look=self.world.look,
+            snapshot=self.world.snapshot,
             order_writer=self.order_writer,
             reservations=self.reservations,
             term=self.term,
@@ -104,7 +104,7 @@ class Orders(RuleBasedStateMachine):
 
     @rule()
     def obey(self):
-        """The driver makes the standing order so, all at once."""
+        """The driver applies the order in force at once."""
         placement = self.api.status().get("order", {}).get("placement")
         if placement:
             self.number += 1

@@ -1,5 +1,5 @@
-"""The shell around the Kubernetes API: connection, caches, leadership, events and faults.
+"""Access to the Kubernetes API: connection, caches, leader election, events and errors.
 
-The third-party package ``kubernetes`` is imported below this package only. Objects are the plain mappings that the API
-sends as JSON: its typed models cost ten times the memory, which a Pi does not have.
+Only this package imports the third-party package ``kubernetes``. Objects are the plain mappings that the API sends as
+JSON: the package's typed models cost ten times the memory, too much for a Raspberry Pi.
 """

@@ -1,8 +1,8 @@
-"""The way to the API server: requests by verb and resource, each with a time limit, each counted.
+"""Client of the API server: requests by verb and resource, each with a time limit, each counted.
 
-Credentials and their renewal, TLS and proxies are the ``kubernetes`` package's; requests go through its `ApiClient`
-by path, with mappings in and out. Its generated methods are not used: they build typed models, which costs memory
-and time on a small machine, and they wait for ever unless each call says otherwise.
+The ``kubernetes`` package handles credentials and their renewal, TLS and proxies. Requests go through its `ApiClient`
+by path, with mappings in and out. Its generated methods are not used: they build typed models, which costs memory and
+time on a small machine, and they have no timeout by default.
 """
 
 import json
@@ -19,6 +19,8 @@ from kubernetes.client import ApiClient, Configuration
 from urllib3 import HTTPResponse
 from urllib3.exceptions import ReadTimeoutError
 
+from gesscale.common.errors import Problem
+from gesscale.common.logs import log_problem
 from gesscale.kubernetes.api.faults import ApiError, Call, broken_answer, faults_raised, from_answer
 from gesscale.kubernetes.api.resources import CONFIG_MAPS, Resource
 
@@ -31,20 +33,20 @@ class Lines(Protocol):
     """An open stream of lines, such as those of a watch."""
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield whole lines; ends where the server ends it, raises `ApiError` where it breaks."""
+        """Yield whole lines until the server ends the stream; raises `ApiError` if the connection breaks."""
         ...
 
     def interrupt(self) -> None:
-        """Wake the thread that waits for the next line; for any thread. To that one it is the end, or a fault."""
+        """Wake the thread that waits for the next line; callable from any thread. That one sees an end or an error."""
         ...
 
     def close(self) -> None:
-        """Let go of the connection; for the thread that reads, or while no thread reads."""
+        """Close the connection; only from the thread that reads, or while no thread reads."""
         ...
 
 
 class ResponseLines:
-    """The lines of an answer that does not end by itself."""
+    """The lines of a streamed answer."""
 
     def __init__(self, call: Call, response: HTTPResponse) -> None:
         self._call, self._response = call, response
@@ -57,25 +59,25 @@ class ResponseLines:
                     *lines, tail = (bytes(rest) + chunk).split(b"\n")
                     rest = bytearray(tail)
                     if len(rest) > ANSWER_MAX_BYTES:
-                        raise broken_answer(self._call, "a line without end")
+                        raise broken_answer(self._call, f"a line of more than {ANSWER_MAX_BYTES} bytes")
                     yield from filter(None, lines)
         finally:
             self.close()
         if rest:
-            raise broken_answer(self._call, f"a line that breaks off: {bytes(rest[-60:])!r}")
+            raise broken_answer(self._call, f"an incomplete line: {bytes(rest[-60:])!r}")
 
     def interrupt(self) -> None:
         """Wake the thread that reads, from any thread."""
-        with suppress(ValueError, RuntimeError, OSError):  # nothing is open any more
+        with suppress(ValueError, RuntimeError, OSError):  # already closed
             self._response.shutdown()
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._response.close()
 
 
 def read_whole(response: HTTPResponse, max_bytes: int, until_s: float) -> bytes:
-    """Read a body that is neither too long nor too slow.
+    """Read a body within limits on its size and time.
 
     Raises
     ------
@@ -93,7 +95,7 @@ def read_whole(response: HTTPResponse, max_bytes: int, until_s: float) -> bytes:
             raise ValueError(f"more than {max_bytes} bytes")
         if time.monotonic() > until_s:
             response.close()
-            raise ReadTimeoutError(None, None, "the answer takes too long")  # type: ignore[arg-type]  # only its text is used
+            raise ReadTimeoutError(None, None, "the answer took too long")  # type: ignore[arg-type]  # only its text is used
     return b"".join(parts)
 
 
@@ -113,54 +115,54 @@ _METHODS = {
     "delete": "DELETE",
 }
 
-#: Beginnings of statuses that only a request which RBAC let through can have.
+#: Prefixes of the statuses that imply that RBAC allowed the request.
 _PAST_RBAC = ("2", "404", "409", "422")
 
-#: Kept open: eight steps, three watches, the lease, and events at once.
+#: Connections kept open, for eight steps, three watches, the lease and events.
 CONNECTIONS = 16
 
 
 class Connection:
-    """Requests to one API server; for any number of threads.
+    """Requests to one API server; thread-safe.
 
     Attributes
     ----------
     namespace
-        Our own: the pod's, or that of the kubeconfig's context.
+        The client's own namespace: the pod's, or the one of the kubeconfig's context.
     timeout_s
-        For a whole request, its answer included; a watch has its own.
+        For a whole request including its answer; a watch has its own.
     """
 
     def __init__(
         self, configuration: Configuration, *, namespace: str, user_agent: str, timeout_s: float = 10.0
     ) -> None:
         self.namespace, self.timeout_s = namespace, timeout_s
-        configuration.retries = False  # who asks knows best whether and when to ask again
-        configuration.keep_alive = True  # a peer that vanished is noticed by the kernel, also in a silent watch
+        configuration.retries = False  # callers decide whether and when to retry
+        configuration.keep_alive = True  # the kernel detects a lost peer, even in a silent watch
         configuration.connection_pool_maxsize = CONNECTIONS
         self._configuration = configuration
         self._client = ApiClient(configuration)
         self._client.user_agent = user_agent
         self._counting = threading.Lock()
         self._requests: Counter[tuple[str, str, str]] = Counter()
-        self._missing: dict[tuple[str, str], str] = {}
+        self._missing: dict[tuple[str, str], Problem] = {}
 
     @property
     def url(self) -> str:
-        """Where the API server is."""
+        """Address of the API server."""
         return str(self._configuration.host)
 
     @property
     def requests(self) -> Mapping[tuple[str, str, str], int]:
-        """How many requests there were, by verb, resource such as ``pods`` and status, or word of the fault."""
+        """Number of requests by verb, resource such as ``pods``, and status or error word."""
         with self._counting:
             return MappingProxyType(dict(self._requests))
 
     @property
-    def missing_rights(self) -> tuple[str, ...]:
-        """A sentence for each verb that was refused for want of a right, and not granted since; see `ApiError`.
+    def missing_rights(self) -> tuple[Problem, ...]:
+        """Errors of the verbs that RBAC currently denies; see `ApiError.lacks_right`.
 
-        ConfigMaps are not among them: those who own a namespace grant them, or do not.
+        ConfigMaps are left out: owners of a namespace decide whether to grant them.
         """
         with self._counting:
             return tuple(self._missing.values())
@@ -173,7 +175,7 @@ class Connection:
         Raises
         ------
         ApiError
-            As all requests here.
+            As all requests here do.
         """
         call = Call(verb="get", resource=resource, namespace=namespace, name=name)
         return self._ask(call, timeout_s=timeout_s)
@@ -187,7 +189,7 @@ class Connection:
         field_selector: str = "",
         page_size: int = 250,
     ) -> Iterator[Object]:
-        """List objects page by page, so that no more than one page is in memory at once.
+        """List objects page by page, with one page in memory at a time.
 
         Parameters
         ----------
@@ -207,7 +209,7 @@ class Connection:
     def create(
         self, resource: Resource, body: Object, *, namespace: str | None = None, timeout_s: float | None = None
     ) -> Object:
-        """Create an object; return it as the server keeps it."""
+        """Create an object; return it as stored by the server."""
         name = str(body.get("metadata", {}).get("name", ""))
         call = Call(verb="create", resource=resource, namespace=namespace, name=name)
         return self._ask(call, body=body, timeout_s=timeout_s)
@@ -215,7 +217,7 @@ class Connection:
     def update(
         self, resource: Resource, body: Object, *, namespace: str | None = None, timeout_s: float | None = None
     ) -> Object:
-        """Replace an object; with its resourceVersion in it, only if it was not changed since."""
+        """Replace an object; if the body has a resourceVersion, only if the object still has it."""
         name = str(body["metadata"]["name"])
         call = Call(verb="update", resource=resource, namespace=namespace, name=name)
         return self._ask(call, body=body, timeout_s=timeout_s)
@@ -230,7 +232,7 @@ class Connection:
         subresource: str = "",
         dry_run: bool = False,
     ) -> Object:
-        """Merge a patch into an object; with ``metadata.resourceVersion`` in it, only if it was not changed."""
+        """Merge a patch into an object; if it has a resourceVersion, only if the object still has it."""
         call = Call(verb="patch", resource=resource, namespace=namespace, name=name, subresource=subresource)
         query = {"dryRun": "All"} if dry_run else {}
         return self._ask(call, body=body, query=query, content_type=MERGE_PATCH)
@@ -262,7 +264,7 @@ class Connection:
         return ResponseLines(call, response)
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._client.close()  # type: ignore[no-untyped-call]  # the package leaves it untyped
 
     def _ask(
@@ -300,11 +302,11 @@ class Connection:
         body: Object | None = None,
         content_type: str = "",
     ) -> HTTPResponse:
-        """Return an answer of status 2xx, its body unread."""
+        """Return an answer of status 2xx with its body unread."""
         try:
             response = self._request(call, query, timeout_s, body, content_type)
-        except ApiError as fault:
-            self._count(call, fault.word, str(fault) if fault.lacks_right else "")
+        except ApiError as error:
+            self._count(call, error.word, error.problem if error.lacks_right else None)
             raise
         self._count(call, str(response.status))
         return response
@@ -341,17 +343,17 @@ class Connection:
                 response.release_conn()
         raise from_answer(call, response.status, response.reason or "", text, dict(response.headers))
 
-    def _count(self, call: Call, word: str, missing: str = "") -> None:
+    def _count(self, call: Call, word: str, missing: Problem | None = None) -> None:
         right = call.verb, call.target
         with self._counting:
             self._requests[*right, word] += 1
             known = self._missing.get(right)
-            if missing and call.resource != CONFIG_MAPS:
+            if missing is not None and call.resource != CONFIG_MAPS:
                 self._missing[right] = missing
             elif word.startswith(_PAST_RBAC):
                 self._missing.pop(right, None)
-        if missing and not known:
-            _LOG.error("a right is missing: %s", missing)
+        if missing is not None and known is None:
+            log_problem(_LOG, logging.ERROR, missing.code, **missing.fields)
 
 
 def _selectors(label_selector: str, field_selector: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Where the API server is and who we are there: inside a pod, or by a kubeconfig file."""
+"""Address of the API server and credentials for it: from the pod, or from a kubeconfig file."""
 
 import os
 from importlib.metadata import version
@@ -19,14 +19,14 @@ _USUAL_FILE = Path("~/.kube/config")
 def connect(
     kubeconfig: Path | None = None, context: str | None = None, *, namespace: str | None = None, timeout_s: float = 10.0
 ) -> Connection:
-    """Find the API server; nothing is asked of it yet.
+    """Return a connection by the pod's or a kubeconfig's credentials, without a request yet.
 
     Raises
     ------
     InputError
-        There is no such file or context, or it is not a kubeconfig.
+        The file or the context does not exist, or the file is no kubeconfig.
     ClusterError
-        The pod's own credentials cannot be used.
+        The pod's credentials cannot be used.
     """
     configuration = Configuration()
     if kubeconfig is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
@@ -41,10 +41,7 @@ def _use_pod(configuration: Configuration) -> str:
         load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]  # untyped there
         return _POD_NAMESPACE.read_text("utf-8").strip() or "default"
     except (ConfigException, OSError) as error:
-        raise ClusterError(
-            f"this runs in a pod, but its ServiceAccount cannot be used: {error};"
-            " set automountServiceAccountToken: true, or name a file with --kubeconfig"
-        ) from None
+        raise ClusterError("pod-credentials-unusable", cause=str(error)) from None
 
 
 def _use_file(configuration: Configuration, kubeconfig: Path | None, context: str | None) -> str:
@@ -52,10 +49,7 @@ def _use_file(configuration: Configuration, kubeconfig: Path | None, context: st
     source = str(kubeconfig) if kubeconfig is not None else usual
     files = [file for each in source.split(os.pathsep) if (file := Path(each).expanduser()).is_file()]
     if not files:
-        wanted = "a kubeconfig file" if kubeconfig is not None else "to run in a pod, or a kubeconfig file"
-        raise InputError(
-            f"expected {wanted}, got none at {source}; name one with --kubeconfig or the variable KUBECONFIG"
-        )
+        raise InputError("kubeconfig-not-found", source=source)
     try:
         for file in files:
             # the package would read it whatever its size and nesting
@@ -63,15 +57,16 @@ def _use_file(configuration: Configuration, kubeconfig: Path | None, context: st
                 raise ConfigException("expected a mapping")
         contexts, current = list_kube_config_contexts(config_file=source)  # type: ignore[no-untyped-call]  # untyped there
         known = {each["name"]: each for each in contexts}
-        if context is not None and context not in known:
-            raise InputError(f"{source}: expected the context {context!r}, got {', '.join(sorted(known)) or 'none'}")
-        load_kube_config(  # type: ignore[no-untyped-call]  # untyped there
-            config_file=source, context=context, client_configuration=configuration, persist_config=False
-        )
-        chosen = known[context] if context is not None else current
-        return str(chosen["context"].get("namespace") or "default")
+        if context is None or context in known:
+            load_kube_config(  # type: ignore[no-untyped-call]  # untyped there
+                config_file=source, context=context, client_configuration=configuration, persist_config=False
+            )
+            chosen = known[context] if context is not None else current
+            return str(chosen["context"].get("namespace") or "default")
     except (ConfigException, OSError, InputError) as error:
-        reason = " ".join(str(error).split())
+        cause = " ".join(str(error).split())
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        reason = f"{type(error).__name__} {error}"
-    raise InputError(f"{source}: expected a kubeconfig as kubectl reads it: {reason}")
+        cause = f"{type(error).__name__} {error}"
+    else:
+        raise InputError("kubeconfig-context-unknown", source=source, context=context, known=sorted(known))
+    raise InputError("kubeconfig-invalid", source=source, cause=cause)

@@ -1,11 +1,10 @@
-"""Events that ``kubectl describe`` shows on a StreamAutoscaler: best effort, never used as state.
+"""Events on StreamAutoscalers, as shown by ``kubectl describe``: best effort, never used as state.
 
-They are written through events.k8s.io/v1, not core/v1. It is the API for new reporters, and it checks what is
-written. Its series count in one object how often the same thing came again. ``kubectl describe`` and ``get events``
-show its objects.
+They are written through events.k8s.io/v1, the API for new reporters, which validates them and counts repetitions in
+a series. ``kubectl describe`` and ``get events`` show them.
 
-The package ``kubernetes`` has no recorder, so this follows client-go in small. The first event of its kind creates an
-object. The same again within an interval only raises the count of its series, at most once per `REFRESH_S`.
+The package ``kubernetes`` has no event recorder, so this one follows client-go. The first event of its kind creates an
+object. A repetition within `INTERVAL_S` only increments the count of its series, at most once per `REFRESH_S`.
 """
 
 import logging
@@ -20,15 +19,16 @@ from hashlib import sha256
 from typing import Any
 from uuid import uuid4
 
+from gesscale.common.logs import log_problem
 from gesscale.kubernetes.api.connection import Connection, Object
 from gesscale.kubernetes.api.faults import ApiError
 from gesscale.kubernetes.api.resources import EVENTS, STREAM_AUTOSCALERS
 from gesscale.wire import group_of, text_of
 
 CONTROLLER = "gesscale.dev/controller"
-#: What the API takes at most.
+#: Longest note that the API accepts.
 NOTE_CHARS = 1024
-#: The same thing after a longer silence is a new event; events live for an hour.
+#: A repetition after a longer silence is a new event; events live for an hour.
 INTERVAL_S = 1800.0
 REFRESH_S = 300.0
 REMEMBERED = 1000
@@ -40,14 +40,14 @@ _LOG = logging.getLogger(__name__)
 
 
 class EventType(StrEnum):
-    """Whether people should look."""
+    """Type of an event, as Kubernetes defines it."""
 
     NORMAL = "Normal"
     WARNING = "Warning"
 
 
 class Incident(StrEnum):
-    """The reasons of our events."""
+    """Reasons of the controller's events."""
 
     RESCALING = "Rescaling"
     SUCCESSFUL_RESCALE = "SuccessfulRescale"
@@ -65,15 +65,15 @@ class Incident(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EventDraft:
-    """An event worth writing."""
+    """An event to publish."""
 
-    #: Whether people should look.
+    #: Normal or Warning.
     kind: EventType
-    #: What happened, in a word.
+    #: What happened, in one CamelCase word.
     reason: Incident
-    #: The same in a sentence; cut at 1024 characters.
+    #: The sentence; cut at 1024 characters.
     message: str
-    #: What makes two of them the same, where the message has figures that change each time; None for the
+    #: Key by which repetitions are recognised, for messages whose figures change each time; None: the
     #: message.
     same: str | None = None
 
@@ -87,17 +87,17 @@ class _Series:
 
 
 class Events:
-    """Writes events; a fault is logged and never raised."""
+    """Publishes events; a failure is logged, never raised."""
 
     def __init__(self, writer: Connection, instance: str, *, now_s: Callable[[], float] = time.time) -> None:
         self._writer, self._now_s = writer, now_s
         self._instance = instance[:_INSTANCE_CHARS] or "unknown"
         self._series: OrderedDict[str, _Series] = OrderedDict()
         self._lock = threading.Lock()
-        self._problem = ""
+        self._last_failure = ""
 
     def publish(self, autoscaler: Mapping[str, Any], event: EventDraft) -> None:
-        """Say that something happened to a StreamAutoscaler, an object of the API."""
+        """Publish an event about a StreamAutoscaler, an object of the API."""
         now_s = self._now_s()
         about = _reference(autoscaler)
         key = _key(about, event)
@@ -113,20 +113,20 @@ class Events:
         try:
             if series is None or not self._raise_count(about["namespace"], series, now_s):
                 self._create(key, about, event, now_s)
-            self._problem = ""
-        except ApiError as fault:
-            if str(fault) != self._problem:
-                _LOG.warning("an event is lost: %s", fault)
-            self._problem = str(fault)
+            self._last_failure = ""
+        except ApiError as error:
+            if str(error) != self._last_failure:
+                log_problem(_LOG, logging.WARNING, "event-not-written", reason=event.reason.value, cause=str(error))
+            self._last_failure = str(error)
 
     def _raise_count(self, namespace: str, series: _Series, now_s: float) -> bool:
-        """Write the count; False where the event has expired meanwhile."""
+        """Write the count; return False if the event has expired."""
         series.written_s = now_s
         body: Object = {"series": {"count": series.count, "lastObservedTime": _micro_time(series.last_s)}}
         try:
             self._writer.patch(EVENTS, series.name, body, namespace=namespace)
-        except ApiError as fault:
-            if fault.absent:
+        except ApiError as error:
+            if error.absent:
                 return False
             raise
         return True

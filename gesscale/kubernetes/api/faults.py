@@ -1,9 +1,10 @@
-"""What goes wrong at the Kubernetes API, in sentences: who may not do what to which object, and what to do about it."""
+"""Errors of the Kubernetes API: the request that failed, the cause, and whether a retry can help."""
 
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from kubernetes.client.exceptions import ApiException
 from kubernetes.config import ConfigException
@@ -13,20 +14,20 @@ from urllib3.exceptions import TimeoutError as Urllib3TimeoutError
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api.resources import Resource
 
-#: Of a server's own words; more is cut.
+#: Characters kept of a server's message.
 MESSAGE_CHARS = 500
-#: A server that asks for more patience than this is asked again all the same.
+#: Upper bound on a server's Retry-After, seconds.
 RETRY_AFTER_MAX_S = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One request, as roles and people name it."""
+    """One request, in the terms of a role."""
 
     #: As in a role: get, list, watch, create, update, patch or delete.
     verb: str
     resource: Resource
-    #: None for all namespaces, and for kinds without.
+    #: None for all namespaces, and for kinds without namespaces.
     namespace: str | None = None
     name: str = ""
     subresource: str = ""
@@ -37,13 +38,26 @@ class Call:
         return f"{self.resource.plural}/{self.subresource}" if self.subresource else self.resource.plural
 
     @property
-    def sentence(self) -> str:
-        """The request in words.
+    def right(self) -> str:
+        """The right that the request needs, without the object's name.
 
         Examples
         --------
         >>> from gesscale.kubernetes.api.resources import PODS
-        >>> Call(verb="get", resource=PODS, namespace="streams", name="driver").sentence
+        >>> Call(verb="get", resource=PODS, namespace="streams", name="driver").right
+        'get pods in namespace streams'
+        """
+        place = f" in namespace {self.namespace}" if self.namespace else ""
+        return f"{self.verb} {self.target}{place}"
+
+    @property
+    def text(self) -> str:
+        """The request with the object's name.
+
+        Examples
+        --------
+        >>> from gesscale.kubernetes.api.resources import PODS
+        >>> Call(verb="get", resource=PODS, namespace="streams", name="driver").text
         'get pods driver in namespace streams'
         """
         name = f" {self.name}" if self.name else ""
@@ -52,26 +66,35 @@ class Call:
 
 
 class ApiError(ClusterError):
-    """A request to the Kubernetes API that was refused, lost or not understood.
+    """A request to the Kubernetes API that was refused, lost or answered with something else than the API's JSON.
 
     Attributes
     ----------
     call
         The request.
     status
-        The HTTP status; 0 where there was no answer.
+        The HTTP status; 0 without an answer.
     reason
-        Kubernetes' own word, such as Conflict or Expired; where it gave none, ours: Unreachable, Timeout, TLS,
-        BrokenAnswer, BadCredentials.
+        Kubernetes' own word, such as Conflict or Expired. Without one: Unreachable, Timeout, TLS, BrokenAnswer or
+        BadCredentials.
     retry_after_s
-        How long the server asks to wait; None where it does not say.
+        Retry-After of the answer; None without one.
     """
 
     def __init__(
-        self, call: Call, detail: str, *, status: int = 0, reason: str = "", retry_after_s: float | None = None
+        self,
+        code: str,
+        call: Call,
+        *,
+        status: int = 0,
+        reason: str = "",
+        retry_after_s: float | None = None,
+        **fields: Any,
     ) -> None:
         self.call, self.status, self.reason, self.retry_after_s = call, status, reason, retry_after_s
-        super().__init__(detail)
+        known = {"status": status or None, "retry_after_s": retry_after_s}
+        present = {name: value for name, value in known.items() if value is not None}
+        super().__init__(code, **{"request": call.text, **present, **fields})
 
     @property
     def expired(self) -> bool:
@@ -85,28 +108,28 @@ class ApiError(ClusterError):
 
     @property
     def conflict(self) -> bool:
-        """Whether the object exists already, or was changed since it was read: read it again."""
+        """Whether the object exists already, or was modified since it was read: read it again."""
         return self.status == 409
 
     @property
     def lacks_right(self) -> bool:
-        """Whether RBAC refused it; quotas and namespaces that are being deleted answer with 403, too."""
-        return self.status == 403 and f" cannot {self.call.verb} resource " in str(self)
+        """Whether RBAC denied it. Quotas and namespaces that are being deleted answer with 403, too."""
+        return self.status == 403 and f" cannot {self.call.verb} resource " in str(self.fields.get("cause", ""))
 
     @property
     def transient(self) -> bool:
-        """Whether the same request may succeed later without anybody's help."""
+        """Whether the same request may succeed later without a change."""
         return self.status in {0, 408, 409, 410, 429} or self.status >= 500
 
     @property
     def word(self) -> str:
-        """The fault in one word, for counters: the HTTP status, or the reason where there was no answer."""
+        """The error in one word, for counters: the HTTP status, or the reason if there was no answer."""
         return str(self.status) if self.status else self.reason
 
 
 @contextmanager
 def faults_raised(call: Call) -> Iterator[None]:
-    """Turn what the ``kubernetes`` package and urllib3 raise into `ApiError`."""
+    """Convert errors of the ``kubernetes`` package and of urllib3 to `ApiError`."""
     try:
         yield
     except ApiException as error:
@@ -117,73 +140,63 @@ def faults_raised(call: Call) -> Iterator[None]:
         raise _from_transport(call, error) from None
     except ConfigException as error:
         raise ApiError(
-            call, f"cannot {call.sentence}: the credentials cannot be used: {_line(error)}", reason="BadCredentials"
+            "kubernetes-credentials-invalid", call, reason="BadCredentials", request=call.text, cause=_line(error)
         ) from None
 
 
 def from_answer(
     call: Call, status: int, phrase: str, body: str | bytes, headers: Mapping[str, str] | None = None
 ) -> ApiError:
-    """Return the fault that an answer of the API server tells of."""
-    said, reason = _said(body)
-    said = said or _line(phrase) or "no reason given"
-    detail = _sentence(call, status, said)
-    retry_after_s = _retry_after_s(headers or {})
-    if retry_after_s is not None and status in {429, 503}:
-        detail = f"{detail}; it asks for {retry_after_s:g} s of patience"
-    return ApiError(call, detail, status=status, reason=reason or phrase, retry_after_s=retry_after_s)
+    """Return the error for an answer of the API server whose status is not 2xx."""
+    message, reason = _parse_status(body)
+    return ApiError(
+        _code_of(call, status),
+        call,
+        status=status,
+        reason=reason or phrase,
+        retry_after_s=_retry_after_s(headers or {}),
+        right=call.right,
+        cause=message or _line(phrase) or "no reason given",
+    )
 
 
-_WORDS = {
-    400: "the API server calls it invalid",
-    404: "it does not exist",
-    409: "somebody else was first",
-    410: "that version is too old",
-    422: "the API server calls it invalid",
-    429: "the API server has too much to do",
+_CODES = {
+    400: "kubernetes-request-invalid",
+    401: "kubernetes-unauthorized",
+    403: "kubernetes-forbidden",
+    404: "kubernetes-not-found",
+    409: "kubernetes-conflict",
+    410: "kubernetes-version-expired",
+    422: "kubernetes-request-invalid",
+    429: "kubernetes-throttled",
 }
-_REMEDIES = {409: "; read it again", 410: "; list again"}
 
 
-def _sentence(call: Call, status: int, said: str) -> str:
-    if status == 401:
-        return (
-            f"the API server does not accept the credentials (401) to {call.sentence}: {said};"
-            " renew the token or the client certificate"
-        )
-    if status == 403:
-        place = f" in namespace {call.namespace}" if call.namespace else ""
-        return (
-            f"the controller may not {call.verb} {call.target}{place}: give its role that verb;"
-            f" deploy/k3s/controller/rbac.yaml has it. The API server says: {said}"
-        )
-    what = _WORDS.get(status, "the API server answered")
-    remedy = _REMEDIES.get(status, "")
+def _code_of(call: Call, status: int) -> str:
     if status == 404 and not call.name:
-        what, remedy = "the API server does not know that kind", "; is the CRD applied?"
-    return f"cannot {call.sentence}: {what} ({status}): {said}{remedy}"
+        return "kubernetes-kind-not-found"
+    return _CODES.get(status, "kubernetes-request-failed")
 
 
 def _from_transport(call: Call, error: Exception) -> ApiError:
-    if isinstance(error, NewConnectionError):
-        reason, what = "Unreachable", "no connection; is the API server up, and its address right?"
-    elif isinstance(error, Urllib3TimeoutError | TimeoutError):
-        reason, what = "Timeout", "no answer in time"
+    if isinstance(error, Urllib3TimeoutError | TimeoutError) and not isinstance(error, NewConnectionError):
+        code, reason = "kubernetes-timeout", "Timeout"
     elif isinstance(error, SSLError):
-        reason, what = "TLS", "the API server's certificate is not accepted; is the CA right?"
+        code, reason = "kubernetes-certificate-rejected", "TLS"
+    elif isinstance(error, NewConnectionError):
+        code, reason = "kubernetes-unreachable", "Unreachable"
     else:
-        reason, what = "Unreachable", "the connection broke"
-    return ApiError(call, f"cannot {call.sentence}: {what} ({_line(error)})", reason=reason)
+        code, reason = "kubernetes-connection-lost", "Unreachable"
+    return ApiError(code, call, reason=reason, cause=_line(error))
 
 
-def broken_answer(call: Call, what: object) -> ApiError:
-    """Return the fault of an answer that is not what the API sends."""
-    message = f"cannot {call.sentence}: expected JSON as the API sends it, got {_line(what)}"
-    return ApiError(call, message, reason="BrokenAnswer")
+def broken_answer(call: Call, got: object) -> ApiError:
+    """Return the error for an answer that is not JSON of the API."""
+    return ApiError("kubernetes-answer-invalid", call, reason="BrokenAnswer", request=call.text, got=_line(got))
 
 
-def _said(body: str | bytes) -> tuple[str, str]:
-    """Return message and reason of a Status object; a text that is none is its own message."""
+def _parse_status(body: str | bytes) -> tuple[str, str]:
+    """Return message and reason of a Status object; of any other text, the text itself and no reason."""
     text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
     try:
         status = json.loads(text)

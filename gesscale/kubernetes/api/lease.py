@@ -1,17 +1,20 @@
-"""Leadership by a Lease: of several controllers at most one acts, and its orders carry a term that only grows.
+"""Leader election by a Lease: at most one controller acts, and its orders carry a term that only grows.
 
-Why not `kubernetes.leaderelection` (37.0.2). Its rule is the right one: a holder counts as gone only after its record
-has not changed for the lease's duration by the candidate's own clock. But it goes by the wall clock, which on a Pi
-without a battery jumps when the time server is first reached; it cannot be stopped, does not give the lease back, and
-answers no question such as "may I act now": between a lost renewal and its callback it has no opinion; it never writes
-leaseTransitions, so that there is no term to fence orders with; it reads any answer that is not an ApiException (a
-timeout, a refused connection) as the end of its thread; and it speaks by logging only. Everything but those forty
-lines of rule would have to be wrapped, and the term cannot be.
+Why not `kubernetes.leaderelection` (37.0.2). Its rule is right: a holder counts as gone only after its record has not
+changed for the lease's duration by the candidate's own clock. But:
 
-Safety rests on two times: a leader trusts a renewal for `renew_deadline_s` from the moment it *sent* it, a candidate
-waits `duration_s` from the moment it *saw* the record change. Clocks may run apart by the ratio of the two. Who finds
-no Lease makes one at once, but leads only `duration_s` later, and under a term taken then: somebody may have deleted
-it under a leader who has not noticed yet.
+- It uses the wall clock, which jumps on a board without a battery when the time server is first reached.
+- It cannot be stopped and does not release the lease.
+- It cannot answer "is this process the leader now?": between a lost renewal and its callback its state is unknown.
+- It never writes leaseTransitions, so there is no term by which to fence orders.
+- An error that is no ApiException, such as a timeout or a refused connection, ends its thread.
+
+Only forty lines of rule would remain, and the term cannot be added from outside.
+
+Safety rests on two times: a leader trusts a renewal for `renew_deadline_s` from the moment it *sent* it; a candidate
+waits `duration_s` from the moment it *saw* the record change. Clock rates may differ by the ratio of the two. A
+candidate that finds no Lease creates one at once, but leads only `duration_s` later and under a term taken then: the
+Lease may have been deleted under a leader that has not noticed yet.
 """
 
 import random
@@ -24,6 +27,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
+from gesscale.common.errors import Problem
 from gesscale.errors import InputError
 from gesscale.kubernetes.api.connection import Connection, Object
 from gesscale.kubernetes.api.faults import ApiError
@@ -39,23 +43,26 @@ class ElectionTimes:
     Raises
     ------
     InputError
-        They are not in that order, so that two could lead at once.
+        They are not in this order, so that two controllers could lead at once.
     """
 
-    #: How long a lease holds after it was seen to change.
+    #: How long a lease is valid after a change of it was observed.
     duration_s: float = 15.0
     #: How long a leader trusts a renewal.
     renew_deadline_s: float = 10.0
     #: How often it renews: client-go's every 2 s would be 43,000 writes a day on an SD card.
     renew_every_s: float = 4.0
-    #: How often anybody else tries, and a leader after a fault.
+    #: How often a candidate tries, and a leader after an error.
     retry_s: float = 2.0
 
     def __post_init__(self) -> None:
         if not self.duration_s > self.renew_deadline_s > self.renew_every_s >= self.retry_s > 0:
             raise InputError(
-                "expected lease duration > renew deadline > renewal >= retry > 0 s, got"
-                f" {self.duration_s:g}, {self.renew_deadline_s:g}, {self.renew_every_s:g}, {self.retry_s:g}"
+                "lease-times-invalid",
+                duration_s=self.duration_s,
+                renew_deadline_s=self.renew_deadline_s,
+                renew_every_s=self.renew_every_s,
+                retry_s=self.retry_s,
             )
 
 
@@ -66,15 +73,15 @@ class LeaseLock:
     connection: Connection
     namespace: str
     name: str = LEASE_NAME
-    #: For each request; a renewal that takes longer is one that failed.
+    #: Of each request; a renewal that takes longer has failed.
     timeout_s: float = 3.0
 
     def read(self) -> Object | None:
-        """Return the Lease; None where there is none."""
+        """Return the Lease; None if it does not exist."""
         try:
             return self.connection.get(LEASES, self.name, namespace=self.namespace, timeout_s=self.timeout_s)
-        except ApiError as fault:
-            if fault.absent:
+        except ApiError as error:
+            if error.absent:
                 return None
             raise
 
@@ -94,12 +101,12 @@ class LeaseLock:
 
 
 def new_identity() -> str:
-    """Return a name for this process that no other has, not even its successor in the same pod."""
+    """Return a unique name for this process, different from its successor in the same pod."""
     return f"{socket.gethostname()}_{uuid4().hex[:12]}"
 
 
 def steady_now_s() -> float:
-    """Return seconds that never jump and go on while the machine sleeps."""
+    """Return seconds of a clock that never jumps and runs while the machine sleeps."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
@@ -131,101 +138,101 @@ class Elector:
         self._probation_until_s: float | None = None
         self._trusted_until_s = float("-inf")
         self._term: int | None = None
-        self._told = False
+        self._reported_leader = False
         self._holder = ""
-        self._problem = ""
+        self._problem: Problem | None = None
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
     @property
     def term(self) -> int | None:
-        """The term of the leadership that is or was ours last; None before the first."""
+        """Term of the current or last leadership of this process; None before the first."""
         return self._term
 
     @property
-    def problem(self) -> str:
-        """What went wrong at the last try; empty where nothing did."""
+    def problem(self) -> Problem | None:
+        """Error of the last try; None after success."""
         return self._problem
 
     def is_leader(self, now_s: float | None = None) -> bool:
-        """Whether we may act now; False as soon as the last renewal is too old to be trusted."""
+        """Whether this process may act now; False as soon as the last renewal is too old to be trusted."""
         at_s = self._now_s() if now_s is None else now_s
         return self._probation_until_s is None and at_s < self._trusted_until_s
 
     def step(self) -> float:
-        """Try once to win or keep the Lease; return seconds until the next try."""
+        """Try once to acquire or renew the Lease; return seconds until the next try."""
         sent_s = self._now_s()
         try:
             won = self._acquire_or_renew()
-            self._problem = ""
-        except ApiError as fault:
+            self._problem = None
+        except ApiError as error:
             won = False
-            self._problem = str(fault)
+            self._problem = error.problem
         except Exception as error:  # noqa: BLE001  # a dead thread would never lead again, without a sign
             won = False
-            self._problem = f"cannot take part in the election: {type(error).__name__}: {error}"
+            self._problem = Problem("election-failed", {"cause": f"{type(error).__name__}: {error}"})
         if won and not self._stopping.is_set():
             self._trusted_until_s = sent_s + self.times.renew_deadline_s
         leads = self.is_leader()
-        if leads != self._told:
-            self._told = leads
+        if leads != self._reported_leader:
+            self._reported_leader = leads
             self._on_change()
         if won and leads:
             return self.times.renew_every_s
         return self.times.retry_s * (1.0 if leads else 1.0 + 0.2 * self._draw())
 
     def release(self) -> None:
-        """Stop leading and give the Lease back, so that another need not wait for its end; best effort."""
+        """Stop leading and release the Lease, so that no successor waits for its expiry; best effort."""
         self._stopping.set()
         self._trusted_until_s = float("-inf")
         try:
-            # One on probation keeps it: the next holder would lead at once.
-            gives = self._holder == self.identity and self._probation_until_s is None
-            lease = self._lock_object.read() if gives else None
+            # A holder on probation keeps it: its successor would lead at once.
+            releases = self._holder == self.identity and self._probation_until_s is None
+            lease = self._lock_object.read() if releases else None
             if lease is not None and _spec(lease).get("holderIdentity") == self.identity:
                 spec = {**_spec(lease), "holderIdentity": "", "renewTime": self._stamp()}
                 self._lock_object.replace({**lease, "spec": spec})
-        except ApiError as fault:
-            self._problem = str(fault)
+        except ApiError as error:
+            self._problem = error.problem
 
     def start(self) -> None:
-        """Begin, in a thread."""
+        """Start `run` in a thread."""
         self._thread = threading.Thread(target=self.run, name="lease", daemon=True)
         self._thread.start()
 
     def run(self) -> None:
-        """Try again and again until `stop`; what `start` does in a thread."""
+        """Take part in the election until `stop`."""
         wait_s = 0.0
         while not self._stopping.wait(wait_s):
             wait_s = self.step()
 
     def stop(self, timeout_s: float = 10.0) -> None:
-        """End the thread and give the Lease back."""
+        """End the thread and release the Lease."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(timeout_s)
         self.release()
 
     def _acquire_or_renew(self) -> bool:
-        # A leader knows the Lease as it wrote it; if somebody else did meanwhile, replacing it is a conflict.
+        # A leader has the Lease as it wrote it; if another process has written since, the update is a conflict.
         kept, self._kept = self._kept, None
         lease = kept if kept is not None and self.is_leader() else self._lock_object.read()
         spec = {} if lease is None else _spec(lease)
         self._observe(lease, spec)
         holder = self._holder
         ours = holder == self.identity
-        given_back = lease is not None and not holder
-        if not (ours or given_back or lease is None) and self._now_s() < self._seen_s + self._takeover_wait_s(spec):
+        released = lease is not None and not holder
+        if not (ours or released or lease is None) and self._now_s() < self._seen_s + self._takeover_wait_s(spec):
             return False
-        term = _whole(spec.get("leaseTransitions"))
+        term = _non_negative(spec.get("leaseTransitions"))
         probation_until_s = self._probation_until_s if ours else None
         if ours and probation_until_s is not None and self._now_s() >= probation_until_s:
-            # Served: the term is to be above all that was ordered until now.
+            # Probation is over: the term must exceed that of every order until now.
             probation_until_s, term = None, max(term, self._term_floor() + 1)
         elif not ours or self._term is None:
             term = max(term + (lease is not None), self._term_floor() + 1)
         stamp = self._stamp()
-        wanted = {
+        renewed = {
             **spec,
             "holderIdentity": self.identity,
             "leaseDurationSeconds": max(1, round(self.times.duration_s)),
@@ -234,11 +241,11 @@ class Elector:
             "leaseTransitions": term,
         }
         if lease is None:
-            kept = self._lock_object.create(wanted)
-            # It may have been deleted under a leader who has not noticed yet: that one's trust must have run out.
+            kept = self._lock_object.create(renewed)
+            # It may have been deleted under a leader that has not noticed yet; wait until its trust has run out.
             probation_until_s = self._now_s() + self.times.duration_s
         else:
-            kept = self._lock_object.replace({**lease, "spec": wanted})
+            kept = self._lock_object.replace({**lease, "spec": renewed})
         self._observe(kept, _spec(kept))
         self._kept, self._term, self._probation_until_s = kept, term, probation_until_s
         return True
@@ -251,8 +258,8 @@ class Elector:
             self._seen, self._seen_s = seen, self._now_s()
 
     def _takeover_wait_s(self, spec: Mapping[str, Any]) -> float:
-        """Return how long the holder may be silent: what it was promised, if that is longer than ours."""
-        return max(self.times.duration_s, float(_whole(spec.get("leaseDurationSeconds"))))
+        """Return how long the holder may be silent: its own lease duration, if that is longer than ours."""
+        return max(self.times.duration_s, float(_non_negative(spec.get("leaseDurationSeconds"))))
 
     def _stamp(self) -> str:
         return self._utc_now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
@@ -263,5 +270,5 @@ def _spec(lease: Object) -> dict[str, Any]:
     return spec if isinstance(spec, dict) else {}
 
 
-def _whole(value: object) -> int:
+def _non_negative(value: object) -> int:
     return value if isinstance(value, int) and value >= 0 else 0

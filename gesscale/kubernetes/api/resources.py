@@ -1,4 +1,4 @@
-"""The kinds of objects that gesscale reads and writes, and their paths in the API."""
+"""Kinds of API objects that gesscale reads and writes, and their paths."""
 
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """A kind of objects, as paths and roles name it."""
+    """A kind of API object."""
 
     #: Such as ``coordination.k8s.io``; empty for the core group.
     group: str = ""
@@ -14,7 +14,7 @@ class Resource:
     version: str = "v1"
     plural: str
     kind: str
-    #: Whether its objects live in namespaces.
+    #: Whether its objects belong to namespaces.
     namespaced: bool = True
 
     @property
@@ -34,7 +34,7 @@ class Resource:
         Parameters
         ----------
         namespace
-            None for all namespaces, and for kinds without.
+            None for all namespaces, and for kinds without namespaces.
 
         Examples
         --------

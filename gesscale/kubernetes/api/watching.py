@@ -1,17 +1,17 @@
-"""What the cluster holds of one kind, kept up to date by list and watch, and honest about its age.
+"""Cache of the objects of one kind, kept current by list and watch, which reports how old its view is.
 
 Why not `kubernetes.informer.SharedInformer` (37.0.2), which has the same purpose:
 
-- After 401, 403, 500, a refused connection or a broken line it opens the watch again at once. A local server that
-  refused each watch got more than a thousand requests a minute with 403, and ten times as many with a broken line.
-  Only after a 429 or 503 with Retry-After does urllib3 wait, and then it cannot be stopped.
-- It does not ask for bookmarks, so a quiet kind expires and is listed whole. It lists without pages.
-- It builds typed objects and keeps them whole; they cannot be trimmed before.
-- It does not say that its view is old, since when, or why.
+- After 401, 403, 500, a refused connection or a broken line it reopens the watch at once. A local server that denied
+  each watch got more than a thousand requests a minute with 403, and ten times as many with a broken line. Only after
+  a 429 or 503 with Retry-After does urllib3 wait, and that wait cannot be interrupted.
+- It does not ask for bookmarks, so a quiet kind expires and is listed again in full. It lists without pages.
+- It builds typed objects and keeps them whole; they cannot be trimmed first.
+- It does not report that its view is stale, since when, or why.
 
-To wrap its list function would repair the pages only. `kubernetes.watch.Watch`, one layer below, builds typed objects
-too and hands out a broken line as None. Asked not to build them, it raises KeyError at an ERROR event instead of the
-410 in it. What remains of it cuts a stream into lines; `Connection.watch` does that.
+Replacing its list function would add pages only. `kubernetes.watch.Watch`, one layer below, builds typed objects too
+and returns a broken line as None. Without typed objects it raises KeyError at an ERROR event, which hides the 410 in
+it. What remains of it splits a stream into lines; `Connection.watch` does that.
 """
 
 import json
@@ -24,6 +24,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
+from gesscale.common.errors import Problem
+from gesscale.common.logs import log_problem
 from gesscale.kubernetes.api.connection import Connection, Lines
 from gesscale.kubernetes.api.faults import ApiError, Call, broken_answer, from_answer
 from gesscale.kubernetes.api.resources import Resource
@@ -33,17 +35,17 @@ MOST_DOUBLINGS = 32
 
 @dataclass(slots=True, kw_only=True)
 class Backoff:
-    """Waits that double from the first to the longest, each drawn from its upper half."""
+    """Exponential backoff with jitter: waits double from the first to the longest, drawn from the upper half."""
 
     #: Draws from [0, 1).
     random: Callable[[], float]
     first_s: float = 0.5
     longest_s: float = 60.0
-    #: How many there were since the last success.
+    #: Failures since the last success.
     faults: int = field(default=0, init=False)
 
     def after_fault_s(self, retry_after_s: float | None = None) -> float:
-        """Return how long to wait after one more fault; at least as long as the server asks for.
+        """Return how long to wait after one more failure; at least the server's Retry-After.
 
         Examples
         --------
@@ -57,62 +59,63 @@ class Backoff:
         return drawn_s if retry_after_s is None else drawn_s + retry_after_s
 
     def succeeded(self) -> None:
-        """Begin again."""
+        """Reset the backoff."""
         self.faults = 0
 
 
 T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 
-#: A watch that lasted as long, or brought a line, was a good one.
+#: A watch that lasted this long, or delivered a line, resets the backoff.
 _STEADY_S = 5.0
+_CAUSE_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View(Generic[T]):
-    """What is known of a kind at one instant."""
+    """Objects of one kind as known at one instant."""
 
-    #: What was kept of each, by ``namespace/name``, or by name for kinds without namespaces.
+    #: The kept part of each, by ``namespace/name``, or by name for kinds without namespaces.
     objects: Mapping[str, T]
-    #: False until all of them were listed once; before that an empty view says nothing.
+    #: False until all of them were listed once; before that an empty view has no meaning.
     listed: bool = False
-    #: Since when changes may have been missed; None while none can have been.
+    #: Since when changes may have been missed; None while the view is current.
     stale_since_s: float | None = None
-    #: Why; empty while none can have been.
-    problem: str = ""
+    #: Why; None while the view is current.
+    problem: Problem | None = None
 
     @property
     def fresh(self) -> bool:
-        """Whether it is whole and no change can have been missed: only then may be acted on it."""
+        """Whether it is complete and current; decisions need a fresh view."""
         return self.listed and self.stale_since_s is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """Time and chance, so that tests can set them."""
+    """Clock, waits and random source, replaceable in tests."""
 
     #: Seconds since the epoch.
     now_s: Callable[[], float] = time.time
-    #: Waits; returns True where the wait was ended early because all is to stop. None waits for `Cache.stop`.
+    #: Waits; returns True if the wait was cut short by a stop. None waits for `Cache.stop`.
     sleep: Callable[[float], bool] | None = None
     #: Draws from [0, 1).
     random: Callable[[], float] = random.random
     first_wait_s: float = 0.5
     longest_wait_s: float = 60.0
-    #: How long one watch lasts at least; half as much again is drawn.
+    #: Minimum duration of one watch; up to half as much again is added at random.
     watch_s: float = 300.0
 
 
 class Cache(Generic[T]):
-    """One kind of objects, kept up to date by a thread of its own.
+    """Objects of one kind, kept current by a thread.
 
-    A fault never empties it: what was seen last stays, and the view says since when it is stale and why.
+    An error never empties it: the last objects stay, and the view has since when it is stale and why.
 
     Parameters
     ----------
     keep
-        What to keep of an object, as small as possible; None to keep nothing. It may raise ValueError or
-        `GesscaleError` at an object that it cannot read.
+        Returns the part of an object to keep, as small as possible; None to keep nothing. It may raise ValueError or
+        `GesscaleError` for an object that it cannot read.
     namespace
         None for all.
     """
@@ -139,22 +142,22 @@ class Cache(Generic[T]):
         self._version: str | None = None
         self._lines: Lines | None = None
         self._thread: threading.Thread | None = None
-        self._view: View[T] = View(objects=MappingProxyType({}), problem="nothing was listed yet")
-        self._heard_s = timing.now_s()
+        self._view: View[T] = View(objects=MappingProxyType({}), problem=Problem("watch-not-started"))
+        self._contact_s = timing.now_s()
 
     def snapshot(self) -> View[T]:
-        """Return what is known now; it does not change any more."""
+        """Return the current view, an immutable value."""
         with self._lock:
             return self._view
 
     def start(self) -> None:
-        """Begin, in a thread."""
+        """Start `run` in a thread."""
         name = f"watch-{self.resource.plural}"
         self._thread = threading.Thread(target=self.run, name=name, daemon=True)
         self._thread.start()
 
     def stop(self, timeout_s: float = 5.0) -> None:
-        """End the thread; the view stays."""
+        """End the thread; the view remains."""
         self._stopping.set()
         with self._lock:
             lines = self._lines
@@ -164,36 +167,37 @@ class Cache(Generic[T]):
             self._thread.join(timeout_s)
 
     def run(self) -> None:
-        """List and watch until `stop`; what `start` does in a thread."""
+        """List and watch until `stop`."""
         while not self._stopping.is_set():
             wait_s = self._round()
             if self._stopping.is_set() or (wait_s > 0 and self._sleep(wait_s)):
                 return
 
     def _round(self) -> float:
-        """List where that is due, watch until the watch ends; return how long to wait then."""
+        """List if needed, watch until the watch ends; return how long to wait then."""
         try:
             if self._version is None:
                 self._list()
             steady = self._watch(self._version or "")
-        except ApiError as fault:
-            if fault.expired or fault.reason == "BrokenAnswer":
+        except ApiError as error:
+            if error.expired or error.reason == "BrokenAnswer":
                 self._version = None
-            return self._note(str(fault), fault.retry_after_s)
+            return self._fail(error.problem, error.retry_after_s)
         except Exception as error:  # noqa: BLE001  # a dead thread would leave a view that looks fresh for ever
             self._version = None
-            return self._note(f"cannot {self._call.sentence}: {type(error).__name__}: {error}")
+            fields = {"request": self._call.text, "cause": f"{type(error).__name__}: {error}"}
+            return self._fail(Problem("watch-failed", fields))
         if steady:
             self._backoff.succeeded()
             return 0.0
-        return self._note(f"cannot {self._call.sentence}: the API server ends it at once")
+        return self._fail(Problem("watch-closed-at-once", {"request": self._call.text}))
 
-    def _note(self, problem: str, retry_after_s: float | None = None) -> float:
+    def _fail(self, problem: Problem, retry_after_s: float | None = None) -> float:
         if self._stopping.is_set():
             return 0.0
         with self._lock:
             since_s = self._view.stale_since_s
-            self._show(stale_since_s=self._heard_s if since_s is None else since_s, problem=problem)
+            self._update(stale_since_s=self._contact_s if since_s is None else since_s, problem=problem)
         self._on_change()
         return self._backoff.after_fault_s(retry_after_s)
 
@@ -208,11 +212,11 @@ class Cache(Generic[T]):
                 return
         with self._lock:
             self._objects, self._version = objects, str(version)
-            self._show(changed=True, heard=True)
+            self._update(changed=True, contact=True)
         self._on_change()
 
     def _watch(self, version: str) -> bool:
-        """Follow the changes; return whether the watch was a good one."""
+        """Follow the changes; return whether the watch resets the backoff."""
         timing = self._timing
         opened_s = timing.now_s()
         lines = self._source.watch(
@@ -224,23 +228,23 @@ class Cache(Generic[T]):
         with self._lock:
             self._lines = lines
             was_stale = self._view.stale_since_s is not None
-            self._show(heard=True)
+            self._update(contact=True)
         if was_stale:
             self._on_change()
-        heard = False
+        received = False
         try:
             if not self._stopping.is_set():
                 for line in lines:
                     self._follow(line)
-                    heard = True
-        except ApiError as fault:
-            if fault.reason != "Timeout":
-                raise  # a silent watch is none: it is opened again, and that tells whether the server is there
+                    received = True
+        except ApiError as error:
+            if error.reason != "Timeout":
+                raise  # a silent watch is no error: it is opened again, which shows whether the server is reachable
         finally:
             with self._lock:
                 self._lines = None
             lines.close()
-        return heard or timing.now_s() - opened_s >= _STEADY_S
+        return received or timing.now_s() - opened_s >= _STEADY_S
 
     def _follow(self, line: bytes) -> None:
         try:
@@ -250,19 +254,19 @@ class Cache(Generic[T]):
         except (ValueError, KeyError, TypeError, RecursionError):
             raise broken_answer(self._call, f"the line {line[:60]!r}") from None
         if kind == "ERROR":
-            raise _said_by(self._call, item)
+            raise _error_of(self._call, item)
         with self._lock:
             if kind == "DELETED":
                 self._objects.pop(_key(item), None)
             elif kind in {"ADDED", "MODIFIED"}:
                 self._take(item, self._objects)
             self._version = version
-            self._show(changed=kind != "BOOKMARK", heard=True)
+            self._update(changed=kind != "BOOKMARK", contact=True)
         if kind != "BOOKMARK":
             self._on_change()
 
     def _take(self, item: Mapping[str, Any], objects: dict[str, T]) -> None:
-        """Keep what is needed of an object; of one that cannot be read its former state stays."""
+        """Keep the needed part of an object; one that cannot be read keeps its former state."""
         try:
             key = _key(item)
         except (KeyError, TypeError):
@@ -270,20 +274,26 @@ class Cache(Generic[T]):
         try:
             kept = self._keep(item)
         except Exception as error:  # noqa: BLE001  # one object that cannot be read must not hide the others
-            _LOG.warning("%s %s: %s", self.resource.plural, key, " ".join(str(error).split())[:300])
+            cause = " ".join(str(error).split())[:_CAUSE_CHARS]
+            log_problem(_LOG, logging.WARNING, "object-unreadable", source=f"{self.resource.plural} {key}", cause=cause)
             kept = self._objects.get(key)
         if kept is None:
             objects.pop(key, None)
         else:
             objects[key] = kept
 
-    def _show(
-        self, *, changed: bool = False, heard: bool = False, stale_since_s: float | None = None, problem: str = ""
+    def _update(
+        self,
+        *,
+        changed: bool = False,
+        contact: bool = False,
+        stale_since_s: float | None = None,
+        problem: Problem | None = None,
     ) -> None:
-        """Put a new view in the place of the old one; the lock is held."""
+        """Replace the view; the lock must be held."""
         before = self._view
-        if heard:
-            self._heard_s = self._timing.now_s()
+        if contact:
+            self._contact_s = self._timing.now_s()
         self._view = View(
             objects=MappingProxyType(dict(self._objects)) if changed else before.objects,
             listed=before.listed or changed,
@@ -298,8 +308,8 @@ def _key(item: Mapping[str, Any]) -> str:
     return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
 
 
-def _said_by(call: Call, status: object) -> ApiError:
-    """Return the fault that an ERROR event tells of."""
+def _error_of(call: Call, status: object) -> ApiError:
+    """Return the error that an ERROR event contains."""
     code = status.get("code") if isinstance(status, Mapping) else None
     if not isinstance(code, int):
         return broken_answer(call, f"the error event {str(status)[:60]!r}")

@@ -1,1 +1,1 @@
-"""The process that watches StreamAutoscalers and steps one loop for each workflow."""
+"""The controller: watches StreamAutoscalers and steps one loop for each workflow."""

@@ -1,4 +1,4 @@
-"""The controller: watches, leads or waits, and steps every workflow once per period."""
+"""The controller process: watches, takes part in leader election, and steps every workflow once per period."""
 
 import logging
 import threading
@@ -30,41 +30,41 @@ from gesscale.service.metrics import ApiFigures, ScalerMetrics
 
 _LOG = logging.getLogger(__name__)
 _ROUND_S = 0.5
-#: A fleet writes many statuses a second, and each change wakes; one round serves all that came meanwhile.
+#: A large fleet writes many statuses a second, and each change wakes; one round serves all of them.
 _LEAST_ROUND_S = 0.2
-_ROUNDS_TO_WORRY = 20
+_ROUNDS_PER_LIVENESS_PERIOD = 20
 _THREADS = 2
 _OWN_TARGETS = (AllowedTarget.parse(AGENTS_DNS),)
-#: A pod has 30 s to end, in which the lease is to be given back too.
+#: A pod has 30 s to end, in which the lease must be released too.
 _LAST_STEP_S = 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerOptions:
-    """How a controller runs."""
+    """Options of a controller."""
 
-    #: Whose StreamAutoscalers are steered; None for all.
+    #: Namespace of the StreamAutoscalers; None for all.
     namespace: str | None = None
-    #: Where leadership is fought for; by default in our own namespace (lease_namespace, lease_name).
+    #: The Lease of the leader election; by default in the controller's namespace (lease_namespace, lease_name).
     lease_namespace: str | None = None
     lease_name: str = LEASE_NAME
-    #: Of the election.
+    #: Times of the election.
     times: ElectionTimes = field(default_factory=ElectionTimes)
-    #: Where the resources of any namespace may have us connect to, besides their own pods and Services.
+    #: Targets that resources of any namespace may use, in addition to their own pods and Services.
     allowed_targets: tuple[AllowedTarget, ...] = ()
-    #: So many operators of all workflows may be in change at once; None: any number.
+    #: Maximum number of operators, of all workflows, that change at the same time; None: no limit.
     max_changing_operators: int | None = None
 
 
 class Controller:
-    """All of it; `run` blocks until `stop`.
+    """The whole controller; `run` blocks until `stop`.
 
     Attributes
     ----------
     identity
-        By which it holds the lease.
+        Its holder identity in the Lease.
     metrics
-        What it counts.
+        Its metrics.
     journal
         The newest steps, for the page.
     """
@@ -96,10 +96,10 @@ class Controller:
         documents = Documents(connection, self._watches.documents)
         events = Events(connection, self.identity, now_s=now_s)
         reporter = StatusReporter(documents, events, self.metrics, self._term, now_s)
-        targets = Targets((*_OWN_TARGETS, *options.allowed_targets), self._watches.look)
+        targets = Targets((*_OWN_TARGETS, *options.allowed_targets), self._watches.snapshot)
         context = ControllerContext(
-            latency_maps=LatencyMaps(connection, targets.client, lambda: self._watches.look().nodes.objects),
-            look=self._watches.look,
+            latency_maps=LatencyMaps(connection, targets.client, lambda: self._watches.snapshot().nodes.objects),
+            snapshot=self._watches.snapshot,
             order_writer=OrderWriter(documents, self._term),
             reservations=self._reservations,
             targets=targets,
@@ -122,23 +122,23 @@ class Controller:
 
     @property
     def leads(self) -> bool:
-        """Whether this process may act now."""
+        """Whether this process leads, so that it may act."""
         return self._elector.is_leader()
 
     def run(self) -> None:
-        """Watch, and step what is due while we lead, until `stop`."""
+        """Watch until `stop`; while leading, start the steps that are due."""
         self._watches.start()
         candidate, led = False, False
         try:
             while not self._stopping:
                 self._moved_at_s = steady_now_s()
                 if not candidate and self._watches.listed:
-                    candidate = True  # not before: the term is to be higher than that of any order
+                    candidate = True  # not earlier: the term must exceed that of any order
                     self._elector.start()
                 term = self._term()
                 if (term is not None) != led:
                     led = term is not None
-                    self._turn(led)
+                    self._report_leadership(led)
                 if term is None:
                     self.journal.keep_only(())
                 else:
@@ -150,14 +150,14 @@ class Controller:
             self._end()
 
     def stop(self) -> None:
-        """Ask `run` to end soon, with the steps that are going on; takes no lock, so that a signal may call it."""
+        """Ask `run` to end soon, with the running steps; takes no lock, so that a signal handler may call it."""
         self._stopping = True
 
     def health(self) -> HealthSnapshot:
-        """Return what the probes judge."""
+        """Return the input of the probes."""
         return HealthSnapshot(
             moved_at_s=self._moved_at_s,
-            period_s=_ROUND_S * _ROUNDS_TO_WORRY,
+            period_s=_ROUND_S * _ROUNDS_PER_LIVENESS_PERIOD,
             leading=self.leads,
             api_problem=self._elector.problem,
             caches=self._watches.statuses(),
@@ -165,14 +165,14 @@ class Controller:
             steps=self._scheduler.statuses(),
         )
 
-    def _turn(self, leads: bool) -> None:
+    def _report_leadership(self, leads: bool) -> None:
         self.metrics.lead(leads)
-        _LOG.info("%s, term %s", "leading" if leads else "not leading any more", self._elector.term)
+        _LOG.info("%s, term %s", "leadership acquired" if leads else "leadership lost", self._elector.term)
         if not leads:
             self._give_up_leadership()
 
     def _advance(self, term: int) -> None:
-        """Start what is due."""
+        """Start the steps that are due."""
         generations, gathered = self._gather()
         self._scheduler.advance(gathered.workflows, term)
         names = {"/".join(key) for key in gathered.workflows}
@@ -181,7 +181,7 @@ class Controller:
         self._fault_reporter.report(gathered.faults, generations, steady_now_s())
 
     def _gather(self) -> tuple[dict[Key, tuple[str, int]], GatheredWorkflows]:
-        """Form workflows, again only where a spec has changed: statuses change all the time, by ourselves."""
+        """Return the workflows; formed again only after a spec has changed, since statuses change all the time."""
         documents = self._watches.documents()
         generations: dict[Key, tuple[str, int]] = {}
         for item in documents.values():

@@ -1,4 +1,4 @@
-"""Where a workflow's latency map is read, as its resources say."""
+"""Sources of the latency maps of workflows, as their resources configure them."""
 
 import http
 import re
@@ -27,7 +27,7 @@ from gesscale.ports import Latencies, LatencySource
 from latency_map import LatencyMapError, MapLimits, parse_survey
 from latency_map.names import MAX_NODES
 
-#: Who the controller is where the API server does not say; deploy/k3s/controller/rbac.yaml.
+#: User name of the controller if the API server's message has none; deploy/k3s/controller/rbac.yaml.
 _CONTROLLER = "system:serviceaccount:gesscale:gesscale-controller"
 _FEWEST_NODES = 16
 _SETTING = f"twice the nodes of the cluster, at least {_FEWEST_NODES}"
@@ -35,18 +35,18 @@ _SETTING = f"twice the nodes of the cluster, at least {_FEWEST_NODES}"
 
 @dataclass(slots=True, kw_only=True)
 class ConfigMapLatencies(TextLatencies):
-    """A map in a ConfigMap, asked for again when that is due."""
+    """A latency map in a ConfigMap, read again once per refresh."""
 
     GROUP = "configMap"
 
-    #: Returns the text; raises ClusterError or LatencyMapError where there is none.
+    #: Returns the text; raises ClusterError or LatencyMapError without one.
     fetch: Callable[[], str]
-    #: Of the text, for messages.
+    #: Name of the text, for messages.
     name: str
     _text: str = field(default="", init=False)
 
     def changed(self) -> Reader | None:
-        """Return what reads the text; None where the text has not changed."""
+        """Return a reader of the text; None if the text has not changed."""
         text = self.fetch()
         if text == self._text:
             return None
@@ -55,10 +55,10 @@ class ConfigMapLatencies(TextLatencies):
 
 
 class SharedLatencies:
-    """One source for all workflows that name the same one; a `gesscale.ports.LatencySource` for any thread.
+    """A latency source shared by all workflows that configure the same one; thread-safe.
 
-    A map of a thousand nodes takes 8 MB and seconds to read: a fleet must not have one for each operator. While one
-    thread asks the source, the others go on with the last answer.
+    A map of a thousand nodes takes 8 MB and seconds to read, too much for each operator of a fleet. While one thread
+    reads the source, the others use the last result.
     """
 
     def __init__(self, source: LatencySource) -> None:
@@ -67,10 +67,10 @@ class SharedLatencies:
         self._last: Latencies | None = None
 
     def current(self, now_s: float) -> Latencies:
-        """Return the newest map there is; see `gesscale.ports.LatencySource`."""
+        """Return the newest map; see `gesscale.ports.LatencySource`."""
         last = self._last
         if not self._lock.acquire(blocking=last is None):
-            assert last is not None  # noqa: S101 - else it would have waited
+            assert last is not None  # noqa: S101 - acquire blocks without a last result
             return last
         try:
             found = self._last = self._source.current(now_s)
@@ -80,7 +80,7 @@ class SharedLatencies:
 
 
 class LatencyMaps:
-    """The sources in use, each once; for any thread."""
+    """The latency sources in use, each once; thread-safe."""
 
     def __init__(
         self, connection: Connection, client: Callable[[str], HttpClient], nodes: Callable[[], Iterable[str]]
@@ -90,7 +90,7 @@ class LatencyMaps:
         self._open: WeakValueDictionary[tuple[str, str, float], SharedLatencies] = WeakValueDictionary()
 
     def open(self, spec: LatencyMapSpec, namespace: str, timeout_s: float) -> SharedLatencies:
-        """Return the source that resources of a namespace name: the one that others have opened, while they use it."""
+        """Return the source of a namespace's resources; one that is in use already is shared."""
         key = (namespace, spec.model_dump_json(), timeout_s)
         with self._lock:
             shared = self._open.get(key)
@@ -116,7 +116,7 @@ class LatencyMaps:
 
 
 def bounds_of(nodes: Iterable[str]) -> MapBounds:
-    """Return how large a map may be that the author of a StreamAutoscaler names."""
+    """Return the size limits of a map that the author of a StreamAutoscaler configures."""
     names = frozenset(nodes)
     limits = MapLimits(nodes=min(MAX_NODES, max(_FEWEST_NODES, 2 * len(names))), setting=_SETTING)
     return MapBounds(limits=limits, nodes=names)
@@ -125,29 +125,27 @@ def bounds_of(nodes: Iterable[str]) -> MapBounds:
 def _text(connection: Connection, namespace: str, kept: ConfigMapSpec) -> str:
     try:
         found = connection.get(CONFIG_MAPS, kept.name, namespace=namespace)
-    except ApiError as fault:
-        if fault.status != http.HTTPStatus.FORBIDDEN:
+    except ApiError as error:
+        if error.status != http.HTTPStatus.FORBIDDEN:
             raise
-        raise _not_granted(namespace, kept.name, str(fault)) from fault
+        raise _forbidden(namespace, kept.name, str(error)) from error
     entries = found.get("data") or {}
     if kept.key not in entries:
         raise LatencyMapError(
-            f"ConfigMap {namespace}/{kept.name}: expected a key {kept.key!r}, it has {', '.join(entries) or 'none'}"
+            "configmap-key-missing", source=f"ConfigMap {namespace}/{kept.name}", key=kept.key, known=sorted(entries)
         )
     return str(entries[kept.key])
 
 
-def _not_granted(namespace: str, name: str, said: str) -> ClusterError:
-    """Return the fault that tells the namespace's owner what to do; the API server's words name the controller."""
-    user = re.search(r'User "([^"]+)"', said)
+def _forbidden(namespace: str, name: str, message: str) -> ClusterError:
+    """Return the error with the commands for the namespace's owner; the API server's message has the user name."""
+    user = re.search(r'User "([^"]+)"', message)
     command = map_command(name, namespace, user[1] if user else _CONTROLLER)
-    return ClusterError(
-        f"the controller may not read ConfigMap {namespace}/{name}; who owns the namespace grants it: {command}"
-    )
+    return ClusterError("configmap-forbidden", source=f"ConfigMap {namespace}/{name}", command=command)
 
 
 def map_command(config_map: str, namespace: str, user: str) -> str:
-    """Return the commands, in one line, that let the controller read one ConfigMap.
+    """Return the commands, on one line, that allow the controller to read one ConfigMap.
 
     Examples
     --------

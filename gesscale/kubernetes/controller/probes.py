@@ -1,7 +1,7 @@
-"""``/healthz`` and ``/readyz``: whether the controller lives, and works.
+"""``/healthz`` and ``/readyz``: liveness and readiness of the controller.
 
-Ages are differences of a clock that never jumps: the wall clock of a board without a battery leaps when the network's
-time arrives, and a controller must not be restarted for that.
+Ages are differences of a steady clock. The wall clock of a board without a battery jumps when network time arrives,
+and that must not restart a controller.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,122 +9,110 @@ from dataclasses import dataclass
 
 from gesscale.common.errors import Problem
 from gesscale.common.http_server import Page, UnavailableError
-from gesscale.formatting import format_duration
-from gesscale.kubernetes.placement.watches import STALE_AT_MOST_S, CacheStatus
+from gesscale.kubernetes.placement.watches import CacheStatus
 
-#: So many of its own periods the scheduler may stand still: a slow step does not stop it, a deadlock does.
+#: The scheduler is stuck after this many of its periods. A slow step does not stop it, a deadlock does.
 LIVENESS_PERIODS = 5
-#: A step that goes on for longer is stuck: all that it waits for has a deadline far below this one.
+#: A longer step is stuck: everything it waits for has a far shorter timeout.
 STUCK_S = 300.0
 READINESS_PERIODS = 3
-#: A step of a short period may last longer than three of them where an endpoint hangs; that is its author's
-#: problem.
+#: With a short period, a step may take longer than three periods if an endpoint hangs. That is a problem of the
+#: workflow, not of the controller.
 UNREADY_AT_LEAST_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepStatus:
-    """When a workflow was last stepped."""
+    """When a workflow was stepped last."""
 
     #: Namespace and name, ``streams/taxi``.
     workflow: str
     #: Seconds between two steps.
     period_s: float
-    #: When this process took the workflow up.
+    #: When this process started to step the workflow.
     since_s: float
-    #: When a step last came to its end; None where none has.
+    #: When a step completed last; None if none has.
     last_s: float | None = None
-    #: When the step began that is under way; None where none is.
+    #: When the running step began; None if none is running.
     running_since_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthSnapshot:
-    """What the probes judge; all instants are of the probes' clock."""
+    """Input of the probes; all instants are of the steady clock."""
 
-    #: When the scheduler's thread last went through its round.
+    #: When the scheduler's thread began its last round.
     moved_at_s: float
-    #: How often it is to do so.
+    #: Time between two rounds.
     period_s: float
     #: Whether this process holds the lease.
     leading: bool = False
-    #: Why the API server cannot be reached; empty where it can.
-    api_problem: str = ""
+    #: Error of the leader election; None without one.
+    api_problem: Problem | None = None
     #: The watched kinds, and the workflows that this process steps (caches, steps).
     caches: tuple[CacheStatus, ...] = ()
-    #: A sentence for each verb that was refused for want of a right.
-    missing_rights: tuple[str, ...] = ()
+    #: Errors of the verbs that RBAC denies.
+    missing_rights: tuple[Problem, ...] = ()
     steps: tuple[StepStatus, ...] = ()
 
 
-def liveness_failures(health: HealthSnapshot, now_s: float) -> tuple[str, ...]:
-    """Say why the process is to be restarted, in sentences; empty where it lives."""
-    still_s = now_s - health.moved_at_s
-    scheduler = (
-        f"the scheduler has not moved for {format_duration(still_s)}, "
-        f"it is to move every {format_duration(health.period_s)}"
-    )
+def liveness_failures(health: HealthSnapshot, now_s: float) -> tuple[Problem, ...]:
+    """Return why the process must be restarted; empty if it works."""
+    age_s = now_s - health.moved_at_s
+    stuck = Problem("scheduler-stuck", {"age_s": age_s, "period_s": health.period_s})
     return (
-        *((scheduler,) if still_s > LIVENESS_PERIODS * health.period_s else ()),
+        *((stuck,) if age_s > LIVENESS_PERIODS * health.period_s else ()),
         *(
-            f"workflow {step.workflow}: a step is stuck, it began {format_duration(now_s - step.running_since_s)} ago"
+            Problem("step-stuck", {"workflow": step.workflow, "age_s": now_s - step.running_since_s})
             for step in health.steps
             if step.running_since_s is not None and now_s - step.running_since_s > STUCK_S
         ),
     )
 
 
-def readiness_failures(health: HealthSnapshot, now_s: float) -> tuple[str, ...]:
-    """Say why the controller cannot do its work, in sentences; empty where it can, as leader or as follower."""
-    api = (f"the API server is out of reach: {health.api_problem}",) if health.api_problem else ()
-    caches = (said for cache in health.caches if (said := _cache_problem(cache)))
-    rights = (f"a right is missing: {right}" for right in health.missing_rights)
-    steps = (said for step in health.steps if health.leading and (said := _step_problem(step, now_s)))
-    return (*api, *caches, *rights, *steps)
+def readiness_failures(health: HealthSnapshot, now_s: float) -> tuple[Problem, ...]:
+    """Return why the controller cannot work, as leader or as follower; empty if it can."""
+    api = () if health.api_problem is None else (health.api_problem,)
+    caches = (failure for cache in health.caches if (failure := cache.failure) is not None)
+    steps = (failure for step in health.steps if health.leading and (failure := _step_failure(step, now_s)) is not None)
+    return (*api, *caches, *health.missing_rights, *steps)
 
 
 def problems_of(health: HealthSnapshot, now_s: float) -> tuple[str, ...]:
-    """Say all that is wrong with the controller, or that another one leads, in sentences."""
-    other = () if health.leading else ("this controller waits: another one leads, and its page shows the steps",)
-    return (*liveness_failures(health, now_s), *readiness_failures(health, now_s), *other)
+    """Return all failures, and whether another controller leads: code and sentence of each, for the page."""
+    standby = () if health.leading else (Problem("controller-standby"),)
+    return tuple(map(_line, (*liveness_failures(health, now_s), *readiness_failures(health, now_s), *standby)))
 
 
 def probes(health: Callable[[], HealthSnapshot], clock: Callable[[], float]) -> dict[str, Page]:
-    """Return ``/healthz`` and ``/readyz``."""
+    """Return ``/healthz`` and ``/readyz``; failures are reported as JSON with their codes."""
 
     def healthz(_parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
         return _answer("alive", liveness_failures(health(), clock()))
 
     def readyz(_parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
-        seen = health()
-        count = len(seen.steps)
+        current = health()
+        count = len(current.steps)
         steps = f"steps {count} workflow{'' if count == 1 else 's'}"
-        role = f"leader, {steps}" if seen.leading else "follower"
-        return _answer(f"ready: {role}", readiness_failures(seen, clock()))
+        role = f"leader, {steps}" if current.leading else "follower"
+        return _answer(f"ready: {role}", readiness_failures(current, clock()))
 
     return {"/healthz": healthz, "/readyz": readyz}
 
 
-def _answer(well: str, problems: tuple[str, ...]) -> tuple[str, bytes]:
-    if problems:
-        raise UnavailableError(*(Problem("uncoded", {"text": each}) for each in problems))
-    return "text/plain", f"{well}\n".encode()
+def _answer(success: str, failures: tuple[Problem, ...]) -> tuple[str, bytes]:
+    if failures:
+        raise UnavailableError(*failures)
+    return "text/plain", f"{success}\n".encode()
 
 
-def _cache_problem(cache: CacheStatus) -> str:
-    why = f": {cache.problem}" if cache.problem else ""
-    if not cache.listed:
-        return f"{cache.resource} have not been listed yet{why}"
-    if cache.stale_s is not None and cache.stale_s > STALE_AT_MOST_S:
-        return f"what is known of {cache.resource} is {format_duration(cache.stale_s)} old{why}"
-    return ""
+def _line(failure: Problem) -> str:
+    return f"{failure.code}: {failure}"
 
 
-def _step_problem(step: StepStatus, now_s: float) -> str:
+def _step_failure(step: StepStatus, now_s: float) -> Problem | None:
     age_s = now_s - (step.since_s if step.last_s is None else step.last_s)
     if age_s <= max(READINESS_PERIODS * step.period_s, UNREADY_AT_LEAST_S):
-        return ""
-    never = step.last_s is None
-    said = "no step has come to its end since it was taken up" if never else "a step last came to its end"
-    due = f"there is to be one every {format_duration(step.period_s)}"
-    return f"workflow {step.workflow}: {said} {format_duration(age_s)} ago, {due}"
+        return None
+    fields = {"workflow": step.workflow, "age_s": age_s, "period_s": step.period_s}
+    return Problem("step-never-completed" if step.last_s is None else "step-overdue", fields)

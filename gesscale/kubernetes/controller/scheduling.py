@@ -1,7 +1,7 @@
-"""The workflows under way: each is stepped once per period or sooner, in a thread of its own, never twice at once.
+"""Scheduling of workflows: each is stepped once per period or sooner, in a thread, never twice at a time.
 
-A step waits for endpoints that its resource names, so a thread that all share could be held by one author's. Each
-namespace may hold a few threads only, and its quick steps go first: who hangs delays himself.
+A step waits for endpoints that its resource configures. A shared thread could be blocked by one tenant's endpoint, so
+each namespace has a limited number of threads, and its quick steps start first: a slow tenant delays only itself.
 """
 
 import logging
@@ -11,6 +11,7 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import partial
 
+from gesscale.common.logs import log_problem
 from gesscale.errors import GesscaleError
 from gesscale.kubernetes.controller.probes import StepStatus
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
@@ -25,28 +26,28 @@ from gesscale.service.metrics import ScalerMetrics
 from gesscale.wire import group_of
 
 _LOG = logging.getLogger(__name__)
-#: A driver that waits for its first nodes is not let wait for a whole period.
+#: A driver that waits for its first placement does not wait for a full period.
 _EARLY_STEP_S = 3.0
-#: With a thousand operators a look each round took a fifth of the time of the interpreter.
-_EARLY_LOOK_EVERY_S = 1.0
-#: Of one namespace. Each that waits holds three threads, together some 10 MB.
-OPERATORS_AT_ONCE = 64
-#: A wall clock that goes back further is resumed from as another controller would.
+#: With a thousand operators, a check in each round took a fifth of the interpreter's time.
+_EARLY_CHECK_EVERY_S = 1.0
+#: Of one namespace. Each waiting operator holds three threads, together about 10 MB.
+CONCURRENT_OPERATORS = 64
+#: After the wall clock was set back further, a workflow restarts from its status, as in another controller.
 _CLOCK_BACK_S = 1.0
 
 
 @dataclass(slots=True)
 class _ScheduledWorkflow:
-    """A workflow under way; its controller belongs to the thread of the step that runs, else to the scheduler."""
+    """A scheduled workflow; its controller belongs to the running step's thread, else to the scheduler."""
 
     workflow: ManagedWorkflow
     term: int
     since_s: float
     due_s: float
     begun_s: float = float("-inf")
-    #: From when on its driver may be looked at again, for an early step.
-    look_s: float = float("-inf")
-    #: Whether each of its operators has had an order; one that has is not looked at again and again.
+    #: When its driver may be checked again for an early step.
+    next_check_s: float = float("-inf")
+    #: Whether each of its operators has an order, so that no early step is needed.
     placed: bool = False
     controller: WorkflowController | None = None
     running: Future[None] | None = None
@@ -59,7 +60,7 @@ class _ScheduledWorkflow:
 
 
 class WorkflowScheduler:
-    """Starts the steps that are due; its methods are for one thread."""
+    """Starts the steps that are due; for use by one thread."""
 
     def __init__(
         self,
@@ -79,7 +80,7 @@ class WorkflowScheduler:
         self._leaving: list[tuple[Key, _ScheduledWorkflow]] = []
 
     def statuses(self) -> tuple[StepStatus, ...]:
-        """Return when each workflow was stepped last; for any thread."""
+        """Return when each workflow was stepped last; callable from any thread."""
         return tuple(
             StepStatus(
                 workflow="/".join(key),
@@ -92,9 +93,9 @@ class WorkflowScheduler:
         )
 
     def advance(self, workflows: Mapping[Key, ManagedWorkflow], term: int) -> None:
-        """Take up new workflows, let go of vanished ones, and start what is due."""
+        """Add new workflows, drop deleted ones, and start the steps that are due."""
         for key in [key for key, scheduled in self._workflows.items() if scheduled.term != term]:
-            self._leaving.append((key, self._workflows.pop(key)))  # led by somebody else in between
+            self._leaving.append((key, self._workflows.pop(key)))  # another controller led in between
         self._close_idle()
         for key in self._workflows.keys() - workflows.keys():
             scheduled = self._workflows[key]
@@ -108,18 +109,18 @@ class WorkflowScheduler:
         self._start_due({key: workflows[key] for key in workflows.keys() - still_running}, now_s)
 
     def leave_all(self) -> None:
-        """Let go of every workflow, without waiting: steps that are going on can order nothing any more."""
+        """Drop every workflow without waiting; running steps can no longer write orders."""
         self._leaving += self._workflows.items()
         self._workflows = {}
         self._close_idle()
 
     def wait(self, timeout_s: float) -> None:
-        """Wait for the steps that are going on after `leave_all`, but not for ever."""
+        """Wait for the running steps after `leave_all`, with a timeout."""
         wait([scheduled.running for _, scheduled in self._leaving if scheduled.running is not None], timeout=timeout_s)
         self._close_idle()
 
     def _start_due(self, workflows: Mapping[Key, ManagedWorkflow], now_s: float) -> None:
-        """Start what is due, the quickest first, as far as its namespace has threads left."""
+        """Start the due steps, the quickest first, within the threads of each namespace."""
         every = (*self._workflows.items(), *self._leaving)
         at_once: Counter[str] = Counter()
         for (namespace, _), scheduled in every:
@@ -127,7 +128,7 @@ class WorkflowScheduler:
         for key in sorted(workflows, key=lambda key: self._workflows[key].took_s):
             scheduled, namespace = self._workflows[key], key[0]
             due = scheduled.idle and self._is_due(scheduled, workflows[key], now_s)
-            if due and at_once[namespace] < OPERATORS_AT_ONCE:
+            if due and at_once[namespace] < CONCURRENT_OPERATORS:
                 at_once[namespace] += len(scheduled.workflow.resources)
                 self._start(key, scheduled, now_s)
 
@@ -136,15 +137,15 @@ class WorkflowScheduler:
             if _is_recreated(scheduled.workflow, workflow):
                 self._close(scheduled)
             scheduled.due_s, scheduled.placed = now_s, False
-        scheduled.workflow = workflow  # the same object compares at once in the next round
+        scheduled.workflow = workflow  # the same object compares fast in the next round
         if now_s >= scheduled.due_s:
             return True
-        if scheduled.placed or now_s < max(scheduled.begun_s + _EARLY_STEP_S, scheduled.look_s):
+        if scheduled.placed or now_s < max(scheduled.begun_s + _EARLY_STEP_S, scheduled.next_check_s):
             return False
-        scheduled.look_s = now_s + _EARLY_LOOK_EVERY_S
+        scheduled.next_check_s = now_s + _EARLY_CHECK_EVERY_S
         unplaced = _unplaced(workflow, self._documents)
         scheduled.placed = not unplaced
-        index = self._context.look().index
+        index = self._context.snapshot().index
         found = [find_application(resource, index) for resource in unplaced]
         return any(each.place is not None and not each.executors for each in found)
 
@@ -167,7 +168,7 @@ class WorkflowScheduler:
         scheduled.controller = None
 
     def _step(self, key: Key, scheduled: _ScheduledWorkflow) -> None:
-        """Run one step in its thread; nothing that goes wrong with it leaves this function."""
+        """Run one step in its thread; never raises."""
         workflow = scheduled.workflow
         try:
             step = self._controller_of(scheduled).step(workflow, self._now_s())
@@ -175,10 +176,10 @@ class WorkflowScheduler:
             scheduled.due_s = scheduled.begun_s + next_step_in_s(step.decisions, monitor.period_s, monitor.min_period_s)
             self._reporter.report_step_of(workflow, step, scheduled.term)
         except GesscaleError as error:
-            _LOG.warning("workflow %s: %s", "/".join(key), error)
+            log_problem(_LOG, logging.WARNING, error.code, **{"workflow": "/".join(key), **error.fields})
             self._metrics.step_failed(*key)
-        except Exception:  # noqa: BLE001  # one workflow's fault must not end the others'
-            _LOG.exception("workflow %s: a step failed", "/".join(key))
+        except Exception as error:  # noqa: BLE001  # an error of one workflow must not stop the others
+            log_problem(_LOG, logging.ERROR, "step-failed", exc_info=True, workflow="/".join(key), cause=repr(error))
             self._metrics.step_failed(*key)
         finally:
             scheduled.last_s = self._steady_s()
@@ -187,7 +188,8 @@ class WorkflowScheduler:
     def _controller_of(self, scheduled: _ScheduledWorkflow) -> WorkflowController:
         now_s = self._now_s()
         if scheduled.controller is not None and now_s < scheduled.controller.last_s - _CLOCK_BACK_S:
-            _LOG.warning("workflow %s: the clock went back; it is resumed", scheduled.workflow.name)
+            by_s = scheduled.controller.last_s - now_s
+            log_problem(_LOG, logging.WARNING, "clock-set-back", workflow=scheduled.workflow.name, by_s=by_s)
             self._close(scheduled)
         if scheduled.controller is None:
             workflow = scheduled.workflow
@@ -200,7 +202,7 @@ class WorkflowScheduler:
 
 
 def _is_recreated(old: ManagedWorkflow, new: ManagedWorkflow) -> bool:
-    """Say whether a resource has gone, even if another of its name has come: its knowledge must not outlive it."""
+    """Return whether a resource was deleted, even if recreated: its knowledge must not outlive it."""
     return any(
         name not in new.resources or new.resources[name].metadata.uid != resource.metadata.uid
         for name, resource in old.resources.items()
@@ -208,7 +210,7 @@ def _is_recreated(old: ManagedWorkflow, new: ManagedWorkflow) -> bool:
 
 
 def _unplaced(workflow: ManagedWorkflow, documents: Documents) -> list[StreamAutoscaler]:
-    """Return what we may place and have not: if its driver runs, it waits for its first executors."""
+    """Return the resources in mode Act without an order: a running driver waits for its first executors."""
     return [
         resource
         for name, resource in workflow.resources.items()

@@ -1,4 +1,4 @@
-"""Writes what a step brought, and what keeps a resource from being obeyed: status, events, metrics."""
+"""Reports the results of steps, and invalid resources: status, events and metrics."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -6,6 +6,7 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import Any
 
+from gesscale.common.logs import log_problem
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api.events import Events
 from gesscale.kubernetes.controller.workflow_controller import WorkflowStep
@@ -13,6 +14,7 @@ from gesscale.kubernetes.orders import Document, Documents
 from gesscale.kubernetes.placement.applications import Application
 from gesscale.kubernetes.reporting.report import StepReport, report_fault, report_step
 from gesscale.kubernetes.reporting.status import ObservedStep, node_pool_of
+from gesscale.kubernetes.resource.autoscaler import SINGULAR
 from gesscale.kubernetes.resource.status import DriverStatus
 from gesscale.kubernetes.resource.translate import Key, ManagedWorkflow, ResourceFault
 from gesscale.model.decision import Decision
@@ -21,12 +23,12 @@ from gesscale.wire import group_of
 
 
 class StatusReporter:
-    """Reports every step to people and machines; only as the leader that made it.
+    """Reports every step as status, events and metrics, only while this process leads.
 
     Parameters
     ----------
     term
-        The term of our leadership; None while we do not lead.
+        Returns the term of the current leadership; None while this process does not lead.
     """
 
     def __init__(
@@ -41,32 +43,32 @@ class StatusReporter:
         self._term, self._now_s = term, now_s
 
     def report_step_of(self, workflow: ManagedWorkflow, step: WorkflowStep, term: int) -> None:
-        """Tell of one step of a workflow.
+        """Report one step of a workflow.
 
         Raises
         ------
         ClusterError
-            Where a status could not be written; the rest was reported all the same.
+            A status could not be written; the rest was reported.
         """
         now_s = self._now_s()
         figures = step_figures(step.decisions, step.workflow, step.known, step.cluster.placements, now_s)
         self._metrics.step_done(workflow.namespace, workflow.name, figures, step.decisions)
-        lost: Exception | None = None
+        first: Exception | None = None
         for decision in step.decisions:
             try:
                 self._report_operator(workflow, step, decision, term, now_s)
-            except Exception as error:  # noqa: BLE001  # one operator's report must not cost the others theirs
-                lost = lost or error
-        if lost is not None:
-            raise lost
+            except Exception as error:  # noqa: BLE001  # a failed report must not prevent the others
+                first = first or error
+        if first is not None:
+            raise first
 
     def report_fault_of(self, resource: Key, fault: ResourceFault) -> None:
-        """Tell of a resource that cannot be obeyed.
+        """Report an invalid resource.
 
         Raises
         ------
         ClusterError
-            Where its status could not be written.
+            Its status could not be written.
         """
         term, now_s = self._term(), self._now_s()
 
@@ -85,7 +87,7 @@ class StatusReporter:
         resource, key = workflow.resources[name], (workflow.namespace, name)
         newest = self._documents.newest(key)
         if newest is None or str(newest["metadata"].get("uid", "")) != resource.metadata.uid:
-            return  # deleted meanwhile, or created again
+            return  # deleted or recreated since the step
         seen = ObservedStep(
             spec=resource.spec,
             generation=resource.metadata.generation,
@@ -100,13 +102,12 @@ class StatusReporter:
             self._metrics.rescale_took((order.settled_at_s or order.at_s) - order.at_s)
 
     def _write(self, resource: Key, report_on: Callable[[Document], StepReport], term: int) -> StepReport:
-        """Write a report over the newest status; the events are of the first look at it, since they come but once."""
+        """Write a report over the newest status; events are published once, from the first attempt."""
         first: list[tuple[StepReport, Document]] = []
 
         def patch_of(document: Document) -> Mapping[str, Any] | None:
             if self._term() != term:
-                said = f"streamautoscaler {'/'.join(resource)}: nothing is reported"
-                raise ClusterError(f"{said}, since the leadership of term {term} has ended")
+                raise ClusterError("leadership-lost", source=f"{SINGULAR} {'/'.join(resource)}", term=term)
             report = report_on(document)
             first.append((report, document))
             return report.patch
@@ -128,45 +129,46 @@ def _driver(application: Application) -> DriverStatus | None:
 
 
 _LOG = logging.getLogger(__name__)
-_AGAIN_S = 15.0
+_RETRY_S = 15.0
 
 
 @dataclass(slots=True)
 class _Report:
-    said: tuple[tuple[str, int] | None, ResourceFault]
+    content: tuple[tuple[str, int] | None, ResourceFault]
     writing: Future[None]
     at_s: float
 
 
 class FaultReporter:
-    """Reports in threads of a pool; used by one thread."""
+    """Reports invalid resources in threads of a pool; for use by one thread."""
 
-    def __init__(self, tell: Callable[[Key, ResourceFault], None], pool: Executor) -> None:
-        self._write, self._pool = tell, pool
+    def __init__(self, write: Callable[[Key, ResourceFault], None], pool: Executor) -> None:
+        self._write, self._pool = write, pool
         self._reported: dict[Key, _Report] = {}
 
     def report(
         self, faults: Mapping[Key, ResourceFault], generations: Mapping[Key, tuple[str, int]], now_s: float
     ) -> None:
-        """Report the faults that were not reported yet."""
+        """Report the faults that were not reported yet, and retry failed reports."""
         self._reported = {key: last for key, last in self._reported.items() if key in faults or not last.writing.done()}
         for key, fault in faults.items():
-            said, last = (generations.get(key), fault), self._reported.get(key)
+            content, last = (generations.get(key), fault), self._reported.get(key)
             if last is not None:
                 if not last.writing.done():
                     continue
                 failed = last.writing.cancelled() or last.writing.exception() is not None
-                if last.said == said and (not failed or now_s - last.at_s < _AGAIN_S):
+                if last.content == content and (not failed or now_s - last.at_s < _RETRY_S):
                     continue
-            self._reported[key] = _Report(said, self._pool.submit(self._try, key, fault), now_s)
+            self._reported[key] = _Report(content, self._pool.submit(self._try, key, fault), now_s)
 
     def forget(self) -> None:
-        """Forget the reports: another controller leads and may report otherwise."""
+        """Forget the reports: another controller leads and may report differently."""
         self._reported = {}
 
     def _try(self, key: Key, fault: ResourceFault) -> None:
         try:
             self._write(key, fault)
         except Exception as error:
-            _LOG.warning("streamautoscaler %s: %s", "/".join(key), error)
+            source = f"{SINGULAR} {'/'.join(key)}"
+            log_problem(_LOG, logging.WARNING, "status-not-written", source=source, cause=str(error))
             raise

@@ -1,7 +1,7 @@
-"""Where the controller may connect to for the author of a StreamAutoscaler: his own pods and Services, no others.
+"""Targets of the controller's connections: the resource's own pods and Services, and what an administrator allows.
 
-The controller reaches networks that its users may not reach. So it does not trust an address that a resource names. It
-connects to a pod of the resource's namespace, to a Service of it, or to what an administrator allowed.
+The controller reaches networks that its users may not reach, so it does not trust an address in a resource. This
+prevents server-side request forgery.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -15,22 +15,22 @@ from gesscale.kubernetes.placement.watches import ClusterView
 from latency_map import LatencyMapError
 from latency_map.measure.peers import split_host_port
 
-#: What all answers of one namespace may take at the same time.
+#: Memory for the concurrent answers of one namespace.
 ANSWERS_BYTES = 32 << 20
 _ANY_PORT = 0
 _CLUSTER_DOMAIN = ".cluster.local"
-#: Services of cloud providers that tell secrets of the machine; the usual one, 169.254.169.254, is
-#: link-local.
+#: Metadata services of cloud providers, which expose secrets of the machine. The usual one, 169.254.169.254,
+#: is link-local.
 _METADATA = frozenset(map(ip_address, ("100.100.100.200", "192.0.0.192", "fd00:ec2::254")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllowedTarget:
-    """What an administrator allows every namespace to be asked for."""
+    """A target that an administrator allows for all namespaces."""
 
-    #: A host name; empty where a network is allowed.
+    #: A host name; empty if a network is allowed.
     name: str = ""
-    #: Addresses; None where a name is allowed.
+    #: Addresses; None if a name is allowed.
     network: IPv4Network | IPv6Network | None = None
     #: The port; 0 for all.
     port: int = _ANY_PORT
@@ -56,32 +56,30 @@ class AllowedTarget:
             if "/" in host or _literal(host) is not None:
                 return cls(network=ip_network(host), port=port)
         except (LatencyMapError, ValueError) as error:
-            raise InputError(
-                f"--allow-target: expected HOST[:PORT], ADDRESS[:PORT] or NETWORK[:PORT]: {error}"
-            ) from None
+            raise InputError("target-invalid", place="--allow-target", got=text, cause=str(error)) from None
         return cls(name=host.lower().rstrip("."), port=port)
 
     def covers(self, address: Address, port: int) -> bool:
-        """Say whether it is a network that holds an address."""
+        """Return whether it is a network that contains an address."""
         return self.network is not None and address in self.network and self.port in {_ANY_PORT, port}
 
     def names(self, host: str, port: int) -> bool:
-        """Say whether it is this host by name."""
+        """Return whether it is this host by name."""
         return self.name == host and self.port in {_ANY_PORT, port}
 
 
 class Targets:
-    """Judges addresses by what is watched of the cluster."""
+    """Decides by the watched objects which addresses are allowed."""
 
     def __init__(
-        self, allowed: Iterable[AllowedTarget], look: Callable[[], ClusterView], lookup: Resolve = resolve_host
+        self, allowed: Iterable[AllowedTarget], snapshot: Callable[[], ClusterView], lookup: Resolve = resolve_host
     ) -> None:
-        self._allowed, self._look, self._lookup = tuple(allowed), look, lookup
+        self._allowed, self._snapshot, self._lookup = tuple(allowed), snapshot, lookup
         self._clients: dict[str, HttpClient] = {}
         self._lock = Lock()
 
     def client(self, namespace: str) -> HttpClient:
-        """Return the client by which everything is asked for the resources of a namespace; for any thread."""
+        """Return the HTTP client for the resources of a namespace; thread-safe."""
         with self._lock:
             if namespace not in self._clients:
                 client = HttpClient(self.resolver(namespace), ByteBudget(ANSWERS_BYTES))
@@ -89,10 +87,9 @@ class Targets:
             return self._clients[namespace]
 
     def resolver(self, namespace: str) -> Resolve:
-        """Return what says where a connection may go for the resources of a namespace.
+        """Return the resolver for the resources of a namespace; it raises FetchError for a forbidden target.
 
-        It refuses by FetchError. It judges the very addresses that are then connected to, so a name whose address
-        changes between two look-ups gains nothing.
+        It checks the very addresses that are then connected to, so DNS rebinding does not bypass it.
         """
 
         def resolve(host: str, port: int) -> Sequence[Address]:
@@ -101,7 +98,7 @@ class Targets:
             found = [literal] if literal is not None else self._lookup(plain, port)
             named = any(target.names(plain, port) for target in self._allowed)
             service = literal is None and _is_service_of(plain, namespace)
-            view = self._look()
+            view = self._snapshot()
             permitted = [
                 address
                 for address in found
@@ -109,14 +106,14 @@ class Targets:
                 or (not _is_special(address) and (named or _is_own(address, namespace, view, service=service)))
             ]
             if not permitted:
-                raise FetchError(_refusal(host, port, namespace))
+                raise _not_allowed(host, port, namespace)
             return permitted
 
         return resolve
 
 
 def _is_own(address: Address, namespace: str, view: ClusterView, *, service: bool) -> bool:
-    """Say whether an address is a pod's of a namespace, or stands behind its Service and is no other pod's."""
+    """Return whether an address belongs to a pod of the namespace, or is behind its Service and no other pod's."""
     text = str(address)
     owners = {pod.namespace for pod in view.pods.objects.values() if pod.ip == text and not pod.over}
     if owners:
@@ -125,7 +122,7 @@ def _is_own(address: Address, namespace: str, view: ClusterView, *, service: boo
 
 
 def _is_service_of(host: str, namespace: str) -> bool:
-    """Say whether a name is that of a Service of a namespace, or of a pod behind it."""
+    """Return whether a name is that of a Service of the namespace, or of a pod behind it."""
     labels = host.removesuffix(_CLUSTER_DOMAIN).split(".")
     if labels[-1] == "svc":
         return len(labels) in {3, 4} and labels[-2] == namespace
@@ -145,7 +142,7 @@ def _is_special(address: Address) -> bool:
 
 
 def _plain(address: Address) -> Address:
-    """Return an IPv4 address that is written as IPv6 as what it is."""
+    """Return the IPv4 address of an IPv4-mapped IPv6 address; any other address as it is."""
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return mapped or address
 
@@ -157,9 +154,6 @@ def _literal(host: str) -> Address | None:
         return None
 
 
-def _refusal(host: str, port: int, namespace: str) -> str:
-    place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    return (
-        f"{place} is neither a pod nor a Service (NAME.{namespace}.svc) of namespace {namespace}; an administrator "
-        f"may allow it for all: gesscale run --kubernetes --allow-target {place}"
-    )
+def _not_allowed(host: str, port: int, namespace: str) -> FetchError:
+    target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return FetchError("target-not-allowed", target=target, namespace=namespace)

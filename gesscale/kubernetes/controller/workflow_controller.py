@@ -1,4 +1,4 @@
-"""One workflow under the loop: the same `gesscale.loop`, over what the cluster shows and the drivers tell."""
+"""Controller of one workflow: runs `gesscale.loop` on the watched cluster and the drivers' metrics."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from gesscale.assembly import open_monitor
+from gesscale.common.errors import Problem
+from gesscale.common.logs import log_problem
 from gesscale.knowledge.memory import KnowledgeLimits, MemoryKnowledge
 from gesscale.kubernetes.controller.latencies import LatencyMaps, SharedLatencies
 from gesscale.kubernetes.controller.targets import Targets
@@ -31,9 +33,9 @@ _LOG = logging.getLogger(__name__)
 
 
 class RestoredState(NamedTuple):
-    """What the statuses of a workflow's resources hand down: readings and memos.
+    """Knowledge restored from the statuses of a workflow's resources: readings and memos.
 
-    Lost are operators whose memory is gone, or broken in part, though something was decided for them.
+    ``lost`` has the operators whose memory is missing or partly invalid although decisions were made for them.
     """
 
     known: Knowledge
@@ -41,66 +43,65 @@ class RestoredState(NamedTuple):
 
 
 def restored_state(statuses: Mapping[str, Mapping[str, Any]], now_s: float) -> RestoredState:
-    """Read what is handed down."""
+    """Restore the knowledge from statuses."""
     memories: dict[str, MemoryStatus] = {}
     lost = set()
     for name in statuses:
         status = group_of(statuses, name)
         memories[name], faults = read_memory(status.get("memory"))
         if faults:
-            dropped = "; ".join(faults)
-            _LOG.warning("operator %s: of its status.memory is dropped what cannot be: %s", name, dropped)
+            log_problem(_LOG, logging.WARNING, "status-memory-invalid", operator=name, entries=faults)
         if _is_lost(status, dropped=bool(faults)):
             lost.add(name)
     return RestoredState(knowledge_of(memories, now_s), frozenset(lost))
 
 
 def _is_lost(status: Mapping[str, Any], *, dropped: bool) -> bool:
-    """Say whether more must have been known. An order alone need not have reached it: its controller died."""
+    """Return whether knowledge is missing. An order alone may have no memory: its controller died before."""
     if dropped or status.get("memory") is None:
         return bool(status.get("history") or status.get("order"))
     return bool(status.get("history")) and not status.get("order")
 
 
-#: The statuses keep what matters; no one asks a controller for past decisions or models.
+#: The statuses keep the rest; a controller does not serve past decisions or models.
 _LIMITS = KnowledgeLimits(decisions_per_operator=1, models_per_operator=1, orders_per_operator=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerContext:
-    """What all workflows of one controller share."""
+    """Dependencies that all workflows of one controller share."""
 
     #: The latency maps that they read.
     latency_maps: LatencyMaps
-    #: Returns what is watched.
-    look: Callable[[], ClusterView]
-    #: Orders, and the room that they take (order_writer, reservations).
+    #: Returns the watched objects.
+    snapshot: Callable[[], ClusterView]
+    #: Writes orders, and reserves their room (order_writer, reservations).
     order_writer: OrderWriter
     reservations: Reservations
-    #: Where connections may go, and how much their answers may take.
+    #: Allowed targets of connections, and the memory for their answers.
     targets: Targets
     #: Measures the phases of a step; see `gesscale.loop.ControlLoop`.
     measure_phase: Callable[[str], AbstractContextManager[None]]
     #: Keeps the steps for the page.
     journal: Journal
-    #: How many operators of all workflows may be in change at once.
+    #: Limits how many operators of all workflows change at the same time.
     budget: ChangeBudget = field(default_factory=ChangeBudget)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowStep(SeenStep):
-    """What one step brought and, by operator, what runs of it."""
+    """Result of one step, with the applications by operator."""
 
     applications: Mapping[str, Application]
 
 
 class WorkflowController:
-    """Steers one workflow for as long as this process leads; used by one thread at a time.
+    """Steps one workflow while this process leads; used by one thread at a time.
 
     Attributes
     ----------
     last_s
-        When it was begun or stepped last.
+        When it was created or stepped last.
     """
 
     def __init__(
@@ -114,7 +115,7 @@ class WorkflowController:
         self._context, self.term, self.last_s = context, term, now_s
         self._cluster = KubernetesCluster(
             workflow=workflow,
-            look=context.look,
+            snapshot=context.snapshot,
             order_writer=context.order_writer,
             reservations=context.reservations,
             term=term,
@@ -127,7 +128,7 @@ class WorkflowController:
         restored = restored_state(statuses, now_s)
         cautious_until_s = now_s + workflow.monitor.history_s
         self._cautious_until_s = dict.fromkeys(restored.lost, cautious_until_s)
-        self._store = OrderKnowledge(MemoryKnowledge(_LIMITS, known=restored.known), self._standing)
+        self._store = OrderKnowledge(MemoryKnowledge(_LIMITS, known=restored.known), self._current_orders)
 
     def step(self, workflow: ManagedWorkflow, now_s: float) -> WorkflowStep:
         """Run one step of the loop."""
@@ -167,12 +168,12 @@ class WorkflowController:
         self._context.journal.add(step)
         return step
 
-    def _standing(self) -> Mapping[str, OrderStatus | None]:
+    def _current_orders(self) -> Mapping[str, OrderStatus | None]:
         workflow, writer = self._cluster.workflow, self._context.order_writer
-        return {name: writer.standing((workflow.namespace, name)) for name in workflow.resources}
+        return {name: writer.current_order((workflow.namespace, name)) for name in workflow.resources}
 
     def _note_addresses(self, view: ClusterView) -> None:
-        """Tell the metric source where drivers and executors are."""
+        """Update the addresses of drivers and executors for the metric source."""
         self._urls.clear()
         self._hosts.clear()
         for name, application in self._cluster.applications.items():
@@ -182,40 +183,40 @@ class WorkflowController:
         self._hosts.update(view.index.names)
 
     def _open_metrics(self, workflow: ManagedWorkflow) -> MetricSource:
-        """Return the metric source, the same one until the settings change: it remembers an idle query's batch."""
+        """Return the metric source, the same one until the settings change: it keeps an idle query's last batch."""
         topics = {
             name: resource.spec.kafka
             for name, resource in workflow.resources.items()
             if resource.spec.kafka is not None
         }
-        wanted = (workflow.monitor, topics, tuple(self._urls))
-        if self._metrics is None or self._metrics[0] != wanted:
+        settings = (workflow.monitor, topics, tuple(self._urls))
+        if self._metrics is None or self._metrics[0] != settings:
             client = self._context.targets.client(workflow.namespace)
             opened = open_monitor(workflow.monitor, self._urls, self._hosts, topics, client)
-            self._metrics = (wanted, opened)
+            self._metrics = (settings, opened)
         return self._metrics[1]
 
     def _open_latencies(self, workflow: ManagedWorkflow) -> SharedLatencies:
         """Return the source of the latency map, the same one until the settings change: it keeps the last good map."""
-        wanted = (workflow.latency_map, workflow.monitor.timeout_s)
-        if self._latencies is None or self._latencies[0] != wanted:
-            spec, timeout_s = wanted
-            self._latencies = (wanted, self._context.latency_maps.open(spec, workflow.namespace, timeout_s))
+        settings = (workflow.latency_map, workflow.monitor.timeout_s)
+        if self._latencies is None or self._latencies[0] != settings:
+            spec, timeout_s = settings
+            self._latencies = (settings, self._context.latency_maps.open(spec, workflow.namespace, timeout_s))
         return self._latencies[1]
 
     def _directives(self, workflow: ManagedWorkflow, built: Workflow, now_s: float) -> Mapping[str, Directive]:
-        """Return what people say; without the memory, look on for one history first, unless there is an override."""
+        """Return the directives; without restored memory, pause for one history first unless there is an override."""
         return {
-            name: _cautious(said, self._cautious_until_s.get(name, now_s), now_s)
-            for name, said in workflow.directives(built).items()
+            name: _cautious(directive, self._cautious_until_s.get(name, now_s), now_s)
+            for name, directive in workflow.directives(built).items()
         }
 
 
-def _cautious(said: Directive, until_s: float, now_s: float) -> Directive:
-    by_hand = said.override is not None and now_s < said.override.until_s
-    paused = said.pause is not None and (said.pause.until_s is None or said.pause.until_s >= until_s)
-    if by_hand or paused or now_s >= until_s:
-        return said
-    return replace(
-        said, pause=Pause(until_s=until_s, why="this controller resumes without the memory of the one before")
-    )
+def _cautious(directive: Directive, until_s: float, now_s: float) -> Directive:
+    """Add a pause until the history is long enough, unless an override or a longer pause is set."""
+    overridden = directive.override is not None and now_s < directive.override.until_s
+    pause = directive.pause
+    paused = pause is not None and (pause.until_s is None or pause.until_s >= until_s)
+    if overridden or paused or now_s >= until_s:
+        return directive
+    return replace(directive, pause=Pause(until_s=until_s, why=str(Problem("status-memory-lost"))))

@@ -1,1 +1,1 @@
-"""What Kubernetes has and needs: nodes, pods, rooms for executors, and the cluster as the loop's port."""
+"""The cluster as Kubernetes shows it: nodes, pods, free room for executors, and the loop's cluster port."""

@@ -1,13 +1,14 @@
-"""Nodes and pods arranged for lookups, and the Spark application of each operator among them."""
+"""Nodes and pods indexed for lookups, and the Spark application of each operator among them."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from gesscale.common.errors import Problem
 from gesscale.kubernetes.placement.nodes import ONE_POD, NodeRecord, Room, parse_quantity, room_of
 from gesscale.kubernetes.placement.pods import PodRecord
-from gesscale.kubernetes.placement.room import ExecutorNeeds, judge_node, room_taken, selects
+from gesscale.kubernetes.placement.room import ExecutorNeeds, evaluate_node, room_taken, selects
 from gesscale.kubernetes.resource.autoscaler import AUTOSCALER_LABEL, StreamAutoscaler
 from gesscale.kubernetes.resource.translate import DriverPlace, driver_selector, outside_driver
 from gesscale.ports import Node
@@ -16,7 +17,7 @@ _NOTHING = Room()
 
 
 class ClusterIndex:
-    """What is worked out of the nodes and pods at one instant; for any thread."""
+    """Index of the nodes and pods at one instant; thread-safe."""
 
     def __init__(self, nodes: Mapping[str, NodeRecord], pods: Mapping[str, PodRecord]) -> None:
         self.nodes, self.pods = nodes, pods
@@ -24,7 +25,7 @@ class ClusterIndex:
 
     @cached_property
     def members(self) -> Mapping[str, Node]:
-        """Every node by name, sorted, as it is to all operators."""
+        """Every node by name, sorted, independent of operators."""
         return {
             node.name: Node(name=node.name, address=node.address, weight=node.weight)
             for node in sorted(self.nodes.values(), key=lambda node: node.name)
@@ -37,7 +38,7 @@ class ClusterIndex:
 
     @cached_property
     def taken(self) -> Mapping[str, Room]:
-        """By node, the room that its pods take."""
+        """Room taken by the pods of each node."""
         return room_taken(self.pods.values())
 
     @cached_property
@@ -49,7 +50,7 @@ class ClusterIndex:
         return {label: tuple(pods) for label, pods in found.items()}
 
     def pods_of(self, namespace: str, labels: Mapping[str, str]) -> Collection[PodRecord]:
-        """Return the pods of a namespace that have the rarest of some labels; without labels, all of them."""
+        """Return the pods of a namespace that have the rarest of the labels; without labels, all of them."""
         if not labels:
             return [pod for pod in self.pods.values() if pod.namespace == namespace]
         return min((self._by_label.get((namespace, *label), ()) for label in labels.items()), key=len)
@@ -57,55 +58,57 @@ class ClusterIndex:
     def ineligible_nodes(
         self, needs: ExecutorNeeds, own: Collection[PodRecord], reserved: Mapping[str, Room]
     ) -> dict[str, Node]:
-        """Return the nodes that cannot take one executor, each with the first thing that stands against it."""
+        """Return the nodes that cannot take one executor, each with the first reason."""
         found = dict(self._ineligible_for_any(needs))
         for name in {*reserved, *(pod.node for pod in own)} & self.nodes.keys():
-            judged = self.judged(name, needs, own, reserved)
-            if judged.problem:
-                found[name] = judged
+            node = self.evaluate_node(name, needs, own, reserved)
+            if node.problem:
+                found[name] = node
             else:
                 found.pop(name, None)
         return found
 
-    def judged(self, name: str, needs: ExecutorNeeds, own: Collection[PodRecord], reserved: Mapping[str, Room]) -> Node:
-        """Judge one node; as for `ineligible`."""
+    def evaluate_node(
+        self, name: str, needs: ExecutorNeeds, own: Collection[PodRecord], reserved: Mapping[str, Room]
+    ) -> Node:
+        """Return one node as `ineligible_nodes` does; without a problem if it can take an executor."""
         taken = self.taken.get(name, _NOTHING) + reserved.get(name, _NOTHING)
         for pod in own:
             if pod.node == name and not pod.over:
                 taken = taken.without(pod.takes)
-        return judge_node(self.nodes[name], taken, needs)
+        return evaluate_node(self.nodes[name], taken, needs)
 
     def _ineligible_for_any(self, needs: ExecutorNeeds) -> Mapping[str, Node]:
-        """Return the nodes that are ineligible for executors with these needs, whosever they are."""
+        """Return the nodes that are ineligible for these needs, whoever owns the pods on them."""
         key = needs.takes, needs.pool.model_dump_json(), needs.architectures, needs.tolerations
         known = self._ineligible.get(key)
         if known is None:
-            judged = (judge_node(node, self.taken.get(name, _NOTHING), needs) for name, node in self.nodes.items())
-            known = self._ineligible[key] = {node.name: node for node in judged if node.problem}
+            nodes = (evaluate_node(node, self.taken.get(name, _NOTHING), needs) for name, node in self.nodes.items())
+            known = self._ineligible[key] = {node.name: node for node in nodes if node.problem}
         return known
 
 
-#: Spark's own label of a driver and its executors.
+#: Spark's label of a driver and its executors.
 APPLICATION_LABEL = "spark-app-selector"
 _EXECUTOR = {"spark-role": "executor"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Application:
-    """What runs of one operator."""
+    """The driver and the executors of one operator."""
 
-    #: The driver's pod; None where it is outside the cluster or not found.
+    #: The driver's pod; None if it is outside the cluster or not found.
     driver: PodRecord | None = None
-    #: Where the driver is; None where it does not run.
+    #: Node and address of the driver; None if it does not run.
     place: DriverPlace | None = None
-    #: Its executors' pods that have not ended, by name; those that wait for a node are among them.
+    #: Its executors' pods that have not ended, by name, including unscheduled ones.
     executors: tuple[PodRecord, ...] = ()
-    #: Why there is no place; empty where there is one.
-    problem: str = ""
+    #: Why there is no place; None if there is one.
+    problem: Problem | None = None
 
     @property
     def placement(self) -> tuple[str, ...]:
-        """The nodes that hold an executor, sorted; one that was asked to end does not count."""
+        """The nodes that hold an executor, sorted; one that is terminating does not count."""
         return tuple(sorted({pod.node for pod in self.executors if pod.node and not pod.leaving}))
 
 
@@ -118,14 +121,16 @@ def find_application(resource: StreamAutoscaler, index: ClusterIndex) -> Applica
     labelled = index.pods_of(resource.namespace, selector.match_labels)
     drivers = [pod for pod in labelled if not pod.over and not pod.leaving and selects(selector, pod.labels)]
     if len(drivers) != 1:
-        wanted = ", ".join(f"{key}={value}" for key, value in selector.match_labels.items())
-        found = ", ".join(pod.name for pod in drivers) or "none"
-        problem = f"expected one driver pod with labels {wanted or 'of the selector'}, found {found}"
+        labels = [f"{key}={value}" for key, value in selector.match_labels.items()]
+        problem = Problem("driver-pod-not-found", {"labels": labels})
+        if drivers:
+            problem = Problem("driver-pod-ambiguous", {"labels": labels, "pods": [pod.name for pod in drivers]})
         return Application(executors=_executors(resource, index, None), problem=problem)
     (driver,) = drivers
     executors = _executors(resource, index, driver)
     if driver.phase != "Running" or not driver.ip:
-        problem = f"the driver pod {driver.name} is {driver.phase}{': ' if driver.problem else ''}{driver.problem}"
+        fields = {"pod": driver.name, "phase": driver.phase, "cause": driver.problem or "no cause reported"}
+        problem = Problem("driver-pod-not-running", fields)
         return Application(driver=driver, executors=executors, problem=problem)
     address = f"[{driver.ip}]" if ":" in driver.ip else driver.ip
     place = DriverPlace(node=driver.node, metrics_url=f"http://{address}:{resource.spec.driver.port}")
@@ -141,12 +146,12 @@ def _executors(resource: StreamAutoscaler, index: ClusterIndex, driver: PodRecor
 
 
 def needs_of(resource: StreamAutoscaler, application: Application, nodes: Mapping[str, NodeRecord]) -> ExecutorNeeds:
-    """Return what one executor needs of a node."""
+    """Return the requirements of one executor on a node."""
     spec = resource.spec.executor
     sample = min(application.executors, key=lambda pod: not pod.node, default=None)
     takes = sample.takes if sample is not None else ONE_POD
-    asked = {"cpu": spec.requests.cpu, "memory": spec.requests.memory}
-    stated = room_of({what: parse_quantity(amount) for what, amount in asked.items() if amount is not None})
+    requests = {"cpu": spec.requests.cpu, "memory": spec.requests.memory}
+    stated = room_of({what: parse_quantity(amount) for what, amount in requests.items() if amount is not None})
     used = {pod.node for pod in application.executors}
     if application.place is not None:
         used.add(application.place.node)

@@ -1,4 +1,4 @@
-"""The cluster as the loop's port `gesscale.ports.Cluster`: nodes and pods as watched, orders as written."""
+"""The loop's port `gesscale.ports.Cluster` on Kubernetes: reads watched nodes and pods, writes orders."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -21,88 +21,94 @@ _SEVERAL = 2
 
 @dataclass(slots=True, kw_only=True)
 class KubernetesCluster:
-    """The nodes and replicas of one workflow; acts by orders that the drivers obey."""
+    """Nodes and replicas of one workflow; acts through orders that the drivers apply."""
 
-    #: The resources, as they are now.
+    #: The current resources.
     workflow: ManagedWorkflow
-    #: Returns what is watched.
-    look: Callable[[], ClusterView]
-    #: Of the whole controller (order_writer, reservations).
+    #: Returns the watched objects.
+    snapshot: Callable[[], ClusterView]
+    #: Shared by the whole controller (order_writer, reservations).
     order_writer: OrderWriter
     reservations: Reservations
-    #: Of the leadership under which it acts.
+    #: Term of the leadership under which it acts.
     term: int
     #: When the step began, seconds since the epoch.
     at_s: float
-    #: By operator: the nodes where its executors do not come.
+    #: By operator, the nodes on which its executors failed to start.
     node_backoff: dict[str, NodeBackoff] = field(default_factory=dict)
-    #: By operator, what runs of it and the order in force, as they were looked at last (applications, standing).
+    #: By operator, its application and its order in force at the last refresh (applications, current_orders).
     applications: Mapping[str, Application] = field(default_factory=dict)
-    standing: Mapping[str, OrderStatus | None] = field(default_factory=dict)
+    current_orders: Mapping[str, OrderStatus | None] = field(default_factory=dict)
     #: The last state.
-    seen: ClusterState = field(default_factory=lambda: ClusterState(problem="it was not looked at"))
+    seen: ClusterState = field(default_factory=lambda: ClusterState(problem="the cluster was not read yet"))
 
     def begin(self, workflow: ManagedWorkflow, at_s: float) -> ClusterView:
-        """Begin a step with the resources as they are now; return what was watched."""
+        """Begin a step with the current resources; return the watched objects."""
         self.workflow, self.at_s = workflow, at_s
-        return self.look_around()
+        return self.refresh()
 
-    def look_around(self) -> ClusterView:
-        """Find each operator's application and order, and return what was watched."""
-        view = self.look()
+    def refresh(self) -> ClusterView:
+        """Find each operator's application and order; return the watched objects."""
+        view = self.snapshot()
         resources = self.workflow.resources
         self.node_backoff = {name: self.node_backoff.get(name) or NodeBackoff() for name in resources}
         self.applications = {name: find_application(resource, view.index) for name, resource in resources.items()}
-        self.standing = {name: self.order_writer.standing(_key(resource)) for name, resource in resources.items()}
+        self.current_orders = {
+            name: self.order_writer.current_order(_key(resource)) for name, resource in resources.items()
+        }
         return view
 
     def state(self) -> ClusterState:
-        """Return the nodes, as each operator may use them, and the live replicas.
+        """Return the nodes as each operator may use them, and the live replicas.
 
         Raises
         ------
         ClusterError
-            Where what is watched is too old to decide on.
+            The watched objects are too old for a decision.
         """
-        view = self.look_around()
-        self.seen = ClusterState(problem=view.problem) if view.problem else self._state(view)
-        if view.problem:
-            raise ClusterError(view.problem)
+        view = self.refresh()
+        if (problem := view.problem) is not None:
+            self.seen = ClusterState(problem=str(problem))
+            raise ClusterError(problem.code, **problem.fields)
+        self.seen = self._state(view)
         return self.seen
 
     def apply(self, operator: str, placement: tuple[str, ...]) -> Outcome:
-        """Order a placement; the driver makes it so in its own time.
+        """Order a placement; the driver applies it asynchronously.
 
         Raises
         ------
         ClusterError
-            Where nothing was ordered.
+            Nothing was ordered.
         """
         if operator not in self.applications:
             raise ClusterError(
-                f"workflow {self.workflow.name} has no operator {operator}; it has {', '.join(self.applications)}"
+                "operator-not-in-workflow",
+                workflow=self.workflow.name,
+                operator=operator,
+                known=tuple(self.applications),
             )
         resource, application = self.workflow.resources[operator], self.applications[operator]
         if application.place is None:
-            raise ClusterError(f"operator {operator}: there is no driver to carry out an order: {application.problem}")
-        # By the state that was decided on: an executor that does not become ready is no part of it.
+            raise ClusterError("order-without-driver", operator=operator, cause=str(application.problem or ""))
+        # Compare with the state of the decision, which leaves out executors that do not become ready.
         present = self.seen.placements.get(operator, ())
         added = tuple(node for node in placement if node not in present)
         removed = tuple(node for node in present if node not in placement)
         _check_limits(resource, placement, added=added, removed=removed)
         began_s = time.monotonic()
-        rehearse, standing = resource.spec.mode == "DryRun", self.standing[operator]
+        rehearse, current = resource.spec.mode == "DryRun", self.current_orders[operator]
         if not rehearse:
             self._claim(resource, application, placement, added)
         order = self.order_writer.write(
-            resource, placement, at_s=self.at_s, term=self.term, over=standing, rehearse=rehearse
+            resource, placement, at_s=self.at_s, term=self.term, over=current, rehearse=rehearse
         )
         seconds = time.monotonic() - began_s
         if rehearse:
-            detail = f"the API server would take the order for {', '.join(placement)}"
+            detail = f"dry run: the API server would accept the order for {', '.join(placement)}"
             return Outcome(status=OutcomeStatus.REHEARSED, seconds=seconds, detail=detail)
-        if standing is not None and order.id == standing.id:
-            return Outcome(status=OutcomeStatus.NOTHING_TO_DO, detail=f"order {order.id} asks for it already")
+        if current is not None and order.id == current.id:
+            return Outcome(status=OutcomeStatus.NOTHING_TO_DO, detail=f"order {order.id} already has this placement")
         return Outcome(
             status=OutcomeStatus.ORDERED, added=added, removed=removed, seconds=seconds, detail=f"order {order.id}"
         )
@@ -110,25 +116,23 @@ class KubernetesCluster:
     def _claim(
         self, resource: StreamAutoscaler, application: Application, target: tuple[str, ...], added: tuple[str, ...]
     ) -> None:
-        """Promise the nodes to this operator; refused where one has been filled or closed since it was chosen."""
-        view = self.look()
-        if view.problem:
-            raise ClusterError(view.problem)
+        """Reserve the nodes for this operator; refused if one has become ineligible since the decision."""
+        view = self.snapshot()
+        if (stale := view.problem) is not None:
+            raise ClusterError(stale.code, **stale.fields)
         needs = needs_of(resource, application, view.nodes.objects)
         with self.reservations.reserving(_key(resource), set(target) - _bound(application), needs.takes) as reserved:
             for name in added:
-                problem = "it is gone"
+                cause = "the node was deleted"
                 if name in view.nodes.objects:
-                    problem = view.index.judged(name, needs, application.executors, reserved).problem
-                if problem:
-                    raise ClusterError(
-                        f"operator {resource.name}: node {name} was chosen, but is none to choose now: {problem}"
-                    )
+                    cause = view.index.evaluate_node(name, needs, application.executors, reserved).problem
+                if cause:
+                    raise ClusterError("node-not-eligible", operator=resource.name, node=name, cause=cause)
 
     def _state(self, view: ClusterView) -> ClusterState:
-        refused = {name: self._refused(name, view.at_s) for name in self.workflow.resources}
+        backed_off = {name: self._backed_off_nodes(name, view.at_s) for name in self.workflow.resources}
         placements = {
-            name: tuple(node for node in application.placement if node not in refused[name])
+            name: tuple(node for node in application.placement if node not in backed_off[name])
             for name, application in self.applications.items()
             if application.place is not None
         }
@@ -136,18 +140,18 @@ class KubernetesCluster:
             nodes=view.index.members,
             placements=placements,
             unplaced=frozenset(
-                name for name in placements if self.standing[name] is None and not _bound(self.applications[name])
+                name for name in placements if self.current_orders[name] is None and not _bound(self.applications[name])
             ),
             coming={
-                name: tuple(node for node in self._ordered(name) if node not in {*placement, *refused[name]})
+                name: tuple(node for node in self._ordered(name) if node not in {*placement, *backed_off[name]})
                 for name, placement in placements.items()
             },
-            ineligible={name: self._ineligible(name, view) | refused[name] for name in self.workflow.resources},
+            ineligible={name: self._ineligible(name, view) | backed_off[name] for name in self.workflow.resources},
             room=self._room(view),
         )
 
     def _room(self, view: ClusterView) -> dict[str, int]:
-        """Return how many executors the nodes can take that cannot take one of each operator."""
+        """Return how many executors each node can take, for nodes that cannot take one of each operator."""
         resources = self.workflow.resources
         if len(resources) < _SEVERAL:
             return {}
@@ -167,36 +171,35 @@ class KubernetesCluster:
             needs, application.executors, self.reservations.of_others(_key(resource))
         )
         excluded = {
-            name: replace(node, problem="the resource excludes it", reason=Reason.EXCLUDED)
+            name: replace(node, problem="excluded by spec.executor.excludeNodes", reason=Reason.EXCLUDED)
             for name in resource.spec.executor.exclude_nodes
             if (node := view.index.members.get(name)) is not None
         }
         return ineligible | excluded
 
-    def _refused(self, operator: str, now_s: float) -> dict[str, Node]:
-        """Return the nodes where an executor was awaited in vain."""
+    def _backed_off_nodes(self, operator: str, now_s: float) -> dict[str, Node]:
+        """Return the nodes in backoff after an executor failed to start."""
         executors = self.applications[operator].executors
         backoff = self.node_backoff[operator]
         backoff.wait_s = self.workflow.rescale_timeout_s
-        problems = backoff.judge(executors, self._ordered(operator), now_s)
+        problems = backoff.update(executors, self._ordered(operator), now_s)
         return {name: Node(name=name, problem=problem, reason=Reason.NOT_READY) for name, problem in problems.items()}
 
     def _ordered(self, operator: str) -> tuple[str, ...]:
-        """Return the nodes on which the driver is to keep executors; none where it obeys no order."""
-        order = self.standing[operator]
-        obeys = self.workflow.resources[operator].spec.mode == "Act" and self.applications[operator].place is not None
-        return order.placement if order is not None and obeys else ()
+        """Return the nodes of the order that the driver applies; none without such an order."""
+        order = self.current_orders[operator]
+        applies = self.workflow.resources[operator].spec.mode == "Act" and self.applications[operator].place is not None
+        return order.placement if order is not None and applies else ()
 
 
 def _check_limits(
     resource: StreamAutoscaler, target: tuple[str, ...], *, added: tuple[str, ...], removed: tuple[str, ...]
 ) -> None:
-    """Refuse what no plan should ask for: an error must not leave an operator without replicas, or with too many."""
+    """Refuse an order outside the replica limits: a wrong plan must not leave an operator without replicas."""
     low, high = resource.spec.min_replicas, resource.spec.max_replicas
     if not target or (removed and len(target) < low) or (added and len(target) > high):
         raise ClusterError(
-            f"operator {resource.name}: expected an order for {low} to {high} nodes, got {len(target)} "
-            f"({', '.join(target) or 'none'}); it is refused"
+            "order-outside-limits", operator=resource.name, low=low, high=high, count=len(target), nodes=target
         )
 
 

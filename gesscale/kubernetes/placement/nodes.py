@@ -1,4 +1,4 @@
-"""Nodes as the cluster describes them, and the room that they have: the only reading of Node objects."""
+"""Node objects of the API as records with their room; the only reader of Node objects."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -8,6 +8,7 @@ from functools import lru_cache
 from sys import intern
 from typing import Any
 
+from gesscale.common.errors import InvalidValueError
 from gesscale.common.text import truncated_repr
 from gesscale.errors import InputError
 from gesscale.wire import entries_of, group_of, text_of
@@ -24,14 +25,14 @@ def parse_quantity(value: object) -> Decimal:
 
     Raises
     ------
-    ValueError
-        It is no such quantity.
+    InvalidValueError
+        It is no quantity.
     """
     is_long = isinstance(value, int) and value.bit_length() > _MOST_BITS
     text = truncated_repr(value) if is_long or not isinstance(value, str | int | float | Decimal) else str(value)
     found = None if isinstance(value, bool) or len(text) > _MOST_CHARACTERS else _parse(text)
     if found is None:
-        raise ValueError(f"expected a quantity such as 3800m or 1843Mi, got {truncated_repr(value)}")
+        raise InvalidValueError("quantity-invalid", got=value)
     return found
 
 
@@ -49,11 +50,11 @@ Quantities = Mapping[str, Decimal]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """What pods ask for, or a node offers, in whole units as the scheduler counts."""
+    """Requests of pods, or allocatable room of a node, in whole units as the scheduler counts."""
 
     #: Thousandths of a CPU.
     cpu_m: int = 0
-    #: Bytes; how many pods (memory_bytes, pods).
+    #: Bytes, and number of pods (memory_bytes, pods).
     memory_bytes: int = 0
     pods: int = 0
 
@@ -65,7 +66,7 @@ class Room:
         )
 
     def without(self, taken: "Room") -> "Room":
-        """Return what is left; never less than nothing."""
+        """Return the difference; never less than zero."""
         return Room(
             cpu_m=max(0, self.cpu_m - taken.cpu_m),
             memory_bytes=max(0, self.memory_bytes - taken.memory_bytes),
@@ -73,38 +74,38 @@ class Room:
         )
 
     def lack(self, free: "Room", whole: "Room") -> str:
-        """Say with figures what of this does not fit.
+        """Describe with figures what does not fit; empty if all fits.
 
         Examples
         --------
         >>> Room(cpu_m=1000, pods=1).lack(Room(cpu_m=400, pods=9), Room(cpu_m=3800, pods=110))
-        'asks 1 CPU, 0.4 of 3.8 free'
+        'requests 1 CPU, 0.4 of 3.8 free'
         """
         lacks = []
         if self.cpu_m > free.cpu_m:
-            asked, left, all_of_it = (each.cpu_m / 1000 for each in (self, free, whole))
-            lacks.append(f"asks {asked:.4g} CPU, {left:.4g} of {all_of_it:.4g} free")
+            requested, left, total = (each.cpu_m / 1000 for each in (self, free, whole))
+            lacks.append(f"requests {requested:.4g} CPU, {left:.4g} of {total:.4g} free")
         if self.memory_bytes > free.memory_bytes:
-            asked, left, all_of_it = (each.memory_bytes / _MIB for each in (self, free, whole))
-            lacks.append(f"asks {asked:.0f} MiB, {left:.0f} of {all_of_it:.0f} free")
+            requested, left, total = (each.memory_bytes / _MIB for each in (self, free, whole))
+            lacks.append(f"requests {requested:.0f} MiB, {left:.0f} of {total:.0f} free")
         if self.pods > free.pods:
-            lacks.append(f"holds {whole.pods - free.pods} of {whole.pods} pods already")
+            lacks.append(f"already runs {whole.pods - free.pods} of at most {whole.pods} pods")
         return "; ".join(lacks)
 
 
-#: A pod that asks for nothing.
+#: A pod without requests.
 ONE_POD = Room(pods=1)
 
 
 def room_of(amounts: Quantities, pods: int | None = None) -> Room:
-    """Return amounts as room, broken parts rounded up.
+    """Return amounts as room, fractions rounded up.
 
     Parameters
     ----------
     amounts
-        ``cpu`` and ``memory``, and ``pods`` where the next is None; what is missing is 0.
+        ``cpu`` and ``memory``, and ``pods`` if the next is None; a missing one is 0.
     pods
-        How many pods; None to take it from the amounts.
+        Number of pods; None to take it from the amounts.
     """
     nothing = Decimal()
     return Room(
@@ -118,7 +119,7 @@ def _up(amount: Decimal) -> int:
     return int(amount.to_integral_value(ROUND_CEILING))
 
 
-#: Annotation or label with a node's capacity against a node of weight 1.
+#: Annotation or label with a node's capacity relative to a node of weight 1.
 WEIGHT = "gesscale.dev/weight"
 ARCHITECTURE = "kubernetes.io/arch"
 CLOSING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
@@ -128,7 +129,7 @@ _WEIGHT_MAX = 1000.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taint:
-    """What keeps pods off a node that do not tolerate it."""
+    """A taint of a node."""
 
     key: str
     value: str = ""
@@ -136,13 +137,13 @@ class Taint:
 
     @property
     def text(self) -> str:
-        """As kubectl writes it, such as ``gpu=yes:NoSchedule``."""
+        """The taint as kubectl writes it, such as ``gpu=yes:NoSchedule``."""
         return f"{self.key}{'=' if self.value else ''}{self.value}:{self.effect}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRecord:
-    """What is kept of a Node."""
+    """The kept part of a Node."""
 
     name: str
     #: Of type InternalIP, in the node's order.
@@ -150,39 +151,39 @@ class NodeRecord:
     #: Of its pods, as CIDR.
     pod_networks: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
-    #: Such as ``arm64``; empty where it is not known.
+    #: Such as ``arm64``; empty if not known.
     architecture: str = ""
-    #: What pods may take of it; None where it has not said yet.
+    #: Allocatable to pods; None while the kubelet has not reported it.
     room: Room | None = None
-    #: Why it does not work, in a sentence; empty where it does.
+    #: Why it is not ready; empty if it is.
     unready: str = ""
-    #: Whether somebody has closed it.
+    #: Whether it is cordoned.
     cordoned: bool = False
-    #: Those that close it to pods that do not tolerate them.
+    #: Taints with effect NoSchedule or NoExecute.
     taints: tuple[Taint, ...] = ()
-    #: Its capacity against a node of weight 1.
+    #: Its capacity relative to a node of weight 1.
     weight: float = 1.0
 
     @property
     def address(self) -> str:
-        """The address that its replicas report; empty where it has none."""
+        """The address that its replicas report; empty without one."""
         return self.addresses[0] if self.addresses else ""
 
     def closed_to(self, tolerated: Callable[[Taint], bool]) -> str:
-        """Return why it takes no new pod that tolerates some taints; empty where it does."""
+        """Return why it accepts no new pod with these tolerations; empty if it does."""
         if self.cordoned:
-            return "it is cordoned"
+            return "cordoned"
         taints = [taint.text for taint in self.taints if not tolerated(taint)]
-        return f"it has the taint {', '.join(taints)}" if taints else ""
+        return f"taint not tolerated: {', '.join(taints)}" if taints else ""
 
 
 def read_node(item: Mapping[str, Any]) -> NodeRecord:
-    """Read a Node, whose members are of their types, as the API server has seen to that.
+    """Read a Node; the API server has validated the types of its members.
 
     Raises
     ------
     InputError
-        It is none; the message names the field.
+        It is no Node; the error has the field.
     """
     metadata, spec, status = (group_of(item, part) for part in ("metadata", "spec", "status"))
     labels = texts_of(metadata, "labels")
@@ -192,12 +193,12 @@ def read_node(item: Mapping[str, Any]) -> NodeRecord:
         for each in members_of(spec, "taints")
     )
     return NodeRecord(
-        name=name_of(item, "a Node"),
+        name=name_of(item, "Node"),
         addresses=tuple(text_of(each, "address") for each in addresses if each.get("type") == "InternalIP"),
         pod_networks=tuple(each for each in entries_of(spec, "podCIDRs") if isinstance(each, str)),
         labels=labels,
         architecture=text_of(group_of(status, "nodeInfo"), "architecture", labels.get(ARCHITECTURE, "")),
-        room=room_of(amounts_of(status, "allocatable", "a Node")) if status.get("allocatable") else None,
+        room=room_of(amounts_of(status, "allocatable", "Node")) if status.get("allocatable") else None,
         unready=_unready(members_of(status, "conditions")),
         cordoned=spec.get("unschedulable") is True,
         taints=tuple(each for each in taints if each.effect in CLOSING_EFFECTS and each.key != _UNSCHEDULABLE),
@@ -211,15 +212,15 @@ def name_of(item: object, kind: str) -> str:
     Raises
     ------
     InputError
-        It has none.
+        It has no name.
     """
     if name := text_of(group_of(item, "metadata"), "name"):
         return name
-    raise InputError(f"expected {kind} as the API describes it, with metadata.name, got {truncated_repr(item)}")
+    raise InputError("object-without-name", kind=kind, got=item)
 
 
 def texts_of(group: Mapping[str, Any], name: str) -> dict[str, str]:
-    """Return a mapping of texts, such as labels; each is kept once."""
+    """Return a mapping of texts, such as labels, with interned strings."""
     texts = group_of(group, name).items()
     return {intern(key): intern(value) for key, value in texts if isinstance(key, str) and isinstance(value, str)}
 
@@ -235,27 +236,27 @@ def amounts_of(group: Mapping[str, Any], name: str, kind: str) -> Quantities:
     Raises
     ------
     InputError
-        One is no quantity.
+        One of them is no quantity.
     """
     amounts = group_of(group, name)
     try:
         return {what: parse_quantity(amounts[what]) for what in ("cpu", "memory", "pods") if what in amounts}
-    except ValueError as error:
-        raise InputError(f"expected {kind} as the API describes it: {name}: {error}") from None
+    except InvalidValueError as error:
+        raise InputError(error.code, place=f"{kind}.{name}", **error.fields) from None
 
 
 def _unready(conditions: Iterable[Mapping[str, Any]]) -> str:
-    """Return why the node is not ready; nothing where it is."""
+    """Return why the node is not ready; empty if it is."""
     for condition in conditions:
         if condition.get("type") == "Ready":
             status = text_of(condition, "status")
-            said = f"{text_of(condition, 'reason')} {text_of(condition, 'message')}".strip()
-            return "" if status == "True" else f"Ready is {status}: {said or 'no reason'}"
-    return "it has no Ready condition"
+            cause = f"{text_of(condition, 'reason')} {text_of(condition, 'message')}".strip()
+            return "" if status == "True" else f"Ready is {status}: {cause or 'no reason'}"
+    return "no Ready condition"
 
 
 def _weight(text: str) -> float:
-    """Return the weight that a node states; 1 where it is none."""
+    """Return the weight of a node's annotation or label; 1 if it is invalid."""
     try:
         weight = float(text)
     except ValueError:

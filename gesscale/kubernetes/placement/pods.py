@@ -1,6 +1,6 @@
-"""Pods as the cluster describes them: what they take of a node, and which executor or driver they are.
+"""Pod objects of the API as records: their requests, and which executor or driver they are.
 
-Of a pod of 10 kB about half a kilobyte is kept: a cluster has thousands, and a Pi must hold them all.
+About half a kilobyte of a pod of 10 kB is kept: a Raspberry Pi must hold thousands of them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,16 +13,16 @@ from typing import Any
 from gesscale.kubernetes.placement.nodes import ONE_POD, Quantities, Room, amounts_of, members_of, room_of, texts_of
 from gesscale.wire import group_of, text_of
 
-#: Annotation of an executor: the order that it was started by.
+#: Annotation of an executor: the order that started it.
 ORDER = "gesscale.dev/order"
 OVER = frozenset({"Succeeded", "Failed"})
 _PROBLEM_CHARS = 300
-_POD = "a Pod"
+_POD = "Pod"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toleration:
-    """A taint, or a kind of taints, that a pod does not mind."""
+    """A toleration of a pod."""
 
     key: str = ""
     operator: str = "Equal"
@@ -32,33 +32,33 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodRecord:
-    """What is kept of a Pod."""
+    """The kept part of a Pod."""
 
     namespace: str
     name: str
-    #: Where it is bound to; empty where it waits for a node.
+    #: The node it is bound to; empty while unscheduled.
     node: str = ""
     #: Pending, Running, Succeeded, Failed or Unknown.
     phase: str = ""
-    #: Its address; empty where it has none yet.
+    #: Its address; empty while it has none.
     ip: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
-    #: What the scheduler counts for it.
+    #: Its requests as the scheduler counts them.
     takes: Room = ONE_POD
     #: Whether its Ready condition is true.
     ready: bool = False
-    #: Whether it was asked to end.
+    #: Whether it is terminating.
     leaving: bool = False
-    #: The order that it was started by; empty where none.
+    #: The order that started it; empty if none.
     order: str = ""
-    #: The taints that it does not mind.
+    #: Its tolerations.
     tolerations: tuple[Toleration, ...] = ()
-    #: Why it does not run, in the scheduler's or the kubelet's words; empty where it does.
+    #: Why it does not run, as reported by the scheduler or the kubelet; empty if it runs.
     problem: str = ""
 
     @property
     def over(self) -> bool:
-        """Whether it has ended: it takes no room any more."""
+        """Whether it has ended and takes no room any more."""
         return self.phase in OVER
 
 
@@ -67,19 +67,19 @@ _SHARED_MAX = 10_000
 
 
 def _shared(value: Any) -> Any:
-    """Return an equal value that is kept already: thousands of pods have the same requests and tolerations."""
+    """Return an equal value that is already kept: thousands of pods share requests and tolerations."""
     if len(_SHARED) > _SHARED_MAX:
         _SHARED.clear()
     return _SHARED.setdefault(value, value)
 
 
 def read_pod(item: Mapping[str, Any]) -> PodRecord:
-    """Read a Pod, whose members are of their types, as the API server has seen to that.
+    """Read a Pod; the API server has validated the types of its members.
 
     Raises
     ------
     InputError
-        It is none; the message names the field.
+        It is no Pod; the error has the field.
     """
     metadata, spec, status = (group_of(item, part) for part in ("metadata", "spec", "status"))
     conditions, phase = members_of(status, "conditions"), text_of(status, "phase")
@@ -121,12 +121,12 @@ def _problem(status: Mapping[str, Any], conditions: Iterable[Mapping[str, Any]])
 
 
 def _requests(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Quantities:
-    """Return what the scheduler counts for a pod: init containers run one by one, sidecars stay.
+    """Return the requests of a pod as the scheduler counts them: init containers run one by one, sidecars stay.
 
-    Requests of the whole pod go before those of its containers; while a container is resized in place, the larger
-    of what it asks for and what it has counts.
+    Requests of the whole pod take precedence over those of its containers. While a container is resized in place, the
+    larger of its requests and its allocation counts.
     """
-    whole, overhead = _asked(spec), amounts_of(spec, "overhead", _POD)
+    whole, overhead = _requested(spec), amounts_of(spec, "overhead", _POD)
     running = {
         text_of(each, "name"): each for each in _containers(status, "initContainerStatuses", "containerStatuses")
     }
@@ -145,14 +145,14 @@ def _requests(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Quantities:
 
 
 def _counted(part: Mapping[str, Any], running: Mapping[str, Mapping[str, Any]]) -> Quantities:
-    """Return what counts of a container: what it asks for, or what it has where that is more."""
-    asked, state = _asked(part), running.get(text_of(part, "name"), {})
-    has = (_asked(state), amounts_of(state, "allocatedResources", _POD))
+    """Return the larger of a container's requests and its allocation."""
+    requested, state = _requested(part), running.get(text_of(part, "name"), {})
+    has = (_requested(state), amounts_of(state, "allocatedResources", _POD))
     nothing = Decimal()
-    return {what: max(each.get(what, nothing) for each in (asked, *has)) for what in {*asked, *has[0], *has[1]}}
+    return {what: max(each.get(what, nothing) for each in (requested, *has)) for what in {*requested, *has[0], *has[1]}}
 
 
-def _asked(part: Mapping[str, Any]) -> Quantities:
+def _requested(part: Mapping[str, Any]) -> Quantities:
     return amounts_of(group_of(part, "resources"), "requests", _POD)
 
 

@@ -1,6 +1,6 @@
-"""Room that was promised: executors that are ordered and not bound yet, of all workflows of one controller.
+"""Reservations: room for executors that are ordered and not bound yet, of all workflows of one controller.
 
-Two workflows that are stepped at once must not both order the last room of a node.
+Two workflows that are stepped concurrently must not both order the last free room of a node.
 """
 
 import threading
@@ -12,29 +12,29 @@ from gesscale.kubernetes.resource.translate import Key
 
 
 class Reservations:
-    """Kept by namespace and name of the resource; for any number of threads."""
+    """Reservations by namespace and name of the resource; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._reserved: dict[Key, tuple[frozenset[str], Room]] = {}
 
     def keep(self, resource: Key, nodes: Iterable[str], takes: Room) -> None:
-        """Say on which nodes executors of a resource are still awaited; none to forget it."""
-        awaited = frozenset(nodes)
+        """Set the nodes on which executors of a resource are still expected; none removes the reservation."""
+        expected = frozenset(nodes)
         with self._lock:
-            if awaited:
-                self._reserved[resource] = awaited, takes
+            if expected:
+                self._reserved[resource] = expected, takes
             else:
                 self._reserved.pop(resource, None)
 
     def keep_only(self, resources: Iterable[Key]) -> None:
-        """Forget resources that are no longer there."""
+        """Remove the reservations of all other resources."""
         kept = set(resources)
         with self._lock:
             self._reserved = {key: reservation for key, reservation in self._reserved.items() if key in kept}
 
     def of_others(self, resource: Key | None) -> dict[str, Room]:
-        """Return by node what is promised to others than this resource; None for what is promised to all."""
+        """Return the reserved room by node, without this resource's own; None for all of it."""
         with self._lock:
             reserved = [reservation for key, reservation in self._reserved.items() if key != resource]
         total: dict[str, Room] = {}
@@ -45,7 +45,7 @@ class Reservations:
 
     @contextmanager
     def reserving(self, resource: Key, nodes: Iterable[str], takes: Room) -> Iterator[Mapping[str, Room]]:
-        """Promise nodes to a resource under the lock; an error within takes the promise back."""
+        """Reserve nodes for a resource under the lock; an exception restores the previous reservation."""
         with self._lock:
             before = self._reserved.get(resource)
             self.keep(resource, nodes, takes)

@@ -1,4 +1,4 @@
-"""Which nodes can take executors of which operators, as the scheduler would judge; and what is promised already."""
+"""Eligibility of nodes for executors, by the rules of the Kubernetes scheduler, and node backoff."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,20 +15,20 @@ ALL_NODES = LabelSelector()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutorNeeds:
-    """What one executor needs of a node."""
+    """Requirements of one executor on a node."""
 
     #: Its requests, and one pod.
     takes: Room = ONE_POD
-    #: The nodes that it may be on.
+    #: The nodes it may run on.
     pool: LabelSelector = ALL_NODES
-    #: Those that its image runs on; empty for any.
+    #: Architectures of its image; empty for any.
     architectures: frozenset[str] = frozenset()
-    #: The taints that it does not mind.
+    #: Its tolerations.
     tolerations: tuple[Toleration, ...] = ()
 
 
 def room_taken(pods: Iterable[PodRecord]) -> dict[str, Room]:
-    """Return by node the room that pods take, those that have ended left out."""
+    """Return the room taken by pods, by node; ended pods do not count."""
     taken: dict[str, Room] = {}
     for pod in pods:
         if pod.node and not pod.over:
@@ -36,27 +36,27 @@ def room_taken(pods: Iterable[PodRecord]) -> dict[str, Room]:
     return taken
 
 
-def judge_node(node: NodeRecord, taken: Room, needs: ExecutorNeeds) -> Node:
-    """Return one node as an operator may use it, given the room that is taken of it."""
-    judged = Node(name=node.name, address=node.address, weight=node.weight)
+def evaluate_node(node: NodeRecord, taken: Room, needs: ExecutorNeeds) -> Node:
+    """Return one node as an operator may use it, given the room taken on it."""
+    evaluated = Node(name=node.name, address=node.address, weight=node.weight)
     problems = {
         Reason.NOT_IN_POOL: _outside(node, needs.pool),
         Reason.NOT_READY: node.unready,
         Reason.CORDONED: node.closed_to(lambda taint: tolerated(taint, needs.tolerations)),
-        Reason.WRONG_ARCHITECTURE: _misfit(node, needs.architectures),
+        Reason.WRONG_ARCHITECTURE: _wrong_architecture(node, needs.architectures),
         Reason.NO_ROOM: _lack(node, taken, needs.takes),
     }
     first = next(((reason, problem) for reason, problem in problems.items() if problem), None)
-    return judged if first is None else replace(judged, reason=first[0], problem=first[1])
+    return evaluated if first is None else replace(evaluated, reason=first[0], problem=first[1])
 
 
 def selects(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
-    """Return whether labels fulfil a selector; an empty one takes all."""
-    return not _unfulfilled(selector, labels)
+    """Return whether labels match a selector; an empty one matches all."""
+    return not _unmet(selector, labels)
 
 
 def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
-    """Return whether a pod with these tolerations does not mind a taint."""
+    """Return whether one of the tolerations matches a taint."""
     return any(
         (not each.effect or each.effect == taint.effect)
         and (each.key == taint.key or (not each.key and each.operator == "Exists"))
@@ -66,12 +66,12 @@ def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
 
 
 def _outside(node: NodeRecord, pool: LabelSelector) -> str:
-    unfulfilled = _unfulfilled(pool, node.labels)
-    return f"the pool asks for {unfulfilled}" if unfulfilled else ""
+    unmet = _unmet(pool, node.labels)
+    return f"not in the node pool: it requires {unmet}" if unmet else ""
 
 
-def _unfulfilled(selector: LabelSelector, labels: Mapping[str, str]) -> str:
-    """Return the first requirement that labels do not fulfil, and what they have instead; empty where all hold."""
+def _unmet(selector: LabelSelector, labels: Mapping[str, str]) -> str:
+    """Return the first unmet requirement and the label's value; empty if all are met."""
     for key, value in selector.match_labels.items():
         if labels.get(key) != value:
             return f"{key}={value}, the node has {_label(labels, key)}"
@@ -98,23 +98,23 @@ def _label(labels: Mapping[str, str], key: str) -> str:
     return f"{key}={labels[key]}" if key in labels else "no such label"
 
 
-def _misfit(node: NodeRecord, architectures: frozenset[str]) -> str:
+def _wrong_architecture(node: NodeRecord, architectures: frozenset[str]) -> str:
     if not architectures or node.architecture in architectures:
         return ""
-    has = f"the node is {node.architecture}" if node.architecture else "the node does not say what it is"
-    return f"the executor runs on {', '.join(sorted(architectures))}, {has}"
+    has = f"the node is {node.architecture}" if node.architecture else "the node's is not known"
+    return f"the image supports {', '.join(sorted(architectures))}, {has}"
 
 
-def _lack(node: NodeRecord, taken: Room, asked: Room) -> str:
+def _lack(node: NodeRecord, taken: Room, requested: Room) -> str:
     if node.room is None:
-        return "it has not said yet what room it has"
-    return asked.lack(node.room.without(taken), node.room)
+        return "allocatable resources not reported yet"
+    return requested.lack(node.room.without(taken), node.room)
 
 
 def shared_room(
     nodes: Iterable[NodeRecord], pods: Iterable[PodRecord], takes: Sequence[Room], *, reserved: Mapping[str, Room]
 ) -> dict[str, int]:
-    """Tell for each node how many executors it can take, one of an operator, where that is not one of each operator."""
+    """Return how many executors, one per operator, each node can take, for nodes without room for one of each."""
     taken, nothing = room_taken(pods), Room()
     largest_first = sorted(takes, key=lambda each: (each.cpu_m, each.memory_bytes), reverse=True)
     found: dict[str, int] = {}
@@ -129,37 +129,37 @@ def shared_room(
     return found
 
 
-#: So many times as long as it was waited for, a node is left alone.
+#: A node is in backoff for this many times the time that was waited for the executor.
 BACKOFF_FACTOR = 3.0
 
 
 @dataclass(slots=True)
 class NodeBackoff:
-    """Of one operator."""
+    """Nodes on which executors of one operator failed to start."""
 
     #: How long an executor may take to become ready, seconds.
     wait_s: float = 60.0
     _since_s: dict[str, float] = field(default_factory=dict, init=False)
-    _refused: dict[str, tuple[float, str]] = field(default_factory=dict, init=False)
+    _backed_off: dict[str, tuple[float, str]] = field(default_factory=dict, init=False)
 
-    def judge(self, executors: Iterable[PodRecord], awaited: Collection[str], now_s: float) -> dict[str, str]:
-        """Return the nodes that are left alone, with the reason in a sentence."""
+    def update(self, executors: Iterable[PodRecord], expected: Collection[str], now_s: float) -> dict[str, str]:
+        """Note which executors are ready; return the nodes in backoff with the reason."""
         pods = tuple(pod for pod in executors if not pod.leaving)
         ready = {pod.node for pod in pods if pod.ready}
-        missing = {*awaited, *(pod.node for pod in pods if pod.node)} - ready
+        missing = {*expected, *(pod.node for pod in pods if pod.node)} - ready
         self._since_s = {node: self._since_s.get(node, now_s) for node in missing}
         for node, since_s in self._since_s.items():
-            if now_s - since_s >= self.wait_s and node not in self._refused:
-                self._refused[node] = (now_s + BACKOFF_FACTOR * self.wait_s, self._sentence(node, pods))
-        self._refused = {
-            node: refusal for node, refusal in self._refused.items() if now_s < refusal[0] and node not in ready
+            if now_s - since_s >= self.wait_s and node not in self._backed_off:
+                self._backed_off[node] = (now_s + BACKOFF_FACTOR * self.wait_s, self._reason(node, pods))
+        self._backed_off = {
+            node: entry for node, entry in self._backed_off.items() if now_s < entry[0] and node not in ready
         }
-        return {node: problem for node, (_, problem) in self._refused.items()}
+        return {node: problem for node, (_, problem) in self._backed_off.items()}
 
-    def _sentence(self, node: str, pods: Iterable[PodRecord]) -> str:
+    def _reason(self, node: str, pods: Iterable[PodRecord]) -> str:
         waiting = [pod for pod in pods if not pod.ready]
-        blamed = next((pod for pod in waiting if pod.node == node), None) or next(
+        pending = next((pod for pod in waiting if pod.node == node), None) or next(
             (pod for pod in waiting if not pod.node), None
         )
-        why = f": {blamed.problem or blamed.phase}" if blamed is not None else ": its pod was never created"
-        return f"no executor became ready there within {format_duration(self.wait_s)}{why}"
+        cause = "its pod was never created" if pending is None else pending.problem or pending.phase
+        return f"in backoff: no executor became ready within {format_duration(self.wait_s)}: {cause}"

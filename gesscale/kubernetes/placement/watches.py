@@ -1,10 +1,10 @@
-"""What the controller watches: the resources, nodes and pods, and how far what it sees can be relied on."""
+"""Watches of the controller: StreamAutoscalers, nodes and pods, and how current they are."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gesscale.formatting import format_duration
+from gesscale.common.errors import Problem
 from gesscale.kubernetes.api.connection import Connection
 from gesscale.kubernetes.api.lease import steady_now_s
 from gesscale.kubernetes.api.resources import NODES, PODS, STREAM_AUTOSCALERS
@@ -13,61 +13,65 @@ from gesscale.kubernetes.placement.applications import ClusterIndex
 from gesscale.kubernetes.placement.nodes import NodeRecord, read_node
 from gesscale.kubernetes.placement.pods import PodRecord, read_pod
 
-#: A watch that breaks is opened again within seconds; only one that stays away is worth a word.
+#: Views older than this are stale. A broken watch reopens within seconds and is not reported.
 STALE_AT_MOST_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheStatus:
-    """How far the view of one kind of objects can be relied on."""
+    """How current the view of one kind of objects is."""
 
     #: The kind, such as ``pods``.
     resource: str
     #: Whether all of them were listed once.
     listed: bool
-    #: For how long changes may have been missed; None while none can have been.
+    #: For how long changes may have been missed; None while the view is current.
     stale_s: float | None = None
-    #: Why; empty where nothing is wrong.
-    problem: str = ""
+    #: Why; None while the view is current.
+    problem: Problem | None = None
+
+    @property
+    def failure(self) -> Problem | None:
+        """Why nothing may be decided by this view; None if it is complete and recent."""
+        fields = {"resource": self.resource, "cause": str(self.problem or "")}
+        if not self.listed:
+            return Problem("cache-not-listed", fields)
+        if self.stale_s is not None and self.stale_s > STALE_AT_MOST_S:
+            return Problem("cache-stale", {**fields, "age_s": self.stale_s})
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterView:
-    """What was watched, at one instant."""
+    """The watched objects at one instant."""
 
-    #: When, by the clock of the views' own ages; one that never jumps.
+    #: When, by the steady clock that dates the views.
     at_s: float
     nodes: View[NodeRecord]
     pods: View[PodRecord]
-    #: What people say: an operator that was paused must not be scaled by what was said before.
+    #: The StreamAutoscalers; they must be current too, so that a paused operator is not scaled.
     resources: View[dict[str, Any]]
-    #: Nodes and pods, arranged; the same one until they change.
+    #: Nodes and pods, indexed; the same object until they change.
     index: ClusterIndex
 
     @property
-    def problem(self) -> str:
-        """Why nothing may be decided on it; empty where it may."""
-        kinds: tuple[tuple[str, View[Any]], ...] = (
-            ("nodes of the cluster", self.nodes),
-            ("pods of the cluster", self.pods),
-            ("resources", self.resources),
+    def problem(self) -> Problem | None:
+        """Why nothing may be decided by it; None if all views are complete and recent."""
+        views: tuple[tuple[str, View[Any]], ...] = (
+            (NODES.plural, self.nodes),
+            (PODS.plural, self.pods),
+            (STREAM_AUTOSCALERS.plural, self.resources),
         )
-        for kind, view in kinds:
-            if not view.listed:
-                return f"the {kind} are not known yet: {view.problem}"
-            stale_s = _stale_s(view, self.at_s) or 0.0
-            if stale_s > STALE_AT_MOST_S:
-                return f"what is known of the {kind} is {format_duration(stale_s)} old: {view.problem}"
-        return ""
+        return next(filter(None, (_status(kind, view, self.at_s).failure for kind, view in views)), None)
 
 
 class Watches:
-    """Three caches, kept up to date by threads of their own.
+    """Three caches, each kept current by a thread.
 
     Parameters
     ----------
     namespace
-        Whose StreamAutoscalers are watched; None for all.
+        Only its StreamAutoscalers are watched; None for all namespaces.
     """
 
     def __init__(
@@ -89,15 +93,15 @@ class Watches:
 
     @property
     def listed(self) -> bool:
-        """Whether the StreamAutoscalers are known."""
+        """Whether the StreamAutoscalers were listed once."""
         return self._resources.snapshot().listed
 
     def documents(self) -> Mapping[str, dict[str, Any]]:
         """Return the StreamAutoscalers by ``namespace/name``."""
         return self._resources.snapshot().objects
 
-    def look(self) -> ClusterView:
-        """Return all that is watched."""
+    def snapshot(self) -> ClusterView:
+        """Return all watched objects."""
         nodes, pods, index = self._nodes.snapshot(), self._pods.snapshot(), self._index
         if index.nodes is not nodes.objects or index.pods is not pods.objects:
             index = self._index = ClusterIndex(nodes.objects, pods.objects)
@@ -106,26 +110,21 @@ class Watches:
         )
 
     def statuses(self) -> tuple[CacheStatus, ...]:
-        """Return how far each kind can be relied on."""
+        """Return how current each kind is."""
         now_s = self._now_s()
-        return tuple(
-            CacheStatus(
-                resource=cache.resource.plural, listed=view.listed, stale_s=_stale_s(view, now_s), problem=view.problem
-            )
-            for cache in self._all
-            for view in (cache.snapshot(),)
-        )
+        return tuple(_status(cache.resource.plural, cache.snapshot(), now_s) for cache in self._all)
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Start all watches."""
         for cache in self._all:
             cache.start()
 
     def stop(self) -> None:
-        """End the threads."""
+        """Stop all watches."""
         for cache in self._all:
             cache.stop()
 
 
-def _stale_s(view: View[Any], now_s: float) -> float | None:
-    return None if view.stale_since_s is None else max(0.0, now_s - view.stale_since_s)
+def _status(kind: str, view: View[Any], now_s: float) -> CacheStatus:
+    stale_s = None if view.stale_since_s is None else max(0.0, now_s - view.stale_since_s)
+    return CacheStatus(resource=kind, listed=view.listed, stale_s=stale_s, problem=view.problem)

@@ -9,8 +9,8 @@ const WANT_CARE = ["MetricsMissing", "MetricsStale", "LatencyMapMissing", "Laten
 const LATE_PERIODS = 3;
 const MOST_WORKFLOWS = 100;
 const SCALER_ADVICE = [
-  ["a right is missing", "Give the controller's role that right: kubectl apply -k deploy/k3s."],
-  ["the API server", "Look whether the API server answers, and whether a network policy or a certificate is in the way."],
+  ["kubernetes-forbidden", "Give the controller's role that right: kubectl apply -k deploy/k3s."],
+  ["kubernetes-", "Look whether the API server answers, and whether a network policy or a certificate is in the way."],
 ];
 
 // Findings {level: "bad" or "warn", title, text, todo, href}, the worst first.

@@ -85,7 +85,7 @@ def test_a_cache_survives_a_restart_of_the_api_server_and_versions_that_it_has_f
         view = watched.snapshot()
         assert view.objects == {f"{namespace}/map-a": "1"}
         assert view.stale_since_s is not None
-        assert "configmaps" in view.problem
+        assert "configmaps" in str(view.problem)
         with pytest.raises(ApiError) as caught:
             admin.get(CONFIG_MAPS, "map-a", namespace=namespace)
         assert caught.value.transient
@@ -151,7 +151,7 @@ def test_events_are_seen_by_kubectl_describe(cluster, admin, namespace):
         publish(Incident.SCALING_VETOED, "the map is stale", EventType.WARNING)
         now_s[0] += 301
     publish(Incident.PAUSED, "x" * 5000)
-    assert events._problem == ""
+    assert events._last_failure == ""
     said = cluster.run_kubectl("describe", "streamautoscaler", "taxi", "-n", namespace)
     assert re.search(r"Normal +SuccessfulRescale .* replicas 1 -> 2 \(Overloaded, \+edge-b\)", said)
     assert re.search(r"Warning +ScalingVetoed +.*\(x3 over .*\) .* the map is stale", said)
@@ -168,7 +168,7 @@ def test_a_verb_that_is_removed_is_noticed_and_named(granted):
         assert (lacking.target, lacking.verbs) == ("nodes", ("list",))
         with pytest.raises(ApiError) as caught:
             list(connection.pages(NODES))
-        assert (caught.value.status, connection.missing_rights) == (403, (str(caught.value),))
+        assert (caught.value.status, connection.missing_rights) == (403, (caught.value.problem,))
     until(lambda: not missing_rights(connection, [right]), "list nodes is back")
     assert list(connection.pages(NODES))
     assert connection.missing_rights == ()
@@ -271,7 +271,7 @@ def test_room_is_counted_as_kubectl_describe_counts_it(cluster, admin, namespace
     cpu, memory = re.search(r"  cpu +(\S+) .*\n  memory +(\S+) ", said.split("Allocated resources:")[1]).groups()
     taken = [each.takes for each in pods if each.node == node and not each.over]
     index = ClusterIndex({each.name: each for each in nodes}, {f"{each.namespace}/{each.name}": each for each in pods})
-    assert index.judged(node, ExecutorNeeds(), (), {}).problem == ""
+    assert index.evaluate_node(node, ExecutorNeeds(), (), {}).problem == ""
     assert f"{sum(each.cpu_m for each in taken)}m" == cpu
     assert in_bytes(memory) == sum(each.memory_bytes for each in taken)
 

@@ -21,7 +21,7 @@ class Real(Site):
         workflow = gather(watches.documents().values()).workflows[world.namespace, "op"]
         cluster = KubernetesCluster(
             workflow=workflow,
-            look=watches.look,
+            snapshot=watches.snapshot,
             order_writer=OrderWriter(Documents(world.admin, watches.documents), lambda: 1),
             reservations=Reservations(),
             term=1,
@@ -42,7 +42,7 @@ class TestKubernetes(ClusterContract):
         watches = Watches(world.admin, world.namespace, lambda: None)
         watches.start()
         try:
-            until(lambda: watches.listed and watches.look().pods.listed, "the watches")
+            until(lambda: watches.listed and watches.snapshot().pods.listed, "the watches")
             site = Real(world, watches)
             until(lambda: site.placement == world.nodes[:1], "the first executor")
             yield site

@@ -80,7 +80,7 @@ def repeat_an_event(world, account, folder):
         events.publish(world.get("op"), again)
         clock_s += REFRESH_S + 1
     connection.close()
-    assert not events._problem
+    assert not events._last_failure
 
 
 def test_the_controller_reads_no_config_map_that_it_was_not_granted(world, account, tmp_path):

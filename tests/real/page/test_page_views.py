@@ -116,7 +116,7 @@ def search_by_keyboard(driver: webdriver.Chrome, name: str, width: int) -> None:
 
 
 def test_a_right_that_is_missing_comes_with_what_to_do(chromium, world):
-    world.problems = ("a right is missing: list pods in namespace taxi",)
+    world.problems = ("kubernetes-forbidden: list pods in namespace taxi",)
     look(chromium, f"{world.url}/#/health")
     until(chromium, ".findings .bad", "list pods in namespace taxi")
     until(chromium, ".findings .todo", "kubectl apply -k deploy/k3s")

@@ -1,6 +1,8 @@
-"""Faults of resources are reported once, and again where that failed."""
+"""Invalid resources are reported once, and again after a failure."""
 
 from concurrent.futures import Executor, Future
+
+from refusals import logged_codes
 
 from gesscale.kubernetes.controller.status_reporter import FaultReporter
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
@@ -24,28 +26,28 @@ class AtOnce(Executor):
 class Scene:
     def __init__(self):
         self.reported, self.failure = [], None
-        self.fault_reporter = FaultReporter(self.tell, AtOnce())
+        self.fault_reporter = FaultReporter(self.write, AtOnce())
 
-    def tell(self, key, fault):
+    def write(self, key, fault):
         self.reported.append((key, fault))
         if self.failure:
             raise self.failure
 
-    def hear(self, fault, now_s, generation=1):
+    def report(self, fault, now_s, generation=1):
         faults = {KEY: fault} if fault else {}
         self.fault_reporter.report(faults, {KEY: ("uid", generation)}, now_s)
         return len(self.reported)
 
 
-def test_a_fault_is_told_once():
+def test_a_fault_is_reported_once():
     scene = Scene()
-    assert [scene.hear(FAULT, now_s) for now_s in (0.0, 0.5, 100.0)] == [1, 1, 1]
+    assert [scene.report(FAULT, now_s) for now_s in (0.0, 0.5, 100.0)] == [1, 1, 1]
 
 
-def test_one_that_could_not_be_told_is_told_again_but_not_at_once(caplog):
+def test_a_failed_report_is_retried_later(caplog):
     scene = Scene()
     scene.failure = RuntimeError("no disk")
-    assert [scene.hear(FAULT, now_s) for now_s in (0.0, 14.0, 15.0)] == [1, 1, 2]
+    assert [scene.report(FAULT, now_s) for now_s in (0.0, 14.0, 15.0)] == [1, 1, 2]
     scene.failure = None
-    assert [scene.hear(FAULT, now_s) for now_s in (30.0, 60.0)] == [3, 3]
-    assert "streamautoscaler streams/op: no disk" in caplog.text
+    assert [scene.report(FAULT, now_s) for now_s in (30.0, 60.0)] == [3, 3]
+    assert set(logged_codes(caplog.text)) == {"status-not-written"}

@@ -74,7 +74,7 @@ def test_fifty_endpoints_that_hang_hold_up_no_other_workflow(black_hole, httpser
     world, metrics = FakeCluster(), ScalerMetrics("1.0")
     kept = Documents(FakeApi(), lambda: watched)
     scheduler = WorkflowScheduler(
-        context=context_of(world.look, OrderWriter(kept, lambda: 1), targets=Targets((LOOPBACK,), world.look)),
+        context=context_of(world.snapshot, OrderWriter(kept, lambda: 1), targets=Targets((LOOPBACK,), world.snapshot)),
         documents=kept,
         reporter=StatusReporter(kept, Silent(), metrics, lambda: 1, time.time),
         metrics=metrics,

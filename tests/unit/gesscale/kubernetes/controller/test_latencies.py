@@ -1,4 +1,6 @@
-"""Where a workflow's latency map comes from."""
+"""Sources of a workflow's latency map."""
+
+import re
 
 import pytest
 from scripted_api import SETTLE_S, as_json, connection_to, refusal, scripted_api
@@ -25,6 +27,10 @@ def opened(api, **spec):
     return maps.open(LatencyMapSpec.model_validate(spec or SPEC), "streams", SETTLE_S)
 
 
+def words(text):
+    return set(re.findall(r"\w+", text))
+
+
 def config_map(text, key="latency.csv"):
     return as_json({"data": {key: text}})
 
@@ -39,7 +45,7 @@ def test_a_config_map_is_read_when_that_is_due_and_the_last_good_map_stays(api):
     assert source.current(1061.0).map.nd_max_ms(["a", "b"]) == 50.0
     kept = source.current(1122.0)
     assert kept.map.nd_max_ms(["a", "b"]) == 50.0
-    assert "may not read ConfigMap streams/map" in kept.map_status.problem
+    assert "streams/map" in kept.map_status.problem
 
 
 @pytest.mark.parametrize(
@@ -50,15 +56,14 @@ def test_a_config_map_is_read_when_that_is_due_and_the_last_good_map_stays(api):
         (None, "--serviceaccount=gesscale:gesscale-controller"),  # the API server says nothing: deploy/k3s' own
     ],
 )
-def test_who_owns_a_map_that_the_controller_may_not_read_is_told_the_commands_that_let_it(api, user, subject):
+def test_a_forbidden_map_has_the_commands_that_grant_it(api, user, subject):
     said = f'configmaps "map" is forbidden: User "{user}" cannot get resource "configmaps"' if user else "no"
     api.says(refusal(403, "Forbidden", said))
     problem = opened(api).current(1000.0).map_status.problem
-    assert problem == (
-        "the controller may not read ConfigMap streams/map; who owns the namespace grants it: "
-        "kubectl -n streams create role read-map --verb=get --resource=configmaps --resource-name=map && "
-        f"kubectl -n streams create rolebinding read-map --role=read-map {subject}"
-    )
+    role, binding = problem[problem.index("kubectl") :].split(" && ")
+    create = "kubectl -n streams create"
+    assert role == f"{create} role read-map --verb=get --resource=configmaps --resource-name=map"
+    assert binding == f"{create} rolebinding read-map --role=read-map {subject}"
 
 
 def map_of(count):
@@ -72,8 +77,7 @@ def test_a_config_map_of_more_nodes_than_the_cluster_can_have_is_refused_in_a_li
     assert len(source.current(1000.0).map) == 16
     kept = source.current(1061.0)
     assert len(kept.map) == 16
-    said = "expected at most 16 nodes (limit: twice the nodes of the cluster, at least 16), got 17; give fewer"
-    assert said in kept.map_status.problem
+    assert {"16", "17"} <= words(kept.map_status.problem)
     assert "\n" not in kept.map_status.problem
 
 
@@ -88,26 +92,24 @@ def page(source, *targets):
     return "".join(f'gesscale_latency_rtt_seconds{{source="{source}",target="{target}"}} 0.005\n' for target in targets)
 
 
-def test_agents_tell_of_nodes_of_the_cluster_only(api, httpserver):
+def test_agents_give_nodes_of_the_cluster_only(api, httpserver):
     foreign = [f"x{number}" for number in range(40)]
     httpserver.expect_request("/metrics").respond_with_data(page("a", "b", *foreign) + page("x1", "a"))
     place = f"localhost:{httpserver.port}"
     given = opened(api, source="Agents", agentsDns=place, maxAge="2h").current(1000.0)
     assert given.map.names == ("a", "b")
-    said = "figures of nodes that the cluster does not have, left out: 41 (the first of 'x0')"
-    assert given.map_status.problem == said
+    assert {"41", "x0"} <= words(given.map_status.problem)
 
 
 def test_no_more_agents_are_asked_than_the_cluster_can_have(httpserver):
     httpserver.expect_request("/metrics").respond_with_data(page("a", "b"))
     urls = tuple(f"http://127.0.0.{host}:{httpserver.port}" for host in range(1, 18))
     source = AgentLatencies(urls=urls, timeout_s=1.0, bounds=lambda: bounds_of(NODES))
-    assert "expected at most 16 nodes" in (said := source.current(1000.0).map_status.problem)
-    assert "got the addresses of 17 agents" in said
+    assert {"16", "17"} <= words(source.current(1000.0).map_status.problem)
     assert httpserver.log == []
 
 
-def test_prometheus_tells_of_nodes_of_the_cluster_only(api, httpserver):
+def test_prometheus_gives_nodes_of_the_cluster_only(api, httpserver):
     series = [
         {
             "metric": {"__name__": "gesscale_latency_rtt_seconds", "source": source, "target": "b"},
@@ -119,4 +121,4 @@ def test_prometheus_tells_of_nodes_of_the_cluster_only(api, httpserver):
     httpserver.expect_request("/api/v1/query").respond_with_json(answer)
     given = opened(api, source="Prometheus", prometheusUrl=httpserver.url_for("")).current(1000.0)
     assert given.map.names == ("a", "b")
-    assert "does not have, left out: 40" in given.map_status.problem
+    assert "40" in words(given.map_status.problem)

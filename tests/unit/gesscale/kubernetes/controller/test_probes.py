@@ -1,4 +1,4 @@
-"""``/healthz`` and ``/readyz``: yes in a word, or no with every reason in a sentence."""
+"""``/healthz`` and ``/readyz``: ready in one line, or all failures."""
 
 import json
 from dataclasses import replace
@@ -7,6 +7,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from gesscale.common.errors import Problem
 from gesscale.common.http_server import PageServer
 from gesscale.kubernetes.controller.probes import (
     HealthSnapshot,
@@ -27,13 +28,15 @@ WELL = HealthSnapshot(moved_at_s=999.0, period_s=1.0, leading=True, caches=(PODS
 def test_a_scheduler_that_stands_still_for_more_than_five_periods_is_dead():
     still = replace(WELL, moved_at_s=NOW_S - 50, period_s=10.0)
     assert liveness_failures(still, NOW_S) == ()
-    assert liveness_failures(still, NOW_S + 1) == ("the scheduler has not moved for 51 s, it is to move every 10 s",)
+    (failure,) = liveness_failures(still, NOW_S + 1)
+    assert (failure.code, failure.fields) == ("scheduler-stuck", {"age_s": 51.0, "period_s": 10.0})
 
 
 def test_a_step_that_is_stuck_for_more_than_five_minutes_is_death():
     stuck = replace(WELL, steps=(STEP, replace(STEP, workflow="streams/b", running_since_s=NOW_S - 300.0)))
     assert liveness_failures(stuck, NOW_S) == ()
-    assert liveness_failures(stuck, NOW_S + 1) == ("workflow streams/b: a step is stuck, it began 5 min ago",)
+    (failure,) = liveness_failures(stuck, NOW_S + 1)
+    assert (failure.code, failure.fields) == ("step-stuck", {"workflow": "streams/b", "age_s": 301.0})
 
 
 def test_a_step_of_a_short_period_may_wait_for_an_endpoint_that_hangs():
@@ -43,41 +46,46 @@ def test_a_step_of_a_short_period_may_wait_for_an_endpoint_that_hangs():
     assert len(readiness_failures(slow, NOW_S + 1)) == 1
 
 
+REFUSED = Problem("kubernetes-unreachable", {"request": "get leases", "cause": "connection refused"})
+FORBIDDEN = Problem("kubernetes-forbidden", {"right": "list pods", "status": 403, "cause": "no"})
+
+
 @pytest.mark.parametrize(
-    ("changed", "sentence"),
+    ("changed", "code", "fields"),
     [
-        ({"api_problem": "connection refused"}, "the API server is out of reach: connection refused"),
+        ({"api_problem": REFUSED}, REFUSED.code, REFUSED.fields),
         (
-            {"caches": (replace(PODS, listed=False, problem="403 Forbidden"),)},
-            "pods have not been listed yet: 403 Forbidden",
+            {"caches": (replace(PODS, listed=False, problem=FORBIDDEN),)},
+            "cache-not-listed",
+            {"resource": "pods", "cause": str(FORBIDDEN)},
         ),
         (
-            {"caches": (replace(PODS, stale_s=200.0, problem="the watch broke"),)},
-            "what is known of pods is 3 min old: the watch broke",
+            {"caches": (replace(PODS, stale_s=200.0, problem=REFUSED),)},
+            "cache-stale",
+            {"resource": "pods", "cause": str(REFUSED), "age_s": 200.0},
         ),
-        (
-            {"missing_rights": ("patch streamautoscalers/status in streams",)},
-            "a right is missing: patch streamautoscalers/status in streams",
-        ),
+        ({"missing_rights": (FORBIDDEN,)}, FORBIDDEN.code, FORBIDDEN.fields),
         (
             {"steps": (replace(STEP, last_s=819.0),)},  # 181 s ago, three periods are 180 s
-            "workflow streams/taxi: a step last came to its end 3 min ago, there is to be one every 60 s",
+            "step-overdue",
+            {"workflow": "streams/taxi", "age_s": 181.0, "period_s": 60.0},
         ),
         (
             {"steps": (replace(STEP, last_s=None, since_s=800.0),)},
-            "workflow streams/taxi: no step has come to its end since it was taken up 3 min ago, "
-            "there is to be one every 60 s",
+            "step-never-completed",
+            {"workflow": "streams/taxi", "age_s": 200.0, "period_s": 60.0},
         ),
     ],
 )
-def test_what_keeps_it_from_its_work_is_named(changed, sentence):
-    assert readiness_failures(replace(WELL, **changed), NOW_S) == (sentence,)
+def test_each_failure_has_a_code(changed, code, fields):
+    (failure,) = readiness_failures(replace(WELL, **changed), NOW_S)
+    assert (failure.code, failure.fields) == (code, fields)
 
 
 def test_a_follower_steps_nothing_and_is_ready_but_must_see_the_cluster_too():
     follower = replace(WELL, leading=False, steps=(replace(STEP, last_s=0.0),))
     assert readiness_failures(follower, NOW_S) == ()
-    assert len(readiness_failures(replace(follower, api_problem="timeout"), NOW_S)) == 1
+    assert len(readiness_failures(replace(follower, api_problem=REFUSED), NOW_S)) == 1
 
 
 @pytest.fixture
@@ -96,10 +104,10 @@ def ask(url):
             return answer.status, answer.read().decode()
     except HTTPError as refusal:
         with refusal:
-            return refusal.code, [error["message"] for error in json.load(refusal)["errors"]]
+            return refusal.code, [error["code"] for error in json.load(refusal)["errors"]]
 
 
-def test_the_server_answers_in_words(probed):
+def test_a_working_controller_answers_in_one_line(probed):
     url, seen = probed
     assert ask(f"{url}/healthz") == (200, "alive\n")
     assert ask(f"{url}/readyz") == (200, "ready: leader, steps 1 workflow\n")
@@ -108,10 +116,8 @@ def test_the_server_answers_in_words(probed):
     assert 'gesscale_build_info{version="1.2.3"} 1.0' in ask(f"{url}/metrics")[1]
 
 
-def test_a_no_is_an_error_with_every_reason_on_a_line(probed):
+def test_each_failure_is_in_the_answer(probed):
     url, seen = probed
-    seen[0] = replace(WELL, moved_at_s=0.0, api_problem="timeout", missing_rights=("list pods",))
-    code, said = ask(f"{url}/readyz")
-    assert (code, len(said)) == (503, 2)
-    code, said = ask(f"{url}/healthz")
-    assert (code, len(said)) == (503, 1)
+    seen[0] = replace(WELL, moved_at_s=0.0, api_problem=REFUSED, missing_rights=(FORBIDDEN,))
+    assert ask(f"{url}/readyz") == (503, [REFUSED.code, FORBIDDEN.code])
+    assert ask(f"{url}/healthz") == (503, ["scheduler-stuck"])

@@ -2,6 +2,7 @@
 
 import pytest
 from kube import SPACE, FakeApi, refused
+from refusals import refused as refused_with
 
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.orders import Documents
@@ -31,14 +32,14 @@ def test_an_own_write_is_known_before_the_watch_brings_it(api, documents):
     assert len(api.patches) == 2
 
 
-def test_the_watch_has_the_word_again_when_it_has_caught_up(api, documents):
+def test_the_watch_counts_again_when_it_has_caught_up(api, documents):
     documents.change_status(OP, lambda _: {"replicas": 2})
     api.write_status("op", replicas=9)
     api.catch_up()
     assert documents.newest(OP)["status"] == {"replicas": 9}
 
 
-def test_a_change_is_made_anew_over_what_somebody_else_wrote(api, documents):
+def test_after_a_conflict_the_change_is_made_on_the_newest_version(api, documents):
     api.meanwhile = lambda: api.write_status("op", replicas=5)
     documents.change_status(OP, lambda it: {"desired": it["status"]["replicas"] + 1})
     assert api.status() == {"replicas": 5, "desired": 6}
@@ -46,7 +47,7 @@ def test_a_change_is_made_anew_over_what_somebody_else_wrote(api, documents):
 
 def test_it_is_tried_three_times_and_no_more(api, documents):
     api.faults = [refused(409)] * 3
-    with pytest.raises(ClusterError, match="409"):
+    with refused_with("kubernetes-conflict", ClusterError):
         documents.change_status(OP, lambda _: {"replicas": 2})
     assert api.faults == []
     assert api.patches == []
@@ -54,10 +55,10 @@ def test_it_is_tried_three_times_and_no_more(api, documents):
 
 def test_a_resource_that_was_deleted_cannot_be_written(api, documents):
     api.delete("op")
-    with pytest.raises(ClusterError, match="404"):
+    with refused_with("kubernetes-not-found", ClusterError):
         documents.change_status(OP, lambda _: {"replicas": 2})
     api.catch_up()
-    with pytest.raises(ClusterError, match="streams/op does not exist any more"):
+    with refused_with("resource-deleted", ClusterError, source="streamautoscaler streams/op"):
         documents.change_status(OP, lambda _: {"replicas": 2})
 
 

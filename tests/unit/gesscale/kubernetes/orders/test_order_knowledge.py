@@ -1,4 +1,4 @@
-"""What is known of orders is what stands in the resources."""
+"""Knowledge of orders comes from the resources."""
 
 from kube import EPOCH_S, order
 from recorded_steps import T0_S, overloaded
@@ -15,13 +15,13 @@ def expected(*placement, at_s=EPOCH_S, downtime_s=None):
 
 
 class Scene:
-    """One operator; ``stands`` is its order."""
+    """One operator; `set_order` sets its order in force."""
 
     def __init__(self):
         self.order = None
         self.knowledge = OrderKnowledge(MemoryKnowledge(), lambda: {"op": self.order})
 
-    def stands(self, *placement, number=1, at_s=EPOCH_S, **more):
+    def set_order(self, *placement, number=1, at_s=EPOCH_S, **more):
         self.order = OrderStatus.model_validate({**order(number, *placement, at_s=at_s), **more})
 
     def known(self, now_s=LATER_S):
@@ -36,24 +36,24 @@ class Scene:
 def test_an_order_that_has_not_settled_is_pending_whoever_wrote_it():
     scene = Scene()
     assert scene.known() == []
-    scene.stands("a", "b")
+    scene.set_order("a", "b")
     assert scene.known() == [expected("a", "b")]
     assert scene.knowledge.recall(LATER_S).pending("op").placement == ("a", "b")
 
 
 def test_a_downtime_is_known_before_and_after_the_resource_has_it():
     scene = Scene()
-    scene.stands("a", "b")
+    scene.set_order("a", "b")
     scene.settles()
     assert scene.known() == [expected("a", "b", downtime_s=2.5)]
-    scene.stands("a", "b", downtimeSeconds=2.5)
+    scene.set_order("a", "b", downtimeSeconds=2.5)
     assert scene.known() == [expected("a", "b", downtime_s=2.5)]
     assert scene.knowledge.recall(LATER_S).pending("op") is None
 
 
 def test_the_order_of_a_decision_has_its_reason():
     scene = Scene()
-    scene.stands("a", "b", at_s=T0_S)
+    scene.set_order("a", "b", at_s=T0_S)
     scene.knowledge.remember(overloaded())
     (order,) = scene.knowledge.recall(LATER_S).orders["op"]
     assert (order.reason, order.before) == ("Overloaded", 2)
@@ -61,14 +61,14 @@ def test_the_order_of_a_decision_has_its_reason():
 
 def test_a_newer_order_has_not_settled_because_the_former_had():
     scene = Scene()
-    scene.stands("a", "b")
+    scene.set_order("a", "b")
     scene.settles()
-    scene.stands("a", number=2, at_s=EPOCH_S + 20)
+    scene.set_order("a", number=2, at_s=EPOCH_S + 20)
     assert scene.known() == [expected("a", at_s=EPOCH_S + 20)]
 
 
 def test_an_order_of_a_clock_that_runs_ahead_counts_from_when_it_was_first_seen():
     scene = Scene()
-    scene.stands("a", "b", at_s=EPOCH_S + 3600)
+    scene.set_order("a", "b", at_s=EPOCH_S + 3600)
     for now_s in (EPOCH_S, EPOCH_S + 10):
         assert scene.known(now_s) == [expected("a", "b", at_s=EPOCH_S)]

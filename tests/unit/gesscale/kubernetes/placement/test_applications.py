@@ -1,4 +1,4 @@
-"""What runs of an operator, as its pods show it."""
+"""Driver and executors of an operator among the pods."""
 
 from dataclasses import replace
 
@@ -30,20 +30,29 @@ def test_an_executor_that_leaves_or_waits_holds_no_node():
     assert len(found.executors) == 3
 
 
+LABELS = ["gesscale.dev/autoscaler=op", "spark-role=driver"]
+WAITING = {"pod": "op-driver", "phase": "Pending", "cause": "Unschedulable: no room"}
+
+
 @pytest.mark.parametrize(
-    ("pods", "problem"),
+    ("pods", "code", "fields"),
     [
-        ([], "expected one driver pod with labels"),
-        ([driver("a"), replace(driver("b"), name="second")], "found op-driver, second"),
-        ([driver("", problem="Unschedulable: no room")], "op-driver is Pending: Unschedulable: no room"),
-        ([driver("a", ip="")], "the driver pod op-driver is Running"),
-        ([driver("a", leaving=True)], "found none"),
+        ([], "driver-pod-not-found", {"labels": LABELS}),
+        (
+            [driver("a"), replace(driver("b"), name="second")],
+            "driver-pod-ambiguous",
+            {"labels": LABELS, "pods": ["op-driver", "second"]},
+        ),
+        ([driver("", problem="Unschedulable: no room")], "driver-pod-not-running", WAITING),
+        ([driver("a", ip="")], "driver-pod-not-running", {"pod": "op-driver", "phase": "Running"}),
+        ([driver("a", leaving=True)], "driver-pod-not-found", {"labels": LABELS}),
     ],
 )
-def test_without_exactly_one_running_driver_there_is_no_place_and_it_is_said(pods, problem):
+def test_without_exactly_one_running_driver_there_is_a_problem(pods, code, fields):
     found = find_application(resource(), index_of(*pods))
     assert found.place is None
-    assert problem in found.problem
+    assert found.problem.code == code
+    assert fields.items() <= found.problem.fields.items()
 
 
 def test_a_driver_outside_the_cluster_has_executors_by_the_resources_name():

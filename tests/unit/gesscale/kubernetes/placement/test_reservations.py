@@ -1,4 +1,4 @@
-"""Room that was promised to one workflow is no room for another."""
+"""Room reserved for one workflow is not free for another."""
 
 import threading
 

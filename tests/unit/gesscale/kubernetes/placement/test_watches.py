@@ -1,7 +1,8 @@
-"""When what is watched may be relied on."""
+"""When a view is too old for decisions."""
 
 import pytest
 
+from gesscale.common.errors import Problem
 from gesscale.kubernetes.api.watching import View
 from gesscale.kubernetes.placement.applications import ClusterIndex
 from gesscale.kubernetes.placement.watches import ClusterView
@@ -14,5 +15,5 @@ def view(**changes):
 
 @pytest.mark.parametrize(("since_s", "is_old"), [(70.0, False), (69.9, True), (200.0, False)])
 def test_a_view_is_old_when_it_has_been_stale_for_over_half_a_minute(since_s, is_old):
-    stale = View(objects={}, listed=True, stale_since_s=since_s, problem="no answer")
-    assert bool(view(pods=stale).problem) is is_old
+    stale = View(objects={}, listed=True, stale_since_s=since_s, problem=Problem("watch-not-started"))
+    assert (view(pods=stale).problem is not None) is is_old
