@@ -1,34 +1,34 @@
-"""The record of a micro-batch: each figure is declared here, once.
+"""The record of a micro-batch: the single declaration of each figure.
 
-From these declarations follow the driver's ``/batches`` and its gauges, and the lines of a recorded run. So do what
-Monitor reads, which values it believes, and the table of docs/reference/spark_metrics.md.
+Derived from it are the driver's ``/batches`` and gauges, the lines of a recorded run, parsing and screening in Monitor,
+and the table of docs/reference/spark_metrics.md.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-#: Of the names of the gauges.
+#: Prefix of the names of the gauges.
 PREFIX = "gesscale_operator_"
 
 _KEY = "figure"
 _PROGRESS = "the query's progress report"
 _ATTACH = "arguments of `attach`"
 _STATUS = "Spark's status store"
-_JOBS = "Spark's account of the batch's jobs"
+_JOBS = "Spark's records of the batch's jobs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """What is said of a field of the batch record."""
+    """Description of a field of the batch record."""
 
-    #: What it is: the help of its gauge.
+    #: Its meaning: the help of its gauge.
     text: str
-    #: Where Spark tells it.
+    #: Where Spark reports it.
     source: str
-    #: Name of its gauge after the prefix; that of a counter ends in ``_total``. Empty where it has none.
+    #: Name of its gauge without prefix; that of a counter ends in ``_total``. Empty if it has none.
     gauge: str = ""
-    #: Whether zero says something; where it does not, zero counts as unknown.
+    #: Whether zero is a valid value; otherwise zero means unknown.
     zero_is_valid: bool = True
 
 
@@ -42,7 +42,7 @@ def _optional(text: str, source: str, gauge: str, *, zero_is_valid: bool = True)
 
 
 def figures_of(record: type[Any]) -> dict[str, Figure]:
-    """Return what is said of the fields of a record.
+    """Return the descriptions of the fields of a record.
 
     Examples
     --------
@@ -54,14 +54,14 @@ def figures_of(record: type[Any]) -> dict[str, Figure]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostWork:
-    """What the replica on a host, or on a node, did in a batch; each field's metadata says what it is."""
+    """Work of the replica on a host, or on a node, in a batch; the metadata of each field describes it."""
 
     rows: float = field(metadata=_figure("Rows that a replica read in the last batch.", _JOBS, "batch_replica_rows"))
     busy_s: float = field(
-        metadata=_figure("For how long its slots held a task, in the mean.", _JOBS, "batch_replica_busy_seconds")
+        metadata=_figure("Mean time for which its slots held a task.", _JOBS, "batch_replica_busy_seconds")
     )
     state_partitions: int | None = _optional(
-        "Partitions of state whose tasks it ran, over the stages with state; none where the query keeps none.",
+        "State partitions whose tasks it ran, over the stages with state; none if the query has no state.",
         _JOBS,
         "batch_replica_state_partitions",
     )
@@ -69,9 +69,9 @@ class HostWork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchFigures:
-    """The figures of a finished micro-batch that Monitor reads; each field's metadata says what it is.
+    """The figures of a finished micro-batch that Monitor reads; the metadata of each field describes it.
 
-    A figure is None where the source does not report it.
+    A figure is None if the source does not report it.
     """
 
     batch_id: int = field(metadata=_figure("Number of the last finished batch.", _PROGRESS, "batch_id"))
@@ -81,46 +81,46 @@ class BatchFigures:
     rows: int = field(metadata=_figure("Rows of the last finished batch.", "`numInputRows`", "batch_rows"))
     seconds: float = field(metadata=_figure("Duration of that batch.", "`triggerExecution`", "batch_duration_seconds"))
     trigger_s: float | None = _optional(
-        "The trigger interval; NaN where there is none.",
+        "The trigger interval; NaN if there is none.",
         "the query's trigger, else arguments of `attach`",
         "trigger_interval_seconds",
         zero_is_valid=False,
     )
     cap_rows: int | None = _optional(
-        "Cap on the rows of that batch; NaN where there is none.", _ATTACH, "batch_cap_rows", zero_is_valid=False
+        "Cap on the rows of that batch; NaN if there is none.", _ATTACH, "batch_cap_rows", zero_is_valid=False
     )
     offered_rows_total: float | None = _optional(
-        "Rows the sources had offered since the query began, as the last batch began.",
+        "Rows that the sources had offered since the query started, when the last batch began.",
         "latest offsets of the sources",
         "offered_rows_total",
     )
     backlog_rows: float | None = _optional(
-        "Rows offered and not processed; NaN where a source does not tell.",
+        "Rows offered and not processed; NaN if a source does not report them.",
         "latest and end offsets of the sources",
         "backlog_rows",
     )
     output_rows: int | None = _optional(
-        "Rows that batch handed on; NaN where the sink does not tell.",
+        "Rows that the batch wrote; NaN if the sink does not report them.",
         "`sink.numOutputRows`, else `count_output`",
         "batch_output_rows",
     )
     fixed_slots: int | None = _optional(
-        "1 where the tasks of that batch hold their slots until it ends, as in Real-Time Mode; else 0.",
+        "1 if the tasks of that batch hold their slots until it ends, as in Real-Time Mode; else 0.",
         "the query's trigger",
         "batch_fixed_slots",
     )
     state_rows: int | None = _optional(
-        "Rows in the state of the query's operators after that batch; NaN where it keeps none.",
+        "Rows in the state of the query's operators after that batch; NaN if it has no state.",
         "`stateOperators`: the sum of `numRowsTotal`",
         "batch_state_rows",
     )
     state_bytes: int | None = _optional(
-        "Memory that this state takes, over all partitions; NaN where the query keeps none.",
+        "Memory of this state, over all partitions; NaN if the query has no state.",
         "`stateOperators`: the sum of `memoryUsedBytes`",
         "batch_state_bytes",
     )
     state_partitions: int | None = _optional(
-        "Partitions of this state, fixed when the query first began; NaN where it keeps none.",
+        "Partitions of this state, fixed when the query first started; NaN if it has no state.",
         "`stateOperators`: the least `numShufflePartitions`",
         "batch_state_partitions",
     )
@@ -128,19 +128,19 @@ class BatchFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchRecord(BatchFigures):
-    """One finished micro-batch as a driver keeps and serves it.
+    """One finished micro-batch as a driver records and serves it.
 
-    Row totals count from where the query stood when it was first seen.
+    Row totals count from the position of the query when it was first seen.
     """
 
     started_at_s: float = field(
         metadata=_figure("When it began, since the epoch.", _PROGRESS, "batch_start_timestamp_seconds")
     )
     processed_rows_total: int = field(metadata=_figure("Rows processed.", "`numInputRows`", "processed_rows_total"))
-    replicas: int | None = field(metadata=_figure("Live executors as the batch ended.", _STATUS))
+    replicas: int | None = field(metadata=_figure("Live executors when the batch ended.", _STATUS))
     hosts: tuple[str, ...] = field(
-        metadata=_figure("Hosts of executors as the last batch ended.", _STATUS, "batch_replica_info")
+        metadata=_figure("Hosts of executors when the last batch ended.", _STATUS, "batch_replica_info")
     )
-    hosts_at_start: tuple[str, ...] = field(metadata=_figure("Hosts of executors as the batch was planned.", _STATUS))
+    hosts_at_start: tuple[str, ...] = field(metadata=_figure("Hosts of executors when the batch was planned.", _STATUS))
     by_host: Mapping[str, HostWork] | None = None
-    """What the replica on each host did; None where Spark does not tell."""
+    """Work of the replica on each host; None if unknown."""

@@ -1,6 +1,7 @@
-"""What a controller writes for a Spark driver: the order in a StreamAutoscaler. With the standard library only.
+"""Orders between controller and Spark driver, in the StreamAutoscaler. Standard library only.
 
-The controller writes it into ``status.order``, whose other members are its own; the driver carries it out.
+The controller writes an order into ``status.order``, and the driver applies it. The other members of ``status.order``
+belong to the controller.
 """
 
 import re
@@ -9,24 +10,23 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from gesscale.common.errors import InputError
-from gesscale.common.text import truncated_repr
+from gesscale.common.errors import InputError, Problem
 
-#: Where the API server has the StreamAutoscalers of a namespace.
+#: API path of the StreamAutoscalers of a namespace.
 AUTOSCALERS_PATH = "/apis/gesscale.dev/v1alpha1/namespaces/{namespace}/streamautoscalers"
 
-#: Of one operator; an order names no more nodes.
+#: Most replicas of one operator, and most nodes of an order.
 MAX_REPLICAS = 1000
 
 _ID = re.compile(r"(0|[1-9]\d*)-(0|[1-9]\d*)")
-_LONGEST_ID, _LONGEST_NAME = 64, 253
+_MAX_ID_CHARACTERS, _MAX_NAME_CHARACTERS = 64, 253
 
 
 class Strategy(StrEnum):
-    """How an order is carried out.
+    """How an order is applied.
 
-    Live: executors join and leave the running query. Restart: the query stops at its checkpoint and starts again
-    on the new placement, for jobs whose state or Kafka partitions cap the useful replicas.
+    Live: executors join and leave the running query. Restart: the query stops at its checkpoint and restarts on the new
+    placement, for jobs whose state or Kafka partitions limit the useful replicas.
     """
 
     LIVE = "Live"
@@ -35,66 +35,67 @@ class Strategy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OrderDocument:
-    """What a driver reads of an order."""
+    """The members of an order that a driver reads."""
 
-    #: Term and counter, ``<term>-<counter>``; the term is that of the leader that wrote it.
+    #: ``<term>-<counter>``; the term is that of the leader that wrote the order.
     id: str
-    #: Nodes that are to hold exactly one executor each, sorted.
+    #: Nodes that should hold exactly one executor each, sorted.
     placement: tuple[str, ...]
-    #: How executors are exchanged.
+    #: How the order is applied.
     strategy: Strategy = Strategy.LIVE
 
     @property
     def rank(self) -> tuple[int, int]:
-        """Return term and counter: of two orders, the one of the higher rank is newer."""
+        """Term and counter; of two orders, the one with the higher rank is newer."""
         return rank_of(self.id)
 
 
 def rank_of(identity: str) -> tuple[int, int]:
-    """Return term and counter of an order's id."""
+    """Return term and counter of an order id."""
     term, _, counter = identity.partition("-")
     return int(term), int(counter)
 
 
-def order_fault(identity: str, term: object, placement: Sequence[str]) -> str:
-    """Return why these cannot be an order's; empty where they can."""
+def order_problem(identity: str, term: object, placement: Sequence[str]) -> Problem | None:
+    """Return what is wrong with the id or the nodes of an order; None if both are valid."""
     found = _ID.fullmatch(identity)
-    if found is None or len(identity) > _LONGEST_ID or int(found[1]) != term:
-        return f"expected the id as <term>-<counter> with term {truncated_repr(term)}, got {truncated_repr(identity)}"
+    if found is None or len(identity) > _MAX_ID_CHARACTERS or int(found[1]) != term:
+        return Problem("order-id-invalid", {"got": identity, "term": term})
     if list(placement) != sorted(set(placement)):
-        return f"expected the names of nodes, sorted, none twice, got {list(placement)!r:.200}"
-    return ""
+        return Problem("order-nodes-not-sorted", {"got": list(placement)})
+    return None
 
 
 def read_order(value: object) -> OrderDocument:
-    """Read the JSON value of ``status.order``.
+    """Parse the JSON value of ``status.order``.
 
     Raises
     ------
     InputError
-        It is no order that could be carried out.
+        If the order is invalid.
     """
     order = value if isinstance(value, Mapping) else {}
     identity, nodes, strategy = order.get("id"), order.get("placement"), order.get("strategy", Strategy.LIVE)
+    problem: Problem | None = None
     if not isinstance(identity, str):
-        fault = f"expected an object with an id, got {truncated_repr(value)}"
+        problem = Problem("order-without-id", {"got": value})
     elif not isinstance(nodes, list) or not 1 <= len(nodes) <= MAX_REPLICAS or not all(map(_is_name, nodes)):
-        fault = f"placement: expected the names of 1 to {MAX_REPLICAS} nodes, got {truncated_repr(nodes)}"
+        problem = Problem("order-nodes-invalid", {"max_nodes": MAX_REPLICAS, "got": nodes})
     elif strategy not in list(Strategy):
-        fault = f"strategy: expected {' or '.join(Strategy)}, got {truncated_repr(strategy)}"
+        problem = Problem("order-strategy-unknown", {"known": list(Strategy), "got": strategy})
     else:
-        fault = order_fault(identity, order.get("term"), nodes)
-    if fault:
-        raise InputError(f"status.order is no order: {fault}")
+        problem = order_problem(identity, order.get("term"), nodes)
+    if problem is not None:
+        raise InputError(problem.code, source="status.order", **problem.fields)
     return OrderDocument(str(identity), tuple(nodes or ()), Strategy(strategy))
 
 
 def _is_name(node: object) -> bool:
-    return isinstance(node, str) and 1 <= len(node) <= _LONGEST_NAME
+    return isinstance(node, str) and 1 <= len(node) <= _MAX_NAME_CHARACTERS
 
 
 def group_of(document: object, name: str) -> Mapping[str, Any]:
-    """Return a group of an object as its JSON says it, such as its metadata; empty where there is none.
+    """Return a mapping inside an object, such as its metadata; empty if there is none.
 
     Examples
     --------
@@ -106,12 +107,12 @@ def group_of(document: object, name: str) -> Mapping[str, Any]:
 
 
 def text_of(group: Mapping[str, Any], name: str, otherwise: str = "") -> str:
-    """Return a text of a group; the other one where there is none."""
+    """Return a non-empty text inside a mapping, or a default."""
     text = group.get(name)
     return text if isinstance(text, str) and text else otherwise
 
 
 def entries_of(group: Mapping[str, Any], name: str) -> Sequence[Any]:
-    """Return a list of a group; empty where there is none, or something else."""
+    """Return a list inside a mapping; empty if there is none."""
     entries = group.get(name)
     return entries if isinstance(entries, list) else ()

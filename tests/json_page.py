@@ -36,7 +36,7 @@ _HEAD = """\
 Written by `python tests/json_page.py` from the types in `gesscale/service/documents.py`. Times are seconds since the
 epoch. What is not known is null. A reader must expect members that are not listed here: later versions add some.
 
-A driver's `/batches`, which you may write yourself: [its sample and members](spark_metrics.md#the-pages-themselves),
+A driver's `/batches`, which you may write yourself: [its sample and members](spark_metrics.md#the-pages),
 [schema](schemas/batches.json). The rest of this page is [the API of the page](../howto/page.md#what-is-served).
 """
 

@@ -35,7 +35,7 @@ _PLACES = {
     "The scaler": "`gesscale run --listen PORT`, and the controller on port 8080. "
     "Outside Kubernetes the label `namespace` is empty, and `workflow` is `workflow`.",
     "A Spark driver": "The port that was given to `gesscale.spark.attach`. "
-    "What each figure rests on: [What a Spark driver tells](spark_metrics.md).",
+    "Sources of the figures: [Metrics of a Spark driver](spark_metrics.md).",
     "A latency agent": "`gesscale latency-map agent`, on port 9109.",
 }
 

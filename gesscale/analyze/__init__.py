@@ -1,1 +1,1 @@
-"""Pure parts of analysis that policies share: who may be judged, load, capacity."""
+"""Analysis shared by policies: which operators may be evaluated, load, capacity. Pure."""

@@ -1,4 +1,4 @@
-"""Load against capacity: what a window proves, the law fitted to it, what it promises; backlog and headroom."""
+"""Load and capacity: evidence in a window, the fitted law and its predictions, backlog and headroom."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ from perfmodel import Conditions, Estimate, Estimates, Estimator, Model, ModelEr
 
 
 def drain_time_s(reading: OperatorReading) -> float | None:
-    """Return how long a saturated operator needs for its backlog; None where it grows or is unknown."""
+    """Return how long a saturated operator needs for its backlog; None if it grows or is unknown."""
     mst = reading.warm_rows_per_s
     if mst is None or reading.input_rows_per_s is None or reading.backlog_rows is None:
         return None
@@ -20,9 +20,9 @@ def drain_time_s(reading: OperatorReading) -> float | None:
 
 
 def has_backlog(reading: OperatorReading) -> bool:
-    """Say whether rows wait that the present trigger interval alone does not explain.
+    """Return whether there is a backlog beyond the rows of the present trigger interval.
 
-    Between two batches a healthy operator's backlog is what one interval brings; twice that is a backlog.
+    Between two batches, the rows of one interval wait in a healthy operator; more than twice that is a backlog.
     """
     if reading.backlog_rows is None or reading.input_rows_per_s is None or reading.trigger_s is None:
         return bool(reading.backlog_rows)
@@ -30,26 +30,26 @@ def has_backlog(reading: OperatorReading) -> bool:
 
 
 def headroom_pct(mst_rows_per_s: float, throughput_rows_per_s: float) -> float:
-    """Return DT of Algorithm 2, per cent; 0 where the MST is 0."""
+    """Return DT of Algorithm 2, per cent; 0 if the MST is 0."""
     if mst_rows_per_s <= 0:
         return 0.0
     return 100.0 * (mst_rows_per_s - throughput_rows_per_s) / mst_rows_per_s
 
 
 def weight_of(placement: tuple[str, ...], node_weights: Mapping[str, float]) -> float:
-    """Return the summed capacity weight of some nodes; one that is not listed weighs 1."""
+    """Return the sum of the capacity weights of nodes; an unlisted node weighs 1."""
     return sum(node_weights.get(node, 1.0) for node in placement)
 
 
 def evidence_of(
     reading: OperatorReading, nd_max_ms: float | None, weight: float, back_pressure_threshold: float
 ) -> tuple[Reading, ...]:
-    """Turn a window into evidence for the performance model.
+    """Return the evidence of a window for the performance model.
 
     Parameters
     ----------
     nd_max_ms
-        NDmax of its placement, round trip; None where the latency map does not know it.
+        NDmax of its placement, round trip; None if it is not in the latency map.
     """
     saturated = reading.saturated_share > back_pressure_threshold
     batches = [b for b in reading.warm_batches if not saturated or b.is_full or b.is_late]
@@ -72,7 +72,7 @@ def evidence_of(
 
 
 def fit(readings: tuple[Reading, ...], law: Estimator, now_s: float) -> Model | None:
-    """Fit a law to the evidence; None where the evidence does not suffice for any parameter."""
+    """Fit a law to the evidence; None if the evidence is insufficient."""
     try:
         return law.fit(readings, now_s)
     except ModelError:
@@ -95,12 +95,12 @@ def predict(
 def predict_all(
     model: Model | None, replicas: int, nd_max_ms: NDArray[np.float64], operator: Operator, weights: NDArray[np.float64]
 ) -> Estimates | None:
-    """Predict the MST of many placements of equally many replicas, as `predict` does of each.
+    """Predict the MST of many placements with the same number of replicas; see `predict`.
 
     Parameters
     ----------
     model
-        The law; None where nothing is known.
+        The fitted law; None if there is none.
     nd_max_ms, weights
         Of the placements, shape ``(m,)``.
     """

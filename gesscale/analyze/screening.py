@@ -1,4 +1,4 @@
-"""The cases in which no policy may judge an operator."""
+"""Decides whether a policy may evaluate an operator: not without metrics, nor while a change is settling."""
 
 from gesscale.common.errors import Problem
 from gesscale.model.decision import Analysis, Reason, Verdict
@@ -9,23 +9,23 @@ from gesscale.ports import Knowledge
 def screen(
     operator: str, observation: WorkflowObservation, knowledge: Knowledge, stabilization_window_s: float | None = None
 ) -> OperatorReading | Analysis:
-    """Return the reading a policy may act on, or the analysis that says why it may not.
+    """Return the reading that a policy may act on, or the analysis with the reason why it may not.
 
     Parameters
     ----------
     operator
         Its name.
     observation
-        What Monitor saw.
+        The readings of this step.
     knowledge
-        Names a change that has not settled.
+        Contains the latest change.
     stabilization_window_s
-        For this long after a change the operator is not judged, settled or not; None: only until it has settled.
+        For this long after a change the operator is not evaluated; None: only until the change has settled.
 
     Returns
     -------
     OperatorReading or Analysis
-        An analysis of verdict Unknown without usable metrics, or Same while a change is settling.
+        The analysis has the verdict Unknown without usable metrics, or Same while a change is settling.
     """
     reading = observation.readings.get(operator)
     if reading is None:

@@ -128,22 +128,22 @@ class CachedLatencies(ABC):
         except (LatencyMapError, GesscaleError, OSError) as error:
             self._fail(_problem_of(error))
         except Exception as error:  # noqa: BLE001 - a malformed response must not stop the loop
-            _LOG.exception("latency map: unexpected error")
-            self._fail(Problem("latency-map-read-failed", {"cause": describe_exception(error)}))
+            self._fail(Problem("latency-map-read-failed", {"cause": describe_exception(error)}), exc_info=True)
 
-    def _fail(self, problem: Problem) -> None:
+    def _fail(self, problem: Problem, *, exc_info: bool = False) -> None:
         self._failures += 1
-        self._log((problem,))
+        self._log((problem,), exc_info=exc_info)
         if self._failures > 1:
             problem = Problem("latency-map-not-refreshed", {"failures": self._failures, "cause": str(problem)})
         self._problems = (problem,)
 
-    def _log(self, problems: tuple[Problem, ...]) -> None:
+    def _log(self, problems: tuple[Problem, ...], *, exc_info: bool = False) -> None:
         """Log problems that are not the same as in the last refresh."""
         texts = tuple(map(str, problems))
         if texts != self._logged:
             for problem in problems:
-                log_problem(_LOG, logging.WARNING, problem.code, **problem.fields, map_kept=self._map is not None)
+                fields = {**problem.fields, "map_kept": self._map is not None}
+                log_problem(_LOG, logging.WARNING, problem.code, exc_info=exc_info, **fields)
         self._logged = texts
 
 

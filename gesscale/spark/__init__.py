@@ -1,14 +1,14 @@
-"""What a user adds to a PySpark streaming job: a line before the query starts, on Kubernetes one before the session.
+"""API for PySpark streaming jobs: one call before the query starts, and on Kubernetes one before the session.
 
     builder = gesscale.spark.place(SparkSession.builder, autoscaler="taxi")
     builder = gesscale.spark.warm_new_executors(builder)  # optional: no batch waits for a cold executor
     spark = builder.getOrCreate()
     gesscale.spark.attach(spark, operator="nearest", port=9108, cap_rows=12000, trigger_s=2.0)
 
-From then on the driver serves ``/metrics`` (Prometheus text), ``/batches`` (JSON, what Monitor reads) and
-``/replicas``. Executors join and leave where the StreamAutoscaler orders it. The query never fails because of it.
+The driver then serves ``/metrics`` (Prometheus text), ``/batches`` (JSON for the scaler) and ``/replicas``. Executors
+join and leave on the nodes that the StreamAutoscaler orders. The query never fails because of gesscale.
 
-Sinks of files and ``foreachBatch`` do not count what they write; ``gesscale.spark.count_output(rows)`` does.
+File sinks and ``foreachBatch`` do not report their rows; ``gesscale.spark.count_output(rows)`` counts them.
 """
 
 from gesscale.spark.attachment import Attachment, attach

@@ -1,4 +1,4 @@
-"""Attach the listener, its endpoint and the reconciler to a Spark session: the only lines here that know them all."""
+"""Attaches listener, HTTP endpoint and order follower to a Spark session."""
 
 import contextlib
 import logging
@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from gesscale.common.errors import InputError
+from gesscale.common.errors import InputError, InvalidValueError
 from gesscale.common.http_server import Page, PageServer, json_body
+from gesscale.common.logs import log_problem
 from gesscale.common.metrics_text import CONTENT_TYPE, exposition
 from gesscale.spark.executors import ExecutorWatch, JobWatch
 from gesscale.spark.metrics import operator_metrics
 from gesscale.spark.operator_state import OperatorState
 from gesscale.spark.orders import OrderFollower, follow_orders
 from gesscale.spark.reconcile import LiveExecutor
-from gesscale.spark.records import QuerySettings
+from gesscale.spark.records import ATTACH, QuerySettings
 from gesscale.spark.restarting import RestartableQuery, StartQuery
 from gesscale.spark.scheduler import SparkJobs, live_executors
 from gesscale.spark.sources import OffsetRows
@@ -25,14 +26,14 @@ from gesscale.spark.triggers import trigger_of
 
 _LOG = logging.getLogger("gesscale.spark")
 _LOOPBACK = "127.0.0.1"
-Told = TypeVar("Told")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A session that is being watched, and steered where there is a StreamAutoscaler."""
+    """A monitored session; also scaled if there is a StreamAutoscaler."""
 
-    #: Where the endpoint listens, such as ``http://127.0.0.1:9108``; None where metrics are off.
+    #: Address of the endpoint, such as ``http://127.0.0.1:9108``; None if it could not be opened.
     url: str | None
     _spark: Any
     _listener: Any
@@ -42,11 +43,11 @@ class Attachment:
 
     @property
     def query(self) -> Any:
-        """Return the query of ``restart`` that runs now; None before `run` or without ``restart``."""
+        """The running query of ``restart``; None before `run` or without ``restart``."""
         return self._restartable.query if self._restartable is not None else None
 
     def run(self, stopping: threading.Event | None = None) -> None:
-        """Start the query of ``restart``, start it again by every order that asks for it, return when it has ended.
+        """Start the query of ``restart``, restart it when an order requires it, and return when it has ended.
 
         Parameters
         ----------
@@ -56,24 +57,22 @@ class Attachment:
         Raises
         ------
         InputError
-            Where ``attach`` was given no ``restart``.
+            If ``attach`` had no ``restart``.
         Exception
-            What ended the query.
+            The error that ended the query.
         """
         if self._restartable is None:
-            raise InputError(
-                "Attachment.run: expected attach(..., restart=start_query), got none; start the query yourself"
-            )
+            raise InputError("restart-function-missing", source="Attachment.run")
         self._restartable.run(_first_replicas(self._spark), stopping or threading.Event())
 
     def close(self) -> None:
-        """Take the listener off and stop endpoint and reconciler; safe after the session has stopped."""
+        """Remove the listener and stop the endpoint and the order follower; safe after the session has stopped."""
         if self._order_follower is not None:
             self._order_follower.stop()
         if self._endpoint is not None:
             self._endpoint.close()
         if self._listener is not None:
-            with contextlib.suppress(Exception):  # a stopped session has no listeners any more
+            with contextlib.suppress(Exception):  # a stopped session has no listeners
                 self._spark.streams.removeListener(self._listener)
 
 
@@ -92,10 +91,10 @@ def attach(
     namespace: str | None = None,
     restart: StartQuery | None = None,
 ) -> Attachment:
-    """Watch a session's streaming queries, and obey the orders of a StreamAutoscaler; call it before they start.
+    """Monitor a session's streaming queries, and follow the orders of a StreamAutoscaler; call it before they start.
 
-    Nothing that happens afterwards can fail a query. A port in use, or a Spark or an API server that does not answer,
-    is logged. Then metrics are off or incomplete, or executors stay where they are.
+    No later failure affects a query. If a port is in use, or Spark or the API server does not respond, a warning is
+    logged; then metrics are off or incomplete, or executors are not changed.
 
     Parameters
     ----------
@@ -104,37 +103,37 @@ def attach(
     operator
         Name of the operator in the workflow.
     port
-        Where to serve ``/metrics``, ``/batches`` and ``/replicas``; 0 takes a free port.
+        Port of ``/metrics``, ``/batches`` and ``/replicas``; 0 for a free port.
     host
-        Address to listen on; by default loopback in local mode, else the driver's own bind address.
+        Address to listen on; by default loopback in local mode, else the driver's bind address.
     cap_rows
         The cap on the rows of a batch, such as Kafka's ``maxOffsetsPerTrigger``.
     cap_rows_per_replica
-        The same where it grows with the replicas.
+        The same, if it grows with the replicas.
     trigger_s
-        The trigger's interval, where the query's own cannot be read.
+        The trigger interval, if that of the query cannot be read.
     max_replicas
-        How many replicas it may get: fewer partitions of state than that are said.
+        Most replicas it may get; if its state has fewer partitions, a warning is logged.
     offset_rows
-        Counts the rows of a source's offset (JSON text), of a source that is not known or not read right.
+        Converts an offset (JSON text) to rows, for a source that is unknown or interpreted wrongly.
     autoscaler, namespace
-        The StreamAutoscaler whose orders are obeyed; by default the one given to `gesscale.spark.place`.
-        Outside Kubernetes there is nothing to steer, which is said.
+        The StreamAutoscaler whose orders are followed; by default the one given to `gesscale.spark.place`.
+        Outside Kubernetes there are no orders, and a warning is logged.
     restart
-        Starts the query, for orders of strategy Restart: session and replicas in, StreamingQuery out. Then start
-        it by `Attachment.run`.
+        Starts the query, for orders of strategy Restart; receives the session and the replicas, returns a
+        StreamingQuery. Start it with `Attachment.run`.
 
     Returns
     -------
     Attachment
-        Tells the address; closing it is optional, all threads are daemons.
+        Has the address; closing it is optional, because all threads are daemons.
 
     Raises
     ------
     InputError
-        Where an argument cannot be right, such as the session of a Spark Connect client. Nothing else.
+        If an argument is invalid, such as the session of a Spark Connect client. Nothing else is raised.
     """
-    _refuse_connect(spark)
+    _reject_connect(spark)
     settings = QuerySettings(
         app=_or_else(lambda: str(spark.sparkContext.appName), "unknown"),
         operator=operator,
@@ -156,23 +155,17 @@ def attach(
         _pages(state, watch, order_follower, restartable),
         operator,
     )
-    watched = endpoint is not None or order_follower is not None or restartable is not None
-    listener = _listen(spark, state) if watched else None
+    is_used = endpoint is not None or order_follower is not None or restartable is not None
+    listener = _listen(spark, state) if is_used else None
     if listener is not None and cap_rows is None and cap_rows_per_replica is None:
-        state.say(
-            "attach got no cap: without one a backlog hides in growing batches, and saturation is seen by late batches "
-            "only. Cap the source, such as Kafka by maxOffsetsPerTrigger, and give attach the same cap_rows"
-        )
+        state.warn("batch-cap-missing")
     return Attachment(endpoint.url if endpoint else None, spark, listener, endpoint, order_follower, restartable)
 
 
-def _refuse_connect(spark: Any) -> None:
-    """Refuse the session of a Spark Connect client: it runs in no driver, and has no executors to tell of."""
+def _reject_connect(spark: Any) -> None:
+    """Reject the session of a Spark Connect client, which does not run in the driver."""
     if type(spark).__module__.startswith("pyspark.sql.connect."):
-        raise InputError(
-            "gesscale.spark.attach: expected the session of a driver, got that of a Spark Connect client: run the "
-            "query in the driver itself, with spark-submit"
-        )
+        raise InputError("spark-connect-session", source=ATTACH)
 
 
 def _listen(spark: Any, state: OperatorState) -> Any:
@@ -181,8 +174,8 @@ def _listen(spark: Any, state: OperatorState) -> Any:
 
         listener = ProgressListener(state, partial(trigger_of, spark))
         spark.streams.addListener(listener)
-    except Exception as error:  # noqa: BLE001 - the contract: the query runs, watched or not
-        state.count_error("no listener could be added to the session; there will be no batches", error)
+    except Exception as error:  # noqa: BLE001 - the query must run, monitored or not
+        state.count_failure("listener-not-added", error)
         return None
     return listener
 
@@ -191,11 +184,8 @@ def _serve(host: str, port: int, pages: Mapping[str, Page], operator: str) -> Pa
     try:
         return PageServer(host, port, pages)
     except (OSError, OverflowError) as error:
-        _LOG.warning(
-            "operator %s: expected to serve metrics on %s:%s, but %s; metrics are off and the query runs "
-            "without them. Free the port, or give attach another one (0 takes any).",
-            operator, host, port, error,
-        )  # fmt: skip
+        fields = {"operator": operator, "host": host, "port": port, "cause": str(error)}
+        log_problem(_LOG, logging.WARNING, "metrics-port-unavailable", **fields)
         return None
 
 
@@ -215,7 +205,7 @@ def _pages(
         try:
             after = int(text)
         except ValueError:
-            raise ValueError(f"after: expected the number of a batch, got {text!r}") from None
+            raise InvalidValueError("batch-number-invalid", place="after", got=text) from None
         return json_body(state.document(after=after))
 
     def replicas(_parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
@@ -224,7 +214,7 @@ def _pages(
         document = {
             "replicas": None if hosts is None else len(hosts),
             "hosts": hosts,
-            "executors": [_told(each, watch) for each in executors.members] if executors else None,
+            "executors": [_executor_document(each, watch) for each in executors.members] if executors else None,
             "reconciler": order_follower.document() if order_follower is not None else None,
             "restarts": restartable.document() if restartable is not None else [],
         }
@@ -233,7 +223,7 @@ def _pages(
     return {"/metrics": metrics, "/batches": batches, "/replicas": replicas}
 
 
-def _told(executor: LiveExecutor, watch: ExecutorWatch) -> dict[str, Any]:
+def _executor_document(executor: LiveExecutor, watch: ExecutorWatch) -> dict[str, Any]:
     return {
         "id": executor.id,
         "node": executor.node or executor.host,
@@ -244,13 +234,13 @@ def _told(executor: LiveExecutor, watch: ExecutorWatch) -> dict[str, Any]:
 
 
 def _first_replicas(spark: Any) -> int:
-    """Return how many replicas the first start is for: as many as were asked for, else as live."""
+    """Return the replicas of the first start: those requested, else the live ones."""
 
-    def asked() -> int:
+    def requested() -> int:
         count = spark.sparkContext.getConf().get("spark.executor.instances")
         return max(1, int(count or spark.sparkContext.defaultParallelism))
 
-    return _or_else(asked, 1)
+    return _or_else(requested, 1)
 
 
 def _locality_wait_s(spark: Any) -> float:
@@ -266,9 +256,9 @@ def _address(spark: Any) -> str:
     return str(conf.get("spark.driver.bindAddress") or conf.get("spark.driver.host") or _LOOPBACK)
 
 
-def _or_else(ask: Callable[[], Told], otherwise: Told) -> Told:
-    """Return what Spark tells, or something else: what is no session of a driver tells nothing."""
+def _or_else(read: Callable[[], T], default: T) -> T:
+    """Return a value read from Spark, or a default if that fails."""
     try:
-        return ask()
-    except Exception:  # noqa: BLE001 - py4j raises what it likes; the query must not feel it
-        return otherwise
+        return read()
+    except Exception:  # noqa: BLE001 - py4j may raise anything; the query must not be affected
+        return default

@@ -1,4 +1,4 @@
-"""Which executors are alive, and what they did in a batch by Spark's account of its jobs. No Spark here."""
+"""Snapshots of the live executors, and their work in a batch from Spark's job records. Without Spark."""
 
 import re
 import threading
@@ -12,48 +12,48 @@ from gesscale.batch_record import HostWork
 from gesscale.spark.reconcile import LiveExecutor
 from gesscale.spark.records import ExecutorSnapshot
 
-FRESH_S = 0.2
-_REMEMBERED = 64
-_SETTLES_IN_S = (0.0, 0.05, 0.2)
-_OF_A_BATCH = re.compile(r"runId = (?P<run>\S+)\s+batch = (?P<batch>\d+)\s*$")
+MAX_AGE_S = 0.2
+_MAX_REMEMBERED = 64
+_RETRY_PAUSES_S = (0.0, 0.05, 0.2)
+_BATCH_DESCRIPTION = re.compile(r"runId = (?P<run>\S+)\s+batch = (?P<batch>\d+)\s*$")
 
 
 class ExecutorWatch:
-    """Asks for the live executors when somebody wants to know, and remembers the recent answers."""
+    """Reads the live executors on demand, and remembers recent snapshots."""
 
     def __init__(self, executors: Callable[[], Sequence[LiveExecutor]], clock_s: Callable[[], float]) -> None:
         self._executors = executors
         self._clock_s = clock_s
-        self._seen: deque[ExecutorSnapshot] = deque(maxlen=_REMEMBERED)
+        self._snapshots: deque[ExecutorSnapshot] = deque(maxlen=_MAX_REMEMBERED)
         self._first_task_at_s: dict[str, float] = {}
         self._leaving: frozenset[str] = frozenset()
         self._lock = threading.Lock()
 
-    def now(self, *, fresh_s: float = FRESH_S) -> ExecutorSnapshot:
-        """Return the live executors, asked less than so many seconds ago."""
+    def now(self, *, max_age_s: float = MAX_AGE_S) -> ExecutorSnapshot:
+        """Return a snapshot of the live executors of at most this age."""
         with self._lock:
-            if self._seen and 0 <= self._clock_s() - self._seen[-1].at_s < fresh_s:
-                return self._seen[-1]
+            if self._snapshots and 0 <= self._clock_s() - self._snapshots[-1].at_s < max_age_s:
+                return self._snapshots[-1]
             members = tuple(self._executors())
             now_s = self._clock_s()
             self._note_first_tasks(members, now_s)
             staying = [each for each in members if each.is_warm and each.id not in self._leaving]
             executors = ExecutorSnapshot(hosts=hosts_of(staying), at_s=now_s, members=members)
-            self._seen.append(executors)
+            self._snapshots.append(executors)
             return executors
 
     def seen_by(self, at_s: float) -> ExecutorSnapshot | None:
-        """Return what was last seen up to an instant; the oldest memory where all are later; None if none."""
+        """Return the last snapshot up to an instant, or else the oldest one; None if there is none."""
         with self._lock:
-            earlier = [executors for executors in self._seen if executors.at_s <= at_s]
-            return earlier[-1] if earlier else next(iter(self._seen), None)
+            earlier = [executors for executors in self._snapshots if executors.at_s <= at_s]
+            return earlier[-1] if earlier else next(iter(self._snapshots), None)
 
     def first_task_at_s(self, executor: str) -> float | None:
-        """Return when an executor was first seen to have been given a task; None where it was not yet."""
+        """Return when an executor was first seen with a task; None if it has had none."""
         return self._first_task_at_s.get(executor)
 
     def expect_to_leave(self, executors: frozenset[str]) -> None:
-        """Note the executors that must go: they get no further tasks and are no replicas any more."""
+        """Set the executors that are being removed; they get no further tasks and no longer count as replicas."""
         with self._lock:
             self._leaving = executors
 
@@ -64,7 +64,7 @@ class ExecutorWatch:
 
 
 def hosts_of(executors: Sequence[LiveExecutor]) -> tuple[str, ...]:
-    """Return where executors are, sorted: the names of their nodes, or their addresses where they do not tell.
+    """Return the sorted node names of executors, or their addresses if a node is unknown.
 
     Examples
     --------
@@ -75,51 +75,51 @@ def hosts_of(executors: Sequence[LiveExecutor]) -> tuple[str, ...]:
 
 
 class TasksDone(NamedTuple):
-    """What the tasks of an executor did."""
+    """Work of the tasks of an executor."""
 
-    #: How many they read.
+    #: Records read.
     records: int
-    #: The time that they took.
+    #: Total task time.
     seconds: float
-    #: How many of them had a partition of state.
+    #: Tasks with a state partition.
     with_state: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkJob:
-    """A job of Spark."""
+    """A Spark job."""
 
-    #: What Spark says of it: for a job of a batch, whose and which.
+    #: Spark's description; for a job of a batch it names the run and the batch.
     description: str
-    #: Whether it has not ended.
+    #: Whether it is running.
     is_running: bool
-    #: The numbers of its stages.
+    #: Ids of its stages.
     stages: tuple[int, ...]
 
 
 class JobStore(Protocol):
-    """Where Spark keeps account of its jobs."""
+    """Access to Spark's job records."""
 
     def begun(self) -> int:
-        """Return how many jobs there have been so far; they are numbered from 0."""
+        """Return the number of jobs so far; job ids start at 0."""
         ...
 
     def job(self, number: int) -> SparkJob | None:
-        """Return a job; None where it is not accounted for yet, or any more."""
+        """Return a job; None if it is not recorded yet, or no longer."""
         ...
 
     def tasks_done(self, stage: int) -> Mapping[str, TasksDone]:
-        """Return what the tasks of a stage did, by executor; executors without a task are missing."""
+        """Return the work of the tasks of a stage by executor; only executors with a task."""
         ...
 
 
 class JobWatch:
-    """Adds up by batch what the jobs that ended did.
+    """Sums the work of finished jobs by batch.
 
     Parameters
     ----------
     pause
-        Lets some seconds pass.
+        Waits for a number of seconds.
     """
 
     def __init__(self, store: JobStore, pause: Callable[[float], None] = time.sleep) -> None:
@@ -127,53 +127,53 @@ class JobWatch:
         self._pause = pause
         self._next = 0
         self._open: list[int] = []
-        self._done: dict[tuple[str, int], dict[str, TasksDone]] = {}
+        self._work: dict[tuple[str, int], dict[str, TasksDone]] = {}
 
     def done_in(self, run_id: str, batch_id: int) -> Mapping[str, TasksDone] | None:
-        """Return what the tasks of a batch that ended did, once."""
-        wanted = run_id, batch_id
-        for pause_s in _SETTLES_IN_S:
+        """Return the work of the tasks of a finished batch, once; None if it is not complete."""
+        key = run_id, batch_id
+        for pause_s in _RETRY_PAUSES_S:
             if pause_s:
                 self._pause(pause_s)
-            is_whole = self._take_stock(wanted)
-            if is_whole and wanted in self._done:
-                return self._done.pop(wanted)
+            is_complete = self._add_finished_jobs(key)
+            if is_complete and key in self._work:
+                return self._work.pop(key)
         return None
 
-    def _take_stock(self, wanted: tuple[str, int]) -> bool:
-        """Look at the jobs that had not ended when last looked at; return whether all of a batch's have."""
+    def _add_finished_jobs(self, key: tuple[str, int]) -> bool:
+        """Add newly finished jobs; return whether all jobs of a batch are finished."""
         begun = self._store.begun()
-        fresh = range(max(self._next, begun - _REMEMBERED), begun)
+        fresh = range(max(self._next, begun - _MAX_REMEMBERED), begun)
         self._next = begun
-        still_open, is_whole = [], True
+        still_open, is_complete = [], True
         for number in (*self._open, *fresh):
             job = self._store.job(number)
             batch = None if job is None else _batch_of(job)
             if job is not None and not job.is_running:
                 if batch is not None:
                     self._add(batch, job)
-            elif number >= begun - _REMEMBERED:
+            elif number >= begun - _MAX_REMEMBERED:
                 still_open.append(number)
-                is_whole = is_whole and job is not None and batch != wanted
+                is_complete = is_complete and job is not None and batch != key
         self._open = still_open
-        return is_whole
+        return is_complete
 
     def _add(self, batch: tuple[str, int], job: SparkJob) -> None:
-        sums = self._done.setdefault(batch, {})
+        sums = self._work.setdefault(batch, {})
         for stage in job.stages:
             for executor, tasks in self._store.tasks_done(stage).items():
-                also = sums.get(executor, TasksDone(0, 0.0))
+                before = sums.get(executor, TasksDone(0, 0.0))
                 sums[executor] = TasksDone(
-                    also.records + tasks.records, also.seconds + tasks.seconds, also.with_state + tasks.with_state
+                    before.records + tasks.records, before.seconds + tasks.seconds, before.with_state + tasks.with_state
                 )
-        while len(self._done) > _REMEMBERED:
-            del self._done[next(iter(self._done))]
+        while len(self._work) > _MAX_REMEMBERED:
+            del self._work[next(iter(self._work))]
 
 
 def work_by_host(
     done: Mapping[str, TasksDone], executors: Collection[LiveExecutor], rows: int
 ) -> Mapping[str, HostWork] | None:
-    """Return how the replicas shared the work of a batch."""
+    """Return the share of each replica in the work of a batch; None if it is unknown."""
     records = sum(tasks.records for tasks in done.values())
     if not done or not executors or (rows and not records):
         return None
@@ -196,5 +196,5 @@ def _of(done: Mapping[str, TasksDone], executor: LiveExecutor) -> TasksDone:
 
 
 def _batch_of(job: SparkJob) -> tuple[str, int] | None:
-    match = _OF_A_BATCH.search(job.description)
+    match = _BATCH_DESCRIPTION.search(job.description)
     return None if match is None else (match["run"], int(match["batch"]))

@@ -1,6 +1,6 @@
-"""What a driver asks of the API server, with the standard library: its StreamAutoscaler and its executors' pods.
+"""A driver's client of the Kubernetes API: its StreamAutoscaler and the pods of its executors. Standard library only.
 
-Inside a pod the driver is who its ServiceAccount is; outside, in client mode, who the kubeconfig says.
+Credentials are those of the pod's ServiceAccount, or of the kubeconfig outside a cluster (client mode).
 """
 
 import json
@@ -24,83 +24,82 @@ from gesscale.spark.reconcile import ExecutorPod
 from gesscale.wire import AUTOSCALERS_PATH
 
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-_MOST_BYTES = 8 << 20
-#: After which a watch without a line counts as lost; bookmarks come about every minute.
+_MAX_BYTES = 8 << 20
+#: A watch without a line for this long is considered lost; bookmarks arrive about once per minute.
 _SILENCE_S = 90.0
-_SAID_BYTES = 1000
+_MAX_ERROR_BYTES = 1000
 
 
 class ApiRequestError(GesscaleError):
-    """A request that the API server refused, or that got no answer: its status is 0 then."""
+    """A request that the API server rejected, or that got no response."""
 
-    def __init__(self, message: str, status: int = 0) -> None:
-        super().__init__(message)
-        self.status = status
+    @property
+    def status(self) -> int:
+        """HTTP status of the response; 0 without a valid response."""
+        return int(self.fields.get("status", 0))
 
     @property
     def transient(self) -> bool:
-        """Whether the same request may succeed later without anybody's help."""
+        """Whether a retry may succeed."""
         return self.status in {0, 408, 409, 410, 429} or self.status >= 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiServer:
-    """Where the API server is, and who we are there."""
+    """Address of the API server, and credentials."""
 
     #: Such as ``https://10.0.0.1:6443``.
     url: str
-    #: Our own.
+    #: Default namespace of the credentials.
     namespace: str = "default"
     tls: ssl.SSLContext | None = None
     token: str = field(default="", repr=False)
-    #: Read for each request: kubelets renew it.
+    #: Read for each request, because kubelets renew it.
     token_file: Path | None = None
     timeout_s: float = 10.0
 
     def autoscaler(self, namespace: str, name: str) -> dict[str, Any]:
-        """Read a StreamAutoscaler; raises ApiRequestError, as all requests here."""
-        return self._ask(f"{AUTOSCALERS_PATH.format(namespace=quote(namespace))}/{quote(name)}")
+        """Get a StreamAutoscaler; raises ApiRequestError, as do all requests here."""
+        return self._request(f"{AUTOSCALERS_PATH.format(namespace=quote(namespace))}/{quote(name)}")
 
-    def autoscaler_events(self, namespace: str, name: str, version: str, lasts_s: float) -> Iterator[Any]:
-        """Yield None once a watch of a StreamAutoscaler is open, then its events, for so long."""
+    def autoscaler_events(self, namespace: str, name: str, version: str, duration_s: float) -> Iterator[Any]:
+        """Watch a StreamAutoscaler for some seconds: yield None once the watch is open, then its events."""
         query = {
             "watch": "true",
             "allowWatchBookmarks": "true",
             "fieldSelector": f"metadata.name={name}",
             "resourceVersion": version,
-            "timeoutSeconds": f"{lasts_s:.0f}",
+            "timeoutSeconds": f"{duration_s:.0f}",
         }
         path = AUTOSCALERS_PATH.format(namespace=quote(namespace))
-        with self._opened(path, query=query, timeout_s=_SILENCE_S) as answer:
+        with self._opened(path, query=query, timeout_s=_SILENCE_S) as response:
             yield None
-            while line := answer.readline(_MOST_BYTES):
+            while line := response.readline(_MAX_BYTES):
                 yield json.loads(line)
 
     def executor_pods(self, namespace: str, application: str) -> list[ExecutorPod]:
-        """Return the pods of an application's executors that are not on their way out."""
+        """Return the executor pods of an application that are not terminating."""
         query = {"labelSelector": f"spark-app-selector={application},spark-role=executor"}
-        found = self._ask(_pods_path(namespace), query=query)["items"]
+        found = self._request(_pods_path(namespace), query=query)["items"]
         return [_executor_pod(pod) for pod in found if "deletionTimestamp" not in pod["metadata"]]
 
     def delete_pod(self, namespace: str, name: str) -> None:
-        """Delete a pod; that it is gone already is as good."""
+        """Delete a pod; succeeds if it does not exist."""
         try:
-            self._ask(f"{_pods_path(namespace)}/{quote(name)}", method="DELETE")
+            self._request(f"{_pods_path(namespace)}/{quote(name)}", method="DELETE")
         except ApiRequestError as error:
             if error.status != 404:
                 raise
 
-    def _ask(self, path: str, *, method: str = "GET", query: Mapping[str, str] | None = None) -> dict[str, Any]:
-        with self._opened(path, method=method, query=query or {}, timeout_s=self.timeout_s) as answer:
-            text = answer.read(_MOST_BYTES + 1)
+    def _request(self, path: str, *, method: str = "GET", query: Mapping[str, str] | None = None) -> dict[str, Any]:
+        with self._opened(path, method=method, query=query or {}, timeout_s=self.timeout_s) as response:
+            text = response.read(_MAX_BYTES + 1)
         try:
-            if len(text) <= _MOST_BYTES and isinstance(found := json.loads(text), dict):
+            if len(text) <= _MAX_BYTES and isinstance(found := json.loads(text), dict):
                 return found
         except ValueError:
             pass
-        raise ApiRequestError(
-            f"{method} {path}: expected a JSON object of at most {_MOST_BYTES} bytes, got something else"
-        )
+        raise ApiRequestError("driver-api-response-invalid", method=method, path=path, max_bytes=_MAX_BYTES)
 
     @contextmanager
     def _opened(
@@ -111,26 +110,33 @@ class ApiServer:
         try:
             if token := self.token_file.read_text("utf-8").strip() if self.token_file else self.token:
                 request.add_unredirected_header("Authorization", f"Bearer {token}")
-            with urlopen(request, timeout=timeout_s, context=self.tls) as answer:  # noqa: S310
-                yield answer
+            with urlopen(request, timeout=timeout_s, context=self.tls) as response:  # noqa: S310
+                yield response
         except HTTPError as error:
-            said = _message(error.read(_SAID_BYTES))
             raise ApiRequestError(
-                f"{method} {path}: the API server answered {error.code}: {said}", error.code
+                "driver-api-request-rejected",
+                method=method,
+                path=path,
+                status=error.code,
+                cause=_message(error.read(_MAX_ERROR_BYTES)),
             ) from None
         except (OSError, HTTPException) as error:
             raise ApiRequestError(
-                f"{method} {path}: no answer of the API server {self.url}: {str(error) or type(error).__name__}"
+                "driver-api-server-unreachable",
+                method=method,
+                path=path,
+                url=self.url,
+                cause=str(error) or type(error).__name__,
             ) from None
 
 
 def connect(*, timeout_s: float = 10.0) -> ApiServer:
-    """Find the API server; nothing is asked of it yet.
+    """Find the API server and the credentials, without a request.
 
     Raises
     ------
     GesscaleError
-        There are no credentials, or they cannot be used.
+        If there are no usable credentials.
     """
     host, port = (os.environ.get(f"KUBERNETES_SERVICE_{name}", "") for name in ("HOST", "PORT"))
     try:
@@ -144,8 +150,11 @@ def connect(*, timeout_s: float = 10.0) -> ApiServer:
             timeout_s=timeout_s,
         )
     except (OSError, LookupError, TypeError, ValueError, AttributeError, ModuleNotFoundError) as error:
-        where = f"the ServiceAccount in {_ACCOUNT}" if host else "the kubeconfig"
-        raise GesscaleError(f"{where} cannot be used: {type(error).__name__} {error}") from None
+        raise GesscaleError(
+            "driver-api-credentials-unusable",
+            credentials=f"the ServiceAccount in {_ACCOUNT}" if host else "the kubeconfig",
+            cause=f"{type(error).__name__} {error}",
+        ) from None
 
 
 def _by_kubeconfig(timeout_s: float) -> ApiServer:
@@ -155,7 +164,7 @@ def _by_kubeconfig(timeout_s: float) -> ApiServer:
     config = read_yaml(file)
     context = _named(config, "context", config["current-context"])
     cluster, user = _named(config, "cluster", context["cluster"]), _named(config, "user", context["user"])
-    with tempfile.TemporaryDirectory() as folder:  # ssl reads certificates of clients from files only
+    with tempfile.TemporaryDirectory() as folder:  # ssl reads client certificates from files only
 
         def path_of(group: Mapping[str, Any], name: str) -> str | None:
             if f"{name}-data" in group:
@@ -193,12 +202,12 @@ def _executor_pod(pod: Mapping[str, Any]) -> ExecutorPod:
         executor=(metadata.get("labels") or {}).get("spark-exec-id", ""),
         node=(pod.get("spec") or {}).get("nodeName"),
         order=(metadata.get("annotations") or {}).get(ORDER_ANNOTATION, ""),
-        waits=(pod.get("status") or {}).get("phase") == "Pending",
+        is_pending=(pod.get("status") or {}).get("phase") == "Pending",
     )
 
 
 def _message(body: bytes) -> str:
-    """Return what a Status object says; a text that is none is its own message."""
+    """Return the message of a Status object, or the body if it is none."""
     try:
         return str(json.loads(body)["message"])
     except (ValueError, LookupError, TypeError):

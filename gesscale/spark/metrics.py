@@ -1,4 +1,4 @@
-"""The operator's gauges for Prometheus, made again for each scrape: what has vanished leaves no series."""
+"""The operator's gauges for Prometheus, computed for each scrape so that ended queries leave no series."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -17,7 +17,7 @@ def operator_metrics(
     Parameters
     ----------
     executors
-        The live executors; None where Spark does not tell.
+        The live executors; None if unknown.
     """
     active = [history for history in histories if history.active]
     last = {history.query: history.batches[-1] for history in active if history.batches}
@@ -37,18 +37,18 @@ def operator_metrics(
 
     for name, figure in figures_of(BatchRecord).items():
         if figure.gauge and figure is not _HOSTS:
-            told = {query: getattr(batch, name) for query, batch in last.items()}
-            yield by_query(figure.gauge, figure.text, told)
-    heard = {history.query: history.last_progress_at_s for history in active}
-    yield by_query("last_progress_timestamp_seconds", "When the query was last heard of.", heard)
+            figures = {query: getattr(batch, name) for query, batch in last.items()}
+            yield by_query(figure.gauge, figure.text, figures)
+    progress = {history.query: history.last_progress_at_s for history in active}
+    yield by_query("last_progress_timestamp_seconds", "When the query last reported progress.", progress)
     for name, figure in figures_of(HostWork).items():
         yield by_host(figure.gauge, figure.text, _work(last, name))
     live = executors.hosts if executors else ()
     count = None if executors is None else len(live)
-    yield by_query("replicas", "Live executors.", dict.fromkeys(heard, count))
-    yield by_host("replica_info", "Hosts of live executors.", dict.fromkeys(heard, _ones(live)))
-    # Who joined since may be live already, yet took no part in the batch that the other gauges tell of.
-    at_last_batch = {query: _ones(last[query].hosts if query in last else ()) for query in heard}
+    yield by_query("replicas", "Live executors.", dict.fromkeys(progress, count))
+    yield by_host("replica_info", "Hosts of live executors.", dict.fromkeys(progress, _ones(live)))
+    # Executors that joined after the batch of the other gauges are live, but took no part in it.
+    at_last_batch = {query: _ones(last[query].hosts if query in last else ()) for query in progress}
     yield by_host(_HOSTS.gauge, _HOSTS.text, at_last_batch)
     yield MetricFamily(f"{PREFIX}listener_errors_total", "Failed callbacks.", [LabelledValue(own, errors)])
 

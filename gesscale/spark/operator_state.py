@@ -1,4 +1,4 @@
-"""What the listener writes and the endpoint reads: the recent queries of one operator. No Spark here."""
+"""Shared state of listener and endpoint: the recent queries of one operator. Without Spark."""
 
 import logging
 import threading
@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from gesscale.batch_record import BatchRecord, HostWork
+from gesscale.common.errors import Problem
+from gesscale.common.logs import log_problem
 from gesscale.spark.executors import ExecutorWatch, JobWatch, work_by_host
 from gesscale.spark.records import ExecutorSnapshot, QueryHistory, QuerySettings, document, ran_batch, trigger_time_s
 from gesscale.spark.sources import OffsetRows, Sources
@@ -22,7 +24,7 @@ class OperatorState:
     Parameters
     ----------
     jobs
-        What executors did; None where that cannot be asked.
+        Provides the work of the executors; None if Spark's jobs cannot be read.
     """
 
     def __init__(
@@ -37,12 +39,12 @@ class OperatorState:
         self._jobs = jobs
         self._histories: dict[str, QueryHistory] = {}
         self._lock = threading.Lock()
-        self._said: set[str] = set()
-        self._border_listeners: list[Callable[[], None]] = []
+        self._logged: set[str] = set()
+        self._batch_end_listeners: list[Callable[[], None]] = []
 
     def notify_of_batch_ends(self, listener: Callable[[], None]) -> None:
-        """Call somebody whenever a batch has ended."""
-        self._border_listeners.append(listener)
+        """Call a function whenever a batch has ended."""
+        self._batch_end_listeners.append(listener)
 
     def histories(self) -> list[QueryHistory]:
         """Return the known queries, newest last."""
@@ -50,12 +52,12 @@ class OperatorState:
             return list(self._histories.values())
 
     def begin(self, run_id: str, query: str, trigger: QueryTrigger = UNKNOWN_TRIGGER) -> None:
-        """Note that a query has started, and say what its trigger means for a scaler."""
+        """Note that a query has started, and log warnings about its trigger."""
         history = self._history(run_id, query)
         history.last_progress_at_s = self._clock_s()
         history.trigger = trigger
         for warning in trigger.warnings(self.settings.trigger_s):
-            self.say(f"query {query}: {warning}")
+            self.warn(warning.code, query=query, **warning.fields)
 
     def progress(self, run_id: str, query: str, report: Mapping[str, Any]) -> None:
         """Note a progress report."""
@@ -67,17 +69,17 @@ class OperatorState:
         by_host = self._by_host(run_id, report, planned_with, now)
         batch = history.add(report, self.settings, planned_with=planned_with, now=now, by_host=by_host)
         if batch is not None:
-            self._say_what_is_wrong(history, batch)
-            for tell in self._border_listeners:
-                tell()
+            self._log_warnings(history, batch)
+            for notify in self._batch_end_listeners:
+                notify()
 
     def idle(self, run_id: str) -> None:
-        """Note that a query lives and has nothing to do."""
+        """Note that a query is idle."""
         if history := self._find(run_id):
             history.last_progress_at_s = self._clock_s()
 
     def end(self, run_id: str) -> None:
-        """Note that a query has ended; its batches can still be read, its gauges are gone."""
+        """Note that a query has ended; its batches remain readable, its gauges vanish."""
         if history := self._find(run_id):
             history.active = False
 
@@ -88,11 +90,11 @@ class OperatorState:
         return (batches[0].ended_at_s, batches[-1].ended_at_s) if batches else None
 
     def executors(self) -> ExecutorSnapshot | None:
-        """Return the live executors now; None where Spark does not tell, which is said once."""
+        """Return the live executors now; None if they cannot be read, which is logged once."""
         try:
             return self._watch.now()
-        except Exception as error:  # noqa: BLE001 - py4j raises what it likes; the query must not feel it
-            self.count_error("the live executors cannot be read; replicas are unknown", error)
+        except Exception as error:  # noqa: BLE001 - py4j may raise anything; the query must not be affected
+            self.count_failure("executors-unreadable", error)
             return None
 
     def _by_host(
@@ -102,25 +104,25 @@ class OperatorState:
         planned_with: ExecutorSnapshot | None,
         now: ExecutorSnapshot | None,
     ) -> Mapping[str, HostWork] | None:
-        """Return what each replica did in a batch; where Spark cannot be asked once, it is not asked again."""
+        """Return the work of each replica in a batch; after the first failure, Spark's jobs are not read again."""
         if self._jobs is None or not ran_batch(report):
             return None
         try:
             done = self._jobs.done_in(run_id, int(report["batchId"]))
-        except Exception as error:  # noqa: BLE001 - py4j raises what it likes; the query must not feel it
+        except Exception as error:  # noqa: BLE001 - py4j may raise anything; the query must not be affected
             self._jobs = None
-            self.count_error("jobs cannot be read; what single replicas do is unknown", error)
+            self.count_failure("spark-jobs-unreadable", error)
             return None
         known = [each for executors in (planned_with, now) if executors for each in executors.members]
         return None if done is None else work_by_host(done, known, int(report["numInputRows"]))
 
-    def count_error(self, what: str, error: Exception) -> None:
-        """Count a failure and say it once."""
+    def count_failure(self, code: str, error: Exception, **fields: Any) -> None:
+        """Count a failure and log it once."""
         self.errors += 1
-        self.say(f"{what} ({type(error).__name__}: {str(error)[:200]}); the query goes on")
+        self.warn(code, **fields, cause=f"{type(error).__name__}: {str(error)[:200]}")
 
     def document(self, *, after: int) -> dict[str, Any]:
-        """Return the answer of ``/batches``: the newest active query, else the newest one."""
+        """Return the response of ``/batches`` for the newest active query, else for the newest one."""
         histories = self.histories()
         active = [history for history in histories if history.active]
         chosen = (active or histories)[-1] if histories else None
@@ -130,8 +132,8 @@ class OperatorState:
         def guarded(offset: str) -> float | None:
             try:
                 return offset_rows(offset)
-            except Exception as error:  # noqa: BLE001 - the user's own function may raise anything
-                self.count_error("an offset could not be turned into rows", error)
+            except Exception as error:  # noqa: BLE001 - the user's function may raise anything
+                self.count_failure("offset-rows-failed", error)
                 return None
 
         return guarded
@@ -148,26 +150,19 @@ class OperatorState:
                     del self._histories[next(iter(self._histories))]
             return self._histories[run_id]
 
-    def _say_what_is_wrong(self, history: QueryHistory, batch: BatchRecord) -> None:
+    def _log_warnings(self, history: QueryHistory, batch: BatchRecord) -> None:
         for problem in history.sources.problems:
-            self.say(problem)
-        wait_s = self.settings.locality_wait_s
-        if batch.state_partitions is not None and wait_s:
-            self.say(
-                f"it keeps state, and spark.locality.wait is {wait_s:g} s: tasks wait so long for the replica that "
-                "holds their state, and one that is added may get none. With spark.locality.wait=0s it gets a part, "
-                "and partitions move more often: docs/evidence/nexmark.md has what was measured"
-            )
-        partitions, most = batch.state_partitions, self.settings.max_replicas
-        if partitions is not None and most is not None and partitions < most:
-            self.say(
-                f"its state has {partitions} partitions, and max_replicas is {most}: replicas beyond {partitions} "
-                "get no part of it. Partitions are fixed when a query first begins: set spark.sql.shuffle.partitions "
-                f"to at least {most} and begin with a new checkpoint, or lower max_replicas"
-            )
+            self.warn(problem.code, **problem.fields)
+        partitions, max_replicas = batch.state_partitions, self.settings.max_replicas
+        if partitions is not None and self.settings.locality_wait_s:
+            self.warn("state-locality-wait", wait_s=self.settings.locality_wait_s)
+        if partitions is not None and max_replicas is not None and partitions < max_replicas:
+            self.warn("state-partitions-few", partitions=partitions, max_replicas=max_replicas)
 
-    def say(self, text: str) -> None:
+    def warn(self, code: str, **fields: Any) -> None:
         """Log a warning once."""
-        if text not in self._said and len(self._said) < 100:
-            self._said.add(text)
-            _LOG.warning("operator %s: %s", self.settings.operator, text)
+        problem = Problem(code, {"operator": self.settings.operator, **fields})
+        text = problem.log_line()
+        if text not in self._logged and len(self._logged) < 100:
+            self._logged.add(text)
+            log_problem(_LOG, logging.WARNING, code, **problem.fields)

@@ -1,4 +1,4 @@
-"""Orders from one StreamAutoscaler: read, watched for ever, carried out; never a reason for the query to fail."""
+"""Follows the orders of a StreamAutoscaler and applies them; a failure never affects the query."""
 
 import json
 import logging
@@ -9,10 +9,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from gesscale.common.errors import GesscaleError, InputError
+from gesscale.common.errors import GesscaleError, InputError, Problem
+from gesscale.common.logs import log_problem
 from gesscale.spark.executors import ExecutorWatch
 from gesscale.spark.kubernetes_api import ApiServer, connect
 from gesscale.spark.operator_state import OperatorState
@@ -33,91 +35,92 @@ from gesscale.spark.scheduler import TEMPLATE_SETTING, Scheduler
 from gesscale.wire import OrderDocument, group_of, read_order, text_of
 
 _LOG = logging.getLogger("gesscale.spark")
-_FIRST_WAIT_S, _LONGEST_WAIT_S = 1.0, 60.0
+_MIN_WAIT_S, _MAX_WAIT_S = 1.0, 60.0
 _WATCH_S = 240.0
-_GONE = 410
 
 
 @dataclass(slots=True)
 class OrderReader:
-    """Which order holds; pure, and for one thread.
+    """Keeps the current order. Pure, for one thread.
 
-    An order of a lower rank than the one that holds is ignored: it comes from a controller that has lost its
-    leadership, or from a cache that lags. A resource that was deleted and made again begins again.
+    An order of lower rank than the current one is ignored: it comes from a controller that lost its leadership, or from
+    a stale cache. A resource that was deleted and created again starts without an order.
     """
 
-    #: The one that holds; None before the first.
+    #: The current order; None before the first.
     order: OrderDocument | None = None
-    #: How many were broken or late.
+    #: Number of invalid and outdated orders.
     ignored: int = 0
     _uid: str | None = None
-    _said: set[str] = field(default_factory=set)
+    _reported: set[str] = field(default_factory=set)
 
-    def read(self, resource: Mapping[str, Any]) -> str:
-        """Take the order of a whole StreamAutoscaler, if it is a newer one."""
+    def read(self, resource: Mapping[str, Any]) -> Problem | None:
+        """Take the order of a StreamAutoscaler if it is newer; return why it was ignored, once."""
         uid = text_of(group_of(resource, "metadata"), "uid")
         if uid != self._uid:
             self._uid, self.order = uid, None
         value = group_of(resource, "status").get("order")
         if value is None:
-            return ""
+            return None
         try:
             order = read_order(value)
         except InputError as error:
-            return self._ignore(f"{error}; it is ignored")
+            return self._ignore(Problem("order-ignored", {"cause": str(error)}))
         if self.order is not None and order.rank < self.order.rank:
-            return self._ignore(f"order {order.id} is older than {self.order.id}, which holds; it is ignored")
+            return self._ignore(Problem("order-outdated", {"order": order.id, "current": self.order.id}))
         self.order = order
-        return ""
+        return None
 
-    def _ignore(self, sentence: str) -> str:
-        if sentence in self._said:
-            return ""
+    def _ignore(self, problem: Problem) -> Problem | None:
+        text = str(problem)
+        if text in self._reported:
+            return None
         self.ignored += 1
-        if len(self._said) < 100:
-            self._said.add(sentence)
-        return sentence
+        if len(self._reported) < 100:
+            self._reported.add(text)
+        return problem
 
 
 class OrderWatch:
-    """Follows one StreamAutoscaler on a daemon thread; needs the verbs get and watch on this one object."""
+    """Watches one StreamAutoscaler on a daemon thread; needs the verbs get and watch on this object."""
 
     def __init__(
         self, server: ApiServer, *, namespace: str, name: str, reader: OrderReader, on_order: Callable[[], None]
     ) -> None:
         self._server, self._namespace, self._name = server, namespace, name
+        self._autoscaler = f"{namespace}/{name}"
         self.reader, self._on_order = reader, on_order
         self._stopping = threading.Event()
         self.failures = 0
-        self.problem = ""
-        """Why orders cannot be read now; empty where they can."""
-        self._said = ""
-        self._wait_s = _FIRST_WAIT_S
-        self._thread = threading.Thread(target=self._follow_for_ever, name="gesscale-orders", daemon=True)
+        self.problem: Problem | None = None
+        """Why orders cannot be read now; None if they can."""
+        self._logged = ""
+        self._wait_s = _MIN_WAIT_S
+        self._thread = threading.Thread(target=self._run, name="gesscale-orders", daemon=True)
 
     def start(self) -> None:
-        """Begin to follow."""
+        """Start the thread."""
         self._thread.start()
 
-    def stop(self, *, within_s: float = 0.0) -> None:
-        """Stop soon, and wait for it so long; a watch that hears nothing is left to its daemon thread."""
+    def stop(self, *, timeout_s: float = 0.0) -> None:
+        """Stop, and wait for at most some seconds; a silent watch ends with the process."""
         self._stopping.set()
-        self._thread.join(within_s)
+        self._thread.join(timeout_s)
 
-    def _follow_for_ever(self) -> None:
+    def _run(self) -> None:
         while not self._stopping.is_set():
             try:
-                for _ in self._read_once():
+                for _ in self._watch_once():
                     self._recovered()
-                wait_s = _FIRST_WAIT_S
-            except Exception as error:  # noqa: BLE001 - the contract: nothing here ends the thread or the query
+                wait_s = _MIN_WAIT_S
+            except Exception as error:  # noqa: BLE001 - nothing may end the thread or the query
                 self._failed(error)
-                wait_s = self._wait_s * random.uniform(0.5, 1.0)  # noqa: S311 - drivers are not to ask in step
-                self._wait_s = min(2 * self._wait_s, _LONGEST_WAIT_S)
+                wait_s = self._wait_s * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, so that drivers do not retry at once
+                self._wait_s = min(2 * self._wait_s, _MAX_WAIT_S)
             self._stopping.wait(wait_s)
 
-    def _read_once(self) -> Iterator[None]:
-        """Get the object, then follow its changes until the server calls the version too old; yield once it does."""
+    def _watch_once(self) -> Iterator[None]:
+        """Get the object, then watch it until its version expires; yield when each watch is open."""
         found = self._server.autoscaler(self._namespace, self._name)
         self._take(found)
         version = str(found["metadata"]["resourceVersion"])
@@ -128,70 +131,63 @@ class OrderWatch:
                     continue
                 kind, resource = event.get("type"), event.get("object") or {}
                 if kind == "ERROR":
-                    return  # most often 410: read it again
+                    return  # usually 410 Gone: get the object again
                 version = str(resource["metadata"]["resourceVersion"])
                 if kind in {"ADDED", "MODIFIED"}:
                     self._take(resource)
                 if self._stopping.is_set():
                     return
-            self._stopping.wait(_FIRST_WAIT_S)  # a proxy may end every watch at once
+            self._stopping.wait(_MIN_WAIT_S)  # in case a proxy ends every watch immediately
 
     def _take(self, resource: Mapping[str, Any]) -> None:
-        held = self.reader.order
-        if said := self.reader.read(resource):
-            _LOG.warning("StreamAutoscaler %s/%s: %s", self._namespace, self._name, said)
-        if self.reader.order is not None and self.reader.order != held:
+        before = self.reader.order
+        if problem := self.reader.read(resource):
+            log_problem(_LOG, logging.WARNING, problem.code, autoscaler=self._autoscaler, **problem.fields)
+        if self.reader.order is not None and self.reader.order != before:
             self._on_order()
 
     def _recovered(self) -> None:
-        if self.problem:
-            _LOG.warning("StreamAutoscaler %s/%s: orders can be read again", self._namespace, self._name)
-        self.problem, self._said, self._wait_s = "", "", _FIRST_WAIT_S
+        if self.problem is not None:
+            _LOG.warning("reading orders succeeds again autoscaler=%s", self._autoscaler)
+        self.problem, self._logged, self._wait_s = None, "", _MIN_WAIT_S
 
     def _failed(self, error: Exception) -> None:
         status = getattr(error, "status", None)
-        if status == _GONE:
-            return  # nothing is wrong: the version was too old
+        if status == HTTPStatus.GONE:
+            return  # expected: the version has expired
         self.failures += 1
-        self.problem = _sentence(error)
+        code = "orders-forbidden" if status == HTTPStatus.FORBIDDEN else "orders-unreadable"
+        self.problem = Problem(code, {"autoscaler": self._autoscaler, "cause": _cause(error)})
         kind = f"{type(error).__name__} {status}"
-        if kind != self._said:
-            self._said = kind
-            _LOG.warning(
-                "StreamAutoscaler %s/%s: orders cannot be read: %s; executors stay as they are, it is tried again",
-                self._namespace, self._name, self.problem,
-            )  # fmt: skip
+        if kind != self._logged:
+            self._logged = kind
+            log_problem(_LOG, logging.WARNING, self.problem.code, **self.problem.fields)
 
 
-def _sentence(error: Exception) -> str:
-    if getattr(error, "status", None) == 403:
-        return (
-            "the driver's ServiceAccount may not read it: its Role needs get and watch on this one object, "
-            f"see docs/howto/spark_on_kubernetes.md ({error})"
-        )[:500]
+def _cause(error: Exception) -> str:
     text = str(error) if isinstance(error, GesscaleError) else f"{type(error).__name__}: {error}"
     return text[:500]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderFollower:
-    """A driver that obeys: where its orders come from, and what makes them so."""
+    """Applies scaling orders in the driver."""
 
     orders: OrderWatch
     reconciler: Reconciler
 
     def stop(self) -> None:
-        """Stop both threads soon."""
+        """Stop both threads."""
         self.orders.stop()
         self.reconciler.stop()
 
     def document(self) -> dict[str, Any]:
-        """Return where things stand, as JSON values."""
+        """Return the state of the current order as JSON values."""
         return {
             **self.reconciler.document(),
             "ignored_orders": self.orders.reader.ignored,
             "failures": self.orders.failures + self.reconciler.failures,
-            "problem": self.orders.problem,
+            "problem": str(self.orders.problem or ""),
         }
 
 
@@ -204,42 +200,40 @@ def follow_orders(
     namespace: str | None,
     restart: RestartableQuery | None,
 ) -> OrderFollower | None:
-    """Begin to obey; None where there is no StreamAutoscaler or nothing to steer, which is logged."""
+    """Start to follow orders; None if there is no StreamAutoscaler or no Kubernetes, which is logged."""
     try:
         if autoscaler is None and not spark.sparkContext.getConf().get(AUTOSCALER):
             return None
-    except Exception:  # noqa: BLE001 - what is no session of a driver has no context
+    except Exception:  # noqa: BLE001 - not the session of a driver
         return None
     operator = state.settings.operator
     try:
         scheduler = Scheduler(spark)
         master = scheduler.setting("spark.master")
         if not master.startswith("k8s://"):
-            _LOG.warning(
-                "operator %s: the master is %s, not Kubernetes: there is nothing to steer, the query is only watched",
-                operator, master or "unknown",
-            )  # fmt: skip
+            fields = {"operator": operator, "master": master or "unknown"}
+            log_problem(_LOG, logging.WARNING, "driver-not-on-kubernetes", **fields)
             return None
         server = connect()
         name = autoscaler or scheduler.setting(AUTOSCALER)
-        own_space = scheduler.setting("spark.kubernetes.namespace") or "default"
-        space = namespace or scheduler.setting(NAMESPACE) or own_space
+        own_namespace = scheduler.setting("spark.kubernetes.namespace") or "default"
+        resource_namespace = namespace or scheduler.setting(NAMESPACE) or own_namespace
         reader = OrderReader()
         reconciler = Reconciler(
             orders=lambda: reader.order,
             spark=scheduler,
-            list_pods=partial(server.executor_pods, own_space, scheduler.application),
-            delete_pod=partial(server.delete_pod, own_space),
+            list_pods=partial(server.executor_pods, own_namespace, scheduler.application),
+            delete_pod=partial(server.delete_pod, own_namespace),
             use_placement=_template_writer(scheduler, name),
             watch=watch,
             clock_s=time.time,
             restart=restart,
-            obeyed=scheduler.setting(ORDER),
+            applied_order=scheduler.setting(ORDER),
         )
-    except Exception as error:  # noqa: BLE001 - the contract: the query runs, steered or not
-        _LOG.warning("operator %s: not steered: %s", operator, _sentence(error))
+    except Exception as error:  # noqa: BLE001 - the query must run, scaled or not
+        log_problem(_LOG, logging.WARNING, "orders-not-followed", operator=operator, cause=_cause(error))
         return None
-    orders = OrderWatch(server, namespace=space, name=name, reader=reader, on_order=reconciler.wake)
+    orders = OrderWatch(server, namespace=resource_namespace, name=name, reader=reader, on_order=reconciler.wake)
     state.notify_of_batch_ends(reconciler.batch_ended)
     orders.start()
     reconciler.start()
@@ -247,12 +241,12 @@ def follow_orders(
 
 
 def _template_writer(scheduler: Scheduler, autoscaler: str) -> Callable[[PodPlacement], None]:
-    """Return what lets the next executors follow a placement: the user's own template is kept below it."""
-    placed = scheduler.setting(FOLDER)
-    folder = Path(placed or tempfile.mkdtemp(prefix="gesscale-"))
+    """Return a function that sets the pod template of the next executors, based on the user's template."""
+    prepared = scheduler.setting(FOLDER)
+    folder = Path(prepared or tempfile.mkdtemp(prefix="gesscale-"))
     base = (
         json.loads((folder / BASE_FILE).read_text("utf-8"))
-        if placed
+        if prepared
         else read_base_template(scheduler.setting(TEMPLATE_SETTING))
     )
     container = scheduler.setting(CONTAINER_SETTING) or None

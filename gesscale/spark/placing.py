@@ -1,4 +1,4 @@
-"""Before the session exists: its settings, the first executors' template, and what lets their nodes be chosen later."""
+"""Prepares a Spark session: its settings, and the pod template by which the nodes of executors are chosen."""
 
 import logging
 import os
@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from gesscale.common.errors import GesscaleError, InputError
+from gesscale.common.logs import log_problem
 from gesscale.spark.kubernetes_api import ApiRequestError, ApiServer, connect
 from gesscale.spark.pod_template import PodPlacement, executor_template
 from gesscale.spark.scheduler import TEMPLATE_SETTING, write_template
@@ -21,6 +22,7 @@ from gesscale.wire import MAX_REPLICAS, group_of, read_order
 
 _LOG = logging.getLogger("gesscale.spark")
 
+PLACE = "gesscale.spark.place"
 AUTOSCALER = "spark.gesscale.autoscaler"
 NAMESPACE = "spark.gesscale.namespace"
 FOLDER = "spark.gesscale.templates"
@@ -28,9 +30,9 @@ ORDER = "spark.gesscale.order"
 CONTAINER_SETTING = "spark.kubernetes.executor.podTemplateContainerName"
 BASE_FILE, TEMPLATE_FILE = "base.json", "executor.json"
 
-#: Without it no executor can leave gracefully.
+#: Required for graceful removal of executors.
 DECOMMISSION = {"spark.decommission.enabled": "true"}
-#: Where the user says nothing; reasons: docs/howto/spark_on_kubernetes.md.
+#: Defaults for settings that the user has not set; reasons: docs/howto/spark_on_kubernetes.md.
 DEFAULTS = {
     "spark.storage.decommission.enabled": "false",
     "spark.executor.decommission.forceKillTimeout": "300s",
@@ -38,29 +40,29 @@ DEFAULTS = {
     "spark.executor.failuresValidityInterval": "1h",
     "spark.kubernetes.executor.apiPollingInterval": "10s",
 }
-#: A controller that lives needs a second or two; without one the job still starts.
-FIRST_ORDER_WITHIN_S = 20.0
+#: A running controller needs a second or two; without one the job starts after this time.
+FIRST_ORDER_TIMEOUT_S = 20.0
 _TRIES = 3
-_ASK_AGAIN_S = 0.5
+_RETRY_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstPlacement:
-    """What the first executors follow."""
+    """Placement and number of the first executors."""
 
-    #: Where they may be.
+    #: The allowed nodes.
     placement: PodPlacement = field(default_factory=PodPlacement)
-    #: How many; None where this is not set.
+    #: How many; None to keep the user's setting.
     executors: int | None = None
 
 
 class SessionSettings:
-    """What the session will be made with, without starting its JVM: that would settle its memory and jars.
+    """Settings of the future session, read without starting its JVM, because that would fix its memory and jars.
 
     Attributes
     ----------
     jvm
-        Spark's, where it runs already; else None.
+        Spark's JVM if it already runs, otherwise None.
     """
 
     def __init__(self, builder: Any) -> None:
@@ -68,7 +70,7 @@ class SessionSettings:
 
         self._options: Mapping[str, Any] = builder._options
         if SparkContext._jvm is None and "PYSPARK_GATEWAY_PORT" in os.environ:
-            SparkContext._ensure_initialized()  # spark-submit's JVM: it runs already
+            SparkContext._ensure_initialized()  # the JVM of spark-submit already runs
         self.jvm = SparkContext._jvm
         self._outside: Mapping[str, str] = (
             submit_settings(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
@@ -77,7 +79,7 @@ class SessionSettings:
         )
 
     def get(self, name: str) -> str:
-        """Return a setting; empty where it is not set."""
+        """Return a setting; empty if it is not set."""
         return str(self._options.get(name) or self._outside.get(name) or "")
 
 
@@ -86,52 +88,49 @@ def place(
     autoscaler: str,
     namespace: str | None = None,
     *,
-    first_order_within_s: float = FIRST_ORDER_WITHIN_S,
+    first_order_timeout_s: float = FIRST_ORDER_TIMEOUT_S,
     server: ApiServer | None = None,
 ) -> Any:
-    """Prepare a session whose executors' nodes a StreamAutoscaler chooses; call it before the session exists.
+    """Prepare a session whose executors run on the nodes that a StreamAutoscaler chooses.
 
-    Reads the present order, so that a driver that was restarted comes back where it was. Where there is none yet
-    and the mode is Act, the controller is given a moment to choose the first nodes; without an order the first
-    ``spec.minReplicas`` executors come into ``spec.nodePool``, wherever the scheduler puts them. Where the object
-    cannot be read, the user's own number of executors starts anywhere, one per node, and is moved by the first
-    order. Outside Kubernetes nothing is changed, which is said: the same program runs in local mode.
+    Call it before the session exists. It reads the current order, so a restarted driver returns to its previous nodes.
+    If there is no order yet and the mode is Act, it waits a moment for the controller to choose the first nodes. Without
+    an order, the first ``spec.minReplicas`` executors start in ``spec.nodePool``, placed by the Kubernetes scheduler.
+    If the object cannot be read, the user's number of executors starts on any nodes, one per node, until the first
+    order. Outside Kubernetes, nothing is changed and a warning is logged, so the same program runs in local mode.
 
     Parameters
     ----------
     builder
-        ``SparkSession.builder`` with the job's settings; a running session cannot be prepared any more.
+        ``SparkSession.builder`` with the job's settings; a running session can no longer be prepared.
     autoscaler
         Name of the StreamAutoscaler.
     namespace
-        Its namespace; by default ``spark.kubernetes.namespace``, else the credentials' own.
-    first_order_within_s
-        How long to wait for the controller to choose the first nodes; 0 for not at all.
+        Its namespace; by default ``spark.kubernetes.namespace``, else that of the credentials.
+    first_order_timeout_s
+        How long to wait for the controller to choose the first nodes; 0 to not wait.
     server
-        The API server; by default the pod's own credentials, else the kubeconfig's.
+        The API server; by default that of the pod's credentials, else of the kubeconfig.
 
     Returns
     -------
     SparkSession.Builder
-        The same one.
+        The same builder.
 
     Raises
     ------
     InputError
-        Where the name, the user's pod template or a setting cannot work with it.
+        If the name, the user's pod template or a setting is incompatible.
     """
     settings = SessionSettings(builder)
     master = settings.get("spark.master")
     if not master.startswith("k8s://"):
-        _LOG.warning(
-            "gesscale.spark.place: the master is %s, not Kubernetes: there are no nodes to choose; nothing was changed",
-            master or "unknown",
-        )
+        log_problem(_LOG, logging.WARNING, "driver-not-on-kubernetes", source=PLACE, master=master or "unknown")
         return builder
     _check(settings)
     base = read_base_template(settings.get(TEMPLATE_SETTING))
     space = namespace or settings.get("spark.kubernetes.namespace")
-    first, space = _first_placement(server, autoscaler, space, first_order_within_s)
+    first, space = _first_placement(server, autoscaler, space, first_order_timeout_s)
     folder = Path(tempfile.mkdtemp(prefix="gesscale-"))
     container = settings.get(CONTAINER_SETTING) or None
     template = executor_template(base, first.placement, autoscaler=autoscaler, container=container)
@@ -155,14 +154,14 @@ def place(
 
 
 def first_placement(resource: Mapping[str, Any]) -> FirstPlacement:
-    """Return where a StreamAutoscaler wants the first executors: by its order, else by its pool."""
+    """Return the first placement of a StreamAutoscaler: its order, else its node pool."""
     if (value := group_of(resource, "status").get("order")) is not None:
         try:
             order = read_order(value)
             placement = PodPlacement(order=order.id, nodes=order.placement)
             return FirstPlacement(placement=placement, executors=len(order.placement))
         except InputError as error:
-            _LOG.warning("%s; it is ignored", error)
+            log_problem(_LOG, logging.WARNING, "order-ignored", cause=str(error))
     spec = group_of(resource, "spec")
     least = spec.get("minReplicas")
     return FirstPlacement(
@@ -172,61 +171,57 @@ def first_placement(resource: Mapping[str, Any]) -> FirstPlacement:
 
 
 def read_base_template(where: str) -> dict[str, Any]:
-    """Read the user's own pod template; empty where there is none.
+    """Read the user's pod template; empty if there is none.
 
     Raises
     ------
     InputError
-        Where it cannot be read here, or is no mapping.
+        If it cannot be read here, or is no mapping.
     """
     if not where:
         return {}
     parts = urlsplit(where)
     if parts.scheme not in ("", "file", "local"):
-        raise InputError(f"{TEMPLATE_SETTING}: expected a file of this machine or pod, got {where}; give a local copy")
+        raise InputError("pod-template-not-local", source=TEMPLATE_SETTING, got=where)
     try:
         from gesscale.common.yaml_text import read_yaml
 
         found = read_yaml(Path(parts.path))
     except (OSError, InputError, ModuleNotFoundError) as error:
-        raise InputError(f"{TEMPLATE_SETTING}: expected a pod template in {where}, but: {error}") from None
+        raise InputError("pod-template-unreadable", source=TEMPLATE_SETTING, file=where, cause=str(error)) from None
     if not isinstance(found, dict):
-        raise InputError(f"{TEMPLATE_SETTING}: expected a pod in {where}, got {type(found).__name__}")
+        raise InputError(
+            "pod-template-invalid", source=TEMPLATE_SETTING, place=where, expected="a pod", got=type(found).__name__
+        )
     return found
 
 
 def _check(settings: SessionSettings) -> None:
     if settings.get("spark.dynamicAllocation.enabled").lower() == "true":
-        raise InputError(
-            "gesscale.spark.place: spark.dynamicAllocation.enabled is true, and two would choose the executors; "
-            "set it to false"
-        )
+        raise InputError("dynamic-allocation-enabled", source=PLACE)
     allocator = settings.get("spark.kubernetes.allocation.pods.allocator") or "direct"
     if allocator != "direct":
-        raise InputError(
-            f"gesscale.spark.place: expected spark.kubernetes.allocation.pods.allocator=direct, got {allocator}: "
-            "only then is each executor built from the present template"
-        )
+        raise InputError("pods-allocator-unsupported", source=PLACE, got=allocator)
 
 
 def _awaits_order(resource: Mapping[str, Any]) -> bool:
-    """Say whether a controller is about to choose the first nodes: it may act, and has ordered nothing yet."""
+    """Return whether a controller is about to choose the first nodes: it may act, and there is no order yet."""
     spec, status = group_of(resource, "spec"), group_of(resource, "status")
     return spec.get("mode") == "Act" and not spec.get("pause") and not status.get("order")
 
 
 def _first_placement(
-    server: ApiServer | None, autoscaler: str, namespace: str, first_order_within_s: float
+    server: ApiServer | None, autoscaler: str, namespace: str, first_order_timeout_s: float
 ) -> tuple[FirstPlacement, str]:
     problem: GesscaleError | None = None
     found: Mapping[str, Any] | None = None
     try:
         server = server or connect(timeout_s=5.0)
         namespace = namespace or server.namespace
-        patient_until_s, tries = time.monotonic() + first_order_within_s, _TRIES
-        while tries and (found is None or (_awaits_order(found) and time.monotonic() < patient_until_s)):
+        deadline_s, tries = time.monotonic() + first_order_timeout_s, _TRIES
+        while tries and (found is None or (_awaits_order(found) and time.monotonic() < deadline_s)):
             if found is not None:
-                time.sleep(_ASK_AGAIN_S)
+                time.sleep(_RETRY_S)
             try:
                 found = server.autoscaler(namespace, autoscaler)
             except ApiRequestError as error:
@@ -236,15 +231,13 @@ def _first_placement(
             return first_placement(found), namespace
     except GesscaleError as error:
         problem = error
-    _LOG.warning(
-        "gesscale.spark.place: StreamAutoscaler %s: %s; the first executors start on any node, one on each",
-        autoscaler, problem,
-    )  # fmt: skip
+    cause = str(problem)
+    log_problem(_LOG, logging.WARNING, "first-placement-unknown", source=PLACE, autoscaler=autoscaler, cause=cause)
     return FirstPlacement(), namespace
 
 
 def submit_settings(arguments: str) -> dict[str, str]:
-    """Return the settings among the arguments of spark-submit; the properties file that they name is read too.
+    """Return the settings in the arguments of spark-submit, including those of its properties file.
 
     Examples
     --------
@@ -257,7 +250,7 @@ def submit_settings(arguments: str) -> dict[str, str]:
     parser.add_argument("--conf", "-c", action="append", default=[])
     try:
         given, _ = parser.parse_known_args(shlex.split(arguments))
-    except ArgumentError:  # spark-submit refuses it in its own words
+    except ArgumentError:  # spark-submit itself reports the error
         return {}
     found = _properties(given.properties_file) if given.properties_file else {}
     found |= dict(pair.split("=", 1) for pair in given.conf if "=" in pair)
@@ -265,7 +258,7 @@ def submit_settings(arguments: str) -> dict[str, str]:
 
 
 def _properties(path: Path) -> dict[str, str]:
-    """Read a properties file as Spark writes them; one that cannot be read is spark-submit's to complain about."""
+    """Read a properties file in Spark's format; empty if it is unreadable, which spark-submit reports."""
     try:
         lines = [line.strip() for line in path.read_text("utf-8").splitlines()]
     except (OSError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""The pod template of executors: the user's own, and on which nodes they may be. Pure: values in, values out."""
+"""Builds the pod template of executors: the user's template plus the allowed nodes. Pure."""
 
 import copy
 import re
@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from gesscale.common.errors import InputError
-from gesscale.common.text import truncated_repr
 
 AUTOSCALER_LABEL = "gesscale.dev/autoscaler"
 ORDER_ANNOTATION = "gesscale.dev/order"
 CONTAINER = "spark-kubernetes-executor"
-#: An executor tells the driver every variable of this prefix: Spark's own way, see ``extractAttributes``.
+#: Spark sends environment variables with this prefix from an executor to the driver; see ``extractAttributes``.
 ATTRIBUTE_PREFIX = "SPARK_EXECUTOR_ATTRIBUTE_"
 NODE_ATTRIBUTE, ORDER_ATTRIBUTE = "NODE", "GESSCALE_ORDER"
 
@@ -23,13 +22,13 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodPlacement:
-    """Where new executors may be."""
+    """Nodes that new executors may run on."""
 
-    #: Id of the order that says so; empty where there is none yet.
+    #: Id of the order that chose them; empty before the first order.
     order: str = ""
-    #: Exactly these nodes may hold one each; None where there is no order yet.
+    #: The nodes, for one executor each; None before the first order.
     nodes: tuple[str, ...] | None = None
-    #: Without nodes: the LabelSelector of the node pool, all nodes where it is empty.
+    #: Without nodes: the LabelSelector of the node pool; all nodes if it is empty.
     pool: Mapping[str, Any] | None = None
 
 
@@ -38,22 +37,19 @@ def executor_template(
 ) -> dict[str, Any]:
     """Return the pod template of the next executors.
 
-    A node must fulfil both what the user's template asks and the placement: terms of node affinity are ORed by
-    Kubernetes, so each of the user's is joined with each node. Everything else of the user's is kept.
+    A node must match both the user's template and the placement. Kubernetes ORs the terms of a node affinity, so each
+    term of the user is combined with each node. Everything else in the user's template is kept.
 
     Raises
     ------
     InputError
-        Where the template is no pod, or the name cannot be a label.
+        If the template is no pod, or the name is no valid label.
     """
     if not _LABEL_VALUE.fullmatch(autoscaler):
-        raise InputError(
-            "a StreamAutoscaler's name becomes a label: expected at most 63 letters, digits, . _ or -, "
-            f"got {autoscaler!r}"
-        )
+        raise InputError("autoscaler-name-no-label", got=autoscaler)
     pod = copy.deepcopy(dict(base))
     if pod.get("kind", "Pod") != "Pod":
-        raise InputError(f"executor pod template: expected kind Pod, got {pod['kind']!r}")
+        raise InputError("pod-template-invalid", place="kind", expected="Pod", got=pod["kind"])
     pod |= {"apiVersion": "v1", "kind": "Pod"}
     metadata = _part(pod, "metadata")
     _part(metadata, "labels")[AUTOSCALER_LABEL] = autoscaler
@@ -76,24 +72,22 @@ def _part(owner: dict[str, Any], name: str) -> dict[str, Any]:
 def _items(owner: dict[str, Any], name: str) -> list[Any]:
     items = _typed(owner, name, [], "a list")
     if wrong := [item for item in items if not isinstance(item, dict)]:
-        raise InputError(
-            f"executor pod template: expected {name} as a list of mappings, got {truncated_repr(wrong[0])} in it"
-        )
+        raise InputError("pod-template-invalid", place=name, expected="a list of mappings", got=wrong[0])
     return items
 
 
 def _typed(owner: dict[str, Any], name: str, empty: Part, what: str) -> Part:
-    """Return a member of a mapping, which is made where it is missing."""
+    """Return a member of a mapping; create it if it is missing."""
     value = owner.get(name)
     if value is None:
         value = owner[name] = empty
     if not isinstance(value, type(empty)):
-        raise InputError(f"executor pod template: expected {name} as {what}, got {truncated_repr(value)}")
+        raise InputError("pod-template-invalid", place=name, expected=what, got=value)
     return value
 
 
 def _node_terms(placement: PodPlacement) -> list[dict[str, Any]]:
-    """Return the terms that a node may fulfil; one for each node, since matchFields takes a single value."""
+    """Return the node selector terms; one per node, because matchFields takes a single value."""
     if placement.nodes is not None:
         return [
             {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]} for node in placement.nodes
@@ -112,7 +106,7 @@ def _require_nodes(node_affinity: dict[str, Any], terms: Sequence[Mapping[str, A
     own = _items(required, "nodeSelectorTerms")
     usable = [term for term in own if term and any(term.values())]  # an empty term matches no node
     if own and not usable:
-        raise InputError("executor pod template: its own node affinity has only empty terms, which match no node")
+        raise InputError("pod-template-affinity-empty")
     required["nodeSelectorTerms"] = [_both(mine, term) for mine in usable or [{}] for term in terms]
 
 
@@ -125,7 +119,7 @@ def _both(mine: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _keep_apart(anti_affinity: dict[str, Any], autoscaler: str) -> None:
-    """Let no node hold two executors of this operator; the driver bears the label too, but another role."""
+    """Allow at most one executor of this operator per node; the driver has the same label, but another role."""
     _items(anti_affinity, _REQUIRED).append(
         {
             "labelSelector": {"matchLabels": {AUTOSCALER_LABEL: autoscaler, "spark-role": "executor"}},

@@ -1,4 +1,4 @@
-"""From the executors that are there to those that are ordered: which steps, in which order. Pure: no Spark here."""
+"""Computes the next steps from the present executors to the ordered ones. Pure, without Spark."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -6,61 +6,61 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveExecutor:
-    """An executor that the driver knows."""
+    """An executor that is registered with the driver."""
 
-    #: Spark's.
+    #: Spark's id.
     id: str
-    #: Its address, as Spark spells it.
+    #: Its address, as Spark reports it.
     host: str
-    #: Name of its node; None where it does not tell.
+    #: Name of its node; None if it does not report it.
     node: str | None = None
-    #: Id of the order it was made by; empty where none.
+    #: Id of the order that created it; empty if none.
     order: str = ""
-    #: When it registered, seconds since the epoch; None where unknown.
+    #: When it registered, seconds since the epoch; None if unknown.
     added_at_s: float | None = None
-    #: Whether it was ever given a task.
+    #: Whether it has run a task.
     has_worked: bool = False
     #: How many tasks it runs at a time.
     slots: int = 1
-    #: Whether Spark gives it tasks by now; see `gesscale.spark.warm_up`.
+    #: Whether Spark schedules tasks on it; see `gesscale.spark.warm_up`.
     is_warm: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutorPod:
-    """A pod of an executor, as the API server tells of it."""
+    """The pod of an executor, as the API server reports it."""
 
-    #: The pod's.
+    #: Name of the pod.
     name: str
-    #: Spark's id of the executor in it.
+    #: Spark's id of its executor.
     executor: str
-    #: Where it is bound to; None while no node was found.
+    #: The node it is bound to; None if it is not bound.
     node: str | None
-    #: Id of the order it was made by; empty where none.
+    #: Id of the order that created it; empty if none.
     order: str
-    #: Whether it is Pending: bound or not, its executor does not run yet.
-    waits: bool
+    #: Whether its phase is Pending, bound or not.
+    is_pending: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actions:
-    """What is to be done now."""
+    """The steps to take now."""
 
-    #: How many executors Spark is to keep, leaving ones among them.
+    #: Number of executors to request from Spark, including leaving ones.
     total: int
-    #: Ids of the executors that are to finish their tasks and go.
+    #: Ids of the executors to decommission.
     decommission: tuple[str, ...] = ()
-    #: Names of waiting pods that are to be deleted.
-    withdraw: tuple[str, ...] = ()
-    #: Nodes that are to hold an executor and hold none that works.
+    #: Names of pending pods to delete.
+    delete_pods: tuple[str, ...] = ()
+    #: Ordered nodes without a live executor.
     missing: tuple[str, ...] = ()
-    #: Ids of executors that are to go, now or once nothing is missing any more and the new ones are warm.
+    #: Ids of executors to remove, now or as soon as nothing is missing and the new ones are warm.
     surplus: tuple[str, ...] = ()
 
     @property
     def is_settled(self) -> bool:
-        """Whether the executors are where they are to be."""
-        return not self.missing and not self.surplus and not self.withdraw
+        """Whether the executors match the order."""
+        return not self.missing and not self.surplus and not self.delete_pods
 
 
 def reconcile(
@@ -72,18 +72,18 @@ def reconcile(
     pods: Sequence[ExecutorPod] = (),
     may_remove: bool = True,
 ) -> Actions:
-    """Return the steps that bring the executors nearer to an order; the same situation gives the same steps.
+    """Return the steps that bring the executors nearer to an order; idempotent.
 
-    New executors come first and old ones go when nothing is missing, so that capacity never dips. Spark counts an
-    executor that is to go as long as it runs. So the total is larger by it while others are to come.
+    New executors start first, and old ones leave when nothing is missing, so capacity never drops. Spark counts a
+    leaving executor as long as it runs, so the total includes it while others are missing.
 
     Raises
     ------
     ValueError
-        Where there are no nodes: the last executor never goes.
+        If there are no nodes, because the last executor is never removed.
     """
     if not nodes:
-        raise ValueError("expected at least one node: an operator never goes below one executor")
+        raise ValueError("expected at least one node")
     holders = _holders(set(nodes), [each for each in executors if each.id not in leaving])
     held = set(holders.values())
     others = [each for each in executors if each.id not in held]
@@ -93,14 +93,14 @@ def reconcile(
     return Actions(
         total=len(set(nodes)) + (len(others) if missing else 0),
         decommission=surplus if may_remove else (),
-        withdraw=_withdraw(order, missing, {each.id for each in executors}, pods),
+        delete_pods=_pods_to_delete(order, missing, {each.id for each in executors}, pods),
         missing=missing,
         surplus=surplus,
     )
 
 
 def _holders(nodes: Collection[str], executors: Sequence[LiveExecutor]) -> dict[str, str]:
-    """Return the executor that counts for each node: the oldest one there."""
+    """Return the oldest executor on each ordered node."""
     holders: dict[str, str] = {}
     for each in sorted(executors, key=lambda each: (len(each.id), each.id)):
         if each.node is not None and each.node in nodes:
@@ -108,12 +108,12 @@ def _holders(nodes: Collection[str], executors: Sequence[LiveExecutor]) -> dict[
     return holders
 
 
-def _withdraw(
+def _pods_to_delete(
     order: str, missing: Collection[str], known: Collection[str], pods: Sequence[ExecutorPod]
 ) -> tuple[str, ...]:
-    waiting = [pod for pod in pods if pod.waits and pod.executor not in known]
-    wrong = [pod for pod in waiting if (pod.node not in missing if pod.node is not None else pod.order != order)]
-    on_their_way = sum(pod.executor not in known and pod not in wrong and pod.node is not None for pod in pods)
-    unbound = [pod for pod in waiting if pod.node is None and pod.order == order]
-    wanted = max(0, len(missing) - on_their_way)
-    return tuple(sorted(pod.name for pod in [*wrong, *unbound[wanted:]]))
+    pending = [pod for pod in pods if pod.is_pending and pod.executor not in known]
+    wrong = [pod for pod in pending if (pod.node not in missing if pod.node is not None else pod.order != order)]
+    starting = sum(pod.executor not in known and pod not in wrong and pod.node is not None for pod in pods)
+    unbound = [pod for pod in pending if pod.node is None and pod.order == order]
+    needed = max(0, len(missing) - starting)
+    return tuple(sorted(pod.name for pod in [*wrong, *unbound[needed:]]))

@@ -1,4 +1,4 @@
-"""What is kept of each query: a bounded ring of finished batches. Pure: no Spark, no clock."""
+"""History of each query: a bounded ring of finished batches. Pure, without Spark and clock."""
 
 import math
 from collections import deque
@@ -14,50 +14,51 @@ from gesscale.spark.reconcile import LiveExecutor
 from gesscale.spark.sources import OffsetRows, Sources
 from gesscale.spark.triggers import UNKNOWN_TRIGGER, QueryTrigger
 
+ATTACH = "gesscale.spark.attach"
 RING_BATCHES = 512
-#: The names of the observed metric by which a query counts its output itself.
+#: Names of the observed metric with which a query counts its output.
 OBSERVATION, OUTPUT_ROWS = "gesscale", "output_rows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuerySettings:
-    """What the user says about the operator, because Spark does not tell it to a listener.
+    """Settings of the operator that a listener cannot read from Spark.
 
     Raises
     ------
     InputError
-        Where one of them is not positive, both caps are given, or the operator has no name.
+        If a number is not positive, both caps are given, or the operator has no name.
     """
 
     #: Name of the Spark application.
     app: str
     #: Name of the operator in the workflow.
     operator: str
-    #: The cap B on the rows of a batch; None where there is none.
+    #: The cap B on the rows of a batch; None if there is none.
     cap_rows: int | None = None
-    #: The same in proportion to the replicas; at most one of the two.
+    #: The cap per replica; at most one of the two caps is given.
     cap_rows_per_replica: int | None = None
-    #: The trigger interval, where the query's own cannot be read.
+    #: The trigger interval, if that of the query cannot be read.
     trigger_s: float | None = None
-    #: Counts the rows of an offset; None: as the table of `gesscale.spark.sources` says.
+    #: Converts an offset to rows; None to use the table of `gesscale.spark.sources`.
     offset_rows: OffsetRows | None = None
-    #: How many replicas it may get; None where unknown.
+    #: Most replicas it may get; None if unknown.
     max_replicas: int | None = None
-    #: How long a task waits for the executor that holds its state; None where unknown.
+    #: How long a task waits for the executor that holds its state; None if unknown.
     locality_wait_s: float | None = None
 
     def __post_init__(self) -> None:
         if not self.operator:
-            raise InputError("gesscale.spark.attach: expected the operator's name, got an empty text")
+            raise InputError("operator-name-empty", source=ATTACH)
         if self.cap_rows is not None and self.cap_rows_per_replica is not None:
-            raise InputError("gesscale.spark.attach: give cap_rows or cap_rows_per_replica, not both")
+            raise InputError("batch-caps-conflict", source=ATTACH)
         for name in ("cap_rows", "cap_rows_per_replica", "trigger_s", "max_replicas"):
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value > 0):
-                raise InputError(f"gesscale.spark.attach: expected {name} > 0, got {value!r}")
+                raise InputError("number-not-positive", source=ATTACH, place=name, got=value)
 
     def cap_for(self, replicas: int | None) -> int | None:
-        """Return the cap of a batch that was planned with so many replicas; None where there is none."""
+        """Return the cap of a batch planned with a number of replicas; None if there is none."""
         if self.cap_rows_per_replica is None:
             return self.cap_rows
         return None if replicas is None else self.cap_rows_per_replica * max(1, replicas)
@@ -69,21 +70,21 @@ class ExecutorSnapshot:
 
     #: Seconds since the epoch.
     at_s: float
-    #: Where those are that get tasks: one name of a node or address each, sorted.
+    #: Node or address of each executor that gets tasks, sorted.
     hosts: tuple[str, ...]
-    #: All that live, those that are leaving among them.
+    #: All live executors, including leaving ones.
     members: tuple[LiveExecutor, ...] = ()
 
 
 @dataclass(slots=True)
 class QueryHistory:
-    """The recent batches of one run of a query; written by one thread, the listener bus's."""
+    """The recent batches of one run of a query; written by the thread of the listener only."""
 
-    #: Its name, or its id.
+    #: Its name, else its id.
     query: str
-    #: What it reads.
+    #: Its sources.
     sources: Sources = field(default_factory=Sources)
-    #: When its batches begin.
+    #: Its trigger.
     trigger: QueryTrigger = UNKNOWN_TRIGGER
     batches: deque[BatchRecord] = field(default_factory=lambda: deque(maxlen=RING_BATCHES))
     last_progress_at_s: float | None = None
@@ -99,14 +100,14 @@ class QueryHistory:
         now: ExecutorSnapshot | None,
         by_host: Mapping[str, HostWork] | None = None,
     ) -> BatchRecord | None:
-        """Keep a progress report that tells of a finished batch.
+        """Record a progress report of a finished batch; return None if it is of none.
 
         Parameters
         ----------
         planned_with, now
-            The executors when the batch was planned and when it ended; None where Spark does not tell.
+            The executors when the batch was planned and when it ended; None if unknown.
         by_host
-            What the replica on each host did; None where Spark does not tell.
+            The work of the replica on each host; None if unknown.
         """
         if not ran_batch(progress):
             return None
@@ -141,19 +142,19 @@ class QueryHistory:
 
 
 def count_output(frame: Any) -> Any:
-    """Return the same rows, counted on their way to the sink.
+    """Return a frame whose rows are counted on their way to the sink.
 
-    Kafka's sink tells how many rows it got; files and ``foreachBatch`` do not (``numOutputRows`` is -1).
+    Kafka's sink reports its rows; file sinks and ``foreachBatch`` do not (``numOutputRows`` is -1).
 
     Parameters
     ----------
     frame
-        What is to be written: a streaming DataFrame.
+        The streaming DataFrame to write.
 
     Returns
     -------
     DataFrame
-        To be written in its place. Spark counts while it writes: no job and no pass over the rows is added.
+        Write this one instead. Spark counts while it writes, without another job or pass over the rows.
     """
     from pyspark.sql import functions as f
 
@@ -163,12 +164,12 @@ def count_output(frame: Any) -> Any:
 def document(
     history: QueryHistory | None, settings: QuerySettings, *, now_s: float, after: int = -1, errors: int = 0
 ) -> dict[str, Any]:
-    """Write the answer of ``/batches``.
+    """Return the response of ``/batches``.
 
     Parameters
     ----------
     history
-        The query to tell of; None before the first one started.
+        The query; None before the first one started.
     now_s
         The driver's clock, seconds since the epoch.
     """
@@ -187,12 +188,12 @@ def document(
 
 
 def ran_batch(progress: Mapping[str, Any]) -> bool:
-    """Return whether a progress report tells of a finished batch, not of a trigger that found nothing to do."""
+    """Return whether a progress report is of a finished batch, not of an idle trigger."""
     return "addBatch" in (progress.get("durationMs") or {})
 
 
 def trigger_time_s(timestamp: str) -> float:
-    """Return the seconds since the epoch of a trigger's ISO 8601 timestamp.
+    """Convert the ISO 8601 timestamp of a trigger to seconds since the epoch.
 
     Examples
     --------
@@ -203,7 +204,7 @@ def trigger_time_s(timestamp: str) -> float:
 
 
 def _output_rows(progress: Mapping[str, Any]) -> int | None:
-    """Return what the sink tells, or what the query counted itself; a sink says -1 where it does not know."""
+    """Return the rows that the sink reports, else those of `count_output`; a sink reports -1 if unknown."""
     rows = (progress.get("sink") or {}).get("numOutputRows")
     if rows is None or rows < 0:
         rows = ((progress.get("observedMetrics") or {}).get(OBSERVATION) or {}).get(OUTPUT_ROWS)
@@ -216,7 +217,7 @@ def _state_sum(progress: Mapping[str, Any], name: str) -> int | None:
 
 
 def state_partitions(progress: Mapping[str, Any]) -> int | None:
-    """Return the partitions of the state by a progress report of Spark, the fewest of its operators; None without."""
+    """Return the fewest state partitions of the stateful operators in a progress report; None if there are none."""
     counts = [operator.get("numShufflePartitions") for operator in progress.get("stateOperators") or ()]
     return min((count for count in counts if count is not None), default=None)
 

@@ -1,49 +1,50 @@
-"""A query that stops at a batch border and starts again from its checkpoint: for jobs that cannot grow running."""
+"""Restarts a query from its checkpoint at a batch boundary, for jobs that cannot be scaled while they run."""
 
 import logging
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from gesscale.common.logs import log_problem
 from gesscale.spark.operator_state import OperatorState
 
 _LOG = logging.getLogger("gesscale.spark")
 _POLL_S = 0.1
-_BATCH_END_WITHIN_S = 60.0
+_BATCH_END_TIMEOUT_S = 60.0
 _REMEMBERED = 10
 
-#: Starts the query: session and replicas in, StreamingQuery out; the same checkpoint each time.
+#: Starts the query with the same checkpoint; receives session and replicas, returns a StreamingQuery.
 StartQuery = Callable[..., Any]
 
 
 class RestartableQuery:
-    """Holds the query that runs now.
+    """A query that can be restarted.
 
     Attributes
     ----------
     query
-        The query that runs, or the last one; None before the first start.
+        The running query, or the last one; None before the first start.
     replicas
-        How many replicas it was started with; None before the first start.
+        Replicas that it was started with; None before the first start.
     """
 
     def __init__(self, spark: Any, start: StartQuery, state: OperatorState) -> None:
         self._spark, self._start, self._state = spark, start, state
         self._lock = threading.Lock()
-        self._border = threading.Event()
-        state.notify_of_batch_ends(self._border.set)
+        self._batch_ended = threading.Event()
+        state.notify_of_batch_ends(self._batch_ended.set)
         self.query: Any = None
         self.replicas: int | None = None
         self._failure: Exception | None = None
         self._restarts: list[dict[str, Any]] = []
 
     def run(self, replicas: int, stopping: threading.Event) -> None:
-        """Start the query, and return when it has ended by itself or was asked to stop.
+        """Start the query, and return when it has ended or was stopped.
 
         Raises
         ------
         Exception
-            What ended the query, or kept it from starting again.
+            The error that ended the query or prevented its restart.
         """
         with self._lock:
             self._begin(replicas)
@@ -59,22 +60,22 @@ class RestartableQuery:
                 self.query.stop()
             failure = self.query.exception()
         if failure is not None and stopped:
-            _LOG.warning("the query was asked to stop, and its last batch ended with an error: %s", failure)
+            log_problem(_LOG, logging.WARNING, "query-stopped-with-error", cause=str(failure))
         elif failure is not None:
             raise failure
 
-    def restart(self, order: str, exchange: Callable[[], int]) -> None:
-        """Stop the query at a batch border, exchange the executors, and start it from its checkpoint."""
+    def restart(self, order: str, exchange_executors: Callable[[], int]) -> None:
+        """Stop the query at a batch boundary, exchange the executors, and start it from its checkpoint."""
         if self.query is None:
-            return  # it starts on what is there
+            return  # it will start on the present executors
         self._await_batch_end()
-        with self._lock:  # from here on `run` waits
+        with self._lock:  # `run` waits from here on
             stopped = self.query
             if not stopped.isActive:
-                return  # it has ended by itself
+                return  # it has already ended
             stopped.stop()
             try:
-                replicas = exchange()
+                replicas = exchange_executors()
                 self._begin(replicas)
             except Exception as error:
                 self._failure = error
@@ -88,10 +89,10 @@ class RestartableQuery:
                 }
             )
             del self._restarts[:-_REMEMBERED]
-        _LOG.info("order %s: the query runs again with %s replicas", order, self.replicas)
+        _LOG.info("query restarted order=%s replicas=%s", order, self.replicas)
 
     def document(self) -> list[dict[str, Any]]:
-        """Return the last restarts as JSON values, each with its downtime once a batch has ended after it."""
+        """Return the last restarts as JSON values, with their downtime after the first batch has ended."""
         return [each | self._downtime(each) for each in self._restarts]
 
     def _begin(self, replicas: int) -> None:
@@ -99,11 +100,11 @@ class RestartableQuery:
         self.replicas = replicas
 
     def _await_batch_end(self) -> None:
-        """Wait until no batch is worked on, or one has just ended; a batch that is stopped would be done again."""
-        self._border.clear()
+        """Wait until a batch has ended or none is running, because an interrupted batch would be repeated."""
+        self._batch_ended.clear()
         waited_s = 0.0
-        while waited_s < _BATCH_END_WITHIN_S and self.query.isActive and self.query.status["isTriggerActive"]:
-            if self._border.wait(_POLL_S):
+        while waited_s < _BATCH_END_TIMEOUT_S and self.query.isActive and self.query.status["isTriggerActive"]:
+            if self._batch_ended.wait(_POLL_S):
                 return
             waited_s += _POLL_S
 

@@ -1,7 +1,7 @@
-"""The few calls into Spark's own scheduler; the only lines here that know its Java side.
+"""Calls into Spark's scheduler; the only module that uses its Java classes.
 
-Verified on PySpark 4.3.0 with real pods: docs/howto/spark_on_kubernetes.md. The executors' template is read from the
-context's live settings for each executor that is built.
+Verified on PySpark 4.3.0 with real pods: docs/howto/spark_on_kubernetes.md. Spark reads the pod template from the
+context's live settings for each new executor.
 """
 
 import json
@@ -16,15 +16,15 @@ from gesscale.spark.reconcile import LiveExecutor
 
 TEMPLATE_SETTING = "spark.kubernetes.executor.podTemplateFile"
 PLUGIN, PLUGINS_SETTING = "gesscale.warmup.WarmUp", "spark.plugins"
-#: The driver's setting in which the plugin lists the executors that have ended their warm-up.
+#: Setting of the driver in which the plugin lists the executors that have finished their warm-up.
 WARM_SETTING = "spark.gesscale.warmUp.warm"
-#: In the names of Spark's RDDs whose tasks open a partition of state.
+#: Part of the names of Spark's RDDs whose tasks open a state partition.
 _STATE_RDD = "StateStore"
-_WHY = "gesscale: its node has left the placement"
+_REASON = "gesscale: its node is not in the placement"
 
 
 class Scheduler:
-    """Executors of a running application: who lives, how many are wanted, who is to go."""
+    """Requests and removes executors of a running application."""
 
     def __init__(self, spark: Any) -> None:
         self._spark = spark
@@ -38,35 +38,37 @@ class Scheduler:
 
     @property
     def application(self) -> str:
-        """The application's id, as pods bear it in ``spark-app-selector``."""
+        """The application id, which is the label ``spark-app-selector`` of its pods."""
         return str(self._context.applicationId())
 
     def setting(self, name: str) -> str:
-        """Return a live setting; empty where it is not set."""
+        """Return a live setting; empty if it is not set."""
         return str(self._context.conf().get(name, ""))
 
     def use_template(self, path: Path, template: Mapping[str, Any]) -> None:
-        """Let the executors that are built from now on follow a template."""
+        """Set the pod template of new executors."""
         write_template(path, template)
         self._context.conf().set(TEMPLATE_SETTING, str(path))
 
     def request_total(self, executors: int) -> None:
-        """Tell Spark how many executors to keep; fewer than there are kills none."""
+        """Set the number of executors that Spark keeps; a lower number kills none."""
         no_hints = self._jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(self._jvm.java.util.HashMap())
         self._context.requestTotalExecutors(executors, 0, no_hints)
 
     def decommission(self, executors: Collection[str]) -> None:
-        """Let executors finish their tasks and go; the total is left as it is.
+        """Let executors finish their tasks and exit, without changing the requested total.
 
-        Spark would otherwise count the total down by itself, and from 0 where it was never requested.
+        Otherwise Spark would decrease the total, from 0 if it was never requested.
         """
         backend = self._context.schedulerBackend()
         for executor in executors:
-            why = self._jvm.org.apache.spark.scheduler.ExecutorDecommissionInfo(_WHY, self._jvm.scala.Option.empty())
-            backend.decommissionExecutor(executor, why, False, False)
+            reason = self._jvm.org.apache.spark.scheduler.ExecutorDecommissionInfo(
+                _REASON, self._jvm.scala.Option.empty()
+            )
+            backend.decommissionExecutor(executor, reason, False, False)
 
     def is_between_batches(self) -> bool:
-        """Return whether no query of the session works on a batch right now."""
+        """Return whether no query of the session is processing a batch."""
         return not any(query.status["isTriggerActive"] for query in self._spark.streams.active)
 
 
@@ -77,12 +79,12 @@ def live_executors(spark: Any) -> list[LiveExecutor]:
     is_local = context.isLocal()
     warm = _warm(context)
     found = [_executor(listed.apply(index), warm) for index in range(listed.size())]
-    # one that is just registering has no address yet
+    # an executor that is registering has no address yet
     return [each for each in found if each.host and (each.id != "driver" or is_local)]
 
 
 def _warm(context: Any) -> frozenset[str] | None:
-    """Return who has ended the warm-up; None where executors take tasks as soon as they are known."""
+    """Return the executors that have finished their warm-up; None without the plugin."""
     if PLUGIN not in str(context.conf().get(PLUGINS_SETTING, "")):
         return None
     return frozenset(str(context.conf().get(WARM_SETTING, "")).split(","))
@@ -104,12 +106,12 @@ def _executor(summary: Any, warm: frozenset[str] | None) -> LiveExecutor:
 
 
 class SparkJobs:
-    """The jobs of a session, as its status store accounts for them; a `gesscale.spark.executors.JobStore`.
+    """The jobs in the status store of a session; a `gesscale.spark.executors.JobStore`.
 
     Notes
     -----
-    Some twenty calls for a batch of one stage on four executors, 0.03 ms each, and one search among the
-    ``spark.ui.retainedStages`` (1000) last stages, 0.6 ms, measured on PySpark 4.3.0 in local mode.
+    A batch of one stage on four executors needs about twenty calls of 0.03 ms and one search in the last
+    ``spark.ui.retainedStages`` (1000) stages of 0.6 ms, measured on PySpark 4.3.0 in local mode.
     """
 
     def __init__(self, spark: Any) -> None:
@@ -117,11 +119,11 @@ class SparkJobs:
         self._graphs = spark._jvm.org.apache.spark.ui.scope.RDDOperationGraph
 
     def begun(self) -> int:
-        """Return how many jobs there have been."""
+        """Return the number of jobs so far."""
         return int(self._context.dagScheduler().numTotalJobs())
 
     def job(self, number: int) -> SparkJob | None:
-        """Return a job; None where the store does not have it."""
+        """Return a job; None if the store does not have it."""
         from py4j.protocol import Py4JJavaError
 
         try:
@@ -138,14 +140,14 @@ class SparkJobs:
         )
 
     def tasks_done(self, stage: int) -> Mapping[str, TasksDone]:
-        """Return what the tasks of a stage's first attempt did, by executor."""
+        """Return the work of the tasks in the first attempt of a stage, by executor."""
         summaries = self._context.statusStore().executorSummary(stage, 0)
         executors = [each for each in str(summaries.keys().mkString(",")).split(",") if each]
         has_state = bool(executors) and self._has_state(stage)
         return {executor: _tasks_done(summaries.apply(executor), has_state) for executor in executors}
 
     def _has_state(self, stage: int) -> bool:
-        """Return whether the tasks of a stage have a partition of state each: the graph of its RDDs names them."""
+        """Return whether each task of a stage has a state partition, by the names in its graph of RDDs."""
         graph = self._context.statusStore().operationGraphForStage(stage)
         return _STATE_RDD in str(self._graphs.makeDotFile(graph))
 
@@ -167,7 +169,7 @@ def _attribute(attributes: Any, name: str) -> str | None:
 
 
 def write_template(path: Path, template: Mapping[str, Any]) -> None:
-    """Write a pod template so that a reader sees the old one or the new one, never half of it."""
+    """Write a pod template atomically."""
     fresh = path.with_suffix(f".{os.getpid()}.new")
     fresh.write_text(json.dumps(template, indent=1) + "\n", "utf-8")  # JSON is YAML
     fresh.replace(path)

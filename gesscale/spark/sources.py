@@ -1,8 +1,7 @@
-"""Rows that a query's sources have offered and still hold back, by their offsets. Pure.
+"""Offered rows and backlog of a query's sources, computed from their offsets. Pure.
 
-A table of the sources that are known, by shape and description, says how many rows an offset stands for.
-
-What Spark reports of each was recorded on PySpark 4.3.0 (docs/reference/spark_sources.md).
+A table of known sources, recognised by the shape of their offsets and their description, converts offsets to rows. It
+was recorded on PySpark 4.3.0 (docs/reference/spark_sources.md).
 """
 
 import json
@@ -11,19 +10,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-#: Turns the JSON text of an offset into a row count; None where it tells no count.
+from gesscale.common.errors import Problem
+
+#: Converts the JSON text of an offset to a number of rows; None if it has none.
 OffsetRows = Callable[[str], float | None]
 
 _NO_OFFSET = ("", "null", "None")  # Spark's null reaches Python as the text "None"
 _RATE = re.compile(r"RateStreamV2\[rowsPerSecond=(\d+), rampUpTimeSeconds=(\d+)")
 
 
-def parsed(offset: object) -> object | None:
-    """Return an offset as a progress report has it, JSON or its text, as JSON; None where there is none.
+def parse_offset(offset: object) -> object | None:
+    """Parse an offset of a progress report, which is JSON or its text; None if there is none.
 
     Examples
     --------
-    >>> parsed('{"rows": 7}'), parsed("None"), parsed("no JSON")
+    >>> parse_offset('{"rows": 7}'), parse_offset("None"), parse_offset("no JSON")
     ({'rows': 7}, None, 'no JSON')
     """
     if not isinstance(offset, str) or offset in _NO_OFFSET:
@@ -36,7 +37,7 @@ def parsed(offset: object) -> object | None:
 
 
 def sum_of_numbers(offset: object) -> float | None:
-    """Add up all numbers of an offset (parsed JSON); None where it holds none.
+    """Return the sum of all numbers in an offset (parsed JSON); None if it has none.
 
     Examples
     --------
@@ -48,12 +49,12 @@ def sum_of_numbers(offset: object) -> float | None:
 
 
 def rate_rows(seconds: int, rows_per_s: int, ramp_up_s: int) -> float:
-    """Return the rows that Spark's rate source has made after so many seconds, which are its offset.
+    """Return the rows that Spark's rate source has generated after a number of seconds, which is its offset.
 
     Parameters
     ----------
     rows_per_s, ramp_up_s
-        Its options. While it ramps up it makes a whole step more rows in each second.
+        Its options. While it ramps up, its rate grows by a whole step each second.
 
     Examples
     --------
@@ -81,21 +82,21 @@ def _is_count(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SourceKind:
-    """A kind of source whose offsets are understood."""
+    """A known kind of source."""
 
-    #: What people call it.
+    #: Its usual name.
     name: str
-    #: Whether an offset (parsed JSON) of a source with this description is of this kind.
+    #: Whether a source with this offset (parsed JSON) and description is of this kind.
     matches: Callable[[object, str], bool]
-    #: Rows up to such an offset; the same arguments. None where they cannot be told.
+    #: Rows up to such an offset; same arguments. None if unknown.
     rows: Callable[[object, str], float | None] = lambda offset, _description: sum_of_numbers(offset)
-    #: Whether the first offset can be believed; if not, one batch must have read as many rows as its offsets
-    #: count.
+    #: Whether offsets certainly count rows; if not, one batch must confirm it by reading as many rows as its
+    #: offsets count.
     is_certain: bool = True
 
 
 def _is_by_partition(offset: object, _description: str) -> bool:
-    """Return whether it counts rows by topic and partition, as Kafka's does."""
+    """Return whether an offset counts rows by topic and partition, as Kafka's does."""
     return (
         isinstance(offset, dict)
         and bool(offset)
@@ -131,7 +132,7 @@ def _is_described(beginning: str) -> Callable[[object, str], bool]:
 
 
 _PYTHON = "org.apache.spark.sql.execution.datasources.v2.python.Python"
-#: All kinds; the first that matches an offset is that of its source.
+#: All kinds; the first match counts.
 KINDS = (
     SourceKind("rate", _is_rate, _rows_of_rate),
     SourceKind("rate-micro-batch", _is_described("RatePerMicroBatchStream["), _rows_of_micro_batches),
@@ -147,7 +148,7 @@ KINDS = (
 
 
 def kind_of(offset: object, description: str) -> SourceKind | None:
-    """Return the kind of a source; None where it is not known.
+    """Return the kind of a source; None if it is unknown.
 
     Examples
     --------
@@ -159,21 +160,16 @@ def kind_of(offset: object, description: str) -> SourceKind | None:
     return next((kind for kind in KINDS if kind.matches(offset, description)), None)
 
 
-_ADVICE = "rows offered and backlog are unknown (null), and nothing is scaled by them"
-_OR_GIVE = "Give attach offset_rows=, which turns an offset into rows"
-_WHY_UNTOLD = {
-    "files": "files do not say how many rows they hold",
-    "rate-micro-batch": "it makes its rows batch by batch, so that none wait",
-}
+_CODES_OF_UNKNOWN_ROWS = {"files": "source-files-without-rows", "rate-micro-batch": "source-without-backlog"}
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Rows of the sources as a batch was planned."""
+    """Rows of the sources when a batch was planned."""
 
-    #: Offered since the query began.
+    #: Offered since the query started.
     offered: float
-    #: Offered, and not taken by this batch either.
+    #: Offered, but not included in this batch or an earlier one.
     backlog: float
 
 
@@ -181,40 +177,41 @@ class Position:
 class Source:
     """One source of one run of a query.
 
-    A batch that read more rows than its offsets count leaves it unknown for that batch. Where that is so before any
-    batch has agreed, and the kind of source is uncertain, it stays unknown.
+    Its position is unknown for a batch that read more rows than its offsets count. If that happens before a batch has
+    confirmed an uncertain kind, the position stays unknown.
     """
 
-    #: How it is called in messages.
+    #: Its name in messages.
     label: str
-    #: Counts the rows of its offsets; None: as the table `KINDS` says.
+    #: Converts its offsets to rows; None to use the table `KINDS`.
     offset_rows: OffsetRows | None
-    #: Why its rows are unknown; empty where they are not.
-    problem: str = ""
+    #: Why its rows are unknown; None if they are known.
+    problem: Problem | None = None
     _is_confirmed: bool = False
-    _contradiction: str = ""
+    _contradiction: Problem | None = None
     _began_at: float | None = None
 
     def position(self, report: Mapping[str, Any], rows: int) -> Position | None:
-        """Return where it stands."""
-        start, end, latest = (parsed(report.get(name)) for name in ("startOffset", "endOffset", "latestOffset"))
+        """Return its position after a batch; None if unknown."""
+        start, end, latest = (parse_offset(report.get(name)) for name in ("startOffset", "endOffset", "latestOffset"))
         description = str(report.get("description") or "")
         kind = kind_of(end, description) if self.offset_rows is None else None
-        told = [self._count(offset, description, kind) for offset in (start, end, latest)]
-        start_rows, end_rows, latest_rows = told
+        start_rows, end_rows, latest_rows = (
+            self._rows_of(offset, description, kind) for offset in (start, end, latest)
+        )
         if end_rows is not None and not self._agrees(start_rows, end_rows, rows, kind):
             self.problem = self._contradiction
             return None
         if end_rows is not None and self._began_at is None:
             self._began_at = end_rows - rows if start_rows is None else start_rows
-        self.problem = self._why_unknown(kind, end) if end_rows is None or latest_rows is None else ""
+        self.problem = self._unknown_rows(kind, end) if end_rows is None or latest_rows is None else None
         if end_rows is None or latest_rows is None or self._began_at is None:
             return None
         if kind is not None and not (kind.is_certain or self._is_confirmed):
             return None
         return Position(offered=max(0.0, latest_rows - self._began_at), backlog=max(0.0, latest_rows - end_rows))
 
-    def _count(self, offset: object, description: str, kind: SourceKind | None) -> float | None:
+    def _rows_of(self, offset: object, description: str, kind: SourceKind | None) -> float | None:
         if offset is None:
             return None
         if self.offset_rows is not None:
@@ -222,7 +219,7 @@ class Source:
         return kind.rows(offset, description) if kind is not None else None
 
     def _agrees(self, start: float | None, end: float, rows: int, kind: SourceKind | None) -> bool:
-        """Compare the rows that were read with those that the offsets count; a contradiction is remembered."""
+        """Return whether the rows read equal those that the offsets count; remember a contradiction."""
         if start is None:
             return True
         is_certain = kind is None or kind.is_certain
@@ -230,52 +227,51 @@ class Source:
             return False
         counted = end - start
         if counted < rows or (counted > rows and not is_certain):
-            self._contradiction = self._contradiction or (
-                f"{self.label}: a batch read {rows} rows between offsets that count {counted:.0f}: the offsets count "
-                f"something else, the query reads its rows more than once, or tasks ran again; {_ADVICE}. {_OR_GIVE}"
+            self._contradiction = self._contradiction or Problem(
+                "source-rows-differ", {"source": self.label, "rows": rows, "counted": counted}
             )
             return False
         self._is_confirmed = self._is_confirmed or rows > 0
         return True
 
-    def _why_unknown(self, kind: SourceKind | None, end: object) -> str:
+    def _unknown_rows(self, kind: SourceKind | None, end: object) -> Problem:
+        offset = json.dumps(end)[:80]
         if self.offset_rows is not None:
-            why = f"offset_rows tells no rows of its latest offset, or of {json.dumps(end)[:80]}"
-        elif kind is None:
-            why = f"its offset {json.dumps(end)[:80]} is of no known kind"
-        else:
-            why = _WHY_UNTOLD.get(kind.name, "it reports no latest offset")
-        return f"{self.label}: {why}; {_ADVICE}. {_OR_GIVE}"
+            return Problem("source-offset-rows-unknown", {"source": self.label, "offset": offset})
+        if kind is None:
+            return Problem("source-kind-unknown", {"source": self.label, "offset": offset})
+        code = _CODES_OF_UNKNOWN_ROWS.get(kind.name, "source-without-latest-offset")
+        return Problem(code, {"source": self.label})
 
 
 @dataclass(slots=True)
 class Sources:
     """All sources of one run of a query."""
 
-    #: Counts the rows of an offset; None: as the table `KINDS` says.
+    #: Converts an offset to rows; None to use the table `KINDS`.
     offset_rows: OffsetRows | None = None
     _known: list[Source] = field(default_factory=list)
 
     @property
-    def problems(self) -> list[str]:
-        """Why rows are unknown, source by source; empty where they are not."""
-        return [source.problem for source in self._known if source.problem]
+    def problems(self) -> list[Problem]:
+        """Why rows are unknown, for each such source."""
+        return [source.problem for source in self._known if source.problem is not None]
 
     def position(self, reports: Sequence[Mapping[str, Any]], rows: int) -> Position | None:
-        """Return where all of them stand together; None where one does not tell."""
+        """Return the position of all sources together; None if that of one is unknown."""
         if len(self._known) != len(reports):
             self._known = [
                 Source(_label(number, report, len(reports)), self.offset_rows)
                 for number, report in enumerate(reports, 1)
             ]
-        stands = [
+        positions = [
             source.position(report, int(report.get("numInputRows", rows)))
             for source, report in zip(self._known, reports, strict=True)
         ]
-        told = [each for each in stands if each is not None]
-        if not told or len(told) < len(stands):
+        known = [each for each in positions if each is not None]
+        if not known or len(known) < len(positions):
             return None
-        return Position(offered=sum(each.offered for each in told), backlog=sum(each.backlog for each in told))
+        return Position(offered=sum(each.offered for each in known), backlog=sum(each.backlog for each in known))
 
 
 def _label(number: int, report: Mapping[str, Any], count: int) -> str:

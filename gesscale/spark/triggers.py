@@ -1,8 +1,10 @@
-"""When the batches of a query begin, and what a scaler can do with such a query."""
+"""Triggers of queries: their interval, and warnings about those that cannot be scaled."""
 
 import re
 from dataclasses import dataclass
 from typing import Any
+
+from gesscale.common.errors import Problem
 
 _TEXT = re.compile(r"(\w+Trigger)(?:\((\d+)\))?")
 
@@ -11,42 +13,36 @@ _TEXT = re.compile(r"(\w+Trigger)(?:\((\d+)\))?")
 class QueryTrigger:
     """The trigger of a running query."""
 
-    #: Spark's name of its class, such as ``ProcessingTimeTrigger``; empty where it cannot be read.
+    #: Spark's class name, such as ``ProcessingTimeTrigger``; empty if it cannot be read.
     kind: str = ""
-    #: Its interval; for Real-Time Mode how long a batch lasts. 0 for none.
+    #: Its interval; in Real-Time Mode the duration of a batch. 0 for none.
     interval_ms: int = 0
 
     @property
     def fixed_slots(self) -> int | None:
-        """1 where the tasks of a batch hold their slots until it ends, else 0; None where that is unknown."""
+        """1 if the tasks of a batch hold their slots until it ends, else 0; None if unknown."""
         return int(self.kind in {"RealTimeTrigger", "ContinuousTrigger"}) if self.kind else None
 
-    def interval_s(self, said_s: float | None) -> float | None:
-        """Return the interval by which a batch can be late; None where there is none."""
+    def interval_s(self, given_s: float | None) -> float | None:
+        """Return the interval after which a batch is late; None if there is none."""
         if not self.kind:
-            return said_s
+            return given_s
         return self.interval_ms / 1000 if self.kind == "ProcessingTimeTrigger" and self.interval_ms else None
 
-    def warnings(self, said_s: float | None) -> list[str]:
-        """Return what the user should know about it, one sentence each."""
+    def warnings(self, given_s: float | None) -> list[Problem]:
+        """Return warnings about the trigger for the user."""
         if self.kind in {"AvailableNowTrigger", "OneTimeTrigger"}:
             name = "availableNow" if self.kind == "AvailableNowTrigger" else "once"
-            return [f"its trigger is {name}: it ends when all is read, so there is no load to scale it by"]
+            return [Problem("trigger-ends", {"trigger": name})]
         if self.kind == "RealTimeTrigger":
-            return [
-                f"Real-Time Mode: a batch lasts {self.interval_ms / 1000:g} s and holds its slots until it ends; "
-                "its replicas are watched and never changed (condition FixedSlots)"
-            ]
+            return [Problem("trigger-real-time", {"batch_s": self.interval_ms / 1000})]
         if self.kind == "ContinuousTrigger":
-            return ["its trigger is continuous: its tasks hold their slots, so its replicas are never changed"]
+            return [Problem("trigger-continuous")]
         if self.kind == "ProcessingTimeTrigger" and self.interval_ms == 0:
-            return [
-                "it has no trigger interval: it always looks busy, and a late batch cannot be told. "
-                "Give the query .trigger(processingTime='2 seconds')"
-            ]
-        own_s = self.interval_s(said_s)
-        if said_s is not None and own_s is not None and own_s != said_s:
-            return [f"attach says trigger_s={said_s:g}, the query's trigger is {own_s:g} s; the query's holds"]
+            return [Problem("trigger-without-interval")]
+        query_s = self.interval_s(given_s)
+        if given_s is not None and query_s is not None and query_s != given_s:
+            return [Problem("trigger-interval-differs", {"given_s": given_s, "query_s": query_s})]
         return []
 
 
@@ -54,7 +50,7 @@ UNKNOWN_TRIGGER = QueryTrigger()
 
 
 def parse_trigger(text: str) -> QueryTrigger:
-    """Read a trigger as Spark writes it.
+    """Parse the text of a trigger.
 
     Examples
     --------
@@ -68,7 +64,7 @@ def parse_trigger(text: str) -> QueryTrigger:
 
 
 def trigger_of(spark: Any, query_id: str) -> QueryTrigger:
-    """Return the trigger of an active query of a session; an unknown one where it is not this session's."""
+    """Return the trigger of an active query of a session; `UNKNOWN_TRIGGER` for a query of another session."""
     found = spark._jsparkSession.streams().get(query_id)
     if found is None:
         return UNKNOWN_TRIGGER

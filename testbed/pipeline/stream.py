@@ -10,7 +10,7 @@ import typer
 
 from gesscale.errors import InputError
 from gesscale.spark import count_output
-from gesscale.spark.sources import parsed, sum_of_numbers
+from gesscale.spark.sources import parse_offset, sum_of_numbers
 from testbed.pipeline.kafka_broker import require_broker
 from testbed.pipeline.kafka_jars import connector_jars
 from testbed.pipeline.kafka_topic import read_topic
@@ -107,7 +107,7 @@ def processed_rows(progress: dict[str, Any] | None) -> int:
     """Return how many rows a progress report says are processed: the sum of the sources' end offsets."""
     if progress is None:
         return 0
-    ends = [sum_of_numbers(parsed(source["endOffset"])) for source in progress["sources"]]
+    ends = [sum_of_numbers(parse_offset(source["endOffset"])) for source in progress["sources"]]
     return int(sum(end or 0 for end in ends))
 
 

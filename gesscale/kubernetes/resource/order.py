@@ -7,10 +7,11 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError, model_validator
 
+from gesscale.common.errors import InvalidValueError
 from gesscale.fields import MAX_EXACT_INTEGER
 from gesscale.kubernetes.resource.parts import NODES_AT_MOST, ExactMoment, NodeName, Reported, like
 from gesscale.model.order import Order
-from gesscale.wire import Strategy, entries_of, group_of, order_fault
+from gesscale.wire import Strategy, entries_of, group_of, order_problem
 
 HISTORY_AT_MOST = 10
 _FOUND_LATER = {"reason", "before", "settled_at_s", "given_up", "downtime_s", "first_tasks_s"}
@@ -32,8 +33,8 @@ class OrderStatus(Reported, Order):
 
     @model_validator(mode="after")
     def _check(self) -> "OrderStatus":
-        if fault := order_fault(self.id, self.term, self.placement):
-            raise ValueError(fault)
+        if problem := order_problem(self.id, self.term, self.placement):
+            raise InvalidValueError(problem.code, **problem.fields)
         return self
 
     def found_later(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""A new executor is warm before Spark gives it tasks: its JVM and its Python worker.
+"""Warms up new executors, their JVM and their Python worker, before Spark schedules tasks on them.
 
-Spark initialises an executor's plugins before it offers the executor's cores. The plugin in ``warm_up.jar`` uses that
-time. `gesscale.spark.warm_up.daemon` has Python's libraries imported before it forks workers.
+Spark initialises the plugins of an executor before it offers the executor's cores. The plugin in ``warm_up.jar`` uses
+that time. `gesscale.spark.warm_up.daemon` imports Python libraries before it forks workers.
 """
 
 import logging
@@ -11,16 +11,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from gesscale.common.errors import Problem
+from gesscale.common.logs import log_problem
 from gesscale.spark.scheduler import PLUGIN, PLUGINS_SETTING
 
 JAR = Path(__file__).parent / "warm_up.jar"
 JARS_SETTING = "spark.jars"
 DAEMON_SETTING = "spark.gesscale.warmUp.daemon"
 DAEMON = "gesscale.spark.warm_up.daemon"
-#: Nobody waits for an executor that warms up, so a slow node may take its time.
+#: Generous, because no batch waits for an executor that warms up.
 DEFAULT_TIMEOUT_S = 30
 MODULES_VARIABLE = "GESSCALE_WARM_UP_MODULES"
-#: Set to false, it leaves new executors cold, whatever the job's code says.
+#: Set to false, it disables the warm-up.
 SWITCH = "spark.gesscale.warmUp"
 _OWN_DAEMON = "spark.python.daemon.module"
 
@@ -28,7 +30,7 @@ _LOG = logging.getLogger("gesscale.spark")
 
 
 def warm_up_settings(modules: Sequence[str] = (), *, timeout_s: int = DEFAULT_TIMEOUT_S) -> dict[str, str]:
-    """Return the Spark settings that have new executors warm up.
+    """Return the Spark settings that enable the warm-up of new executors.
 
     Examples
     --------
@@ -47,10 +49,9 @@ def warm_up_settings(modules: Sequence[str] = (), *, timeout_s: int = DEFAULT_TI
 
 
 def warm_new_executors(builder: Any, modules: Sequence[str] = (), *, timeout_s: int = DEFAULT_TIMEOUT_S) -> Any:
-    """Have each new executor warm before its first task; call it before the session exists.
+    """Warm up each new executor before its first task; call it before the session exists.
 
-    Where it cannot be had, the reason is logged and nothing is changed: no job fails because of it. The setting
-    ``spark.gesscale.warmUp=false`` turns it off.
+    If that is impossible, a warning is logged and nothing is changed. ``spark.gesscale.warmUp=false`` disables it.
     """
     from gesscale.spark.placing import SessionSettings
 
@@ -58,7 +59,7 @@ def warm_new_executors(builder: Any, modules: Sequence[str] = (), *, timeout_s: 
     if settings.get(SWITCH).lower() == "false":
         return builder
     if problem := _problem(settings):
-        _LOG.warning("gesscale.spark.warm_new_executors: %s; new executors stay cold", problem)
+        log_problem(_LOG, logging.WARNING, problem.code, **problem.fields)
         return builder
     ours = warm_up_settings(modules, timeout_s=timeout_s)
     for name in (PLUGINS_SETTING, JARS_SETTING):
@@ -71,15 +72,15 @@ def warm_new_executors(builder: Any, modules: Sequence[str] = (), *, timeout_s: 
     return builder
 
 
-def _problem(settings: Any) -> str:
-    """Return why the driver's JVM cannot have the jar; empty where it has it now, or will."""
+def _problem(settings: Any) -> Problem | None:
+    """Return why the driver's JVM cannot load the jar; None if it has loaded it, or will."""
     if settings.jvm is None:
         if "--jars" in shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "")):
-            return f"--jars of PYSPARK_SUBMIT_ARGS hides spark.jars; give the jars as spark.jars, without {JAR.name}"
-        return ""
-    try:  # the JVM of spark-submit runs: its class path grows by its class loader only
+            return Problem("warm-up-jars-overridden", {"jar": JAR.name})
+        return None
+    try:  # the JVM of spark-submit runs already, so only its class loader can load the jar
         url = settings.jvm.java.io.File(str(JAR)).toURI().toURL()
         settings.jvm.java.lang.Thread.currentThread().getContextClassLoader().addURL(url)
-    except Exception as error:  # noqa: BLE001 - the contract: no job fails because of it
-        return f"the driver's class loader does not take {JAR.name} ({str(error)[:200]})"
-    return ""
+    except Exception as error:  # noqa: BLE001 - the warm-up must never fail a job
+        return Problem("warm-up-jar-not-loaded", {"jar": JAR.name, "cause": str(error)[:200]})
+    return None

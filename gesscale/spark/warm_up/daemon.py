@@ -1,7 +1,7 @@
-"""PySpark's daemon with the workers' libraries imported, so that a forked worker has them at once.
+"""PySpark's daemon with the libraries of the workers already imported, so that forked workers have them at once.
 
-Spark starts it where ``spark.python.daemon.module`` names it. A module that cannot be imported is said in the
-executor's log and left out; the worker imports it when it needs it.
+Spark starts the module that ``spark.python.daemon.module`` names. A failed import is logged on stderr and skipped; the
+worker imports that module when it needs it.
 """
 
 import importlib
@@ -23,16 +23,18 @@ LIBRARIES = (
 
 
 def import_all(modules: Iterable[str]) -> None:
-    """Import what can be imported; say on stderr what cannot. Standard output is the daemon's line to Spark."""
+    """Import modules; report failures on stderr, because stdout is the daemon's channel to Spark."""
     for name in modules:
         try:
             importlib.import_module(name)
-        except Exception:  # noqa: BLE001 - a warm-up never stops an executor
-            print(f"gesscale: {name} is not warm: {traceback.format_exc(limit=1)}", file=sys.stderr)  # noqa: T201
+        except Exception:  # noqa: BLE001 - the warm-up must never stop an executor
+            print(  # noqa: T201 - stderr of the executor
+                f"gesscale: module {name} was not imported: {traceback.format_exc(limit=1)}", file=sys.stderr
+            )
 
 
 def main() -> None:
-    """Import, then be PySpark's daemon."""
+    """Import the libraries, then run PySpark's daemon."""
     from pyspark import daemon
 
     given = os.environ.get(MODULES_VARIABLE, "")

@@ -6,7 +6,7 @@ from pathlib import Path
 from gesscale.batch_record import PREFIX, BatchRecord, HostWork, figures_of
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "spark_metrics.md"
-HEAD = f"| `/batches` | `/metrics`: `{PREFIX}...` | what | from |\n|---|---|---|---|\n"
+HEAD = f"| `/batches` | `/metrics`: `{PREFIX}...` | meaning | from |\n|---|---|---|---|\n"
 
 
 def rows() -> Iterator[str]:

@@ -6,7 +6,7 @@ RUN = "0f4e"
 
 
 class Spark:
-    """An account of jobs that a test writes; the n-th job has the stages n and n + 100."""
+    """Job records that a test writes; the n-th job has the stages n and n + 100."""
 
     def __init__(self):
         self.jobs = []
@@ -83,7 +83,7 @@ def test_of_a_long_session_only_the_newest_jobs_are_looked_at_and_little_is_kept
     for batch in range(1000, 1200):
         spark.run(batch, a=TasksDone(1, 1.0))
         spark.watch.done_in("another", batch)
-    assert len(spark.watch._done) <= 64
+    assert len(spark.watch._work) <= 64
 
 
 # By host
@@ -94,11 +94,11 @@ def executor(identity, host, *, node=None, slots=1):
 
 
 def test_rows_are_shared_out_as_the_records_were_read():
-    known = [executor("1", "10.0.0.2"), executor("2", "10.1.0.9", node="edge1"), executor("3", "10.0.0.4")]
+    known = [executor("1", "10.0.9.2"), executor("2", "10.1.0.9", node="edge1"), executor("3", "10.0.0.4")]
     done = {"1": TasksDone(300, 1.5), "2": TasksDone(100, 0.75)}
     # 200 rows that were read twice, 400 records: three quarters of them on the first executor.
     assert work_by_host(done, [*known, *known], 200) == {
-        "10.0.0.2": HostWork(rows=150.0, busy_s=1.5),
+        "10.0.9.2": HostWork(rows=150.0, busy_s=1.5),
         "edge1": HostWork(rows=50.0, busy_s=0.75),
         "10.0.0.4": HostWork(rows=0.0, busy_s=0.0),
     }
@@ -135,12 +135,12 @@ def live(identity, *, node=None, worked=False, warm=True):
 def test_the_first_task_is_dated_when_it_is_first_seen_and_forgotten_with_its_executor():
     now_s, there = [10.0], [live("1", node="a")]
     watch = ExecutorWatch(lambda: there, lambda: now_s[0])
-    watch.now(fresh_s=0)
+    watch.now(max_age_s=0)
     assert watch.first_task_at_s("1") is None
     for at_s in (12.0, 13.0):
         now_s[0], there[:] = at_s, [live("1", node="a", worked=True)]
-        watch.now(fresh_s=0)
+        watch.now(max_age_s=0)
         assert watch.first_task_at_s("1") == 12.0
     there.clear()
-    watch.now(fresh_s=0)
+    watch.now(max_age_s=0)
     assert watch.first_task_at_s("1") is None

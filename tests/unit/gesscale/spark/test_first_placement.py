@@ -2,18 +2,21 @@ import json
 from pathlib import Path
 
 import pytest
+from refusals import logged_codes, refused
 
 from gesscale.errors import InputError
 from gesscale.spark import place
 from gesscale.spark.kubernetes_api import ApiServer
-from gesscale.spark.placing import read_base_template, submit_settings
+from gesscale.spark.placing import DEFAULTS, read_base_template, submit_settings
+from gesscale.spark.scheduler import TEMPLATE_SETTING
+from gesscale.wire import AUTOSCALERS_PATH
 
-PATH = "/apis/gesscale.dev/v1alpha1/namespaces/streams/streamautoscalers/taxi"
+PATH = f"{AUTOSCALERS_PATH.format(namespace='streams')}/taxi"
 ORDER = {"id": "7-3", "term": 7, "placement": ["a", "b"], "at": "2026-11-21T20:58:08Z"}
 
 
 class Builder:
-    """A builder of sessions: all that `place` uses of it."""
+    """The part of a session builder that `place` uses."""
 
     def __init__(self, **settings):
         self._options = {f"spark.{name.replace('_', '.')}": value for name, value in settings.items()}
@@ -38,13 +41,13 @@ def server(httpserver):
 
 
 def template(builder):
-    return json.loads(Path(builder["spark.kubernetes.executor.podTemplateFile"]).read_text())
+    return json.loads(Path(builder[TEMPLATE_SETTING]).read_text())
 
 
-def test_outside_kubernetes_nothing_is_changed_and_it_is_said(caplog):
+def test_outside_kubernetes_nothing_is_changed(caplog):
     builder = place(Builder(master="local[2]"), autoscaler="taxi")
     assert builder._options == {"spark.master": "local[2]"}
-    assert "nothing was changed" in caplog.text
+    assert logged_codes(caplog.text) == ["driver-not-on-kubernetes"]
 
 
 def test_a_driver_that_comes_back_takes_its_last_placement(httpserver, server):
@@ -67,7 +70,7 @@ def test_what_the_user_has_set_is_kept(httpserver, server, tmp_path):
     place(builder, autoscaler="taxi", server=server)
     assert builder["spark.executor.maxNumFailures"] == "5"
     assert builder["spark.executor.failuresValidityInterval"] == "1h"
-    assert builder["spark.kubernetes.executor.apiPollingInterval"] == "10s"
+    assert DEFAULTS.items() <= {**builder._options, "spark.executor.maxNumFailures": "1000000"}.items()
     assert template(builder)["spec"]["tolerations"] == [{"operator": "Exists"}]
     assert own.read_text() == "spec: {tolerations: [{operator: Exists}]}"
 
@@ -78,26 +81,26 @@ def test_without_the_resource_the_users_number_starts_anywhere(httpserver, serve
     builder = place(Builder(master="k8s://x", executor_instances="3"), autoscaler="taxi", server=server)
     assert builder["spark.executor.instances"] == "3"
     assert template(builder)["spec"]["affinity"]["nodeAffinity"] == {}
-    assert "start on any node" in caplog.text
+    assert logged_codes(caplog.text) == ["first-placement-unknown"]
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "code"),
     [
-        ({"dynamicAllocation_enabled": "true"}, "dynamicAllocation"),
-        ({"kubernetes_allocation_pods_allocator": "statefulset"}, "direct, got statefulset"),
-        ({"kubernetes_executor_podTemplateFile": "s3a://bucket/pod.yaml"}, "local copy"),
+        ({"dynamicAllocation_enabled": "true"}, "dynamic-allocation-enabled"),
+        ({"kubernetes_allocation_pods_allocator": "statefulset"}, "pods-allocator-unsupported"),
+        ({"kubernetes_executor_podTemplateFile": "s3a://bucket/pod.yaml"}, "pod-template-not-local"),
     ],
 )
-def test_settings_that_cannot_work_with_it_are_refused(settings, said):
-    with pytest.raises(InputError, match=said):
+def test_incompatible_settings_are_rejected(settings, code):
+    with refused(code, InputError):
         place(Builder(master="k8s://x", **settings), autoscaler="taxi")
 
 
-@pytest.mark.parametrize(("text", "said"), [("a: [", "but: "), ("- a", "expected a pod in .* got list")])
-def test_a_template_that_cannot_be_read_is_refused(tmp_path, text, said):
+@pytest.mark.parametrize(("text", "code"), [("a: [", "pod-template-unreadable"), ("- a", "pod-template-invalid")])
+def test_an_unreadable_template_is_rejected(tmp_path, text, code):
     (tmp_path / "pod.yaml").write_text(text)
-    with pytest.raises(InputError, match=said):
+    with refused(code, InputError):
         read_base_template((tmp_path / "pod.yaml").as_uri())
 
 
@@ -117,14 +120,14 @@ def test_where_the_controller_may_act_its_first_order_is_waited_for(httpserver, 
     ],
 )
 def test_where_nobody_will_order_the_job_starts_at_once(httpserver, server, document):
-    httpserver.expect_oneshot_request(PATH).respond_with_json(document)  # a second question would be an error
+    httpserver.expect_oneshot_request(PATH).respond_with_json(document)  # a second request would be an error
     builder = place(Builder(master="k8s://x"), "taxi", "streams", server=server)
     assert builder["spark.executor.instances"] == "1"
 
 
 def test_without_a_controller_the_job_starts_after_a_while(httpserver, server):
     httpserver.expect_request(PATH).respond_with_json({"spec": {"mode": "Act", "minReplicas": 2}})
-    builder = place(Builder(master="k8s://x"), "taxi", "streams", server=server, first_order_within_s=0.2)
+    builder = place(Builder(master="k8s://x"), "taxi", "streams", server=server, first_order_timeout_s=0.2)
     assert builder["spark.executor.instances"] == "2"
 
 

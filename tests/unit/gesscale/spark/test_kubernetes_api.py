@@ -3,6 +3,7 @@ import ssl
 
 import pytest
 import yaml
+from refusals import refused
 
 from gesscale.errors import GesscaleError
 from gesscale.spark import kubernetes_api
@@ -17,7 +18,7 @@ def server(httpserver):
     return ApiServer(url=httpserver.url_for("").rstrip("/"), token="secret", timeout_s=2.0)  # noqa: S106 - made up
 
 
-def test_the_executors_of_one_application_are_told_without_those_on_their_way_out(httpserver, server):
+def test_executor_pods_are_listed_without_terminating_ones(httpserver, server):
     running = {
         "metadata": {"name": "p1", "labels": {"spark-exec-id": "1"}, "annotations": {"gesscale.dev/order": "7-3"}},
         "spec": {"nodeName": "a"},
@@ -31,29 +32,29 @@ def test_the_executors_of_one_application_are_told_without_those_on_their_way_ou
         headers={"Authorization": "Bearer secret"},
     ).respond_with_json({"items": [running, waiting, leaving]})
     assert server.executor_pods("streams", "spark-1") == [
-        ExecutorPod(name="p1", executor="1", node="a", order="7-3", waits=False),
-        ExecutorPod(name="p2", executor="", node=None, order="", waits=True),
+        ExecutorPod(name="p1", executor="1", node="a", order="7-3", is_pending=False),
+        ExecutorPod(name="p2", executor="", node=None, order="", is_pending=True),
     ]
 
 
-def test_a_pod_that_is_gone_already_is_as_good_as_deleted(httpserver, server):
+def test_deleting_a_missing_pod_succeeds(httpserver, server):
     httpserver.expect_oneshot_request(f"{PODS}/p1", method="DELETE").respond_with_json({}, status=404)
     server.delete_pod("streams", "p1")
     httpserver.expect_oneshot_request(f"{PODS}/p1", method="DELETE").respond_with_json(
         {"message": "not yours"}, status=403
     )
-    with pytest.raises(ApiRequestError, match="403: not yours") as refused:
+    with refused("driver-api-request-rejected", ApiRequestError, status=403, cause="not yours") as rejected:
         server.delete_pod("streams", "p1")
-    assert not refused.value.transient
+    assert not rejected.value.transient
 
 
-def test_no_answer_may_be_better_next_time():
+def test_no_response_is_transient():
     with pytest.raises(ApiRequestError) as lost:
-        ApiServer(url="http://127.0.0.1:1").autoscaler("streams", "taxi")
+        ApiServer(url="http://localhost:1").autoscaler("streams", "taxi")
     assert (lost.value.status, lost.value.transient) == (0, True)
 
 
-def test_a_pod_is_who_its_service_account_is(tmp_path, monkeypatch):
+def test_in_a_pod_the_service_account_is_used(tmp_path, monkeypatch):
     for name, text in (("token", "old"), ("namespace", "streams\n"), ("ca.crt", _authority())):
         (tmp_path / name).write_text(text)
     monkeypatch.setattr(kubernetes_api, "_ACCOUNT", tmp_path)
@@ -63,11 +64,12 @@ def test_a_pod_is_who_its_service_account_is(tmp_path, monkeypatch):
     assert (server.url, server.namespace) == ("https://[fd00::1]:443", "streams")
     assert server.token_file == tmp_path / "token"
     (tmp_path / "ca.crt").unlink()
-    with pytest.raises(GesscaleError, match="ServiceAccount"):
+    with refused("driver-api-credentials-unusable", GesscaleError) as unusable:
         connect()
+    assert "ServiceAccount" in unusable.value.fields["credentials"]
 
 
-def test_outside_a_pod_the_kubeconfig_says_who_we_are(tmp_path, monkeypatch):
+def test_outside_a_pod_the_kubeconfig_is_used(tmp_path, monkeypatch):
     file = tmp_path / "config"
     authority = base64.b64encode(_authority().encode()).decode()
     config = {
@@ -84,7 +86,7 @@ def test_outside_a_pod_the_kubeconfig_says_who_we_are(tmp_path, monkeypatch):
     server = connect()
     assert (server.url, server.namespace, server.token) == ("https://k3s:6443", "streams", "secret")
     file.write_text(yaml.safe_dump({**config, "current-context": "gone"}))
-    with pytest.raises(GesscaleError, match="kubeconfig"):
+    with refused("driver-api-credentials-unusable", GesscaleError, credentials="the kubeconfig"):
         connect()
 
 

@@ -2,6 +2,7 @@ import math
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from refusals import logged_codes
 
 from gesscale.common.metrics_text import exposition
 from gesscale.spark.executors import ExecutorWatch
@@ -56,7 +57,7 @@ class Bench:
         return next((each.value for each in samples if (each.name, each.labels) == wanted), None)
 
 
-def test_gauges_tell_the_last_batch():
+def test_gauges_show_the_last_batch():
     bench = Bench(cap_rows=100, trigger_s=2.0)
     bench.batch(batch_id=7)
     assert bench.gauge("batch_id") == 7
@@ -83,46 +84,48 @@ def test_vanished_hosts_and_queries_leave_no_series():
     assert len(bench.state.document(after=-1)["batches"]) == 1
 
 
-def test_executors_that_cannot_be_asked_are_counted_said_once_and_survived(caplog):
+def test_unreadable_executors_are_counted_and_logged_once(caplog):
     bench = Bench()
     bench.hosts = None
     bench.batch(batch_id=0)
     bench.batch(batch_id=1)
     assert bench.state.errors == 2
     assert [record.message for record in caplog.records].count(caplog.records[0].message) == 1
-    assert "replicas are unknown" in caplog.records[0].message
+    assert logged_codes(caplog.text) == ["executors-unreadable"]
     assert math.isnan(bench.gauge("replicas"))
     assert bench.state.document(after=-1)["batches"][1]["replicas"] is None
 
 
-def test_the_trigger_of_the_query_is_said_and_holds(caplog):
+def test_the_trigger_of_the_query_is_used(caplog):
     bench = Bench(trigger_s=5.0)
     bench.state.begin("r1", "q1", parse_trigger("ProcessingTimeTrigger(2000)"))
     bench.batch()
-    assert "the query's trigger is 2 s" in caplog.text
+    assert logged_codes(caplog.text) == ["trigger-interval-differs"]
+    assert "given_s=5 query_s=2" in caplog.text
     assert bench.gauge("trigger_interval_seconds") == 2
     assert bench.gauge("batch_fixed_slots") == 0
     bench.state.begin("r2", "q2", parse_trigger("RealTimeTrigger(300000)"))
     bench.batch(run="r2", query="q2")
-    assert "query q2: Real-Time Mode" in caplog.text
+    assert "trigger-real-time" in logged_codes(caplog.text)
+    assert "query=q2" in caplog.text
     assert math.isnan(bench.gauge("trigger_interval_seconds", query="q2"))
     assert bench.gauge("batch_fixed_slots", query="q2") == 1
 
 
-@pytest.mark.parametrize(("partitions", "is_said"), [(3, True), (4, False)])
-def test_fewer_partitions_of_state_than_replicas_are_said(caplog, partitions, is_said):
+@pytest.mark.parametrize(("partitions", "is_logged"), [(3, True), (4, False)])
+def test_fewer_state_partitions_than_replicas_are_reported(caplog, partitions, is_logged):
     bench = Bench(max_replicas=4)
     bench.batch(stateOperators=[{"numShufflePartitions": 8}, {"numShufflePartitions": partitions}])
     assert bench.gauge("batch_state_partitions") == partitions
-    assert (f"its state has {partitions} partitions, and max_replicas is 4" in caplog.text) is is_said
+    assert ("state-partitions-few" in logged_codes(caplog.text)) is is_logged
 
 
-@pytest.mark.parametrize(("wait_s", "keeps_state", "is_said"), [(3.0, 1, 1), (3.0, 0, 0), (0.0, 1, 0), (None, 1, 0)])
-def test_a_wait_that_keeps_state_from_an_added_replica_is_said(caplog, wait_s, keeps_state, is_said):
+@pytest.mark.parametrize(("wait_s", "has_state", "logged"), [(3.0, 1, 1), (3.0, 0, 0), (0.0, 1, 0), (None, 1, 0)])
+def test_a_locality_wait_with_state_is_reported(caplog, wait_s, has_state, logged):
     bench = Bench(locality_wait_s=wait_s)
-    bench.batch(stateOperators=[{"numShufflePartitions": 8}] * keeps_state)
-    bench.batch(batch_id=1, stateOperators=[{"numShufflePartitions": 8}] * keeps_state)
-    assert caplog.text.count("spark.locality.wait is 3 s") == is_said  # once, not for each batch
+    bench.batch(stateOperators=[{"numShufflePartitions": 8}] * has_state)
+    bench.batch(batch_id=1, stateOperators=[{"numShufflePartitions": 8}] * has_state)
+    assert logged_codes(caplog.text).count("state-locality-wait") == logged  # once, not for each batch
 
 
 def test_the_newest_active_query_is_served_and_old_ones_are_forgotten():
@@ -135,22 +138,22 @@ def test_the_newest_active_query_is_served_and_old_ones_are_forgotten():
     assert len(bench.state.histories()) == 8
 
 
-def test_borders_between_batches_are_told_and_the_ends_of_a_run_are_known():
+def test_the_end_of_a_batch_is_notified():
     bench, ends = Bench(), []
     bench.state.notify_of_batch_ends(lambda: ends.append(bench.now_s))
     assert bench.state.batch_ends_s("r1") is None
     bench.batch()
     bench.state.progress("r1", "q1", {"batchId": 1, "timestamp": "1970-01-01T00:01:40.000Z", "durationMs": {}})
-    assert ends == [100.0]  # a trigger without a batch is no border
+    assert ends == [100.0]  # a trigger without a batch is no batch boundary
     assert bench.state.batch_ends_s("r1") == (99.5, 99.5)  # began at 99 s, took 0.5 s
 
 
-def test_jobs_that_cannot_be_asked_are_said_once_and_not_asked_again(caplog):
+def test_unreadable_jobs_are_logged_once_and_not_read_again(caplog):
     bench = Bench()
     bench.done = None
     for number in range(3):
         bench.batch(batch_id=number)
     assert bench.asked == [("r1", 0)]
     assert bench.state.errors == 1
-    assert "what single replicas do is unknown (RuntimeError: no JVM)" in caplog.text
+    assert "spark-jobs-unreadable" in logged_codes(caplog.text)
     assert len(bench.state.document(after=-1)["batches"]) == 3

@@ -1,15 +1,17 @@
-"""The watch of one StreamAutoscaler against an API server that misbehaves on purpose."""
+"""The watch of one StreamAutoscaler, against a misbehaving API server."""
 
 import json
 import threading
 
 import pytest
+from refusals import logged_codes
 from werkzeug import Response
 
 from gesscale.spark.kubernetes_api import ApiServer
 from gesscale.spark.orders import OrderReader, OrderWatch
+from gesscale.wire import AUTOSCALERS_PATH
 
-PATH = "/apis/gesscale.dev/v1alpha1/namespaces/streams/streamautoscalers"
+PATH = AUTOSCALERS_PATH.format(namespace="streams")
 
 
 def order(identity, *nodes):
@@ -22,39 +24,40 @@ def resource(given, *, version="1", uid="u"):
     return {"metadata": {"uid": uid, "resourceVersion": version, "name": "taxi"}, "status": status}
 
 
-class TestOrderBook:
-    def test_a_newer_order_holds_and_an_older_one_is_ignored_and_said_once(self):
-        book = OrderReader()
-        assert book.read(resource(None)) == ""
-        assert book.order is None
-        assert book.read(resource(order("7-9", "a"))) == ""
-        assert book.read(resource(order("7-10", "b"))) == ""  # counters are numbers
-        assert book.order.placement == ("b",)
+class TestOrderReader:
+    def test_a_newer_order_wins_and_an_older_one_is_reported_once(self):
+        reader = OrderReader()
+        assert reader.read(resource(None)) is None
+        assert reader.order is None
+        assert reader.read(resource(order("7-9", "a"))) is None
+        assert reader.read(resource(order("7-10", "b"))) is None  # counters are numbers
+        assert reader.order.placement == ("b",)
         for late in ("6-99", "7-9"):
-            assert "is older than 7-10" in book.read(resource(order(late, "c")))
-            assert book.read(resource(order(late, "c"))) == ""
-        assert (book.order.id, book.ignored) == ("7-10", 2)
+            problem = reader.read(resource(order(late, "c")))
+            assert (problem.code, problem.fields) == ("order-outdated", {"order": late, "current": "7-10"})
+            assert reader.read(resource(order(late, "c"))) is None
+        assert (reader.order.id, reader.ignored) == ("7-10", 2)
 
-    def test_a_broken_order_leaves_the_last_one_in_force(self):
-        book = OrderReader()
-        book.read(resource(order("1-1", "a")))
-        assert "no order" in book.read(resource({"id": "1-2"}))
-        assert (book.order.id, book.ignored) == ("1-1", 1)
+    def test_an_invalid_order_is_ignored(self):
+        reader = OrderReader()
+        reader.read(resource(order("1-1", "a")))
+        assert reader.read(resource({"id": "1-2"})).code == "order-ignored"
+        assert (reader.order.id, reader.ignored) == ("1-1", 1)
 
 
 class Watched:
-    """A watch under way, and a way to wait for what it learns."""
+    """A running watch, and a way to wait for an order."""
 
     def __init__(self, httpserver):
         server = ApiServer(url=httpserver.url_for("").rstrip("/"), namespace="streams", timeout_s=2.0)
-        self.book, self.learned = OrderReader(), threading.Semaphore(0)
+        self.reader, self.learned = OrderReader(), threading.Semaphore(0)
         self.watch = OrderWatch(
-            server, namespace="streams", name="taxi", reader=self.book, on_order=self.learned.release
+            server, namespace="streams", name="taxi", reader=self.reader, on_order=self.learned.release
         )
 
     def learns(self, identity):
         while self.learned.acquire(timeout=20):
-            if self.book.order.id == identity:
+            if self.reader.order.id == identity:
                 return True
         return False
 
@@ -63,14 +66,14 @@ class Watched:
 def watched(httpserver):
     made = Watched(httpserver)
     yield made
-    made.watch.stop(within_s=20)  # else its last request would go to the next test's server
+    made.watch.stop(timeout_s=20)  # otherwise its last request would go to the server of the next test
 
 
 def lines(*events):
     return Response("".join(json.dumps(event) + "\n" for event in events), content_type="application/json")
 
 
-def test_orders_are_followed_from_what_was_read_on(httpserver, watched):
+def test_the_watch_continues_from_the_version_that_was_read(httpserver, watched):
     httpserver.expect_oneshot_request(f"{PATH}/taxi").respond_with_json(resource(order("1-1", "a"), version="5"))
     wanted = {"watch": "true", "fieldSelector": "metadata.name=taxi", "resourceVersion": "5"}
     seen = []
@@ -86,20 +89,20 @@ def test_orders_are_followed_from_what_was_read_on(httpserver, watched):
     watched.watch.start()
     assert watched.learns("1-2")
     assert seen[0] == wanted
-    assert watched.watch.problem == ""
+    assert watched.watch.problem is None
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 409, 410, 429, 500])
-def test_every_refusal_is_survived(httpserver, watched, status):
+def test_every_error_status_is_retried(httpserver, watched, status):
     httpserver.expect_ordered_request(f"{PATH}/taxi").respond_with_json({"message": "no"}, status=status)
     httpserver.expect_ordered_request(f"{PATH}/taxi").respond_with_json(resource(order("1-1", "a")))
     httpserver.expect_request(PATH).respond_with_handler(lambda _: lines())
     watched.watch.start()
     assert watched.learns("1-1")
-    assert watched.watch.failures == (0 if status == 410 else 1)  # too old a version is nothing wrong
+    assert watched.watch.failures == (0 if status == 410 else 1)  # an expired version is no failure
 
 
-def test_a_watch_that_breaks_off_or_tells_nonsense_is_survived(httpserver, watched):
+def test_a_broken_watch_is_repeated(httpserver, watched):
     httpserver.expect_ordered_request(f"{PATH}/taxi").respond_with_json(resource(order("1-1", "a")))
     httpserver.expect_ordered_request(PATH).respond_with_data("no json\n")
     httpserver.expect_ordered_request(f"{PATH}/taxi").respond_with_json(resource(order("1-2", "a")))
@@ -112,7 +115,7 @@ def test_a_watch_that_breaks_off_or_tells_nonsense_is_survived(httpserver, watch
     assert watched.watch.failures >= 1
 
 
-def test_a_lasting_problem_is_said_once(httpserver, watched, caplog):
+def test_a_lasting_problem_is_logged_once(httpserver, watched, caplog):
     asked = threading.Semaphore(0)
 
     def refuse(_request):
@@ -123,5 +126,5 @@ def test_a_lasting_problem_is_said_once(httpserver, watched, caplog):
     watched.watch.start()
     for _ in range(3):
         assert asked.acquire(timeout=20)
-    assert caplog.text.count("orders cannot be read") == 1
-    assert watched.book.order is None
+    assert logged_codes(caplog.text) == ["orders-forbidden"]
+    assert watched.reader.order is None

@@ -1,8 +1,9 @@
-"""Steering against a Spark and a Kubernetes that are values: what is asked of them, in which order."""
+"""The requests of the reconciler to a fake Spark and a fake Kubernetes, in their order."""
 
 import dataclasses
 
 import pytest
+from refusals import logged_codes
 
 from gesscale.spark.executors import ExecutorWatch
 from gesscale.spark.reconcile import LiveExecutor
@@ -11,11 +12,11 @@ from gesscale.wire import OrderDocument, Strategy
 
 
 class Bench:
-    """A Spark that obeys at once where a test lets it."""
+    """A fake Spark that applies requests at once if a test lets it."""
 
     is_stopped = False
 
-    def __init__(self, *nodes, restart=None, obeyed=""):
+    def __init__(self, *nodes, restart=None, applied_order=""):
         self.now_s = 1000.0
         self.members = [
             LiveExecutor(id=str(number), host="h", node=node, order="1-0", has_worked=True)
@@ -29,12 +30,12 @@ class Bench:
             orders=lambda: self.order,
             spark=self,
             list_pods=self.list_pods,
-            delete_pod=lambda name: self.asked.append(("withdraw", name)),
+            delete_pod=lambda name: self.asked.append(("delete", name)),
             use_placement=lambda placement: self.asked.append(("template", placement.order, placement.nodes)),
             watch=ExecutorWatch(lambda: self.members, lambda: self.now_s),
             clock_s=lambda: self.now_s,
             restart=restart,
-            obeyed=obeyed,
+            applied_order=applied_order,
         )
 
     def list_pods(self):
@@ -51,7 +52,7 @@ class Bench:
     def is_between_batches(self):
         return self.between
 
-    def say(self, identity, *nodes, strategy="Live"):
+    def set_order(self, identity, *nodes, strategy="Live"):
         self.order = OrderDocument(identity, nodes, Strategy(strategy))
 
     def step(self, after_s=1.0):
@@ -69,9 +70,9 @@ class Bench:
         self.members = [each for each in self.members if each.node != node]
 
 
-def test_scaling_up_writes_the_template_before_it_asks():
+def test_scaling_up_writes_the_template_before_the_request():
     bench = Bench("a")
-    bench.say("1-1", "a", "b")
+    bench.set_order("1-1", "a", "b")
     assert bench.step() == [("template", "1-1", ("a", "b")), ("total", 2)]
     assert bench.reconciler.document() == {
         "order": "1-1", "placement": ["a", "b"], "settled": False, "missing": ["b"], "leaving": [],
@@ -81,9 +82,9 @@ def test_scaling_up_writes_the_template_before_it_asks():
     assert bench.reconciler.document()["settled"] is True
 
 
-def test_scaling_down_lowers_the_total_before_the_executor_goes():
+def test_scaling_down_lowers_the_total_before_the_executor_leaves():
     bench = Bench("a", "b")
-    bench.say("1-1", "a")
+    bench.set_order("1-1", "a")
     assert bench.step() == [("template", "1-1", ("a",)), ("total", 1), ("total", 1), ("go", "2")]
     assert bench.reconciler.document()["settled"] is False
     assert bench.step() == [("total", 1)]  # asked once
@@ -92,10 +93,10 @@ def test_scaling_down_lowers_the_total_before_the_executor_goes():
     assert bench.reconciler.document()["settled"] is True
 
 
-def test_executors_go_at_a_border_or_when_none_comes_for_a_minute():
+def test_executors_leave_at_a_batch_boundary_or_after_a_minute():
     bench = Bench("a", "b")
     bench.between = False
-    bench.say("1-1", "a")
+    bench.set_order("1-1", "a")
     bench.step()
     assert ("go", "2") not in bench.step()
     bench.reconciler.batch_ended()
@@ -103,32 +104,32 @@ def test_executors_go_at_a_border_or_when_none_comes_for_a_minute():
 
     bench = Bench("a", "b")
     bench.between = False
-    bench.say("1-1", "a")
+    bench.set_order("1-1", "a")
     bench.step()
     assert ("go", "2") not in bench.step(after_s=59)
     assert ("go", "2") in bench.step(after_s=2)
 
 
-def test_an_api_server_that_fails_harms_neither_adding_nor_removing(caplog):
+def test_a_failing_api_server_stops_neither_adding_nor_removing(caplog):
     bench = Bench("a", "b")
     bench.waiting = None
-    bench.say("1-1", "a", "c")
+    bench.set_order("1-1", "a", "c")
     assert ("total", 3) in bench.step()
     bench.join("c", "1-1")
     assert ("go", "2") in bench.step()
     assert bench.reconciler.failures >= 1
-    assert caplog.text.count("RuntimeError") == 1
+    assert logged_codes(caplog.text) == ["executor-pods-unreadable"]
 
 
-def test_a_restart_is_refused_once_where_the_job_cannot(caplog):
+def test_a_restart_is_rejected_once_if_the_job_cannot(caplog):
     bench = Bench("a")
-    bench.say("1-1", "a", "b", strategy="Restart")
+    bench.set_order("1-1", "a", "b", strategy="Restart")
     assert bench.step() == []
     assert bench.step() == []
-    assert caplog.text.count("are refused") == 1
-    # by this very order the first executors were made: nothing is to be restarted
-    bench = Bench("a", obeyed="1-1")
-    bench.say("1-1", "a", strategy="Restart")
+    assert logged_codes(caplog.text) == ["restart-unsupported"]
+    # the first executors were created for this order: no restart
+    bench = Bench("a", applied_order="1-1")
+    bench.set_order("1-1", "a", strategy="Restart")
     assert bench.step() == [("template", "1-1", ("a",)), ("total", 1)]
 
 
@@ -138,9 +139,9 @@ class Restartable:
     bench: Bench | None = None
     calls: list = dataclasses.field(default_factory=list)
 
-    def restart(self, order, exchange):
+    def restart(self, order, exchange_executors):
         self.bench.asked.append(("stop", order))
-        self.replicas = exchange()
+        self.replicas = exchange_executors()
         self.bench.asked.append(("start", self.replicas))
 
 
@@ -150,9 +151,9 @@ def restartable(*nodes):
     return query.bench
 
 
-def test_a_restart_waits_for_the_new_ones_and_lets_the_old_ones_go_while_the_query_is_stopped():
+def test_a_restart_waits_for_the_new_executors():
     bench = restartable("a", "b")
-    bench.say("1-1", "a", "c", "d", strategy="Restart")
+    bench.set_order("1-1", "a", "c", "d", strategy="Restart")
     assert bench.step() == [("template", "1-1", ("a", "c", "d")), ("total", 4)]
     bench.join("c", "1-1")
     assert bench.step() == [("total", 4)]
@@ -163,9 +164,9 @@ def test_a_restart_waits_for_the_new_ones_and_lets_the_old_ones_go_while_the_que
     assert bench.step() == [("total", 3)]  # once
 
 
-def test_a_restart_makes_do_with_who_came_within_two_minutes():
+def test_a_restart_uses_the_executors_present_after_two_minutes():
     bench = restartable("a")
-    bench.say("1-1", "a", "b", "full", strategy="Restart")
+    bench.set_order("1-1", "a", "b", "full", strategy="Restart")
     bench.step()
     bench.join("b", "1-1")
     assert ("stop", "1-1") not in bench.step(after_s=119)
@@ -173,9 +174,9 @@ def test_a_restart_makes_do_with_who_came_within_two_minutes():
 
 
 @pytest.mark.parametrize("worked", [True, False])
-def test_it_looks_often_until_all_have_worked(worked):
+def test_steps_are_frequent_until_all_executors_have_worked(worked):
     bench = Bench("a")
     bench.members = [dataclasses.replace(each, has_worked=worked) for each in bench.members]
-    bench.say("1-1", "a")
+    bench.set_order("1-1", "a")
     bench.step()
     assert (bench.next_s < 1) is not worked

@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from gesscale.errors import InputError
 from gesscale.spark.records import RING_BATCHES, ExecutorSnapshot, QueryHistory, QuerySettings
@@ -30,7 +31,7 @@ def add(history, progress, given=None, planned_with=TWO, now=TWO, by_host=None):
 
 def test_offered_and_backlog_come_from_the_latest_offset():
     batch = add(QueryHistory(query="q"), report())
-    # the first batch took 100 rows up to offset 100, so the query began at 0: 350 offered, 350 - 100 wait
+    # the first batch took 100 rows up to offset 100, so the query started at 0: 350 offered, backlog 350 - 100
     assert (batch.offered_rows_total, batch.backlog_rows, batch.processed_rows_total) == (350.0, 250.0, 100)
     assert (batch.seconds, batch.ended_at_s - batch.started_at_s) == (1.5, 1.5)
 
@@ -47,7 +48,7 @@ def test_offered_and_backlog_come_from_the_latest_offset():
         (None, None, None),
     ],
 )
-def test_the_sink_tells_what_was_handed_on_or_else_the_query(sink, observed, rows):
+def test_output_rows_come_from_the_sink_or_else_the_query(sink, observed, rows):
     progress = report() | {"sink": sink, "observedMetrics": observed}
     assert add(QueryHistory(query="q"), progress).output_rows == rows
 
@@ -68,7 +69,7 @@ def test_the_state_is_the_sum_of_the_operators_that_keep_one():
         ([{"numRowsTotal": 5, "memoryUsedBytes": 9}, {"numRowsTotal": None, "memoryUsedBytes": 1}], (None, 10)),
     ],
 )
-def test_a_state_of_which_a_part_is_not_told_is_unknown(operators, state):
+def test_a_partly_unreported_state_is_unknown(operators, state):
     batch = add(QueryHistory(query="q"), report() | {"stateOperators": operators})
     assert (batch.state_rows, batch.state_bytes) == state
 
@@ -88,12 +89,14 @@ def test_only_the_newest_batches_are_kept():
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("wrong", "code"),
     [
-        {"operator": ""}, {"cap_rows": 0}, {"cap_rows": -5}, {"trigger_s": float("nan")}, {"trigger_s": 0.0},
-        {"cap_rows": 10, "cap_rows_per_replica": 10},
+        ({"operator": ""}, "operator-name-empty"),
+        *(({"cap_rows": value}, "number-not-positive") for value in (0, -5)),
+        *(({"trigger_s": value}, "number-not-positive") for value in (float("nan"), 0.0)),
+        ({"cap_rows": 10, "cap_rows_per_replica": 10}, "batch-caps-conflict"),
     ],
-)  # fmt: skip
-def test_wrong_settings_are_refused(wrong):
-    with pytest.raises(InputError, match=r"gesscale\.spark\.attach"):
+)
+def test_invalid_settings_are_rejected(wrong, code):
+    with refused(code, InputError, source="gesscale.spark.attach"):
         settings(**wrong)

@@ -1,11 +1,11 @@
-"""What is concluded from progress reports as PySpark 4.3 wrote them, source by source."""
+"""Offered rows and backlog from progress reports that PySpark 4.3 wrote, for each source."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from gesscale.spark.sources import Position, Sources
+from gesscale.spark.sources import _PYTHON, Position, Sources
 
 RECORDED = json.loads((Path(__file__).parents[3] / "data" / "progress" / "sources.json").read_text("utf-8"))
 
@@ -13,6 +13,11 @@ RECORDED = json.loads((Path(__file__).parents[3] / "data" / "progress" / "source
 def positions(batches, sources=None):
     sources = sources or Sources()
     return [sources.position(batch["sources"], batch["numInputRows"]) for batch in batches]
+
+
+def reported(sources):
+    (problem,) = sources.problems
+    return problem.code, problem.fields
 
 
 @pytest.mark.parametrize(
@@ -35,19 +40,18 @@ def test_rows_offered_and_waiting_follow_from_recorded_offsets(name, told):
 
 
 @pytest.mark.parametrize(
-    ("name", "why"),
+    ("name", "code"),
     [
-        ("files", "files do not say how many rows they hold"),
-        ("rate-micro-batch", "it makes its rows batch by batch"),
-        ("Python, simple reader", "it reports no latest offset"),
+        ("files", "source-files-without-rows"),
+        ("rate-micro-batch", "source-without-backlog"),
+        ("Python, simple reader", "source-without-latest-offset"),
     ],
 )
-def test_a_source_that_tells_no_latest_offset_is_unknown_for_one_reason(name, why):
+def test_a_source_without_latest_offset_is_unknown_for_one_reason(name, code):
     sources = Sources()
     assert positions(RECORDED[name], sources) == [None] * 4
     (problem,) = sources.problems
-    assert why in problem
-    assert "unknown (null)" in problem
+    assert problem.code == code
 
 
 def batch(start, end, latest, rows, description="mine"):
@@ -55,16 +59,16 @@ def batch(start, end, latest, rows, description="mine"):
     return {"numInputRows": rows, "sources": [{**source, "numInputRows": rows}]}
 
 
-PYTHON = "org.apache.spark.sql.execution.datasources.v2.python.PythonMicroBatchStream@1"
+PYTHON = f"{_PYTHON}MicroBatchStream@1"
 
 
-def test_an_offset_of_no_known_kind_is_unknown_and_its_shape_is_said():
+def test_an_offset_of_unknown_kind_is_reported_with_its_shape():
     sources = Sources()
     assert positions([batch({"shard": "a-1"}, {"shard": "a-2"}, {"shard": "a-9"}, 5)], sources) == [None]
-    assert '{"shard": "a-2"} is of no known kind' in sources.problems[0]
+    assert reported(sources) == ("source-kind-unknown", {"source": "the source mine", "offset": '{"shard": "a-2"}'})
 
 
-def test_a_python_source_that_counts_milliseconds_is_never_believed():
+def test_a_python_source_that_counts_milliseconds_is_unknown():
     sources = Sources()
     given = [
         batch(None, {"at": 1000}, {"at": 9000}, 7, PYTHON),
@@ -73,29 +77,30 @@ def test_a_python_source_that_counts_milliseconds_is_never_believed():
     # 7 rows between 1000 and 2000; afterwards even a batch that fits by chance changes nothing
     given.append(batch({"at": 2000}, {"at": 2007}, {"at": 9000}, 7, PYTHON))
     assert positions(given, sources) == [None, None, None]
-    assert "read 7 rows between offsets that count 1000" in sources.problems[0]
+    assert reported(sources)[0] == "source-rows-differ"
+    assert (sources.problems[0].fields["rows"], sources.problems[0].fields["counted"]) == (7, 1000)
 
 
-def test_more_rows_read_than_offered_are_said_once_and_cost_their_batch():
+def test_more_rows_read_than_offered_make_one_batch_unknown():
     sources = Sources()
     topic = [{"rides": {"0": rows}} for rows in (0, 50, 100, 150, 300)]
     # the second batch ran tasks again when an executor was lost: 60 rows where the offsets count 50
     given = [batch(low, high, topic[4], rows) for low, high, rows in zip(topic, topic[1:], (50, 60, 50), strict=False)]
     assert positions(given[:2], sources) == [Position(300, 250), None]
-    assert "read 60 rows between offsets that count 50" in sources.problems[0]
+    assert reported(sources) == ("source-rows-differ", {"source": "the source mine", "rows": 60, "counted": 50})
     assert positions(given[2:], sources) == [Position(300, 150)]
     assert sources.problems == []
 
 
-def test_a_query_that_reads_its_rows_twice_is_unknown_in_each_batch_for_one_reason():
+def test_a_query_that_reads_its_rows_twice_is_unknown():
     sources = Sources()
     topic = [{"rides": {"0": rows}} for rows in (0, 50, 90, 300)]
     given = [batch(topic[0], topic[1], topic[3], 100), batch(topic[1], topic[2], topic[3], 80)]
     assert positions(given[:1], sources) == [None]
-    said = sources.problems
+    problems = sources.problems
     assert positions(given[1:], sources) == [None]
-    assert sources.problems == said
-    assert "reads its rows more than once" in said[0]
+    assert sources.problems == problems
+    assert reported(sources)[0] == "source-rows-differ"
 
 
 def test_kafka_may_skip_the_markers_of_transactions():
@@ -103,7 +108,7 @@ def test_kafka_may_skip_the_markers_of_transactions():
     assert positions([batch(topic[0], topic[1], topic[2], 50)]) == [Position(100, 49)]
 
 
-def test_what_the_user_says_of_offsets_holds():
+def test_the_users_offset_rows_are_used():
     sources = Sources(lambda offset: json.loads(offset)["pages"] * 100.0)
     given = [batch({"pages": 1}, {"pages": 3}, {"pages": 7}, 200)]
     assert positions(given, sources) == [Position(600, 400)]

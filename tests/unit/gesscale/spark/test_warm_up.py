@@ -1,22 +1,23 @@
-"""The settings of the warm-up, and its daemon, which survives what it cannot import."""
+"""The settings of the warm-up, and its daemon, which survives failed imports."""
 
 import pytest
+from refusals import logged_codes
 
 from gesscale.spark import warm_new_executors
 from gesscale.spark.warm_up import DAEMON, DAEMON_SETTING, JAR, JARS_SETTING, PLUGIN, PLUGINS_SETTING
 from gesscale.spark.warm_up.daemon import import_all
 
 
-def test_a_module_that_cannot_be_imported_is_said_and_left_out(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_import_is_reported_and_skipped(capfd: pytest.CaptureFixture[str]) -> None:
     import_all(["no_such_module", "json"])
-    said = capfd.readouterr()
-    assert said.out == ""  # the daemon's port goes there
-    assert "no_such_module is not warm" in said.err
-    assert "json" not in said.err
+    written = capfd.readouterr()
+    assert written.out == ""  # the channel of the daemon to Spark
+    assert "no_such_module" in written.err
+    assert "json" not in written.err
 
 
 class Builder:
-    """A builder of sessions: all that is used of it."""
+    """The used part of a session builder."""
 
     def __init__(self, **settings):
         self._options = {f"spark.{name.replace('_', '.')}": value for name, value in settings.items()}
@@ -48,8 +49,7 @@ def test_a_setting_turns_it_off():
     assert warm_new_executors(Builder(gesscale_warmUp="false"))._options == {"spark.gesscale.warmUp": "false"}
 
 
-def test_jars_that_would_hide_ours_are_said_and_nothing_is_changed(monkeypatch, caplog):
+def test_overridden_jars_are_reported_and_nothing_is_changed(monkeypatch, caplog):
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--jars /a.jar pyspark-shell")
     assert warm_new_executors(Builder())._options == {}
-    assert "give the jars as spark.jars" in caplog.text
-    assert "new executors stay cold" in caplog.text
+    assert logged_codes(caplog.text) == ["warm-up-jars-overridden"]

@@ -24,7 +24,7 @@ def test_executors_join_live_where_nothing_else_is_said_and_unknown_fields_do_no
     [
         ({"placement": []}, "placement"),
         ({"placement": ["b", "a"]}, "sorted"),
-        ({"placement": ["a", "a"]}, "none twice"),
+        ({"placement": ["a", "a"]}, "sorted"),
         ({"placement": [""]}, "placement.0\n"),
         ({"id": "6-3"}, "with term 7, got '6-3'"),
         ({"id": "7"}, "got '7'"),
