@@ -94,8 +94,8 @@ def place(
     """Prepare a session whose executors run on the nodes that a StreamAutoscaler chooses.
 
     Call it before the session exists. It reads the current order, so a restarted driver returns to its previous nodes.
-    If there is no order yet and the mode is Act, it waits a moment for the controller to choose the first nodes. Without
-    an order, the first ``spec.minReplicas`` executors start in ``spec.nodePool``, placed by the Kubernetes scheduler.
+    If there is no order yet and the mode is Act, it waits a moment for the controller to choose the first nodes.
+    Without an order, the first ``spec.minReplicas`` executors start in ``spec.nodePool``, placed by the Kubernetes scheduler.
     If the object cannot be read, the user's number of executors starts on any nodes, one per node, until the first
     order. Outside Kubernetes, nothing is changed and a warning is logged, so the same program runs in local mode.
 
