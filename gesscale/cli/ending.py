@@ -1,8 +1,7 @@
-"""How a command line is run and how it ends: exit codes, signals, and errors that become messages.
+"""Runs a command line and ends it: exit codes, signals, and errors as messages.
 
-Exit codes: 0 done, a loop stopped by Ctrl-C or SIGTERM too; 1 it failed while running; 2 the input or the usage
-is wrong, or a package that the command needs is not installed; 3 not feasible (a limit was hit, a check found a
-fault); 130 interrupted before it was done.
+Exit codes: 0 done, also a loop that Ctrl-C or SIGTERM stopped; 1 failed while running; 2 wrong input or usage, or a
+missing package; 3 not feasible, or a check failed; 130 interrupted before it was done.
 """
 
 import os
@@ -22,14 +21,18 @@ from gesscale.errors import GesscaleError, InputError
 from gesscale.extras import missing_package
 from latency_map.errors import NoChoiceError
 
-#: The exit status of a command that Ctrl-C ended before it was done.
+#: Exit status of a command that Ctrl-C interrupted.
 INTERRUPTED = 130
 
 _interrupts: list[int] = []
 
 
 class RootGroup(TyperGroup):
-    """The group of a whole command line: reports Ctrl-C and errors in the format that the command was asked for."""
+    """The group of a whole command line: reports Ctrl-C and errors in the output format of the command."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        _hide_flag_types(self)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
@@ -40,6 +43,24 @@ class RootGroup(TyperGroup):
             raise typer.Exit(INTERRUPTED) from error
         except GesscaleError as error:
             raise typer.Exit(_end_at(error, as_json=ctx.meta.get(OUTPUT_KEY) is Output.JSON)) from error
+
+
+def _hide_flag_types(command: Any) -> None:
+    """Show no type for flags in the help of a command and of those below it: typer prints ``<bool>``."""
+    for param in command.params:
+        if getattr(param, "is_flag", False):
+            param.metavar = ""
+    get_help_option = command.get_help_option
+
+    def help_option(context: Any) -> Any:
+        option = get_help_option(context)
+        if option is not None:
+            option.metavar = ""
+        return option
+
+    command.get_help_option = help_option
+    for each in getattr(command, "commands", {}).values():
+        _hide_flag_types(each)
 
 
 def run(cli: typer.Typer) -> NoReturn:
@@ -64,13 +85,13 @@ def run(cli: typer.Typer) -> NoReturn:
         complain_of(Problem("io-failed", {"source": source, "cause": error.strerror or str(error)}))
         _forget_stdout()
         sys.exit(1)
-    except Exception as error:  # noqa: BLE001 - what is not known here is raised again
+    except Exception as error:  # noqa: BLE001 - unknown errors are raised again
         _end_at_unexpected(error)
     sys.exit(ended if isinstance(ended, int) else 0)
 
 
 def end_as_ctrl_c_does() -> None:
-    """Take SIGTERM, and a terminal that is closed, for Ctrl-C: whoever has brought things up takes them down.
+    """Handle SIGTERM and SIGHUP like Ctrl-C, so that a command removes what it has started.
 
     A signal that is ignored, as under ``nohup``, stays ignored.
     """
@@ -80,7 +101,7 @@ def end_as_ctrl_c_does() -> None:
 
 
 def _note_ctrl_c() -> None:
-    """Remember Ctrl-C: code in C, such as Matplotlib's, may raise an error of its own in place of KeyboardInterrupt."""
+    """Record Ctrl-C: C code, such as Matplotlib's, may raise another error instead of KeyboardInterrupt."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
 
@@ -97,12 +118,12 @@ def _end_at(error: GesscaleError, *, as_json: bool = False) -> int:
 
 
 def _forget_stdout() -> None:
-    """Write what is left for stdout nowhere; it would be tried again at exit."""
+    """Discard the rest of stdout, which Python would otherwise flush at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _end_at_unexpected(error: Exception) -> NoReturn:
-    """Report a package that is not installed, or Ctrl-C; raise any other error again."""
+    """Report a missing package or Ctrl-C; raise any other error again."""
     if _interrupts:
         complain("interrupted")
         sys.exit(INTERRUPTED)
@@ -113,12 +134,12 @@ def _end_at_unexpected(error: Exception) -> NoReturn:
 
 
 def _refuse_usage(error: ClickException) -> NoReturn:
-    """Report in one line what is wrong with a command line; a group without a command has shown its help already."""
+    """Report a wrong command line in one line; a group without a command has already printed its help."""
     if not isinstance(error, NoArgsIsHelpError):
         context: typer.Context | None = getattr(error, "ctx", None)
         cause = " ".join(error.format_message().split()).replace("Value error, ", "").rstrip(".")
-        hint = "; --to names a file" if "'--output'" in cause else ""
-        # click parses an option without its value before it makes a context
-        command = context.command_path if context else "the command with"
-        complain_of(Problem("usage-invalid", {"cause": cause + hint, "command": command}))
+        # click rejects an option without its value before it creates a context
+        command = context.command_path if context else "gesscale"
+        code = "output-format-invalid" if "'--output'" in cause else "usage-invalid"
+        complain_of(Problem(code, {"cause": cause, "command": command}))
     sys.exit(error.exit_code)
