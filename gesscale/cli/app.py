@@ -1,4 +1,4 @@
-"""The ``gesscale`` command: its groups, and those that other packages add."""
+"""The ``gesscale`` command: its groups, and those of other packages."""
 
 from importlib.metadata import EntryPoint, entry_points, version
 from typing import Annotated
@@ -8,7 +8,7 @@ import typer
 from gesscale.cli import config, explain, explain_error, latency_map, model, policies, replay, run
 from gesscale.cli.ending import RootGroup
 from gesscale.cli.ending import run as run_command_line
-from gesscale.cli.output import keep_quiet
+from gesscale.cli.output import set_quiet
 
 app = typer.Typer(
     name="gesscale",
@@ -21,8 +21,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"gesscale {version('gesscale')}")
         raise typer.Exit
 
@@ -33,19 +33,18 @@ def _options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
     quiet: Annotated[
-        bool,
-        typer.Option("--quiet", "-q", help="Say warnings and errors only; results stay. Stands before the command."),
+        bool, typer.Option("--quiet", "-q", help="Print only results, warnings and errors. Goes before the command.")
     ] = False,
 ) -> None:
     """Options of every command."""
-    keep_quiet(quiet)
+    set_quiet(quiet)
 
 
 def _add_entry_point(entry: EntryPoint) -> None:
-    """Add a group of commands of another package; a broken package does not keep the others from being listed."""
+    """Add a group of commands of another package; a broken package does not affect the others."""
     try:
         app.add_typer(entry.load(), name=entry.name)
-    except Exception as error:  # noqa: BLE001 - whatever a package does when it is imported
+    except Exception as error:  # noqa: BLE001 - importing another package may raise anything
         from gesscale.formatting import describe_exception
 
         app.command(entry.name, help=f"Cannot be imported: {describe_exception(error)}")(entry.load)

@@ -1,4 +1,4 @@
-"""``gesscale config`` and ``gesscale crd``: check settings, and say what there is to set in a file or a resource."""
+"""``gesscale config`` and ``gesscale crd``: check settings, and print the reference of files and resources."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from gesscale.cli.options import SetOption
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console, warn
 from gesscale.common import API_VERSION
 
-app = typer.Typer(name="config", help="Check settings, and say what there is to set.", no_args_is_help=True)
+app = typer.Typer(name="config", help="Check settings, and print their schema and reference.", no_args_is_help=True)
 crd = typer.Typer(
     name="crd", help="The StreamAutoscaler resource of Kubernetes: its definition and its page.", no_args_is_help=True
 )
@@ -22,7 +22,7 @@ def validate(
     set_: SetOption = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Check a settings file as `run` would take it: environment, latency map and names too. Exit 2 with every fault."""
+    """Check a settings file as `run` reads it, with environment, latency map and names. Exit 2 with every problem."""
     from gesscale.assembly import check_environment
     from gesscale.settings import load_settings
     from gesscale.settings.lint import lint_settings
@@ -34,7 +34,15 @@ def validate(
     if output is Output.TABLE:
         stderr_console.print(f"{file}: valid; operators: {', '.join(operators)}")
     else:
-        emit({"apiVersion": API_VERSION, "valid": True, "operators": operators, "warnings": found}, output)
+        emit(
+            {
+                "apiVersion": API_VERSION,
+                "valid": True,
+                "operators": operators,
+                "warnings": [each.as_json() for each in found],
+            },
+            output,
+        )
 
 
 @app.command(epilog="Example: gesscale config schema > gesscale.schema.json")

@@ -1,4 +1,4 @@
-"""``gesscale run --kubernetes``: the loop as a controller, inside a cluster or outside."""
+"""``gesscale run --kubernetes``: the loop as a controller, inside or outside of a cluster."""
 
 import logging
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from gesscale.errors import InputError
 from latency_map import LatencyMapError
 from latency_map.measure.peers import split_host_port
 
-#: Where probes, metrics and the page are served by default.
+#: Default port of probes, metrics and the page.
 PROBES_PORT = 8080
 
 _LOG = logging.getLogger("gesscale.controller")
@@ -31,21 +31,20 @@ def serve_controller(
     Parameters
     ----------
     namespace
-        Whose StreamAutoscalers are steered; None for all.
+        The namespace of the StreamAutoscalers; None for all.
     listen
-        ``HOST:PORT`` where probes, metrics and the page are served; None for all addresses and
-        `PROBES_PORT`.
+        ``HOST:PORT`` of probes, metrics and the page; None for all addresses and `PROBES_PORT`.
     max_changing_operators
-        So many operators of all workflows may be in change at once; None: any number.
+        Maximum number of operators that change at the same time, in all workflows; None for no limit.
 
     Raises
     ------
     InputError
-        Where the kubeconfig cannot be used, or the port is taken.
+        If the kubeconfig is unusable or the port is taken.
     ModuleNotFoundError
-        Where the package kubernetes is not installed.
+        If the package kubernetes is not installed.
     ClusterError
-        Where the pod's own credentials cannot be used.
+        If the pod's credentials are unusable.
     """
     from gesscale.kubernetes.api.credentials import connect
     from gesscale.kubernetes.api.lease import steady_now_s
@@ -78,30 +77,26 @@ def serve_controller(
     on_stop_signals(controller.stop)
     scope = f"namespace {namespace}" if namespace else "all namespaces"
     _LOG.info(
-        "controller %s at %s, %s; page, probes and metrics at %s",
-        controller.identity,
-        connection.url,
-        scope,
-        served.url,
+        "controller started identity=%s api=%s scope=%s url=%s", controller.identity, connection.url, scope, served.url
     )
     try:
         controller.run()
     finally:
         served.close()
         connection.close()
-    _LOG.info("stopped; the lease is given back")
+    _LOG.info("stopped; the lease is released")
 
 
 def host_and_port(listen: str) -> tuple[str, int]:
-    """Read ``HOST:PORT``, or a port of this machine only.
+    """Parse ``HOST:PORT``, or a port of 127.0.0.1.
 
     Raises
     ------
     InputError
-        It is neither.
+        If it is neither.
     """
     place = f"127.0.0.1:{listen}" if listen.isdecimal() else listen
     try:
         return split_host_port(place, default_port=PROBES_PORT)
     except LatencyMapError as error:
-        raise InputError(f"--listen: {error}") from error
+        raise InputError("listen-address-invalid", source="--listen", got=listen) from error

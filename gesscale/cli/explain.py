@@ -1,4 +1,4 @@
-"""``gesscale explain``: why it did, or did not, scale."""
+"""``gesscale explain``: the last decisions and their reasons."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -24,8 +24,8 @@ from gesscale.cli.output import (
 from gesscale.common import API_VERSION
 from gesscale.errors import InputError
 
-#: Of so many decisions the operators are looked for, where none is of the one that is named.
-_RECENT = 10_000
+#: Number of decisions that are scanned for operator names when the given one is unknown.
+_SCANNED_DECISIONS = 10_000
 
 
 app = typer.Typer()
@@ -36,41 +36,40 @@ def explain(
     operator: Annotated[
         str | None,
         typer.Argument(
-            help="Whose decisions; without it everyone's. With --kubernetes: a StreamAutoscaler.",
+            help="An operator, or with --kubernetes a StreamAutoscaler. Default: all.",
             show_default=False,
             autocompletion=operators_of,
         ),
     ] = None,
     knowledge: Annotated[Path | None, typer.Option(help="The knowledge file.")] = None,
     config: Annotated[
-        Path | None, typer.Option("--config", "-c", help="Settings that name the knowledge file.")
+        Path | None, typer.Option("--config", "-c", help="Settings file that names the knowledge file.")
     ] = None,
-    limit: Annotated[
-        int, typer.Option("--limit", "-n", min=1, max=1_000_000, help="So many of the last decisions.")
-    ] = 5,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1_000_000, help="Maximum number of decisions.")] = 5,
     output: OutputOption = Output.TABLE,
     kubernetes: Annotated[
-        bool, typer.Option("--kubernetes", help="Read the status of StreamAutoscalers instead of a file.")
+        bool, typer.Option("--kubernetes", help="Read the status of StreamAutoscalers instead of a knowledge file.")
     ] = False,
     namespace: NamespaceOption = None,
     kubeconfig: KubeconfigOption = None,
     context: ContextOption = None,
 ) -> None:
-    """Say why it did, or did not, scale: the last decisions, their numbers, and the candidates that lost.
+    """Explain the last decisions: why an operator was or was not scaled, with all figures and rejected candidates.
 
     Exit 2: there is no such operator.
     """
     if kubernetes:
-        from gesscale.cli.explain_resource import explained, read_resources, say_how_to_look
+        from gesscale.cli.explain_resource import explained, print_page_hint, read_resources
 
         if knowledge or config:
-            raise InputError("expected --kubernetes without --knowledge and --config: it reads the status of resources")
+            conflicting = ("--knowledge", "--config")
+            raise InputError("usage-conflict", command="explain", expected="--kubernetes", conflicting=conflicting)
         found = read_resources(operator, namespace=namespace, kubeconfig=kubeconfig, context=context)
         if not found:
-            stderr_console.print("there is no StreamAutoscaler")
+            stderr_console.print("no StreamAutoscaler found")
         tables = [each for resource in found for each in explained(resource)]
         emit({"apiVersion": API_VERSION, "streamautoscalers": found}, output, tables)
-        say_how_to_look()
+        print_page_hint()
         return
     from gesscale.knowledge.sqlite import SqliteHistory
 
@@ -79,7 +78,9 @@ def explain(
         decisions = history.decisions(operator, limit)
         models = history.models(operator, limit)
         if operator and not decisions:
-            _check_operator(operator, config, {each["operator"] for each in history.decisions(None, _RECENT)})
+            _check_operator(
+                operator, config, {each["operator"] for each in history.decisions(None, _SCANNED_DECISIONS)}
+            )
     if not decisions:
         whose = f" about operator {operator!r}" if operator else ""
         stderr_console.print(f"{path} holds no decisions{whose} yet")
@@ -91,25 +92,26 @@ def explain(
 
 
 def _check_operator(operator: str, config: Path | None, decided: set[str]) -> None:
-    """Refuse an operator that neither the settings nor any decision names."""
-    from gesscale.formatting import suggestion
+    """Reject an operator that neither the settings nor any decision has."""
     from gesscale.settings import load_settings
+    from gesscale.validation import nearest
 
     known = decided | ({*load_settings(config).workflow.operators} if config is not None else set())
     if known and operator not in known:
-        raise InputError(f"expected an operator, got {operator!r}; {suggestion(operator, known)}")
+        raise InputError("explain-operator-unknown", got=operator, nearest=nearest(operator, known))
 
 
 def _knowledge_file(knowledge: Path | None, config: Path | None) -> Path:
     if (knowledge is None) == (config is None):
-        raise InputError("expected one of --knowledge FILE, --config FILE and --kubernetes, to know what to read")
+        expected = "exactly one of --knowledge FILE, --config FILE and --kubernetes"
+        raise InputError("usage-option-required", command="explain", expected=expected)
     from gesscale.settings import load_settings
 
     path = knowledge or load_settings(config).knowledge.file
     if not path.is_file():
         if path.is_dir():
-            raise InputError(f"knowledge file {path}: expected the file that `gesscale run` writes, got a directory")
-        raise InputError(f"there is no knowledge file {path}; `gesscale run` begins one, --knowledge names another")
+            raise InputError("knowledge-file-is-directory", file=path)
+        raise InputError("knowledge-file-missing", file=path)
     return path
 
 
@@ -146,10 +148,10 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     for lost in plan["rejections"]:
         yield f"not {lost['node']}", joined(lost["reason"], lost["detail"])
         if lost.get("others"):
-            yield (f"nor {lost['others']} others", joined(lost["reason"], ", ".join(lost.get("other_nodes", ()))))
-    told = {lost["node"] for lost in plan["rejections"]}
+            yield (f"not {lost['others']} others", joined(lost["reason"], ", ".join(lost.get("other_nodes", ()))))
+    listed = {lost["node"] for lost in plan["rejections"]}
     for ineligible in decision.get("ineligible", ()):
-        if ineligible["node"] not in told:
+        if ineligible["node"] not in listed:
             others = f"; {ineligible['others']} others too" if ineligible.get("others") else ""
             yield f"ineligible {ineligible['node']}", joined(ineligible["reason"], ineligible["detail"]) + others
 

@@ -1,4 +1,4 @@
-"""What the status of a StreamAutoscaler tells of the last decision, as tables."""
+"""Tables of the last decision in the status of a StreamAutoscaler."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -11,7 +11,7 @@ from gesscale.errors import InputError
 from gesscale.kubernetes.resource.order import OrderStatus, order_of, past_orders
 from gesscale.kubernetes.resource.parts import format_instant
 
-#: Brings the page of the controller that leads to this machine.
+#: Forwards the page of the leading controller to this machine.
 _PORT_FORWARD = (
     "kubectl -n gesscale port-forward "
     "\"$(kubectl -n gesscale get lease gesscale-controller -o jsonpath='{.spec.holderIdentity}' | cut -d_ -f1)\" 8080"
@@ -20,9 +20,9 @@ _PORT_FORWARD = (
 _COLUMNS = ("at", "replicas", "reason", "outcome", "downtime")
 
 
-def say_how_to_look() -> None:
-    """Say on stderr how to look at the controller's page from here."""
-    stderr_console.print(f"look at it: {_PORT_FORWARD}\nthen open http://localhost:8080")
+def print_page_hint() -> None:
+    """Print on stderr how to open the controller's page from this machine."""
+    stderr_console.print(f"to open the page: {_PORT_FORWARD}\nthen http://localhost:8080 in a browser")
 
 
 def read_resources(
@@ -33,14 +33,14 @@ def read_resources(
     Parameters
     ----------
     name
-        Of one; None for all of the namespace, or all there are.
+        Name of one; None for all of the namespace, or of all namespaces.
 
     Raises
     ------
     InputError
-        Where the kubeconfig cannot be used, or there is no such resource.
+        If the kubeconfig is unusable, or there is no such resource.
     ClusterError
-        Where the API server refuses.
+        If the API server refuses.
     """
     from gesscale.kubernetes.api.credentials import connect
     from gesscale.kubernetes.api.faults import ApiError
@@ -56,7 +56,8 @@ def read_resources(
     except ApiError as error:
         if error.status != 404:
             raise
-        raise InputError(f"namespace {namespace or connection.namespace} has no StreamAutoscaler {name!r}") from error
+        where = namespace or connection.namespace
+        raise InputError("resource-missing", namespace=where, name=name) from error
     finally:
         connection.close()
     return tuple(sorted(found, key=lambda each: (each["metadata"]["namespace"], each["metadata"]["name"])))
@@ -66,14 +67,14 @@ def explained(resource: Mapping[str, Any]) -> Iterator[Table]:
     """Yield the tables that explain one resource."""
     status = resource.get("status") or {}
     decision = status.get("lastDecision") or {}
-    decided = joined(decision.get("at", ""), decision.get("message", "nothing has been decided yet"))
+    decided = joined(decision.get("at", ""), decision.get("message", "no decision yet"))
     metadata = resource["metadata"]
     title = f"{metadata['namespace']}/{metadata['name']}: {decided}"
     yield table(title, ("of the status", ""), [row for row in _rows(status, decision) if row[1]])
     present = order_of(resource)
     rows = [_order(order, "superseded") for order in past_orders(status)]
     if present is not None:
-        rows.insert(0, _order(present, "under way"))
+        rows.insert(0, _order(present, "pending"))
     if rows:
         yield table(f"{metadata['name']}: last orders", _COLUMNS, rows)
 
@@ -97,8 +98,8 @@ def _rows(status: Mapping[str, Any], decision: Mapping[str, Any]) -> Iterable[tu
     for lost in pool.get("rejected", ()):
         yield f"{lost['count']} not usable", joined(lost["reason"], lost.get("message", ""))
     for condition in status.get("conditions", ()):
-        said = joined(f"{condition['status']} ({condition['reason']})", condition.get("message", ""))
-        yield condition["type"], said
+        state = f"{condition['status']} ({condition['reason']})"
+        yield condition["type"], joined(state, condition.get("message", ""))
 
 
 def _model(model: Mapping[str, Any] | None) -> str:
@@ -110,9 +111,9 @@ def _model(model: Mapping[str, Any] | None) -> str:
     return f"{model['law']}: {parameters}; readings: {model['readings']}, {state}"
 
 
-def _latency_map(said: Mapping[str, Any]) -> str:
-    age_s = said.get("ageSeconds")
-    return joined("" if age_s is None else f"measured {age_s:.0f} s ago", said.get("message", ""))
+def _latency_map(status: Mapping[str, Any]) -> str:
+    age_s = status.get("ageSeconds")
+    return joined("" if age_s is None else f"measured {age_s:.0f} s ago", status.get("message", ""))
 
 
 def _order(order: OrderStatus, outcome: str) -> tuple[str, ...]:

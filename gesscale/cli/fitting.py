@@ -1,4 +1,4 @@
-"""A CSV file of readings, chosen by conditions such as ``query=map`` or ``host_cpu<0.9``, and a law fitted to them."""
+"""Reads readings from a CSV file, selects them by conditions such as ``query=map``, and shows the fit of a law."""
 
 import operator
 import re
@@ -12,12 +12,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from rich.table import Table
 
 from gesscale.cli.output import table
+from gesscale.common.errors import Problem
 from gesscale.csv_table import CsvRow, read_csv
 from gesscale.errors import InputError
 from gesscale.fields import MAX_EXACT_INTEGER
 from perfmodel import FitErrors, Model, ModelError, Reading
 
-#: Stands for a cap that no reading tells; what is predicted at that cap does not depend on it.
+#: Assumed cap of readings without batch_rows; predictions at that cap do not depend on it.
 NOMINAL_CAP_ROWS = 1000.0
 
 _REQUIRED = ("replicas", "nd_max_ms", "mst_rows_per_s")
@@ -38,7 +39,7 @@ _OrNothing = BeforeValidator(lambda text: None if text == "" else text)
 
 
 class _Row(BaseModel):
-    """A row of the file; the descriptions say what is expected."""
+    """A row of the file; the descriptions appear in messages."""
 
     model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
 
@@ -52,20 +53,17 @@ class _Row(BaseModel):
 
 def read_readings(
     path: Path, law: str, where: Sequence[str], holdout: Sequence[str]
-) -> tuple[list[Reading], list[Reading], tuple[str, ...]]:
-    """Read the readings to fit and those held out; at a nominal cap, with a note, where none tells a law's batch rows.
+) -> tuple[list[Reading], list[Reading], tuple[Problem, ...]]:
+    """Return the readings to fit, those held out, and warnings.
 
-    Divided by B, the micro-batch law is T / B = s / n + (T0 + k NDmax) / B: where B is the same in all readings, they
-    tell s, and the rest per row.
+    The micro-batch law divided by B is T / B = s / n + (T0 + k NDmax) / B. Readings that all have the same unknown B
+    identify s, and the rest per row; such readings get a nominal cap and a warning.
     """
     used, held_out = _split(path, where, holdout)
     if law != "microbatch" or any(reading.batch_rows is not None for reading in used):
         return used, held_out, ()
-    note = (
-        "no reading has batch_rows: fitted as if all were of one unknown cap; s_ms_per_row and predictions at that cap "
-        f"hold, t0_s and k_round_trips are per {NOMINAL_CAP_ROWS:g} rows"
-    )
-    return _at_nominal_cap(used), _at_nominal_cap(held_out), (note,)
+    warning = Problem("batch-rows-assumed", {"source": path, "cap_rows": NOMINAL_CAP_ROWS})
+    return _at_nominal_cap(used), _at_nominal_cap(held_out), (warning,)
 
 
 def _at_nominal_cap(readings: Sequence[Reading]) -> list[Reading]:
@@ -73,28 +71,29 @@ def _at_nominal_cap(readings: Sequence[Reading]) -> list[Reading]:
 
 
 def _split(path: Path, where: Sequence[str], holdout: Sequence[str]) -> tuple[list[Reading], list[Reading]]:
-    """Read the readings to fit and those held out: rows that meet any one of the hold-outs.
+    """Return the readings to fit and those held out, which meet any of the hold-out conditions.
 
-    Only the chosen rows are checked: others may hold anything.
+    Only the selected rows are checked; the cells of other rows may have any text.
     """
     chosen: Sequence[CsvRow] = list(read_csv(path, _REQUIRED).rows)
-    _require(chosen, path, "expected readings below the header, got none")
+    if not chosen:
+        raise InputError("readings-empty", source=path)
     for condition in where:
         chosen = _meeting(chosen, condition)
-        _require(chosen, path, f"no row left after --where {condition}; look at the values of that column")
+        _require(chosen, path, "--where", condition)
     held_out: set[int] = set()
     for condition in holdout:
         met = _meeting(chosen, condition)
-        _require(met, path, f"no row meets --holdout {condition}; look at the values of that column")
+        _require(met, path, "--holdout", condition)
         held_out |= {row.line for row in met}
     rest = [row for row in chosen if row.line not in held_out]
-    _require(rest, path, f"no row left to fit after --holdout {', '.join(holdout)}; look at the values of that column")
+    _require(rest, path, "--holdout", ", ".join(holdout))
     return _readings(rest), _readings([row for row in chosen if row.line in held_out])
 
 
-def _require(rows: Sequence[CsvRow], path: Path, what: str) -> None:
+def _require(rows: Sequence[CsvRow], path: Path, option: str, condition: str) -> None:
     if not rows:
-        raise InputError(f"{path}: {what}")
+        raise InputError("readings-none-left", source=path, option=option, condition=condition)
 
 
 def _readings(rows: Sequence[CsvRow]) -> list[Reading]:
@@ -105,11 +104,12 @@ def _meeting(rows: Sequence[CsvRow], condition: str) -> list[CsvRow]:
     """Return the rows that meet a condition: a column, a comparison, and a value or another column."""
     parts = _CONDITION.fullmatch(condition)
     if parts is None:
-        raise InputError(f"expected a condition such as nd_max_ms=150 or tasks=replicas, got {condition!r}")
+        raise InputError("condition-malformed", got=condition)
     column, sign, value = parts["column"], parts["sign"], parts["value"]
     if column not in rows[0].cells:
-        known = ", ".join(rows[0].cells)
-        raise InputError(f"{rows[0].path}: no column {column!r} for the condition {condition!r}, only {known}")
+        known = list(rows[0].cells)
+        fields = {"source": rows[0].path, "column": column, "condition": condition, "known": known}
+        raise InputError("condition-column-missing", **fields)
     return [row for row in rows if _holds(row, column, sign, value)]
 
 
@@ -120,10 +120,8 @@ def _holds(row: CsvRow, column: str, sign: str, value: str) -> bool:
         return _COMPARISONS[sign](*numbers)
     if sign in ("=", "!="):
         return _COMPARISONS[sign](left, right)
-    raise InputError(
-        f"{row.path}, line {row.line}, column {column}: expected numbers to compare by {sign}, "
-        f"got {left!r} and {right!r}"
-    )
+    place = f"line {row.line}, column {column}"
+    raise InputError("condition-not-comparable", source=row.path, place=place, sign=sign, left=left, right=right)
 
 
 def _number(text: str) -> float | None:
@@ -135,15 +133,15 @@ def _number(text: str) -> float | None:
 
 @contextmanager
 def naming_the_file(file: Path) -> Iterator[None]:
-    """Refuse readings that a law cannot be fitted to, and conditions that it says nothing of, by their file."""
+    """Add the name of the file to errors of the performance model."""
     try:
         yield
     except ModelError as fault:
         raise InputError(f"{file}: {fault}") from fault
 
 
-def document(model: Model, errors: FitErrors, apart: FitErrors | None, warnings: Sequence[str]) -> dict[str, Any]:
-    """Return what JSON and YAML say of a fit."""
+def document(model: Model, errors: FitErrors, apart: FitErrors | None, warnings: Sequence[Problem]) -> dict[str, Any]:
+    """Return the document of a fit for JSON and YAML."""
     return {
         "law": model.law,
         "parameters": model.parameters,
@@ -156,7 +154,7 @@ def document(model: Model, errors: FitErrors, apart: FitErrors | None, warnings:
         "holdout": None
         if apart is None
         else {"error_mean_pct": apart.mean_pct, "error_max_pct": apart.max_pct, "readings": apart.count},
-        "warnings": warnings,
+        "warnings": [each.as_json() for each in warnings],
     }
 
 

@@ -1,6 +1,5 @@
 """``gesscale model``: fit a performance model to a file of readings, and predict with it."""
 
-from collections.abc import Iterable
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
+from gesscale.cli.output import Output, OutputOption, emit, table, warn
 from gesscale.errors import InputError
 
 app = typer.Typer(
@@ -27,7 +26,7 @@ class Law(StrEnum):
     AUTO = "auto"
 
 
-ReadingsPath = Annotated[Path, typer.Argument(metavar="READINGS.csv", help="Saturation readings.")]
+ReadingsPath = Annotated[Path, typer.Argument(metavar="READINGS.csv", help="File of saturation readings.")]
 
 ChosenLaw = Annotated[
     Law, typer.Option("--law", help="Eq. 1 of the paper, the micro-batch law, or the better by held-out error.")
@@ -38,7 +37,7 @@ Where = Annotated[
     typer.Option(
         "--where",
         metavar="CONDITION",
-        help="Use only rows that meet this, e.g. query=map, host_cpu<0.9, tasks=replicas; repeat for more.",
+        help="Use only rows that meet this, such as query=map, host_cpu<0.9 or tasks=replicas; repeatable.",
     ),
 ]
 
@@ -47,7 +46,7 @@ Holdout = Annotated[
     typer.Option(
         "--holdout",
         metavar="COLUMN=VALUE",
-        help="Keep rows that meet this out of the fit and report their error apart; repeat to hold out more.",
+        help="Exclude rows that meet this from the fit and report their error separately; repeatable.",
     ),
 ]
 
@@ -61,7 +60,7 @@ def fit(
     holdout: Holdout = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Fit a law and say how well it describes the readings."""
+    """Fit a law and print its error on the readings."""
     from gesscale.cli import fitting
     from perfmodel import fit_errors, law_named
 
@@ -70,20 +69,20 @@ def fit(
         model = law_named(law.value).fit(used)
         errors = fit_errors(model, used)
         apart = fit_errors(model, held_out) if held_out else None
-    warnings = (*notes, *map(str, model.warnings))
+    warnings = (*notes, *model.warnings)
     emit(fitting.document(model, errors, apart, warnings), output, fitting.tables(model, errors, apart))
     if output is Output.TABLE:
-        _print_notes(warnings)
+        warn(warnings)
 
 
 @app.command(epilog="Example: gesscale model predict readings.csv --replicas 3 --nd-max-ms 40")
 def predict(
     file: ReadingsPath,
     *,
-    replicas: Annotated[int, typer.Option(help="n.", min=1)],
+    replicas: Annotated[int, typer.Option(help="Number of replicas, n.", min=1)],
     nd_max_ms: Annotated[float, typer.Option(help="NDmax, round trip in ms.")],
     batch_rows: Annotated[float | None, typer.Option(help="Rows of a full batch, B.")] = None,
-    weight: Annotated[float | None, typer.Option(help="Summed capacity weights, replaces n.")] = None,
+    weight: Annotated[float | None, typer.Option(help="Sum of the capacity weights, instead of n.")] = None,
     law: ChosenLaw = Law.GESSCALE,
     where: Where = None,
     output: OutputOption = Output.TABLE,
@@ -94,30 +93,23 @@ def predict(
 
     used, _, notes = fitting.read_readings(file, law.value, where or [], [])
     if notes and batch_rows is not None:
-        raise InputError(
-            f"{file}: expected readings with batch_rows to predict for --batch-rows, got none; leave it out"
-        )
+        raise InputError("batch-rows-not-predictable", source=file)
     full_batch = fitting.NOMINAL_CAP_ROWS if notes else batch_rows
     with fitting.naming_the_file(file):
         model = law_named(law.value).fit(used)
         estimate = model.predict(
             Conditions(replicas=replicas, nd_max_ms=nd_max_ms, batch_rows=full_batch, weight=weight)
         )
-    warnings = (*notes, *map(str, model.warnings))
+    warnings = (*notes, *model.warnings)
     document = {
         "law": model.law,
         "unit": "rows/s",
         **asdict(estimate),
         "calibrated": model.calibrated,
-        "warnings": warnings,
+        "warnings": [each.as_json() for each in warnings],
     }
     row = (model.law, estimate.low, estimate.mid, estimate.high, estimate.reason)
     columns = ("law", "low", "mid", "high", "note")
     emit(document, output, [table("Predicted MST, rows/s (90 % between low and high)", columns, [row])])
     if output is Output.TABLE:
-        _print_notes(warnings)
-
-
-def _print_notes(warnings: Iterable[str]) -> None:
-    for warning in warnings:
-        stderr_console.print(f"note: {warning}")
+        warn(warnings)

@@ -1,4 +1,4 @@
-"""Options that several commands have, and what a shell completes for them without what the commands need to run."""
+"""Options that several commands share, and their completion in a shell, which imports only little."""
 
 from collections.abc import Iterable, Iterator
 from importlib.metadata import entry_points
@@ -10,7 +10,7 @@ import typer
 
 
 def beginning(incomplete: str, names: Iterable[str]) -> list[str]:
-    """Return the names that begin with what was typed, sorted."""
+    """Return the names that begin with the typed text, sorted."""
     return sorted(name for name in names if name.startswith(incomplete))
 
 
@@ -36,13 +36,13 @@ def operators_of(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def overrides_of(set_: list[str] | None, policy: str | None) -> list[str]:
-    """Return what ``--set`` and ``--policy`` override of the settings."""
+    """Return the overrides of ``--set`` and ``--policy``."""
     from gesscale.policies.registry import find_policy_info
     from gesscale.settings.loading import naming
 
     if policy is None:
         return set_ or []
-    find_policy_info(policy)  # says what is wrong with it before the settings do
+    find_policy_info(policy)  # reports a wrong name before the settings do
     return [*(set_ or []), naming(policy)]
 
 
@@ -56,12 +56,12 @@ def _operators(config: object) -> Iterator[str]:
         return
 
 
-ConfigOption = Annotated[Path, typer.Option("--config", "-c", help="The settings file (YAML).")]
+ConfigOption = Annotated[Path, typer.Option("--config", "-c", help="Settings file (YAML).")]
 SetOption = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
-        help="Override one setting, for instance analyze.headroom_threshold_pct=20; repeatable.",
+        help="Override a setting, such as analyze.headroom_threshold_pct=20; repeatable.",
         autocompletion=settings_keys,
     ),
 ]
@@ -70,17 +70,17 @@ PolicyOption = Annotated[
     typer.Option(
         "--policy",
         "-p",
-        help="One of `gesscale policies list`, or FILE.py:NAME; else as set, or as recorded.",
+        help="One of `gesscale policies list`, or FILE.py:NAME. Default: that of the settings or the record.",
         autocompletion=policies,
     ),
 ]
 KubeconfigOption = Annotated[
     Path | None,
     typer.Option(
-        "--kubeconfig", help="With --kubernetes: the file of the cluster; else the pod's own account or KUBECONFIG."
+        "--kubeconfig", help="With --kubernetes: the kubeconfig. Default: the pod's service account, or KUBECONFIG."
     ),
 ]
-ContextOption = Annotated[str | None, typer.Option("--context", help="With --kubernetes: a context of that file.")]
+ContextOption = Annotated[str | None, typer.Option("--context", help="With --kubernetes: a context of the kubeconfig.")]
 NamespaceOption = Annotated[
-    str | None, typer.Option("--namespace", help="With --kubernetes: the StreamAutoscalers of this one only.")
+    str | None, typer.Option("--namespace", help="With --kubernetes: only StreamAutoscalers of this namespace.")
 ]

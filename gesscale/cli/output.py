@@ -1,4 +1,4 @@
-"""Data goes to stdout as a table, JSON or YAML; everything said to a person, and the log, goes to stderr."""
+"""Output of commands: data to stdout as a table, JSON or YAML; messages and the log to stderr."""
 
 import json
 import logging
@@ -18,14 +18,14 @@ from rich.text import Text
 from gesscale.common.errors import Problem
 
 console = Console(soft_wrap=True)
-#: For what people may like to know; silent where they asked for quiet.
+#: For notes to a person; silent with --quiet.
 stderr_console = Console(stderr=True, soft_wrap=True, markup=False, highlight=False)
-_complaints = Console(stderr=True, soft_wrap=True, markup=False, highlight=False)
+_problem_console = Console(stderr=True, soft_wrap=True, markup=False, highlight=False)
 
 
 _UNBOUNDED = 100_000
-_FAULTS_SHOWN = 3
-#: Characters; a longer one, such as a path, may be folded.
+_PROBLEMS_SHOWN = 3
+#: Characters; a longer word, such as a path, may be folded.
 _LONGEST_WHOLE_WORD = 32
 
 
@@ -37,7 +37,7 @@ class Output(StrEnum):
     YAML = "yaml"
 
 
-#: Where a command's context keeps its output format, for the report of an error.
+#: Key of the output format in the context of a command, for error reports.
 OUTPUT_KEY = "gesscale.output"
 
 
@@ -64,12 +64,12 @@ def emit(document: object, output: Output, tables: Sequence[Table] = ()) -> None
 
 
 def room() -> int:
-    """Return how wide a table may be: as the terminal, or as COLUMNS says; in a pipe or a file as it needs to be."""
+    """Return the width of tables: that of the terminal or of COLUMNS; unlimited in a pipe or a file."""
     return console.width if console.is_terminal or "COLUMNS" in os.environ else _UNBOUNDED
 
 
 def emit_each(document: object, output: Output) -> None:
-    """Write one of many results to stdout, at once: a line of JSON, or a document of YAML; nothing as a table."""
+    """Write one of many results to stdout: a line of JSON or a YAML document; nothing for a table."""
     if output is Output.JSON:
         typer.echo(json.dumps(_plain(document)))
     elif output is Output.YAML:
@@ -88,16 +88,16 @@ def _yaml(document: object, *, explicit_start: bool = False) -> str:
     return str(yaml.safe_dump(_plain(document), sort_keys=False, explicit_start=explicit_start))
 
 
-def keep_quiet(wanted: bool) -> None:
-    """Say nothing on stderr but warnings and errors, or everything again."""
-    stderr_console.quiet = wanted
-    logging.disable(logging.INFO if wanted else logging.NOTSET)
+def set_quiet(quiet: bool) -> None:
+    """Print only warnings and errors on stderr, or everything again."""
+    stderr_console.quiet = quiet
+    logging.disable(logging.INFO if quiet else logging.NOTSET)
 
 
 def complain(text: str) -> None:
     """Write one line to stderr, also with --quiet."""
     kind, colon, rest = text.partition(":")
-    _complaints.print(Text.assemble((kind, "red"), colon, rest))
+    _problem_console.print(Text.assemble((kind, "red"), colon, rest))
 
 
 def complain_of(*problems: Problem, severity: str = "error", as_json: bool = False) -> None:
@@ -109,18 +109,16 @@ def complain_of(*problems: Problem, severity: str = "error", as_json: bool = Fal
         complain(f"{severity}[{problem.code}]: {problem}")
 
 
-def warn(warnings: Iterable[Problem | str]) -> None:
-    """Report on stderr what may go wrong, a line each."""
-    for each in warnings:
-        complain_of(each if isinstance(each, Problem) else Problem("uncoded", {"text": each}), severity="warning")
+def warn(warnings: Iterable[Problem]) -> None:
+    """Print each warning on stderr, also with --quiet."""
+    complain_of(*warnings, severity="warning")
 
 
-def say_left_out(faults: Sequence[Problem]) -> None:
-    """Say on stderr which lines of a record could not be used: the first, and how many."""
-    for fault in faults[:_FAULTS_SHOWN]:
-        stderr_console.print(f"left out: {fault}")
-    if faults:
-        stderr_console.print(f"lines left out: {len(faults)}")
+def warn_of_omitted_lines(problems: Sequence[Problem]) -> None:
+    """Print on stderr which lines of a record could not be used: the first three, and their number."""
+    warn(problems[:_PROBLEMS_SHOWN])
+    if problems:
+        stderr_console.print(f"omitted lines: {len(problems)}")
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
@@ -153,19 +151,19 @@ def _figure(value: float) -> str:
 
 
 def rate(rows_per_s: float | None) -> str:
-    """Return rows per second for people; empty for None."""
+    """Format rows per second; empty for None."""
     return with_unit(rows_per_s, "rows/s")
 
 
 def with_unit(value: float | None, unit: str) -> str:
-    """Return a figure and its unit, four digits of a small one and whole units of a large one; empty for None."""
+    """Format a figure with its unit: four digits if small, whole units if large; empty for None."""
     if value is None:
         return ""
     return f"{_figure(value)} {unit}".rstrip()
 
 
 def format_estimate(estimate: Mapping[str, Any] | None) -> str:
-    """Return a predicted MST for people; empty for None."""
+    """Format a predicted MST; empty for None."""
     if not estimate:
         return ""
     span = f"{with_unit(estimate['low'], '')} to {with_unit(estimate['high'], '')}"
@@ -173,17 +171,17 @@ def format_estimate(estimate: Mapping[str, Any] | None) -> str:
 
 
 def format_placement(nodes: Iterable[str], nd_max_ms: float | None) -> str:
-    """Return the nodes of a placement, and how far they are apart where that is known."""
+    """Format the nodes of a placement and NDmax, if that is known."""
     return joined(", ".join(nodes), "" if nd_max_ms is None else f"NDmax {nd_max_ms:.4g} ms")
 
 
 def joined(*parts: str) -> str:
-    """Return the parts that are not empty with a colon between them."""
+    """Join the non-empty parts by colons."""
     return ": ".join(part for part in parts if part)
 
 
 class LogFormat(StrEnum):
-    """The form of a line."""
+    """Format of a log line."""
 
     TEXT = "text"
     JSON = "json"
@@ -204,7 +202,7 @@ class _JsonLines(logging.Formatter):
 
 @contextmanager
 def logging_to_stderr(form: LogFormat) -> Iterator[None]:
-    """Log from level INFO on for as long as the context lasts, each line with its time."""
+    """Log from level INFO to stderr while the context lasts, each line with its time."""
     handler, root = logging.StreamHandler(), logging.getLogger()
     as_text = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
     handler.setFormatter(_JsonLines() if form is LogFormat.JSON else as_text)

@@ -1,4 +1,4 @@
-"""``gesscale policies``: which there are, and the settings of each."""
+"""``gesscale policies``: list the policies, and show the settings of each."""
 
 from typing import Annotated
 
@@ -9,9 +9,7 @@ from gesscale.cli.output import Output, OutputOption, emit, stderr_console, tabl
 from gesscale.common import API_VERSION
 from gesscale.extras import how_to_install
 
-app = typer.Typer(
-    name="policies", help="The policies: which there are, and the settings of each.", no_args_is_help=True
-)
+app = typer.Typer(name="policies", help="List the policies, and show the settings of each.", no_args_is_help=True)
 
 
 @app.command("list", epilog="Example: gesscale policies list -o json")
@@ -43,7 +41,7 @@ def show(
     ],
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Show what a policy does, and every setting that it uses with default and reason."""
+    """Show a policy: what it does, and its settings with their defaults and reasons."""
     from gesscale.policies.registry import find_policy_info
     from gesscale.settings.analyze import AnalyzeSettings, analyze_settings_with
     from gesscale.settings.reference import plain_schema, schema_rows
@@ -73,8 +71,8 @@ def show(
     emit(document, output, [table(title, columns, rows or [("none", None, None, "it has no settings")])])
     if output is not Output.TABLE:
         return
-    stderr_console.print(f"choose it with --policy {name}, or analyze.policy: {name} in the settings file")
+    stderr_console.print(f"to use it: --policy {name}, or analyze.policy: {name} in the settings file")
     if info.guide:
-        stderr_console.print(f"its idea, its formulas and what was ambiguous: docs/{info.guide}")
+        stderr_console.print(f"documentation: docs/{info.guide}")
     if info.needs is not None and not info.is_installed:
         stderr_console.print(f"not installed: {how_to_install(info.needs[0])}")

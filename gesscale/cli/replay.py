@@ -1,4 +1,4 @@
-"""``gesscale replay`` and ``gesscale page``: a recorded run, decided again and looked at."""
+"""``gesscale replay`` and ``gesscale page``: decide a recorded run again, or show it as a page."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from gesscale.cli.options import PolicyOption, SetOption, overrides_of
-from gesscale.cli.output import Output, OutputOption, emit, say_left_out, stderr_console
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console, warn_of_omitted_lines
 
 app = typer.Typer()
 
-Record = Annotated[Path, typer.Argument(help="The folder that a run left, such as a report of the demo.")]
+Record = Annotated[Path, typer.Argument(help="Folder of a recorded run, such as a report of the demo.")]
 
 
 @app.command(epilog="Example: gesscale replay reports/demo --policy ds2")
@@ -19,25 +19,23 @@ def replay(
     *,
     policy: PolicyOption = None,
     config: Annotated[
-        Path | None, typer.Option("--config", "-c", help="Settings to use, not the record's own.")
+        Path | None, typer.Option("--config", "-c", help="Settings file instead of the record's own.")
     ] = None,
     set_: SetOption = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Show every decision, also where neither wants a change.")
-    ] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Show every decision, also without a change.")] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Say what a policy would have decided at each instant of a recorded run, and why. Changes nothing.
+    """Print what a policy would have decided at each instant of a recorded run, and why. Changes nothing.
 
-    The record follows the policy that ran live. So each decision is this policy's answer to the situation as it was
-    then; what would have become of it is not known.
+    The record follows the policy that ran live. So each decision responds to the recorded situation; its consequences
+    are not simulated.
     """
     from gesscale.cli import replaying
     from gesscale.replay import agreement
 
     settings = replaying.settings_of(record, config, overrides_of(set_, policy))
     name = settings.analyze.policy
-    recording, answers = replaying.played_again(record, settings)
+    recording, answers = replaying.replay_record(record, settings)
     found = agreement(answers)
     if output is not Output.TABLE:
         emit(replaying.document(record, name, recording, answers, found), output)
@@ -59,6 +57,5 @@ def page(
     from gesscale.service.recorded import write_page
 
     file = target or record / "page.html"
-    faults = write_page(record, file)
-    say_left_out(faults)
+    warn_of_omitted_lines(write_page(record, file))
     stderr_console.print(f"open {file} in a browser")

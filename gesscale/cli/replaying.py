@@ -1,4 +1,4 @@
-"""``gesscale replay``: what a policy would have decided in a recorded run, and why."""
+"""Implementation of ``gesscale replay``: decisions of a policy in a recorded run, as tables and documents."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from gesscale.assembly import open_latencies, recall_knowledge
-from gesscale.cli.output import say_left_out, stderr_console, table
+from gesscale.cli.output import stderr_console, table, warn_of_omitted_lines
 from gesscale.common import API_VERSION
 from gesscale.errors import InputError, SettingsError
 from gesscale.model.decision import Change
@@ -22,13 +22,13 @@ from gesscale.settings.loading import naming
 from latency_map import LatencyMap
 
 NOTE = (
-    "Batches and placements follow it: each decision is an answer to the situation as it was live, no simulation of "
-    "what would have come of it."
+    "Batches and placements follow that policy: each decision responds to the recorded situation; its consequences are "
+    "not simulated."
 )
 
 
-def played_again(record: Path, settings: Settings) -> tuple[Recording, Sequence[ReplayedDecision]]:
-    """Ask the policy of the settings at each instant of the recorded run."""
+def replay_record(record: Path, settings: Settings) -> tuple[Recording, Sequence[ReplayedDecision]]:
+    """Return the recording, and the decisions of the settings' policy at each instant."""
     monitor = settings.monitor
     recording = read_recording(record, settings.workflow.operators)
     world = RecordedWorld(
@@ -52,7 +52,7 @@ def played_again(record: Path, settings: Settings) -> tuple[Recording, Sequence[
 
 
 def settings_of(record: Path, config: Path | None, overrides: Sequence[str]) -> Settings:
-    """Return the settings of the record, or others, with what was overridden on the command line."""
+    """Return the settings of the record or of another file, with the overrides of the command line."""
     file = config or settings_file(record)
     return load_settings(file, overrides, trusted=config is not None)
 
@@ -60,14 +60,11 @@ def settings_of(record: Path, config: Path | None, overrides: Sequence[str]) -> 
 def _delays(settings: Settings) -> LatencyMap:
     if settings.latency_map.source == "file" and (delays := open_latencies(settings).current(0.0).map):
         return delays
-    raise InputError(
-        f"the settings read the latency map from {settings.latency_map.source}, which cannot tell of the past; name "
-        "its file by --set latency_map.source=file --set latency_map.file=FILE"
-    )
+    raise InputError("replay-needs-map-file", source=settings.latency_map.source)
 
 
 def _reads_alike(record: Path, used: Settings) -> bool:
-    """Whether the live loop read over the same periods, so that its figures are those of these settings."""
+    """Return whether the live loop had the same windows, so that its figures hold for these settings."""
     try:
         live = load_settings(record / SETTINGS, [naming(used.analyze.policy)], {}, trusted=False).monitor
     except SettingsError:
@@ -77,13 +74,13 @@ def _reads_alike(record: Path, used: Settings) -> bool:
 
 
 def is_notable(answer: ReplayedDecision) -> bool:
-    """Tell whether a change was made or wanted, or the two do not agree."""
+    """Return whether either decision has a change, or the two disagree."""
     live = answer.live is not None and answer.live.plan.change is not None
     return live or answer.decision.plan.change is not None or answer.agrees is False
 
 
 def tables(policy: str, shown: Sequence[ReplayedDecision], count: int, found: Agreement) -> list[Table]:
-    """Build the tables of the decisions that are shown, of those that differ, and of the agreement."""
+    """Return the tables of the shown decisions, of the differences, and of the agreement."""
     title = f"What {policy} would have decided in each recorded situation ({len(shown)} of {count} decisions)"
     columns = ["operator", "at, s", "replicas", "live", policy, "MST, rows/s", "agrees"]
     found_tables = [table(title, columns, [_row(answer) for answer in shown])]
@@ -125,12 +122,12 @@ def _concluded(reason: str, change: Change | None, undone: str = "") -> str:
 
 def _figures(found: Agreement) -> Mapping[str, tuple[str, int]]:
     return {
-        "compared": ("compared with live ones", found.compared),
-        "same_change": ("that want the same change", found.same_change),
-        "same_reason": ("that give the same reason", found.same_reason),
-        "live_changes": ("that wanted a change live", found.live_changes),
-        "wanted_changes": ("that would have wanted one", found.wanted_changes),
-        "new_proposals": ("of these, not wanted one step before", found.new_proposals),
+        "compared": ("compared with live decisions", found.compared),
+        "same_change": ("with the same change", found.same_change),
+        "same_reason": ("with the same reason", found.same_reason),
+        "live_changes": ("with a change live", found.live_changes),
+        "wanted_changes": ("with a change in the replay", found.wanted_changes),
+        "new_proposals": ("of these, new in their step", found.new_proposals),
     }
 
 
@@ -145,13 +142,13 @@ def _first_difference(answer: ReplayedDecision | None) -> str | None:
 
 
 def print_notes(recording: Recording, found: Agreement, *, everything: bool) -> None:
-    """Say on stderr what a reader of the tables must know."""
+    """Print notes about the tables on stderr."""
     if (first := _first_difference(found.first_difference)) is not None:
         stderr_console.print(f"first difference after {first}")
-    stderr_console.print(f"{_live_policy(recording) or 'no decision'} is on record. {NOTE}")
+    stderr_console.print(f"recorded policy: {_live_policy(recording) or 'none'}. {NOTE}")
     if not everything:
-        stderr_console.print("shown are the decisions with a change or a difference; --all shows every one")
-    say_left_out(recording.problems)
+        stderr_console.print("only decisions with a change or a difference are shown; --all shows every decision")
+    warn_of_omitted_lines(recording.problems)
 
 
 def _live_policy(recording: Recording) -> str:
@@ -161,7 +158,7 @@ def _live_policy(recording: Recording) -> str:
 def document(
     record: Path, policy: str, recording: Recording, answers: Sequence[ReplayedDecision], found: Agreement
 ) -> Mapping[str, Any]:
-    """Return what JSON and YAML say."""
+    """Return the document for JSON and YAML."""
     return {
         "apiVersion": API_VERSION,
         "record": str(record),

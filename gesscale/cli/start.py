@@ -1,4 +1,4 @@
-"""Where commands begin: the rest is imported under a guard, as a package may be missing, and Ctrl-C may come."""
+"""Entry points of commands: they report a missing package and Ctrl-C also while modules are imported."""
 
 import sys
 from importlib import import_module
@@ -10,7 +10,7 @@ def main() -> None:
 
 
 def start(module: str) -> None:
-    """Run the function ``main`` of a module; what keeps it from being imported is said in one line."""
+    """Run the function ``main`` of a module; report a missing package in one line."""
     try:
         run = import_module(module).main
     except KeyboardInterrupt:
@@ -19,9 +19,9 @@ def start(module: str) -> None:
     except ModuleNotFoundError as error:
         from gesscale.extras import missing_package
 
-        said = missing_package(error)
-        if said is None:
+        problem = missing_package(error)
+        if problem is None:
             raise
-        sys.stderr.write(f"error: {said}\n")
+        sys.stderr.write(f"error[{problem.code}]: {problem}\n")
         sys.exit(2)
     run()

@@ -1,4 +1,4 @@
-"""What ``gesscale run``, ``once`` and ``recommend`` do: one step of the loop, or one after the other."""
+"""Implementation of ``gesscale run``, ``once`` and ``recommend``: one step of the loop, or one per period."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -12,6 +12,7 @@ from gesscale.cli.controller import host_and_port
 from gesscale.cli.output import Output, emit, emit_each, stderr_console, table, warn
 from gesscale.clock import SystemClock
 from gesscale.common import API_VERSION
+from gesscale.common.logs import log_problem
 from gesscale.knowledge.sqlite import SqliteHistory
 from gesscale.loop import ControlLoop
 from gesscale.model.decision import Decision, OutcomeStatus, Reason, Verdict
@@ -26,22 +27,27 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("gesscale.run")
 _PAST_DECISIONS = 1000
 
-NOT_FEASIBLE = {Reason.AT_MAX_REPLICAS, Reason.NO_CANDIDATE_NODE, Reason.DELAY_EATS_GAIN, Reason.LATENCY_MAP_MISSING}
+_NOT_FEASIBLE = {Reason.AT_MAX_REPLICAS, Reason.NO_CANDIDATE_NODE, Reason.DELAY_EATS_GAIN, Reason.LATENCY_MAP_MISSING}
+_NOT_READ = {Reason.METRICS_MISSING, Reason.METRICS_STALE}
 
 
-NOT_READ = {Reason.METRICS_MISSING, Reason.METRICS_STALE}
+def run_loop(settings: Settings, steps: int, output: Output, listen: str | None, token: str) -> None:
+    """Run a step once per period until a signal; JSON and YAML get a document of each step.
 
-
-def go_on(settings: Settings, steps: int, output: Output, listen: str | None, token: str) -> None:
-    """Step once per period until a signal or so many steps; JSON and YAML get a document of each step.
-
-    Page, API and metrics are served where ``listen`` is, for who knows the token, if there is one.
+    Parameters
+    ----------
+    steps
+        Stop after this many steps; 0 for no limit.
+    listen
+        Address of page, API and metrics; None to serve nothing.
+    token
+        What readers must present; empty for none.
     """
     place = None if listen is None else host_and_port(listen)
     clock = SystemClock()
     loop = build_loop(settings, clock.now_s())
     clock.stop_on_signals()
-    _warn_of(settings, loop, clock.now_s())
+    _lint(settings, loop, clock.now_s())
     done = 0
     with ExitStack() as stack:
         stack.enter_context(closing(loop.knowledge))
@@ -58,8 +64,8 @@ def go_on(settings: Settings, steps: int, output: Output, listen: str | None, to
             if done == steps:
                 clock.stop()
 
-        acting = "acting" if loop.acts else "advice only: set execute.mode to act to let it act"
-        _LOG.info("policy %s, every %g s, %s", loop.policy.name, settings.monitor.period_s, acting)
+        mode = "act" if loop.acts else "recommend: set execute.mode to act to apply changes"
+        _LOG.info("started policy=%s period_s=%g mode=%s", loop.policy.name, settings.monitor.period_s, mode)
         (served.loop if served else loop).run(
             clock, settings.monitor.period_s, report, at_once=True, min_period_s=settings.monitor.min_period_s
         )
@@ -68,48 +74,43 @@ def go_on(settings: Settings, steps: int, output: Output, listen: str | None, to
 
 @contextmanager
 def _serve(loop: ControlLoop, settings: Settings, place: tuple[str, int], token: str) -> "Iterator[ServedLoop]":
-    """Serve a loop for as long as the context lasts; the page begins with the decisions of earlier processes."""
+    """Serve a loop while the context lasts; the page begins with the decisions of earlier processes."""
     from gesscale.service.local import ServedLoop
 
     host, port = place
     with SqliteHistory(settings.knowledge.file) as history:
         past = history.decisions(limit=_PAST_DECISIONS)
     with closing(ServedLoop(loop, settings, host=host, port=port, token=token, past=reversed(past))) as served:
-        _LOG.info("page, API and metrics at %s", served.url)
+        _LOG.info("serving page, API and metrics url=%s", served.url)
         if not is_loopback(host):
-            who = "who knows the token" if token else "everybody who reaches this address"
-            _LOG.warning(
-                "--listen %s is not this machine only: %s can read loads, nodes and decisions, without encryption; "
-                "a port of 127.0.0.1 with an SSH tunnel is safer",
-                host,
-                who,
-            )
+            readers = "clients with the token" if token else "all clients"
+            log_problem(_LOG, logging.WARNING, "listen-unencrypted", address=host, readers=readers)
         yield served
 
 
-def _warn_of(settings: Settings, loop: ControlLoop, now_s: float) -> None:
+def _lint(settings: Settings, loop: ControlLoop, now_s: float) -> None:
     delays = loop.latencies.current(now_s).map
     warn(lint_settings(settings, () if delays is None else delays.names))
 
 
 def step(settings: Settings, output: Output, *, advise_only: bool) -> None:
-    """Run one step and write what was decided.
+    """Run one step and write its decisions.
 
     Raises
     ------
     typer.Exit
-        With 1 where no operator could be read, or a change failed; with 3 where more is needed and not to be had.
+        With 1 if no operator could be read or a change failed; with 3 if more replicas are needed but not feasible.
     """
     now_s = SystemClock().now_s()
     loop = build_loop(settings, now_s, advise_only=advise_only)
-    _warn_of(settings, loop, now_s)
+    _lint(settings, loop, now_s)
     with closing(loop.knowledge):
         decisions = loop.step(now_s)
     columns = ("operator", "replicas", "reason", "nodes", "MST, rows/s", "NDmax, ms", "outcome")
     rows = [
         (
             decision.operator,
-            len(decision.plan.placement) or None,  # not known
+            len(decision.plan.placement) or None,  # unknown
             decision.plan.reason.value,
             ", ".join(decision.plan.placement),
             decision.plan.mst.mid if decision.plan.mst else None,
@@ -122,12 +123,12 @@ def step(settings: Settings, output: Output, *, advise_only: bool) -> None:
     if output is Output.TABLE:
         for decision in decisions:
             stderr_console.print(f"{decision.operator}: {decision.sentence}")
-        if decisions and (said := decisions[0].latency_map.sentence):
-            stderr_console.print(f"latency map: {said}")
-    unread = all(decision.analysis.reading is None and decision.plan.reason in NOT_READ for decision in decisions)
+        if decisions and (map_status := decisions[0].latency_map.sentence):
+            stderr_console.print(f"latency map: {map_status}")
+    unread = all(decision.analysis.reading is None and decision.plan.reason in _NOT_READ for decision in decisions)
     if unread or any(decision.outcome.status is OutcomeStatus.FAILED for decision in decisions):
         raise typer.Exit(1)
-    if any(_is_wanting(decision) for decision in decisions):
+    if any(_lacks_replicas(decision) for decision in decisions):
         raise typer.Exit(3)
 
 
@@ -135,5 +136,5 @@ def _document(decisions: Sequence[Decision]) -> dict[str, object]:
     return {"apiVersion": API_VERSION, "decisions": [decision_document(decision) for decision in decisions]}
 
 
-def _is_wanting(decision: Decision) -> bool:
-    return decision.analysis.verdict is Verdict.MORE and decision.plan.reason in NOT_FEASIBLE
+def _lacks_replicas(decision: Decision) -> bool:
+    return decision.analysis.verdict is Verdict.MORE and decision.plan.reason in _NOT_FEASIBLE

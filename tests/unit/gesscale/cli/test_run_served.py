@@ -36,7 +36,7 @@ def test_the_first_step_comes_at_once_and_all_is_served(gesscale, site, port):
     site.serve_overload(look)
     code, _, err = gesscale("run", "-c", site.config, "--steps", 2, "--listen", port, *QUICK)
     assert code == 0
-    assert f"INFO gesscale.run: page, API and metrics at {url}\n" in err
+    assert f"url={url}\n" in err
     assert "WARNING" not in err
     # 500 rows/s are offered, and mid is the nearest free node; see `serve_overload`.
     assert 'gesscale_decisions_total{namespace="",operator="op",reason="Overloaded"' in found["/metrics"]
