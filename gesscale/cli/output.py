@@ -109,9 +109,9 @@ def complain_of(*problems: Problem, severity: str = "error", as_json: bool = Fal
         complain(f"{severity}[{problem.code}]: {problem}")
 
 
-def warn(warnings: Iterable[Problem]) -> None:
+def warn(warnings: Iterable[Problem | str]) -> None:
     """Print each warning on stderr, also with --quiet."""
-    complain_of(*warnings, severity="warning")
+    complain_of(*(each if isinstance(each, Problem) else Problem(each) for each in warnings), severity="warning")
 
 
 def warn_of_omitted_lines(problems: Sequence[Problem]) -> None:
