@@ -1,44 +1,49 @@
-"""Folders of results: each command goes on with its own, and touches no other."""
+"""Checks on the folder of a command's results, so that no command overwrites another one's files."""
 
 from collections.abc import Collection
 from pathlib import Path
 
+from gesscale.common.errors import cause_of
 from gesscale.errors import InputError
 
 
-def check_ours(folder: Path, *, mark: str, holds: str, leftovers: Collection[str] = ()) -> None:
-    """Refuse a folder that holds something, and not what these results are known by.
+def check_results_folder(folder: Path, *, mark: str, leftovers: Collection[str] = ()) -> None:
+    """Reject a folder that is not empty and lacks the file by which these results are recognised.
+
+    Parameters
+    ----------
+    mark
+        Name of that file.
+    leftovers
+        Files that an interrupted start may leave; a folder with nothing else counts as empty.
 
     Raises
     ------
     InputError
-        Where it is no folder, or holds something else.
+        If it is not a folder, or holds other files.
     OSError
-        Where it cannot be read.
+        If it cannot be read.
     """
     if not folder.exists():
         return
     if not folder.is_dir():
-        raise InputError(f"results {folder}: expected a folder, this is a file")
-    held = {path.name for path in folder.iterdir()}
-    others = sorted(held - {*leftovers}) if mark not in held else []
-    if others:
-        raise InputError(
-            f"results {folder}: expected an empty folder or one {holds}, this holds something else: "
-            f"{', '.join(others[:3])}; name another"
-        )
+        raise InputError("results-folder-is-file", source=str(folder))
+    present = {path.name for path in folder.iterdir()}
+    foreign = sorted(present - {*leftovers}) if mark not in present else []
+    if foreign:
+        raise InputError("results-folder-foreign", source=str(folder), expected=mark, found=foreign)
 
 
-def claim_folder(folder: Path, *, mark: str, holds: str, leftovers: Collection[str] = ()) -> None:
-    """Make a folder of results, or go on with one; see `check_ours`.
+def claim_results_folder(folder: Path, *, mark: str, leftovers: Collection[str] = ()) -> None:
+    """Create a folder of results, or accept an existing one; see `check_results_folder`.
 
     Raises
     ------
     InputError
-        Where it holds something else, or cannot be made.
+        If it holds other files, or cannot be created.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        check_ours(folder, mark=mark, holds=holds, leftovers=leftovers)
+        check_results_folder(folder, mark=mark, leftovers=leftovers)
     except OSError as error:
-        raise InputError(f"results {folder}: {error.strerror}; name a folder that can be written") from error
+        raise InputError("results-folder-unwritable", source=str(folder), cause=cause_of(error)) from error

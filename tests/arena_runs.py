@@ -1,4 +1,4 @@
-"""Plays without a simulator, which give figures at once or misbehave; other processes can import them."""
+"""Case runners without a simulator, which return metrics at once or misbehave; processes can import them."""
 
 import os
 import signal
@@ -47,6 +47,6 @@ def run_with_arena_fault(experiment: Experiment, case: Case, *, with_series: boo
 
 
 def run_wrong_input(experiment: Experiment, case: Case, *, with_series: bool = False) -> CaseResult:
-    """Find the experiment wrong."""
+    """Reject the experiment."""
     del experiment, with_series
-    raise InputError(f"{case.workload}: no such load")
+    raise InputError("workload-unknown", workload=case.workload, nearest=[])

@@ -1,18 +1,18 @@
-"""One run of the arena, and what came of it."""
+"""A case of an experiment, and the result of running it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import Field
 
+from gesscale.common.errors import Problem
 from gesscale.fields import MAX_EXACT_INTEGER
 from testbed.scoring.sample import Scores
 from testbed.scoring.workflow_totals import Backlog, ReplicaCount
 
-#: Names of all that a run is judged by: the scores; the replicas of all operators together, and the rows that
-#: wait before them; the least cost at its own number of changes (replica-minutes), and by how much its own
-#: cost lies above that (per cent).
+#: Names of all metrics of a run: the scores, the replicas and the backlog of all operators together, the lowest cost
+#: at the run's number of changes (replica-minutes), and how far the run's cost is above it (per cent).
 METRICS = (
     *(score.name for score in fields(Scores)),
     *(figure.name for figure in fields(ReplicaCount)),
@@ -24,34 +24,39 @@ METRICS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Case:
-    """A policy on a workload, with a seed; everything else is the experiment's."""
+    """A policy on a workload with a seed; the experiment defines everything else."""
 
     workload: str
-    #: Decides noise, what is random of the workload and, where the experiment says so, day and latency map.
-    #: The same seed is the same world to every policy.
+    #: Source of the noise, of what is random in the workload and, if the experiment says so, of day and latency map.
+    #: The same seed gives every policy the same world.
     seed: int
     policy: str
-    #: Name of the experiment's variant; empty where it has none.
+    #: Name of the experiment's variant; empty if it has none.
     variant: str = ""
 
 
-#: A whole number that is a float as well.
+#: A whole number that a float represents exactly.
 Exact = Annotated[int, Field(ge=-MAX_EXACT_INTEGER, le=MAX_EXACT_INTEGER)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseResult:
-    """What came of a case."""
+    """Metrics of one case, or why its run was lost."""
 
-    #: Which.
     case: Case
-    #: Why the policy lost the run: it raised, gave nonsense or did not come to an end; empty where it did
-    #: not.
+    #: Why the run has no metrics: the policy raised, returned invalid output or ran out of time; empty otherwise.
     lost: str = ""
-    #: By the names of `METRICS`; None where unknown. Empty where the run was lost.
+    #: The same as a code of the error catalogue, such as ``policy-raised``.
+    lost_code: str = ""
+    #: By the names of `METRICS`; None if unknown. Empty for a lost run.
     metrics: Mapping[str, float | Exact | bool | None] = field(default_factory=dict)
-    #: The course of the run for the figures, downsampled: names of columns to values. Empty unless asked for.
+    #: Trajectory of the run for the figures, downsampled: values by column name. Empty unless requested.
     series: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of_lost(cls, case: Case, problem: Problem) -> Self:
+        """Return the result of a run that a problem ended."""
+        return cls(case=case, lost=str(problem), lost_code=problem.code)
 
 
 def case_name(words: Sequence[object]) -> str:

@@ -1,34 +1,34 @@
-"""Names that options and completion need without anything that takes long to import."""
+"""Names that options and completion need, free of slow imports."""
 
 from enum import StrEnum
 
 
 class Engine(StrEnum):
-    """What is simulated."""
+    """Simulated stream engine."""
 
     SPARK = "spark"
     FLINK = "flink"
 
 
-#: The default price of a late minute, replica-minutes.
+#: Default prices of a late minute, replica-minutes.
 PRICES = (1.0, 10.0, 100.0)
 
 
-class Account(StrEnum):
-    """What a cost takes for late minutes."""
+class LatenessMeasure(StrEnum):
+    """How late time enters the cost of a run."""
 
     MINUTES = "minutes"
-    GROWING = "growing"
+    AREA = "area"
 
 
-#: Has at each instant what load and backlog need, in a world in which changes take no time.
+#: Has at each instant the replicas that load and backlog need, in a world where changes take no time.
 IDEAL = "ideal"
-#: Follows the cheapest plan of the whole run, in the world of all others.
+#: Follows the cheapest plan of the whole run, in the same world as all other policies.
 ORACLE = "oracle"
-#: Begins with the replicas that the peak of its load needs; it would otherwise have one for ever.
+#: Starts with the replicas that the peak of its load needs, and keeps them.
 STATIC = "static"
 
-#: They know all that is to come.
+#: Policies that know the whole load in advance.
 PERFECT_FORESIGHT = frozenset({IDEAL, ORACLE})
-#: They are no auto-scalers: they know the whole load beforehand, or its peak. They win nothing.
+#: Policies that know the load or its peak in advance. They are references and never count as winners.
 UNRANKED = PERFECT_FORESIGHT | {STATIC}

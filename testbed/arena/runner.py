@@ -1,21 +1,23 @@
-"""Playing one case: a policy in its world, under a referee, and what came of it."""
+"""Runs one case: simulates a guarded policy in the world of the case and returns the metrics."""
 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import lru_cache
 
+from gesscale.common.errors import Problem
 from gesscale.errors import InputError
 from gesscale.formatting import key_path
 from gesscale.model.decision import Decision
 from gesscale.policies.registry import custom_policy_info
+from gesscale.validation import nearest
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.policies.catalogue import build_policy, check_policy
 from testbed.arena.policies.perfect_foresight import Inflow, inflow_of, inflow_rows_per_s
 from testbed.arena.policies.policy_guard import PolicyGuard, RunLost, alarm_set
 from testbed.arena.worlds.fog_nodes import seed_of
-from testbed.arena.worlds.scenes import World, overload, world_of
+from testbed.arena.worlds.scenes import World, check_capacity, world_of
 from testbed.scoring.frontier import Frontier, frontier
 from testbed.scoring.recorder import SeriesRecorder
 from testbed.scoring.sample import Sample, Scores
@@ -27,17 +29,17 @@ from testbed.simulator.simulation import simulate
 
 
 def discard_decisions(decisions: tuple[Decision, ...]) -> None:
-    """Keep nothing: what came of decisions is seen in the samples."""
+    """Ignore decisions; the samples show their effect."""
     del decisions
 
 
 class RunScorer:
-    """Looks on at a run and scores it; a `testbed.simulator.plant.Observer`.
+    """Observes a run and scores it; a `testbed.simulator.plant.Observer`.
 
     Attributes
     ----------
     completed
-        Takes rows that reached a sink.
+        Receives rows that reached a sink.
     """
 
     def __init__(
@@ -54,21 +56,21 @@ class RunScorer:
         self._scorers = {
             name: Scorer(scene.duration_s, slo_s, restart_is_supply=restart_is_supply) for name in operators
         }
-        # Completions are rows at any sink of the workflow; one scorer takes them all.
+        # Completions are rows at any sink of the workflow; one scorer receives all of them.
         self.completed = next(
             scorer.completed for name, scorer in self._scorers.items() if not scene.workflow.downstream(name)
         )
-        self._headcount = ReplicaCounter(scene.duration_s)
+        self._replica_counter = ReplicaCounter(scene.duration_s)
         self._backlog = BacklogMeter(scene.duration_s)
-        self._shown = next(iter(operators))
+        self._recorded_operator = next(iter(operators))
         self._recorder = SeriesRecorder(scene.duration_s) if with_series else None
 
     def sampled(self, operator: str, sample: Sample) -> None:
         """Score an operator's sample."""
         self._scorers[operator].sampled(sample)
-        self._headcount.sampled(operator, sample)
+        self._replica_counter.sampled(operator, sample)
         self._backlog.sampled(operator, sample)
-        if self._recorder is not None and operator == self._shown:
+        if self._recorder is not None and operator == self._recorded_operator:
             self._recorder.sampled(sample)
 
     def scores(self, ended_at_s: float) -> Mapping[str, Scores]:
@@ -81,40 +83,40 @@ class RunScorer:
 
     def replica_count(self) -> ReplicaCount:
         """Return the replicas of all operators together."""
-        return self._headcount.replica_count()
+        return self._replica_counter.replica_count()
 
     def backlog(self) -> Backlog:
-        """Return the rows that waited before all operators together."""
+        """Return the backlog of all operators together."""
         return self._backlog.backlog()
 
     def series(self) -> Mapping[str, tuple[float | None, ...]]:
-        """Return the course of the run; empty where it was not to be kept."""
+        """Return the trajectory of the run; empty unless it was requested."""
         return {} if self._recorder is None else self._recorder.series()
 
 
-def result_of(case: Case, world: World, judge: RunScorer, ended_at_s: float) -> CaseResult:
-    """Return every metric of a run that ended, and its course where the judge has kept it.
+def result_of(case: Case, world: World, scorer: RunScorer, ended_at_s: float) -> CaseResult:
+    """Return every metric of a run that ended, and its trajectory if the scorer recorded one.
 
     Parameters
     ----------
     ended_at_s
-        When all rows were processed, or the run was given up, seconds since its beginning.
+        When all rows were processed or the drain limit was reached, seconds since the start of the run.
     """
-    scores = judge.scores(ended_at_s)
+    scores = scorer.scores(ended_at_s)
     return CaseResult(
         case=case,
         metrics={
             **asdict(combine(scores)),
-            **asdict(judge.replica_count()),
-            **asdict(judge.backlog()),
+            **asdict(scorer.replica_count()),
+            **asdict(scorer.backlog()),
             **_frontier_metrics(world, scores),
         },
-        series=judge.series(),
+        series=scorer.series(),
     )
 
 
 def _frontier_metrics(world: World, scores: Mapping[str, Scores]) -> dict[str, float | None]:
-    """Return the least cost without under-providing at the same numbers of changes, and the distance to it."""
+    """Return the lowest cost without under-provisioning at the same number of changes, and the distance to it."""
     least = sum(_frontier_of(world, name, scored).cost(scored.reconfigurations) for name, scored in scores.items())
     cost = sum(scored.cost for scored in scores.values())
     return {"frontier_cost": least, "above_frontier_pct": 100 * (cost / least - 1) if least > 0 else None}
@@ -126,12 +128,12 @@ def _frontier_of(world: World, operator: str, scored: Scores) -> Frontier:
 
 
 def _demand(world: World, operator: str) -> tuple[int, ...]:
-    """Return the replicas that each sample of the measurement needs."""
+    """Return the replicas that each sample needs."""
     scene = world.scene
     return _demand_of(inflow_of(scene, operator), world.best[operator], scene.duration_s, scene.sample_s)
 
 
-@lru_cache(maxsize=16)  # policies of one world share it
+@lru_cache(maxsize=16)  # shared by all policies of one world
 def _demand_of(inflow: Inflow, best: BestPlacements, duration_s: float, sample_s: float) -> tuple[int, ...]:
     samples = math.ceil(duration_s / sample_s - 1e-9)
     return tuple(best.least(inflow_rows_per_s(inflow, index * sample_s, sample_s))[0] for index in range(samples))
@@ -142,7 +144,7 @@ def _frontier(demand: tuple[int, ...], step_s: float, change_takes_s: float, cha
     return frontier(demand, step_s, change_takes_s, changes)
 
 
-#: Seeds of policies are below; settings take any whole number, and JSON keeps it.
+#: Upper bound of policy seeds, which JSON represents exactly.
 _SEED_OF_POLICIES = 2**32
 
 
@@ -153,20 +155,20 @@ def run_case(
     with_series: bool = False,
     decided: Callable[[tuple[Decision, ...]], None] = discard_decisions,
 ) -> CaseResult:
-    """Play a case.
+    """Run a case.
 
     Raises
     ------
     InputError
-        When the experiment names what is not there. Faults of the arena itself are raised as well, never reported as a
-        policy's.
+        If the experiment names something that does not exist. Failures of the arena itself are raised too, never
+        reported as a failure of the policy.
     """
     varied = experiment.variant(case.variant)
     check_policy(case.policy)
     world = world_of(experiment, case)
     scene = world.scene
     rules = varied.rules.model_copy(update={"seed": seed_of(case.seed, "policy") % _SEED_OF_POLICIES})
-    judge = RunScorer(
+    scorer = RunScorer(
         scene, world.slo_s, restart_is_supply=varied.restart_is_supply, with_series=with_series, decided=decided
     )
     try:
@@ -179,20 +181,20 @@ def run_case(
                 alarm=alarm,
             )
             ended_at_s = simulate(
-                scene, world.plant, policy, judge, seed=seed_of(case.seed, "metrics"), best=world.best
+                scene, world.plant, policy, scorer, seed=seed_of(case.seed, "metrics"), best=world.best
             )
     except RunLost as lost:
-        return CaseResult(case=case, lost=str(lost))
-    return result_of(case, world, judge, ended_at_s)
+        return CaseResult.of_lost(case, lost.problem)
+    return result_of(case, world, scorer, ended_at_s)
 
 
-def check_experiment(experiment: Experiment) -> tuple[str, ...]:
-    """Check all that an experiment names, before any case is played.
+def check_experiment(experiment: Experiment) -> tuple[Problem, ...]:
+    """Check everything that an experiment names before any case runs; return warnings.
 
     Raises
     ------
     InputError
-        At the first policy, workload, file, node or constant that is not there or cannot be used.
+        At the first policy, workload, file, node or constant that does not exist or cannot be used.
     """
     for policy in experiment.policies:
         check_policy(policy)
@@ -207,14 +209,19 @@ def check_experiment(experiment: Experiment) -> tuple[str, ...]:
     for variant in varied:
         world(experiment.workloads[0], variant)
     return tuple(
-        f"workload {workload}: {said}" for workload in experiment.workloads for said in overload(world(workload, first))
+        problem for workload in experiment.workloads for problem in check_capacity(world(workload, first), workload)
     )
 
 
 def _check_rules(experiment: Experiment) -> None:
-    """Check the settings of policies of one's own."""
+    """Check the settings of policies that a user supplies."""
     own = [custom_policy_info(name) for name in experiment.policies if ":" in name]
     for info in own:
         info.own_settings(experiment.rules)
     if unknown := experiment.rules.unknown([info.group for info in own if info.settings is not None]):
-        raise InputError(f"experiment {experiment.name}: {key_path(('rules', unknown[0]))}: there is no such setting")
+        raise InputError(
+            "setting-unknown",
+            source=f"experiment {experiment.name}",
+            place=key_path(("rules", unknown[0])),
+            nearest=nearest(unknown[0], type(experiment.rules).model_fields),
+        )

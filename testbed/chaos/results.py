@@ -19,7 +19,7 @@ from gesscale.errors import InputError
 from testbed.chaos.plan import ChaosFault, PlannedChange
 from testbed.live.nodes import ProgressLog
 from testbed.live.report import ReportTable
-from testbed.results_folder import claim_folder
+from testbed.results_folder import claim_results_folder
 
 CHANGES, REPORT, SETTING = "changes.jsonl", "chaos.md", "chaos.json"
 
@@ -232,7 +232,7 @@ class Results:
         InputError
             If it cannot be written, or holds something else than an earlier command of the same run left.
         """
-        claim_folder(self.folder, mark=SETTING, holds="of chaos")
+        claim_results_folder(self.folder, mark=SETTING)
         file = self.folder / SETTING
         text = json.dumps(wanted, indent=2) + "\n"
         if file.exists() and (found := file.read_text()) != text:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console
-from testbed.arena.cli.options import duration_s, files_placed
+from testbed.arena.cli.options import duration_s, with_absolute_files
 
 POLICIES = "gesscale2,gesscale,ds2,drs,hpa-varga"
 LOADS = ("nyc-day", "spikes", "steps")
@@ -60,8 +60,8 @@ def league(
         league = write_league_report(results, progress, price=price)
     else:
         settings = LeagueSettings(
-            policies=tuple(files_placed(policies.split(","))),
-            loads=tuple(files_placed(workload or LOADS)),
+            policies=tuple(with_absolute_files(policies.split(","))),
+            loads=tuple(with_absolute_files(workload or LOADS)),
             repetitions=repetitions,
             length_s=minutes * 60,
             objective_s=None if objective is None else duration_s("--objective", objective),

@@ -23,7 +23,7 @@ from testbed.league.live import LiveRunner
 from testbed.league.report import LeagueReport
 from testbed.league.settings import LeagueSettings, league_query
 from testbed.live.nodes import ProgressLog, edge_nodes, verify_delays
-from testbed.results_folder import claim_folder
+from testbed.results_folder import claim_results_folder
 
 LIVE, SIMULATED, RUNS = "live", "simulated", "runs"
 
@@ -46,7 +46,7 @@ def run_league(
     experiment = settings.experiment
     check_experiment(experiment)
     _check_loads(experiment, progress)
-    claim_folder(results, mark=LIVE, holds="of a league", leftovers=(SIMULATED,))
+    claim_results_folder(results, mark=LIVE, leftovers=(SIMULATED,))
     simulated = _simulated(experiment, results, progress)
     topology = read_topology(settings.topology)
     live = run_live(

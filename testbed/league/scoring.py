@@ -1,4 +1,4 @@
-"""A live run, from its record, as the arena's judge sees a simulated one."""
+"""Scores a live run from its record, as the arena scores a simulated one."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -46,7 +46,7 @@ class LiveRun:
 
 
 def result_of_run(run: LiveRun, case: Case, world: World, *, with_series: bool) -> CaseResult:
-    """Score a live run by the arena's judge.
+    """Score a live run by the arena's scorer.
 
     Raises
     ------
@@ -59,13 +59,13 @@ def result_of_run(run: LiveRun, case: Case, world: World, *, with_series: bool) 
     _require_whole(run.record.ordered)
     _require_in_time(run.record, world.scene.period_s)
     (operator,) = world.scene.initial
-    judge = RunScorer(world.scene, world.slo_s, restart_is_supply=True, with_series=with_series)
+    scorer = RunScorer(world.scene, world.slo_s, restart_is_supply=True, with_series=with_series)
     ended_s = run.ended_s(world.scene.duration_s)
     for sample in _samples(run, world, operator, ended_s):
-        judge.sampled(operator, sample)
+        scorer.sampled(operator, sample)
     for completion in _completions(run):
-        judge.completed(completion)
-    result = result_of(case, world, judge, ended_s)
+        scorer.completed(completion)
+    result = result_of(case, world, scorer, ended_s)
     rows = {"rows_doubled": run.rows_doubled, "rows_lost": run.rows_lost}
     return replace(result, metrics={**result.metrics, **rows})
 

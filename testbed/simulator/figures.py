@@ -1,4 +1,4 @@
-"""Files of physical constants: plain YAML, each figure with where it comes from."""
+"""Reads files of physical constants: YAML with the origin of each figure."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
 
+from gesscale.common.errors import cause_of
 from gesscale.common.yaml_text import read_yaml
 from gesscale.errors import InputError
 from gesscale.validation import first_problem
@@ -24,13 +25,13 @@ _P = TypeVar("_P", bound="DataclassInstance")
 
 
 class Constant(BaseModel):
-    """A constant."""
+    """Value and origin of a constant."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    #: In the unit that the constant's name says.
+    #: In the unit that ends the constant's name.
     value: int | FiniteFloat
-    #: Measured where and how, or assumed and why.
+    #: Where and how it was measured, or why it was assumed.
     origin: Annotated[str, Field(min_length=1)]
 
 
@@ -39,7 +40,7 @@ class Figures(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    #: What they describe, in a sentence.
+    #: Description in a sentence.
     about: str
     #: By the name of the constant.
     figures: Mapping[str, Constant]
@@ -51,7 +52,7 @@ def read_figures(name_or_path: str | Path, folder: Path) -> Figures:
     Raises
     ------
     InputError
-        Where there is no such file, or it is no such document.
+        If the file cannot be read, or is not a file of constants.
     """
     path = Path(name_or_path)
     if len(path.parts) == 1 and not path.suffix:
@@ -59,16 +60,14 @@ def read_figures(name_or_path: str | Path, folder: Path) -> Figures:
     try:
         document = read_yaml(path)
     except OSError as error:
-        bundled = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
+        bundled = sorted(file.stem for file in folder.glob("*.yaml"))
         raise InputError(
-            f"{name_or_path}: expected one of {bundled}, or a file with figures; {error.strerror}"
+            "constants-unreadable", source=str(name_or_path), bundled=bundled, cause=cause_of(error)
         ) from None
-    except InputError as error:
-        raise InputError(str(error)) from None
     try:
         return Figures.model_validate(document)
     except ValidationError as error:
-        raise InputError(f"{path}: {first_problem(error)}; each figure has a value and an origin") from None
+        raise InputError([first_problem(error, source=str(path))]) from None
 
 
 def read_physics(kind: type[_P], name_or_path: str | Path, folder: Path, *, needs_all: bool = False) -> _P:
@@ -77,27 +76,27 @@ def read_physics(kind: type[_P], name_or_path: str | Path, folder: Path, *, need
     Raises
     ------
     InputError
-        Where there is no such file, or a figure in it is unknown, missing or out of range.
+        If the file cannot be read, or a constant is unknown, missing or out of range.
     """
     figures = read_figures(name_or_path, folder).figures
     missing = sorted({field.name for field in fields(kind)} - figures.keys())
     if needs_all and missing:
-        raise InputError(f"{name_or_path}: expected every constant of the engine, missing are {', '.join(missing)}")
+        raise InputError("constants-missing", source=str(name_or_path), missing=missing)
     return checked_physics(kind, {name: each.value for name, each in figures.items()}, str(name_or_path))
 
 
-def checked_physics(kind: type[_P], values: Mapping[str, object], where: str) -> _P:
+def checked_physics(kind: type[_P], values: Mapping[str, object], source: str) -> _P:
     """Return the physics with these values.
 
     Raises
     ------
     InputError
-        Where a constant is unknown, missing or out of range.
+        If a constant is unknown, missing or out of range.
     """
     known = {field.name for field in fields(kind)}
     if unknown := sorted(values.keys() - known):
-        raise InputError(f"{where}: there is no constant {unknown[0]!r}; there are {', '.join(sorted(known))}")
+        raise InputError("constant-unknown", source=source, constant=unknown[0], known=sorted(known))
     try:
         return TypeAdapter(kind).validate_python(dict(values))
     except ValidationError as error:
-        raise InputError(f"{where}: {first_problem(error)}") from None
+        raise InputError([first_problem(error, source=source)]) from None

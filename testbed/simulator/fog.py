@@ -1,4 +1,4 @@
-"""The nodes and the links between them, with what goes wrong at either."""
+"""Simulates nodes and links over time, with failures and slow-downs."""
 
 import math
 from bisect import bisect_right
@@ -17,7 +17,7 @@ class Fog:
     Raises
     ------
     InputError
-        Where the map lacks a node or a pair, or a fault names a node that there is none of.
+        If the map lacks a node or a pair, or a fault names an unknown node.
     """
 
     def __init__(
@@ -35,12 +35,12 @@ class Fog:
         for fault in faults:
             _check_fault(fault, self.nodes)
         self._changes_s = sorted({instant for fault in faults for instant in (fault.from_s, fault.until_s)})
-        self._state = ClusterState()  # the last one: what was derived from it holds while nothing changes
+        self._state = ClusterState()  # the last state, returned again while nothing changes
         self._reported_from_s = self._reported_until_s = 0.0
 
     @property
     def has_faults(self) -> bool:
-        """Whether anything goes wrong at any time."""
+        """Whether any failure or slow-down is scheduled."""
         return bool(self._changes_s)
 
     def base_rtt_ms(self, one: str, other: str) -> float:
@@ -60,7 +60,7 @@ class Fog:
         return not any(failure.node == node and failure.from_s <= at_s < failure.until_s for failure in self._failures)
 
     def next_change_s(self, after_s: float) -> float:
-        """Return when the next fault begins or ends after an instant; infinity where none does."""
+        """Return when the next fault begins or ends after an instant; infinity if none does."""
         index = bisect_right(self._changes_s, after_s)
         return self._changes_s[index] if index < len(self._changes_s) else math.inf
 
@@ -84,13 +84,10 @@ class Fog:
 def _round_trips_ms(names: tuple[str, ...], delays: LatencyMap) -> dict[str, dict[str, float]]:
     absent = [name for name in names if name not in delays]
     if absent:
-        raise InputError(f"the latency map lacks {', '.join(absent)}; it needs every node of the scene")
+        raise InputError("simulated-nodes-not-in-map", nodes=absent)
     if missing := delays.missing(names):
         one, other = missing[0]
-        raise InputError(
-            f"the latency map has no round trip for {len(missing)} pairs of the scene's nodes, one is "
-            f"{one} - {other}; fill the gaps first (gesscale latency-map repair)"
-        )
+        raise InputError("simulated-delays-missing", pairs=len(missing), one=one, other=other)
     matrix = delays.subset(names).rtt_ms.tolist()
     return {name: dict(zip(names, row, strict=True)) for name, row in zip(names, matrix, strict=True)}
 
@@ -99,4 +96,4 @@ def _check_fault(fault: NodeFailure | LinkSlowdown, nodes: Mapping[str, Simulate
     names = (fault.node,) if isinstance(fault, NodeFailure) else (fault.one, fault.other)
     unknown = [name for name in names if name not in nodes]
     if unknown:
-        raise InputError(f"{fault}: expected nodes of the scene, got {', '.join(unknown)}")
+        raise InputError("simulated-fault-node-unknown", fault=str(fault), nodes=unknown, known=sorted(nodes))

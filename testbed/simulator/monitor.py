@@ -1,4 +1,4 @@
-"""What the loop sees of a plant and orders from it: its metrics, latencies and cluster."""
+"""Connects the loop to a simulated plant: metrics, latencies and cluster."""
 
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,40 +19,40 @@ from testbed.simulator.scene import CpuAccount, MetricTraits
 
 
 class CpuSamples:
-    """How much an operator's replicas worked, waited and were there, at the instants at which that was noted."""
+    """Samples of the work, waiting and lifetime of an operator's replicas."""
 
     def __init__(self, account: CpuAccount, reach_s: float) -> None:
         self._with_waiting = account is CpuAccount.WORK_AND_WAITING
         self._reach_s = reach_s
-        self._notes: deque[tuple[float, float, float]] = deque()
+        self._samples: deque[tuple[float, float, float]] = deque()
 
     def note(self, at_s: float, tally: Tally) -> None:
         """Keep an operator's counters at an instant."""
         used_s = tally.work_s + tally.waiting_s if self._with_waiting else tally.work_s
-        notes = self._notes
-        notes.append((at_s, used_s, tally.replica_seconds))
+        samples = self._samples
+        samples.append((at_s, used_s, tally.replica_seconds))
         oldest_s = at_s - self._reach_s
-        while len(notes) > 1 and notes[1][0] <= oldest_s:
-            notes.popleft()
+        while len(samples) > 1 and samples[1][0] <= oldest_s:
+            samples.popleft()
 
     def share(self, until_s: float, window_s: float) -> float | None:
-        """Return the use over a window as a share of the replicas' time, 0..1; None where there was none."""
+        """Return the use over a window as a share of the replicas' time, 0..1; None if there were no replicas."""
         last = base = None
-        for note in reversed(self._notes):
+        for sample in reversed(self._samples):
             if last is None:
-                if note[0] <= until_s:
-                    last = base = note
+                if sample[0] <= until_s:
+                    last = base = sample
                 continue
-            base = note
-            if note[0] <= last[0] - window_s:
+            base = sample
+            if sample[0] <= last[0] - window_s:
                 break
         if last is None or base is None or last[2] <= base[2]:
             return None
         return min(1.0, max(0.0, (last[1] - base[1]) / (last[2] - base[2])))
 
 
-class ByNode(Mapping[str, NodeReading]):
-    """The figures of each replica over a window, computed at the first look: most policies never look."""
+class LazyNodeReadings(Mapping[str, NodeReading]):
+    """Readings of each replica over a window, computed at first access: most policies never read them."""
 
     def __init__(self, efforts: Efforts, placement: Sequence[str], seconds: float, account: CpuAccount) -> None:
         self._efforts = efforts
@@ -86,7 +86,7 @@ class ByNode(Mapping[str, NodeReading]):
 
 
 class SimulatedMetrics:
-    """Reads a plant as `gesscale.ports.MetricSource`, late and with gaps."""
+    """A `gesscale.ports.MetricSource` of a plant, with delays and gaps."""
 
     def __init__(
         self, plant: Reports, operators: Sequence[str], traits: MetricTraits, rng: np.random.Generator
@@ -96,18 +96,18 @@ class SimulatedMetrics:
         self._measures_cpu = traits.cpu is not CpuAccount.NOT_MEASURED
         self._rng = rng
         self._screens = {name: Screen() for name in operators}
-        self._trails = {name: CpuSamples(traits.cpu, traits.reach_s) for name in operators}
+        self._cpu_samples = {name: CpuSamples(traits.cpu, traits.reach_s) for name in operators}
 
     def note(self, operator: str, at_s: float, tally: Tally) -> None:
         """Keep an operator's counters. Its CPU use is computed from them."""
         if self._measures_cpu:
-            self._trails[operator].note(at_s, tally)
+            self._cpu_samples[operator].note(at_s, tally)
 
     def observe(self, now_s: float) -> WorkflowObservation:
         """Read every operator over the window that ends now."""
         readings: dict[str, OperatorReading] = {}
         missing_readings: dict[str, MissingReading] = {}
-        for name in self._trails:
+        for name in self._cpu_samples:
             seen = self._read(name, now_s)
             if isinstance(seen, OperatorReading):
                 readings[name] = seen
@@ -123,20 +123,20 @@ class SimulatedMetrics:
         return summarise(
             operator,
             self._screens[operator](
-                _told(self._plant.batches(operator), now_s - traits.history_s, until_s, now_s), now_s
+                _visible_batches(self._plant.batches(operator), now_s - traits.history_s, until_s, now_s), now_s
             ),
             now_s=now_s,
             window_s=traits.window_s,
             stale_after_s=traits.stale_after_s,
             last_progress_at_s=self._plant.last_progress_at_s(operator, until_s),
-            cpu_share=self._trails[operator].share(until_s, traits.window_s),
+            cpu_share=self._cpu_samples[operator].share(until_s, traits.window_s),
             by_node=partial(self._by_node, operator) if self._measures_cpu else None,
         )
 
     def _by_node(
         self, operator: str, batches: Sequence[Batch], placement: Sequence[str], seconds: float
     ) -> Mapping[str, NodeReading]:
-        return ByNode(self._plant.efforts(operator, batches), placement, seconds, self._traits.cpu)
+        return LazyNodeReadings(self._plant.efforts(operator, batches), placement, seconds, self._traits.cpu)
 
 
 class FixedLatencies:
@@ -151,10 +151,10 @@ class FixedLatencies:
         return self._latencies
 
 
-def _told(batches: Sequence[Batch], since_s: float, until_s: float, now_s: float) -> list[Batch]:
-    """Return the batches that ended between two instants, and the newest one however old, as the live reader does.
+def _visible_batches(batches: Sequence[Batch], since_s: float, until_s: float, now_s: float) -> list[Batch]:
+    """Return the batches that ended between two instants, and always the newest one, as the live reader does.
 
-    One that says that it ends after now is shown as it is: it is false, not late.
+    A batch that claims to end in the future is returned unchanged: it is wrong, not late.
     """
     recent: list[Batch] = []
     for batch in reversed(batches):
@@ -167,12 +167,12 @@ def _told(batches: Sequence[Batch], since_s: float, until_s: float, now_s: float
 
 
 class SimulatedCluster:
-    """Passes orders on to a plant, and counts them.
+    """Forwards orders to a plant and counts them.
 
     Parameters
     ----------
     executors_per_node
-        How many executors a node can hold, of all operators together; None: one of each.
+        Most executors of a node, of all operators together; None for one of each operator.
     """
 
     def __init__(self, plant: Plant, *, executors_per_node: int | None = None) -> None:
@@ -181,12 +181,12 @@ class SimulatedCluster:
         self._orders: Counter[str] = Counter()
 
     def state(self) -> ClusterState:
-        """Return nodes and kept replicas, and which nodes are full."""
+        """Return nodes, placements, and which nodes are full."""
         seen = self._plant.state()
         if self._executors_per_node is None:
             return seen
-        held = Counter(node for placement in seen.placements.values() for node in placement)
-        room = {name: max(0, self._executors_per_node - held[name]) for name in seen.nodes}
+        used = Counter(node for placement in seen.placements.values() for node in placement)
+        room = {name: max(0, self._executors_per_node - used[name]) for name in seen.nodes}
         full = {name: node if node.problem else _full(node) for name, node in seen.nodes.items() if not room[name]}
         ineligible = {
             operator: {name: node for name, node in full.items() if name not in placement}
@@ -200,11 +200,11 @@ class SimulatedCluster:
         Raises
         ------
         ClusterError
-            As the plant, and where a node has no room for the replica that is to be added.
+            As the plant, or if a node has no room for a replica to add.
         """
         no_room = sorted(self.state().ineligible.get(operator, {}).keys() & set(placement))
         if no_room:
-            raise ClusterError(f"operator {operator!r}: node {', '.join(no_room)} was chosen, but has no room now")
+            raise ClusterError("simulated-node-full", operator=operator, nodes=no_room)
         outcome = self._plant.order(operator, placement)
         self._orders[operator] += outcome.status is not OutcomeStatus.FAILED
         return outcome
@@ -215,9 +215,9 @@ class SimulatedCluster:
         return bool(self._orders)
 
     def take_orders(self, operator: str) -> int:
-        """Return and forget how many changes of an operator were ordered since the last call."""
+        """Return the number of changes of an operator ordered since the last call, and reset it."""
         return self._orders.pop(operator, 0)
 
 
 def _full(node: Node) -> Node:
-    return replace(node, problem="it holds as many executors as it can", reason=Reason.NO_ROOM)
+    return replace(node, problem="it already has the most executors that it can hold", reason=Reason.NO_ROOM)

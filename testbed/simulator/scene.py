@@ -1,4 +1,4 @@
-"""What is simulated: everything but the policy and the seed."""
+"""Describes a simulated run: everything except the policy and the seed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,6 +8,7 @@ from typing import Annotated, Self
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass as validated_dataclass
 
+from gesscale.common.errors import InvalidValueError
 from gesscale.errors import InputError
 from gesscale.fields import Duration, SettingsGroup, parse_duration_s
 from gesscale.model.workflow import Workflow
@@ -23,7 +24,7 @@ class SimulatedNode:
     name: str
     #: Its true speed against a node of weight 1.
     weight: Positive = 1.0
-    #: The weight that the scaler sees; None where it is the true one.
+    #: The weight that the scaler sees; None for the true one.
     reported_weight: Positive | None = None
 
 
@@ -43,13 +44,13 @@ class Section(SettingsGroup):
     model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True, validate_by_alias=True)
 
 
-class Fault(Section):
-    """What goes wrong for a while.
+class SimulatedFault(Section):
+    """A fault between two instants.
 
     Attributes
     ----------
     from_s: When it begins.
-    until_s: When it is over.
+    until_s: When it ends.
     """
 
     from_s: Moment
@@ -58,29 +59,29 @@ class Fault(Section):
     @model_validator(mode="after")
     def _check_times(self) -> Self:
         if self.from_s >= self.until_s:
-            raise ValueError(f"expected from < until, got {self.from_s:g} s and {self.until_s:g} s")
+            raise InvalidValueError("fault-times-reversed", from_s=self.from_s, until_s=self.until_s)
         return self
 
 
-class NodeFailure(Fault):
-    """A node that is gone for a while, with all that runs on it.
+class NodeFailure(SimulatedFault):
+    """A node that is down for a while, with everything that runs on it.
 
     Attributes
     ----------
-    node: Which.
+    node: Name of the node.
     """
 
     node: str
 
 
-class LinkSlowdown(Fault):
-    """A pair of nodes whose round trip is longer for a while than the latency map says.
+class LinkSlowdown(SimulatedFault):
+    """A pair of nodes whose round trip is longer for a while than in the latency map.
 
     Attributes
     ----------
-    one: A node.
-    other: Another.
-    added_ms: On top of the map's round trip, ms.
+    one: First node.
+    other: Second node.
+    added_ms: Addition to the map's round trip, ms.
     """
 
     one: str
@@ -90,12 +91,12 @@ class LinkSlowdown(Fault):
     @model_validator(mode="after")
     def _check_nodes(self) -> Self:
         if self.one == self.other:
-            raise ValueError(f"expected two nodes, got {self.one!r} twice")
+            raise InvalidValueError("link-ends-equal", node=self.one)
         return self
 
 
 class CpuAccount(StrEnum):
-    """What counts as CPU use: the accounting that the paper leaves open."""
+    """Definition of CPU use, which the paper leaves open."""
 
     WORK = "work"
     WORK_AND_WAITING = "work-and-waiting"
@@ -103,17 +104,17 @@ class CpuAccount(StrEnum):
 
 
 class MetricTraits(Section):
-    """How well Monitor sees.
+    """Quality of the metrics.
 
     Attributes
     ----------
-    cpu: What is reported as CPU use.
+    cpu: Definition of CPU use.
     window_s: Time over which an operator is judged.
     history_s: How far back batches are read.
-    stale_after_s: Age beyond which figures are not acted on.
-    delay_s: Age of the newest figures that can be had.
-    gap_share: Share of the periods without any figures, 0..1.
-    jitter_s: A step is taken up to this much too late.
+    stale_after_s: Age from which metrics are stale.
+    delay_s: Age of the newest metrics.
+    gap_share: Share of the periods without any metrics, 0..1.
+    jitter_s: Longest delay of a step.
     """
 
     cpu: CpuAccount = CpuAccount.WORK
@@ -126,7 +127,7 @@ class MetricTraits(Section):
 
     @property
     def reach_s(self) -> float:
-        """How old the oldest figures are that a reading is made of, seconds; the history of batches left out."""
+        """Age of the oldest metrics in a reading, seconds, apart from the history of batches."""
         return self.delay_s + self.window_s
 
 
@@ -137,35 +138,35 @@ class Scene:
     Raises
     ------
     InputError
-        Where replicas or a driver are on no node of the scene.
+        If replicas or a driver are not on nodes of the scene.
     """
 
-    #: What is scaled.
+    #: Operators to scale.
     workflow: Workflow
-    #: By name; every node that may hold a replica, the drivers' nodes too.
+    #: All nodes by name, including those of the drivers.
     nodes: Mapping[str, SimulatedNode]
-    #: The latency map, as true as links are not slowed down.
+    #: Latency map; true except while links are slowed down.
     delays: LatencyMap
     #: The load of each operator that reads a source of the workflow.
     workloads: Mapping[str, Workload]
     #: Where the replicas of each operator are when the measurement begins, warm.
     initial: Mapping[str, tuple[str, ...]]
-    #: Rows that an operator emits per row that it reads; 1 where it is not listed.
+    #: Rows that an operator emits per row that it reads; 1 by default.
     selectivity: Mapping[str, float] = field(default_factory=dict)
     metrics: MetricTraits = field(default_factory=MetricTraits)
     failures: tuple[NodeFailure, ...] = ()
     slowdowns: tuple[LinkSlowdown, ...] = ()
     #: Time between two steps of the loop.
     period_s: float = 60.0
-    #: A policy may ask for its next step so soon; None: it may not ask.
+    #: Shortest time to a next step that a policy requests; None if it may not request one.
     min_period_s: float | None = None
     #: Time between two samples for the scores.
     sample_s: float = 10.0
     #: After the input ends the run goes on until all rows are processed, at most this long.
     drain_limit_s: float = 7200.0
-    #: As in the settings.
+    #: A change that has not settled after this time no longer blocks the next.
     rescale_timeout_s: float = 300.0
-    #: How many a node can hold, of all operators together; None: one of each operator.
+    #: Most executors of a node, of all operators together; None for one of each operator.
     executors_per_node: int | None = None
 
     def __post_init__(self) -> None:
@@ -174,8 +175,7 @@ class Scene:
             unknown = sorted({*placement, driver_node} - set(self.nodes))
             if unknown or not placement or len(set(placement)) != len(placement):
                 raise InputError(
-                    f"operator {name!r}: expected replicas and a driver on nodes of the scene, each once, got "
-                    f"{placement} with the driver on {driver_node!r}"
+                    "simulated-placement-invalid", operator=name, placement=placement, driver_node=driver_node
                 )
 
     @property
@@ -184,7 +184,7 @@ class Scene:
         return max(workload.duration_s for workload in self.workloads.values())
 
     def source_shares(self, operator: str) -> Mapping[str, float]:
-        """Return how many rows each source puts before an operator for each row it offers."""
+        """Return the rows that reach an operator for each row that a source offers, by source."""
         upstream = self.workflow.upstream(operator)
         if not upstream:
             return {operator: 1.0}

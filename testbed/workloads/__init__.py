@@ -1,1 +1,1 @@
-"""Offered load as data: recorded days, the patterns of the field's papers, and files of users."""
+"""Offered loads: recorded days, patterns of published papers, and files of users."""

@@ -1,4 +1,4 @@
-"""The loads that have a name, as data: ``catalogue.yaml``; completion reads it without what builds them."""
+"""Catalogue of the named loads in ``catalogue.yaml``; completion reads it without importing their builders."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -10,25 +10,25 @@ from gesscale.common.yaml_text import read_yaml
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """A load of the catalogue."""
+class CatalogueLoad:
+    """Description of a named load."""
 
-    #: What stands before the colon.
+    #: Name, before the colon.
     name: str
-    #: Its shape, in a phrase.
+    #: Shape in a phrase.
     what: str
-    #: How long it is and in what steps.
+    #: Duration and steps.
     length: str
-    #: Where it is from: data set and licence, or paper and section.
+    #: Origin: data set and licence, or paper and section.
     source: str
-    #: Whether the seed decides something of it.
+    #: Whether it depends on the seed.
     is_random: bool = False
-    #: What may stand after the colon; empty where nothing may.
+    #: Parameter after the colon; empty if it takes none.
     parameter: str = ""
 
 
 @cache
-def entries() -> tuple[Entry, ...]:
-    """Return all named loads, those of a source side by side."""
+def entries() -> tuple[CatalogueLoad, ...]:
+    """Return all named loads, grouped by source."""
     document = read_yaml(Path(__file__).with_name("catalogue.yaml"))
-    return TypeAdapter(tuple[Entry, ...]).validate_python(document)
+    return TypeAdapter(tuple[CatalogueLoad, ...]).validate_python(document)

@@ -1,8 +1,8 @@
-"""The loads of Daedalus (Pfister et al., ICPE 2024, section 4): a sine, and two shapes made after recorded traces.
+"""Loads of Daedalus (Pfister et al., ICPE 2024, section 4): a sine, and two shapes modelled on recorded traces.
 
-The paper gives kind and length; range, mean and greatest change within a second are those of the trace files that its
-authors published (github.com/dos-group/daedalus), which carry no licence and are not part of this project. The shapes
-share these figures with the recorded traces, and the traffic the two sharp spikes: nothing else.
+The paper gives kind and length; range, mean and largest change within a second are those of the published trace files
+(github.com/dos-group/daedalus), which have no licence and are not part of this project. The shapes share only these
+figures with the recorded traces, and the traffic also its two sharp spikes.
 """
 
 import math
@@ -22,9 +22,9 @@ def _sine(request: WorkloadRequest) -> Workload:
 
 
 def _ysb(request: WorkloadRequest) -> Workload:
-    """Return three waves, the middle one the top and as steep as the trace ever is.
+    """Return three waves, the middle one the highest and as steep as the steepest second of the trace.
 
-    Its height and steepness fix its width; the width of the other two makes the mean.
+    Its height and steepness determine its width; the width of the other two gives the mean.
     """
     low, mean, peak, step = 60_000.0, 211_334.0, 549_999.0, 398.0
     top = peak - low
@@ -45,35 +45,35 @@ def _ysb(request: WorkloadRequest) -> Workload:
 
 
 def _traffic(request: WorkloadRequest) -> Workload:
-    """Return a day squeezed into six hours: busy from 8 to 17 o'clock, with a spike at either end.
+    """Return a day compressed into six hours: busy from 8:00 to 17:00, with a spike at either end.
 
-    The trace's steepest second is on the spikes' rise; the length of their fall, about 15 min, makes the mean.
+    The steepest second of the trace is on the rise of the spikes; their fall of about 15 min gives the mean.
     """
     low, day, mean, peak, step = 8_000.0, 28_000.0, 30_014.0, 99_989.0, 1_101.0
     morning_s, evening_s, night_s = (_DURATION_S * hours / 24 for hours in (8, 17, 24))
     spike = peak - day - low
-    lesser = 0.85 * spike
+    lower = 0.85 * spike
     day_rows = day * (evening_s - morning_s + (morning_s + night_s - evening_s) / 2)
     rise_s = _side_s(spike, step)
-    fall_s = 2 * ((mean - low) * _DURATION_S - day_rows) / (spike + lesser) - rise_s
+    fall_s = 2 * ((mean - low) * _DURATION_S - day_rows) / (spike + lower) - rise_s
     rates = (
         low
         + _wave(morning_s, evening_s, day, morning_s, night_s - evening_s)
         + _wave(morning_s, morning_s, spike, rise_s, fall_s)
-        + _wave(evening_s, evening_s, lesser, rise_s, fall_s)
+        + _wave(evening_s, evening_s, lower, rise_s, fall_s)
     )
     return Workload.of_rates(request.text, 1.0, rates)
 
 
 def _side_s(height: float, step: float) -> float:
-    """Return how long half a cosine takes to rise by a height when it is nowhere steeper than a step per second."""
+    """Return the duration in which half a cosine rises by a height with at most a given step per second."""
     return math.pi * height / (2 * step)
 
 
 def _wave(from_s: float, until_s: float, height: float, rise_s: float, fall_s: float) -> NDArray[np.float64]:
-    """Return a wave that keeps its height between two instants, with half a cosine up to them and down after."""
-    away = np.maximum((from_s - _T_S) / rise_s, (_T_S - until_s) / fall_s).clip(0.0, 1.0)
-    wave: NDArray[np.float64] = height * (1 + np.cos(np.pi * away)) / 2
+    """Return a wave with constant height between two instants, and half a cosine before and after."""
+    distance = np.maximum((from_s - _T_S) / rise_s, (_T_S - until_s) / fall_s).clip(0.0, 1.0)
+    wave: NDArray[np.float64] = height * (1 + np.cos(np.pi * distance)) / 2
     return wave
 
 

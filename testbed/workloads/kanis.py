@@ -1,8 +1,8 @@
-"""The load patterns of a comparison of auto-scalers: J. B. Kanis, MSc thesis, TU Delft, 2023.
+"""Load patterns of a comparison of auto-scalers: J. B. Kanis, MSc thesis, TU Delft, 2023.
 
-A rate per minute, in records per second of its queries 1, 2 and 11. The thesis gives parameters (5.4.3, 7.1 to 7.4),
-its published framework, delftdata/espa-autoscaling, the laws of the increments. Where the two differ the thesis holds:
-the cosine's minimum is 200,000, and no walk exceeds the 2.5 M that the generator could make.
+Rates per minute, in records per second of its queries 1, 2 and 11. The thesis has the parameters (5.4.3, 7.1 to 7.4),
+its published framework, delftdata/espa-autoscaling, the laws of the increments. If the two differ, the thesis counts:
+the minimum of the cosine is 200,000, and no walk exceeds the 2.5 M of the generator.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from testbed.workloads.workload import Workload, WorkloadRequest
 
 _MINUTES = 140
 _MOST = 2_500_000.0
-_SPIKE_SHARE = 0.05  # of the minutes begin a spike up, and as many one down
+_SPIKE_SHARE = 0.05  # share of the minutes with a spike up; spikes down have the same share
 _SPIKE_ROWS_PER_S = (500_000.0, 2_000_000.0)
 
 
@@ -59,9 +59,9 @@ PATTERNS = {
 
 
 def spikes(rng: np.random.Generator, minutes: int) -> NDArray[np.float64]:
-    """Return what spikes add to a pattern, minute by minute: 0, or 0.5 to 2 M up or down for one minute.
+    """Return the addition of spikes to a pattern per minute: 0, or 0.5 to 2 M up or down for one minute.
 
-    In each minute either kind begins with probability 0.05; a coin decides where both do.
+    Each kind begins in a minute with probability 0.05; if both do, a coin decides.
     """
     up, down = rng.random((2, minutes)) < _SPIKE_SHARE
     upward = np.where(up & down, rng.random(minutes) < 0.5, up)
@@ -77,9 +77,7 @@ def _build(pattern: str, request: WorkloadRequest) -> Workload:
 def _build_spikes(request: WorkloadRequest) -> Workload:
     pattern = "cosine" if request.parameter is None else request.parameter
     if pattern not in PATTERNS:
-        raise InputError(
-            f"workload {request.text!r}: expected one of {', '.join(PATTERNS)} after the colon, got {pattern!r}"
-        )
+        raise InputError("workload-pattern-unknown", source="workload kanis-spikes", known=list(PATTERNS), got=pattern)
     rates = PATTERNS[pattern](request.rng(f"kanis-{pattern}"))
     spiked = np.maximum(rates + spikes(request.rng("kanis-spikes"), len(rates)), 0.0)
     return Workload.of_rates(request.text, 60.0, spiked)

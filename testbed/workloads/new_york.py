@@ -1,4 +1,4 @@
-"""Taxi days of New York: the real demand per half hour, July 2014 to January 2015.
+"""Taxi days of New York: real demand per half hour, July 2014 to January 2015.
 
 See ``data/README.md`` for source and licence.
 """
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from gesscale.errors import InputError
 from testbed.workloads.workload import Workload, WorkloadRequest
 
-#: Seconds of New York in a second of the load (the paper, V-A).
+#: Real seconds per second of the load (the paper, V-A).
 SPEED = 10.0
-#: How often each record is injected (the paper, V-A).
+#: Injections of each record (the paper, V-A).
 COPIES = 3
 #: A Tuesday; the day of ``make demo``.
 DEMO_DAY = date(2015, 1, 6)
@@ -33,25 +33,32 @@ _DAY_S = 86400.0
 
 @cache
 def passengers_by_day() -> dict[date, tuple[int, ...]]:
-    """Return the whole series: day to 48 counts of passengers, each of half an hour from midnight on."""
+    """Return the passengers of each half hour from midnight, 48 for each day."""
     with (files("testbed.workloads") / "data" / "nyc_taxi_passengers.csv").open(encoding="utf-8") as file:
         _, *rows = csv.reader(file)
     return {date.fromisoformat(day): tuple(map(int, counts)) for day, *counts in rows}
 
 
 def taxi_days(begins: date, *, name: str) -> Workload:
-    """Return two days at speed 10, each passenger three times: 288 min.
+    """Return two days at speed 10, with each passenger three times: 288 min.
 
     The rate is continuous, without steps of 180 s at the half hours, and each half hour keeps its rows.
 
     Raises
     ------
     InputError
-        On a day that is not in the series.
+        If the day is not in the series.
     """
     series = passengers_by_day()
     if begins not in series:
-        raise InputError(f"workload {name!r}: expected a day from {min(series)} to {max(series)}, got {begins}")
+        raise InputError(
+            "workload-day-invalid",
+            source=f"workload {name}",
+            first=str(min(series)),
+            last=str(max(series)),
+            example=str(DEFAULT_BEGINS),
+            got=str(begins),
+        )
     counts = [count for day in sorted(series) for count in series[day]]
     first = (begins - min(series)).days * _HALF_HOURS_PER_DAY
     last = min(first + _DAYS * _HALF_HOURS_PER_DAY, len(counts))
@@ -61,33 +68,33 @@ def taxi_days(begins: date, *, name: str) -> Workload:
 
 
 def taxi_day(begins: date, *, name: str) -> Workload:
-    """Return one day from 04:00 on, when the city sleeps, at speed 10, each passenger three times: 144 min.
+    """Return one day from 04:00, when demand is lowest, at speed 10, with each passenger three times: 144 min.
 
     Raises
     ------
     InputError
-        On a day that is not in the series, or its last one.
+        If the day is not in the series, or its last one.
     """
     days = taxi_days(begins, name=name)
     if days.duration_s < _DAYS * _DAY_S / SPEED:
-        raise InputError(f"workload {name!r}: expected a day that the series goes on after, got its last one, {begins}")
+        raise InputError("workload-day-last", source=f"workload {name}", got=str(begins))
     first = 4 * 2 * _STEPS
     return Workload.of_rates(name, days.step_s, days.rows_per_s[first : first + _HALF_HOURS_PER_DAY * _STEPS])
 
 
 def smoothed(means: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
-    """Return a continuous course, linear from edge to middle to edge of each interval, that keeps each mean.
+    """Return a continuous rate, linear from edge to middle to edge of each interval, that keeps each mean.
 
-    At an edge the course takes the mean of the two neighbours, or twice the lesser one where that is less: so the value
-    in the middle, which makes the mean right, is never below 0.
+    At an edge the rate is the mean of the two neighbours, or twice the smaller one if that is less, so the value in the
+    middle, which preserves the mean, is never below 0.
     """
     low, high = means[:-1], means[1:]
     edges = np.minimum((low + high) / 2, 2 * np.minimum(low, high))
     left, right = edges[:-1, None], edges[1:, None]
     middle = 2 * means[1:-1, None] - (left + right) / 2
     share = (np.arange(steps // 2) + 0.5) / (steps // 2)
-    course: NDArray[np.float64] = np.hstack([left + (middle - left) * share, middle + (right - middle) * share])
-    return course.ravel()
+    rates: NDArray[np.float64] = np.hstack([left + (middle - left) * share, middle + (right - middle) * share])
+    return rates.ravel()
 
 
 def _build(request: WorkloadRequest) -> Workload:
@@ -98,12 +105,12 @@ def _build_day(request: WorkloadRequest) -> Workload:
     return taxi_day(_begins(request, DEMO_DAY), name=request.text)
 
 
-def _begins(request: WorkloadRequest, otherwise: date) -> date:
+def _begins(request: WorkloadRequest, default: date) -> date:
     if request.parameter == "any":
         starts = sorted(passengers_by_day())[: 1 - _DAYS]
         return starts[int(request.rng("nyc").integers(len(starts)))]
     days = passengers_by_day()
-    return request.day(min(days), max(days), otherwise)
+    return request.day(min(days), max(days), default)
 
 
 BUILDERS = {"nyc": _build, "nyc-day": _build_day}

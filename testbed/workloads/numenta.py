@@ -1,4 +1,4 @@
-"""Real series of the Numenta Anomaly Benchmark: tweets, network input, a road. See ``data/README.md``."""
+"""Loads from real series of the Numenta Anomaly Benchmark: tweets, network, road traffic. See ``data/README.md``."""
 
 import csv
 import gzip
@@ -22,17 +22,16 @@ _ANY = "any"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
-    """A series and how it becomes a load."""
+class NumentaSeries:
+    """A series and its conversion to a load."""
 
-    #: As a load; without ``nab-`` the key of its rows in the data.
+    #: Name of the load; without ``nab-``, the key of its rows in the data.
     name: str
-    #: Readings are averaged over so many minutes; a bin is a minute of the load, so this is the speed, too.
+    #: Minutes over which readings are averaged; a bin is a minute of the load, so this is also the speed.
     bin_min: int
-    #: Length of the window that is played.
+    #: Length of the window, days.
     days: int
-    #: The first and the last day from whose midnight a whole window follows, and the one that is played if none is
-    #: asked for (first, last, default).
+    #: First and last day on which a whole window can begin, and the default (first, last, default).
     first: date
     last: date
     default: date
@@ -43,23 +42,23 @@ class Series:
         return self.days * 24 * 60 // self.bin_min
 
 
-SERIES = TypeAdapter(tuple[Series, ...]).validate_python(
+SERIES = TypeAdapter(tuple[NumentaSeries, ...]).validate_python(
     read_yaml(Path(__file__).with_name("data") / "numenta_series.yaml")
 )
 
 
-def window(series: Series, begins_bin: int, *, name: str) -> Workload:
-    """Return a window of a series as a load, a bin a minute."""
+def window(series: NumentaSeries, begins_bin: int, *, name: str) -> Workload:
+    """Return a window of a series as a load with a bin per minute."""
     means = bins(series)[begins_bin : begins_bin + series.window_bins]
     per_s = means / (_READING_MIN * 60.0)
     return Workload.of_rates(name, series.bin_min * 60.0, per_s).faster(series.bin_min)
 
 
 @cache
-def bins(series: Series) -> NDArray[np.float64]:
+def bins(series: NumentaSeries) -> NDArray[np.float64]:
     """Return the mean reading of each bin, from the midnight before the first reading on.
 
-    A reading that is missing between two others lies on the straight line between them.
+    Missing readings between two others are interpolated.
     """
     readings = filled(_readings_by_name()[series.name.removeprefix("nab-")])
     means: NDArray[np.float64] = readings.reshape(-1, series.bin_min // _READING_MIN).mean(axis=1)
@@ -67,7 +66,7 @@ def bins(series: Series) -> NDArray[np.float64]:
 
 
 def filled(readings: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return readings with each NaN that is between two numbers on the straight line between them."""
+    """Return readings with NaN between two numbers interpolated."""
     at, is_known = np.arange(len(readings)), ~np.isnan(readings)
     line: NDArray[np.float64] = np.interp(at, at[is_known], readings[is_known], left=np.nan, right=np.nan)
     return line
@@ -75,7 +74,7 @@ def filled(readings: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @cache
 def _readings_by_name() -> dict[str, NDArray[np.float64]]:
-    """Return the readings of each series, from the first day's midnight to the last day's, NaN where there is none."""
+    """Return the readings of each series, from the midnight of the first day to that of the last, NaN if missing."""
     found: dict[str, list[float]] = defaultdict(list)
     packed = (files("testbed.workloads") / "data" / "numenta_series.csv.gz").read_bytes()
     with io.StringIO(gzip.decompress(packed).decode()) as text:
@@ -85,11 +84,11 @@ def _readings_by_name() -> dict[str, NDArray[np.float64]]:
     return {name: np.array(readings) for name, readings in found.items()}
 
 
-def _build(series: Series, request: WorkloadRequest) -> Workload:
+def _build(series: NumentaSeries, request: WorkloadRequest) -> Workload:
     return window(series, _begins_bin(series, request), name=request.text)
 
 
-def _begins_bin(series: Series, request: WorkloadRequest) -> int:
+def _begins_bin(series: NumentaSeries, request: WorkloadRequest) -> int:
     (whole,) = np.nonzero(~np.isnan(bins(series)))
     if request.parameter == _ANY:
         return int(request.rng(series.name).integers(whole[0], whole[-1] + 2 - series.window_bins))

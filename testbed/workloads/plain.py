@@ -1,4 +1,4 @@
-"""Plain loads of ours, in rows/s with a peak of 1,000: to see one behaviour at a time."""
+"""Synthetic loads with a peak of 1,000 rows/s, each of which tests one behaviour."""
 
 import numpy as np
 

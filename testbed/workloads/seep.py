@@ -1,7 +1,7 @@
-"""The simulated loads of M. Rouaux's thesis on scaling SEEP (Imperial College London, 2014), section 5.2.
+"""Simulated loads of M. Rouaux's thesis on scaling SEEP (Imperial College London, 2014), section 5.2.
 
-Where the thesis is silent: a load begins with a peak and lasts ten minutes; short peaks take 2 to 8 s and begin every
-60 s; random peaks and troughs are drawn within half of the fixed ones' 20 s and 40 s.
+Assumptions of ours: a load begins with a peak and lasts ten minutes; short peaks take 2 to 8 s and begin every 60 s;
+random peaks and troughs last within half of the fixed 20 s and 40 s.
 """
 
 import numpy as np
@@ -31,7 +31,7 @@ def _peaks(request: WorkloadRequest) -> Workload:
 
 def _random_peaks(request: WorkloadRequest) -> Workload:
     rng = request.rng("seep-random-peaks")
-    cycles = _SECONDS // 30  # enough of the shortest ones
+    cycles = _SECONDS // 30  # enough for the shortest cycles
     lengths_s, troughs_s = rng.uniform(10.0, 30.0, cycles), rng.uniform(20.0, 60.0, cycles)
     begins_s = np.concatenate([[0.0], np.cumsum(lengths_s + troughs_s)[:-1]])
     return Workload.of_rates(request.text, 1.0, with_peaks(begins_s, lengths_s))
@@ -40,7 +40,7 @@ def _random_peaks(request: WorkloadRequest) -> Workload:
 def with_peaks(begins_s: NDArray[np.float64], lengths_s: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return 600 rates, one per second: 10 tuples/s, 20 in peaks, which do not overlap.
 
-    A second that is in a peak for a part has that share of the difference.
+    A second that is partly in a peak has that share of the difference.
     """
     second = np.arange(_SECONDS)[:, None]
     until_s = np.minimum(second + 1, begins_s + lengths_s)

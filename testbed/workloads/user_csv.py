@@ -1,4 +1,4 @@
-"""A user's own load from a CSV file."""
+"""Reads the load of a user from a CSV file."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from testbed.workloads.workload import Workload
 
 
 def rates_on_grid(edges: Sequence[float], rates: Sequence[float], step: float) -> NDArray[np.float64]:
-    """Return the mean rate of each step: no row is lost or added."""
+    """Return the mean rate of each step, so that the number of rows is unchanged."""
     piece_edges, piece_rates = np.asarray(edges, dtype=float), np.asarray(rates, dtype=float)
     offered = np.concatenate([[0.0], np.cumsum(np.diff(piece_edges) * piece_rates)])
     grid = np.arange(round(piece_edges[-1] / step) + 1) * step
@@ -30,7 +30,7 @@ def rates_on_grid(edges: Sequence[float], rates: Sequence[float], step: float) -
     return exact
 
 
-#: A week of seconds takes about 8 MiB.
+#: Largest file; a week of seconds takes about 8 MiB.
 BYTES_MOST = 16 * 1024 * 1024
 STEPS_MOST = 200_000
 AMOUNT_MOST = 1e9
@@ -40,7 +40,6 @@ _TIMES = ("t_s", "timestamp")
 _AMOUNTS = ("rows_per_s", "rows")
 _T_MOST_S = 1e11  # epoch seconds have room, epoch milliseconds have not
 _MS_PER_S = 1000
-_SHOWN = 180  # characters of a header in a message
 
 
 def _moment_s(text: str) -> float:
@@ -49,7 +48,7 @@ def _moment_s(text: str) -> float:
 
 
 _AMOUNT = TypeAdapter(Annotated[float, Field(ge=0, le=AMOUNT_MOST, allow_inf_nan=False)])
-#: What a cell of each column may be.
+#: Valid values of each column.
 _KINDS: Mapping[str, TypeAdapter[float]] = {
     "t_s": TypeAdapter(Annotated[float, Field(ge=-_T_MOST_S, le=_T_MOST_S, allow_inf_nan=False)]),
     "timestamp": TypeAdapter(Annotated[float, BeforeValidator(_moment_s)]),
@@ -64,23 +63,22 @@ def workload_from_csv(path: Path, *, name: str) -> Workload:
     Parameters
     ----------
     path
-        A CSV file in UTF-8 with a header, a column ``t_s`` (seconds, from any zero) or ``timestamp`` (ISO
-        8601, UTC where it names no zone), and a column ``rows_per_s`` or ``rows`` (rows until the next
-        time). Other columns are left alone. Times are rounded to milliseconds and counted from the first
-        row.
+        A CSV file in UTF-8 with a header, a column ``t_s`` (seconds, from any zero) or ``timestamp`` (ISO 8601, UTC by
+        default), and a column ``rows_per_s`` or ``rows`` (rows until the next time). Other columns are ignored. Times
+        are rounded to milliseconds and counted from the first row.
 
     Raises
     ------
     InputError
-        Where the file cannot be read or is no such table; names file and line.
+        If the file cannot be read or has another form, with file and line.
     """
     times_ms, amounts, amount_column = _read(path)
-    held_ms = [after - before for before, after in pairwise(times_ms)]
-    held_ms.append(held_ms[-1])
-    edges_ms = [time_ms - times_ms[0] for time_ms in times_ms] + [times_ms[-1] - times_ms[0] + held_ms[-1]]
+    durations_ms = [after - before for before, after in pairwise(times_ms)]
+    durations_ms.append(durations_ms[-1])
+    edges_ms = [time_ms - times_ms[0] for time_ms in times_ms] + [times_ms[-1] - times_ms[0] + durations_ms[-1]]
     if amount_column == "rows":
-        amounts = [rows * _MS_PER_S / ms for rows, ms in zip(amounts, held_ms, strict=True)]
-    step_ms: float = math.gcd(*held_ms)
+        amounts = [rows * _MS_PER_S / ms for rows, ms in zip(amounts, durations_ms, strict=True)]
+    step_ms: float = math.gcd(*durations_ms)
     if edges_ms[-1] > step_ms * STEPS_MOST:
         step_ms = edges_ms[-1] / STEPS_MOST
     rates = rates_on_grid(edges_ms, amounts, step_ms)
@@ -88,60 +86,63 @@ def workload_from_csv(path: Path, *, name: str) -> Workload:
 
 
 def _read(path: Path) -> tuple[list[int], list[float], str]:
-    """Return times, amounts and the name of the amounts' column."""
+    """Return times, amounts and the name of the column of amounts."""
     _check_kind(path)
     table = read_csv(path, (), header="a time and an amount", max_bytes=BYTES_MOST)
-    time_column = _one_of(f"{path}, line {table.line}", table.columns, _TIMES, "time")
-    amount_column = _one_of(f"{path}, line {table.line}", table.columns, _AMOUNTS, "amount")
+    time_column = _only_column(path, table.line, table.columns, _TIMES)
+    amount_column = _only_column(path, table.line, table.columns, _AMOUNTS)
     times_ms: list[int] = []
     amounts: list[float] = []
     for row in table.rows:
-        where = f"{path}, line {row.line}"
-        time_ms = round(_number(where, time_column, row.cells) * _MS_PER_S)
-        _check_order(where, times_ms, time_ms)
+        time_ms = round(_number(path, row.line, time_column, row.cells) * _MS_PER_S)
+        _check_order(path, row.line, times_ms, time_ms)
         times_ms.append(time_ms)
-        amounts.append(_number(where, amount_column, row.cells))
+        amounts.append(_number(path, row.line, amount_column, row.cells))
     if len(times_ms) < 2:
-        raise InputError(f"{path}: expected two rows at least (a rate holds until the next one), got {len(times_ms)}")
+        raise InputError("load-file-too-short", source=str(path), got=len(times_ms))
     if not any(amounts):
-        raise InputError(f"{path}: expected a row with {amount_column} above 0, got none")
+        raise InputError("load-file-without-rows", source=str(path), column=amount_column)
     return times_ms, amounts, amount_column
 
 
 def _check_kind(path: Path) -> None:
-    """Refuse what is read once only, or blocks: every process that plays the load reads it."""
+    """Reject pipes and devices, as every process that simulates the load reads the file."""
     try:
         if not path.exists() or path.is_file():
             return
     except (OSError, ValueError):
-        return  # the reader says what is wrong with it
-    raise InputError(f"{path}: expected a CSV file, got a {'directory' if path.is_dir() else 'device or pipe'}")
+        return  # the reader reports the problem
+    raise InputError("load-file-not-regular", source=str(path), got="directory" if path.is_dir() else "device or pipe")
 
 
-def _one_of(where: str, names: Sequence[str], known: Sequence[str], what: str) -> str:
+def _only_column(path: Path, line: int, names: Sequence[str], known: Sequence[str]) -> str:
     found = [name for name in names if name in known]
     if len(found) != 1:
-        came = " and ".join(found) or f"only {', '.join(map(repr, names))}"[:_SHOWN]
-        raise InputError(f"{where}: expected one column for the {what}, {' or '.join(known)}, got {came}")
+        raise InputError(
+            "load-file-column-ambiguous",
+            source=str(path),
+            place=f"line {line}",
+            expected=known,
+            got=found or list(names),
+        )
     return found[0]
 
 
-def _number(where: str, column: str, row: Mapping[str, str]) -> float:
+def _number(path: Path, line: int, column: str, row: Mapping[str, str]) -> float:
     try:
         return _KINDS[column].validate_python(row[column])
     except ValidationError as error:
-        raise InputError(f"{where}: {column}: {first_problem(error)}") from None
+        place = f"line {line}, {column}"
+        raise InputError([first_problem(error, source=str(path), place=place)]) from None
 
 
-def _check_order(where: str, before_ms: Sequence[int], time_ms: int) -> None:
+def _check_order(path: Path, line: int, before_ms: Sequence[int], time_ms: int) -> None:
     if not before_ms:
         return
-    past_ms = time_ms - before_ms[-1]
-    if past_ms <= 0:
-        came = "the same time again" if past_ms == 0 else f"one {-past_ms / _MS_PER_S:g} s earlier"
-        raise InputError(
-            f"{where}: expected a time after that of the row above, by 1 ms at least, got {came}; sort by time"
-        )
+    place = {"source": str(path), "place": f"line {line}"}
+    step_s = (time_ms - before_ms[-1]) / _MS_PER_S
+    if step_s <= 0:
+        raise InputError("load-file-not-ascending", **place, step_s=step_s)
     days = (time_ms - before_ms[0]) / _MS_PER_S / 86_400
     if days > DAYS_MOST:
-        raise InputError(f"{where}: expected at most {DAYS_MOST} days from the first row, got {days:g}")
+        raise InputError("load-file-too-long", **place, most_days=DAYS_MOST, got_days=days)

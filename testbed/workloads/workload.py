@@ -1,4 +1,4 @@
-"""Offered load over time, as a value, and a load that can be called by name."""
+"""Offered load over time, and requests for a load by name."""
 
 import math
 from bisect import bisect_right
@@ -20,40 +20,40 @@ class Workload:
     Raises
     ------
     InputError
-        Without steps, without any row, or at a rate or step that is not a finite number in its range.
+        If it has no steps or no rows, or a rate or step is not a finite number in its range.
     """
 
-    #: How commands and results call it.
+    #: Name in commands and results.
     name: str
     #: Length of a step, seconds.
     step_s: float
     #: The rate of each step, rows/s.
     rows_per_s: tuple[float, ...]
-    #: Whether the rates are meant as they are. A pattern's are not: its shape counts, and who plays it scales
-    #: it to what the replicas can carry.
+    #: Whether the rates are absolute. Those of a pattern are not: only its shape matters, and experiments scale it to
+    #: the capacity of the replicas.
     absolute: bool = False
     _offered: tuple[float, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.step_s) and self.step_s > 0):
-            raise InputError(f"workload {self.name}: expected a step above 0 s, got {self.step_s}")
+            raise InputError("workload-step-invalid", source=f"workload {self.name}", got=self.step_s)
         for index, rate in enumerate(self.rows_per_s):
             if not (math.isfinite(rate) and rate >= 0):
                 raise InputError(
-                    f"workload {self.name}: expected a finite rate >= 0 rows/s, got {rate} at {index * self.step_s:g} s"
+                    "workload-rate-invalid", source=f"workload {self.name}", got=rate, at_s=index * self.step_s
                 )
         if not any(self.rows_per_s):
-            raise InputError(f"workload {self.name}: expected at least one rate above 0, got none")
+            raise InputError("workload-empty", source=f"workload {self.name}")
         totals = tuple(accumulate((rate * self.step_s for rate in self.rows_per_s), initial=0.0))
         if not math.isfinite(totals[-1]):
             raise InputError(
-                f"workload {self.name}: expected rates whose rows can be summed up, got {self.peak_rows_per_s:g}"
+                "workload-rates-too-large", source=f"workload {self.name}", peak_rows_per_s=self.peak_rows_per_s
             )
         object.__setattr__(self, "_offered", totals)
 
     @property
     def duration_s(self) -> float:
-        """How long rows are offered, seconds."""
+        """Time during which rows are offered, seconds."""
         return self.step_s * len(self.rows_per_s)
 
     @property
@@ -63,7 +63,7 @@ class Workload:
 
     @property
     def total_rows(self) -> float:
-        """All rows that are offered."""
+        """Number of rows offered."""
         return self._offered[-1]
 
     def offered_rows(self, at_s: float) -> float:
@@ -93,11 +93,11 @@ class Workload:
     def faster(self, speed: float) -> "Workload":
         """Return the same rows in less time: rates multiplied by a speed above 0, steps divided by it."""
         if not (math.isfinite(speed) and speed > 0):
-            raise InputError(f"workload {self.name}: expected a speed above 0, got {speed}")
+            raise ValueError(f"speed must be a finite number above 0, is {speed}")
         return replace(self, step_s=self.step_s / speed, rows_per_s=tuple(rate * speed for rate in self.rows_per_s))
 
     def lasting(self, duration_s: float) -> "Workload":
-        """Return the same rates over another time above 0: steps are longer or shorter, rows more or fewer."""
+        """Return the same rates over another duration above 0, which changes the steps and the number of rows."""
         return replace(self, step_s=duration_s / len(self.rows_per_s))
 
     @staticmethod
@@ -113,24 +113,24 @@ _MINUTES_MOST = 1440.0
 class WorkloadRequest:
     """A request for a load."""
 
-    #: As it was written, such as ``nyc:2014-10-01``; the name of the load that results.
+    #: Text of the request, such as ``nyc:2014-10-01``; also the name of the load.
     text: str
-    #: What stood after the colon; None without a colon.
+    #: Text after the colon; None without a colon.
     parameter: str | None
-    #: Decides all that is random, >= 0.
+    #: Seed of everything random, >= 0.
     seed: int
 
     def rng(self, name: str) -> np.random.Generator:
-        """Return the generator of a load's name: another name or seed draws other numbers."""
+        """Return the random generator of a load; other names and seeds give other numbers."""
         return np.random.default_rng([self.seed, crc32(name.encode())])
 
     def minutes(self, default: float) -> float:
-        """Return the parameter where it is a number of minutes, 1..1440.
+        """Return the parameter as a number of minutes, 1..1440.
 
         Raises
         ------
         InputError
-            Where it is something else.
+            If it is anything else.
         """
         if self.parameter is None:
             return default
@@ -140,18 +140,17 @@ class WorkloadRequest:
             minutes = 0.0
         if not 1 <= minutes <= _MINUTES_MOST:  # NaN fails too
             raise InputError(
-                f"workload {self.text!r}: expected minutes after the colon, 1 to {_MINUTES_MOST:g}, "
-                f"got {self.parameter!r}"
+                "workload-minutes-invalid", source=f"workload {self.text}", most=_MINUTES_MOST, got=self.parameter
             )
         return minutes
 
     def day(self, first: date, last: date, default: date) -> date:
-        """Return the parameter where it is a day from a first to a last one.
+        """Return the parameter as a day within the given bounds.
 
         Raises
         ------
         InputError
-            Where it is something else.
+            If it is anything else.
         """
         if self.parameter is None:
             return default
@@ -162,7 +161,11 @@ class WorkloadRequest:
         if day is None or not first <= day <= last:
             name, _, _ = self.text.partition(":")
             raise InputError(
-                f"workload {self.text!r}: expected a day from {first} to {last}, such as {name}:{default}, or "
-                f"{name}:any, got {self.parameter!r}"
+                "workload-day-invalid",
+                source=f"workload {name}",
+                first=str(first),
+                last=str(last),
+                example=f"{name}:{default}",
+                got=self.parameter,
             )
         return day

@@ -1,4 +1,4 @@
-"""``gesscale arena``: policies against each other, without a cluster."""
+"""``gesscale arena``: compares policies on simulated nodes, without a cluster."""
 
 import typer
 
@@ -8,7 +8,7 @@ from testbed.simulator.validation.commands import refit, validate
 
 app = typer.Typer(
     name="arena",
-    help="Policies against each other on simulated nodes: the same loads, many seeds, intervals.",
+    help="Compare policies on simulated nodes: the same loads, many seeds, confidence intervals.",
     no_args_is_help=True,
 )
 app.command(

@@ -1,6 +1,6 @@
-"""What the commands of the arena share: arguments, and what a shell may complete.
+"""Shared arguments of the arena's commands, and their completion in a shell.
 
-A shell waits for completion at each TAB, so nothing is imported that takes long.
+A shell waits for completion at each TAB, so this module imports nothing slow.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,9 @@ from typing import Annotated
 import typer
 
 from gesscale.cli.options import beginning, installed_policies
+from gesscale.common.errors import InvalidValueError
 from gesscale.errors import InputError
+from gesscale.validation import located
 from testbed.arena.names import PERFECT_FORESIGHT
 
 ResultsFolderArgument = Annotated[
@@ -20,32 +22,32 @@ ResultsFolderArgument = Annotated[
 
 
 def duration_s(option: str, text: str) -> float:
-    """Read the duration that an option was given, seconds.
+    """Parse the duration of an option, seconds.
 
     Raises
     ------
     InputError
-        Where it is none; names the option.
+        If it is not a duration; names the option.
     """
     from gesscale.fields import parse_duration_s
 
     try:
         return parse_duration_s(text)
-    except ValueError as error:
-        raise InputError(f"{option}: {error}, got {text!r}") from None
+    except InvalidValueError as error:
+        raise InputError(located(error.problems, option)) from None
 
 
-def files_placed(names: Sequence[str]) -> list[str]:
-    """Return names, those of files by their whole path, so that they mean the same from anywhere."""
-    placed = []
+def with_absolute_files(names: Sequence[str]) -> list[str]:
+    """Return names with the paths of files made absolute, so that they are valid from any directory."""
+    absolute = []
     for name in filter(None, (name.strip() for name in names)):
         file, colon, rest = name.partition(":")
-        placed.append(f"{Path(file).resolve()}{colon}{rest}" if file and Path(file).is_file() else name)
-    return placed
+        absolute.append(f"{Path(file).resolve()}{colon}{rest}" if file and Path(file).is_file() else name)
+    return absolute
 
 
 def complete_policies(incomplete: str) -> list[str]:
-    """Complete the last of some policies by commas."""
+    """Complete the last of comma-separated policies."""
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in beginning(last, {"all", *PERFECT_FORESIGHT, *installed_policies()})]
 
@@ -58,6 +60,6 @@ def complete_workload(incomplete: str) -> list[str]:
 
 
 def complete_experiment(incomplete: str) -> list[str]:
-    """Complete the name of an experiment that comes with the arena."""
+    """Complete the name of a bundled experiment."""
     bundled = (file.name for file in files("testbed.arena.experiments").iterdir())
     return beginning(incomplete, (name.removesuffix(".yaml") for name in bundled if name.endswith(".yaml")))

@@ -1,22 +1,24 @@
-"""``gesscale arena compare``, ``league``, ``report`` and ``course``: what is made of results."""
+"""``gesscale arena compare``, ``league``, ``report`` and ``record``: evaluate results."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gesscale.cli.output import Output, OutputOption, emit, stderr_console
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console, warn
 from gesscale.common import API_VERSION
+from gesscale.common.errors import Problem
 from gesscale.errors import InputError
-from testbed.arena.cli.options import ResultsFolderArgument, duration_s, files_placed
-from testbed.arena.names import IDEAL, PRICES, Account
+from testbed.arena.cli.options import ResultsFolderArgument, duration_s, with_absolute_files
+from testbed.arena.names import IDEAL, PRICES, LatenessMeasure
 
 if TYPE_CHECKING:
     from testbed.arena.case import CaseResult
     from testbed.arena.experiments.experiment import Experiment
 
-#: Below this number of seeds an interval is narrower than it says, which is worth a word.
+#: Below this number of seeds the intervals are too narrow.
 _FEW_SEEDS = 8
 
 BaselineOption = Annotated[
@@ -30,11 +32,11 @@ def compare(
     *,
     baseline: BaselineOption = None,
     metric: Annotated[
-        list[str] | None, typer.Option("--metric", help="Only this one; repeatable. Default: the usual ones.")
+        list[str] | None, typer.Option("--metric", help="A metric; repeatable. Default: the usual ones.")
     ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Compare every policy with a baseline, seed by seed: means, ratios, how often it was better."""
+    """Compare every policy with a baseline, seed by seed: means, ratios, share of wins."""
     from testbed.arena.cli.tables import comparison_tables
     from testbed.arena.judging.comparing import choose_baseline, choose_metrics, compare_results
     from testbed.arena.runs.results import read_results
@@ -50,25 +52,23 @@ def compare(
         "comparisons": compared,
     }
     emit(document, output, comparison_tables(base, compared))
-    _say_what_lacks(folder, experiment, results)
+    _warn_of_gaps(folder, experiment, results)
 
 
 def report(
     folder: ResultsFolderArgument,
     *,
-    file: Annotated[Path, typer.Option("--to", metavar="FILE.html", help="Where the page is written.")] = Path(
-        "report.html"
-    ),
+    file: Annotated[Path, typer.Option("--to", metavar="FILE.html", help="The page to write.")] = Path("report.html"),
     baseline: BaselineOption = None,
 ) -> None:
-    """Write results as one HTML page: the course of a run of each policy, and the comparison."""
+    """Write results as one HTML page: a run of each policy over time, and the comparison."""
     from testbed.arena.report.page import write_report
     from testbed.arena.runs.results import read_results
 
     experiment, results = read_results(folder)
     write_report(experiment, results, file, baseline=baseline)
     stderr_console.print(f"wrote {file}")
-    _say_what_lacks(folder, experiment, results)
+    _warn_of_gaps(folder, experiment, results)
 
 
 def league(
@@ -78,7 +78,7 @@ def league(
         list[float] | None,
         typer.Option(
             metavar="REPLICA-MINUTES",
-            help="What a late minute is worth; repeatable.",
+            help="Price of a late minute; repeatable.",
             show_default=" ".join(f"{each:g}" for each in PRICES),
         ),
     ] = None,
@@ -86,27 +86,25 @@ def league(
         str | None,
         typer.Option(
             metavar="POLICY",
-            help="Whom the others are measured by.",
-            show_default="ideal; where it was not played, the experiment's first",
+            help="Policy that the ratios refer to.",
+            show_default="ideal; without results of it, the experiment's first",
         ),
     ] = None,
     objective: Annotated[
         str | None,
         typer.Option(
             metavar="DURATION",
-            help="The lag that is late: the experiment's objective, half or twice that.",
+            help="Lag from which a row is late: the experiment's objective, half or twice that.",
             show_default="the experiment's",
         ),
     ] = None,
-    account: Annotated[
-        Account,
-        typer.Option(
-            help="What a cost takes for late minutes: their number, or the lag area, which grows with the lag."
-        ),
-    ] = Account.MINUTES,
+    lateness: Annotated[
+        LatenessMeasure,
+        typer.Option(help="How lateness is counted: late minutes, or the lag area, which grows with the lag."),
+    ] = LatenessMeasure.MINUTES,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Rank the policies over all loads by what they cost, and name the winner of each load."""
+    """Rank the policies over all loads by cost, and name the winner of each load."""
     from testbed.arena.cli.tables import standing_tables
     from testbed.arena.judging.standings import lateness_metric, standings
     from testbed.arena.report.formatting import short_name
@@ -115,19 +113,19 @@ def league(
     prices = tuple(price or PRICES)
     for each in prices:
         if not 0 <= each < float("inf"):
-            raise InputError(f"--price: expected replica-minutes, 0 or more, got {each:g}")
+            raise InputError("price-invalid", place="--price", got=each)
     experiment, results = read_results(folder)
     objective_s = experiment.slo_s if objective is None else duration_s("--objective", objective)
-    lateness = lateness_metric(experiment, objective_s, account)
+    metric = lateness_metric(experiment, objective_s, lateness)
     base = _baseline(experiment, results, baseline)
-    found = standings(experiment, results, prices=prices, baseline=base, lateness=lateness)
+    found = standings(experiment, results, prices=prices, baseline=base, lateness=metric)
     document = {
         "apiVersion": API_VERSION,
         "experiment": experiment.name,
         "baseline": base,
         "prices_replica_min": prices,
         "objective_s": objective_s,
-        "account": account,
+        "lateness": lateness,
         "standings": found,
     }
     late = f", late from {objective_s:g} s" if objective is not None else ""
@@ -136,83 +134,75 @@ def league(
         prices,
         experiment.workloads,
         ratios=f"ratios to {short_name(base)}{late}",
-        lateness="late minutes" if account is Account.MINUTES else "lag area, minutes",
+        lateness="late minutes" if lateness is LatenessMeasure.MINUTES else "lag area, minutes",
     )
     emit(document, output, tables)
-    _say_what_lacks(folder, experiment, results)
+    _warn_of_gaps(folder, experiment, results)
 
 
 def record(
     folder: ResultsFolderArgument,
     *,
-    policy: Annotated[str, typer.Option("--policy", help="Whose run.")],
+    policy: Annotated[str, typer.Option("--policy", help="Policy of the run.")],
     workload: Annotated[
-        str, typer.Option("--workload", metavar="NAME|FILE", help="On which load. Default: the first.")
+        str, typer.Option("--workload", metavar="NAME|FILE", help="Load of the run. Default: the first.")
     ] = "",
     seed: Annotated[int | None, typer.Option("--seed", help="Default: the first.", show_default=False)] = None,
     variant: Annotated[str | None, typer.Option("--variant", help="Default: the first.", show_default=False)] = None,
     target: Annotated[
-        Path, typer.Option("--to", metavar="FOLDER", help="Where the record and its page.html go.")
+        Path, typer.Option("--to", metavar="FOLDER", help="Folder for the record and its page.html.")
     ] = Path("record"),
 ) -> None:
-    """Play one run again, and keep every decision and every batch of it: a record to look at and to replay."""
+    """Run one case again and record every decision and batch, to inspect and to replay."""
     from gesscale.service.recorded import write_page
     from testbed.arena.case import Case
+    from testbed.arena.cli.tables import warn_of_lost
     from testbed.arena.report.formatting import run_title
-    from testbed.arena.runs.recording import check_same, record_run
+    from testbed.arena.runs.recording import check_reproduced, record_run
     from testbed.arena.runs.results import read_results
 
     experiment, results = read_results(folder)
     case = Case(
-        policy=files_placed([policy])[0],
-        workload=files_placed([workload])[0] if workload else experiment.workloads[0],
+        policy=with_absolute_files([policy])[0],
+        workload=with_absolute_files([workload])[0] if workload else experiment.workloads[0],
         seed=experiment.seed_list[0] if seed is None else seed,
         variant=experiment.variant_names[0] if variant is None else variant,
     )
     if case not in experiment.cases():
-        raise InputError(f"expected a run of experiment {experiment.name}, got {case}")
+        raise InputError("case-unknown", source=f"experiment {experiment.name}", **asdict(case))
     if target.exists() and not target.is_dir():
-        raise InputError(f"--to: expected a folder, got the file {target}; name another place")
+        raise InputError("results-folder-is-file", source=f"--to {target}")
     result = record_run(experiment, case, target)
-    for kept in results:
-        if kept.case == case:
-            check_same(kept, result)
+    for stored in results:
+        if stored.case == case:
+            check_reproduced(stored, result)
     write_page(target, target / "page.html", title=run_title(experiment, case))
-    if result.lost:
-        stderr_console.print(f"the run was lost: {result.lost}")
+    warn_of_lost([result])
     stderr_console.print(f"open {target / 'page.html'} in a browser")
-    stderr_console.print(f"what another policy would have decided: gesscale replay {target} --policy NAME")
+    stderr_console.print(f"decisions of another policy: gesscale replay {target} --policy NAME")
 
 
-def _baseline(experiment: "Experiment", results: Sequence["CaseResult"], wanted: str | None) -> str:
-    """Return the baseline policy, and say so where it is not the usual one."""
+def _baseline(experiment: "Experiment", results: Sequence["CaseResult"], requested: str | None) -> str:
+    """Return the baseline policy, and warn if it is not the usual one."""
     from testbed.arena.judging.comparing import choose_baseline
     from testbed.arena.report.formatting import short_name
 
-    if wanted is None and any(result.case.policy == IDEAL for result in results):
+    if requested is None and any(result.case.policy == IDEAL for result in results):
         return IDEAL
-    base = choose_baseline(results, wanted, experiment)
-    if wanted is None:
-        stderr_console.print(
-            f"note: {IDEAL} was not played, so ratios are to {short_name(base)}; --baseline names another, and "
-            f"gesscale arena run --policies {IDEAL} plays it"
-        )
+    base = choose_baseline(results, requested, experiment)
+    if requested is None:
+        warn([Problem("baseline-not-ideal", {"usual": IDEAL, "baseline": short_name(base)})])
     return base
 
 
-def _say_what_lacks(folder: Path, experiment: "Experiment", results: Sequence["CaseResult"]) -> None:
-    """Say on stderr which runs are not done, that seeds are few, and which runs were lost."""
-    from testbed.arena.cli.tables import note_lost
+def _warn_of_gaps(folder: Path, experiment: "Experiment", results: Sequence["CaseResult"]) -> None:
+    """Warn of missing runs, few seeds and lost runs."""
+    from testbed.arena.cli.tables import warn_of_lost
 
     total = len(experiment.cases())
     if len(results) < total:
-        stderr_console.print(
-            f"note: {len(results)} of {total} runs are done; gesscale arena run --results {folder} with the same "
-            "options does the rest"
-        )
+        warn([Problem("results-incomplete", {"source": str(folder), "done": len(results), "total": total})])
     seeds = len({result.case.seed for result in results})
     if seeds < _FEW_SEEDS:
-        stderr_console.print(
-            f"note: {seeds} seeds are few: below {_FEW_SEEDS} the intervals are too narrow; 30 are better"
-        )
-    note_lost(results)
+        warn([Problem("seeds-few", {"seeds": seeds, "enough": _FEW_SEEDS})])
+    warn_of_lost(results)

@@ -1,4 +1,4 @@
-"""``gesscale arena run`` and ``list``: play every case, keep the results, say what came of it."""
+"""``gesscale arena run`` and ``list``: run every case and store the results."""
 
 import os
 import tempfile
@@ -12,9 +12,10 @@ import typer
 from gesscale.cli.ending import INTERRUPTED, end_as_ctrl_c_does
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table, warn
 from gesscale.common import API_VERSION
+from gesscale.common.errors import Problem
 from gesscale.errors import InputError
 from gesscale.formatting import suggestion
-from testbed.arena.cli.options import complete_experiment, complete_policies, complete_workload, files_placed
+from testbed.arena.cli.options import complete_experiment, complete_policies, complete_workload, with_absolute_files
 from testbed.arena.names import Engine
 
 if TYPE_CHECKING:
@@ -34,14 +35,16 @@ def run(
         typer.Option(
             "--experiment",
             metavar="NAME|FILE",
-            help="What is varied below; a YAML file or a name.",
+            help="Experiment that the other options modify: a name or a YAML file.",
             autocompletion=complete_experiment,
         ),
     ] = "standard",
     policies: Annotated[
         str | None,
         typer.Option(
-            "--policies", help="By commas, or all. Default: the experiment's.", autocompletion=complete_policies
+            "--policies",
+            help="Comma-separated names, or all. Default: the experiment's.",
+            autocompletion=complete_policies,
         ),
     ] = None,
     workload: Annotated[
@@ -56,49 +59,49 @@ def run(
     seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="How many. Default: the experiment's.")] = None,
     variants: Annotated[
         list[str] | None,
-        typer.Option("--variants", metavar="NAME|all", help="Of the experiment; repeatable. Default: all."),
+        typer.Option("--variants", metavar="NAME|all", help="Variant of the experiment; repeatable. Default: all."),
     ] = None,
-    engine: Annotated[Engine | None, typer.Option("--engine", help="What is simulated.")] = None,
+    engine: Annotated[Engine | None, typer.Option("--engine", help="Engine to simulate.")] = None,
     map_: Annotated[
         Path | None, typer.Option("--map", metavar="MAP", help="A latency map, instead of the experiment's nodes.")
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, help="Processes. Default: one for each core.")
+        int | None, typer.Option("--jobs", "-j", min=1, help="Number of processes. Default: one per core.")
     ] = None,
     spark: Annotated[
         str | None,
-        typer.Option("--spark", metavar="MASTER", help="Play on this Spark cluster, such as spark://host:7077."),
+        typer.Option("--spark", metavar="MASTER", help="Run on this Spark cluster, such as spark://host:7077."),
     ] = None,
     results: Annotated[
-        Path | None, typer.Option("--results", metavar="FOLDER", help="Keep the results here. Default: nowhere.")
+        Path | None, typer.Option("--results", metavar="FOLDER", help="Folder for the results. Default: not stored.")
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume/--fresh", help="Go on with results that are there, or throw them away.")
+        bool, typer.Option("--resume/--fresh", help="Continue existing results, or discard them.")
     ] = True,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Play policies on workloads with many seeds; the same seed is the same world to each policy.
+    """Run policies on workloads with many seeds; a seed gives every policy the same world.
 
-    Exit 1: a policy lost all its runs, or the arena lost one.
+    Exit 1: a policy lost all its runs, or the arena failed in one.
     """
-    from testbed.arena.cli.tables import comparison_tables, note_lost
+    from testbed.arena.cli.tables import comparison_tables, warn_of_lost
     from testbed.arena.judging.comparing import choose_baseline, choose_metrics, compare_results, results_document
     from testbed.arena.runner import check_experiment
     from testbed.arena.runs.results import open_results
-    from testbed.arena.runs.running import ARENA_FAULT
+    from testbed.arena.runs.running import ARENA_FAILED
 
     changes = _changes(policies, workload or [], seeds, engine, map_)
     chosen = _experiment(experiment, changes)
-    wanted = _variants(chosen, variants or [ALL])
+    selected = _variants(chosen, variants or [ALL])
     runner = _runner(jobs, spark)
     warn(check_experiment(chosen))
-    end_as_ctrl_c_does()  # a batch system ends its jobs by SIGTERM
-    with _folder(results) as folder, open_results(folder, chosen, fresh=not resume) as kept:
-        missing = [case for case in kept.missing if case.variant in wanted]
-        _play(runner, chosen, missing, kept, is_kept=results is not None)
-        if not kept.missing:
-            kept.finish()
-        found = [result for result in kept.results if result.case.variant in wanted]
+    end_as_ctrl_c_does()  # batch systems end jobs with SIGTERM
+    with _folder(results) as folder, open_results(folder, chosen, fresh=not resume) as store:
+        missing = [case for case in store.missing if case.variant in selected]
+        _run_cases(runner, chosen, missing, store, is_stored=results is not None)
+        if not store.missing:
+            store.finish()
+        found = [result for result in store.results if result.case.variant in selected]
     document = results_document(chosen, found)
     tables = []
     if output is Output.TABLE:
@@ -106,19 +109,19 @@ def run(
         compared = compare_results(chosen, found, baseline=base, metrics=choose_metrics(found, ()))
         tables = comparison_tables(base, compared)
     emit(document, output, tables)
-    note_lost(found)
+    warn_of_lost(found)
     if results is not None:
         stderr_console.print(
-            f"kept in {results}; see also: gesscale arena compare {results}, gesscale arena report {results}"
+            f"results in {results}; next: gesscale arena compare {results}, gesscale arena report {results}"
         )
-    came_through = {result.case.policy for result in found if not result.lost}
-    never_ran = any(result.case.policy not in came_through for result in found)
-    if never_ran or any(result.lost.startswith(ARENA_FAULT) for result in found):
+    completed = {result.case.policy for result in found if not result.lost}
+    never_completed = any(result.case.policy not in completed for result in found)
+    if never_completed or any(result.lost_code == ARENA_FAILED for result in found):
         raise typer.Exit(1)
 
 
 def list_(*, output: OutputOption = Output.TABLE) -> None:
-    """List policies, workloads and experiments, each with a line on what it is and where it is from."""
+    """List policies, workloads and experiments, each with a summary."""
     from testbed.arena.experiments.experiment import experiment_names
     from testbed.arena.policies.catalogue import policy_names
     from testbed.workloads.registry import workload_names
@@ -127,21 +130,21 @@ def list_(*, output: OutputOption = Output.TABLE) -> None:
     document = {
         part: [{"name": name, "summary": summary} for name, summary in names.items()] for part, names in parts.items()
     }
-    tables = [table(part.capitalize(), ("name", "what it is"), names.items()) for part, names in parts.items()]
+    tables = [table(part.capitalize(), ("name", "summary"), names.items()) for part, names in parts.items()]
     emit({"apiVersion": API_VERSION, **document}, output, tables)
 
 
 def _changes(
     policies: str | None, workloads: Sequence[str], seeds: int | None, engine: Engine | None, latency_map: Path | None
 ) -> dict[str, object]:
-    """Return the settings of an experiment that the options change."""
+    """Return the experiment settings that the options change."""
     from testbed.arena.policies.catalogue import policy_names
 
     changes: dict[str, object] = {}
     if policies is not None:
-        changes["policies"] = list(policy_names()) if policies == ALL else files_placed(policies.split(","))
+        changes["policies"] = list(policy_names()) if policies == ALL else with_absolute_files(policies.split(","))
     if workloads:
-        changes["workloads"] = files_placed(workloads)
+        changes["workloads"] = with_absolute_files(workloads)
     if seeds is not None:
         changes["seeds"] = seeds
     if engine is not None:
@@ -152,25 +155,33 @@ def _changes(
 
 
 def _experiment(source: str, changes: dict[str, object]) -> "Experiment":
-    """Return the experiment that is asked for."""
+    """Return the experiment with its changes."""
     from testbed.arena.experiments.experiment import read_experiment
 
     path = Path(source)
     base = read_experiment(str(path.resolve()) if path.is_file() else source)
     if changes.keys() - {"seeds"}:
-        changes = {"title": "", **changes}  # the title tells of the experiment as it was
+        changes = {"title": "", **changes}  # the title describes the unchanged experiment
     return base.changed(changes, "the options") if changes else base
 
 
-def _variants(experiment: "Experiment", wanted: Sequence[str]) -> set[str]:
+def _variants(experiment: "Experiment", requested: Sequence[str]) -> set[str]:
     known = experiment.variant_names
-    if ALL in wanted:
+    if ALL in requested:
         return set(known)
-    for name in wanted:
+    for name in requested:
         if name not in known:
-            hint = suggestion(name, known) if any(known) else f"experiment {experiment.name} varies nothing"
-            raise InputError(f"--variants: expected a variant of the experiment, got {name!r}; {hint}")
-    return set(wanted)
+            source = f"experiment {experiment.name}"
+            if not any(known):
+                raise InputError("experiment-without-variants", source=source, place="--variants", variant=name)
+            raise InputError(
+                "experiment-variant-unknown",
+                source=source,
+                place="--variants",
+                variant=name,
+                hint=suggestion(name, known),
+            )
+    return set(requested)
 
 
 def _runner(jobs: int | None, spark: str | None) -> Runner:
@@ -178,11 +189,9 @@ def _runner(jobs: int | None, spark: str | None) -> Runner:
     from testbed.arena.runs.running import run_locally
 
     if spark == "":
-        raise InputError("--spark: expected a master such as spark://host:7077 or local[4], got nothing")
+        raise InputError("spark-master-empty", place="--spark")
     if spark and jobs is not None:
-        raise InputError(
-            f"expected --jobs or --spark, got both (--jobs {jobs}, --spark {spark}); Spark counts its own cores"
-        )
+        raise InputError("jobs-with-spark", jobs=jobs, master=spark)
     if spark:
         from testbed.arena.runs.on_spark import run_on_spark
 
@@ -195,18 +204,18 @@ def _runner(jobs: int | None, spark: str | None) -> Runner:
 
 @contextmanager
 def _folder(results: Path | None) -> Iterator[Path]:
-    """Give a folder for the results; without a name a passing one."""
+    """Yield the folder for the results; a temporary one by default."""
     if results is not None:
         yield results
         return
-    with tempfile.TemporaryDirectory(prefix="gesscale-arena-") as passing:
-        yield Path(passing)
+    with tempfile.TemporaryDirectory(prefix="gesscale-arena-") as temporary:
+        yield Path(temporary)
 
 
-def _play(
-    runner: Runner, experiment: "Experiment", cases: Sequence["Case"], kept: "ResultsFolder", *, is_kept: bool
+def _run_cases(
+    runner: Runner, experiment: "Experiment", cases: Sequence["Case"], store: "ResultsFolder", *, is_stored: bool
 ) -> None:
-    """Play cases under a progress bar; ends the command where it is interrupted."""
+    """Run cases with a progress bar; an interrupt ends the command."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -218,8 +227,8 @@ def _play(
 
     from testbed.arena.runs.results import read_results
 
-    if kept.results and cases:
-        stderr_console.print(f"{len(kept.results)} runs are done already; {len(cases)} are left")
+    if store.results and cases:
+        stderr_console.print(f"resuming: {len(store.results)} runs done, {len(cases)} to do")
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -234,7 +243,7 @@ def _play(
 
         def done(result: "CaseResult") -> None:
             nonlocal lost
-            kept.add(result)
+            store.add(result)
             lost += bool(result.lost)
             bar.update(task, advance=1, description=f"runs, {lost} lost" if lost else "runs")
 
@@ -243,11 +252,11 @@ def _play(
             return
         except KeyboardInterrupt:
             pass
-    # The file knows: an interrupt may come between a line and its count.
-    _, on_file = read_results(kept.folder)
-    total = len(kept.results) + len(kept.missing)
-    after = f"are done and kept in {kept.folder}; the same command goes on"
-    stderr_console.print(
-        f"interrupted: {len(on_file)} of {total} runs {after if is_kept else 'were done; --results keeps them'}"
-    )
+    # An interrupt may come between writing a line and counting it, so count the file.
+    _, stored = read_results(store.folder)
+    fields = {"done": len(stored), "total": len(store.results) + len(store.missing)}
+    if is_stored:
+        warn([Problem("runs-interrupted", {"source": str(store.folder), **fields})])
+    else:
+        warn([Problem("runs-interrupted-unstored", fields)])
     raise typer.Exit(INTERRUPTED)

@@ -1,4 +1,4 @@
-"""Tables of results for a terminal: figures with their intervals."""
+"""Tables of results for a terminal."""
 
 import math
 from collections import Counter
@@ -6,23 +6,24 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from gesscale.cli.output import stderr_console, table
+from gesscale.cli.output import stderr_console, table, warn
+from gesscale.common.errors import Problem
 from testbed.arena.case import CaseResult
 from testbed.arena.judging.comparing import Compared
 from testbed.arena.judging.standings import Standing
-from testbed.arena.judging.statistics import Comparison, Interval
-from testbed.arena.report.formatting import counted, figure, short_name, span
+from testbed.arena.judging.statistics import Interval, MetricComparison
+from testbed.arena.report.formatting import figure, short_name, span
 
 _REASONS_SHOWN = 5
 
 
 def on_one_line(interval: Interval | None) -> str:
-    """Write a figure, and its interval after it."""
+    """Return a figure followed by its interval."""
     return "–" if interval is None else f"{figure(interval.mean)} {_ends(interval)}".strip()
 
 
-def relation(comparison: Comparison | None) -> str:
-    """Write how a policy stands to the baseline: the ratio, or the difference where there is no ratio."""
+def relation(comparison: MetricComparison | None) -> str:
+    """Return the ratio of a policy to the baseline, or the difference if there is no ratio."""
     if comparison is None:
         return ""
     if comparison.ratio is not None:
@@ -37,17 +38,17 @@ def _ends(interval: Interval) -> str:
     return span(interval.low, interval.high)
 
 
-def note_lost(results: Sequence[CaseResult]) -> None:
-    """Say on stderr which runs were lost, and why."""
+def warn_of_lost(results: Sequence[CaseResult]) -> None:
+    """Warn of lost runs with the reasons."""
     reasons = Counter((result.case.policy, result.lost) for result in results if result.lost)
     for (policy, reason), times in reasons.most_common(_REASONS_SHOWN):
-        stderr_console.print(f"{short_name(policy)} lost {counted(times, 'run')}: {reason}")
+        warn([Problem("runs-lost", {"policy": short_name(policy), "runs": times, "reason": reason})])
     if len(reasons) > _REASONS_SHOWN:
-        stderr_console.print(f"and {len(reasons) - _REASONS_SHOWN} other reasons; see lost in --output json")
+        stderr_console.print(f"and {len(reasons) - _REASONS_SHOWN} other reasons; --output json has all")
 
 
 def comparison_tables(baseline: str, compared: Sequence[Compared]) -> list[Table]:
-    """Return for each workload and variant every policy against the baseline."""
+    """Return a comparison of the policies for each workload and variant."""
     tables: list[Table] = []
     for workload, variant in dict.fromkeys((entry.workload, entry.variant) for entry in compared):
         inside = [entry for entry in compared if (entry.workload, entry.variant) == (workload, variant)]
@@ -56,8 +57,8 @@ def comparison_tables(baseline: str, compared: Sequence[Compared]) -> list[Table
 
 
 def _comparison(workload: str, baseline: str, entries: Sequence[Compared]) -> Table:
-    """Return a block of rows for each metric, its policies indented."""
-    headings = ["", "mean", "to the baseline", "better"]
+    """Return a block of rows for each metric, with its policies indented."""
+    headings = ["", "mean", "vs. baseline", "wins"]
     if any(entry.reference_ratio is not None for entry in entries):
         headings.append("reference")
     rows = []
@@ -69,7 +70,7 @@ def _comparison(workload: str, baseline: str, entries: Sequence[Compared]) -> Ta
                 figures = on_one_line(entry.ours), relation(entry.against), _wins(entry), reference
                 rows.append([f"  {_policy(entry)}", *figures])
     variant = f", variant {entries[0].variant}" if entries[0].variant else ""
-    title = f"{short_name(workload)}{variant}: against {short_name(baseline)}, [95 % interval]"
+    title = f"{short_name(workload)}{variant}: baseline {short_name(baseline)}, [95 % interval]"
     return table(title, headings, [row[: len(headings)] for row in rows])
 
 
@@ -87,9 +88,9 @@ def _wins(entry: Compared) -> str:
 def standing_tables(
     found: Sequence[Standing], prices: Sequence[float], workloads: Sequence[str], *, ratios: str, lateness: str
 ) -> list[Table]:
-    """Return a table for each variant, and who has the lowest cost on each load.
+    """Return a table for each variant, and one of the policies with the lowest cost on each load.
 
-    ``ratios`` and ``lateness`` say in the headings what the figures are ratios to, and what counts as late.
+    ``ratios`` and ``lateness`` are headings: the reference of the ratios, and the measure of lateness.
     """
     tables: list[Table] = []
     headings = ["policy", "replicas", lateness, "actions"]
@@ -112,7 +113,7 @@ def _standing_row(standing: Standing) -> list[str]:
 
 
 def _winners(found: Sequence[Standing], prices: Sequence[float], workloads: Sequence[str]) -> Table:
-    """Return who has the lowest cost on each load, for each variant and price."""
+    """Return the policy with the lowest cost on each load, for each variant and price."""
     variants = list(dict.fromkeys(standing.variant for standing in found))
     winners = {
         (standing.variant, load, price): short_name(standing.policy)
@@ -125,12 +126,12 @@ def _winners(found: Sequence[Standing], prices: Sequence[float], workloads: Sequ
         for load in workloads
         for price in prices
     ]
-    headings = ["load", "late minute", *(variant or "winner" for variant in variants)]
-    return table("The lowest cost on each load", headings, rows)
+    headings = ["load", "price", *(variant or "winner" for variant in variants)]
+    return table("Lowest cost on each load", headings, rows)
 
 
 def _standing_name(standing: Standing) -> str:
     name = short_name(standing.policy)
     if standing.lost:
         name += f" ({standing.lost} of {standing.runs} lost)"
-    return name if standing.competes else f"{name} (knows the load)"
+    return name if standing.competes else f"{name} (reference)"

@@ -1,4 +1,4 @@
-"""Experiments: which policies on which workloads with which seeds, and in which world."""
+"""Experiments: policies, workloads, seeds, and the simulated world they run in."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,12 +6,13 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
-from gesscale.common.text import truncated_repr
+from gesscale.common.errors import InvalidValueError, cause_of
 from gesscale.common.yaml_text import read_yaml
 from gesscale.errors import InputError
 from gesscale.fields import Duration
-from gesscale.formatting import key_path
+from gesscale.formatting import key_path, suggestion
 from gesscale.settings.problems import setting_problems
+from gesscale.validation import located, nearest
 from testbed.arena.case import Case
 from testbed.arena.experiments.sections import (
     FaultsSection,
@@ -20,7 +21,7 @@ from testbed.arena.experiments.sections import (
     ReferenceSection,
     RulesSection,
     VariantsSection,
-    distinct,
+    check_distinct,
 )
 from testbed.arena.names import Engine
 from testbed.simulator.scene import MetricTraits, Moment, Section
@@ -28,8 +29,8 @@ from testbed.simulator.scene import MetricTraits, Moment, Section
 BUNDLED = Path(__file__).parent
 MAX_SEEDS = 100_000
 
-#: What a variant may not change: cases are made of it.
-_OF_CASES = ("name", "policies", "workloads", "seeds", "variants")
+#: Settings that a variant cannot change, because they define the cases.
+_CASE_SETTINGS = ("name", "policies", "workloads", "seeds", "variants")
 
 
 #: Settings that may name files next to the experiment.
@@ -51,62 +52,62 @@ def _check_seeds(seeds: object) -> object:
         if isinstance(seed, int) and not isinstance(seed, bool)
     ]
     if isinstance(seeds, list | tuple):
-        good = 0 < len(set(listed)) == len(seeds) and all(0 <= seed < 2**32 for seed in listed)
+        is_valid = 0 < len(set(listed)) == len(seeds) and all(0 <= seed < 2**32 for seed in listed)
     else:
-        good = len(listed) == 1 and 1 <= listed[0] <= MAX_SEEDS
-    if not good:
-        raise ValueError(f"expected how many seeds (1 to {MAX_SEEDS}), or a list of distinct whole numbers from 0")
+        is_valid = len(listed) == 1 and 1 <= listed[0] <= MAX_SEEDS
+    if not is_valid:
+        raise InvalidValueError("seeds-invalid", most=MAX_SEEDS, got=seeds)
     return seeds
 
 
 class Experiment(Section):
-    """Which policies on which workloads with which seeds, and in which world.
+    """Policies, workloads, seeds, and the simulated world they run in.
 
     Attributes
     ----------
-    name: How commands and results call it.
+    name: Name in commands and results.
 
-    title: What it is for, in a line.
+    title: Purpose in a line.
 
-    engine: The engine that is simulated: spark or flink.
+    engine: Simulated engine: spark or flink.
 
-    policies: The policies, by their names in the arena.
+    policies: Names of the policies.
 
-    workloads: The loads, by name or file.
+    workloads: Loads by name or file.
 
-    seeds: How many (0, 1, ...), or which. Default: what intervals need at least.
+    seeds: Number of seeds (0, 1, ...), or a list of seeds. Default: the fewest for good intervals.
 
-    nodes: The fog nodes and the delays between them.
+    nodes: Fog nodes and the delays between them.
 
-    operators: What is scaled; operators by name.
+    operators: Operators to scale, by name.
 
-    rules: Thresholds of the policies.
+    rules: Settings of the policies.
 
-    metrics: How well Monitor sees.
+    metrics: Quality of the metrics.
 
-    faults: What goes wrong on the way.
+    faults: Faults during a run.
 
-    load_factor: Patterns are played at their own rates times this. Default: scaled by peak_share instead.
+    load_factor: Factor on the rates of patterns. Default: scaled by peak_share instead.
 
-    length_s: Every load is played in this time, at its own rates or as scaled. Default: each in its own.
+    length_s: Duration of every load, whose rates stay. Default: that of each load.
 
     period_s: Time between two steps of the loop. Default: paper IV-B.
 
-    min_period_s: A policy may ask for its next step so soon. Default: none may ask, so all have the same steps.
+    min_period_s: Shortest time to a next step that a policy may request. Default: none may, so all steps are equal.
 
     sample_s: Time between two samples for the scores.
 
     rescale_timeout_s: A change that has not settled after this time no longer blocks the next.
 
-    drain_limit_s: After the input ends, the time that all rows may take to be processed.
+    drain_limit_s: After the input ends, the longest time until all rows are processed.
 
-    slo_s: Latency of a row that is still good. Default: one period.
+    slo_s: Latency objective of a row. Default: one period.
 
-    restart_is_supply: Whether replicas count as supply while they are restarted.
+    restart_is_supply: Whether replicas count as supply during a restart.
 
-    variants: What is varied.
+    variants: Settings to vary.
 
-    reference: Figures to print next to ours.
+    reference: Published figures to show next to the results.
 
     """
 
@@ -121,7 +122,7 @@ class Experiment(Section):
     rules: RulesSection = RulesSection()
     metrics: MetricTraits = MetricTraits()
     faults: FaultsSection = FaultsSection()
-    #: Played as they are.
+    #: Peak of a pattern as a share of the capacity of all replicas; loads of files keep their rates.
     peak_share: float = Field(0.8, gt=0, le=10)
     load_factor: float | None = Field(None, gt=0)
     length_s: Duration | None = None
@@ -132,7 +133,7 @@ class Experiment(Section):
     drain_limit_s: Moment = 7200.0
     slo_s: Duration = 60.0
     restart_is_supply: bool = True
-    #: Beyond.
+    #: Computation time that a policy may use in a run; beyond, the run is lost.
     time_limit_s: Duration = 60.0
     variants: VariantsSection = VariantsSection()
     reference: ReferenceSection | None = None
@@ -140,14 +141,18 @@ class Experiment(Section):
     @field_validator("policies", "workloads")
     @classmethod
     def _check_distinct(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        distinct(list(names), "names")
+        check_distinct(list(names))
         return names
 
     @model_validator(mode="after")
     def _check_rules(self) -> Self:
         unknown = self.rules.unknown()
         if unknown and not any(":" in name for name in self.policies):
-            raise ValueError(f"{key_path(('rules', unknown[0]))}: there is no such setting")
+            raise InvalidValueError(
+                "setting-unknown",
+                place=key_path(("rules", unknown[0])),
+                nearest=nearest(unknown[0], RulesSection.model_fields),
+            )
         return self
 
     @model_validator(mode="after")
@@ -159,16 +164,16 @@ class Experiment(Section):
 
     @property
     def seed_list(self) -> tuple[int, ...]:
-        """The seeds, listed."""
+        """All seeds."""
         return tuple(range(self.seeds)) if isinstance(self.seeds, int) else self.seeds
 
     @property
     def variant_names(self) -> tuple[str, ...]:
-        """The variants, the one with all defaults first; one empty name where nothing is varied."""
+        """Names of the variants, the one with all defaults first; one empty name without variants."""
         return tuple(self.variants.changes())
 
     def cases(self) -> tuple[Case, ...]:
-        """Return every case, those of one world next to each other."""
+        """Return all cases; those of one world are consecutive."""
         return tuple(
             Case(variant=variant, workload=workload, seed=seed, policy=policy)
             for variant in self.variant_names
@@ -178,24 +183,29 @@ class Experiment(Section):
         )
 
     def variant(self, name: str) -> "Experiment":
-        """Return the experiment with a variant's changes made and nothing left to vary.
+        """Return the experiment with a variant's changes, and without variants.
 
         Raises
         ------
         InputError
-            When there is no such variant, or what it changes cannot be.
+            If there is no such variant, or its changes are invalid.
         """
         known = self.variants.changes()
         if name not in known:
             raise InputError(
-                f"experiment {self.name}: there is no variant {name!r}; choose one of {', '.join(map(repr, known))}"
+                "experiment-variant-unknown",
+                source=f"experiment {self.name}",
+                variant=name,
+                hint=suggestion(name, list(known)),
             )
         if not self.variants.choices:
             return self
         changes = known[name]
-        if forbidden := [path for path in changes if path.split(".")[0] in _OF_CASES]:
-            raise InputError(f"experiment {self.name}: variant {name}: {forbidden[0]} cannot be varied")
-        return self.changed({**changes, "variants": {}}, f"experiment {self.name}: variant {name}")
+        if forbidden := [path for path in changes if path.split(".")[0] in _CASE_SETTINGS]:
+            raise InputError(
+                "experiment-setting-fixed", source=f"experiment {self.name}, variant {name}", setting=forbidden[0]
+            )
+        return self.changed({**changes, "variants": {}}, f"experiment {self.name}, variant {name}")
 
     def changed(self, changes: Mapping[str, object], origin: str = "") -> "Experiment":
         """Return the experiment with some settings changed.
@@ -203,7 +213,7 @@ class Experiment(Section):
         Raises
         ------
         InputError
-            When there is no such setting or it cannot have that value.
+            If a setting does not exist, or its value is invalid.
         """
         document = self.document()
         for path, value in changes.items():
@@ -215,31 +225,29 @@ class Experiment(Section):
         return experiment_of(document, origin or f"experiment {self.name}")
 
     def document(self) -> dict[str, Any]:
-        """Return what JSON and YAML can say of it; `experiment_of` reads it back."""
+        """Return it as JSON or YAML can hold it; `experiment_of` reads it back."""
         document: dict[str, Any] = self.model_dump(mode="json", by_alias=True)
         return document
 
 
 def experiment_of(document: object, origin: str) -> Experiment:
-    """Build an experiment from what was read from YAML or JSON.
+    """Build an experiment from a document of YAML or JSON.
 
     Raises
     ------
     InputError
-        With every fault: which setting, what was expected and what came.
+        With a problem for each invalid setting.
     """
     if not isinstance(document, Mapping):
-        raise InputError(
-            f"{origin}: expected a mapping of settings such as `name: mine`, got {truncated_repr(document)}"
-        )
+        raise InputError("experiment-not-a-mapping", source=origin, got=document)
     try:
         return Experiment.model_validate(document)
     except ValidationError as error:
-        raise InputError(f"{origin}: {'; '.join(map(str, setting_problems(error, (), Experiment)))}") from None
+        raise InputError(located(setting_problems(error, root=Experiment), "", origin)) from None
 
 
 def experiment_names() -> Mapping[str, str]:
-    """Return the bundled experiments with their titles."""
+    """Return the titles of the bundled experiments by name."""
     return {path.stem: read_experiment(str(path)).title for path in sorted(BUNDLED.glob("*.yaml"))}
 
 
@@ -249,7 +257,7 @@ def read_experiment(source: str | Path) -> Experiment:
     Raises
     ------
     InputError
-        When there is none of that name, or it is no experiment.
+        If it does not exist, or is not an experiment.
     """
     return _read(source, ())
 
@@ -259,34 +267,32 @@ def _read(source: str | Path, extended_by: tuple[Path, ...]) -> Experiment:
     if not path.is_file() and (BUNDLED / f"{source}.yaml").is_file():
         path = BUNDLED / f"{source}.yaml"
     if not path.exists() and path.suffix not in {".yaml", ".yml"}:
-        names = ", ".join(sorted(file.stem for file in BUNDLED.glob("*.yaml")))
-        raise InputError(f"there is no experiment {str(source)!r}; choose one of {names}, or name a YAML file")
+        names = sorted(file.stem for file in BUNDLED.glob("*.yaml"))
+        raise InputError("experiment-unknown", experiment=str(source), hint=suggestion(str(source), names))
     origin = f"experiment {path}"
     try:
         document = read_yaml(path, origin)
     except OSError as error:
-        raise InputError(f"{origin}: {error.strerror or error}; name an existing YAML file") from error
-    except InputError as error:
-        raise InputError(str(error)) from error
-    document = _with_whole_paths(document, path.parent)
+        raise InputError("experiment-unreadable", source=origin, cause=cause_of(error)) from error
+    document = _with_absolute_paths(document, path.parent)
     if not (isinstance(document, dict) and "extends" in document):
         return experiment_of(document, origin)
     base = document.pop("extends")
     if not isinstance(base, str) or path.resolve() in extended_by:
-        raise InputError(f"{origin}: extends: expected the name of another experiment or its file, got {base!r}")
+        raise InputError("experiment-extends-invalid", source=origin, place="extends", got=base)
     extended = _read(base, (*extended_by, path.resolve()))
     return extended.changed({"name": path.stem, "title": "", **document}, origin)
 
 
-def _with_whole_paths(value: Any, directory: Path, *path: str) -> Any:
-    """Return a part of a document with the whole path of each file that is in the same directory."""
+def _with_absolute_paths(value: Any, directory: Path, *path: str) -> Any:
+    """Return a part of a document with absolute paths for files in the directory of the experiment."""
     if isinstance(value, dict):
         return {
-            key: _with_whole_paths(below, directory, *path, "*" if path == ("operators",) else str(key))
+            key: _with_absolute_paths(below, directory, *path, "*" if path == ("operators",) else str(key))
             for key, below in value.items()
         }
     if isinstance(value, list):
-        return [_with_whole_paths(item, directory, *path) for item in value]
+        return [_with_absolute_paths(item, directory, *path) for item in value]
     if isinstance(value, str) and path in _FILES:
         file, colon, rest = value.partition(":")
         return f"{directory / file}{colon}{rest}" if file and (directory / file).is_file() else value

@@ -1,4 +1,4 @@
-"""The groups of an experiment file: nodes, operators, rules, metrics, faults, reference, variants."""
+"""Groups of an experiment file: nodes, operators, rules, metrics, faults, reference, variants."""
 
 from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, field_validator, model_validator
 
+from gesscale.common.errors import InvalidValueError
 from gesscale.fields import Duration
 from gesscale.settings.analyze import AnalyzeSettings
 from latency_map import DelayKind, DelayUnit
@@ -15,14 +16,14 @@ from latency_map.names import MAX_NODES
 from testbed.arena.case import METRICS
 from testbed.simulator.scene import LinkSlowdown, NodeFailure, Section
 
-#: Stands for as many replicas as the first minutes of the load need.
+#: Value of ``initial_replicas`` for the replicas that the first minutes of the load need.
 NEEDED = "needed"
 
 
 def _check_initial(replicas: object) -> object:
     number = isinstance(replicas, int) and not isinstance(replicas, bool) and replicas >= 1
     if not (number or replicas == NEEDED):
-        raise ValueError(f"expected a whole number of replicas from 1, or {NEEDED}")
+        raise InvalidValueError("initial-replicas-invalid", got=replicas)
     return replicas
 
 
@@ -34,16 +35,16 @@ class MapKind(StrEnum):
 
 
 class GeneratedMap(Section):
-    """A latency map that is drawn.
+    """A random latency map.
 
     Attributes
     ----------
-    kind: uniform: each pair on its own; clustered: a few sites.
-    low_ms: Least round trip of a pair, ms.
-    high_ms: Greatest round trip of a pair, ms.
-    clusters: How many sites a clustered map has; each is 10 ms wide at most.
-    seed: Of the map, where all seeds share one.
-    per_seed: Whether each seed of the experiment draws another map.
+    kind: uniform: each pair independently; clustered: a few sites.
+    low_ms: Shortest round trip of a pair, ms.
+    high_ms: Longest round trip of a pair, ms.
+    clusters: Sites of a clustered map; each is at most 10 ms wide.
+    seed: Seed of the map if all seeds share one.
+    per_seed: Whether each seed of the experiment has a different map.
     """
 
     kind: MapKind = MapKind.UNIFORM
@@ -56,12 +57,12 @@ class GeneratedMap(Section):
     @model_validator(mode="after")
     def _check_range(self) -> Self:
         if self.low_ms > self.high_ms:
-            raise ValueError(f"expected low_ms <= high_ms, got {self.low_ms:g} and {self.high_ms:g}")
+            raise InvalidValueError("delay-range-reversed", low_ms=self.low_ms, high_ms=self.high_ms)
         return self
 
 
 class NodesSection(Section):
-    """The fog nodes: a topology, a latency map, or nodes with a map that is drawn.
+    """Fog nodes: a topology, a latency map, or nodes with a random map.
 
     Attributes
     ----------
@@ -69,15 +70,15 @@ class NodesSection(Section):
 
     map: A file with a latency map.
 
-    unit: Unit of that file, where it does not tell.
+    unit: Unit of that file, if the file does not state it.
 
-    kind: Direction of its delays, where it does not tell.
+    kind: Direction of its delays, if the file does not state it.
 
-    generated: How the map is drawn; needs `count`.
+    generated: Parameters of a random map; needs `count`.
 
-    count: How many nodes; of a topology or map the first. Default: all.
+    count: Number of nodes; the first ones of a topology or map. Default: all.
 
-    weights: True speed of nodes against one of weight 1. Default: the topology's, else 1.
+    weights: True speed of nodes relative to weight 1. Default: the topology's, else 1.
 
     reported_weights: Weights that the scaler receives. Default: the true ones.
 
@@ -94,27 +95,27 @@ class NodesSection(Section):
     weights: Mapping[str, Annotated[float, Field(gt=0, le=1000)]] = {}
     reported_weights: Mapping[str, Annotated[float, Field(gt=0, le=1000)]] = {}
     driver_node: str | None = None
-    #: Operator.
+    #: Most executors of a node, of all operators together. Default: one of each operator.
     executors_per_node: int | None = Field(None, ge=1)
 
     @model_validator(mode="after")
     def _check_source(self) -> Self:
         given = [name for name in ("topology", "map", "generated") if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(f"expected one of topology, map and generated, got {' and '.join(given) or 'none'}")
+            raise InvalidValueError("nodes-source-ambiguous", given=given or "none")
         if self.generated is not None and self.count is None:
-            raise ValueError("generated needs count, the number of nodes; say for instance count: 8")
+            raise InvalidValueError("node-count-required")
         return self
 
 
 class OperatorSection(Section):
-    """An operator that is scaled; its key is its name.
+    """An operator to scale; its key is its name.
 
     Attributes
     ----------
     upstream: Operators whose output it reads. Default: it reads the load.
 
-    load_share: Share of the load's rows that it reads, where it reads the load.
+    load_share: Share of the load's rows that it reads, if it reads the load.
 
     selectivity: Rows that it emits per row that it reads.
 
@@ -124,7 +125,7 @@ class OperatorSection(Section):
 
     restart_s: Time without output at each change (Flink). Default: as in the physics.
 
-    constants: Other constants of the physics, by name. Default: as they are.
+    constants: Other constants of the physics, by name. Default: as in the physics.
 
     min_replicas: Fewest replicas.
 
@@ -135,9 +136,9 @@ class OperatorSection(Section):
     upstream: tuple[str, ...] = ()
     load_share: float = Field(1.0, gt=0, le=1)
     selectivity: float = Field(1.0, ge=0)
-    #: `taxi-nearest` on Flink.
+    #: Physical constants: a name or a file. Default: `map` on Spark with slower rows, `taxi-nearest` on Flink.
     physics: str | None = Field(None, min_length=1)
-    #: Are named.
+    #: Time that a slot computes for a row, ms. Default: as in the physics.
     service_ms_per_row: float | None = Field(None, gt=0)
     trigger_s: Duration | None = None
     cap_rows_per_replica: int | None = Field(2400, ge=1)
@@ -145,40 +146,37 @@ class OperatorSection(Section):
     constants: Mapping[str, float] = {}
     min_replicas: int = Field(1, ge=1)
     max_replicas: int = Field(8, ge=1)
-    #: `needed`: as many as the first five minutes of the load need, where they are best.
+    #: Replicas at the start; `needed`: those that the first five minutes of the load need, at the best placement.
     initial_replicas: Annotated[int | Literal["needed"], BeforeValidator(_check_initial)] = 1
 
     @model_validator(mode="after")
     def _check_limits(self) -> Self:
         initial = self.least_initial_replicas
         if not self.min_replicas <= initial <= self.max_replicas:
-            raise ValueError(
-                "expected min_replicas <= initial_replicas <= max_replicas, got "
-                f"{self.min_replicas}, {initial} and {self.max_replicas}"
+            raise InvalidValueError(
+                "initial-replicas-out-of-range", least=self.min_replicas, got=initial, most=self.max_replicas
             )
         return self
 
     @model_validator(mode="after")
     def _check_load(self) -> Self:
         if self.upstream and self.load_share != 1:
-            raise ValueError(
-                f"expected no load_share where it reads {', '.join(self.upstream)}, got {self.load_share:g}"
-            )
+            raise InvalidValueError("load-share-with-upstream", upstream=list(self.upstream), got=self.load_share)
         return self
 
     @property
     def least_initial_replicas(self) -> int:
-        """Replicas that it begins with where their number is given, else the fewest."""
+        """Replicas at the start if their number is given, else min_replicas."""
         return self.initial_replicas if isinstance(self.initial_replicas, int) else self.min_replicas
 
 
 class FaultsSection(Section):
-    """What goes wrong on the way.
+    """Faults during a run.
 
     Attributes
     ----------
-    failures: Nodes that fail.
-    slowdowns: Links that slow down.
+    failures: Node failures.
+    slowdowns: Link slow-downs.
     """
 
     failures: tuple[NodeFailure, ...] = ()
@@ -186,14 +184,14 @@ class FaultsSection(Section):
 
 
 class RulesSection(AnalyzeSettings):
-    """Thresholds of the policies, as in the settings of group ``analyze``.
+    """Settings of the policies, as in the group ``analyze``.
 
-    The settings of a policy of one's own stand here as they were read: the code of that policy runs only to play it.
+    Settings of a user's own policy are not validated here: its code runs only in a run.
 
     Attributes
     ----------
-    policy: Not here: an experiment lists them.
-    seed: Not here: each case has its own.
+    policy: Fixed: an experiment lists its policies.
+    seed: Fixed: each case has a seed.
     """
 
     model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True, validate_by_alias=True, extra="allow")
@@ -202,11 +200,11 @@ class RulesSection(AnalyzeSettings):
     seed: Literal[0] = Field(0, exclude=True)
 
     def unknown(self, known: Collection[str] = ()) -> tuple[str, ...]:
-        """Return the settings that there are not, but for groups of policies of one's own."""
+        """Return the names that are neither settings nor the given groups of users' policies."""
         return tuple(name for name in self.model_extra or {} if name not in known)
 
 
-#: By policy and metric.
+#: Published figures by policy and metric.
 Figures = Mapping[str, Mapping[str, float]]
 
 
@@ -215,9 +213,9 @@ class ReferenceSection(Section):
 
     Attributes
     ----------
-    source: Where they are from.
-    figures: By policy and metric.
-    by_workload: By workload, policy and metric. Default: `figures` hold for every workload.
+    source: Origin of the figures.
+    figures: Figures by policy and metric.
+    by_workload: Figures by workload, policy and metric. Default: `figures` for every workload.
     """
 
     source: str = Field(min_length=1)
@@ -229,7 +227,7 @@ class ReferenceSection(Section):
         tables = (self.figures, *self.by_workload.values())
         unknown = [name for table in tables for metrics in table.values() for name in metrics if name not in METRICS]
         if unknown:
-            raise ValueError(f"there is no metric {unknown[0]!r}; there are {', '.join(METRICS)}")
+            raise InvalidValueError("reference-metric-unknown", metric=unknown[0], known=METRICS)
         return self
 
     def of(self, workload: str) -> Figures:
@@ -240,13 +238,13 @@ class ReferenceSection(Section):
 MAX_VARIANTS = 1000
 
 
-class Option(Section):
-    """One reading of a choice.
+class VariantOption(Section):
+    """One option of a choice.
 
     Attributes
     ----------
-    name: How results call it.
-    set: What it changes, such as `metrics.cpu: work`.
+    name: Name in results.
+    set: Settings to change, such as `metrics.cpu: work`.
     """
 
     name: str = Field(pattern=r"^[^=,\s]+$")
@@ -254,28 +252,28 @@ class Option(Section):
 
 
 class VariantChoice(Section):
-    """A question with several answers; the first is the one that holds elsewhere.
+    """A choice between several options; the first is the default.
 
     Attributes
     ----------
-    name: How results call it.
-    question: What is chosen, for people.
-    options: The answers; the first is the default.
+    name: Name in results.
+    question: Description for people.
+    options: The options; the first is the default.
     """
 
     name: str = Field(pattern=r"^[^=,\s]+$")
     question: str = ""
-    options: tuple[Option, ...] = Field(min_length=1)
+    options: tuple[VariantOption, ...] = Field(min_length=1)
 
     @field_validator("options")
     @classmethod
-    def _check_names(cls, options: tuple[Option, ...]) -> tuple[Option, ...]:
-        distinct([option.name for option in options], "options")
+    def _check_names(cls, options: tuple[VariantOption, ...]) -> tuple[VariantOption, ...]:
+        check_distinct([option.name for option in options])
         return options
 
 
 class VariantsSection(Section):
-    """What is varied, and how choices are combined.
+    """Choices to vary, and how they are combined.
 
     Attributes
     ----------
@@ -289,7 +287,7 @@ class VariantsSection(Section):
     @field_validator("choices")
     @classmethod
     def _check_names(cls, choices: tuple[VariantChoice, ...]) -> tuple[VariantChoice, ...]:
-        distinct([choice.name for choice in choices], "choices")
+        check_distinct([choice.name for choice in choices])
         return choices
 
     @model_validator(mode="after")
@@ -297,11 +295,11 @@ class VariantsSection(Section):
         sizes = [len(choice.options) for choice in self.choices]
         number = prod(sizes) if self.combine == "full-factorial" else 1 + sum(sizes) - len(sizes)
         if number > MAX_VARIANTS:
-            raise ValueError(f"expected at most {MAX_VARIANTS} variants, got {number}")
+            raise InvalidValueError("variants-too-many", most=MAX_VARIANTS, got=number)
         return self
 
     def changes(self) -> Mapping[str, Mapping[str, JsonValue]]:
-        """Return the changes of each variant by its name; the first variant takes every default."""
+        """Return the changes of each variant by its name; the first variant has all defaults."""
         found: dict[str, Mapping[str, JsonValue]] = {}
         for picked in self._combinations():
             changed = [f"{c.name}={o.name}" for c, o in zip(self.choices, picked, strict=True) if o != c.options[0]]
@@ -309,7 +307,7 @@ class VariantsSection(Section):
             found[name] = {path: value for option in picked for path, value in option.set.items()}
         return found
 
-    def _combinations(self) -> Iterable[tuple[Option, ...]]:
+    def _combinations(self) -> Iterable[tuple[VariantOption, ...]]:
         if self.combine == "full-factorial":
             return product(*(choice.options for choice in self.choices))
         defaults = tuple(choice.options[0] for choice in self.choices)
@@ -323,14 +321,14 @@ class VariantsSection(Section):
         )
 
 
-def distinct(names: list[str], what: str) -> None:
-    """Refuse names that occur twice.
+def check_distinct(names: list[str]) -> None:
+    """Reject names that occur twice.
 
     Raises
     ------
-    ValueError
-        Naming the first of them.
+    InvalidValueError
+        With the first such name.
     """
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(f"expected distinct {what}, got {twice!r} twice")
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        raise InvalidValueError("names-not-distinct", name=repeated)

@@ -1,4 +1,4 @@
-"""Every policy against a baseline, metric by metric, and next to published figures where there are any."""
+"""Compares every policy with a baseline, metric by metric, and with published figures if there are any."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from gesscale.formatting import suggestion
 from gesscale.model.document import as_document
 from testbed.arena.case import CaseResult
 from testbed.arena.experiments.experiment import Experiment
-from testbed.arena.judging.statistics import Comparison, Interval, compare, mean_interval
+from testbed.arena.judging.statistics import Interval, MetricComparison, compare, mean_interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,25 +21,25 @@ class ResultGroup:
     variant: str
     workload: str
     policy: str
-    #: In the order of the seeds, lost ones too.
+    #: In the order of the seeds, including lost runs.
     results: tuple[CaseResult, ...]
 
     @property
     def lost(self) -> int:
-        """How many of the runs were lost."""
+        """Number of lost runs."""
         return sum(bool(result.lost) for result in self.results)
 
     def by_seed(self, metric: str) -> Mapping[int, float | None]:
-        """Return a metric of each run; None where the run was lost or has no such figure."""
+        """Return a metric of each run; None if the run was lost or lacks it."""
         return {result.case.seed: _number(result.metrics.get(metric)) for result in self.results}
 
     def interval(self, metric: str) -> Interval | None:
-        """Return a metric's mean over the runs that have it; None where none has."""
+        """Return a metric's mean over the runs that have it; None if no run has it."""
         return mean_interval([value for value in self.by_seed(metric).values() if value is not None])
 
 
 def group_results(experiment: Experiment, results: Sequence[CaseResult]) -> tuple[ResultGroup, ...]:
-    """Group results by variant, workload and policy, in the experiment's order; groups without any are left out."""
+    """Group results by variant, workload and policy, in the experiment's order, without empty groups."""
     grouped: dict[tuple[str, str, str], list[CaseResult]] = defaultdict(list)
     position = {case: index for index, case in enumerate(experiment.cases())}
     for result in sorted(results, key=lambda result: position[result.case]):
@@ -55,12 +55,12 @@ def group_results(experiment: Experiment, results: Sequence[CaseResult]) -> tupl
 
 
 def metric_names(results: Sequence[CaseResult]) -> tuple[str, ...]:
-    """Return the metrics that any of the results has, in the order in which they have them."""
+    """Return the names of the metrics in any of the results, in their order."""
     return tuple(dict.fromkeys(name for result in results for name in result.metrics))
 
 
 def records(results: Sequence[CaseResult]) -> list[dict[str, Any]]:
-    """Return one flat record for each run: its case, ``lost`` (the reason or None), and every metric by its name."""
+    """Return a flat record for each run: case, ``lost`` and ``lost_code`` (None if it was not lost), and metrics."""
     names = metric_names(results)
     return [
         {
@@ -69,6 +69,7 @@ def records(results: Sequence[CaseResult]) -> list[dict[str, Any]]:
             "variant": result.case.variant,
             "seed": result.case.seed,
             "lost": result.lost or None,
+            "lost_code": result.lost_code or None,
             **{name: as_document(result.metrics.get(name)) for name in names},
         }
         for result in results
@@ -76,7 +77,7 @@ def records(results: Sequence[CaseResult]) -> list[dict[str, Any]]:
 
 
 def results_document(experiment: Experiment, results: Sequence[CaseResult]) -> dict[str, Any]:
-    """Return what ``gesscale arena run`` writes as JSON."""
+    """Return the JSON document of ``gesscale arena run``."""
     names = metric_names(results)
     return {
         "apiVersion": API_VERSION,
@@ -100,34 +101,33 @@ def _number(value: float | bool | None) -> float | None:
     return None if value is None else float(value)
 
 
-#: Of the Gesscale paper, in the order of its Table III.
+#: Metrics of the Gesscale paper, in the order of its Table III.
 PAPERS_METRICS = ("accuracy_O", "accuracy_U", "timeshare_O", "timeshare_U", "excess_time", "reconfigurations", "cost")
 
-#: What tables show unless asked for others.
+#: Metrics that tables show by default.
 USUAL_METRICS = (*PAPERS_METRICS, "latency_p95_s", "lag_above_slo_s", "above_frontier_pct")
 
 _HIGHER_IS_BETTER = frozenset({"drained"})
-#: Relative to something already, and of either sign: a ratio of it says nothing.
+#: Already relative and of either sign, so a ratio has no meaning.
 _RELATIVE = frozenset({"above_frontier_pct"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """One metric of a policy on a workload."""
+    """MetricComparison of one metric of a policy on a workload."""
 
     variant: str
     workload: str
     policy: str
     metric: str
-    #: Runs that were played, and how many of them were lost (runs, lost).
+    #: Number of runs, and of lost runs among them (runs, lost).
     runs: int
     lost: int
-    #: Its mean; None where no run has it.
+    #: Mean of the policy; None if no run has the metric.
     ours: Interval | None
-    #: Its comparison with the baseline; None for the baseline itself, and where the baseline has no runs
-    #: here.
-    against: Comparison | None
-    #: Ratio of the reference's figures of policy and baseline; None where it lacks one of them.
+    #: MetricComparison with the baseline; None for the baseline itself, and if the baseline has no runs here.
+    against: MetricComparison | None
+    #: Ratio of the published figures of policy and baseline; None if one of them is missing.
     reference_ratio: float | None
 
 
@@ -145,36 +145,36 @@ def compare_results(
     return tuple(compared)
 
 
-def choose_baseline(results: Sequence[CaseResult], wanted: str | None, experiment: Experiment) -> str:
-    """Return the wanted policy, or without one the experiment's first that has results.
+def choose_baseline(results: Sequence[CaseResult], requested: str | None, experiment: Experiment) -> str:
+    """Return the requested policy, or by default the experiment's first one with results.
 
     Raises
     ------
     InputError
-        When the wanted one has no results, or there are none at all.
+        If the requested policy has no results, or there are none at all.
     """
     present = {result.case.policy for result in results}
     names = [policy for policy in experiment.policies if policy in present]
     if not names:
-        raise InputError("there is nothing to compare: no run is done; finish them with gesscale arena run")
-    if wanted is not None and wanted not in names:
-        raise InputError(f"--baseline: expected a policy that has results, got {wanted!r}; {suggestion(wanted, names)}")
-    return wanted or names[0]
+        raise InputError("results-empty")
+    if requested is not None and requested not in names:
+        raise InputError("baseline-without-results", baseline=requested, hint=suggestion(requested, names))
+    return requested or names[0]
 
 
-def choose_metrics(results: Sequence[CaseResult], wanted: Sequence[str]) -> tuple[str, ...]:
-    """Return the wanted metrics, or without any those that tables usually show.
+def choose_metrics(results: Sequence[CaseResult], requested: Sequence[str]) -> tuple[str, ...]:
+    """Return the requested metrics, or by default the usual ones of tables.
 
     Raises
     ------
     InputError
-        When the results have no metric of that name.
+        If the results lack a requested metric.
     """
     names = metric_names(results)
-    for name in wanted:
+    for name in requested:
         if name not in names:
-            raise InputError(f"--metric: expected a metric of the results, got {name!r}; {suggestion(name, names)}")
-    return tuple(wanted) or tuple(name for name in USUAL_METRICS if name in names)
+            raise InputError("metric-without-results", metric=name, hint=suggestion(name, names))
+    return tuple(requested) or tuple(name for name in USUAL_METRICS if name in names)
 
 
 def _compared(experiment: Experiment, group: ResultGroup, base: ResultGroup | None, metric: str) -> Compared:

@@ -1,4 +1,4 @@
-"""All policies over all loads: the cost of each against a baseline, and where each wins, by the price of lateness."""
+"""Ranks the policies over all loads by their cost relative to a baseline, for several prices of lateness."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,20 +9,20 @@ from testbed.arena.case import CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.comparing import ResultGroup, group_results
 from testbed.arena.judging.statistics import Interval, geometric_mean_of_ratios, mean_interval
-from testbed.arena.names import IDEAL, ORACLE, PRICES, UNRANKED, Account
+from testbed.arena.names import IDEAL, ORACLE, PRICES, UNRANKED, LatenessMeasure
 from testbed.scoring.sample import LAG_ABOVE, LAG_AREA
 from testbed.scoring.scorer import OBJECTIVES
 
 _MINUTE_S = 60.0
 
 
-def lateness_metric(experiment: Experiment, objective_s: float, account: Account) -> str:
-    """Return the metric that a cost takes for lateness: the time with a lag above an objective, or the lag's area.
+def lateness_metric(experiment: Experiment, objective_s: float, measure: LatenessMeasure) -> str:
+    """Return the metric of lateness in the cost: the time with a lag above an objective, or the lag area.
 
     Parameters
     ----------
     objective_s
-        One of the three, seconds.
+        Half the objective of the experiment, the objective, or twice that, seconds.
 
     Raises
     ------
@@ -32,39 +32,37 @@ def lateness_metric(experiment: Experiment, objective_s: float, account: Account
     scored_s = [multiple * experiment.slo_s for multiple in OBJECTIVES]
     if objective_s not in scored_s:
         raise InputError(
-            f"--objective: expected one that was scored, {', '.join(f'{each:g}s' for each in scored_s)}, "
-            f"got {objective_s:g}s"
+            "objective-not-scored", place="--objective", scored_s=[f"{each:g}" for each in scored_s], got_s=objective_s
         )
-    names = LAG_ABOVE if account is Account.MINUTES else LAG_AREA
+    names = LAG_ABOVE if measure is LatenessMeasure.MINUTES else LAG_AREA
     return names[scored_s.index(objective_s)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """A policy in one variant of an experiment, over all its loads."""
+    """Result of a policy in one variant of an experiment, over all its loads."""
 
     variant: str
     policy: str
-    #: Whether it can win: not where it knows the load.
+    #: Whether it can win; policies that know the load in advance cannot.
     competes: bool
-    #: Runs that were played, and how many of them were lost (runs, lost).
+    #: Number of runs, and of lost runs among them (runs, lost).
     runs: int
     lost: int
-    #: Replica-minutes until the last row was through, as a ratio to the baseline's: geometric mean over the
-    #: loads. None where it has not played every load of the baseline, or a load has no seed that both came
-    #: through.
+    #: Replica-minutes until the last row was processed, as a ratio to the baseline's: geometric mean over the loads.
+    #: None if it lacks a load of the baseline, or a load has no seed that both completed.
     replicas: Interval | None
-    #: Minutes of a run that the cost takes for late: mean over the loads.
+    #: Late minutes of a run: mean over the loads.
     late_min: Interval | None
-    #: Instants at which changes were ordered: mean over the loads.
+    #: Number of instants at which changes were ordered: mean over the loads.
     actions: Interval | None
-    #: For each price: replica-minutes and late minutes at that price, as a ratio to the baseline's.
+    #: For each price: replica-minutes plus late minutes at that price, as a ratio to the baseline's.
     total_costs: tuple[Interval | None, ...]
-    #: For each price: the loads on which its mean cost was the least, over the seeds that all have played.
-    #: Who lost a run of a load does not win it.
+    #: For each price: the loads on which its mean cost is the lowest, over the seeds that all policies have. A policy
+    #: that lost a run of a load does not win it.
     won: tuple[tuple[str, ...], ...]
-    #: By how much the cost at the middle price is above that of `oracle`, per cent; None where one of the
-    #: two has not played every load of the other.
+    #: Excess of the cost at the middle price over that of `oracle`, per cent; None if one of the two lacks a load of
+    #: the other.
     above_oracle_pct: Interval | None
 
 
@@ -78,24 +76,20 @@ def standings(
 ) -> tuple[Standing, ...]:
     """Rank the policies of each variant.
 
-    A run's cost is its replica-minutes plus a price for each late minute. All loads have the same weight, whatever
-    their length and height: the result is the geometric mean of the ratios to the baseline in the same worlds.
-    Intervals are over the seeds; a resample holds the same seeds of each load.
+    The cost of a run is its replica-minutes plus a price for each late minute. All loads have the same weight,
+    independent of length and height: the result is the geometric mean of the ratios to the baseline in the same
+    worlds. Intervals are over the seeds; a resample has the same seeds for each load.
 
     Raises
     ------
     InputError
-        When the baseline has not been played, or no run has that metric.
+        If the baseline has no results, or no run has that metric.
     """
-    played = {result.case.policy for result in results}
-    if baseline not in played:
-        raise InputError(
-            f"expected runs of {baseline!r}, which the others are measured by; {suggestion(baseline, played)}"
-        )
+    present = {result.case.policy for result in results}
+    if baseline not in present:
+        raise InputError("baseline-without-results", baseline=baseline, hint=suggestion(baseline, present))
     if not any(result.lost or lateness in result.metrics for result in results):
-        raise InputError(
-            f"expected runs with the metric {lateness}, got older ones without; play them again with --fresh"
-        )
+        raise InputError("results-without-metric", metric=lateness)
     groups = group_results(experiment, results)
     found: list[Standing] = []
     for variant in dict.fromkeys(group.variant for group in groups):
@@ -111,21 +105,20 @@ def standings(
 
 @dataclass(frozen=True, slots=True)
 class RunCosts:
-    """The runs of a policy on a load, and what of them counts as late time."""
+    """Costs of the runs of a policy on a load."""
 
-    #: The runs.
     group: ResultGroup
-    #: The metric that a cost takes for lateness, see `lateness_metric`.
+    #: Metric of lateness, see `lateness_metric`.
     lateness: str = LAG_ABOVE[1]
 
     @property
     def policy(self) -> str:
-        """Whose runs."""
+        """Policy of the runs."""
         return self.group.policy
 
     @property
     def load(self) -> str:
-        """On which load."""
+        """Load of the runs."""
         return self.group.workload
 
     def late_min(self) -> Mapping[int, float | None]:
@@ -137,9 +130,9 @@ class RunCosts:
         """Return the cost of each run that was not lost, replica-minutes by seed."""
         late_min = self.late_min()
         return {
-            seed: paid_s / _MINUTE_S + price * late
-            for seed, paid_s in self.group.by_seed("node_seconds").items()
-            if paid_s is not None and (late := late_min[seed]) is not None
+            seed: node_s / _MINUTE_S + price * late
+            for seed, node_s in self.group.by_seed("node_seconds").items()
+            if node_s is not None and (late := late_min[seed]) is not None
         }
 
 
@@ -174,7 +167,7 @@ def _standing(
 
 
 def _above_pct(ratio: Interval | None) -> Interval | None:
-    """Return by how much a ratio is above 1, per cent."""
+    """Return the excess of a ratio over 1, per cent."""
     if ratio is None:
         return None
     low, high = (None if end is None else 100 * (end - 1) for end in (ratio.low, ratio.high))
@@ -182,7 +175,7 @@ def _above_pct(ratio: Interval | None) -> Interval | None:
 
 
 def _winners(costs: Sequence[RunCosts], price: float) -> Mapping[str, str]:
-    """Return for each load the policy of lowest mean cost, of those that lost no run of it."""
+    """Return the policy of lowest mean cost for each load, among those that lost no run of it."""
     winners: dict[str, str] = {}
     for load in dict.fromkeys(each.load for each in costs):
         at_price = {
@@ -198,7 +191,7 @@ def _winners(costs: Sequence[RunCosts], price: float) -> Mapping[str, str]:
 
 
 def _mean_over_loads(by_load: Sequence[Mapping[int, float | None]]) -> Interval | None:
-    """Return the mean of the loads' figures, over the seeds that every load has."""
+    """Return the mean over the loads, from the seeds that every load has."""
     seeds = set.intersection(*({seed for seed, value in load.items() if value is not None} for load in by_load))
     means = [sum(load[seed] or 0.0 for load in by_load) / len(by_load) for seed in sorted(seeds)]
     return mean_interval(means)

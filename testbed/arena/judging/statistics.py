@@ -1,4 +1,4 @@
-"""How sure a mean is, and how much of a difference is more than chance: bootstrap over seeds, paired by seed."""
+"""Confidence intervals of means, differences and ratios by bootstrap over seeds, paired by seed."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,33 +15,33 @@ _CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """A figure and where it would fall in 95 of 100 repetitions with other seeds."""
+    """A mean with its 95 % confidence interval over seeds."""
 
-    #: Over the runs.
+    #: Mean over the runs.
     mean: float
-    #: Its ends; both None where fewer than two runs leave it unknown. A ratio's high end is infinite where some
-    #: resamples of the baseline have nothing but zeros (low, high).
+    #: Ends of the interval; both None with fewer than two runs. The high end of a ratio is infinite if some resamples
+    #: of the baseline are all zero (low, high).
     low: float | None
     high: float | None
-    #: How many runs it is from.
+    #: Number of runs.
     runs: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """One metric of a policy against that of a baseline on the same seeds."""
+class MetricComparison:
+    """Comparison of a metric of two policies on the same seeds."""
 
-    #: Seeds for which both have the metric; difference and ratio are over these.
+    #: Number of seeds for which both have the metric; difference and ratio are over these.
     pairs: int
     #: Policy minus baseline, in the metric's unit; None without pairs.
     difference: Interval | None
-    #: Mean of the policy over mean of the baseline; None without pairs, or where the baseline's mean is 0 or
-    #: a ratio was not asked for.
+    #: Mean of the policy over mean of the baseline; None without pairs, if the baseline's mean is 0, or if no ratio
+    #: was requested.
     ratio: Interval | None
-    #: Share of the seeds played by both in which the policy was better, a tie being half a win. A run that
-    #: was lost, or has no such figure, is worse than any that has it. None where no seed tells.
+    #: Share of the common seeds in which the policy was better; a tie is half a win. A run that was lost or lacks the
+    #: metric is worse than any that has it. None if no seed has the metric.
     wins: float | None
-    #: Why something of it is missing; empty where nothing is.
+    #: Why a part is missing; empty if complete.
     note: str = ""
 
 
@@ -57,7 +57,7 @@ def mean_interval(values: Sequence[float]) -> Interval | None:
     if not values:
         return None
     array = np.asarray(values, dtype=float)
-    mean = values[0] if min(values) == max(values) else float(array.mean())  # a sum would blur the last digit
+    mean = values[0] if min(values) == max(values) else float(array.mean())  # a sum would change the last digit
     return _interval(mean, _resampled_means(array), len(values))
 
 
@@ -67,38 +67,38 @@ def compare(
     *,
     higher_is_better: bool = False,
     as_ratio: bool = True,
-) -> Comparison:
+) -> MetricComparison:
     """Compare a metric of two policies, seed by seed.
 
-    A seed is the same world to both, so what they share (the day, the map, the noise) cancels out. Seeds are
-    resampled, never single runs. The ratio is that of the means, not the mean of the ratios: a seed in which the
-    baseline has 0 does not decide it.
+    Both policies meet the same world in a seed, so its day, map and noise cancel out. Seeds are resampled, never single
+    runs. The ratio is that of the means, not the mean of the ratios, so a seed in which the baseline has 0 does not
+    dominate it.
 
     Parameters
     ----------
     policy, baseline
-        The metric by seed; None where the run was lost or has no such figure.
+        The metric by seed; None if the run was lost or lacks it.
     """
-    played = sorted(policy.keys() & baseline.keys())
+    common = sorted(policy.keys() & baseline.keys())
     pairs = [
         (ours, theirs)
-        for seed in played
+        for seed in common
         if (ours := policy[seed]) is not None and (theirs := baseline[seed]) is not None
     ]
     sign = -1.0 if higher_is_better else 1.0
     points = [
         _point(policy[seed], baseline[seed], sign)
-        for seed in played
+        for seed in common
         if policy[seed] is not None or baseline[seed] is not None
     ]
     wins = sum(points) / len(points) if points else None
     if not pairs:
-        return Comparison(
-            pairs=0, difference=None, ratio=None, wins=wins, note="no seed for which both have the figure"
+        return MetricComparison(
+            pairs=0, difference=None, ratio=None, wins=wins, note="no seed for which both have the metric"
         )
     ours, theirs = np.asarray(pairs, dtype=float).T
     ratio = _ratio(ours, theirs) if as_ratio else None
-    return Comparison(
+    return MetricComparison(
         pairs=len(pairs),
         difference=mean_interval(list(ours - theirs)),
         ratio=ratio,
@@ -108,7 +108,7 @@ def compare(
 
 
 def geometric_mean_of_ratios(pairs: Sequence[tuple[Mapping[int, float], Mapping[int, float]]]) -> Interval | None:
-    """Return by how much a policy's figure is greater than a baseline's, over several workloads of equal weight."""
+    """Return the geometric mean over workloads of the ratios of a policy's mean to the baseline's."""
     if not pairs:
         return None
     seeds = sorted(set.intersection(*(set(figures) for pair in pairs for figures in pair)))
@@ -124,7 +124,7 @@ def geometric_mean_of_ratios(pairs: Sequence[tuple[Mapping[int, float], Mapping[
 
 
 def _point(ours: float | None, theirs: float | None, sign: float) -> float:
-    """Return 1 for a won seed, 0 for one that was not, a half for a tie."""
+    """Return 1 for a win, 0 for a loss, one half for a tie."""
     left = math.inf if ours is None else sign * ours
     right = math.inf if theirs is None else sign * theirs
     return 0.5 if left == right else float(left < right)
@@ -143,13 +143,13 @@ def _interval(mean: float, resampled: NDArray[np.float64], runs: int) -> Interva
     if runs < 2:
         return Interval(mean=mean, low=None, high=None, runs=runs)
     tail = _tail(runs)
-    # order statistics: between an infinite ratio and a finite one there is nothing to interpolate
+    # order statistics, as nothing can be interpolated between a finite and an infinite ratio
     low, high = np.quantile(resampled, (tail, 1 - tail), method="inverted_cdf")
     return Interval(mean=mean, low=float(low), high=float(high), runs=runs)
 
 
 def _tail(runs: int) -> float:
-    """Return the share of resamples to leave out at either end."""
+    """Return the share of resamples beyond each end of the interval."""
     quantile = scipy.special.stdtrit(runs - 1, (1 + _CONFIDENCE) / 2)
     return float(scipy.special.ndtr(-math.sqrt(runs / (runs - 1)) * quantile))
 
@@ -163,5 +163,5 @@ def _resampled_means(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=8)
 def _draws(runs: int) -> NDArray[np.intp]:
-    """Return which runs each resample holds: the same ones for every metric and policy, so that pairs stay pairs."""
+    """Return the runs of each resample: the same for every metric and policy, so that pairs remain pairs."""
     return np.random.default_rng(0).integers(0, runs, (RESAMPLES, runs))

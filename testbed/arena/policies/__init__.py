@@ -1,1 +1,1 @@
-"""Who plays: policies by name, the oracles, and the referee that watches them."""
+"""Policies by name, those with perfect foresight, and the guard around every policy."""

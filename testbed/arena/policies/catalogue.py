@@ -1,4 +1,4 @@
-"""The policies of the arena: those that are installed, those that know the load, and anybody's own."""
+"""Policies of the arena by name: installed ones, those with perfect foresight, and those of a user's file."""
 
 from collections.abc import Callable, Mapping
 
@@ -12,15 +12,14 @@ from testbed.arena.policies.fluid_plan import Fluid, cheapest_plan
 from testbed.arena.policies.perfect_foresight import ScheduledPolicy, ideal_replicas, inflow_of
 from testbed.arena.worlds.scenes import World
 
-#: With this share of the true capacity it plans: noise takes the rest, and a plan by time cannot make up for
-#: it.
+#: The plan counts on this share of the true capacity: noise takes the rest, and a fixed plan cannot react to it.
 _CAPACITY_SHARE = 0.97
 
 
-def oracle(world: World) -> Callable[[str, float], int]:
-    """Return what tells how many replicas an operator is to have from an instant on.
+def oracle_replicas(world: World) -> Callable[[str, float], int]:
+    """Return a function for the planned replicas of an operator from an instant on.
 
-    Each operator is planned by itself, as if all that is on its way to it arrived when it is offered to the workflow.
+    Each operator is planned separately, as if its rows arrived when they are offered to the workflow.
     """
     scene = world.scene
     plans = {name: cheapest_plan(fluid_of(world, name)) for name in scene.workflow.operators}
@@ -33,7 +32,7 @@ def oracle(world: World) -> Callable[[str, float], int]:
 
 
 def fluid_of(world: World, operator: str) -> Fluid:
-    """Return an operator of a world as the plan sees it."""
+    """Return the fluid model of an operator of a world."""
     scene, best, change = world.scene, world.best[operator], world.changes[operator]
     limits = scene.workflow.operators[operator]
     most = min(limits.max_replicas, len(scene.nodes))
@@ -63,19 +62,19 @@ def fluid_of(world: World, operator: str) -> Fluid:
 def policy_names() -> Mapping[str, str]:
     """Return each policy's name with one line on what it does."""
     own = {
-        IDEAL: "the oracle: knows load and backlog, and changes take no time (for the metrics, not to be had)",
-        ORACLE: "the reference: knows the load and the capacities, and follows the cheapest plan of the run",
+        IDEAL: "perfect foresight of load and backlog, and changes take no time: defines the metrics, not attainable",
+        ORACLE: "perfect foresight of load and capacities: follows the cheapest plan of the run",
     }
     return dict(sorted({**names_of_gesscale(), **own}.items()))
 
 
 def check_policy(name: str) -> None:
-    """Check that there is such a policy; one's own is imported.
+    """Check that a policy exists; a user's own policy is imported.
 
     Raises
     ------
     InputError
-        When there is none, or it cannot be imported.
+        If it does not exist or cannot be imported.
     """
     if ":" in name:
         custom_policy_info(name)
@@ -89,11 +88,11 @@ def build_policy(name: str, world: World, rules: PolicyOptions) -> Policy:
     Raises
     ------
     InputError
-        When there is no such policy. What one's own callable raises is not caught.
+        If it does not exist. Errors of a user's own callable are not caught.
     """
     check_policy(name)
     if name == IDEAL:
         return ScheduledPolicy(name=name, replicas=ideal_replicas(world.scene, world.best), best=world.best)
     if name == ORACLE:
-        return ScheduledPolicy(name=name, replicas=oracle(world), best=world.best)
+        return ScheduledPolicy(name=name, replicas=oracle_replicas(world), best=world.best)
     return find_policy_info(name).create(world.scene.workflow, rules)

@@ -1,8 +1,8 @@
-"""The cheapest plan of a whole run, for who knows the load: dynamic programming over replicas and backlog.
+"""Optimal plan of a whole run with perfect foresight: dynamic programming over replicas and backlog.
 
-A fluid model of one operator: rows arrive as they are offered, and leave at the capacity of the placement. The plan
-minimises replica-minutes plus a price for each late minute. Rows come through first in, first out, so the oldest one
-that waits is older than L at an instant t exactly where more rows wait than were offered in [t - L, t].
+In the fluid model of an operator rows arrive as they are offered and leave at the capacity of the placement. The plan
+minimises replica-minutes plus a price for each late minute. Rows are processed first in, first out, so at an instant t
+the oldest waiting row is older than L exactly if more rows wait than were offered in [t - L, t].
 """
 
 import math
@@ -16,18 +16,17 @@ from numpy.typing import NDArray
 
 from testbed.arena.policies.perfect_foresight import Inflow
 
-#: What the plan pays for a late minute, replica-minutes: the middle price of the league.
+#: Price of a late minute in the plan, replica-minutes: the middle price of the league.
 LATE_MINUTE_PRICE = 10.0
 
-#: Length of a tick of the fluid, seconds, at most.
+#: Longest tick of the fluid model, seconds.
 _TICK_S = 10.0
 
 _GRID_POINTS = 240
-#: The longest backlog that is told from a longer one: what the greatest capacity processes in this time,
-#: seconds.
+#: Range of the backlog grid: what the largest capacity processes in this time, seconds.
 _GRID_S = 3600.0
 
-#: Steps that are planned after the last row was offered.
+#: Steps planned after the last row was offered.
 _DRAIN_STEPS = 10
 
 _LEAST_ROWS = 1e-9
@@ -38,45 +37,45 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fluid:
-    """An operator as the plan sees it; tuples are by the number of replicas."""
+    """Fluid model of an operator; tuples are by the number of replicas."""
 
-    #: What is offered to it.
+    #: Loads offered to it.
     inflow: Inflow
     #: When the last row was offered, seconds.
     duration_s: float
     #: Time between two steps of the loop; the first is one period after the beginning.
     period_s: float
-    #: The age of a row that is still good, seconds.
+    #: Latency objective, seconds.
     slo_s: float
-    #: The numbers that it may have, ascending.
+    #: Allowed numbers of replicas, ascending.
     replicas: tuple[int, ...]
-    #: Which of them it begins with.
+    #: Number of replicas at the start.
     initial: int
-    #: What each number processes, rows/s.
+    #: Capacity of each number, rows/s.
     capacity_rows_per_s: tuple[float, ...]
-    #: How long a change to each number takes.
+    #: Duration of a change to each number.
     changing_s: tuple[float, ...]
-    #: What is processed meanwhile, rows/s: by the number before, then by the number after.
+    #: Capacity during a change, rows/s: by the number before, then by the number after.
     changing_rows_per_s: tuple[tuple[float, ...], ...]
-    #: How long a full batch takes; 0 where rows come through one by one.
+    #: Duration of a full batch; 0 if rows are processed one by one.
     batch_s: tuple[float, ...]
-    #: Of a late minute, and of a change on top of what it holds up, replica-minutes (price, change_price).
+    #: Price of a late minute, and of a change in addition to its delay, replica-minutes (price, change_price).
     price: float = LATE_MINUTE_PRICE
     change_price: float = 0.0
 
 
 @lru_cache(maxsize=16)  # seeds may share a world's load and delays
 def cheapest_plan(fluid: Fluid) -> tuple[int, ...]:
-    """Return the replicas of the cheapest plan, from the beginning and from each step of the loop on.
+    """Return the replicas of the cheapest plan, at the start and from each step of the loop on.
 
-    A change takes so many whole steps that it is over at their end; until then there is no other one. After the last
-    row was offered, replicas are paid for until all rows are processed.
+    The duration of a change is rounded up to whole steps, during which no other change begins. After the last row was
+    offered, replicas cost until all rows are processed.
     """
     model = _Model(fluid)
     values = model.values()
     present = fluid.replicas.index(fluid.initial)
     planned = [present]
-    rows = model.kept(0, np.zeros(1)).rows[0, present]
+    rows = model.keep(0, np.zeros(1)).rows[0, present]
     while len(planned) < model.steps:
         kept, changed, totals, other_totals = model.options(len(planned), rows, values)
         other = int(other_totals[present, :, 0].argmin())
@@ -91,24 +90,24 @@ def cheapest_plan(fluid: Fluid) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Course:
-    """What came of some steps; arrays by the number of replicas before, the number after, and the backlog at first."""
+class _Transition:
+    """Outcome of some steps; arrays by the replicas before, the replicas after, and the backlog at the start."""
 
-    #: Replica-minutes, late minutes at their price.
+    #: Replica-minutes, and late minutes at their price.
     cost: Floats
-    #: Rows that wait in the end.
+    #: Backlog at the end, rows.
     rows: Floats
 
 
 class _Model:
-    """The fluid in steps of the loop, for all numbers of replicas and many backlogs at once.
+    """Fluid model in steps of the loop, for all numbers of replicas and a grid of backlogs.
 
     Attributes
     ----------
     steps
-        Of the whole plan.
+        Number of steps of the plan.
     change_steps
-        How many of them a change takes.
+        Steps that a change takes.
     """
 
     def __init__(self, fluid: Fluid) -> None:
@@ -120,46 +119,48 @@ class _Model:
         self._late_cost = fluid.price * tick_s / _MINUTE_S
         self._price, self._change_price = fluid.price, fluid.change_price
         self._replicas = np.array(fluid.replicas, dtype=float)[:, None]
-        self._paid = self._replicas * tick_s / _MINUTE_S
+        self._replica_cost = self._replicas * tick_s / _MINUTE_S
         self._capacity_rows_per_s = np.array(fluid.capacity_rows_per_s)
         self._waiting_rows = self._capacity_rows_per_s.max() * _GRID_S * np.linspace(0.0, 1.0, _GRID_POINTS) ** 2
-        self._able_rows = np.tile(self._capacity_rows_per_s * tick_s, (ticks, 1, 1))[..., None]
-        gone = np.arange(self.change_steps * ticks)[:, None, None]
-        changing = np.clip(np.array(fluid.changing_s) / tick_s - gone, 0.0, 1.0)
+        self._capacity_rows = np.tile(self._capacity_rows_per_s * tick_s, (ticks, 1, 1))[..., None]
+        elapsed = np.arange(self.change_steps * ticks)[:, None, None]
+        changing = np.clip(np.array(fluid.changing_s) / tick_s - elapsed, 0.0, 1.0)
         while_changing = np.array(fluid.changing_rows_per_s)
-        self._able_while_changing_rows = (
+        self._capacity_while_changing_rows = (
             tick_s * (changing * while_changing + (1 - changing) * self._capacity_rows_per_s)
         )[..., None]
         edges_s = np.arange((self.steps + self.change_steps) * ticks + 1) * tick_s
         middles_s = (edges_s[:-1] + edges_s[1:]) / 2
-        self._arriving_rows = np.diff(_offered_rows(fluid.inflow, edges_s))
-        self._offers = edges_s[:-1] < fluid.duration_s - 1e-9
+        self._offered_rows = np.diff(_offered_rows(fluid.inflow, edges_s))
+        self._input_flows = edges_s[:-1] < fluid.duration_s - 1e-9
 
         def offered_before_late(batches: int) -> Floats:
             age_s = np.maximum(0.0, fluid.slo_s - batches * np.array(fluid.batch_s)[:, None])
             return _offered_rows(fluid.inflow, middles_s) - _offered_rows(fluid.inflow, middles_s - age_s)
 
-        # Rows come through at the end of a batch, so between two ends the oldest age grows by the length of a batch.
-        never_late_rows, always_late_rows = offered_before_late(2), offered_before_late(1)
-        self._never_late_rows = never_late_rows.T[..., None]
-        self._late_span_rows = np.maximum(1.0, always_late_rows - never_late_rows).T[..., None]
+        # Rows leave at the end of a batch, so between two ends the oldest age grows by the length of a batch.
+        on_time_rows, late_rows = offered_before_late(2), offered_before_late(1)
+        self._on_time_rows = on_time_rows.T[..., None]
+        self._late_span_rows = np.maximum(1.0, late_rows - on_time_rows).T[..., None]
         self._same = np.eye(len(fluid.replicas), dtype=bool)[..., None]
 
-    def kept(self, step: int, rows: Floats) -> _Course:
-        """Return what comes of a step in which the replicas stay."""
-        return self._course(step, rows, self._able_rows)
+    def keep(self, step: int, rows: Floats) -> _Transition:
+        """Return the outcome of a step without a change."""
+        return self._transition(step, rows, self._capacity_rows)
 
-    def options(self, step: int, rows: Floats, values: Sequence[Floats]) -> tuple[_Course, _Course, Floats, Floats]:
-        """Return what comes of keeping and of changing the replicas at a step, and what each costs to the end."""
-        kept = self.kept(step, rows)
-        changed = self._course(step, rows, self._able_while_changing_rows)
+    def options(
+        self, step: int, rows: Floats, values: Sequence[Floats]
+    ) -> tuple[_Transition, _Transition, Floats, Floats]:
+        """Return the outcomes of keeping and of changing the replicas at a step, and the cost of each to the end."""
+        kept = self.keep(step, rows)
+        changed = self._transition(step, rows, self._capacity_while_changing_rows)
         keeping = kept.cost + self._valued(kept.rows, values[step + 1])
         left = self._valued(changed.rows, values[step + self.change_steps])
         changing = changed.cost + left + self._change_price
         return kept, changed, keeping[0], np.where(self._same, np.inf, changing)
 
     def values(self) -> Sequence[Floats]:
-        """Return what each number of replicas and backlog costs from each step to the end, replica-minutes."""
+        """Return the cost of each number of replicas and backlog from each step to the end, replica-minutes."""
         rows = self._waiting_rows
         left_min = rows / self._capacity_rows_per_s[:, None] / _MINUTE_S
         values = [left_min * (self._replicas + self._price)] * (self.steps + self.change_steps)
@@ -168,16 +169,16 @@ class _Model:
             values[step] = np.minimum(keeping, changing.min(axis=1))
         return values
 
-    def _course(self, step: int, rows: Floats, able_rows: Floats) -> _Course:
+    def _transition(self, step: int, rows: Floats, capacity_rows: Floats) -> _Transition:
         cost: Floats = np.zeros(1)
-        for tick, able in enumerate(able_rows, start=step * self._ticks):
-            left = np.maximum(0.0, rows + self._arriving_rows[tick] - able)
-            late = ((rows + left) / 2 - self._never_late_rows[tick]) / self._late_span_rows[tick]
+        for tick, capacity in enumerate(capacity_rows, start=step * self._ticks):
+            left = np.maximum(0.0, rows + self._offered_rows[tick] - capacity)
+            late = ((rows + left) / 2 - self._on_time_rows[tick]) / self._late_span_rows[tick]
             cost = cost + self._late_cost * np.clip(late, 0.0, 1.0)
-            held = 1.0 if self._offers[tick] else np.minimum(1.0, rows / np.maximum(able, _LEAST_ROWS))
-            cost = cost + self._paid * held
+            used = 1.0 if self._input_flows[tick] else np.minimum(1.0, rows / np.maximum(capacity, _LEAST_ROWS))
+            cost = cost + self._replica_cost * used
             rows = left
-        return _Course(cost, rows)
+        return _Transition(cost, rows)
 
     def _valued(self, rows: Floats, values: Floats) -> Floats:
         columns = (np.interp(rows[:, index], self._waiting_rows, value) for index, value in enumerate(values))

@@ -1,4 +1,4 @@
-"""Policies that know the load and the best placements: the oracle of the paper (Fig. 6), and who has a plan."""
+"""Policies with perfect foresight follow a schedule of replicas, such as the ideal of the paper (Fig. 6)."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -11,23 +11,22 @@ from testbed.simulator.demand import BestPlacements
 from testbed.simulator.scene import Scene
 from testbed.workloads.workload import Workload
 
-#: Loads, and how many rows each puts before an operator for each row it offers.
+#: Loads, and how many rows reach an operator for each row that a load offers.
 Inflow = tuple[tuple[Workload, float], ...]
 
-#: A share of what is carried that does not count as backlog.
+#: Share of the processed rows below which a remainder does not count as backlog.
 _ROUNDING = 1e-6
 
 
 @dataclass(slots=True, kw_only=True)
 class ScheduledPolicy:
-    """Has at each step so many replicas as it is told, where they are best; where the number stays, all stay.
+    """Orders the scheduled number of replicas at the best placement; an unchanged number moves no replica.
 
-    It looks at no metric, so it needs no reading.
+    It reads no metrics.
     """
 
-    #: What it is called.
     name: str
-    #: Tells for an operator and the seconds since the run began how many it is to have until the next step.
+    #: Scheduled replicas by operator and seconds since the start of the run, valid until the next step.
     replicas: Callable[[str, float], int]
     #: The best placements of each operator.
     best: Mapping[str, BestPlacements]
@@ -40,13 +39,13 @@ class ScheduledPolicy:
         return {name: Analysis(operator=name, verdict=Verdict.SAME, reason=Reason.WITHIN_TARGET) for name in self.best}
 
     def plan(self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge) -> Mapping[str, Plan]:
-        """Go to the best placement; see `gesscale.ports.Policy`."""
+        """Plan the best placement of the scheduled replicas; see `gesscale.ports.Policy`."""
         del knowledge
         return {name: self._plan(name, cluster.placements.get(name, ())) for name in analyses}
 
     def _plan(self, operator: str, present: tuple[str, ...]) -> Plan:
         count = self.replicas(operator, self._at_s)
-        # The present placement is as good as any of its size: moving gains nothing that is paid for.
+        # Any placement of this size costs the same, so a move would gain nothing.
         placement = present if count == len(present) else self.best[operator][count][1]
         reasons = {1: Reason.OVERLOADED, 0: Reason.WITHIN_TARGET, -1: Reason.UNDERUSED}
         return Plan(
@@ -58,7 +57,7 @@ class ScheduledPolicy:
 
 
 def ideal_replicas(scene: Scene, best: Mapping[str, BestPlacements]) -> Callable[[str, float], int]:
-    """Return what tells how many replicas the load and the backlog of an operator need until the next sample."""
+    """Return a function for the replicas that load and backlog of an operator need until the next sample."""
     plans = {name: _ideal_plan(scene, name, best[name]) for name in best}
 
     def replicas(operator: str, at_s: float) -> int:
@@ -69,7 +68,7 @@ def ideal_replicas(scene: Scene, best: Mapping[str, BestPlacements]) -> Callable
 
 
 def _ideal_plan(scene: Scene, operator: str, best: BestPlacements) -> tuple[int, ...]:
-    """Return the replicas of each sample: what the load is beyond all replicas waits, and is worked off afterwards."""
+    """Return the replicas of each sample; rows beyond the capacity of all replicas wait and are processed later."""
     inflow = inflow_of(scene, operator)
     samples = math.ceil(scene.duration_s / scene.sample_s - 1e-9)
     most = samples + math.ceil(scene.drain_limit_s / scene.sample_s)
@@ -85,16 +84,16 @@ def _ideal_plan(scene: Scene, operator: str, best: BestPlacements) -> tuple[int,
 
 
 def needed_rows_per_s(scene: Scene, operator: str, at_s: float) -> float:
-    """Return the rows per second that are on their way to an operator from an instant until the next sample."""
+    """Return the mean input rate of an operator from an instant until the next sample."""
     return inflow_rows_per_s(inflow_of(scene, operator), at_s, scene.sample_s)
 
 
 def inflow_of(scene: Scene, operator: str) -> Inflow:
-    """Return what reaches an operator in the end."""
+    """Return the loads that reach an operator, with their shares."""
     return tuple((scene.workloads[source], share) for source, share in scene.source_shares(operator).items())
 
 
 def inflow_rows_per_s(inflow: Inflow, at_s: float, seconds: float) -> float:
-    """Return the mean rate of an inflow over some seconds from an instant on."""
+    """Return the mean rate of an inflow over a time that starts at an instant."""
     until_s = at_s + seconds
     return sum([share * (load.offered_rows(until_s) - load.offered_rows(at_s)) / seconds for load, share in inflow])

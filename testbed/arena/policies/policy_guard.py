@@ -1,4 +1,4 @@
-"""The referee: a policy that raises, gives nonsense or does not come to an end loses its run, and only that."""
+"""Guards a run against its policy: one that raises, returns invalid output or takes too long loses only that run."""
 
 import signal
 import threading
@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
+from gesscale.common.errors import Problem
 from gesscale.formatting import describe_exception
 from gesscale.model.decision import Analysis, Plan
 from gesscale.model.observation import WorkflowObservation
@@ -15,61 +16,68 @@ from gesscale.model.workflow import Operator, Workflow
 from gesscale.policies.registry import place_in_file
 from gesscale.ports import ClusterState, Knowledge, Policy
 
-_SHOWN = 60
+_LONGEST_REPR = 60
 
-#: So often it is looked whether the time is over. An interruption that a policy swallows is repeated, too.
-_LOOK_S = 0.05
+#: Interval of the timeout check, seconds. It also repeats an interruption that a policy has swallowed.
+_CHECK_S = 0.05
 
-#: Seconds of real time that count as one of thinking: who waits for ever loses, who is kept from the CPU does
-#: not.
+#: Seconds of real time that count as one second of computation: a policy that blocks times out, one that the machine
+#: starves of CPU does not.
 _REAL_TIME_FACTOR = 10
 
-_Answer = TypeVar("_Answer")
+_Result = TypeVar("_Result")
 
 
-class RunLost(Exception):  # noqa: N818 - what happened to a policy; no error of the arena
-    """The policy lost its run; the text says why, in one line."""
+class RunLost(Exception):  # noqa: N818 - the policy's outcome, not an error of the arena
+    """The policy lost its run; ``problem`` has the reason."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return str(self.problem)
 
 
 class OutOfTime(BaseException):
-    """Raised inside a policy that thinks for too long; no Exception, so that no policy takes it for its own."""
+    """Raised inside a policy that exceeds its time limit; not an Exception, so that no policy handles it as its own."""
 
 
 class Alarm:
-    """Raises `OutOfTime` in what takes too long; see `alarm_set`."""
+    """Raises `OutOfTime` in code that takes too long; see `alarm_set`."""
 
     def __init__(self) -> None:
-        self._thought: Callable[[], float] | None = None
+        self._elapsed: Callable[[], float] | None = None
         self._seconds = 0.0
 
     @contextmanager
-    def ringing_after(self, seconds: float, thought: Callable[[], float]) -> Iterator[None]:
-        """Ring once so many seconds have passed by ``thought``, again and again until it is given in."""
-        self._seconds, self._thought = seconds, thought
+    def ringing_after(self, seconds: float, elapsed: Callable[[], float]) -> Iterator[None]:
+        """Raise `OutOfTime` once ``elapsed`` reaches a number of seconds, and repeat it until the code returns."""
+        self._seconds, self._elapsed = seconds, elapsed
         try:
             yield
         finally:
-            self._thought = None
+            self._elapsed = None
 
-    def look(self, signum: int, frame: FrameType | None) -> None:
-        """Ring if it is time."""
+    def check(self, signum: int, frame: FrameType | None) -> None:
+        """Raise `OutOfTime` if the limit is exceeded."""
         del signum, frame
-        if self._thought is not None and self._thought() >= self._seconds:
+        if self._elapsed is not None and self._elapsed() >= self._seconds:
             raise OutOfTime
 
 
 @contextmanager
 def alarm_set() -> Iterator[Alarm]:
-    """Set an alarm that looks at the time every 50 ms, by a signal.
+    """Set an alarm that checks the time every 50 ms, by a signal.
 
-    Outside the main thread, where no signal arrives, it never rings.
+    Outside the main thread, which alone receives signals, it never rings.
     """
     alarm = Alarm()
     if threading.current_thread() is not threading.main_thread():
         yield alarm
         return
-    former = signal.signal(signal.SIGALRM, alarm.look)
-    former_timer = signal.setitimer(signal.ITIMER_REAL, _LOOK_S, _LOOK_S)
+    former = signal.signal(signal.SIGALRM, alarm.check)
+    former_timer = signal.setitimer(signal.ITIMER_REAL, _CHECK_S, _CHECK_S)
     try:
         yield alarm
     finally:
@@ -79,31 +87,31 @@ def alarm_set() -> Iterator[Alarm]:
 
 
 class PolicyGuard:
-    """Checks every answer of a policy and times every step; itself a `gesscale.ports.Policy`.
+    """Validates the output of a policy and limits its time; itself a `gesscale.ports.Policy`.
 
-    Only the time inside the policy counts, so that a slow machine or a long load is not its fault.
+    Only time inside the policy counts, so a slow machine or a long load cannot make it lose.
 
     Attributes
     ----------
     name
-        What the policy calls itself.
-    thought_s
-        Time that it has thought.
+        Name that the policy gives itself.
+    used_s
+        Time used by the policy so far.
 
     Raises
     ------
     RunLost
-        Where it cannot be made.
+        If the policy cannot be built.
     """
 
     def __init__(
-        self, build: Callable[[], Policy], called: str, workflow: Workflow, *, time_limit_s: float, alarm: Alarm
+        self, build: Callable[[], Policy], policy_name: str, workflow: Workflow, *, time_limit_s: float, alarm: Alarm
     ) -> None:
-        self._called, self._workflow, self._limit_s, self._alarm = called, workflow, time_limit_s, alarm
-        self._at_s: float | None = None
-        self.thought_s = 0.0
-        self._policy = self._judged("its making", build)
-        self.name = self._judged("its name", lambda: self._policy.name)
+        self._policy_name, self._workflow, self._limit_s, self._alarm = policy_name, workflow, time_limit_s, alarm
+        self._at_s = 0.0
+        self.used_s = 0.0
+        self._policy = self._guarded("the constructor", build)
+        self.name = self._guarded("name", lambda: self._policy.name)
 
     def analyze(self, observation: WorkflowObservation, knowledge: Knowledge) -> Mapping[str, Analysis]:
         """Let the policy analyze; see `gesscale.ports.Policy`.
@@ -111,18 +119,15 @@ class PolicyGuard:
         Raises
         ------
         RunLost
-            Where it raised, gave nonsense or ran out of time.
+            If it raised, returned invalid output or ran out of time.
         """
         self._at_s = observation.at_s
 
-        def ask() -> tuple[Mapping[str, Analysis], str]:
+        def call() -> tuple[Mapping[str, Analysis], Problem | None]:
             analyses = self._policy.analyze(observation, knowledge)
-            return analyses, _fault_of(analyses, Analysis, self._workflow)
+            return analyses, self._output_problem("analyze", analyses, Analysis)
 
-        analyses, fault = self._judged("analyze", ask)
-        if fault:
-            self._lose(f"gave nonsense in analyze{self._when}: {fault}")
-        return analyses
+        return self._validated("analyze", call)
 
     def plan(self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge) -> Mapping[str, Plan]:
         """Let the policy plan; see `gesscale.ports.Policy`.
@@ -130,89 +135,94 @@ class PolicyGuard:
         Raises
         ------
         RunLost
-            Where it raised, gave nonsense or ran out of time.
+            If it raised, returned invalid output or ran out of time.
         """
 
-        def ask() -> tuple[Mapping[str, Plan], str]:
+        def call() -> tuple[Mapping[str, Plan], Problem | None]:
             plans = self._policy.plan(analyses, cluster, knowledge)
-            return plans, _fault_of(plans, Plan, self._workflow) or _fault_of_changes(plans, self._workflow, cluster)
+            return plans, self._output_problem("plan", plans, Plan) or self._plan_problem(plans, cluster)
 
-        plans, fault = self._judged("plan", ask)
-        if fault:
-            self._lose(f"gave nonsense in plan{self._when}: {fault}")
-        return plans
+        return self._validated("plan", call)
 
-    def _judged(self, method: str, ask: Callable[[], _Answer]) -> _Answer:
-        thought, fault, left_s = _stopwatch(), None, self._limit_s - self.thought_s
+    def _validated(self, method: str, call: Callable[[], tuple[_Result, Problem | None]]) -> _Result:
+        result, problem = self._guarded(method, call)
+        if problem is not None:
+            raise RunLost(problem)
+        return result
+
+    def _guarded(self, method: str, call: Callable[[], _Result]) -> _Result:
+        elapsed, fault, left_s = _stopwatch(), None, self._limit_s - self.used_s
         try:
-            with self._alarm.ringing_after(left_s, thought):
-                answer = ask()
+            with self._alarm.ringing_after(left_s, elapsed):
+                result = call()
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # noqa: BLE001 - a policy may raise anything, SystemExit too
+        except BaseException as error:  # noqa: BLE001 - a policy may raise anything, including SystemExit
             fault = error
-        self.thought_s += thought()
-        if isinstance(fault, OutOfTime) or self.thought_s >= self._limit_s:
-            self._lose(f"thought for longer than the time limit of {self._limit_s:g} s, in {method}{self._when}")
+        self.used_s += elapsed()
+        if isinstance(fault, OutOfTime) or self.used_s >= self._limit_s:
+            raise RunLost(Problem("policy-timeout", {**self._context(method), "limit_s": self._limit_s}))
         if fault is not None:
-            line = f" ({place})" if (place := place_in_file(fault)) else ""
-            self._lose(f"raised {describe_exception(fault)} in {method}{self._when}{line}", fault)
-        return answer
+            self._lose_to(fault, method)
+        return result
 
-    @property
-    def _when(self) -> str:
-        return "" if self._at_s is None else f" at {self._at_s:,.0f} s"
+    def _lose_to(self, fault: BaseException, method: str) -> NoReturn:
+        fields = {**self._context(method), "place": place_in_file(fault), "error": describe_exception(fault)}
+        raise RunLost(Problem("policy-raised", fields)) from fault
 
-    def _lose(self, why: str, cause: BaseException | None = None) -> NoReturn:
-        raise RunLost(f"policy {self._called} {why}") from cause
+    def _context(self, method: str) -> dict[str, Any]:
+        return {"source": f"policy {self._policy_name}", "method": method, "at_s": self._at_s}
+
+    def _output_problem(self, method: str, output: object, kind: type) -> Problem | None:
+        """Return the problem with what a policy returned, which may be any object; None if the output is complete."""
+        context, operators = self._context(method), self._workflow.operators
+        if not isinstance(output, Mapping):
+            return Problem("policy-output-type", {**context, "expected": "Mapping", "got": _safe_repr(output)})
+        if output.keys() != operators.keys():
+            return Problem(
+                "policy-output-operators", {**context, "expected": [*operators], "got": _safe_repr([*output])}
+            )
+        for name, value in output.items():
+            if not isinstance(value, kind):
+                fields = {**context, "operator": name, "expected": kind.__name__, "got": _safe_repr(value)}
+                return Problem("policy-output-type", fields)
+        return None
+
+    def _plan_problem(self, plans: Mapping[str, Plan], cluster: ClusterState) -> Problem | None:
+        problems = (self._change_problem(plan, self._workflow.operators[name], cluster) for name, plan in plans.items())
+        return next((problem for problem in problems if problem is not None), None)
+
+    def _change_problem(self, plan: Plan, operator: Operator, cluster: ClusterState) -> Problem | None:
+        if plan.placement == plan.before or operator.name not in cluster.placements:
+            return None  # the cluster does not list an operator whose driver is down, and rejects the order itself
+        current, after = tuple(sorted(cluster.placements[operator.name])), plan.placement
+        context = {**self._context("plan"), "operator": operator.name}
+        unknown = [node for node in after if node not in cluster.nodes]
+        if plan.before != current:
+            return Problem("plan-base-outdated", {**context, "current": current, "got": _safe_repr(plan.before)})
+        if after != tuple(sorted(set(after))):
+            return Problem("plan-placement-malformed", {**context, "got": _safe_repr(after)})
+        if unknown:
+            return Problem("plan-node-unknown", {**context, "node": unknown[0], "known": [*cluster.nodes]})
+        least, most = operator.min_replicas, operator.max_replicas
+        grows_beyond = bool(set(after) - set(current)) and len(after) > most
+        if grows_beyond or (set(current) - set(after) and len(after) < least):
+            return Problem(
+                "plan-replicas-out-of-range", {**context, "replicas": len(after), "least": least, "most": most}
+            )
+        return None
 
 
 def _stopwatch() -> Callable[[], float]:
-    """Return what tells the seconds of thinking since now, of this thread."""
+    """Return a function for the computation time of this thread since now, seconds."""
     began_s, began_cpu_s = time.perf_counter(), time.thread_time()
     return lambda: max(time.thread_time() - began_cpu_s, (time.perf_counter() - began_s) / _REAL_TIME_FACTOR)
 
 
-def _fault_of(answers: object, kind: type, workflow: Workflow) -> str:
-    """Say what is wrong with what a policy returned, anything at all; empty where each operator has its answer."""
-    if not isinstance(answers, Mapping):
-        return f"expected a mapping of operators to answers, got {_shown(answers)}"
-    if answers.keys() != workflow.operators.keys():
-        return f"expected an answer for each of {', '.join(workflow.operators)}, got {_shown([*answers])}"
-    for name, answer in answers.items():
-        if not isinstance(answer, kind):
-            return f"operator {name}: expected {kind.__name__}, got {_shown(answer)}"
-    return ""
-
-
-def _fault_of_changes(plans: Mapping[str, Plan], workflow: Workflow, cluster: ClusterState) -> str:
-    faults = ((name, _fault_of_change(plan, workflow.operators[name], cluster)) for name, plan in plans.items())
-    return next((f"operator {name}: {fault}" for name, fault in faults if fault), "")
-
-
-def _fault_of_change(plan: Plan, operator: Operator, cluster: ClusterState) -> str:
-    if plan.placement == plan.before or operator.name not in cluster.placements:
-        return ""  # an operator whose driver is down is not listed; the cluster refuses the order, which is no foul
-    present, after = tuple(sorted(cluster.placements[operator.name])), plan.placement
-    unknown = [node for node in after if node not in cluster.nodes]
-    if plan.before != present:
-        return f"expected a plan from the present placement, {present}, got {_shown(plan.before)}"
-    if after != tuple(sorted(set(after))):
-        return f"expected a placement that is sorted and names each node once, got {_shown(after)}"
-    if unknown:
-        return f"asked for node {unknown[0]!r}, which is not among {', '.join(cluster.nodes)}"
-    beyond = ""
-    if set(after) - set(present) and len(after) > operator.max_replicas:
-        beyond = f"max_replicas is {operator.max_replicas}"
-    elif set(present) - set(after) and len(after) < operator.min_replicas:
-        beyond = f"min_replicas is {operator.min_replicas}"
-    return f"asked for {len(after)} replicas, {beyond}" if beyond else ""
-
-
-def _shown(value: object) -> str:
-    """Return any value in a few characters of one line; one that cannot be shown by its type."""
+def _safe_repr(value: object) -> str:
+    """Return any value in a few characters on one line, or its type if its repr raises."""
     try:
         text = " ".join(repr(value).split())
-    except Exception:  # noqa: BLE001 - a policy's own object may do anything when it is shown
+    except Exception:  # noqa: BLE001 - the repr of a policy's own object may do anything
         return f"a {type(value).__name__}"
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+    return text if len(text) <= _LONGEST_REPR else f"{text[: _LONGEST_REPR - 3]}..."

@@ -1,4 +1,4 @@
-"""Cases on a Spark cluster, one task each, through PySpark."""
+"""Runs cases on a Spark cluster, one task each, through PySpark."""
 
 import os
 import socket
@@ -10,13 +10,14 @@ from contextlib import contextmanager
 from tempfile import TemporaryFile
 from typing import IO, Any
 
+from gesscale.common.errors import Problem
 from gesscale.errors import GesscaleError, InputError
 from gesscale.extras import how_to_install
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.runs.running import ONE_THREAD, CaseRunner, attempt_case
 
-#: The first worker must have answered after this time.
+#: Longest time until the first worker completes a task, seconds.
 START_LIMIT_S = 120.0
 
 _CONNECT_LIMIT_S = 5.0
@@ -25,7 +26,7 @@ _CONF = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "OFF",
-    "spark.task.maxFailures": "2",  # a policy that kills its worker does so again; a node that is lost does not
+    "spark.task.maxFailures": "2",  # a policy that kills its worker will do so again; a lost node will not
     **{f"spark.executorEnv.{name}": value for name, value in ONE_THREAD.items()},
 }
 
@@ -38,18 +39,18 @@ def run_on_spark(
     done: Callable[[CaseResult], None],
     run_case: CaseRunner,
 ) -> None:
-    """Play cases on a cluster; the results are those that `testbed.arena.runs.running.run_locally` gives.
+    """Run cases on a cluster, with the same results as `testbed.arena.runs.running.run_locally`.
 
-    Each case is a Spark job of one task, many of them in flight: a result is here as soon as its task has ended, and
-    a task that kills its worker twice loses its own case only. The workers need the same Python and packages as this
+    Each case is a Spark job of one task, many of them in flight: a result arrives as soon as its task has ended, and a
+    task that kills its worker twice loses only its own case. The workers need the same Python and packages as this
     process, at the same paths, and the files that the experiment names.
 
     Raises
     ------
     InputError
-        The experiment is wrong, or there is no such master.
+        If the experiment is wrong, or the master does not exist.
     GesscaleError
-        No worker came in time, or it cannot play.
+        If no worker starts in time, or workers cannot run a case.
     """
     if not cases:
         return
@@ -58,16 +59,16 @@ def run_on_spark(
         shared = context.broadcast((experiment, run_case))
         in_flight = max(_IN_FLIGHT_LEAST, 2 * context.defaultParallelism)
         with ThreadPoolExecutor(in_flight) as threads:
-            jobs = [threads.submit(_play_one, context, shared, case) for case in cases]
+            jobs = [threads.submit(_run_one, context, shared, case) for case in cases]
             try:
-                _hand_over(jobs, done)
+                _collect(jobs, done)
             except BaseException:
                 threads.shutdown(wait=False, cancel_futures=True)
                 context.cancelAllJobs()
                 raise
 
 
-def _hand_over(jobs: Sequence[Future[CaseResult]], done: Callable[[CaseResult], None]) -> None:
+def _collect(jobs: Sequence[Future[CaseResult]], done: Callable[[CaseResult], None]) -> None:
     waiting = set(jobs)
     while waiting:
         finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
@@ -75,8 +76,8 @@ def _hand_over(jobs: Sequence[Future[CaseResult]], done: Callable[[CaseResult], 
             done(job.result())
 
 
-def _play_one(context: Any, shared: Any, case: Case) -> CaseResult:
-    """Run a job of one task; in a thread of the driver."""
+def _run_one(context: Any, shared: Any, case: Case) -> CaseResult:
+    """Run a job of one task, in a thread of the driver."""
 
     def task(case: Case) -> CaseResult | InputError:
         experiment, run_case = shared.value
@@ -88,18 +89,18 @@ def _play_one(context: Any, shared: Any, case: Case) -> CaseResult:
     from py4j.protocol import Py4JJavaError
 
     try:
-        (answer,) = context.parallelize([case], 1).map(task).collect()
+        (result,) = context.parallelize([case], 1).map(task).collect()
     except Py4JJavaError as fault:
-        return CaseResult(case=case, lost=f"its task failed on Spark: {_said(fault)}")
-    if isinstance(answer, InputError):
-        raise answer
-    result: CaseResult = answer
+        return CaseResult.of_lost(case, Problem("spark-task-failed", {"cause": _first_line(fault)}))
+    if isinstance(result, InputError):
+        raise result
+    assert isinstance(result, CaseResult)  # noqa: S101 - for mypy: tasks return nothing else
     return result
 
 
 @contextmanager
 def _context(master: str) -> Iterator[Any]:
-    """Open a Spark context in a JVM of its own, without its log."""
+    """Open a Spark context in a separate JVM, without its log."""
     _check_reachable(master)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.update(ONE_THREAD)
@@ -107,7 +108,9 @@ def _context(master: str) -> Iterator[Any]:
         from pyspark import SparkConf, SparkContext
         from pyspark.java_gateway import launch_gateway
     except ImportError as error:
-        raise InputError(f"--spark: expected PySpark to be installed ({error}); {how_to_install('spark')}") from error
+        raise InputError(
+            "package-missing", package="pyspark", extra="spark", command=how_to_install("spark")
+        ) from error
     settings = {**_CONF, "spark.master": master, "spark.app.name": "gesscale arena"}
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     with TemporaryFile() as log, warnings.catch_warnings():
@@ -116,21 +119,20 @@ def _context(master: str) -> Iterator[Any]:
             gateway = launch_gateway(conf, popen_kwargs={"stderr": log})
             context = SparkContext(conf=conf, gateway=gateway)
         except Exception as fault:
-            raise InputError(
-                f"--spark {master}: Spark cannot start there: {_fault_in_log(log) or _said(fault)}"
-            ) from fault
+            cause = _exception_in_log(log) or _first_line(fault)
+            raise InputError("spark-start-failed", place=f"--spark {master}", cause=cause) from fault
     try:
         yield context
     finally:
         context.stop()
         gateway.shutdown()
-        gateway.proc.stdin.close()  # which is what ends the JVM
+        gateway.proc.stdin.close()  # ends the JVM
         gateway.proc.wait()
-        SparkContext._gateway = SparkContext._jvm = None  # so that another context can have another JVM
+        SparkContext._gateway = SparkContext._jvm = None  # so that the next context gets a new JVM
 
 
 def _check_reachable(master: str) -> None:
-    """Refuse a standalone master where no process listens; Spark itself would try for a minute."""
+    """Reject a standalone master where no process listens; Spark itself would try for a minute."""
     if not master.startswith("spark://"):
         return
     faults = []
@@ -141,40 +143,38 @@ def _check_reachable(master: str) -> None:
                 return
         except (OSError, ValueError) as fault:
             faults.append(f"{place}: {fault}")
-    raise InputError(f"--spark {master}: expected a master that listens, got {'; '.join(faults)}")
+    raise InputError("spark-master-unreachable", place=f"--spark {master}", causes=faults)
 
 
 def _check_workers(context: Any, master: str) -> None:
-    """Run one small task, so that what is wrong with the workers is said once."""
+    """Run one small task, so that a problem with the workers is reported once."""
     from py4j.protocol import Py4JJavaError
 
     thread = ThreadPoolExecutor(1)
     try:
-        thread.submit(context.parallelize([0], 1).map(_able).collect).result(START_LIMIT_S)
+        thread.submit(context.parallelize([0], 1).map(_probe).collect).result(START_LIMIT_S)
     except TimeoutError:
         context.cancelAllJobs()
-        raise GesscaleError(
-            f"--spark {master}: no worker took a task within {START_LIMIT_S:g} s; has it any with free cores?"
-        ) from None
+        raise GesscaleError("spark-worker-timeout", place=f"--spark {master}", timeout_s=START_LIMIT_S) from None
     except Py4JJavaError as fault:
-        raise GesscaleError(f"--spark {master}: its workers cannot play: {_said(fault)}") from fault
+        raise GesscaleError("spark-worker-failed", place=f"--spark {master}", cause=_first_line(fault)) from fault
     finally:
         thread.shutdown(wait=False)
 
 
-def _able(_: int) -> bool:
+def _probe(_: int) -> bool:
     return True
 
 
-def _fault_in_log(log: IO[bytes]) -> str:
-    """Return what a JVM that did not start complained of; empty where it did not."""
+def _exception_in_log(log: IO[bytes]) -> str:
+    """Return the first exception in the log of a JVM that did not start; empty if there is none."""
     log.seek(0)
     lines = log.read().decode(errors="replace").splitlines()
     return next((line.rpartition("Exception: ")[2] for line in lines if "Exception: " in line), "")
 
 
-def _said(fault: Exception) -> str:
-    """Return a fault in a line; where Java reports one of Python, Python's own."""
+def _first_line(fault: Exception) -> str:
+    """Return an error in a line: the Python one if Java wraps it."""
     java = getattr(fault, "java_exception", None)
     text = str(fault if java is None else java.getMessage()).partition("\n\tat ")[0].strip()
     if "Traceback (most recent call last)" in text:

@@ -1,5 +1,6 @@
-"""The course of a run as a record, like that of a live run: `gesscale page` shows it, `gesscale replay` asks others."""
+"""Records a simulated run like a live one, for `gesscale page` and `gesscale replay`."""
 
+from dataclasses import asdict
 from pathlib import Path
 
 import yaml
@@ -21,51 +22,52 @@ _MAP = "latency.csv"
 
 
 def record_run(experiment: Experiment, case: Case, folder: Path) -> CaseResult:
-    """Play a case again, and keep every decision and every batch of it.
+    """Run a case again, and record every decision and every batch.
 
     Raises
     ------
     InputError
-        The policy knows the load, or the case cannot be played: a file that it names is not there any more, say.
+        If the policy reads no metrics, or the case cannot run, for instance because a file of it is gone.
     """
     if case.policy in UNRANKED:
-        raise InputError(f"policy {case.policy} knows the load and looks at no metric: there is no course to show")
+        raise InputError("policy-not-recordable", policy=case.policy)
     scene = world_of(experiment, case).scene
-    decided: list[Decision] = []
-    seen: dict[str, dict[int, Batch]] = {name: {} for name in scene.workflow.operators}
+    decisions: list[Decision] = []
+    batches_by_id: dict[str, dict[int, Batch]] = {name: {} for name in scene.workflow.operators}
 
-    def keep(decisions: tuple[Decision, ...]) -> None:
-        decided.extend(decisions)
-        for decision in decisions:
+    def record(decided: tuple[Decision, ...]) -> None:
+        decisions.extend(decided)
+        for decision in decided:
             if decision.analysis.reading is not None:
-                seen[decision.operator].update({each.batch_id: each for each in decision.analysis.reading.batches})
+                batches_by_id[decision.operator].update(
+                    {each.batch_id: each for each in decision.analysis.reading.batches}
+                )
 
-    result = run_case(experiment, case, decided=keep)
+    result = run_case(experiment, case, decided=record)
     folder.mkdir(parents=True, exist_ok=True)
     write_csv(scene.delays, folder / _MAP)
     (folder / SETTINGS).write_text(_settings(experiment.variant(case.variant), case, scene))
-    batches = {name: sorted(by_id.values(), key=lambda batch: batch.ended_at_s) for name, by_id in seen.items()}
-    write_recording(folder, decided, batches)
+    batches = {
+        name: sorted(by_id.values(), key=lambda batch: batch.ended_at_s) for name, by_id in batches_by_id.items()
+    }
+    write_recording(folder, decisions, batches)
     return result
 
 
-def check_same(kept: CaseResult, played: CaseResult) -> None:
-    """Check that a run that was played again is the one that was kept.
+def check_reproduced(stored: CaseResult, repeated: CaseResult) -> None:
+    """Check that a repeated run has the metrics of the stored one.
 
     Raises
     ------
     InputError
-        Its figures differ: the kept one ran live, or was played by another version.
+        If they differ: the stored run was live, or is from another version.
     """
-    if (kept.metrics, kept.lost) != (played.metrics, played.lost):
-        raise InputError(
-            "played again it has other figures than those that were kept: that run was live, whose own folder holds "
-            "its record, or another version of gesscale played it"
-        )
+    if (stored.metrics, stored.lost) != (repeated.metrics, repeated.lost):
+        raise InputError("run-not-reproduced", **asdict(stored.case))
 
 
 def _settings(varied: Experiment, case: Case, scene: Scene) -> str:
-    """Return the settings of a loop that sees what this one saw."""
+    """Return settings with which a loop has the same inputs."""
     metrics = scene.metrics
     rules = {name: value for name, value in varied.document()["rules"].items() if value is not None}
     is_known = case.policy in policy_names()

@@ -1,4 +1,4 @@
-"""Cases on this machine: one after the other, or on several processes, any of which may die."""
+"""Runs cases on this machine, one after the other or on several processes, any of which may die."""
 
 import multiprocessing
 import os
@@ -12,42 +12,43 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Protocol
 
+from gesscale.common.errors import Problem
 from gesscale.errors import GesscaleError, InputError
+from gesscale.formatting import describe_exception
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
 
-#: Environment of a worker: the cases are what runs side by side, not the sums within them.
+#: Environment of a worker: cases run in parallel, not the array operations within them.
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
-#: How the reason of a run begins that was lost by a fault of ours; it is played again when results are
-#: resumed.
-ARENA_FAULT = "the arena failed, not the policy: "
+#: Code of a run that was lost by a failure of the arena; it is repeated when results are resumed.
+ARENA_FAILED = "arena-failed"
 
 _SPAWN = multiprocessing.get_context("spawn")
 
 
 class CaseRunner(Protocol):
-    """Plays a case; `testbed.arena.runner.run_case` is one. A function of a module, so that a process can import it."""
+    """Runs a case, as `testbed.arena.runner.run_case` does; a function of a module, so that processes can import it."""
 
     def __call__(self, experiment: Experiment, case: Case, *, with_series: bool = False) -> CaseResult:
-        """Return what came of it."""
+        """Return its result."""
         ...
 
 
 def attempt_case(run_case: CaseRunner, experiment: Experiment, case: Case) -> CaseResult:
-    """Play a case, with its course where it is of the first seed; where the arena fails the run is lost.
+    """Run a case, with its trajectory if it has the first seed; a failure of the arena loses only this run.
 
     Raises
     ------
     InputError
-        The experiment itself is wrong: every case would fail.
+        If the experiment itself is wrong, so every case would fail.
     """
     try:
         return run_case(experiment, case, with_series=case.seed == experiment.seed_list[0])
     except InputError:
         raise
     except Exception as fault:  # noqa: BLE001 - one case that cannot be simulated does not stop the others
-        return CaseResult(case=case, lost=f"{ARENA_FAULT}{type(fault).__name__}: {fault}")
+        return CaseResult.of_lost(case, Problem("arena-failed", {"error": describe_exception(fault)}))
 
 
 def run_locally(
@@ -58,14 +59,14 @@ def run_locally(
     done: Callable[[CaseResult], None],
     run_case: CaseRunner,
 ) -> None:
-    """Play cases on this machine.
+    """Run cases on this machine.
 
     Raises
     ------
     InputError
-        The experiment is wrong.
+        If the experiment is wrong.
     GesscaleError
-        A process cannot start.
+        If a process cannot start.
     """
     if jobs == 1 or not cases:
         for case in cases:
@@ -73,21 +74,21 @@ def run_locally(
         return
     workers = _WorkerPool(experiment, run_case)
     try:
-        _share_out(workers, deque(cases), jobs, done)
+        _distribute(workers, deque(cases), jobs, done)
     finally:
-        workers.dismiss()
+        workers.stop()
 
 
-def _share_out(workers: "_WorkerPool", waiting: deque[Case], jobs: int, done: Callable[[CaseResult], None]) -> None:
+def _distribute(workers: "_WorkerPool", pending: deque[Case], jobs: int, done: Callable[[CaseResult], None]) -> None:
     idle: list[_Worker] = []
     busy: dict[Connection, _Worker] = {}
-    while waiting or busy:
-        while waiting and len(busy) < jobs:
-            worker = idle.pop() if idle else workers.hire()
-            worker.begin(waiting.popleft())
+    while pending or busy:
+        while pending and len(busy) < jobs:
+            worker = idle.pop() if idle else workers.start()
+            worker.begin(pending.popleft())
             busy[worker.connection] = worker
         for ready in wait(list(busy)):
-            assert isinstance(ready, Connection)  # noqa: S101 - for mypy: nothing else was waited for
+            assert isinstance(ready, Connection)  # noqa: S101 - for mypy: the only kind of object waited for
             worker = busy[ready]
             result = worker.result()
             if result is None:
@@ -110,53 +111,51 @@ class _Worker:
         try:
             self.connection.send(case)
         except OSError:
-            return  # it has died; its result says so
+            return  # it has died, as its result will report
 
     def result(self) -> CaseResult | None:
-        """Return what has come of its case; None where it has just started."""
-        assert self.case is not None  # noqa: S101 - for mypy: it is asked of those at work only
+        """Return the result of its case; None if it has just started."""
+        assert self.case is not None  # noqa: S101 - for mypy: only called while it has a case
         try:
-            answer = self.connection.recv()
+            message = self.connection.recv()
         except (EOFError, OSError):
             self.process.join()
-            death = _death(self.process.exitcode)
+            exit_status = _exit_status(self.process.exitcode)
             if not self.started:
-                raise GesscaleError(
-                    f"expected a process of the arena to start, it {death}; --jobs 1 does without"
-                ) from None
-            return CaseResult(case=self.case, lost=f"the process that played it {death}")
-        if isinstance(answer, GesscaleError):
-            raise answer
-        if not isinstance(answer, CaseResult):
+                raise GesscaleError("worker-not-started", exit_status=exit_status) from None
+            return CaseResult.of_lost(self.case, Problem("worker-died", {"exit_status": exit_status}))
+        if isinstance(message, GesscaleError):
+            raise message
+        if not isinstance(message, CaseResult):
             self.started = True
             return None
-        return answer
+        return message
 
 
 class _WorkerPool:
-    """The processes that were started; each holds the experiment and plays case after case."""
+    """Worker processes, each of which has the experiment and runs one case after the other."""
 
     def __init__(self, experiment: Experiment, run_case: CaseRunner) -> None:
         self._experiment, self._run_case = experiment, run_case
-        self._hired: list[_Worker] = []
+        self._workers: list[_Worker] = []
 
-    def hire(self) -> _Worker:
-        resource_tracker.ensure_running()  # it would let interrupts in below
-        os.environ.update(ONE_THREAD)  # a process inherits it before it imports NumPy
+    def start(self) -> _Worker:
+        resource_tracker.ensure_running()  # started below, it would unblock interrupts
+        os.environ.update(ONE_THREAD)  # inherited by a process before it imports NumPy
         with _without_interrupts():
             ours, theirs = _SPAWN.Pipe()
             process = _SPAWN.Process(target=_work, args=(theirs, self._experiment, self._run_case), daemon=True)
             process.start()
-            theirs.close()  # so that its end is seen when the process dies
+            theirs.close()  # so that the pipe closes when the process dies
             worker = _Worker(process=process, connection=ours)
-            self._hired.append(worker)
+            self._workers.append(worker)
         return worker
 
-    def dismiss(self) -> None:
-        for worker in self._hired:
+    def stop(self) -> None:
+        for worker in self._workers:
             worker.connection.close()
             worker.process.terminate()
-        for worker in self._hired:
+        for worker in self._workers:
             worker.process.join()
 
 
@@ -168,26 +167,23 @@ def _work(connection: Connection, experiment: Experiment, run_case: CaseRunner) 
         except EOFError:  # the parent is gone
             return
         try:
-            answer: CaseResult | InputError = attempt_case(run_case, experiment, case)
+            message: CaseResult | InputError = attempt_case(run_case, experiment, case)
         except InputError as fault:
-            answer = fault
+            message = fault
         try:
-            connection.send(answer)
+            connection.send(message)
         except OSError:  # as above
             return
 
 
-def _death(exit_code: int | None) -> str:
-    if exit_code is not None and exit_code < 0:
-        name = signal.Signals(-exit_code).name
-        hint = "; out of memory?" if name == "SIGKILL" else ""
-        return f"was killed by {name}{hint}"
-    return f"ended with exit code {exit_code}"
+def _exit_status(exit_code: int | None) -> str:
+    """Return the signal that ended a process, or its exit code."""
+    return signal.Signals(-exit_code).name if exit_code is not None and exit_code < 0 else f"{exit_code}"
 
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Put Ctrl-C off; a process that is started here never sees it, though a terminal sends it to all."""
+    """Block Ctrl-C, also in processes that are started here: a terminal sends it to the whole group."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

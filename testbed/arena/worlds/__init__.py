@@ -1,1 +1,1 @@
-"""The world of a case: nodes, delays, engine and load, from an experiment and a seed."""
+"""Builds the world of a case (nodes, delays, engine and load) from an experiment and a seed."""

@@ -1,4 +1,4 @@
-"""The nodes of a case and the delays between them, each from a stream of randomness of its own."""
+"""Builds the nodes of a case and the delays between them from independent random streams."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from zlib import crc32
 import numpy as np
 
 from gesscale.errors import InputError
-from latency_map import LARGEST, LatencyMap, LatencyMapError, read_map
+from latency_map import LARGEST, LatencyMap, read_map
 from latency_map.delays import Delays
 from latency_map.generate import Clusters, Span, clustered, node_names
 from testbed.arena.experiments.sections import GeneratedMap, MapKind, NodesSection
@@ -17,25 +17,25 @@ from testbed.simulator.scene import SimulatedNode
 
 
 def stream(seed: int, purpose: str) -> np.random.SeedSequence:
-    """Return the randomness of a purpose, independent of every other one of the same seed."""
+    """Return the random stream of a purpose; the streams of one seed are independent."""
     return np.random.SeedSequence([seed, crc32(purpose.encode())])
 
 
 def seed_of(seed: int, purpose: str) -> int:
-    """Return the same as a whole number, for who asks for a seed."""
+    """Return an integer seed of a purpose."""
     return int(stream(seed, purpose).generate_state(1, np.uint64)[0])
 
 
-#: Round trip within a site of a clustered map, at most.
+#: Longest round trip within a site of a clustered map, ms.
 _SITE_MS = 10.0
 
-#: Of round trips that are drawn: whole microseconds.
+#: Decimals of random round trips in ms: whole microseconds.
 _DECIMALS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FogNodes:
-    """Nodes, the delays between them, and the one that runs the drivers."""
+    """Nodes, the delays between them, and the node of the drivers."""
 
     nodes: Mapping[str, SimulatedNode]
     delays: LatencyMap
@@ -48,17 +48,19 @@ def fog_nodes(section: NodesSection, seed: int) -> FogNodes:
     Raises
     ------
     InputError
-        When a file cannot be read, or there are no such nodes.
+        If a file cannot be read, or a node does not exist.
     """
-    delays, weights, driver_node = _found(section, seed)
+    delays, weights, driver_node = _load(section, seed)
     if section.count is not None and section.count > len(delays):
-        raise InputError(f"nodes.count: expected at most the {len(delays)} nodes there are, got {section.count}")
+        raise InputError("experiment-nodes-too-many", place="nodes.count", available=len(delays), got=section.count)
     delays = delays.subset(delays.names[: section.count])
     driver_node = section.driver_node or driver_node or delays.names[0]
     named = {"driver_node": [driver_node], "weights": section.weights, "reported_weights": section.reported_weights}
     for setting, names in named.items():
         if unknown := [name for name in names if name not in delays]:
-            raise InputError(f"nodes.{setting}: there is no node {unknown[0]!r}; there are {', '.join(delays.names)}")
+            raise InputError(
+                "experiment-node-unknown", place=f"nodes.{setting}", node=unknown[0], known=list(delays.names)
+            )
     nodes = {
         name: SimulatedNode(
             name=name,
@@ -70,16 +72,13 @@ def fog_nodes(section: NodesSection, seed: int) -> FogNodes:
     return FogNodes(nodes=nodes, delays=delays, driver_node=driver_node)
 
 
-def _found(section: NodesSection, seed: int) -> tuple[LatencyMap, Mapping[str, float], str]:
+def _load(section: NodesSection, seed: int) -> tuple[LatencyMap, Mapping[str, float], str]:
     if section.topology is not None:
         return _of_topology(section.topology)
-    try:
-        if section.map is not None:
-            return read_map(section.map, unit=section.unit, kind=section.kind, limits=LARGEST), {}, ""
-        generated = section.generated or GeneratedMap()
-        return _drawn(generated, section.count or 1, seed if generated.per_seed else None), {}, ""
-    except LatencyMapError as error:
-        raise InputError(f"nodes: {error}") from error
+    if section.map is not None:
+        return read_map(section.map, unit=section.unit, kind=section.kind, limits=LARGEST), {}, ""
+    generated = section.generated or GeneratedMap()
+    return _random_map(generated, section.count or 1, seed if generated.per_seed else None), {}, ""
 
 
 @lru_cache(maxsize=8)
@@ -88,7 +87,7 @@ def _of_topology(source: str) -> tuple[LatencyMap, Mapping[str, float], str]:
     return topology.map, {node.name: node.weight for node in topology.nodes}, topology.driver_node
 
 
-def _drawn(generated: GeneratedMap, count: int, seed: int | None) -> LatencyMap:
+def _random_map(generated: GeneratedMap, count: int, seed: int | None) -> LatencyMap:
     numbers = stream(generated.seed if seed is None else seed, "latency map")
     rng = np.random.default_rng(numbers.spawn(1)[0])
     rtt_ms = np.round(_round_trips_ms(rng, generated, count), _DECIMALS)

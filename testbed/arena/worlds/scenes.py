@@ -1,10 +1,11 @@
-"""From an experiment and a case to the world in which the case is played."""
+"""Builds the simulated world of a case from an experiment."""
 
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 
+from gesscale.common.errors import Problem
 from gesscale.errors import InputError
 from gesscale.model.workflow import BatchCap, Operator, Workflow
 from latency_map import LatencyMap
@@ -29,21 +30,21 @@ from testbed.workloads.workload import Workload
 
 Physics = SparkPhysics | FlinkPhysics
 
-#: Step of a Flink job's time; shorter where samples are closer together, so that none falls within one.
+#: Longest time step of a Flink job; shorter if samples are closer together, so that no sample falls within a step.
 _TICK_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Traits:
-    usual: str
-    slower: Mapping[str, float]
+class _EngineDefaults:
+    physics: str
+    constants: Mapping[str, float]
     instant: Mapping[str, float]
 
 
-_TRAITS = {
-    Engine.SPARK: _Traits(
-        usual="map",
-        slower={"service_ms_per_row": 5.0},  # of a Raspberry Pi; what was emulated for the fit took a tenth
+_ENGINE_DEFAULTS = {
+    Engine.SPARK: _EngineDefaults(
+        physics="map",
+        constants={"service_ms_per_row": 5.0},  # of a Raspberry Pi; the emulated nodes of the fit took a tenth
         instant={
             "start_s": 0.0,
             "start_spread": 0.0,
@@ -53,8 +54,8 @@ _TRAITS = {
             "leave_s": 0.0,
         },
     ),
-    Engine.FLINK: _Traits(
-        usual="taxi-nearest", slower={}, instant={"restart_s": 0.0, "restart_spread": 0.0, "cold_share": 0.0}
+    Engine.FLINK: _EngineDefaults(
+        physics="taxi-nearest", constants={}, instant={"restart_s": 0.0, "restart_spread": 0.0, "cold_share": 0.0}
     ),
 }
 
@@ -65,10 +66,10 @@ def physics_of(engine: Engine, name: str, section: OperatorSection, *, instant: 
     Raises
     ------
     InputError
-        When a file cannot be read, or it has no such constant or not with that value.
+        If a file cannot be read, a constant does not exist, or its value is out of range.
     """
-    traits = _TRAITS[engine]
-    read = _read(engine, section.physics or traits.usual)
+    defaults = _ENGINE_DEFAULTS[engine]
+    read = _read(engine, section.physics or defaults.physics)
     named: dict[str, float | None] = {}
     if isinstance(read, SparkPhysics):
         named = {"trigger_s": section.trigger_s, "service_ms_per_row": section.service_ms_per_row}
@@ -76,10 +77,10 @@ def physics_of(engine: Engine, name: str, section: OperatorSection, *, instant: 
         service_ms = section.service_ms_per_row
         named = {"service_s": None if service_ms is None else service_ms / 1000, "restart_s": section.restart_s}
     given = {
-        **({} if section.physics else traits.slower),
+        **({} if section.physics else defaults.constants),
         **{constant: value for constant, value in named.items() if value is not None},
     }
-    changes = {**given, **section.constants, **(traits.instant if instant else {})}
+    changes = {**given, **section.constants, **(defaults.instant if instant else {})}
     return checked_physics(type(read), {**asdict(read), **changes}, f"operators.{name}.constants")
 
 
@@ -94,18 +95,18 @@ def plant_of(scene: Scene, physics: Mapping[str, Physics], *, seed: int) -> Plan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeEffect:
-    """What a change of an operator's replicas does, without noise."""
+    """Effect of a change of an operator's replicas, without noise."""
 
-    #: How long it takes until an ordered replica serves, seconds.
+    #: Time until an ordered replica serves, seconds.
     takes_s: float
-    #: How much of a new replica's time is lost after that while it is cold, seconds.
+    #: Work time that a new replica then loses while it is cold, seconds.
     warm_up_s: float
-    #: Whether the operator processes nothing until the ordered replicas serve.
+    #: Whether the operator stops until the ordered replicas serve.
     stops: bool
 
 
 def change_effect(physics: Physics) -> ChangeEffect:
-    """Return what a change does: on Spark new replicas join a running query, on Flink the job stops."""
+    """Return the effect of a change: on Spark new replicas join a running query, on Flink the job stops."""
     if isinstance(physics, SparkPhysics):
         cold_s = (physics.cold_least_s + physics.cold_most_s) / 2
         return ChangeEffect(takes_s=physics.start_s, warm_up_s=cold_s, stops=False)
@@ -118,42 +119,41 @@ def _read(engine: Engine, source: str) -> Physics:
     return read_spark_physics(source) if engine is Engine.SPARK else read_flink_physics(source)
 
 
-#: The oracle looks at no metric: none is made for it.
-_BLIND = MetricTraits(gap_share=1.0, cpu=CpuAccount.NOT_MEASURED)
+#: Metrics of the ideal policy, which reads none.
+_NO_METRICS = MetricTraits(gap_share=1.0, cpu=CpuAccount.NOT_MEASURED)
 
-#: What replicas a load needs at first is decided by its mean over this time, seconds.
+#: The mean load over this time determines the replicas at the start, seconds.
 _FIRST_S = 300.0
 
-#: How many periods Monitor looks back on Flink in addition to the length of a restart.
+#: Periods that Monitor looks back on Flink in addition to the duration of a restart.
 _PERIODS_AFTER_A_RESTART = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """All that a case is played in."""
+    """Simulated world of a case."""
 
-    #: What is simulated.
     scene: Scene
-    #: At time 0.
+    #: State of the cluster at time 0.
     plant: Plant
-    #: The best placements of each operator.
+    #: Best placements by operator.
     best: Mapping[str, BestPlacements]
-    #: What a change of the replicas of each operator does.
+    #: Effect of a change of the replicas by operator.
     changes: Mapping[str, ChangeEffect]
-    #: The latency of a row that is still good, seconds.
+    #: Latency objective, seconds.
     slo_s: float
 
 
 def world_of(experiment: Experiment, case: Case) -> World:
     """Build the world of a case.
 
-    The same seed is the same world to every policy: load, latency map and noise have streams of their own. Only the
-    oracle gets one in which changes take no time, and it and `static` begin with other replicas.
+    The same seed gives every policy the same world: load, latency map and noise have separate random streams. The
+    exceptions are `ideal`, whose changes take no time, and the replicas with which `ideal` and `static` start.
 
     Raises
     ------
     InputError
-        When there is no such variant, workload, file or node, or the nodes do not suffice.
+        If a variant, workload, file or node does not exist, or there are too few nodes.
     """
     varied = experiment.variant(case.variant)
     ideal = case.policy == IDEAL
@@ -170,7 +170,7 @@ def world_of(experiment: Experiment, case: Case) -> World:
         workloads=_workloads(case, workflow, varied),
         initial={name: _nearest(fog, section.least_initial_replicas) for name, section in varied.operators.items()},
         selectivity={name: section.selectivity for name, section in varied.operators.items()},
-        metrics=_BLIND if ideal else _traits(varied, physics),
+        metrics=_NO_METRICS if ideal else _traits(varied, physics),
         failures=varied.faults.failures,
         slowdowns=varied.faults.slowdowns,
         period_s=varied.sample_s if ideal else varied.period_s,
@@ -180,7 +180,7 @@ def world_of(experiment: Experiment, case: Case) -> World:
         rescale_timeout_s=varied.rescale_timeout_s,
         executors_per_node=None if ideal else varied.nodes.executors_per_node,
     )
-    factor = varied.load_factor or varied.peak_share * _room(plain, best)
+    factor = varied.load_factor or varied.peak_share * _smallest_headroom_ratio(plain, best)
     loaded = replace(plain, workloads=_scaled(plain, factor))
     scene = replace(loaded, initial=_initial(case.policy, varied, loaded, best))
     return World(
@@ -192,8 +192,8 @@ def world_of(experiment: Experiment, case: Case) -> World:
     )
 
 
-def overload(world: World) -> Iterator[str]:
-    """Say of each operator whose load is beyond what all replicas carry together: how far, and for how long."""
+def check_capacity(world: World, workload: str) -> Iterator[Problem]:
+    """Yield a warning for each operator whose load exceeds the capacity of all its replicas together."""
     scene = world.scene
     for name, operator in scene.workflow.operators.items():
         most = _most_rows_per_s(operator, world.best[name], len(scene.nodes))
@@ -205,17 +205,20 @@ def overload(world: World) -> Iterator[str]:
             inflow_rows_per_s(inflow, index * sample_s, sample_s) > most
             for index in range(math.ceil(scene.duration_s / sample_s))
         )
-        yield (
-            f"operator {name!r} is offered up to {peak:.4g} rows/s, and all its replicas together carry {most:.4g}: "
-            f"for {beyond * sample_s / 60:.3g} min no policy can keep up"
-        )
+        fields = {
+            "source": f"workload {workload}",
+            "operator": name,
+            "peak_rows_per_s": peak,
+            "capacity_rows_per_s": most,
+            "overloaded_min": beyond * sample_s / 60,
+        }
+        yield Problem("load-exceeds-capacity", fields)
 
 
 def _operator(name: str, section: OperatorSection, fog: FogNodes, engine: Engine) -> Operator:
     if section.least_initial_replicas > len(fog.nodes):
         raise InputError(
-            f"operator {name!r}: expected at most {len(fog.nodes)} initial_replicas, one on each node, "
-            f"got {section.initial_replicas}"
+            "initial-replicas-exceed-nodes", operator=name, most=len(fog.nodes), got=section.initial_replicas
         )
     capped = engine is Engine.SPARK and section.cap_rows_per_replica is not None
     return Operator(
@@ -230,7 +233,7 @@ def _operator(name: str, section: OperatorSection, fog: FogNodes, engine: Engine
 
 
 def _nearest(fog: FogNodes, count: int) -> tuple[str, ...]:
-    """Return the driver's node and those nearest to it; a missing delay counts as the greatest."""
+    """Return the node of the driver and the nodes nearest to it; a missing delay counts as the largest."""
 
     def distance_ms(node: str) -> float:
         delay_ms = fog.delays.delay_ms(fog.driver_node, node)
@@ -248,7 +251,7 @@ def _traits(experiment: Experiment, physics: Mapping[str, Physics]) -> MetricTra
 
 
 def _workloads(case: Case, workflow: Workflow, experiment: Experiment) -> dict[str, Workload]:
-    """Return for each operator that reads a source its share of the load as it is written."""
+    """Return the unscaled share of the load of each operator that reads a source."""
     load = _workload(case.workload, seed_of(case.seed, "workload"))
     if experiment.length_s is not None:
         load = load.lasting(experiment.length_s)
@@ -262,12 +265,12 @@ def _workload(text: str, seed: int) -> Workload:
 
 
 def _scaled(scene: Scene, factor: float) -> dict[str, Workload]:
-    """Return the loads, patterns at rates multiplied by a factor."""
+    """Return the loads; the rates of patterns are multiplied by a factor."""
     return {name: load if load.absolute else load.scaled(factor) for name, load in scene.workloads.items()}
 
 
-def _room(scene: Scene, best: Mapping[str, BestPlacements]) -> float:
-    """Return how many times the loads' peaks the scarcest operator can sustain."""
+def _smallest_headroom_ratio(scene: Scene, best: Mapping[str, BestPlacements]) -> float:
+    """Return the smallest ratio of an operator's capacity to its peak load."""
     return min(
         _most_rows_per_s(operator, best[name], len(scene.nodes)) / peak_rows_per_s
         for name, operator in scene.workflow.operators.items()
@@ -288,7 +291,7 @@ def _peak_rows_per_s(scene: Scene, operator: str) -> float:
 def _initial(
     policy: str, experiment: Experiment, scene: Scene, best: Mapping[str, BestPlacements]
 ) -> Mapping[str, tuple[str, ...]]:
-    """Return where replicas are at the beginning: `static` has what the peak needs, `ideal` what is needed now."""
+    """Return the placements at the start: `static` has the replicas that the peak needs, `ideal` those needed now."""
     if policy == STATIC:
         return {name: best[name].least(_peak_rows_per_s(scene, name))[1] for name in scene.initial}
     if policy == IDEAL:
@@ -309,7 +312,7 @@ def _best(
     nodes: tuple[SimulatedNode, ...],
     delays: LatencyMap,
 ) -> Mapping[str, BestPlacements]:
-    """Return the best placements, which neither load nor seed change, from a plant that is built for that."""
+    """Return the best placements from a separate plant; they depend on neither load nor seed."""
     workflow = Workflow(operators)
     load = Workload(name="none", step_s=1.0, rows_per_s=(1.0,))
     scene = Scene(

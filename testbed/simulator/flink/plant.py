@@ -1,4 +1,4 @@
-"""Streaming jobs on Flink: restarts, backpressure, and which replica does how much."""
+"""Simulates streaming jobs on Flink: restarts, backpressure, and the work of each replica."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -22,9 +22,9 @@ _ROUNDING_S = 1e-6
 class FlinkPlant:
     """A workflow that runs as one Flink job; fulfils `testbed.simulator.plant.Plant`.
 
-    Time goes in ticks. What is ordered or fails within a tick takes hold at its end: until a savepoint is complete,
-    or a loss is felt, rows go on. There are no micro-batches: each tick is reported as a batch without a cap whose
-    trigger interval is the tick and whose duration is its busy part. Operators on the same node do not compete.
+    Time advances in ticks. An order or a failure within a tick takes effect at its end: rows are processed until a
+    savepoint is complete or a loss is noticed. There are no micro-batches: each tick is reported as a batch without a
+    cap whose trigger interval is the tick and whose duration is its busy part. Operators on one node do not compete.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class FlinkPlant:
     # What happens
 
     def advance(self, until_s: float) -> None:
-        """Let time pass; an instant in the past does nothing."""
+        """Advance time to an instant; an instant in the past does nothing."""
         while (begin_s := self._ticks * self._tick_s) <= until_s + _ROUNDING_S:
             if begin_s >= self._next_fault_s:
                 self._take_faults(begin_s)
@@ -74,19 +74,19 @@ class FlinkPlant:
                 break
             self._tick(begin_s, end_s)
             self._ticks += 1
-        # A tick that ends within rounding of an instant is over then: so it is not earlier than that end.
+        # A tick that ends within rounding of an instant is over by then.
         self._now_s = max(self._now_s, until_s, self._ticks * self._tick_s)
 
     def order(self, operator: str, placement: tuple[str, ...]) -> Outcome:
-        """Begin to stop the job, to start it on other nodes, and return at once.
+        """Begin to restart the job on other nodes and return at once.
 
         Raises
         ------
         ClusterError
-            Where a node cannot do it; then nothing was changed.
+            If a node is unknown or down; nothing changes then.
         """
         if operator not in self._tasks:
-            raise ClusterError(f"expected an operator of {', '.join(self._tasks)}, got {operator!r}")
+            raise ClusterError("simulated-operator-unknown", operator=operator, known=list(self._tasks))
         task = self._tasks[operator]
         self._check_placement(task, placement)
         change = Change.between(task.placement, placement)
@@ -201,14 +201,11 @@ class FlinkPlant:
         operator = task.operator.name
         for node in placement:
             if node not in self._fog.nodes:
-                message = f"operator {operator}: cannot have a replica on {node}: there is no such node"
-            elif node not in task.placement and not self._fog.is_up(node, self._now_s):
-                message = f"operator {operator}: cannot add a replica on {node}: the node is down"
-            else:
-                continue
-            raise ClusterError(message)
+                raise ClusterError("simulated-node-unknown", operator=operator, nodes=[node])
+            if node not in task.placement and not self._fog.is_up(node, self._now_s):
+                raise ClusterError("simulated-node-down", operator=operator, nodes=[node])
         if not placement:
-            raise ClusterError(f"operator {operator}: expected a placement of at least one node, got none")
+            raise ClusterError("simulated-placement-empty", operator=operator)
 
     # What is known
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from gesscale.common.errors import Problem
 from gesscale.errors import ClusterError
 from gesscale.model.decision import Change, Outcome, OutcomeStatus
 from gesscale.model.observation import Batch
@@ -78,13 +79,13 @@ class SparkPlant:
         self._now_s = max(self._now_s, until_s)
 
     def order(self, operator: str, placement: tuple[str, ...]) -> Outcome:
-        """Begin to have the replicas on these nodes and return at once.
+        """Begin to change the placement and return at once.
 
         Raises
         ------
         ClusterError
-            At an operator or node that does not exist, where the driver is down, and where every node that is to be
-            added is down and none is removed.
+            If the operator or a node does not exist, the driver is down, or all nodes to add are down and none is
+            removed.
         """
         query = self._query(operator)
         now_s = self._now_s
@@ -94,15 +95,15 @@ class SparkPlant:
             return Outcome(status=OutcomeStatus.NOTHING_TO_DO)
         down = [node for node in change.add if not self._fog.is_up(node, now_s)]
         added = tuple(node for node in change.add if node not in down)
-        problem = f"node {', '.join(down)} is down; no replica can be started there" if down else ""
-        if problem and not (added or change.remove):
-            raise ClusterError(problem)
+        problem = Problem("simulated-node-down", {"operator": operator, "nodes": down}) if down else None
+        if problem is not None and not (added or change.remove):
+            raise ClusterError([problem])
         query.order(added, change.remove, now_s)
         return Outcome(
             status=OutcomeStatus.PARTLY_APPLIED if down else OutcomeStatus.APPLIED,
             added=added,
             removed=change.remove,
-            detail=problem,
+            detail="" if problem is None else str(problem),
         )
 
     def state(self) -> ClusterState:
@@ -150,16 +151,16 @@ class SparkPlant:
 
     def _query(self, operator: str) -> Query:
         if operator not in self._queries:
-            raise ClusterError(f"there is no operator {operator!r}; the plant runs {', '.join(self._queries)}")
+            raise ClusterError("simulated-operator-unknown", operator=operator, known=list(self._queries))
         return self._queries[operator]
 
     def _check(self, query: Query, placement: tuple[str, ...]) -> None:
         name = query.operator.name
         unknown = sorted(set(placement) - set(self._scene.nodes))
         if unknown:
-            raise ClusterError(f"operator {name!r}: expected nodes of the scene, got {', '.join(unknown)}")
+            raise ClusterError("simulated-node-unknown", operator=name, nodes=unknown)
         if not query.driver_is_up:
-            raise ClusterError(f"operator {name!r}: its driver's node {query.operator.driver_node} is down")
+            raise ClusterError("simulated-driver-down", operator=name, node=query.operator.driver_node)
 
     def _take_faults(self, at_s: float) -> None:
         self._now_s = at_s

@@ -1,1 +1,1 @@
-"""How far the simulator is from real clusters: recorded runs acted again, measured batch times predicted, refits."""
+"""Validates the simulator against real clusters: replays recorded runs, predicts batch times, fits constants."""

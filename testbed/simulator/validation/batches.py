@@ -1,4 +1,4 @@
-"""Measured batches, and how far the physics of the simulator is from them."""
+"""Compares measured batches with the physics of the simulator."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,37 +15,37 @@ from testbed.simulator.validation.recorded_run import RecordedRun
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredBatch:
-    """A warm batch, or the mean of several alike."""
+    """A warm batch, or the mean of several like it."""
 
-    #: Who worked on it.
+    #: Executors that processed it.
     executor_set: ExecutorSet
-    #: How many rows, and how long it took (rows, seconds).
+    #: Rows and duration (rows, seconds).
     rows: float
     seconds: float
-    #: The trigger interval; 0 where batches ran without a pause.
+    #: Trigger interval; 0 if batches ran without a pause.
     trigger_s: float = 0.0
-    #: Tasks of it; 0 for as many as there were slots.
+    #: Number of tasks; 0 for one per slot.
     tasks: int = 0
-    #: Whether it had all the rows that its cap allows.
+    #: Whether it had as many rows as its cap allows.
     is_full: bool = True
 
     @property
     def replicas(self) -> int:
-        """How many worked on it."""
+        """Number of executors that processed it."""
         return len(self.executor_set.nodes)
 
     def rows_per_s(self, seconds: float) -> float:
-        """Return the throughput of such batches, one after the other, where each takes so long."""
+        """Return the throughput of consecutive batches of this size, each with the given duration."""
         return self.rows / max(seconds, self.trigger_s)
 
 
-def of_run(run: RecordedRun, *, from_s: float = 0.0) -> tuple[MeasuredBatch, ...]:
-    """Take the warm batches of a recorded run, from an instant of it on."""
-    return tuple(of_batch(run, batch) for batch in run.warm_batches if batch.ended_at_s > from_s)
+def batches_of_run(run: RecordedRun, *, from_s: float = 0.0) -> tuple[MeasuredBatch, ...]:
+    """Return the warm batches of a recorded run that ended after an instant."""
+    return tuple(batch_of_run(run, batch) for batch in run.warm_batches if batch.ended_at_s > from_s)
 
 
-def of_batch(run: RecordedRun, batch: Batch, nodes: Sequence[str] | None = None) -> MeasuredBatch:
-    """Take one batch of a recorded run; those that it names worked on it, unless other nodes are given."""
+def batch_of_run(run: RecordedRun, batch: Batch, nodes: Sequence[str] | None = None) -> MeasuredBatch:
+    """Return one batch of a recorded run, processed by the nodes that it names unless others are given."""
     fog = Fog({name: SimulatedNode(name=name) for name in run.delays.names}, run.delays)
     return MeasuredBatch(
         executor_set=ExecutorSet.of(batch.nodes if nodes is None else nodes, run.operator.driver_node, fog, None),
@@ -57,17 +57,17 @@ def of_batch(run: RecordedRun, batch: Batch, nodes: Sequence[str] | None = None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Errors:
-    """Relative errors of one quantity, in per cent of what was measured."""
+class RelativeErrors:
+    """Relative errors of one quantity, per cent of the measured value."""
 
     #: Mean and largest absolute error (mean_pct, worst_pct).
     mean_pct: float
     worst_pct: float
-    #: Mean error; positive where the simulator gives more.
+    #: Mean error; positive if the simulator gives more.
     bias_pct: float
 
     @classmethod
-    def of(cls, simulated: Sequence[float], measured: Sequence[float]) -> "Errors":
+    def of(cls, simulated: Sequence[float], measured: Sequence[float]) -> "RelativeErrors":
         """Compare pairs, at least one."""
         errors = 100 * (np.asarray(simulated) / np.asarray(measured) - 1)
         return cls(
@@ -77,18 +77,18 @@ class Errors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchErrors:
-    """How far the physics is from measured batches."""
+    """Errors of the physics on measured batches."""
 
-    #: How many.
+    #: Number of batches.
     compared: int
     #: Of the duration T of a batch.
-    batch_time: Errors
+    batch_time: RelativeErrors
     #: Of rows / max(T, trigger interval).
-    throughput: Errors
+    throughput: RelativeErrors
 
 
 def predicted_s(physics: SparkPhysics, measured: MeasuredBatch) -> float:
-    """Return how long the batch takes by the physics, warm and without noise, seconds."""
+    """Return the duration of the batch by the physics, warm and without noise, seconds."""
     slots = measured.replicas * physics.slots_per_replica
     partitions = 0 if measured.tasks in {0, slots} else measured.tasks
     return mean_batch_s(replace(physics, partitions=partitions), measured.executor_set, measured.rows)
@@ -99,8 +99,8 @@ def batch_errors(physics: SparkPhysics, measured: Sequence[MeasuredBatch]) -> Ba
     predicted = [predicted_s(physics, item) for item in measured]
     return BatchErrors(
         compared=len(measured),
-        batch_time=Errors.of(predicted, [item.seconds for item in measured]),
-        throughput=Errors.of(
+        batch_time=RelativeErrors.of(predicted, [item.seconds for item in measured]),
+        throughput=RelativeErrors.of(
             [item.rows_per_s(seconds) for item, seconds in zip(measured, predicted, strict=True)],
             [item.rows_per_s(item.seconds) for item in measured],
         ),

@@ -1,4 +1,4 @@
-"""A live run of one operator from its record: what was offered, ordered, and what batches took; and it acted again."""
+"""Reads the record of a live run of one operator, and replays it in the simulator."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from gesscale.monitor.record_files import read_recording, settings_file
 from gesscale.monitor.records import LONGEST_RUN_S
 from gesscale.monitor.screen import screen
 from gesscale.settings import load_settings
-from latency_map import LatencyMap, LatencyMapError, read_map
+from latency_map import LatencyMap, read_map
 from testbed.simulator.scene import Scene, SimulatedNode
 from testbed.simulator.spark.constants import SparkPhysics
 from testbed.simulator.spark.plant import SparkPlant
@@ -29,67 +29,67 @@ _MOST_STEPS = 200_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedOrder:
-    """Replicas that were started and removed."""
+    """Replicas started and removed by an order."""
 
-    #: When it was given.
+    #: Time of the order.
     at_s: float
-    #: What came of it: a replica that did not start is not in it.
+    #: Replicas that actually started or left.
     change: Change
-    #: From the order until the last new replica had registered; None where the record does not say.
+    #: Time until the last new replica had registered; None if the record lacks it.
     took_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
-    """How a new replica came to serve."""
+class ReplicaStart:
+    """First batches of a new replica."""
 
-    #: Where it is.
+    #: Node of the replica.
     node: str
-    #: When it was ordered.
+    #: Time of the order.
     ordered_at_s: float
-    #: The first batch that named it.
+    #: First batch that lists it.
     named: Batch
-    #: The first batch that it worked on. It joins in the middle of one and serves from the next on, unless it
-    #: came while no batch ran.
+    #: First batch that it processed. It joins during one batch and serves from the next, unless it came while no
+    #: batch ran.
     served: Batch
 
     @property
     def serving_s(self) -> float:
-        """From the order until the first batch that it worked on was done, seconds."""
+        """Time from the order to the end of its first batch, seconds."""
         return self.served.ended_at_s - self.ordered_at_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedRun:
-    """A run on a time of its own, so that it can be acted again."""
+    """A recorded run with its time zero at a trigger, ready to be replayed."""
 
-    #: Of its folder.
+    #: Name of its folder.
     name: str
-    #: What ran, with its cap.
+    #: The operator, with its batch cap.
     operator: Operator
-    #: The latency map of its nodes.
+    #: Latency map of its nodes.
     delays: LatencyMap
-    #: Screened, oldest first. Time is 0 at the last multiple of the trigger interval before the first of them
-    #: began, so that triggers are due at multiples of it, as Spark has them.
+    #: Screened batches, oldest first. Time is 0 at the last multiple of the trigger interval before the first batch,
+    #: so triggers are due at multiples of the interval, as in Spark.
     batches: tuple[Batch, ...]
-    #: When which replicas were started and removed.
+    #: Orders that started or removed replicas.
     orders: tuple[RecordedOrder, ...]
-    #: The trigger interval.
+    #: Trigger interval, seconds.
     trigger_s: float
 
     @property
     def initial(self) -> tuple[str, ...]:
-        """The nodes that held replicas in the beginning."""
+        """Initial placement."""
         return self.batches[0].nodes
 
     @property
     def duration_s(self) -> float:
-        """Until its last batch ended, seconds."""
+        """Time until its last batch ended, seconds."""
         return self.batches[-1].ended_at_s
 
     @property
     def workload(self) -> Workload:
-        """The load as Spark saw it: what was offered when each batch began, evenly in between."""
+        """The load as Spark saw it: rows offered at the start of each batch, interpolated in between."""
         begins, totals = offered_totals(self.batches)
         step_s = max(_STEP_S, self.duration_s / _MOST_STEPS)
         grid = np.arange(0.0, self.duration_s + step_s, step_s)
@@ -98,36 +98,33 @@ class RecordedRun:
 
     @property
     def warm_batches(self) -> tuple[Batch, ...]:
-        """The batches on the same replicas as the two before, with rows."""
+        """Batches with rows on the same replicas as the two batches before."""
         evidence = warm(self.batches)
         return tuple(b for b, is_warm in zip(self.batches, evidence, strict=True) if is_warm and b.rows)
 
 
 def read_run(folder: Path) -> RecordedRun:
-    """Read the record of a run, as the demo leaves it.
+    """Read the record of a run, such as one of the demo.
 
     Raises
     ------
     InputError
-        When something is missing or cannot be used, or the run had several operators.
+        If something is missing or unusable, or the run has several operators.
     """
     settings = load_settings(settings_file(folder), [])
     operators = settings.workflow.build().operators
     if len(operators) != 1:
-        raise InputError(f"{folder}: expected a run of one operator, got {', '.join(operators)}")
+        raise InputError("recorded-run-operators", source=str(folder), operators=list(operators))
     (operator,) = operators.values()
     recording = read_recording(folder, tuple(operators))
     listed = recording.batches[operator.name]
     kept = screen(listed, max(batch.ended_at_s for batch in listed)).batches
     if not kept or kept[0].trigger_s is None or kept[0].offered_rows_total is None:
-        raise InputError(f"{folder}: expected batches with their trigger interval and what was offered, got none")
+        raise InputError("recorded-run-without-offsets", source=str(folder))
     trigger_s = kept[0].trigger_s
     began_s = math.floor((kept[0].ended_at_s - kept[0].seconds) / trigger_s) * trigger_s
     group = settings.latency_map
-    try:
-        delays = read_map(group.file or Path(), unit=group.unit, kind=group.kind, limits=group.limits())
-    except LatencyMapError as error:
-        raise InputError(str(error)) from error
+    delays = read_map(group.file or Path(), unit=group.unit, kind=group.kind, limits=group.limits())
     return RecordedRun(
         name=folder.resolve().name,
         operator=operator,
@@ -143,22 +140,22 @@ def read_run(folder: Path) -> RecordedRun:
 
 
 def order_of(decision: Decision) -> RecordedOrder | None:
-    """Return what a decision brought about; None for nothing."""
-    wanted, outcome = decision.plan.change, decision.outcome
-    if wanted is None:
+    """Return the effect of a decision; None if it changed nothing."""
+    planned, outcome = decision.plan.change, decision.outcome
+    if planned is None:
         return None
-    add = tuple(node for node in wanted.add if node in outcome.added)
-    remove = tuple(node for node in wanted.remove if node in outcome.removed)
+    add = tuple(node for node in planned.add if node in outcome.added)
+    remove = tuple(node for node in planned.remove if node in outcome.removed)
     if not add and not remove:
         return None
-    tells = add and not remove and 0 < outcome.seconds <= LONGEST_RUN_S
+    is_timed = add and not remove and 0 < outcome.seconds <= LONGEST_RUN_S
     return RecordedOrder(
-        at_s=decision.at_s, change=Change(add=add, remove=remove), took_s=outcome.seconds if tells else None
+        at_s=decision.at_s, change=Change(add=add, remove=remove), took_s=outcome.seconds if is_timed else None
     )
 
 
-def starts(batches: Sequence[Batch], orders: Sequence[RecordedOrder], operator: Operator) -> Iterator[Start]:
-    """Yield how each replica that was ordered came to serve; those that never did are left out."""
+def starts(batches: Sequence[Batch], orders: Sequence[RecordedOrder], operator: Operator) -> Iterator[ReplicaStart]:
+    """Yield the first batches of each new replica; replicas that never served are left out."""
     for order in orders:
         for node in order.change.add:
             following = [batch for batch in batches if batch.ended_at_s > order.at_s]
@@ -170,11 +167,11 @@ def starts(batches: Sequence[Batch], orders: Sequence[RecordedOrder], operator: 
             began_with_it = cap_rows is not None and named.cap_rows == cap_rows
             candidates = following[index if began_with_it else index + 1 :]
             if candidates and node in candidates[0].nodes:
-                yield Start(node=node, ordered_at_s=order.at_s, named=named, served=candidates[0])
+                yield ReplicaStart(node=node, ordered_at_s=order.at_s, named=named, served=candidates[0])
 
 
 def offered_totals(batches: Sequence[Batch]) -> tuple[list[float], list[float]]:
-    """Return when batches began (s) and what had been offered by then (rows); it never falls."""
+    """Return when batches began (s) and the rows offered by then, which never decrease."""
     points = [
         (batch.ended_at_s - batch.seconds, batch.offered_rows_total)
         for batch in batches
@@ -184,11 +181,11 @@ def offered_totals(batches: Sequence[Batch]) -> tuple[list[float], list[float]]:
     return [at for at, _ in rising], [total for _, total in rising]
 
 
-_LOOK_S = 10.0
+_OBSERVE_S = 10.0
 
 
-def reenact(run: RecordedRun, physics: SparkPhysics, *, seed: int) -> tuple[Batch, ...]:
-    """Act a run again."""
+def simulate_recorded_run(run: RecordedRun, physics: SparkPhysics, *, seed: int) -> tuple[Batch, ...]:
+    """Simulate a recorded run with its load and its orders."""
     name = run.operator.name
     scene = Scene(
         workflow=Workflow([run.operator]),
@@ -198,10 +195,10 @@ def reenact(run: RecordedRun, physics: SparkPhysics, *, seed: int) -> tuple[Batc
         initial={name: run.initial},
     )
     plant = SparkPlant(scene, {name: replace(physics, trigger_s=run.trigger_s)}, seed=seed)
-    looks = np.arange(_LOOK_S, run.duration_s, _LOOK_S).tolist()
+    observed_s = np.arange(_OBSERVE_S, run.duration_s, _OBSERVE_S).tolist()
     orders = {order.at_s: order.change for order in run.orders}
     seen: dict[int, Batch] = {}
-    for at_s in sorted({*chain(looks, orders), run.duration_s}):
+    for at_s in sorted({*chain(observed_s, orders), run.duration_s}):
         plant.advance(at_s)
         seen.update({batch.batch_id: batch for batch in plant.batches(name)})
         if at_s in orders:

@@ -1,4 +1,4 @@
-"""Constants of the physics fitted to measured batches, and to recorded runs of a real cluster."""
+"""Fits the constants of the physics to measured batches and to recorded runs of a real cluster."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from gesscale.errors import InputError
 from testbed.simulator.spark.constants import SparkPhysics
-from testbed.simulator.validation.batches import MeasuredBatch, of_batch, of_run, predicted_s
-from testbed.simulator.validation.recorded_run import RecordedRun, Start, starts
+from testbed.simulator.validation.batches import MeasuredBatch, batch_of_run, batches_of_run, predicted_s
+from testbed.simulator.validation.recorded_run import RecordedRun, ReplicaStart, starts
 
 _BEGIN = {
     "service_ms_per_row": 1.0,
@@ -45,22 +45,22 @@ def fit_constants(
     return with_values(values), residuals(np.array(values))
 
 
-#: So long a driver that has just started is left out: it is cold itself.
+#: Start-up of the driver that is left out, seconds: it is cold itself.
 CALM_S = 30.0
 _FITTED = ("fixed_s", "service_ms_per_row", "driver_round_trips")
-#: The batches of one placement tell a sum of fixed time, round trips and state tasks; so that many tell them
-#: apart.
+#: Placements needed to separate fixed time, round trips and state tasks; those of one placement give only their
+#: sum.
 _PLACEMENTS_FOR_STATE = 3
 _LEAST_START_S = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refit:
-    """New constants and what they rest on."""
+    """Fitted constants and their origins."""
 
-    #: With the fitted constants; the others are as they were.
+    #: Physics with the fitted constants; the others are unchanged.
     physics: SparkPhysics
-    #: For each fitted constant, what it was fitted to.
+    #: For each fitted constant, the data that it was fitted to.
     origins: dict[str, str]
 
 
@@ -70,22 +70,18 @@ def refit(physics: SparkPhysics, runs: Sequence[RecordedRun]) -> Refit:
     Raises
     ------
     InputError
-        Where the runs have too few warm batches or several trigger intervals, or no replica was started in them.
+        If the runs have too few warm batches or several trigger intervals, or started no replica.
     """
     names = ", ".join(run.name for run in runs)
-    measured = [batch for run in runs for batch in of_run(run, from_s=CALM_S)]
+    measured = [batch for run in runs for batch in batches_of_run(run, from_s=CALM_S)]
     if len(measured) < 2 * len(_FITTED):
-        raise InputError(
-            f"{names}: expected at least {2 * len(_FITTED)} warm batches, got {len(measured)}; take a longer run"
-        )
+        raise InputError("recorded-runs-too-few-batches", source=names, least=2 * len(_FITTED), got=len(measured))
     triggers_s = sorted({run.trigger_s for run in runs})
     if len(triggers_s) > 1:
-        raise InputError(
-            f"{names}: expected runs of one trigger interval, got {', '.join(f'{s:g} s' for s in triggers_s)}"
-        )
+        raise InputError("recorded-runs-trigger-intervals", source=names, intervals_s=[f"{s:g}" for s in triggers_s])
     placements = {batch.executor_set.nodes for batch in measured}
-    tells_state = physics.state_partitions and len(placements) >= _PLACEMENTS_FOR_STATE
-    to_fit = (*_FITTED, "state_task_s") if tells_state else _FITTED
+    fits_state = physics.state_partitions and len(placements) >= _PLACEMENTS_FOR_STATE
+    to_fit = (*_FITTED, "state_task_s") if fits_state else _FITTED
     fitted, residuals = fit_constants(physics, to_fit, measured)
     noise = float(1.4826 * np.median(np.abs(residuals - np.median(residuals))))
     warm = f"Fitted to {len(measured)} warm batches of {names}."
@@ -105,13 +101,11 @@ def _fitted_by_starts(physics: SparkPhysics, runs: Sequence[RecordedRun], names:
     cold_s = [extra_s for run in runs for extra_s in _cold_extras_s(physics, run)]
     orders = [start_s for run in runs for start_s in _starts_s(run)]
     if not cold_s or not orders:
-        raise InputError(
-            f"{names}: expected runs in which replicas were started, got none; cold starts cannot be fitted"
-        )
-    # The ends of an even distribution, unbiased: the samples' own range is too narrow by 2 / (count + 1) of it.
+        raise InputError("recorded-runs-without-starts", source=names)
+    # Unbiased ends of a uniform distribution: the range of the samples is too narrow by 2 / (count + 1) of it.
     beyond_s = (max(cold_s) - min(cold_s)) / (len(cold_s) - 1) if len(cold_s) > 1 else 0.0
     cold = (
-        f"Range of what {len(cold_s)} first batches of new executors took longer than warm ones in {names}: "
+        f"Range of the extra time of {len(cold_s)} first batches of new executors in {names}: "
         f"{min(cold_s):.2f} to {max(cold_s):.2f} s, widened for their number."
     )
     found = {
@@ -121,7 +115,7 @@ def _fitted_by_starts(physics: SparkPhysics, runs: Sequence[RecordedRun], names:
     }
     shares = [share for run in runs for share in _warm_up_shares(physics, run)]
     if shares:
-        origin = f"What their second batches took longer, as a share of that; median of {len(shares)} in {names}."
+        origin = f"Extra time of their second batches, as a share of the first; median of {len(shares)} in {names}."
         found["warm_up_share"] = (float(np.median(shares)), origin)
     return found
 
@@ -129,7 +123,7 @@ def _fitted_by_starts(physics: SparkPhysics, runs: Sequence[RecordedRun], names:
 def _fitted_to_orders(
     orders: Sequence[tuple[int, Sequence[float]]], together_s: float, names: str
 ) -> dict[str, tuple[float, str]]:
-    """Fit how long starts take; each order tells how many others started with an executor, and how long they took."""
+    """Fit start times from pairs of the other executors that started with one, and their times."""
     times_s = [(others, took_s) for others, each_s in orders for took_s in each_s]
     alone_s = [took_s for others, took_s in times_s if not others]
     several = [(others, each_s) for others, each_s in orders if others]
@@ -140,7 +134,7 @@ def _fitted_to_orders(
     if alone_s and several:
         more_s = [(np.mean(each_s) - start_s) / others for others, each_s in several]
         together_s = max(0.0, float(np.median(more_s)))
-        origin = f"What a start took longer for each other of its order; median of {len(several)} orders in {names}."
+        origin = f"Extra start time for each other executor of the order; median of {len(several)} orders in {names}."
         found["start_together_s"] = (together_s, origin)
     if len(times_s) > 1:
         ratios = [took_s / (start_s + others * together_s) for others, took_s in times_s]
@@ -153,31 +147,31 @@ def _fitted_by_leaving(physics: SparkPhysics, runs: Sequence[RecordedRun], names
     leaves_s = [extra_s for run in runs for extra_s in _leave_extras_s(physics, run)]
     if not leaves_s:
         return {}
-    origin = f"What a batch took longer while replicas left; median of {len(leaves_s)} in {names}."
+    origin = f"Extra time of a batch while replicas left; median of {len(leaves_s)} in {names}."
     return {"leave_s": (max(0.0, float(np.median(leaves_s))), origin)}
 
 
 def _cold_extras_s(physics: SparkPhysics, run: RecordedRun) -> Iterator[float]:
-    """Yield what the first batch of a new replica took longer; several that came together count once."""
+    """Yield the extra time of the first batch of new replicas; replicas that share it count once."""
     first = {start.served.batch_id: start.served for start in starts(run.batches, run.orders, run.operator)}
     for batch in first.values():
-        yield batch.seconds - predicted_s(physics, of_batch(run, batch))
+        yield batch.seconds - predicted_s(physics, batch_of_run(run, batch))
 
 
 def _warm_up_shares(physics: SparkPhysics, run: RecordedRun) -> Iterator[float]:
-    """Yield what the second batch of a new replica took longer, as a share of what the first did."""
+    """Yield the extra time of the second batch of a new replica, as a share of that of the first."""
     first = {start.served.batch_id for start in starts(run.batches, run.orders, run.operator)}
     for cold, second in pairwise(run.batches):
         if cold.batch_id in first and second.nodes == cold.nodes and second.rows:
-            extras_s = [each.seconds - predicted_s(physics, of_batch(run, each)) for each in (cold, second)]
+            extras_s = [each.seconds - predicted_s(physics, batch_of_run(run, each)) for each in (cold, second)]
             if extras_s[0] > 0:
                 yield min(1.0, max(0.0, extras_s[1] / extras_s[0]))
 
 
 def _leave_extras_s(physics: SparkPhysics, run: RecordedRun) -> Iterator[float]:
-    """Yield what a batch took longer during which replicas left: they end the tasks that they have.
+    """Yield the extra time of batches during which replicas left, as these finish their tasks.
 
-    A batch that began after the order is held against those that stay, as the simulator lets it run on them.
+    A batch that began after the order is compared with a batch on the remaining replicas, as in the simulator.
     """
     removals_s = [order.at_s for order in run.orders if order.change.remove]
     for before, left in pairwise(run.batches):
@@ -185,14 +179,14 @@ def _leave_extras_s(physics: SparkPhysics, run: RecordedRun) -> Iterator[float]:
             began_s = left.ended_at_s - left.seconds
             had_begun = any(began_s < at_s < left.ended_at_s for at_s in removals_s)
             nodes = before.nodes if had_begun else left.nodes
-            yield left.seconds - predicted_s(physics, of_batch(run, left, nodes))
+            yield left.seconds - predicted_s(physics, batch_of_run(run, left, nodes))
 
 
 def _starts_s(run: RecordedRun) -> Iterator[tuple[int, list[float]]]:
-    """Yield for each order how many others started with a replica, and how long replicas took to register.
+    """Yield for each order the number of other replicas, and the times until replicas registered.
 
-    Where the record tells, it is the time of the last one. Where not, the estimate is the middle of the first batch
-    that names a replica.
+    The record may have the time of the last one; otherwise the estimate is the middle of the first batch that lists
+    the replica.
     """
     took_s = {order.at_s: order.took_s for order in run.orders}
     started = starts(run.batches, run.orders, run.operator)
@@ -202,7 +196,7 @@ def _starts_s(run: RecordedRun) -> Iterator[tuple[int, list[float]]]:
         yield len(middles_s) - 1, middles_s if last_s is None else [last_s]
 
 
-def _middle_of_first_batch_s(start: Start) -> float:
+def _middle_of_first_batch_s(start: ReplicaStart) -> float:
     named = start.named
     from_s = max(start.ordered_at_s, named.ended_at_s - named.seconds)
     return (from_s + named.ended_at_s) / 2 - start.ordered_at_s

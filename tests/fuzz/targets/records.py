@@ -14,7 +14,7 @@ from gesscale.cli.replay import replay
 from gesscale.monitor.record_files import BATCHES, DECISIONS
 from testbed.arena.judging.comparing import results_document
 from testbed.arena.runs.results import EXPERIMENT, LINES, open_results, read_results
-from testbed.simulator.validation.batches import of_run
+from testbed.simulator.validation.batches import batches_of_run
 from testbed.simulator.validation.recorded_run import read_run
 
 _RECORDS = TESTS / "data" / "records"
@@ -54,7 +54,7 @@ def _in_record(file: str, use: Callable[[Path], object]) -> Callable[[bytes, Pat
 def _run(folder: Path) -> None:
     run = read_run(folder)
     _ = run.workload
-    of_run(run)
+    batches_of_run(run)
 
 
 def _replay(folder: Path) -> None:

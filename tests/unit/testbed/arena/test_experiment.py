@@ -4,6 +4,7 @@ import json
 
 import pytest
 import yaml
+from refusals import refused
 
 from gesscale.errors import InputError
 from testbed.arena.case import Case
@@ -75,56 +76,66 @@ def test_settings_can_be_changed_by_their_path():
 
 
 @pytest.mark.parametrize(
-    ("settings", "place"),
+    ("settings", "code", "place"),
     [
-        ({"seeds": 0}, "seeds"),
-        ({"seeds": [1, 1]}, "seeds"),
-        ({"seeds": True}, "seeds"),
-        ({"engine": "storm"}, "engine"),
-        ({"policies": []}, "policies"),
-        ({"policies": ["static", "static"]}, "policies"),
-        ({"polices": ["static"]}, "nearest: policies"),
-        ({"metrics": {"warmup": 1}}, "metrics.warmup"),
-        ({"peak_share": float("nan")}, "peak_share"),
-        ({"period": "soon"}, "period"),
-        ({"nodes": {}}, "nodes"),
-        ({"nodes": {"topology": "edge8", "map": "x.csv"}}, "nodes"),
-        ({"nodes": {"generated": {}}}, "count"),
-        ({"nodes": {"generated": {"low_ms": 9, "high_ms": 5}, "count": 3}}, "low_ms"),
-        ({"operators": {"a": {"initial_replicas": 9}}}, "initial_replicas"),
-        ({"operators": {"a": {"initial_replicas": "warm"}}}, "operators.a.initial_replicas"),
-        ({"rules": {"policy": "static"}}, "rules.policy"),
-        ({"faults": {"failures": [{"node": "edge1", "from": 60, "until": 60}]}}, "failures"),
-        ({"reference": {"source": "x", "figures": {"static": {"price": 3}}}}, "'price'"),
-        ({"operators": {"a": {}, "b": {"upstream": ["a"], "load_share": 0.5}}}, "operators.b"),
+        ({"seeds": 0}, "seeds-invalid", "seeds"),
+        ({"seeds": [1, 1]}, "seeds-invalid", "seeds"),
+        ({"seeds": True}, "seeds-invalid", "seeds"),
+        ({"engine": "storm"}, "setting-invalid", "engine"),
+        ({"policies": []}, "setting-invalid", "policies"),
+        ({"policies": ["static", "static"]}, "names-not-distinct", "policies"),
+        ({"polices": ["static"]}, "setting-unknown", "polices"),
+        ({"metrics": {"warmup": 1}}, "setting-unknown", "metrics.warmup"),
+        ({"peak_share": float("nan")}, "setting-invalid", "peak_share"),
+        ({"period": "soon"}, "duration-invalid", "period"),
+        ({"nodes": {}}, "nodes-source-ambiguous", "nodes"),
+        ({"nodes": {"topology": "edge8", "map": "x.csv"}}, "nodes-source-ambiguous", "nodes"),
+        ({"nodes": {"generated": {}}}, "node-count-required", "nodes"),
+        ({"nodes": {"generated": {"low_ms": 9, "high_ms": 5}, "count": 3}}, "delay-range-reversed", "nodes.generated"),
+        ({"operators": {"a": {"initial_replicas": 9}}}, "initial-replicas-out-of-range", "operators.a"),
+        (
+            {"operators": {"a": {"initial_replicas": "warm"}}},
+            "initial-replicas-invalid",
+            "operators.a.initial_replicas",
+        ),
+        ({"rules": {"policy": "static"}}, "setting-invalid", "rules.policy"),
+        (
+            {"faults": {"failures": [{"node": "edge1", "from": 60, "until": 60}]}},
+            "fault-times-reversed",
+            "faults.failures.0",
+        ),
+        ({"reference": {"source": "x", "figures": {"static": {"price": 3}}}}, "reference-metric-unknown", "reference"),
+        (
+            {"operators": {"a": {}, "b": {"upstream": ["a"], "load_share": 0.5}}},
+            "load-share-with-upstream",
+            "operators.b",
+        ),
     ],
 )
-def test_what_cannot_be_is_named_with_its_place(settings, place):
-    with pytest.raises(InputError, match=place) as fault:
+def test_an_invalid_setting_is_named_with_its_place(settings, code, place):
+    with refused(code, InputError, source="mine.yaml", place=place):
         made(**settings)
-    assert str(fault.value).startswith("mine.yaml: ")
 
 
 @pytest.mark.parametrize(
-    ("changes", "expected"),
+    ("changes", "code", "fields"),
     [
-        ({"seeds": 3}, "seeds cannot be varied"),
-        ({"metrics.colour": "red"}, "metrics.colour: no such setting"),
-        ({"metrics.cpu": "red"}, "metrics.cpu"),
+        ({"seeds": 3}, "experiment-setting-fixed", {"setting": "seeds"}),
+        ({"metrics.colour": "red"}, "setting-unknown", {"place": "metrics.colour"}),
+        ({"metrics.cpu": "red"}, "setting-invalid", {"place": "metrics.cpu"}),
     ],
 )
-def test_a_variant_that_cannot_be_is_found_when_the_experiment_is_read(changes, expected):
+def test_an_invalid_variant_is_found_when_the_experiment_is_read(changes, code, fields):
     options = [{"name": "a"}, {"name": "b", "set": changes}]
-    with pytest.raises(InputError, match="variant x=b") as fault:
+    with refused(code, InputError, source="experiment mine, variant x=b", **fields):
         made(variants={"choices": [{"name": "x", "options": options}]})
-    assert expected in str(fault.value)
 
 
 @pytest.mark.parametrize("text", ["- a\n- b\n", "just words", "", "7"])
-def test_yaml_that_is_no_mapping_is_refused(tmp_path, text):
+def test_yaml_that_is_no_mapping_is_rejected(tmp_path, text):
     file = tmp_path / "mine.yaml"
     file.write_text(text, "utf-8")
-    with pytest.raises(InputError, match=r"mine\.yaml: expected a mapping of settings"):
+    with refused("experiment-not-a-mapping", InputError, source=f"experiment {file}"):
         read_experiment(file)
 
 
@@ -180,5 +191,5 @@ def test_what_extends_another_has_its_settings_but_for_its_own(tmp_path):
 
 @pytest.mark.parametrize("base", ["child.yaml", 7, ["standard"]])
 def test_an_experiment_extends_another_one(tmp_path, base):
-    with pytest.raises(InputError, match=r"child\.yaml: extends: expected the name of another experiment"):
+    with refused("experiment-extends-invalid", InputError, place="extends"):
         extending(tmp_path, extends=base)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from gesscale.errors import InputError
 from testbed.arena.experiments.sections import NodesSection
@@ -60,18 +61,26 @@ def test_a_map_per_seed_differs_by_seed_and_is_the_same_for_the_same():
 
 
 @pytest.mark.parametrize(
-    ("settings", "expected"),
+    ("settings", "fields"),
     [
-        ({"topology": "edge9"}, "edge9"),
-        ({"topology": "edge8", "count": 9}, "nodes.count: expected at most the 8 nodes there are, got 9"),
-        ({"topology": "edge8", "driver_node": "moon"}, "nodes.driver_node: there is no node 'moon'; there are edge1"),
-        ({"topology": "edge8", "weights": {"moon": 2}}, "nodes.weights: there is no node 'moon'"),
-        ({"topology": "edge8", "reported_weights": {"moon": 2}}, "nodes.reported_weights: there is no node 'moon'"),
-        ({"topology": "edge8", "count": 2, "driver_node": "edge3"}, "there are edge1, edge2"),
-        ({"map": "nowhere.csv"}, "nodes: nowhere.csv"),
+        ({"driver_node": "moon"}, {"place": "nodes.driver_node", "node": "moon"}),
+        ({"weights": {"moon": 2}}, {"place": "nodes.weights", "node": "moon"}),
+        ({"reported_weights": {"moon": 2}}, {"place": "nodes.reported_weights", "node": "moon"}),
+        ({"count": 2, "driver_node": "edge3"}, {"node": "edge3", "known": ["edge1", "edge2"]}),
     ],
 )
-def test_nodes_that_are_not_there_are_refused(settings, expected):
-    with pytest.raises(InputError) as fault:
-        found(**settings)
-    assert expected in str(fault.value)
+def test_an_unknown_node_is_rejected(settings, fields):
+    with refused("experiment-node-unknown", InputError, **fields):
+        found(topology="edge8", **settings)
+
+
+def test_more_nodes_than_the_topology_has_are_rejected():
+    with refused("experiment-nodes-too-many", InputError, place="nodes.count", available=8, got=9):
+        found(topology="edge8", count=9)
+
+
+@pytest.mark.parametrize(("setting", "name"), [("topology", "edge9"), ("map", "nowhere.csv")])
+def test_a_missing_file_is_rejected(setting, name):
+    with pytest.raises(InputError) as error:
+        found(**{setting: name})
+    assert name in str(error.value)

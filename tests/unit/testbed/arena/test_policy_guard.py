@@ -1,4 +1,4 @@
-"""A policy that raises, gives nonsense or does not come to an end loses its run, with the reason in one line."""
+"""A policy that raises, returns invalid output or takes too long loses its run, with the reason in one line."""
 
 import signal
 import threading
@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gesscale.common.errors import Problem
 from gesscale.errors import InputError
 from gesscale.model.decision import Analysis, Plan, Reason, Verdict
 from gesscale.model.observation import WorkflowObservation
@@ -25,7 +26,7 @@ ADDS = Plan(operator="map", reason=Reason.OVERLOADED, before=("a", "b"), placeme
 
 @dataclass
 class Given:
-    """Answers what it is given; a callable is asked."""
+    """A policy that returns what it is given; a callable is called."""
 
     analyses: Any = None
     plans: Any = None
@@ -40,19 +41,20 @@ class Given:
         return answer() if callable(answer) else answer
 
 
-def play(policy: Any, cluster: ClusterState = CLUSTER, time_limit_s: float = 60.0) -> Mapping[str, Plan]:
+def run_step(policy: Any, cluster: ClusterState = CLUSTER, time_limit_s: float = 60.0) -> Mapping[str, Plan]:
     """One step at 1,260 s."""
     with alarm_set() as alarm:
-        referee = PolicyGuard(lambda: policy, "mine", WORKFLOW, time_limit_s=time_limit_s, alarm=alarm)
-        analyses = referee.analyze(WorkflowObservation(at_s=1260.0), Knowledge())
-        return referee.plan(analyses, cluster, Knowledge())
+        guard = PolicyGuard(lambda: policy, "mine", WORKFLOW, time_limit_s=time_limit_s, alarm=alarm)
+        analyses = guard.analyze(WorkflowObservation(at_s=1260.0), Knowledge())
+        return guard.plan(analyses, cluster, Knowledge())
 
 
-def reason_of(policy: Any, **options: Any) -> str:
+def problem_of(policy: Any, **options: Any) -> Problem:
     with pytest.raises(RunLost) as lost:
-        play(policy, **options)
-    assert "\n" not in str(lost.value)
-    return str(lost.value)
+        run_step(policy, **options)
+    assert str(lost.value).isprintable()
+    assert lost.value.problem.fields["source"] == "policy mine"
+    return lost.value.problem
 
 
 def raising(error: BaseException) -> Callable[[], Any]:
@@ -66,56 +68,58 @@ def planned(**changes: Any) -> Given:
     return Given(plans={"map": replace(ADDS, **changes)})
 
 
-def test_a_plan_for_an_operator_whose_driver_is_down_is_no_foul():
-    # The cluster does not list it, and would refuse the order; by the last reading the plan is sound.
+def test_a_plan_for_an_operator_whose_driver_is_down_is_accepted():
+    # The cluster does not list it and would reject the order; by the last reading the plan is sound.
     not_listed = replace(CLUSTER, placements={})
     removes = replace(ADDS, placement=("a",))
-    assert play(Given(plans={"map": removes}), cluster=not_listed) == {"map": removes}
+    assert run_step(Given(plans={"map": removes}), cluster=not_listed) == {"map": removes}
 
 
-def test_a_policy_that_raises_loses_with_error_place_and_time():
-    reason = reason_of(Given(plans=raising(ValueError("no\nidea"))))
-    assert reason == "policy mine raised ValueError: no idea in plan at 1,260 s"
+def test_a_policy_that_raises_loses_with_error_method_and_time():
+    problem = problem_of(Given(plans=raising(ValueError("no\nidea"))))
+    assert problem.code == "policy-raised"
+    assert problem.fields["error"] == "ValueError: no idea"
+    assert (problem.fields["method"], problem.fields["at_s"]) == ("plan", 1260.0)
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), InputError("x"), RecursionError(), GeneratorExit(), MemoryError()])
-def test_no_exception_of_a_policy_gets_past_the_referee(error):
-    assert type(error).__name__ in reason_of(Given(analyses=raising(error)))
+def test_no_exception_of_a_policy_passes_the_guard(error):
+    assert type(error).__name__ in problem_of(Given(analyses=raising(error))).fields["error"]
 
 
 @pytest.mark.parametrize(
-    ("analyses", "expected"),
+    ("analyses", "code", "fields"),
     [
-        ([], "expected a mapping"),
-        ({}, "expected an answer for each of map, got []"),
-        ({"map": ANALYSIS, "sink": ANALYSIS}, "expected an answer for each of map"),
-        ({"map": None}, "operator map: expected Analysis, got None"),
+        ([], "policy-output-type", {"expected": "Mapping", "got": "[]"}),
+        ({}, "policy-output-operators", {"expected": ["map"], "got": "[]"}),
+        ({"map": ANALYSIS, "sink": ANALYSIS}, "policy-output-operators", {"expected": ["map"]}),
+        ({"map": None}, "policy-output-type", {"operator": "map", "expected": "Analysis", "got": "None"}),
     ],
 )
-def test_nonsense_of_analyze_is_named(analyses, expected):
-    reason = reason_of(Given(analyses=analyses))
-    assert reason.startswith("policy mine gave nonsense in analyze at 1,260 s: ")
-    assert expected in reason
+def test_invalid_output_of_analyze_is_named(analyses, code, fields):
+    problem = problem_of(Given(analyses=analyses))
+    assert problem.code == code
+    assert problem.fields.items() >= {**fields, "method": "analyze", "at_s": 1260.0}.items()
 
 
 @pytest.mark.parametrize(
-    ("policy", "expected"),
+    ("policy", "code", "fields"),
     [
-        (Given(plans=7), "expected a mapping"),
-        (Given(plans={"map": "grow"}), "expected Plan, got 'grow'"),
-        (planned(placement=("a", "moon")), "asked for node 'moon', which is not among a, b, c, d"),
-        (planned(placement=("a", "b", "b")), "expected a placement that is sorted and names each node once"),
-        (planned(before=("a", "c")), "expected a plan from the present placement, ('a', 'b'), got ('a', 'c')"),
-        (planned(before=("b", "a")), "expected a plan from the present placement, ('a', 'b'), got ('b', 'a')"),
-        (planned(placement=("a", "b", "c", "d")), "asked for 4 replicas, max_replicas is 3"),
-        (planned(placement=()), "asked for 0 replicas, min_replicas is 1"),
-        (planned(placement=("c", "b", "a")), "expected a placement that is sorted and names each node once"),
+        (Given(plans=7), "policy-output-type", {"expected": "Mapping"}),
+        (Given(plans={"map": "grow"}), "policy-output-type", {"expected": "Plan", "got": "'grow'"}),
+        (planned(placement=("a", "moon")), "plan-node-unknown", {"node": "moon", "known": ["a", "b", "c", "d"]}),
+        (planned(placement=("a", "b", "b")), "plan-placement-malformed", {}),
+        (planned(before=("a", "c")), "plan-base-outdated", {"current": ("a", "b"), "got": "('a', 'c')"}),
+        (planned(before=("b", "a")), "plan-base-outdated", {"got": "('b', 'a')"}),
+        (planned(placement=("a", "b", "c", "d")), "plan-replicas-out-of-range", {"replicas": 4, "most": 3}),
+        (planned(placement=()), "plan-replicas-out-of-range", {"replicas": 0, "least": 1}),
+        (planned(placement=("c", "b", "a")), "plan-placement-malformed", {}),
     ],
 )
-def test_nonsense_of_plan_is_named(policy, expected):
-    reason = reason_of(policy)
-    assert reason.startswith("policy mine gave nonsense in plan at 1,260 s: ")
-    assert expected in reason
+def test_invalid_output_of_plan_is_named(policy, code, fields):
+    problem = problem_of(policy)
+    assert problem.code == code
+    assert problem.fields.items() >= {**fields, "method": "plan", "at_s": 1260.0}.items()
 
 
 def loop_for_ever() -> None:
@@ -142,20 +146,21 @@ def give_in_late() -> Mapping[str, Plan]:
 
 
 @pytest.mark.parametrize("slow", [loop_for_ever, swallow_and_loop, swallow_everything_and_loop, give_in_late])
-def test_a_policy_that_does_not_come_to_an_end_loses(slow):
+def test_a_policy_that_never_returns_loses(slow):
     before = signal.getsignal(signal.SIGALRM)
-    reason = reason_of(Given(plans=slow), time_limit_s=0.05)
-    assert reason == "policy mine thought for longer than the time limit of 0.05 s, in plan at 1,260 s"
+    problem = problem_of(Given(plans=slow), time_limit_s=0.05)
+    assert problem.code == "policy-timeout"
+    assert problem.fields.items() >= {"method": "plan", "at_s": 1260.0, "limit_s": 0.05}.items()
     assert signal.getsignal(signal.SIGALRM) is before
 
 
-def test_a_policy_that_waits_for_ever_loses():
-    reason = reason_of(Given(plans=lambda: threading.Event().wait(60.0)), time_limit_s=0.05)
-    assert "thought for longer than the time limit of 0.05 s" in reason
+def test_a_policy_that_blocks_loses():
+    problem = problem_of(Given(plans=lambda: threading.Event().wait(60.0)), time_limit_s=0.05)
+    assert problem.code == "policy-timeout"
 
 
 def test_outside_the_main_thread_a_slow_policy_loses_when_it_is_done():
-    caught: list[BaseException] = []
+    caught: list[RunLost] = []
 
     def slow() -> Mapping[str, Plan]:
         threading.Event().wait(0.6)  # a tenth of it counts
@@ -163,11 +168,11 @@ def test_outside_the_main_thread_a_slow_policy_loses_when_it_is_done():
 
     def run() -> None:
         try:
-            play(Given(plans=slow), time_limit_s=0.05)
+            run_step(Given(plans=slow), time_limit_s=0.05)
         except RunLost as lost:
             caught.append(lost)
 
     thread = threading.Thread(target=run)
     thread.start()
     thread.join()
-    assert "time limit" in str(caught[0])
+    assert caught[0].problem.code == "policy-timeout"

@@ -1,8 +1,9 @@
-"""The course of a run as a record with a page."""
+"""A recorded run with its page."""
 
 from itertools import pairwise
 
 import pytest
+from refusals import codes, refused
 
 from gesscale.errors import InputError
 from gesscale.service.recorded import read_record
@@ -34,7 +35,7 @@ def results():
     return [run_case(EXPERIMENT, case(policy), with_series=True) for policy in EXPERIMENT.policies]
 
 
-def test_the_course_is_the_run_that_was_judged_with_every_decision(tmp_path, results):
+def test_a_record_has_every_decision_of_the_scored_run(tmp_path, results):
     assert record_run(EXPERIMENT, case("thr-nlaware"), tmp_path).metrics == results[0].metrics
     document, faults = read_record(tmp_path)
     assert faults == ()
@@ -47,37 +48,36 @@ def test_the_course_is_the_run_that_was_judged_with_every_decision(tmp_path, res
     assert document["nodes"]["workflow"]["names"][0] == "edge1"  # the driver's
 
 
-def test_a_course_can_be_replayed_with_another_policy(tmp_path, gesscale):
+def test_a_record_can_be_replayed_with_another_policy(tmp_path, gesscale):
     record_run(EXPERIMENT, case("thr-nlaware"), tmp_path)
     code, out, _ = gesscale("replay", tmp_path, "--policy", "ds2", "-o", "json")
     assert code == 0
     assert '"ds2"' in out
 
 
-def test_a_policy_that_knows_the_load_has_no_course(tmp_path):
-    with pytest.raises(InputError, match="oracle knows the load"):
+def test_a_policy_with_perfect_foresight_has_no_record(tmp_path):
+    with refused("policy-not-recordable", InputError, policy="oracle"):
         record_run(EXPERIMENT, case("oracle"), tmp_path)
 
 
-def test_the_command_names_the_run_and_says_where_the_page_is(tmp_path, gesscale, results):
+def test_the_command_titles_the_page_and_prints_its_path(tmp_path, gesscale, results):
     with open_results(tmp_path / "mine", EXPERIMENT) as kept:
         for each in results:
             kept.add(each)
-    code, _, said = gesscale("arena", "record", tmp_path / "mine", "--policy", "hpa-cpu", "--to", tmp_path / "c")
+    code, _, stderr = gesscale("arena", "record", tmp_path / "mine", "--policy", "hpa-cpu", "--to", tmp_path / "c")
     assert (code, (tmp_path / "c" / "page.html").is_file()) == (0, True)
-    assert f"open {tmp_path / 'c' / 'page.html'} in a browser" in said
+    assert str(tmp_path / "c" / "page.html") in stderr
     title = f"hpa-cpu on steps:2, seed {EXPERIMENT.seed_list[0]}"
     assert f'"title":"{title}"' in (tmp_path / "c" / "page.html").read_text()
     (tmp_path / "file").write_text("mine")
     for wrong, expected in (
-        (("--policy", "hpa"), "expected a run of experiment mine"),
-        (("--policy", "hpa-cpu", "--seed", 7), "expected a run of experiment mine"),
-        (("--policy", "hpa-cpu", "--variant", "x"), "expected a run of experiment mine"),
-        (("--policy", "hpa-cpu", "--to", tmp_path / "file"), "--to: expected a folder, got the file "),
+        (("--policy", "hpa"), "case-unknown"),
+        (("--policy", "hpa-cpu", "--seed", 7), "case-unknown"),
+        (("--policy", "hpa-cpu", "--variant", "x"), "case-unknown"),
+        (("--policy", "hpa-cpu", "--to", tmp_path / "file"), "results-folder-is-file"),
     ):
-        code, _, said = gesscale("arena", "record", tmp_path / "mine", *wrong)
-        assert (code, expected in said) == (2, True)
+        code, _, stderr = gesscale("arena", "record", tmp_path / "mine", *wrong)
+        assert (code, codes(stderr)) == (2, [expected])
     assert (tmp_path / "file").read_text() == "mine"
-    code, _, said = gesscale("page", tmp_path / "mine")
+    code, _, _ = gesscale("page", tmp_path / "mine")
     assert code == 2
-    assert "a folder as the demo or `gesscale arena record` writes it" in said

@@ -4,12 +4,13 @@ import json
 
 import arena_runs
 import pytest
+from refusals import refused
 
 from gesscale.errors import InputError
 from testbed.arena.case import CaseResult
 from testbed.arena.judging.comparing import records
 from testbed.arena.runs.results import open_results, read_results
-from testbed.arena.runs.running import ARENA_FAULT
+from testbed.arena.runs.running import ARENA_FAILED
 
 
 @pytest.fixture
@@ -37,9 +38,14 @@ def test_what_is_done_is_not_missing_after_a_torn_line(tmp_path, experiment):
     assert [json.loads(line)["lost"] for line in lines.read_text().splitlines()] == [""] * 12
 
 
-def test_a_run_that_the_arena_lost_is_played_again(tmp_path, experiment):
+def test_a_run_that_the_arena_lost_is_repeated(tmp_path, experiment):
     case = experiment.cases()[0]
-    fill(tmp_path, experiment, cases=1, run_case=lambda *_, **__: CaseResult(case=case, lost=f"{ARENA_FAULT}oh"))
+    fill(
+        tmp_path,
+        experiment,
+        cases=1,
+        run_case=lambda *_, **__: CaseResult(case=case, lost="oh", lost_code=ARENA_FAILED),
+    )
     with open_results(tmp_path, experiment) as kept:
         assert kept.missing == experiment.cases()
     fill(tmp_path, experiment)
@@ -56,29 +62,32 @@ def test_more_seeds_and_policies_go_on_with_what_is_there(tmp_path, experiment):
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "code", "change"),
     [
-        ({"operators.operator.max_replicas": 5}, "operators.operator.max_replicas was 8, is 5"),
-        ({"seeds": 2}, "seeds was 3, is 2 (more may be asked for"),
-        ({"metrics.cpu": "not-measured"}, "metrics.cpu was 'work', is 'not-measured'"),
+        (
+            {"operators.operator.max_replicas": 5},
+            "results-of-another-experiment",
+            "operators.operator.max_replicas: 8 -> 5",
+        ),
+        ({"seeds": 2}, "results-of-more-cases", "seeds: 3 -> 2"),
+        ({"metrics.cpu": "not-measured"}, "results-of-another-experiment", "metrics.cpu: 'work' -> 'not-measured'"),
     ],
 )
-def test_another_experiment_is_refused_with_what_differs(tmp_path, experiment, changes, said):
+def test_results_of_another_experiment_are_rejected(tmp_path, experiment, changes, code, change):
     experiment = experiment.changed({"operators.operator.max_replicas": 8})
     fill(tmp_path, experiment, cases=1)
-    with pytest.raises(InputError, match="another experiment") as refused:
+    with refused(code, InputError, changes=[change]):
         open_results(tmp_path, experiment.changed(changes))
-    assert said in str(refused.value)
 
 
-def test_a_load_whose_file_has_changed_is_refused(tmp_path):
+def test_a_load_whose_file_has_changed_is_rejected(tmp_path):
     load = tmp_path / "mine.csv"
     load.write_text("t_s,rows_per_s\n0,10\n60,20\n")
     experiment = arena_runs.small_experiment(workloads=[str(load)])
     fill(tmp_path / "r", experiment, cases=1)
     open_results(tmp_path / "r", experiment).__exit__()
     load.write_text("t_s,rows_per_s\n0,10\n60,21\n")
-    with pytest.raises(InputError, match=r"mine\.csv has changed"):
+    with refused("results-of-changed-file", InputError, file=str(load)):
         open_results(tmp_path / "r", experiment)
 
 
@@ -92,30 +101,30 @@ def test_fresh_throws_away_our_files_and_no_others(tmp_path, experiment):
 
 
 def test_two_commands_do_not_write_to_one_folder(tmp_path, experiment):
-    with open_results(tmp_path, experiment), pytest.raises(InputError, match="another command writes"):
+    with open_results(tmp_path, experiment), refused("results-folder-locked", InputError):
         open_results(tmp_path, experiment)
     open_results(tmp_path, experiment).__exit__()
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "code"),
     [
-        ("experiment.json", "{", "expected what `gesscale arena run` writes"),
-        ("experiment.json", "[]", "expected what `gesscale arena run` writes"),
-        ("experiment.json", '{"experiment": {"name": "x"}, "files": {}}', "policies: this setting is required"),
-        ("results.jsonl", "nonsense\n", "line 1 is no result"),
+        ("experiment.json", "{", "results-damaged"),
+        ("experiment.json", "[]", "results-damaged"),
+        ("experiment.json", '{"experiment": {"name": "x"}, "files": {}}', "setting-required"),
+        ("results.jsonl", "nonsense\n", "results-line-invalid"),
         (
             "results.jsonl",
             '{"case": {"workload": "nyc", "seed": 0, "policy": "gesscale"}, "metrics": {}}\n',
-            "of no case of the experiment",
+            "results-line-of-unknown-case",
         ),
     ],
 )
-def test_a_damaged_folder_is_refused_and_left_alone(tmp_path, experiment, name, content, said):
+def test_a_damaged_folder_is_rejected_and_unchanged(tmp_path, experiment, name, content, code):
     fill(tmp_path, experiment, cases=2)
     (tmp_path / name).write_text(content)
     for read in (lambda: open_results(tmp_path, experiment), lambda: read_results(tmp_path)):
-        with pytest.raises(InputError, match=said):
+        with refused(code, InputError):
             read()
     assert (tmp_path / name).read_text() == content
 

@@ -16,7 +16,7 @@ def made(**settings: object) -> Experiment:
     return experiment_of({**LEAST, **settings}, "mine.yaml")
 
 
-def played(
+def run_policy(
     policy: str, *, seed: int = 0, variant: str = "", with_series: bool = False, **settings: object
 ) -> CaseResult:
     experiment = made(**settings)
@@ -26,7 +26,7 @@ def played(
 
 @pytest.mark.parametrize("engine", ["spark", "flink"])
 def test_the_oracle_is_what_accuracy_is_measured_against(engine):
-    metrics = played("ideal", engine=engine).metrics
+    metrics = run_policy("ideal", engine=engine).metrics
     # The staircase needs more and then fewer replicas; the oracle has them at once, and is its own frontier.
     assert metrics["accuracy_O"] == metrics["accuracy_U"] == metrics["time_to_converge_s"] == 0.0
     assert metrics["reconfigurations"] >= 4
@@ -41,7 +41,7 @@ def test_what_counts_as_supply_during_a_restart_moves_accuracy_and_not_cost():
         {"name": "restart", "options": [{"name": "supply"}, {"name": "none", "set": {"restart_is_supply": False}}]}
     ]
     kept, gone = (
-        played("gesscale", engine="flink", variants={"choices": choices}, variant=variant).metrics
+        run_policy("gesscale", engine="flink", variants={"choices": choices}, variant=variant).metrics
         for variant in ("default", "restart=none")
     )
     assert kept["reconfigurations"] > 0
@@ -51,7 +51,7 @@ def test_what_counts_as_supply_during_a_restart_moves_accuracy_and_not_cost():
 
 def test_a_workflow_of_two_operators_is_scored_as_a_whole():
     chain = {"first": {}, "second": {"upstream": ["first"]}}
-    whole, one = (played("static", operators=operators).metrics for operators in (chain, {"first": {}}))
+    whole, one = (run_policy("static", operators=operators).metrics for operators in (chain, {"first": {}}))
     assert whole["drained"] is True
     # Two operators of the same kind under the same rates keep twice the replicas.
     assert whole["cost"] == 2 * one["cost"]
@@ -65,14 +65,14 @@ def test_a_fault_of_the_arena_is_not_blamed_on_the_policy(monkeypatch):
 
     monkeypatch.setattr(runner, "simulate", broken)
     with pytest.raises(RuntimeError, match="the simulator is broken"):
-        played("gesscale")
+        run_policy("gesscale")
 
 
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({"policies": ["static", "gescale"]}, "gescale"),
-        ({"workloads": ["steps", "nyk"]}, "got 'nyk'"),
+        ({"policies": ["static", "gescale"]}, "'gescale'"),
+        ({"workloads": ["steps", "nyk"]}, "'nyk'"),
         ({"nodes": {"topology": "nowhere"}}, "nowhere"),
         (
             {
@@ -82,11 +82,11 @@ def test_a_fault_of_the_arena_is_not_blamed_on_the_policy(monkeypatch):
                     ]
                 }
             },
-            "expected at most the 8 nodes",
+            "nodes.count",
         ),
     ],
 )
-def test_what_an_experiment_names_is_checked_before_it_is_played(settings, expected):
+def test_names_of_an_experiment_are_checked_before_it_runs(settings, expected):
     check_experiment(made())
     with pytest.raises(InputError, match=expected):
         check_experiment(made(**settings))

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 from arena_results import an_experiment
+from refusals import refused
 from rich.console import Console
 
 from gesscale.errors import ClusterError, InputError
@@ -89,7 +90,7 @@ def test_nodes_that_cannot_be_used_are_tried_again(tmp_path):
 def test_a_folder_with_something_else_is_left_alone(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine")
     setting = LeagueSettings(policies=("ds2",), loads=("steps",))
-    with pytest.raises(InputError, match=r"expected an empty folder or one of a league, .*: thesis.txt"):
+    with refused("results-folder-foreign", InputError, found=["thesis.txt"]):
         run_league(setting, tmp_path, ProgressLog(Console(file=io.StringIO())))
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
@@ -103,7 +104,7 @@ def test_a_report_needs_the_runs_alone(tmp_path):
     assert "| ds2 | 2 |" in page
     assert "| drs | 1 |" in page
     assert (tmp_path / "league.json").exists()
-    with pytest.raises(InputError, match="this is no folder"):
+    with refused("results-missing", InputError):
         write_league_report(tmp_path / "nothing", ProgressLog(Console(file=io.StringIO())), price=10.0)
 
 

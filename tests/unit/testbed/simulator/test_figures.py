@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from gesscale.errors import InputError
 from testbed.simulator.spark.constants import FOLDER, read_physics
@@ -22,20 +23,40 @@ def test_every_bundled_figure_has_an_origin(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "code", "fields"),
     [
-        (("fixed_s", "fixd_s"), "there is no constant 'fixd_s'; there are batch_noise"),
-        (("  fixed_s: {value: 0.2, origin: made up}\n", ""), "fixed_s: it is required"),
-        (("value: 0.2", "value: -0.2"), "fixed_s: expected greater than or equal to 0, got -0.2"),
-        (("value: 0.2", "value: .nan"), "fixed_s"),
-        (("value: 0.2, origin: made up", "value: 0.2"), "fixed_s.origin: it is required"),
-        (("about: A test.", "about: [A"), "expected YAML"),
-        (("  fixed_s: {", "  cold_least_s: {value: 2, origin: x}\n  fixed_s: {"), "cold_least_s <= cold_most_s"),
+        (("fixed_s", "fixd_s"), "constant-unknown", {"constant": "fixd_s"}),
+        (("  fixed_s: {value: 0.2, origin: made up}\n", ""), "field-required", {"place": "fixed_s"}),
+        (("value: 0.2", "value: -0.2"), "field-invalid", {"place": "fixed_s"}),
+        (("value: 0.2", "value: .nan"), "field-invalid", {"place": "figures.fixed_s.value.int"}),
+        (("value: 0.2, origin: made up", "value: 0.2"), "field-required", {"place": "figures.fixed_s.origin"}),
+        (
+            ("  fixed_s: {", "  cold_least_s: {value: 2, origin: x}\n  fixed_s: {"),
+            "constants-range-reversed",
+            {"low": 2, "high": 0},
+        ),
+        (
+            (
+                "  fixed_s: {",
+                "  tasks_by_speed: {value: 1, origin: x}\n  partitions: {value: 3, origin: x}\n  fixed_s: {",
+            ),
+            "constants-exclusive",
+            {"one": "tasks_by_speed"},
+        ),
     ],
 )
-def test_a_file_that_cannot_be_used_says_what_is_wrong(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+def test_an_unusable_file_names_the_problem(
+    tmp_path: Path, change: tuple[str, str], code: str, fields: dict[str, object]
+) -> None:
     assert change[0] in GOOD
     file = tmp_path / "own.yaml"
     file.write_text(GOOD.replace(*change))
-    with pytest.raises(InputError, match=message):
+    with refused(code, InputError, **fields):
+        read_physics(file)
+
+
+def test_a_file_that_is_not_yaml_is_rejected(tmp_path: Path) -> None:
+    file = tmp_path / "own.yaml"
+    file.write_text(GOOD.replace("about: A test.", "about: [A"))
+    with pytest.raises(InputError):
         read_physics(file)

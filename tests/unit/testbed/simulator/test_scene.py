@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+from refusals import refused
 from spark_scenes import chain, equal_delays, one_operator, steady
 
 from gesscale.errors import InputError
@@ -22,7 +23,7 @@ def scene(**changes: Any) -> Scene:
     ],
 )
 def test_replicas_and_drivers_are_on_nodes_of_the_scene(changes: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="on nodes of the scene"):
+    with refused("simulated-placement-invalid", InputError, operator="op"):
         scene(**changes)
 
 

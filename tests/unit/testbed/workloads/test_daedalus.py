@@ -5,7 +5,7 @@ import pytest
 from testbed.workloads.registry import workload_named
 
 
-def course(name):
+def trajectory(name):
     workload = workload_named(name, seed=0)
     assert workload.step_s == 1
     assert workload.duration_s == 6 * 3600
@@ -22,14 +22,14 @@ def course(name):
     ],
 )
 def test_peak_mean_and_steepest_second_are_those_of_the_source(name, peak, mean, change):
-    rates = course(name)
+    rates = trajectory(name)
     assert max(rates) == pytest.approx(peak, rel=1e-6)
     assert sum(rates) / len(rates) == pytest.approx(mean, rel=1e-4)
     assert max(abs(after - before) for before, after in pairwise(rates)) == pytest.approx(change, rel=1e-3)
 
 
 def test_the_sine_has_two_periods_between_its_bounds():
-    rates = course("daedalus-sine")
+    rates = trajectory("daedalus-sine")
     assert min(rates) == pytest.approx(5_000)
     assert rates[0] == pytest.approx(32_500)
     assert rates[2700] == pytest.approx(60_000)  # a quarter of 10,800 s

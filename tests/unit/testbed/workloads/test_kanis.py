@@ -21,11 +21,11 @@ def changes(name, seed):
 
 def test_the_cosine_lies_within_its_noise_around_the_printed_wave():
     for seed in SEEDS:
-        course = rates("kanis-cosine", seed)
+        trajectory = rates("kanis-cosine", seed)
         # Maxima at minutes 0, 60, 120, minima at 30, 90: 1.2 M +- 1.0 M, each within the noise of 0.1 M.
-        assert course[[0, 60, 120]] == pytest.approx(2_200_000, abs=100_000)
-        assert course[[30, 90]] == pytest.approx(200_000, abs=100_000)
-        assert course[[15, 45, 75, 105, 135]] == pytest.approx(1_200_000, abs=100_000)
+        assert trajectory[[0, 60, 120]] == pytest.approx(2_200_000, abs=100_000)
+        assert trajectory[[30, 90]] == pytest.approx(200_000, abs=100_000)
+        assert trajectory[[15, 45, 75, 105, 135]] == pytest.approx(1_200_000, abs=100_000)
 
 
 @pytest.mark.parametrize(
@@ -39,10 +39,10 @@ def test_the_cosine_lies_within_its_noise_around_the_printed_wave():
 def test_a_walk_begins_where_it_should_and_keeps_its_stride_and_bounds(name, begins, down, up):
     strides = []
     for seed in SEEDS:
-        course = rates(name, seed)
-        assert course[0] == begins
-        assert course.min() >= 0
-        assert course.max() <= 2_500_000
+        trajectory = rates(name, seed)
+        assert trajectory[0] == begins
+        assert trajectory.min() >= 0
+        assert trajectory.max() <= 2_500_000
         strides += changes(name, seed)
     # 5560 draws: the farthest is some 1/5560 of the range from its bound.
     assert -down <= min(strides) < -0.995 * down

@@ -1,6 +1,7 @@
 import os
 
 import pytest
+from refusals import refused
 
 from gesscale.errors import InputError
 from testbed.workloads import user_csv
@@ -31,7 +32,7 @@ def test_rows_are_spread_over_the_time_to_the_next_row(tmp_path):
 @pytest.mark.parametrize(
     ("first", "second", "step_s"),
     [
-        ("2014-07-01 00:00:00", "2014-07-01 00:30:00", 1800),
+        ("2014-07-01 08:00:00", "2014-07-01 08:30:00", 1800),
         ("2014-07-01T00:00:00Z", "2014-07-01T02:00:00.250+02:00", 0.25),
         ("2014-07-01", "2014-07-02", 86400),
     ],
@@ -51,38 +52,44 @@ def test_many_short_steps_are_put_on_fewer_without_losing_a_row(tmp_path, monkey
 
 
 @pytest.mark.parametrize(
-    ("text", "where"),
+    ("text", "code", "place"),
     [
-        ("", "header"),
-        ("t_s,rows_per_s\n0,5\n", "two rows"),
-        ("t,rows_per_s\n", "line 1"),
-        ("t_s,rows,rows_per_s\n", "line 1"),
-        ("t_s;rows\n0;1\n", "line 1"),
-        ("t_s,rows\n0,1\n60,2\n0,3\n", "line 4"),
-        ("t_s,rows\nnan,1\n", "line 2: t_s"),
-        ("t_s,rows\n1404172800000,1\n", "line 2: t_s"),
-        ("timestamp,rows\n1 July,1\n", "line 2: timestamp"),
-        ("t_s,rows_per_s\n0,\n", "line 2: rows_per_s"),
-        ("t_s,rows_per_s\n0,1\n1,-2\n", "line 3: rows_per_s"),
-        ("t_s,rows\n0,2e9\n", "line 2: rows"),
-        ("t_s,rows\n0,1\n10\n", "line 3"),
-        ("t_s,rows\n0,0\n10,0\n", "above 0"),
-        ("t_s,rows\n0,1\n31708800,1\n", "line 3"),
-        (b"t_s,rows\n0,1\n10,\xff\n", "line 3"),
+        ("t_s,rows_per_s\n0,5\n", "load-file-too-short", None),
+        ("t,rows_per_s\n", "load-file-column-ambiguous", "line 1"),
+        ("t_s,rows,rows_per_s\n", "load-file-column-ambiguous", "line 1"),
+        ("t_s;rows\n0;1\n", "load-file-column-ambiguous", "line 1"),
+        ("t_s,rows\n0,1\n60,2\n0,3\n", "load-file-not-ascending", "line 4"),
+        ("t_s,rows\nnan,1\n", "field-invalid", "line 2, t_s"),
+        ("t_s,rows\n1404172800000,1\n", "field-invalid", "line 2, t_s"),
+        ("timestamp,rows\n1 July,1\n", "field-rejected", "line 2, timestamp"),
+        ("t_s,rows_per_s\n0,\n", "field-invalid", "line 2, rows_per_s"),
+        ("t_s,rows_per_s\n0,1\n1,-2\n", "field-invalid", "line 3, rows_per_s"),
+        ("t_s,rows\n0,2e9\n", "field-invalid", "line 2, rows"),
+        ("t_s,rows\n0,0\n10,0\n", "load-file-without-rows", None),
+        ("t_s,rows\n0,1\n31708800,1\n", "load-file-too-long", "line 3"),
     ],
 )
-def test_a_file_that_is_no_load_is_refused_with_its_place(tmp_path, text, where):
-    with pytest.raises(InputError, match=where):
+def test_an_invalid_file_is_rejected_with_its_place(tmp_path, text, code, place):
+    with refused(code, InputError, place=place):
         read(tmp_path, text)
 
 
-def test_a_directory_a_missing_file_and_a_pipe_are_refused(tmp_path):
-    with pytest.raises(InputError, match="expected a CSV file, got a directory"):
+@pytest.mark.parametrize(
+    ("text", "where"), [("", ""), ("t_s,rows\n0,1\n10\n", "line 3"), (b"t_s,rows\n0,1\n10,\xff\n", "line 3")]
+)
+def test_a_malformed_csv_file_is_rejected(tmp_path, text, where):
+    with pytest.raises(InputError) as error:
+        read(tmp_path, text)
+    assert where in str(error.value)
+
+
+def test_a_directory_a_missing_file_and_a_pipe_are_rejected(tmp_path):
+    with refused("load-file-not-regular", InputError, got="directory"):
         workload_from_csv(tmp_path, name="mine")
-    with pytest.raises(InputError, match="expected a readable CSV file, got: No such file or directory"):
+    with pytest.raises(InputError):
         workload_from_csv(tmp_path / "none.csv", name="mine")
     os.mkfifo(tmp_path / "pipe.csv")
-    with pytest.raises(InputError, match="expected a CSV file, got a device or pipe"):
+    with refused("load-file-not-regular", InputError, got="device or pipe"):
         workload_from_csv(tmp_path / "pipe.csv", name="mine")
 
 

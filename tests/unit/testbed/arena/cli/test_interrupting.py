@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from processes import COMMAND
+from refusals import codes
 
 SETTLE_S = 150  # bound of a wait, not an expectation
 
@@ -15,13 +16,13 @@ SETTLE_S = 150  # bound of a wait, not an expectation
 def test_wrong_input_is_one_line_and_exit_code_2(gesscale):
     code, out, message = gesscale("arena", "compare", "/nowhere")
     assert (code, out) == (2, "")
-    assert message.startswith("error") and "/nowhere" in message
+    assert codes(message) == ["results-missing"]
     assert message.count("\n") == 1
 
 
 @contextlib.contextmanager
-def in_a_session_of_its_own(*words):
-    """Run a command; at the end none of its processes is left, even where the test fails."""
+def in_own_session(*words):
+    """Run a command, and end all its processes even if the test fails."""
     with subprocess.Popen(
         (*COMMAND, *map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
@@ -32,10 +33,10 @@ def in_a_session_of_its_own(*words):
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-def test_an_interrupted_run_keeps_what_is_done_and_says_how_to_go_on(tmp_path, load):
+def test_an_interrupted_run_keeps_its_results(tmp_path, load):
     folder = tmp_path / "results"
     words = ("arena", "run", "--policies", "static,gesscale", "--workload", load, "--seeds", 2000)
-    with in_a_session_of_its_own(*words, "--jobs", 2, "--results", folder) as process:
+    with in_own_session(*words, "--jobs", 2, "--results", folder) as process:
         lines = folder / "results.jsonl"
         deadline = time.monotonic() + SETTLE_S
         while time.monotonic() < deadline and not (lines.exists() and lines.read_bytes().count(b"\n") >= 3):
@@ -45,7 +46,8 @@ def test_an_interrupted_run_keeps_what_is_done_and_says_how_to_go_on(tmp_path, l
         assert process.returncode == 130
         done = lines.read_bytes().count(b"\n")
         assert done >= 3
-        assert f"interrupted: {done} of 4000 runs are done and kept in {folder}; the same command goes on" in message
+        assert codes(message) == ["runs-interrupted"]
+        assert f"{done} of 4000" in message
         assert "Traceback" not in message
         deadline = time.monotonic() + SETTLE_S
         while _alive_in_session(process.pid) and time.monotonic() < deadline:

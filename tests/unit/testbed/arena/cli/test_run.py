@@ -1,11 +1,14 @@
-"""``gesscale arena run`` as a user runs it, and what becomes of the results that it keeps."""
+"""``gesscale arena run`` as a user runs it, and the commands on its results."""
 
 import json
 
 import pytest
 import yaml
+from refusals import codes, refused
 
 from gesscale.errors import InputError
+from testbed.arena.experiments.experiment import read_experiment
+from testbed.arena.runner import check_experiment
 
 OWN_POLICY = """
 from gesscale.policies import policy_named
@@ -60,26 +63,27 @@ def test_the_same_seeds_give_the_same_document_whatever_the_jobs(load, run_json)
 
 
 @pytest.mark.usefixtures("load")
-def test_ones_own_policy_plays_and_one_that_raises_loses_its_runs_only(tmp_path, monkeypatch, arena):
+def test_a_users_policy_runs_and_one_that_raises_loses_only_its_runs(tmp_path, monkeypatch, arena):
     (tmp_path / "mine.py").write_text(OWN_POLICY)
     monkeypatch.chdir(tmp_path)
     asked = ("--policies", "gesscale,mine.py:same,mine.py:Raises", "--workload", "mine.csv", "--seeds", 1)
     done = arena("run", *asked, "--jobs", 1, "--output", "json")
-    assert done.exit_code == 1  # a policy that never came through is no comparison
-    assert "mine.py:Raises lost 1 run: policy" in done.stderr
-    assert "raised ValueError: I give up" in done.stderr
+    assert done.exit_code == 1  # a policy that completed no run cannot be compared
+    assert codes(done.stderr) == ["runs-lost"]
+    assert "ValueError: I give up" in done.stderr
     runs = json.loads(done.stdout)["runs"]
     assert runs[1]["cost"] == runs[0]["cost"]
     assert runs[2]["cost"] is None
     assert "I give up" in runs[2]["lost"]
+    assert runs[2]["lost_code"] == "policy-raised"
 
 
-def test_kept_results_are_gone_on_with_compared_and_reported(load, tmp_path, arena, run_json):
+def test_stored_results_are_resumed_compared_and_reported(load, tmp_path, arena, run_json):
     folder = tmp_path / "results"
     asked = ("--policies", "static,gesscale", "--workload", load, "--jobs", 1, "--results", folder)
     first = run_json(*asked, "--seeds", 1)
     again = arena("run", *asked, "--seeds", 2, "--output", "json")
-    assert "2 runs are done already; 2 are left" in again.stderr
+    assert "2 runs done" in again.stderr
     assert json.loads(again.stdout)["runs"][:2] == first["runs"]
     document = json.loads(arena("compare", folder, "--output", "json").stdout)
     assert document["baseline"] == "static"
@@ -88,14 +92,14 @@ def test_kept_results_are_gone_on_with_compared_and_reported(load, tmp_path, are
     assert costs["gesscale"]["against"]["ratio"]["mean"] == pytest.approx(ratio)
     assert costs["static"]["against"] is None
     table = arena("compare", folder, "--baseline", "gesscale", "--metric", "cost")
-    assert "against gesscale" in table.stdout
-    assert "2 seeds are few" in table.stderr
+    assert "baseline gesscale" in table.stdout
+    assert codes(table.stderr) == ["seeds-few"]
     page = tmp_path / "page.html"
     assert arena("report", folder, "--to", page).exit_code == 0
     assert "<html" in page.read_text()
 
 
-def test_variants_are_played_by_name_or_all(tmp_path, load, arena, run_json):
+def test_variants_run_by_name_or_all(tmp_path, load, arena, run_json):
     file = tmp_path / "experiment.yaml"
     choice = {"name": "cpu", "options": [{"name": "work"}, {"name": "none", "set": {"metrics.cpu": "not-measured"}}]}
     experiment = {
@@ -117,28 +121,35 @@ def test_variants_are_played_by_name_or_all(tmp_path, load, arena, run_json):
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("words", "code"),
     [
-        (("--policies", "gescale"), "'gescale'"),
-        (("--workload", "nycc"), "did you mean nyc"),
-        (("--workload", "nowhere.csv"), r"nowhere\.csv"),
-        (("--policies", ""), "policies: expected at least one, got none"),
-        (("--variants", "x"), "experiment standard varies nothing"),
-        (("--experiment", "tabel3"), "there is no experiment 'tabel3'"),
-        (("--map", "nowhere.json"), r"nowhere\.json"),
-        (("--results", "/proc/results"), "name a folder that can be written"),
-        (("--results", "/proc/version"), "this is a file"),
-        (("--spark", ""), r"--spark: expected a master such as spark://host:7077 or local\[4\], got nothing"),
-        (("--jobs", "2", "--spark", "local[2]"), "--jobs or --spark, got both"),
-        (("--policies", ","), "policies"),
+        (("--workload", "nycc"), "workload-unknown"),
+        (("--policies", ""), "setting-invalid"),
+        (("--policies", ","), "setting-invalid"),
+        (("--variants", "x"), "experiment-without-variants"),
+        (("--experiment", "tabel3"), "experiment-unknown"),
+        (("--results", "/proc/results"), "results-folder-unwritable"),
+        (("--results", "/proc/version"), "results-folder-is-file"),
+        (("--spark", ""), "spark-master-empty"),
+        (("--jobs", "2", "--spark", "local[2]"), "jobs-with-spark"),
     ],
 )
-def test_wrong_input_is_refused_before_anything_runs(words, message, arena):
-    # static and spikes are the cheapest of all, should the refusal be missing
+def test_wrong_input_is_rejected_before_anything_runs(words, code, arena):
+    # static and spikes are the cheapest of all, should the check be missing
     defaults = [("--policies", "static"), ("--workload", "spikes"), ("--seeds", "1")]
     asked = [word for option in defaults if option[0] not in words for word in option]
-    with pytest.raises(InputError, match=message):
+    with refused(code, InputError):
         arena("run", *asked, *words)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--policies", "gescale"), ("--workload", "nowhere.csv"), ("--map", "nowhere.json")]
+)
+def test_an_unknown_name_is_rejected_before_anything_runs(option, value, arena):
+    defaults = {"--policies": "static", "--workload": "spikes", "--seeds": "1", option: value}
+    with pytest.raises(InputError) as error:
+        arena("run", *(word for pair in defaults.items() for word in pair))
+    assert value in str(error.value)
 
 
 def test_the_league_ranks_the_policies_and_names_the_winners(load, tmp_path, arena):
@@ -147,32 +158,35 @@ def test_the_league_ranks_the_policies_and_names_the_winners(load, tmp_path, are
     arena("run", *asked, "--results", folder)
     shown = arena("league", folder, "--price", 5)
     assert "Over all loads: ratios to ideal" in shown.stdout
-    assert "static (knows the load)" in shown.stdout
-    assert "The lowest cost on each load" in shown.stdout
-    assert "2 seeds are few" in shown.stderr
+    assert "static (reference)" in shown.stdout
+    assert "Lowest cost on each load" in shown.stdout
+    assert codes(shown.stderr) == ["seeds-few"]
     document = json.loads(arena("league", folder, "--price", 5, "--output", "json").stdout)
     assert document["prices_replica_min"] == [5.0]
     ours = next(each for each in document["standings"] if each["policy"] == "gesscale")
     assert ours["won"] == [[str(load)]]  # the only one that competes
     assert "ratios to gesscale" in arena("league", folder, "--baseline", "gesscale").stdout
-    assert "oracle" not in shown.stdout  # it has not been played
-    growing = arena("league", folder, "--account", "growing", "--objective", "30s")
-    assert "Over all loads: ratios to ideal, late from 30 s" in growing.stdout
-    assert "lag area" in growing.stdout
-    with pytest.raises(InputError, match="--objective: expected one that was scored, 30s, 60s, 120s, got 45s"):
+    assert "oracle" not in shown.stdout  # it has no results
+    by_area = arena("league", folder, "--lateness", "area", "--objective", "30s")
+    assert "Over all loads: ratios to ideal, late from 30 s" in by_area.stdout
+    assert "lag area" in by_area.stdout
+    with refused("objective-not-scored", InputError, scored_s=["30", "60", "120"], got_s=45):
         arena("league", folder, "--objective", "45s")
-    with pytest.raises(InputError, match="--objective: "):
+    with refused("duration-invalid", InputError, place="--objective"):
         arena("league", folder, "--objective", "soon")
     arena("run", "--policies", "gesscale,static,ideal,oracle", *asked[2:], "--results", folder)
     assert "above oracle" in arena("league", folder).stdout
-    with pytest.raises(InputError, match="expected replica-minutes, 0 or more, got -1"):
+    with refused("price-invalid", InputError, got=-1):
         arena("league", folder, "--price", -1)
 
 
-def test_a_load_beyond_all_replicas_is_said_before_it_is_played(tmp_path, arena):
+def test_a_load_beyond_all_replicas_is_a_warning(tmp_path, arena):
     file = tmp_path / "steep.csv"
     file.write_text("t_s,rows_per_s\n0,100\n300,1000000\n420,100\n600,100\n")
     done = arena("run", "--policies", "static", "--workload", file, "--seeds", 1, "--jobs", 1)
-    assert "operator 'operator' is offered" in done.stderr
-    assert "is offered up to 1e+06 rows/s" in done.stderr
-    assert "for 2 min no policy can keep up" in done.stderr
+    assert codes(done.stderr) == ["load-exceeds-capacity"]
+    (warning,) = check_experiment(
+        read_experiment("standard").changed({"policies": ["static"], "workloads": [str(file)]})
+    )
+    assert warning.fields["peak_rows_per_s"] == 1e6
+    assert warning.fields["overloaded_min"] == pytest.approx(2)

@@ -13,7 +13,7 @@ from gesscale.model.observation import Batch
 from gesscale.model.workflow import BatchCap, Operator
 from latency_map import LatencyMap
 from testbed.simulator.spark.constants import SparkPhysics
-from testbed.simulator.validation.recorded_run import RecordedOrder, RecordedRun, reenact
+from testbed.simulator.validation.recorded_run import RecordedOrder, RecordedRun, simulate_recorded_run
 
 RECORDS = Path(__file__).parents[4] / "data" / "records"
 FITTED_TO = ("warm-1", "warm-4", "warm-5")
@@ -99,4 +99,4 @@ def played_run(
         ),
     ]
     script = run_of(offered, orders)
-    return replace(script, batches=reenact(script, physics, seed=seed))
+    return replace(script, batches=simulate_recorded_run(script, physics, seed=seed))

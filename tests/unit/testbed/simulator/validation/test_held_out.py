@@ -10,8 +10,8 @@ from made_runs import FITTED_TO, RECORDS
 
 from testbed.simulator.spark.batch import run_batch
 from testbed.simulator.spark.constants import FOLDER, read_physics
-from testbed.simulator.validation.batches import batch_errors, of_batch, of_run
-from testbed.simulator.validation.comparison import act_again, between_runs, compare_run
+from testbed.simulator.validation.batches import batch_errors, batch_of_run, batches_of_run
+from testbed.simulator.validation.comparison import between_runs, compare_run, replay_run
 from testbed.simulator.validation.recorded_run import read_run
 from testbed.simulator.validation.refit import CALM_S
 from testbed.simulator.validation.refit import refit as fit_again
@@ -56,7 +56,7 @@ def test_the_constants_of_nexmark_are_what_its_records_give() -> None:
 @pytest.mark.parametrize("name", [*Q5_FITTED_TO, *Q5_HELD_OUT])
 def test_warm_batches_of_query_5_are_met_as_closely_as_the_machine_repeats_itself(name: str) -> None:
     # The fit of the map leaves 3 %, on a quiet machine; what the machine differs by from time to time comes on top.
-    errors = batch_errors(read_physics("nexmark-q5"), of_run(read_run(RECORDS / name), from_s=CALM_S))
+    errors = batch_errors(read_physics("nexmark-q5"), batches_of_run(read_run(RECORDS / name), from_s=CALM_S))
     assert errors.batch_time.mean_pct < 3.0 + MACHINE_PCT
     assert abs(errors.throughput.bias_pct) < MACHINE_PCT
 
@@ -65,7 +65,7 @@ def test_warm_batches_of_query_5_are_met_as_closely_as_the_machine_repeats_itsel
 def test_a_held_out_course_of_query_5_is_one_that_the_simulator_may_take(name: str) -> None:
     # By the right constants the record is one more draw: beyond all of 20 seeds by chance 2 in 21 for each figure.
     run, physics = read_run(RECORDS / name), read_physics("nexmark-q5")
-    totals = compare_run(run, physics, act_again(run, physics, 20)).totals
+    totals = compare_run(run, physics, replay_run(run, physics, 20)).totals
     for figure in ("batch_time_s", "backlog_rows", "backlog_peak_rows", "serving_s"):
         total = totals[figure]
         assert total.simulated.least < total.recorded < total.simulated.greatest, figure
@@ -84,7 +84,7 @@ def test_executors_hold_as_many_partitions_of_the_state_as_the_drivers_of_query_
 ) -> None:
     # Of the 12 of both stages, by `state_partitions` of the readings; the constants were not fitted to them.
     run = read_run(RECORDS / "q5-4")
-    executor_set = of_batch(run, run.batches[0], placement).executor_set
+    executor_set = batch_of_run(run, run.batches[0], placement).executor_set
     stage = run_batch(read_physics("nexmark-q5"), executor_set, rows=300).state
     assert stage is not None
     assert [2 * tasks for tasks in stage.tasks] == held
@@ -93,7 +93,7 @@ def test_executors_hold_as_many_partitions_of_the_state_as_the_drivers_of_query_
 @pytest.mark.parametrize("held_out", HELD_OUT, ids=lambda each: each.name)
 def test_warm_batches_of_a_held_out_run_are_met_as_closely_as_the_machine_repeats_itself(held_out: HeldOut) -> None:
     physics = read_physics("local-cluster")
-    fitted, met = (of_run(read_run(RECORDS / name), from_s=CALM_S) for name in (FITTED_TO[0], held_out.name))
+    fitted, met = (batches_of_run(read_run(RECORDS / name), from_s=CALM_S) for name in (FITTED_TO[0], held_out.name))
     # The error cannot be below that of the fit (3.0 %, bias of throughput 0.9 %); on top of it comes what the machine
     # differs by from one time to another.
     of_fit, of_met = (batch_errors(physics, each) for each in (fitted, met))
@@ -111,6 +111,6 @@ def test_a_held_out_repetition_is_no_farther_from_the_simulator_than_from_the_fi
     runs = [read_run(RECORDS / name) for name in (FITTED_TO[0], held_out.name)]
     (apart,) = between_runs(runs).values()
     physics, again = read_physics("local-cluster"), runs[1]
-    simulated = compare_run(again, physics, act_again(again, physics, 20)).distances
+    simulated = compare_run(again, physics, replay_run(again, physics, 20)).distances
     for name, distance in simulated.items():
         assert distance.from_record.median < 1.1 * getattr(apart, name), name

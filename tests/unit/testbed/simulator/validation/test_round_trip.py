@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from made_runs import KNOWN, played_run
 
-from testbed.simulator.validation.batches import batch_errors, of_run
+from testbed.simulator.validation.batches import batch_errors, batches_of_run
 from testbed.simulator.validation.comparison import timeline_errors
-from testbed.simulator.validation.recorded_run import reenact
+from testbed.simulator.validation.recorded_run import simulate_recorded_run
 from testbed.simulator.validation.refit import refit
 
 FORGOTTEN = replace(
@@ -68,9 +68,9 @@ def test_the_time_of_a_state_task_comes_back_from_runs_on_several_placements() -
 def test_with_noise_batch_times_are_met_as_closely_as_their_number_allows(seed: int) -> None:
     noise = 0.03
     run = played_run(replace(KNOWN, batch_noise=noise), seed=seed)
-    count = len(of_run(run, from_s=30.0))
+    count = len(batches_of_run(run, from_s=30.0))
     fitted = refit(FORGOTTEN, [run]).physics
-    clean = of_run(played_run(KNOWN), from_s=30.0)
+    clean = batches_of_run(played_run(KNOWN), from_s=30.0)
     # Least squares of 3 constants on `count` readings are off by noise sqrt(3 / count) in the root mean square, and
     # the mean is below that; three times it is not exceeded by chance. Network time is without noise: even less.
     assert batch_errors(fitted, clean).batch_time.mean_pct < 300 * noise * (3 / count) ** 0.5
@@ -82,7 +82,7 @@ def test_with_noise_batch_times_are_met_as_closely_as_their_number_allows(seed: 
 
 def test_a_run_acted_again_with_its_own_constants_is_the_same_run() -> None:
     run = played_run(KNOWN)
-    again = reenact(run, KNOWN, seed=99)
+    again = simulate_recorded_run(run, KNOWN, seed=99)
     errors = timeline_errors(run.batches, again)
     # The load is known at the beginning of batches only, so a batch that is not full may differ by some rows; while
     # rows wait, batches are full and all is equal.
