@@ -1,4 +1,4 @@
-"""The policies of other papers and practices, which the default policy is compared with; each is an entry point.
+"""Baseline policies of other papers and of practice, to compare the default policy with; each is an entry point.
 
-They run wherever a policy runs: live, on Kubernetes, as advice, in replay and in the arena.
+They run wherever a policy runs: live, on Kubernetes, in recommendations, in replay and in the arena.
 """

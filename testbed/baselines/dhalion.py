@@ -1,6 +1,6 @@
-"""Dhalion on back-pressure time (Kanis 2023, 6.7.1): bottlenecks grow by what they leave undone.
+"""Dhalion on back-pressure time (Kanis 2023, 6.7.1): a bottleneck grows by the share of its load that is unprocessed.
 
-While one operator is a bottleneck nothing shrinks; where none is, every operator without lag gives up a fixed share.
+No operator shrinks while there is a bottleneck. Without one, every operator without lag shrinks by a fixed share.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from gesscale.ports import Knowledge
 from testbed.baselines.shared.bottlenecks import Bottlenecks, LagSettings, is_blocked, lag_grows, lag_growth
 from testbed.baselines.shared.signals import input_fill, is_source
 from testbed.baselines.shared.sizing import (
-    ON_NODES,
+    PLACEMENT_SETTINGS,
     SizeProposal,
     SizingPolicy,
     ceiling,
@@ -30,32 +30,31 @@ class DhalionSettings(LagSettings):
     """Dhalion on back-pressure time (Kanis 2023, section 6.7.1)."""
 
     lag_close_to_zero_s: Duration = 1.0
-    """A source has no lag while no more rows wait than are offered in this time. Default: too few to fill a batch.
-    The 10,000 rows of table 6.1 come within 4 ms at the thesis's peak."""
+    """A source has no lag if its backlog is at most the offered rows of this time. Default: too few to fill a batch.
+    The 10,000 rows of table 6.1 arrive within 4 ms at the peak of the thesis."""
     lag_close_to_zero_rows: float = Field(0.0, ge=0, le=MAX_ROWS)
-    """A source also has no lag while no more rows than these wait, however few are offered. Default: none; table 6.1
-    has 10,000."""
+    """A source also has no lag if its backlog is at most this, at any load. Default: 0; table 6.1 has 10,000."""
 
 
-# On the replicas of an operator without lag: Kanis 4.2; table 6.1 calls it 1.2.
+# Factor for the replicas of an operator without lag: Kanis 4.2; table 6.1 has 1.2.
 _SCALE_DOWN_FACTOR = 0.8
 
-# An operator has no lag while its input is filled to less than this share: table 6.1.
+# An operator has no lag if the fill level of its input is below this share: table 6.1.
 _INPUT_FILL_NEAR_ZERO = 0.2
 
-#: Cap on the share of the load that counts as left undone, so that no factor is above 10 (the thesis's code).
-MOST_UNDONE_SHARE = 0.9
+#: Maximum unprocessed share, so that no factor is above 10 (the code of the thesis).
+MAX_UNPROCESSED_SHARE = 0.9
 
 
-def scale_up_factor(undone_share: float) -> float:
-    """Return the factor by which an operator must grow that leaves a share of its load undone."""
-    undone = min(MOST_UNDONE_SHARE, max(0.0, undone_share))
-    return 1 + undone / (1 - undone)
+def scale_up_factor(unprocessed_share: float) -> float:
+    """Return the factor by which an operator must grow that leaves a share of its load unprocessed."""
+    share = min(MAX_UNPROCESSED_SHARE, max(0.0, unprocessed_share))
+    return 1 + share / (1 - share)
 
 
 @dataclass(frozen=True, slots=True)
 class DhalionPolicy(SizingPolicy):
-    """Bottlenecks up by what they leave undone or, where there are none, the others down by a fixed share."""
+    """Scales bottlenecks up by their unprocessed share or, if there are none, other operators down by a fixed share."""
 
     name: ClassVar[str] = "dhalion"
 
@@ -64,40 +63,41 @@ class DhalionPolicy(SizingPolicy):
     def proposals(
         self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge
     ) -> Mapping[str, SizeProposal]:
-        """Diagnose the workflow and resolve; see `SizingPolicy`."""
+        """Find the bottlenecks and resolve them; see `SizingPolicy`."""
         del observation, knowledge
         threshold = self.options.back_pressure_threshold
         bottlenecks = Bottlenecks(self.workflow, readings, threshold, self.sizing)
-        either = {*bottlenecks.pressing, *bottlenecks.overrun}
+        either = {*bottlenecks.causing_back_pressure, *bottlenecks.accumulating_lag}
         found = [name for name in self.workflow.topological_order if name in either]
         if not found:
-            return {name: self._healthy(reading, readings) for name, reading in readings.items()}
-        others = SizeProposal(
+            return {name: self._scale_down(reading, readings) for name, reading in readings.items()}
+        unchanged = SizeProposal(
             replicas=None,
-            detail=f"nothing shrinks while {', '.join(found)} cannot keep up",
+            detail=f"no scale-in while {', '.join(found)} cannot keep up",
             reason=Reason.NOT_ROOT_OF_OVERLOAD,
         )
-        return {name: self._grown(reading, readings) if name in found else others for name, reading in readings.items()}
+        return {
+            name: self._scale_up(reading, readings) if name in found else unchanged
+            for name, reading in readings.items()
+        }
 
     # Up
 
-    def _grown(self, reading: OperatorReading, readings: Mapping[str, OperatorReading]) -> SizeProposal:
-        undone = max(self._waiting_share(reading), self._blocked_share(reading, readings))
-        factor = scale_up_factor(undone)
-        detail = f"a bottleneck that leaves {100 * undone:.0f} % of its load undone"
-        if not undone:
+    def _scale_up(self, reading: OperatorReading, readings: Mapping[str, OperatorReading]) -> SizeProposal:
+        unprocessed = max(self._waiting_share(reading), self._blocked_share(reading, readings))
+        factor = scale_up_factor(unprocessed)
+        detail = f"bottleneck with {100 * unprocessed:.0f} % of its load unprocessed"
+        if not unprocessed:
             return SizeProposal(replicas=None, detail=detail, reason=Reason.DRAINING_BACKLOG)
-        return SizeProposal(
-            replicas=ceiling(reading.replicas * factor), detail=f"{detail}, so {factor:.2f} times as many"
-        )
+        return SizeProposal(replicas=ceiling(reading.replicas * factor), detail=f"{detail}, scale by {factor:.2f}")
 
     def _waiting_share(self, reading: OperatorReading) -> float:
-        """Return the share of the rows that came and had to wait before the operator: equations 4.1 and 6.2."""
+        """Return the share of the offered rows that wait before the operator: equations 4.1 and 6.2."""
         growth = lag_growth([reading], self.sizing)
         return growth / (1 + growth) if growth is not None and lag_grows(reading, self.sizing) else 0.0
 
     def _blocked_share(self, reading: OperatorReading, readings: Mapping[str, OperatorReading]) -> float:
-        """Return the greatest back-pressure time of its producers: the term of equation 6.1."""
+        """Return the largest back-pressure time of its producers: the term of equation 6.1."""
         blocked = [
             1 - readings[name].busy_share
             for name in self.workflow.upstream(reading.operator)
@@ -107,44 +107,43 @@ class DhalionPolicy(SizingPolicy):
 
     # Down
 
-    def _healthy(self, reading: OperatorReading, readings: Mapping[str, OperatorReading]) -> SizeProposal:
-        if unjudged := [name for name in self.workflow.operators if name not in readings]:
-            detail = f"nothing shrinks while {', '.join(unjudged)} cannot be judged"
+    def _scale_down(self, reading: OperatorReading, readings: Mapping[str, OperatorReading]) -> SizeProposal:
+        if unread := [name for name in self.workflow.operators if name not in readings]:
+            detail = f"no scale-in without usable metrics of {', '.join(unread)}"
             return SizeProposal(replicas=None, detail=detail, reason=Reason.METRICS_MISSING)
         lag = self._lag(reading)
         if lag is None:
-            detail = "the number of rows that wait is not known"
-            return SizeProposal(replicas=None, detail=detail, reason=Reason.METRICS_MISSING)
-        waits, detail = lag
-        if waits:
+            return SizeProposal(replicas=None, detail="the backlog is unknown", reason=Reason.METRICS_MISSING)
+        has_lag, detail = lag
+        if has_lag:
             return SizeProposal(replicas=None, detail=detail, reason=Reason.DRAINING_BACKLOG)
         return SizeProposal(
             replicas=max(1, floor(reading.replicas * _SCALE_DOWN_FACTOR)),
-            detail=f"{detail}, so {_SCALE_DOWN_FACTOR:g} times as many as {reading.replicas}",
+            detail=f"{detail}, scale {reading.replicas} replicas by {_SCALE_DOWN_FACTOR:g}",
         )
 
     def _lag(self, reading: OperatorReading) -> tuple[bool, str] | None:
-        """Return whether rows wait, and what shows it: their number before a source, else how full the input is."""
+        """Return whether there is lag, with the figures: the backlog of a source, else the fill level of the input."""
         settings = self.sizing
         if not is_source(reading.operator, self.workflow):
             fill = input_fill(reading)
             if fill is None:
                 return None
-            detail = f"input filled to {100 * fill:.0f} % (below {100 * _INPUT_FILL_NEAR_ZERO:.0f} % is no lag)"
+            detail = f"input fill {100 * fill:.0f} %, lag from {100 * _INPUT_FILL_NEAR_ZERO:.0f} %"
             return fill >= _INPUT_FILL_NEAR_ZERO, detail
         if reading.backlog_rows is None:
             return None
         offered = reading.throughput_rows_per_s if reading.input_rows_per_s is None else reading.input_rows_per_s
         most = max(settings.lag_close_to_zero_rows, settings.lag_close_to_zero_s * offered)
-        return (reading.backlog_rows > most, f"{reading.backlog_rows:.0f} rows wait (up to {most:.0f} are no lag)")
+        return reading.backlog_rows > most, f"backlog {reading.backlog_rows:.0f} rows, lag above {most:.0f}"
 
 
 POLICY = PolicyInfo(
     name="dhalion",
-    summary="bottlenecks grow by the share of their load left undone; without any, operators shrink by a fifth",
+    summary="bottlenecks grow by their unprocessed share; without bottlenecks, operators shrink by a fifth",
     source="Floratou et al., Dhalion, VLDB 2017; as in Kanis, TU Delft 2023, section 6.7.1",
     build=with_configured_placement(DhalionPolicy),
     settings=DhalionSettings,
-    accepts=("back_pressure_threshold", *ON_NODES),
+    accepts=("back_pressure_threshold", *PLACEMENT_SETTINGS),
     guide="reference/policies/dhalion.md",
 )

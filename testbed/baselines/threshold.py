@@ -1,7 +1,7 @@
-"""THR, the paper's threshold baselines (section V): CPU above 90 % adds a replica, below 50 % removes one.
+"""THR, the threshold baselines of the paper (section V): CPU above 90 % adds a replica, below 50 % removes one.
 
-NL-aware adds the nearest node and removes the farthest; NL-unaware draws the node. Where no CPU is measured, the share
-of time in batches replaces it. Then waiting for the network counts as busy; the analysis says which.
+NL-aware adds the nearest node and removes the farthest; NL-unaware chooses a random node. Without CPU metrics the share
+of time in batches is used, which counts waiting for the network as busy. The detail names the metric.
 """
 
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from gesscale.ports import Knowledge
 
 @dataclass(frozen=True, slots=True)
 class ThresholdPolicy(PerOperatorPolicy):
-    """One replica more above the upper threshold, one fewer below the lower."""
+    """Adds a replica above the upper threshold, removes one below the lower."""
 
     @property
     def name(self) -> str:
@@ -48,10 +48,10 @@ class ThresholdPolicy(PerOperatorPolicy):
         )
 
     def plan_more(self, context: PlanningContext) -> Plan:
-        """Add the nearest node, or one that is drawn."""
+        """Add the nearest node, or a random one."""
         ranked = self.candidates(context)
         if not ranked.nodes:
-            detail = "no node can take one more replica"
+            detail = "no node can take another replica"
             stuck = stay(context.analysis, context.cluster, Reason.NO_CANDIDATE_NODE, detail)
             return replace(stuck, rejections=ranked.rejections)
         node, *losers = ranked.nodes
@@ -59,7 +59,7 @@ class ThresholdPolicy(PerOperatorPolicy):
         return self.changed(context, placement, ranked.rejections + self.lost(losers))
 
     def plan_fewer(self, context: PlanningContext) -> Plan:
-        """Remove the farthest node, or one that is drawn."""
+        """Remove the farthest node, or a random one."""
         kept = self.shrunk(context)[0]
         return self.changed(context, kept, self.lost(kept))
 

@@ -1,1 +1,1 @@
-"""AuTraScale+: its settings, what it computes, its steps, what it remembers, and the policy they make up."""
+"""AuTraScale+ (Zhang et al., IEEE TPDS 2024): settings, memo, search, steps and policy."""

@@ -1,7 +1,7 @@
-"""AuTraScale+ (Zhang et al., IEEE TPDS 2024): first throughput, then latency, then the backlog, by trial.
+"""The policy `autrascale`, AuTraScale+ (Zhang et al., IEEE TPDS 2024): optimises throughput, latency, then backlog.
 
-The whole workflow is one vector of replicas. Each vector that is tried really runs; what it shows after a
-stabilisation time decides on the next one.
+The workflow has one vector of replicas. Each trial runs in production; its measurements after a stabilisation time
+determine the next one.
 """
 
 from collections.abc import Mapping
@@ -21,29 +21,29 @@ from testbed.baselines.autrascale.situation import (
     AutrascaleMemo,
     AutrascaleSettings,
     RateModel,
+    formatted,
     is_other,
-    shown,
-    staying,
+    unchanged,
 )
 from testbed.baselines.autrascale.steps import begin_draining, drain, keep_up, keep_up_again, search_again, search_on
 from testbed.baselines.shared.sizing import (
-    ON_NODES,
+    PLACEMENT_SETTINGS,
     SizeProposal,
     SizingPolicy,
     blocking_proposal,
     with_configured_placement,
 )
 
-#: The policy must see another rate in so many steps in a row.
-_PERSISTING = 3
+#: Number of consecutive steps with another input rate before the policy adapts to it.
+_RATE_CHANGE_STEPS = 3
 
-#: The steps that go on at any offered rate.
+#: The steps that continue at any input rate.
 _STEPS = {"throughput": keep_up, "backlog": drain}
 
 
 @dataclass(frozen=True, slots=True)
 class AutrascalePolicy(SizingPolicy):
-    """One vector of replicas for a workflow, found by trial; Gaussian processes learn from the trials of each rate."""
+    """Finds a vector of replicas for a workflow by trials; Gaussian processes learn from the trials of each rate."""
 
     name: ClassVar[str] = "autrascale"
 
@@ -52,10 +52,10 @@ class AutrascalePolicy(SizingPolicy):
     def proposals(
         self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge
     ) -> Mapping[str, SizeProposal]:
-        """Say how many replicas each operator should have; see `testbed.baselines.shared.sizing.SizingPolicy`.
+        """Propose a number of replicas for each operator; see `testbed.baselines.shared.sizing.SizingPolicy`.
 
-        The memo is kept at the first operator in topological order. While an operator cannot be judged, there is no
-        proposal.
+        The memo is stored at the first operator in topological order. There is no proposal while an operator has no
+        usable reading.
         """
         if (proposal := blocking_proposal(self.workflow, readings, observation)) is not None:
             return dict.fromkeys(readings, proposal)
@@ -66,10 +66,10 @@ class AutrascalePolicy(SizingPolicy):
             return dict.fromkeys(readings, proposal)
         memo = load_memo(AutrascaleMemo, self.name, order[0], knowledge)
         if memo is None or memo.operators != order or memo.at_s > now.at_s:
-            memo = self._begun(now)
+            memo = self._first_memo(now)
         text = None
         if memo.at_s != now.at_s:
-            memo = _step(_noted(memo, now), now)
+            memo = _step(_with_measurements(memo, now), now)
             text = memo.bounded()
         return {
             name: SizeProposal(
@@ -98,7 +98,7 @@ class AutrascalePolicy(SizingPolicy):
             downtime_s=max(settled_s, default=0.0),
         )
 
-    def _begun(self, now: AutrascaleContext) -> AutrascaleMemo:
+    def _first_memo(self, now: AutrascaleContext) -> AutrascaleMemo:
         rate = now.check.rate
         return AutrascaleMemo(
             policy=self.name,
@@ -110,49 +110,51 @@ class AutrascalePolicy(SizingPolicy):
         )
 
 
-def _noted(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
-    """Return the memo with what is seen now; another configuration begins a new run."""
+def _with_measurements(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
+    """Add the present measurements to the memo; another configuration starts a new run."""
     check = now.check
     if now.present != memo.replicas:
         memo = memo.but(replicas=now.present, since_s=now.at_s, checks=())
     return memo.but(
         at_s=now.at_s,
         checks=(*memo.checks, check)[-MOST_CHECKS:],
-        recent_rates=(*memo.recent_rates, check.rate)[-_PERSISTING:],
+        recent_rates=(*memo.recent_rates, check.rate)[-_RATE_CHANGE_STEPS:],
     )
 
 
 def _step(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
     if memo.wanted != memo.replicas and now.at_s - memo.ordered_s < now.settings.to_stabilise_s:
-        return memo  # not all of it has been carried out yet: it is proposed again
-    memo = _at_this_rate(memo)
+        return memo  # the change is in progress: propose it again
+    memo = _at_present_rate(memo)
     if memo.phase in _STEPS:
         return _STEPS[memo.phase](memo, now)
     if is_other(memo.recent_rates[-1], memo.rate):
-        detail = f"{memo.recent_rates[-1]:.0f} rows/s are offered; whether that stays so is not known yet"
-        return staying(memo, detail, Reason.WITHIN_TARGET)
+        detail = (
+            f"input {memo.recent_rates[-1]:.0f} rows/s, was {memo.rate:.0f}; waiting for {_RATE_CHANGE_STEPS} steps"
+        )
+        return unchanged(memo, detail, Reason.WITHIN_TARGET)
     return (
         keep_up_again(memo, now)
         or (search_on(memo, now) if memo.phase == "latency" else search_again(memo, now))
         or begin_draining(memo, now)
-        or staying(memo, f"{shown(memo.replicas)} keeps its targets", Reason.WITHIN_TARGET)
+        or unchanged(memo, f"{formatted(memo.replicas)} meets its targets", Reason.WITHIN_TARGET)
     )
 
 
-def _at_this_rate(memo: AutrascaleMemo) -> AutrascaleMemo:
-    """Return the memo as it is, or changed to another rate where that rate lasts."""
-    seen = memo.recent_rates
-    others = len(seen) == _PERSISTING and all(is_other(rate, memo.rate) for rate in seen)
-    if not others or min(seen) < memo.rate < max(seen):
+def _at_present_rate(memo: AutrascaleMemo) -> AutrascaleMemo:
+    """Switch the memo to another input rate if that rate persists."""
+    recent = memo.recent_rates
+    changed = len(recent) == _RATE_CHANGE_STEPS and all(is_other(rate, memo.rate) for rate in recent)
+    if not changed or min(recent) < memo.rate < max(recent):
         return memo
-    rate = median(seen)
+    rate = median(recent)
     near = (model for model in memo.models if not is_other(rate, model.rate))
     present = min(near, key=lambda model: abs(model.rate - rate), default=RateModel(rate=rate))
     former = (model for model in memo.models if model is not present and model.samples)
     return memo.but(
         phase="throughput",
         rate=rate,
-        checks=memo.checks[-_PERSISTING:],
+        checks=memo.checks[-_RATE_CHANGE_STEPS:],
         may_shrink=True,
         tried=(),
         least=(),
@@ -167,11 +169,11 @@ def _at_this_rate(memo: AutrascaleMemo) -> AutrascaleMemo:
 
 POLICY = PolicyInfo(
     name="autrascale",
-    summary="throughput, latency and backlog one after the other, by trial and Gaussian processes",
+    summary="optimises throughput, latency and backlog one after the other, by trials and Gaussian processes",
     source="Zhang et al., Bayesian-Driven Automated Scaling (AuTraScale+), IEEE TPDS 2024",
     build=with_configured_placement(AutrascalePolicy),
     settings=AutrascaleSettings,
-    accepts=ON_NODES,
+    accepts=PLACEMENT_SETTINGS,
     guide="reference/policies/autrascale.md",
     needs=("arena", "sklearn"),
 )

@@ -1,4 +1,4 @@
-"""The search of AuTraScale+ (IV-C, IV-D): scores of configurations, beliefs about them, and which is tried next."""
+"""Bayesian search of AuTraScale+ (IV-C, IV-D): scores of configurations, their posterior, and the next trial."""
 
 import math
 import warnings
@@ -12,17 +12,17 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-#: Of each operator, in the order of the workflow.
+#: Replicas of each operator, in the order of the workflow.
 Replicas = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SearchSpace:
-    """Omega of IV-C: every vector between two."""
+    """Omega of IV-C: all vectors between two bounds."""
 
-    #: Pi^t: what the throughput needs of each operator, at least 1.
+    #: Pi^t: the minimum of each operator for the throughput, at least 1.
     least: Replicas
-    #: The most that each may have, at least its least.
+    #: The maximum of each operator, at least its minimum.
     most: Replicas
 
     @property
@@ -31,15 +31,15 @@ class SearchSpace:
         return math.prod(high - low + 1 for low, high in zip(self.least, self.most, strict=True))
 
     def __contains__(self, replicas: Replicas) -> bool:
-        """Whether a configuration is one of them."""
+        """Return True if a configuration is within the bounds."""
         limits = zip(self.least, replicas, self.most, strict=True)
         return all(low <= count <= high for low, count, high in limits)
 
     def scaled(self, configurations: Iterable[Sequence[int]]) -> NDArray[np.float64]:
-        """Return configurations as a Gaussian process takes them, one to a row.
+        """Return the coordinates of configurations for a Gaussian process, one per row.
 
-        0 is the least of each operator, 1 the most, and steps between are ratios: twice the replicas change a score
-        as much from 2 to 4 as from 20 to 40.
+        0 is the minimum of each operator and 1 the maximum, on a logarithmic scale: doubling the replicas has the same
+        effect on a score from 2 to 4 as from 20 to 40.
         """
         low, high = np.log(self.least), np.log(self.most)
         reach = np.where(high > low, high - low, 1.0)
@@ -48,17 +48,17 @@ class SearchSpace:
         return scaled
 
     def all(self) -> list[Replicas]:
-        """Return every configuration, the least first."""
+        """Return all configurations, the smallest first."""
         ranges = (range(low, high + 1) for low, high in zip(self.least, self.most, strict=True))
         return list(product(*ranges))
 
     def sampled(self, count: int, rng: np.random.Generator) -> list[Replicas]:
-        """Return so many configurations, each drawn evenly."""
+        """Return random configurations, uniformly distributed."""
         points = rng.integers(self.least, np.array(self.most) + 1, size=(count, len(self.least)))
         return [tuple(point) for point in points.tolist()]
 
     def neighbours(self, configuration: Replicas) -> list[Replicas]:
-        """Return the configurations with one replica more or fewer of one operator."""
+        """Return the configurations that differ by one replica of one operator."""
         return [
             (*configuration[:index], replicas, *configuration[index + 1 :])
             for index, (low, high) in enumerate(zip(self.least, self.most, strict=True))
@@ -67,7 +67,7 @@ class SearchSpace:
         ]
 
     def bootstrap(self, uniform: int) -> tuple[Replicas, ...]:
-        """Return the configurations for the first model of the scores.
+        """Return the configurations for the initial model of the scores.
 
         Examples
         --------
@@ -91,7 +91,7 @@ def benefit(replicas: Sequence[int], least: Sequence[int], latency_s: float, tar
 
     Examples
     --------
-    The best that was found for WordCount and for Yahoo in V-C, where the latency was met; alpha is inferred from them.
+    The best configurations for WordCount and Yahoo in V-C, which met the latency; alpha is inferred from them.
 
     >>> round(benefit((7, 8, 12, 38), (3, 4, 12, 10), 0.15, 0.18, 0.8), 4)
     0.9096
@@ -104,20 +104,20 @@ def benefit(replicas: Sequence[int], least: Sequence[int], latency_s: float, tar
 
 
 Values = NDArray[np.float64]
-#: Gives means and standard deviations of the scores of configurations, one to a row.
+#: Function that returns means and standard deviations of the scores of configurations, one per row.
 Posterior = Callable[[Values], tuple[Values, Values]]
 
-#: Of the optimiser: three more found no better likelihood in 23 of 24 made-up cases, at twice the time.
+#: Restarts of the optimiser: three more found no better likelihood in 23 of 24 synthetic cases, in twice the time.
 _RESTARTS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class GaussianProcess:
-    """Scores by configuration, estimated from samples: Matern 2.5 with one length scale per operator, and noise."""
+    """Gaussian process of the scores: Matern 2.5 with one length scale per operator, and noise."""
 
-    #: Of scikit-learn, fitted to standardised scores.
+    #: Regressor of scikit-learn, fitted to standardised scores.
     regressor: Any
-    #: By which they were standardised (mean, scale).
+    #: Mean and scale of the standardisation (mean, scale).
     mean: float
     scale: float
 
@@ -128,7 +128,7 @@ class GaussianProcess:
         Parameters
         ----------
         configurations
-            One to a row, from 0 to 1; at least one.
+            Coordinates from 0 to 1, one per row, at least one.
         """
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.gaussian_process import GaussianProcessRegressor
@@ -141,13 +141,13 @@ class GaussianProcess:
         mean, spread = float(np.mean(scores)), float(np.std(scores))
         scale = spread if spread > 0 else 1.0
         with warnings.catch_warnings():
-            # Few samples often bring a parameter to its bound; the optimiser's other starts are there for the rest.
+            # With few samples a parameter often ends at its bound, which is harmless.
             warnings.simplefilter("ignore", ConvergenceWarning)
             regressor.fit(configurations, (scores - mean) / scale)
         return cls(regressor, mean, scale)
 
     def __call__(self, configurations: Values) -> tuple[Values, Values]:
-        """Return means and standard deviations of the scores of configurations, the noise of a sample left out."""
+        """Return means and standard deviations of the scores of configurations, without the noise of a sample."""
         mean, deviation = self.regressor.predict(configurations, return_std=True)
         noise = self.regressor.kernel_.k2.noise_level
         variance = np.maximum(0.0, deviation**2 - noise)
@@ -155,19 +155,19 @@ class GaussianProcess:
 
 
 def transferred(old: Posterior, old_samples: int, configurations: Values, scores: Values, seed: int) -> Posterior:
-    """Return what is believed at a new rate, from a belief at another one and a few samples (Algorithm 2)."""
+    """Return the posterior at a new rate, from that at another rate and a few samples (Algorithm 2)."""
     residual = GaussianProcess.fitted(configurations, scores - old(configurations)[0], seed)
     share = len(scores) / (len(scores) + old_samples)
 
-    def belief(points: Values) -> tuple[Values, Values]:
+    def posterior(points: Values) -> tuple[Values, Values]:
         (old_mean, old_deviation), (mean, deviation) = old(points), residual(points)
         return old_mean + mean, shared_deviation(deviation, old_deviation, share)
 
-    return belief
+    return posterior
 
 
 def shared_deviation(new: Values, old: Values, share: float) -> Values:
-    """Return the geometric mean of two deviations, the new one weighted by its share (Algorithm 2, beta).
+    """Return the weighted geometric mean of two deviations, with the share of the new one (Algorithm 2, beta).
 
     Examples
     --------
@@ -181,7 +181,7 @@ def shared_deviation(new: Values, old: Values, share: float) -> Values:
 
 
 def expected_improvement(mean: Values, deviation: Values, best: float, margin: float) -> Values:
-    """Return by how much each of some configurations is expected to beat the best one.
+    """Return the expected improvement of configurations over the best score.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def expected_improvement(mean: Values, deviation: Values, best: float, margin: f
     return improvement
 
 
-#: Up to so many configurations, the search looks at all.
+#: Maximum number of configurations for an exhaustive search.
 _ENUMERATED = 200_000
 
 _DRAWN = 4096
@@ -205,20 +205,20 @@ _CLIMBS = 200
 
 def most_promising(
     space: SearchSpace,
-    belief: Posterior,
+    posterior: Posterior,
     measured: Sequence[tuple[Replicas, float]],
     *,
     margin: float,
     rng: np.random.Generator,
 ) -> Replicas | None:
-    """Return the configuration to be tried next."""
+    """Return the configuration to try next; None if all were tried."""
     tried = {replicas for replicas, _ in measured}
     best = max(score for _, score in measured)
 
     def promise(candidates: Sequence[Replicas]) -> Values:
-        mean, deviation = belief(space.scaled(candidates))
+        mean, deviation = posterior(space.scaled(candidates))
         gain = expected_improvement(mean, deviation, best, margin)
-        return gain if gain.max() > 0 else mean - mean.max()  # nothing is unknown: then the best by belief
+        return gain if gain.max() > 0 else mean - mean.max()  # no uncertainty left: take the best mean
 
     if space.size <= _ENUMERATED:
         candidates = _untried(space.all(), tried)

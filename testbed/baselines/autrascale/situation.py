@@ -1,4 +1,4 @@
-"""What AuTraScale+ is told, what it remembers and sees of a workflow, and what a run of a configuration has shown."""
+"""Settings, memo and measurements of AuTraScale+, and the assessment of a configuration."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,8 +18,8 @@ from testbed.baselines.autrascale.search import Replicas
 from testbed.baselines.shared.signals import (
     batch_s,
     demand_of,
-    in_time_s,
     longest_path_s,
+    on_time_latency_s,
     processing_latency_s,
     required_rates,
     source_rates,
@@ -33,30 +33,31 @@ class AutrascaleSettings(SizingSettings):
     """AuTraScale+ (Zhang et al., IEEE TPDS 2024)."""
 
     cooldown_s: Duration = 1.0
-    """For this long after a change of any operator, nothing changes. Default: next to none; after each change it
-    waits for `to_stabilise` or more."""
+    """No operator changes for this long after a change of any operator. Default: nearly zero; the policy waits for at
+    least `to_stabilise` after each change."""
     max_step_up: int = Field(40, ge=1, le=MAX_REPLICAS)
-    """Replicas that one change adds at most. Default: the most of V-C, so any number there."""
+    """Maximum number of replicas that one change adds. Default: the maximum of V-C, so no limit there."""
     processing_latency_s: Duration | None = None
-    """The target of the processing latency: the time of a row through the workflow without its wait in a backlog.
-    Default: 1.5 times the trigger intervals along the longest path, so that batches end in time. A day turns the
-    latency step off."""
+    """Target of the processing latency: the time of a row through the workflow without its wait in a backlog. Default:
+    1.5 times the trigger intervals along the longest path, so that batches end on time. A day disables the latency
+    step."""
     event_latency_s: Duration = 60.0
-    """The target of the event latency: the processing latency and the wait in the backlog. It is at least the default
-    of the processing latency. Default: one period; a day turns the backlog step off."""
+    """Target of the event latency: the processing latency plus the wait in the backlog. It is at least the default of
+    the processing latency. Default: one period; a day disables the backlog step."""
     drain_limit_s: Duration = 600.0
-    """A backlog must drain within this time. Default: the longest of V-E."""
+    """Maximum time to drain a backlog. Default: the longest of V-E."""
     to_stabilise_s: Duration = 300.0
-    """Throughput step: time from a change to its judgement. Default: V-B."""
+    """Throughput step: time from a change to its assessment. Default: V-B."""
     plo_stabilise_s: Duration = 600.0
-    """Latency step: time from a change to its judgement. Default: V-C."""
+    """Latency step: time from a change to its assessment. Default: V-C."""
     elo_stabilise_s: Duration = 180.0
-    """Backlog step: time from a change to its judgement. Default: V-E."""
+    """Backlog step: time from a change to its assessment. Default: V-E."""
     bootstrap: Literal["model", "trials"] = "model"
-    """Source of the first scores of a rate: its true times in batches, or trials as in the paper. Each trial is a
-    change and `plo_stabilise` of production. Default: model; ten trials take 100 min."""
+    """Source of the initial scores of a rate: measured batch times, or trials as in the paper. Each trial is a change
+    and takes `plo_stabilise` of production. Default: model; ten trials take 100 min."""
     transfer_trials: int = Field(10, ge=0, le=100)
-    """Num: so many trials at a rate also learn from the nearest other rate; 0: none. Default: ours; not printed."""
+    """Num: number of trials at a rate that also learn from the nearest other rate. Default: ours; the paper gives
+    none."""
 
 
 MOST_RATES = 8
@@ -64,7 +65,7 @@ MOST_SAMPLES = 24
 MOST_CHECKS = 60
 _MOST_BYTES = 32 * 1024
 
-#: The step that is under way: TO, PLO, ELO, or none.
+#: The present step: TO, PLO, ELO, or none.
 Phase = Literal["throughput", "latency", "backlog", "steady"]
 
 
@@ -73,101 +74,100 @@ class _Value(BaseModel):
 
 
 class RateCheck(_Value):
-    """The workflow at one instant of a run."""
+    """Measurement of the workflow at one instant of a run."""
 
-    #: When.
+    #: Time, seconds since the epoch.
     at_s: float
-    #: lambda and v_t, rows/s at the sources (rate, throughput).
+    #: Lambda and v_t, rows/s at the sources (rate, throughput).
     rate: float
     throughput: float
     #: L_p.
     latency_s: float
-    #: L_w; None where the backlog is unknown.
+    #: L_w; None if the backlog is unknown.
     waiting_s: float | None
 
 
 class Trial(_Value):
-    """A configuration of the throughput step, and what it processed of the rate, rows/s."""
+    """Configuration of the throughput step with its throughput, rows/s."""
 
     replicas: Replicas
     throughput: float
 
 
 class LatencySample(_Value):
-    """A configuration that ran for the stabilisation time."""
+    """Result of a configuration after the stabilisation time."""
 
-    #: Of each operator.
+    #: Replicas of each operator.
     replicas: Replicas
-    #: L_p, the mean of the second half.
+    #: L_p, mean of the second half.
     latency_s: float
-    #: Whether the throughput was what it should be.
+    #: True if the throughput reached its target.
     sustained: bool
 
 
 class RateModel(_Value):
-    """What is known of one input rate."""
+    """Samples of one input rate."""
 
     #: Rows/s at the sources.
     rate: float
-    #: Newest first.
+    #: Samples, newest first.
     samples: tuple[LatencySample, ...] = ()
-    #: How long the batches of each operator took with the newest sample, from which others are estimated.
+    #: Batch time of each operator with the newest sample, from which other configurations are estimated.
     batches_s: tuple[float, ...] = ()
 
     def learning(self, sample: LatencySample, batches_s: tuple[float, ...]) -> Self:
-        """Return it with one more sample, which takes the place of an older one of the same configuration."""
+        """Add a sample; it replaces an older one of the same configuration."""
         others = (old for old in self.samples if old.replicas != sample.replicas)
         return self.model_copy(update={"samples": (sample, *others)[:MOST_SAMPLES], "batches_s": batches_s})
 
 
 class AutrascaleMemo(Memo):
-    """What is remembered from step to step; kept at the first operator in topological order."""
+    """Memo of the policy; stored at the first operator in topological order."""
 
-    #: The operators whose replicas the vectors hold, in their order.
+    #: Order of the operators in all vectors.
     operators: tuple[str, ...]
-    #: The configuration that runs, and since when it has been seen (replicas, since_s).
+    #: The present configuration, and the time of its first observation (replicas, since_s).
     replicas: Replicas = ()
     since_s: float = 0.0
-    #: Of this run, oldest first.
+    #: Measurements of this run, oldest first.
     checks: tuple[RateCheck, ...] = ()
-    #: The step that is under way.
+    #: The present step.
     phase: Phase = "throughput"
-    #: The rate that the present model belongs to, and the last three that were seen, rows/s (rate, recent_rates).
+    #: Input rate of the present model, and the last three observed rates, rows/s (rate, recent_rates).
     rate: float
     recent_rates: tuple[float, ...] = ()
-    #: Whether the throughput step may give up replicas at this rate: until a configuration has fallen behind.
+    #: True until a configuration falls behind: the throughput step may remove replicas at this rate.
     may_shrink: bool = True
     #: Configurations of the throughput step at this rate.
     tried: tuple[Trial, ...] = ()
     #: Pi^t; empty until it is found.
     least: Replicas = ()
-    #: The most throughput there was where no configuration kept up, rows/s; else 0.
+    #: Highest throughput if no configuration kept up, rows/s; else 0.
     capped_at: float = 0.0
-    #: How many configurations the latency step has ordered at this rate, and whether it ended without a good one
+    #: Number of configurations that the latency step ordered at this rate, and whether it found no good one
     #: (latency_trials, gave_up).
     latency_trials: int = 0
     gave_up: bool = False
-    #: While a backlog drains: the configuration to return to, and the step that was under way (return_to,
-    #: return_phase).
+    #: Configuration and step to return to after a backlog has drained (return_to, return_phase).
     return_to: Replicas = ()
     return_phase: Phase = "steady"
-    #: Before this instant no other backlog step begins.
+    #: No other backlog step starts before this time.
     rests_until_s: float = 0.0
-    #: By rate, the present one first.
+    #: Samples by rate, the present one first.
     models: tuple[RateModel, ...]
-    #: The proposed configuration, and since when (wanted, ordered_s).
+    #: The proposed configuration, and the time of its proposal (wanted, ordered_s).
     wanted: Replicas
     ordered_s: float = 0.0
-    #: Why (detail, reason).
+    #: Explanation of the proposal (detail, reason).
     detail: str = ""
     reason: Reason = Reason.WITHIN_TARGET
 
     def but(self, **changes: object) -> Self:
-        """Return it with some attributes changed."""
+        """Return a copy with some attributes changed."""
         return self.model_copy(update=changes)
 
     def bounded(self) -> str:
-        """Return it as JSON of at most 32 KiB: it drops the longest unused rates first, then old samples."""
+        """Return JSON of at most 32 KiB, without the least recent rates, then without old samples."""
         memo, text = self, self.model_dump_json()
         while len(text) > _MOST_BYTES and (len(memo.models) > 1 or memo.models[0].samples):
             present = memo.models[0]
@@ -179,58 +179,58 @@ class AutrascaleMemo(Memo):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutrascaleContext:
-    """A workflow whose operators can all be judged."""
+    """State of a workflow with usable readings of all operators."""
 
-    #: When, seconds since the epoch.
+    #: Time, seconds since the epoch.
     at_s: float
-    #: Its operators, and what was read of each (workflow, readings).
+    #: The workflow and the reading of each operator (workflow, readings).
     workflow: Workflow
     readings: Mapping[str, OperatorReading]
     #: The settings and the seed of the policy (settings, seed).
     settings: AutrascaleSettings
     seed: int
-    #: How long the newest changes took that have settled, the longest of the operators; 0 where none has.
+    #: Longest downtime of the newest settled changes of all operators; 0 if none has settled.
     downtime_s: float
 
     @property
     def operators(self) -> tuple[str, ...]:
-        """Their names, upstream first; every vector is in this order."""
+        """Names of the operators, upstream first; the order of all vectors."""
         return self.workflow.topological_order
 
     @property
     def present(self) -> Replicas:
-        """The configuration that runs."""
+        """The present configuration."""
         return tuple(self.readings[name].replicas for name in self.operators)
 
     @property
     def most(self) -> Replicas:
-        """P_max, of each operator."""
+        """P_max of each operator."""
         return tuple(self.workflow.operators[name].max_replicas for name in self.operators)
 
     @property
     def source_rates(self) -> Mapping[str, float]:
-        """Rows/s offered by each source; a source that does not report is missing."""
+        """Offered rows/s of each source that reports them."""
         return source_rates(self.workflow, self.readings)
 
     @property
     def unknown(self) -> str:
-        """What is missing for a judgement, in a sentence; empty where all is known."""
+        """The missing figure, as text; empty if all are known."""
         rates, check = self.source_rates, self.check
         silent = [name for name in self.operators if not self.workflow.upstream(name) and name not in rates]
         if silent:
-            return f"the source of {silent[0]} does not report what it offers"
+            return f"offered rate of {silent[0]} unknown: its source does not report it"
         if not (math.isfinite(check.throughput) and math.isfinite(check.latency_s)):
-            return "throughput or latency of the workflow is no number"
+            return "throughput or latency of the workflow is not finite"
         return ""
 
     @property
     def check(self) -> RateCheck:
-        """What this instant adds to the run."""
+        """The present measurement."""
         rates = self.source_rates
         rate = sum(rates.values())
         batches_s = dict(zip(self.operators, self.batches_s, strict=True))
         waits_s = {name: waiting_s(reading) for name, reading in self.readings.items()}
-        told_s = {name: wait_s for name, wait_s in waits_s.items() if wait_s is not None}
+        known_s = {name: wait_s for name, wait_s in waits_s.items() if wait_s is not None}
         return RateCheck(
             at_s=self.at_s,
             rate=rate,
@@ -238,37 +238,37 @@ class AutrascaleContext:
             if rate > 0
             else sum(self.readings[name].throughput_rows_per_s for name in rates),
             latency_s=self.latency_of(batches_s),
-            waiting_s=longest_path_s(self.workflow, told_s) if len(told_s) == len(waits_s) else None,
+            waiting_s=longest_path_s(self.workflow, known_s) if len(known_s) == len(waits_s) else None,
         )
 
     @property
     def batches_s(self) -> tuple[float, ...]:
-        """How long the batches of each operator take, seconds."""
+        """Batch time of each operator, seconds."""
         return tuple(batch_s(self.readings[name]) for name in self.operators)
 
     @property
     def latency_target_s(self) -> float:
         """L_p, seconds."""
-        told_s = self.settings.processing_latency_s
-        return self.in_time_s if told_s is None else told_s
+        configured_s = self.settings.processing_latency_s
+        return self.on_time_latency_s if configured_s is None else configured_s
 
     @property
     def event_target_s(self) -> float:
         """L_e, seconds."""
-        least_s = self.in_time_s if math.isfinite(self.in_time_s) else 0.0
+        least_s = self.on_time_latency_s if math.isfinite(self.on_time_latency_s) else 0.0
         return max(self.settings.event_latency_s, least_s)
 
     @property
-    def in_time_s(self) -> float:
-        """The processing latency where batches just fill their trigger intervals; infinite without one."""
-        return in_time_s(self.workflow, self.readings)
+    def on_time_latency_s(self) -> float:
+        """The processing latency of batches that just fill their trigger intervals; infinite without an interval."""
+        return on_time_latency_s(self.workflow, self.readings)
 
     def latency_of(self, batches_s: Mapping[str, float]) -> float:
-        """Return l_p where batches take so long, seconds: the sum along the longest path."""
+        """Return l_p for batch times, seconds: the sum along the longest path."""
         return processing_latency_s(self.workflow, self.readings, batches_s)
 
     def estimated_s(self, replicas: Replicas, with_replicas: Replicas, batches_s: Sequence[float]) -> float:
-        """Return what l_p would be if replicas shared the time in batches evenly."""
+        """Estimate l_p of a configuration if replicas share the batch time evenly."""
         shared_s = {
             name: seconds * had / has
             for name, seconds, had, has in zip(self.operators, batches_s, with_replicas, replicas, strict=True)
@@ -276,7 +276,7 @@ class AutrascaleContext:
         return self.latency_of(shared_s)
 
     def sized_for(self, rate: float) -> Replicas:
-        """Return the replicas that a rate needs by true rates (Eq. 3)."""
+        """Return the replicas for a rate by true rates (Eq. 3)."""
         now, sources = sum(self.source_rates.values()), self.source_rates
         offered = {name: rate * part / now if now > 0 else rate / len(sources) for name, part in sources.items()}
         needed = required_rates(self.workflow, self.readings, offered)
@@ -297,7 +297,7 @@ class AutrascaleContext:
         return tuple(sizes.values())
 
     def _served(self) -> float:
-        """Return how many rows leave the workflow for each that its sources offer, selectivity aside."""
+        """Return the processed share of the offered rows at the outputs, without selectivity."""
         served: dict[str, float] = {}
         for name in self.operators:
             reading, before = self.readings[name], self.workflow.upstream(name)
@@ -307,21 +307,21 @@ class AutrascaleContext:
         return min(served[name] for name in self.operators if not self.workflow.downstream(name))
 
 
-#: A rate that differs by more than this share is another one: our value, the paper names none.
+#: Minimum relative difference of another rate: our value, the paper gives none.
 _OTHER_RATE = 0.1
 
-#: From this share of the rate on, the throughput is high enough: our value, the paper has no tolerance.
+#: The throughput is sufficient from this share of the rate: our value, the paper has no tolerance.
 KEPT_UP = 0.98
 
-#: The same where something else limits the throughput, because a noisy figure shows that: our value.
+#: The same if something else limits the throughput, which is a noisy figure: our value.
 _AT_LIMIT = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assessment:
-    """The mean of the second half of the time that a configuration must run before it is judged.
+    """Mean of the measurements in the second half of the stabilisation time of a configuration.
 
-    Checks at another rate do not count where there are others.
+    Measurements at another rate are ignored if there are others.
     """
 
     #: Lambda, the median, rows/s.
@@ -330,18 +330,18 @@ class Assessment:
     throughput: float
     #: L_p.
     latency_s: float
-    #: L_w at the end; None where the backlog is unknown.
+    #: L_w at the end; None if the backlog is unknown.
     waiting_s: float | None
-    #: Whether it processes less than is offered, and rows pile up as far as is known.
+    #: True if the throughput is below the input, and the backlog grows as far as known.
     falls_behind: bool
 
     def misses(self, capped_at: float) -> bool:
-        """Whether the throughput is less than it should be; `capped_at` is the most that is possible, 0 for none."""
+        """Return True if the throughput misses its target; `capped_at` is the maximum possible, 0 for no limit."""
         return self.falls_behind and (capped_at <= 0 or self.throughput < _AT_LIMIT * capped_at)
 
 
-def judged(memo: AutrascaleMemo, stabilise_s: float) -> Assessment | None:
-    """Return what the present run has shown; None until it has lasted for the stabilisation time."""
+def assess(memo: AutrascaleMemo, stabilise_s: float) -> Assessment | None:
+    """Assess the present run; None until the stabilisation time has passed."""
     newest = memo.checks[-1]
     if newest.at_s - memo.since_s < stabilise_s:
         return None
@@ -358,31 +358,31 @@ def judged(memo: AutrascaleMemo, stabilise_s: float) -> Assessment | None:
 
 
 def is_other(rate: float, known: float) -> bool:
-    """Whether a rate differs from that of a model."""
+    """Return True if a rate differs from that of a model."""
     return abs(rate - known) > _OTHER_RATE * known
 
 
-def staying(memo: AutrascaleMemo, detail: str, reason: Reason, **changes: object) -> AutrascaleMemo:
-    """Return what to remember where the configuration that runs stays."""
+def unchanged(memo: AutrascaleMemo, detail: str, reason: Reason, **changes: object) -> AutrascaleMemo:
+    """Return the memo of an unchanged configuration."""
     return memo.but(wanted=memo.replicas, detail=detail, reason=reason, **changes)
 
 
 def ordering(
     memo: AutrascaleMemo, now: AutrascaleContext, replicas: Replicas, phase: Phase, detail: str
 ) -> AutrascaleMemo:
-    """Return what to remember where another configuration is to run, and a step is then under way."""
+    """Return the memo with a new configuration to run in a step."""
     return memo.but(wanted=replicas, ordered_s=now.at_s, phase=phase, detail=detail, reason=Reason.WITHIN_TARGET)
 
 
 def stabilising(memo: AutrascaleMemo, step: str, stabilise_s: float) -> AutrascaleMemo:
-    """Return what to remember where a configuration has not run long enough to be judged."""
+    """Return the memo of a configuration that has not run long enough for an assessment."""
     ran_s = memo.checks[-1].at_s - memo.since_s
-    detail = f"{step}: {shown(memo.replicas)} has run for {ran_s:.0f} of {stabilise_s:.0f} s"
-    return staying(memo, detail, Reason.COOLING_DOWN)
+    detail = f"{step}: {formatted(memo.replicas)} stabilising, {ran_s:.0f} of {stabilise_s:.0f} s"
+    return unchanged(memo, detail, Reason.COOLING_DOWN)
 
 
-def shown(replicas: Replicas) -> str:
-    """Return a configuration for people."""
+def formatted(replicas: Replicas) -> str:
+    """Format a configuration."""
     return f"({', '.join(map(str, replicas))})"
 
 

@@ -1,4 +1,4 @@
-"""The steps of AuTraScale+: the backlog (ELO), the latency (PLO) and the throughput (TO)."""
+"""The steps of AuTraScale+: throughput (TO), latency (PLO) and backlog (ELO)."""
 
 from collections.abc import Iterable
 
@@ -21,11 +21,11 @@ from testbed.baselines.autrascale.situation import (
     LatencySample,
     RateModel,
     Trial,
-    judged,
+    assess,
+    formatted,
     ordering,
-    shown,
     stabilising,
-    staying,
+    unchanged,
 )
 
 
@@ -38,7 +38,7 @@ def target_throughput(
     limit_s: float,
     downtime_s: float = 0.0,
 ) -> float | None:
-    """Return V_t, the throughput that brings the event latency to its target in time.
+    """Return V_t, the throughput that brings the event latency to its target in time; None if that needs none.
 
     Parameters
     ----------
@@ -52,21 +52,21 @@ def target_throughput(
     >>> round(target_throughput(40000, 6e6, latency_s=0.2, event_target_s=0.5, limit_s=360), 1)
     56633.3
     """
-    to_eat = backlog_rows - rate * max(event_target_s - latency_s, 0.0)
-    if to_eat <= rate * downtime_s or limit_s <= downtime_s:
+    excess_rows = backlog_rows - rate * max(event_target_s - latency_s, 0.0)
+    if excess_rows <= rate * downtime_s or limit_s <= downtime_s:
         return None
-    return rate + (to_eat + rate * downtime_s) / (limit_s - downtime_s)
+    return rate + (excess_rows + rate * downtime_s) / (limit_s - downtime_s)
 
 
 _BACKLOG_STEP = "backlog step"
 
 
 def begin_draining(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo | None:
-    """Order more replicas where the backlog would not drain in time; None where there is none that counts.
+    """Order more replicas if the backlog would not drain in time; None if there is no relevant backlog.
 
-    The paper profiles a twin of the job offline. There is none here: true rates say what the target throughput needs.
+    The paper profiles a twin of the job offline. Here true rates give the replicas for the target throughput.
     """
-    settings, seen = now.settings, judged(memo, now.settings.elo_stabilise_s)
+    settings, seen = now.settings, assess(memo, now.settings.elo_stabilise_s)
     if seen is None or seen.waiting_s is None:
         return None
     target = target_throughput(
@@ -80,63 +80,62 @@ def begin_draining(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMe
     if target is None:
         return None
     detail = (
-        f"{_BACKLOG_STEP}: rows wait for {seen.waiting_s:.0f} s, {seen.throughput:.0f} rows/s are processed and "
-        f"{target:.0f} would drain them in time"
+        f"{_BACKLOG_STEP}: wait {seen.waiting_s:.0f} s, throughput {seen.throughput:.0f} rows/s, "
+        f"{target:.0f} needed to drain in time"
     )
     wanted = tuple(map(max, memo.replicas, now.sized_for(target)))
     useless = 0 < memo.capped_at < target or wanted == memo.replicas
     if useless or seen.throughput >= target or now.at_s < memo.rests_until_s:
-        return staying(memo, detail, Reason.DRAINING_BACKLOG)
+        return unchanged(memo, detail, Reason.DRAINING_BACKLOG)
     held = memo.but(return_to=memo.replicas, return_phase=memo.phase)
-    return ordering(held, now, wanted, "backlog", f"{detail}: {shown(wanted)}")
+    return ordering(held, now, wanted, "backlog", f"{detail}: {formatted(wanted)}")
 
 
 def drain(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
-    """Go back once the event latency meets its target, or the backlog grows in spite of all.
+    """Return to the former configuration when the event latency meets its target, or the backlog keeps growing.
 
-    The time limit decides how many replicas are ordered. It ends nothing, because the rest of the backlog would cause
-    another change. No other backlog step begins within the limit after this one: going back leaves a backlog as well.
+    The time limit determines the number of replicas, but does not end the step: the rest of the backlog would cause
+    another change. No other backlog step starts within the limit after this one: the return leaves a backlog too.
     """
-    newest, seen = memo.checks[-1], judged(memo, now.settings.elo_stabilise_s)
+    newest, seen = memo.checks[-1], assess(memo, now.settings.elo_stabilise_s)
     waiting_s = newest.waiting_s or 0.0
-    detail = f"{_BACKLOG_STEP}: rows wait for {waiting_s:.0f} s"
+    detail = f"{_BACKLOG_STEP}: wait {waiting_s:.0f} s"
     met = newest.latency_s + waiting_s <= now.event_target_s
     if seen is None or not (met or seen.falls_behind):
-        return staying(memo, detail, Reason.DRAINING_BACKLOG)
+        return unchanged(memo, detail, Reason.DRAINING_BACKLOG)
     back = memo.return_to
     rested = memo.but(return_to=(), rests_until_s=now.at_s + now.settings.drain_limit_s)
-    return ordering(rested, now, back, memo.return_phase, f"{detail}; back to {shown(back)}")
+    return ordering(rested, now, back, memo.return_phase, f"{detail}; return to {formatted(back)}")
 
 
-# alpha, how much latency counts in the score against replicas, inferred from the scores that V-C prints; and s_l, from
-# which a configuration is accepted (Eq. 8): 0.8 + 0.2 / (1 + w), with w = 1 that of V-C.
+# alpha, the weight of the latency in the score, inferred from the scores in V-C; and s_l, the minimum score to accept a
+# configuration (Eq. 8): 0.8 + 0.2 / (1 + w), with w = 1 as in V-C.
 _LATENCY_WEIGHT, _ACCEPTED = 0.8, 0.9
 
-# xi, by how much a new score must exceed the best one: usual, not printed.
+# xi, the margin of a new score over the best one: the usual value, the paper gives none.
 _EXPLORATION = 0.01
 
-# M, bootstrap samples with equal replicas: the 10 of V-C less 4 one-hot.
+# M, bootstrap samples with equal replicas: the 10 of V-C minus 4 one-hot ones.
 _UNIFORM = 6
 
 
 def score(sample: LatencySample, memo: AutrascaleMemo, now: AutrascaleContext) -> float:
-    """Return the benefit of a configuration by the present least and targets, whatever its rate."""
+    """Return the benefit of a configuration by the present minimum and targets, at any rate."""
     return benefit(sample.replicas, memo.least, sample.latency_s, now.latency_target_s, _LATENCY_WEIGHT)
 
 
 def is_good(sample: LatencySample, memo: AutrascaleMemo, now: AutrascaleContext) -> bool:
-    """Whether a configuration is one to stay at: throughput, latency and score are what they should be."""
+    """Return True if throughput, latency and score of a configuration are acceptable."""
     if not sample.sustained or sample.latency_s > now.latency_target_s:
         return False
     return score(sample, memo, now) >= _ACCEPTED
 
 
 def proposed(memo: AutrascaleMemo, now: AutrascaleContext) -> Replicas | None:
-    """Return the configuration to try next; None where all were tried.
+    """Return the configuration to try next; None if all were tried.
 
-    Where another rate is known, the policy first learns from it (Algorithm 2). Else the best bootstrap sample goes
-    first whose estimates are good. Samples that were run offline would show that it is good. For Yahoo, Table IV has
-    the same after one iteration.
+    If another rate is known, the policy first learns from it (Algorithm 2). Otherwise it first tries the best bootstrap
+    sample with good estimates. Samples run offline would show the same: for Yahoo, Table IV has it after one iteration.
     """
     settings, present = now.settings, memo.models[0]
     space = SearchSpace(memo.least, tuple(map(max, memo.least, now.most)))
@@ -146,22 +145,22 @@ def proposed(memo: AutrascaleMemo, now: AutrascaleContext) -> Replicas | None:
         for replicas in space.bootstrap(_UNIFORM):
             if replicas not in tried:
                 return replicas
-    if not measured:  # fewer replicas run than the throughput needs: the proposal was not possible
+    if not measured:  # fewer replicas than the throughput needs: the proposal was not possible
         return None
     others = [model for model in memo.models[1:] if model.samples]
     nearest = min(others, key=lambda model: abs(model.rate - present.rate), default=None)
     if nearest is not None and memo.latency_trials < settings.transfer_trials:
         known = (*nearest.samples, *_estimates(nearest, now, space))
         few = space.scaled(sample.replicas for sample in measured), _scores(measured, memo, now)
-        belief = transferred(_fitted(known, memo, now, space), len(known), *few, now.seed)
+        posterior = transferred(_fitted(known, memo, now, space), len(known), *few, now.seed)
     else:
         estimates = _estimates(present, now, space)
         if good := [sample for sample in estimates if is_good(sample, memo, now)]:
             return max(good, key=lambda sample: score(sample, memo, now)).replicas
-        belief = _fitted((*present.samples, *estimates), memo, now, space)
+        posterior = _fitted((*present.samples, *estimates), memo, now, space)
     return most_promising(
         space,
-        belief,
+        posterior,
         [(sample.replicas, score(sample, memo, now)) for sample in measured],
         margin=_EXPLORATION,
         rng=np.random.default_rng([now.seed, memo.latency_trials]),
@@ -169,9 +168,9 @@ def proposed(memo: AutrascaleMemo, now: AutrascaleContext) -> Replicas | None:
 
 
 def _estimates(model: RateModel, now: AutrascaleContext, space: SearchSpace) -> tuple[LatencySample, ...]:
-    """Return the bootstrap samples that were not tried, with what the newest sample of a rate suggests for them.
+    """Return the untried bootstrap samples with estimates from the newest sample of a rate.
 
-    There are none where the settings ask for trials.
+    Empty if the settings require trials.
     """
     if now.settings.bootstrap == "trials":
         return ()
@@ -196,46 +195,46 @@ def _scores(
     return np.array([score(sample, memo, now) for sample in samples])
 
 
-#: Trials at one rate; after them the best one stays: our value, the paper's loop has no end.
+#: Maximum number of trials at one rate; then the best one is kept: our value, the loop of the paper has no end.
 _MOST_TRIALS = 20
 
 _LATENCY_STEP = "latency step"
 
 
-def begin_search(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
-    """Go on after a throughput step that found the least; more is to do only where it misses the latency (II-B)."""
+def begin_latency_step(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
+    """Start the latency step after the throughput step; it changes replicas only if the latency is missed (II-B)."""
     if memo.least != memo.replicas:
-        detail = f"{shown(memo.least)} is the least of the most throughput that was seen"
+        detail = f"{formatted(memo.least)} is the smallest configuration with the highest throughput"
         return ordering(memo, now, memo.least, "latency", detail)
     return search_on(memo.but(phase="latency"), now)
 
 
 def search_on(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
-    """Judge a configuration; accept it, or order the one that promises most.
+    """Assess a configuration; accept it, or order the most promising one.
 
-    A configuration that the throughput step has ordered is accepted after the time of that step already.
+    A configuration that the throughput step ordered can be accepted after the shorter time of that step.
     """
     settings = now.settings
-    seen = judged(memo, settings.plo_stabilise_s)
+    seen = assess(memo, settings.plo_stabilise_s)
     if seen is not None:
-        learnt = _learnt(memo, now, seen)
-        return _accepted(learnt, now) if _runs_well(learnt, now) else _next(learnt, now)
-    seen = None if memo.latency_trials else judged(memo, settings.to_stabilise_s)
-    if seen is not None and _runs_well(learnt := _learnt(memo, now, seen), now):
-        return _accepted(learnt, now)
+        learnt = _with_sample(memo, now, seen)
+        return _accept(learnt, now) if _is_accepted(learnt, now) else _next_trial(learnt, now)
+    seen = None if memo.latency_trials else assess(memo, settings.to_stabilise_s)
+    if seen is not None and _is_accepted(learnt := _with_sample(memo, now, seen), now):
+        return _accept(learnt, now)
     return stabilising(memo, _LATENCY_STEP, settings.plo_stabilise_s)
 
 
 def search_again(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo | None:
-    """Begin again where a configuration is no longer good; None where that is not needed, or of no use."""
-    seen = judged(memo, now.settings.plo_stabilise_s)
-    if seen is None or memo.gave_up or seen.misses(memo.capped_at):  # this step does not judge the throughput
+    """Search again if a configuration is no longer good; None if that is unnecessary or useless."""
+    seen = assess(memo, now.settings.plo_stabilise_s)
+    if seen is None or memo.gave_up or seen.misses(memo.capped_at):  # this step does not assess the throughput
         return None
-    learnt = _learnt(memo, now, seen)
-    return None if _runs_well(learnt, now) else _next(learnt, now)
+    learnt = _with_sample(memo, now, seen)
+    return None if _is_accepted(learnt, now) else _next_trial(learnt, now)
 
 
-def _learnt(memo: AutrascaleMemo, now: AutrascaleContext, seen: Assessment) -> AutrascaleMemo:
+def _with_sample(memo: AutrascaleMemo, now: AutrascaleContext, seen: Assessment) -> AutrascaleMemo:
     sample = LatencySample(
         replicas=memo.replicas, latency_s=round(seen.latency_s, 3), sustained=not seen.misses(memo.capped_at)
     )
@@ -244,85 +243,85 @@ def _learnt(memo: AutrascaleMemo, now: AutrascaleContext, seen: Assessment) -> A
     return memo.but(models=(present.learning(sample, batches_s), *others))
 
 
-def _runs_well(learnt: AutrascaleMemo, now: AutrascaleContext) -> bool:
+def _is_accepted(learnt: AutrascaleMemo, now: AutrascaleContext) -> bool:
     return is_good(learnt.models[0].samples[0], learnt, now)
 
 
-def _accepted(learnt: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
+def _accept(learnt: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
     detail = (
-        f"{_latencies(learnt, now)} with {shown(learnt.replicas)}, "
+        f"{_latency_detail(learnt, now)} with {formatted(learnt.replicas)}, "
         f"score {score(learnt.models[0].samples[0], learnt, now):.2f}"
     )
-    return staying(learnt, detail, Reason.WITHIN_TARGET, phase="steady")
+    return unchanged(learnt, detail, Reason.WITHIN_TARGET, phase="steady")
 
 
-def _next(learnt: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
-    detail = f"{_LATENCY_STEP}: {_latencies(learnt, now)}"
+def _next_trial(learnt: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
+    detail = f"{_LATENCY_STEP}: {_latency_detail(learnt, now)}"
     promising = proposed(learnt, now) if learnt.latency_trials < _MOST_TRIALS else None
     if promising is not None:
         ordered = learnt.but(latency_trials=learnt.latency_trials + 1)
-        return ordering(ordered, now, promising, "latency", f"{detail}; {shown(promising)} promises most")
+        return ordering(ordered, now, promising, "latency", f"{detail}; try {formatted(promising)}, the most promising")
     samples = learnt.models[0].samples
     in_time = [item for item in samples if item.sustained and item.latency_s <= now.latency_target_s]
     best = max(in_time or samples, key=lambda item: score(item, learnt, now)).replicas
-    ended, detail = learnt.but(gave_up=True), f"{detail}; of all that was tried {shown(best)} is kept"
+    ended, detail = learnt.but(gave_up=True), f"{detail}; keep {formatted(best)}, the best trial"
     if best == learnt.replicas:
-        return staying(ended, detail, Reason.WITHIN_TARGET, phase="steady")
+        return unchanged(ended, detail, Reason.WITHIN_TARGET, phase="steady")
     return ordering(ended, now, best, "steady", detail)
 
 
-def _latencies(learnt: AutrascaleMemo, now: AutrascaleContext) -> str:
-    return f"rows take {learnt.models[0].samples[0].latency_s:.1f} s, {now.latency_target_s:.1f} s are allowed"
+def _latency_detail(learnt: AutrascaleMemo, now: AutrascaleContext) -> str:
+    return f"latency {learnt.models[0].samples[0].latency_s:.1f} s, target {now.latency_target_s:.1f} s"
 
 
-#: A configuration of at least this share of the most throughput is as good as the best: our value.
+#: A configuration with at least this share of the highest throughput counts as best: our value.
 _NEXT_TO_BEST = 0.98
 
 _THROUGHPUT_STEP = "throughput step"
 
 
 def keep_up(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
-    """Judge a configuration and order what true rates ask for, until it keeps up or they ask for nothing new.
+    """Assess a configuration and order the one by true rates, until it keeps up or there is no new one.
 
-    Where a rate begins with more than it needs, replicas are given up until true rates ask for no fewer, or one
-    configuration has fallen behind; but not before a backlog is gone. What was tried at this rate is not tried again:
-    that ends the endless loop that DS2 falls into where something else limits the throughput.
+    If a rate starts with too many replicas, some are removed until true rates need no fewer, or a configuration falls
+    behind; but only after a backlog is gone. No configuration is tried twice at a rate, which ends the endless loop of
+    DS2 when something else limits the throughput.
     """
     stabilise_s = now.settings.to_stabilise_s
-    seen = judged(memo, stabilise_s)
+    seen = assess(memo, stabilise_s)
     if seen is None:
         return stabilising(memo, _THROUGHPUT_STEP, stabilise_s)
-    wanted = asked_for(memo, now, seen)
+    wanted = replicas_by_true_rates(memo, now, seen)
     shrinks = not seen.falls_behind and memo.may_shrink and wanted != memo.replicas
-    if shrinks and (eaten_first := begin_draining(memo, now)) is not None:
-        return eaten_first
+    if shrinks and (draining := begin_draining(memo, now)) is not None:
+        return draining
     tried = (*memo.tried, _trial(memo, seen))
     looked = memo.but(may_shrink=memo.may_shrink and not seen.falls_behind, tried=tried)
     if not seen.falls_behind and not shrinks:
-        return begin_search(looked.but(least=memo.replicas, capped_at=0.0), now)
+        return begin_latency_step(looked.but(least=memo.replicas, capped_at=0.0), now)
     if wanted not in {trial.replicas for trial in tried}:
-        return ordering(looked, now, wanted, "throughput", f"{_sentence(seen)} {shown(wanted)}")
+        return ordering(looked, now, wanted, "throughput", f"{_throughput_detail(seen)} {formatted(wanted)}")
     best = _best_trial(tried)
     capped_at = best.throughput if best.throughput < KEPT_UP * seen.rate else 0.0
-    return begin_search(looked.but(least=best.replicas, capped_at=capped_at), now)
+    return begin_latency_step(looked.but(least=best.replicas, capped_at=capped_at), now)
 
 
 def keep_up_again(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo | None:
-    """Begin again where a configuration that kept up no longer does; None where there is no need, or no use."""
-    seen = judged(memo, now.settings.to_stabilise_s)
+    """Search again if a configuration no longer keeps up; None if that is unnecessary or useless."""
+    seen = assess(memo, now.settings.to_stabilise_s)
     if seen is None or not seen.misses(memo.capped_at):
         return None
     tried = memo.tried if memo.capped_at else ()
-    wanted = asked_for(memo, now, seen)
+    wanted = replicas_by_true_rates(memo, now, seen)
     no_more = all(count <= has for count, has in zip(wanted, memo.replicas, strict=True))
     if no_more or wanted in {trial.replicas for trial in tried}:
         return None
     tried = (*tried, _trial(memo, seen))
-    return ordering(memo.but(tried=tried), now, wanted, "throughput", f"{_sentence(seen)} {shown(wanted)}")
+    return ordering(memo.but(tried=tried), now, wanted, "throughput", f"{_throughput_detail(seen)} {formatted(wanted)}")
 
 
-def asked_for(memo: AutrascaleMemo, now: AutrascaleContext, seen: Assessment) -> Replicas:
-    """Return what true rates ask for; no more of an operator than it has where the workflow keeps up."""
+def replicas_by_true_rates(memo: AutrascaleMemo, now: AutrascaleContext, seen: Assessment) -> Replicas:
+    """Return the replicas by true rates; at most the present ones if the workflow keeps up."""
     asked = now.sized_for(seen.rate)
     if seen.falls_behind:
         return asked
@@ -330,7 +329,7 @@ def asked_for(memo: AutrascaleMemo, now: AutrascaleContext, seen: Assessment) ->
 
 
 def _trial(memo: AutrascaleMemo, seen: Assessment) -> Trial:
-    # What is processed beyond the rate is backlog: it makes a configuration no better.
+    # Throughput beyond the input rate is backlog, which makes a configuration no better.
     return Trial(replicas=memo.replicas, throughput=max(0.0, round(min(seen.throughput, seen.rate), 1)))
 
 
@@ -340,5 +339,5 @@ def _best_trial(tried: tuple[Trial, ...]) -> Trial:
     return min(good, key=lambda trial: sum(trial.replicas))
 
 
-def _sentence(seen: Assessment) -> str:
-    return f"{_THROUGHPUT_STEP}: {seen.throughput:.0f} of {seen.rate:.0f} rows/s are processed, true rates ask for"
+def _throughput_detail(seen: Assessment) -> str:
+    return f"{_THROUGHPUT_STEP}: throughput {seen.throughput:.0f} of {seen.rate:.0f} rows/s, by true rates"

@@ -1,1 +1,1 @@
-"""Daedalus: its settings, what it computes, what it remembers, and the policy they make up."""
+"""Daedalus (Pfister et al., ICPE 2024): settings, capacity model, forecast and policy."""

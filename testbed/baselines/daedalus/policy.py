@@ -1,6 +1,6 @@
-"""Daedalus (Pfister et al., ICPE 2024): capacities learned from CPU, ARIMA forecasts, and a target recovery time.
+"""The policy `daedalus` (Pfister et al., ICPE 2024): capacity from CPU, ARIMA forecasts, and a target recovery time.
 
-Every operator is a job of its own, and its target load is its own input. What is learned of it is in its memo.
+Every operator is a separate job whose target load is its own input. Its memo has all that the policy learned.
 """
 
 import math
@@ -20,6 +20,7 @@ from testbed.baselines.daedalus.scale_out import (
     Downtimes,
     ScaleOutContext,
     choose,
+    explain,
     hottest_cpu,
     job_capacity,
     with_window,
@@ -28,24 +29,24 @@ from testbed.baselines.daedalus.scale_out import (
 from testbed.baselines.daedalus.settings import DaedalusSettings
 from testbed.baselines.daedalus.workload import Forecaster, History, extended, idled
 from testbed.baselines.shared.signals import cpu_share
-from testbed.baselines.shared.sizing import ON_NODES, SizeProposal, SizingPolicy, with_configured_placement
+from testbed.baselines.shared.sizing import PLACEMENT_SETTINGS, SizeProposal, SizingPolicy, with_configured_placement
 
 
 class DaedalusMemo(Memo):
-    """All that is learned of an operator."""
+    """Memo of an operator."""
 
     #: The nodes of its replicas.
     placement: tuple[str, ...]
-    #: When it last started or was changed and ran again, seconds since the epoch.
+    #: Time of the last start, or of the restart after a change, seconds since the epoch.
     steady_from_s: float
-    #: When the newest change that is known was ordered; 0 before any.
+    #: Time of the newest known order; 0 if there was none.
     changed_s: float
     downtimes: Downtimes
-    #: By node; of the present placement only, for keys are dealt again at each change.
+    #: Regressions by node, for the present placement only, because each change distributes keys again.
     lines: Mapping[str, CpuRegression] = {}
-    #: The CPU of the hottest worker, 0..1, when the job could do no more.
+    #: CPU of the hottest worker, 0..1, when the job was at its limit.
     full_cpu: float = 1.0
-    #: See `testbed.baselines.daedalus` (capacities, history, forecaster, downtimes).
+    #: Learned capacities, load history and forecast (capacities, history, forecaster).
     capacities: Capacities = Capacities()
     history: History | None = None
     forecaster: Forecaster = Forecaster()
@@ -54,7 +55,7 @@ class DaedalusMemo(Memo):
 def begun(
     policy: str, reading: OperatorReading, at_s: float, change: Order | None, settings: DaedalusSettings
 ) -> DaedalusMemo:
-    """Return the first memo of an operator, with its last change as an old one."""
+    """Return the first memo of an operator; its last change counts as known."""
     return DaedalusMemo(
         policy=policy,
         at_s=at_s,
@@ -68,12 +69,12 @@ def begun(
 def learned(
     memo: DaedalusMemo, reading: OperatorReading, at_s: float, change: Order | None, settings: DaedalusSettings
 ) -> DaedalusMemo:
-    """Return the memo with one observation more.
+    """Update the memo with one observation.
 
     Parameters
     ----------
     change
-        The newest change, which has settled; None where there was none.
+        The newest settled change; None if there was none.
     """
     memo = _after_change(memo, reading, at_s, change)
     memo = _with_workload(memo, reading, at_s, settings)
@@ -81,7 +82,7 @@ def learned(
 
 
 def _after_change(memo: DaedalusMemo, reading: OperatorReading, at_s: float, change: Order | None) -> DaedalusMemo:
-    """Begin again with the workers after a change, and learn how long it stopped the job."""
+    """Reset the regressions of the workers after a change, and learn its downtime."""
     if change is not None and change.at_s > memo.changed_s:
         downtime_s = max(0.0, (change.downtime_s or 0.0) - (reading.trigger_s or 0.0))
         return memo.model_copy(
@@ -101,7 +102,7 @@ def _after_change(memo: DaedalusMemo, reading: OperatorReading, at_s: float, cha
 def _with_workload(
     memo: DaedalusMemo, reading: OperatorReading, at_s: float, settings: DaedalusSettings
 ) -> DaedalusMemo:
-    """Take in what was offered and processed, judge the last forecast, and make the next."""
+    """Add the offered and processed rows, evaluate the last forecast, and make the next one."""
     history = extended(memo.history, reading.batches)
     if reading.input_rows_per_s == 0:
         history = idled(history, at_s)
@@ -114,7 +115,7 @@ def _with_workload(
 def _with_capacity(
     memo: DaedalusMemo, reading: OperatorReading, at_s: float, settings: DaedalusSettings
 ) -> DaedalusMemo:
-    """Take in what the workers did, unless part of that was in their first minutes."""
+    """Add the samples of the workers, unless some are from the warm-up."""
     if at_s - settings.loop_s < memo.steady_from_s + settings.warm_up_s:
         return memo
     window = workers(reading)
@@ -122,7 +123,7 @@ def _with_capacity(
         return memo
     lines, full_cpu = with_window(memo.lines, window), memo.full_cpu
     if reading.saturated_share >= 1:
-        # Waiting uses no CPU here: what the hottest worker reaches in place of 100 %.
+        # Waiting uses no CPU here, so the hottest worker stays below 100 %.
         full_cpu = (full_cpu + hottest_cpu(window)) / 2
     found = job_capacity(lines, window, reading.replicas, full_cpu)
     capacities = memo.capacities.learned(reading.replicas, found, at_s)
@@ -131,7 +132,7 @@ def _with_capacity(
 
 @dataclass(frozen=True, slots=True)
 class DaedalusPolicy(SizingPolicy):
-    """Algorithm 1 over what the memo has learned."""
+    """Applies Algorithm 1 to the capacities, forecasts and downtimes of the memo."""
 
     name: ClassVar[str] = "daedalus"
 
@@ -140,13 +141,13 @@ class DaedalusPolicy(SizingPolicy):
     def proposals(
         self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge
     ) -> Mapping[str, SizeProposal]:
-        """Choose for each operator on its own; see `SizingPolicy`."""
+        """Choose for each operator separately; see `SizingPolicy`."""
         return {name: self._proposal(reading, observation.at_s, knowledge) for name, reading in readings.items()}
 
     def _proposal(self, reading: OperatorReading, at_s: float, knowledge: Knowledge) -> SizeProposal:
         rate = _known_number(reading.input_rows_per_s)
         if rate is None:
-            detail = "the sources do not report what they offer"
+            detail = "offered rate unknown: the sources do not report it"
             return SizeProposal(replicas=None, detail=detail, reason=Reason.METRICS_MISSING)
         memo = self._memo(reading, at_s, knowledge)
         most = self.workflow.operators[reading.operator].max_replicas
@@ -156,7 +157,7 @@ class DaedalusPolicy(SizingPolicy):
         steady_s = self.sizing.warm_up_s + self.sizing.loop_s
         return SizeProposal(
             replicas=None,
-            detail=f"no capacity is known before {steady_s:g} s of steady work",
+            detail=f"capacity unknown: needs {steady_s:g} s of steady operation",
             reason=Reason.MODEL_UNCALIBRATED,
             memo=memo.model_dump_json(),
         )
@@ -182,13 +183,14 @@ class DaedalusPolicy(SizingPolicy):
         figure = "CPU" if reading.by_node else cpu_share(reading)[1]
         return SizeProposal(
             replicas=choice.workers,
-            detail=f"input {rate:,.0f} rows/s, at most {rates.max():,.0f} by {model_name}; {reading.replicas} do "
-            f"{capacities[reading.replicas - 1]:,.0f} by {figure}; {choice.why}",
+            detail=f"input {rate:,.0f} rows/s, forecast up to {rates.max():,.0f} ({model_name}); capacity of "
+            f"{reading.replicas} replicas {capacities[reading.replicas - 1]:,.0f} rows/s ({figure}); "
+            f"{explain(choice, situation, self.sizing)}",
             memo=memo.model_dump_json(),
         )
 
     def _memo(self, reading: OperatorReading, at_s: float, knowledge: Knowledge) -> DaedalusMemo:
-        """Return the memo with this observation taken in; as it is where it holds that already."""
+        """Return the memo including this observation; unchanged if it has it already."""
         memo = load_memo(DaedalusMemo, self.name, reading.operator, knowledge)
         change = knowledge.latest(reading.operator)
         if memo is None or memo.at_s > at_s:
@@ -199,17 +201,17 @@ class DaedalusPolicy(SizingPolicy):
 
 
 def _known_number(figure: float | None) -> float | None:
-    """Return a figure that is a finite number, else None."""
+    """Return the figure if it is finite, else None."""
     return figure if figure is not None and math.isfinite(figure) else None
 
 
 POLICY = PolicyInfo(
     name="daedalus",
-    summary="the fewest replicas that carry the input, catch up in time after a stop, and carry the forecast",
+    summary="the fewest replicas that sustain input and forecast, and recover in time after a stop",
     source="Pfister, Scheinert, Geldenhuys, Kao, Daedalus, ICPE 2024",
     build=with_configured_placement(DaedalusPolicy),
     settings=DaedalusSettings,
-    accepts=ON_NODES,
+    accepts=PLACEMENT_SETTINGS,
     guide="reference/policies/daedalus.md",
     needs=("arena", "statsmodels"),
 )

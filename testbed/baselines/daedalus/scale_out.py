@@ -1,8 +1,9 @@
-"""What numbers of workers can do, by throughput over CPU, and the fewest that carry the load (Daedalus, 3.1, 3.2)."""
+"""Capacity of workers by throughput over CPU, and the choice of the fewest workers (Daedalus, 3.1, 3.2)."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from itertools import groupby
 
 import numpy as np
@@ -13,21 +14,21 @@ from gesscale.model.observation import NodeReading, OperatorReading
 from testbed.baselines.daedalus.settings import DaedalusSettings
 from testbed.baselines.shared.signals import cpu_share
 
-#: Of the CPU, as shares: below it a line through the samples says nothing of 100 %.
+#: Minimum variance of the CPU shares for an extrapolation to 100 %.
 _LEAST_VARIANCE = 1e-3
 
-#: Of a minute each, as many as 120 samples of a second.
+#: Minimum number of windows of a minute each, as many as 120 samples of a second.
 _LEAST_WINDOWS = 2
 
-#: A line may promise this much more than throughput over CPU does.
+#: Upper limit of the regression, relative to throughput over CPU.
 _MOST_ABOVE_RATIO = 1.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuRegression:
-    """Running sums of a worker's least squares line, one sample a window (Welford's one-pass form)."""
+    """Running sums of the least squares line of a worker, one sample per window (Welford's one-pass form)."""
 
-    #: Samples.
+    #: Number of samples.
     count: int = 0
     #: Mean CPU, 0..1, and mean throughput, rows/s (mean_cpu, mean_rate).
     mean_cpu: float = 0.0
@@ -52,19 +53,19 @@ class CpuRegression:
 
     @property
     def slope(self) -> float | None:
-        """Rows/s for the whole CPU; None while the samples are too few or too much alike."""
+        """Rows/s per full CPU; None if the samples are too few or too similar."""
         if self.count < _LEAST_WINDOWS or self.square_cpu / self.count < _LEAST_VARIANCE:
             return None
         return self.product / self.square_cpu
 
     def rate_at(self, cpu: float) -> float | None:
-        """Return the line's throughput at a CPU utilisation; None while there is no line."""
+        """Return the throughput of the line at a CPU utilisation; None if there is no line."""
         slope = self.slope
         return None if slope is None else self.mean_rate + slope * (cpu - self.mean_cpu)
 
 
 def workers(reading: OperatorReading) -> Mapping[str, NodeReading]:
-    """Return the figures of each worker that did something."""
+    """Return the readings of the workers that processed rows."""
     reported = reading.by_node or dict.fromkeys(
         reading.placement,
         NodeReading(
@@ -76,7 +77,7 @@ def workers(reading: OperatorReading) -> Mapping[str, NodeReading]:
 
 
 def with_window(lines: Mapping[str, CpuRegression], window: Mapping[str, NodeReading]) -> Mapping[str, CpuRegression]:
-    """Return the workers' lines with one sample more of each worker that is seen."""
+    """Add one sample of each worker of the window to the lines."""
     return {
         **lines,
         **{
@@ -87,19 +88,19 @@ def with_window(lines: Mapping[str, CpuRegression], window: Mapping[str, NodeRea
 
 
 def hottest_cpu(window: Mapping[str, NodeReading]) -> float:
-    """Return the CPU of the worker with the most work, 0..1; there must be one."""
+    """Return the highest CPU of a worker, 0..1; the window must not be empty."""
     return max(each.cpu_share for each in window.values())
 
 
 def job_capacity(
     lines: Mapping[str, CpuRegression], window: Mapping[str, NodeReading], replicas: int, full_cpu: float = 1.0
 ) -> float:
-    """Return what all workers together could do.
+    """Return the capacity of all workers together.
 
     Notes
     -----
-    Skew: rows are dealt by key, so when the hottest worker is at its limit the others are at their share of its CPU,
-    and can get no more (section 3.1, figures 3 and 4).
+    Skew: rows are distributed by key, so when the hottest worker is at its limit, the others stay at their share of its
+    CPU (section 3.1, figures 3 and 4).
     """
     share = full_cpu / hottest_cpu(window)
     found = [_capacity(lines.get(node, CpuRegression()), each, each.cpu_share * share) for node, each in window.items()]
@@ -107,7 +108,7 @@ def job_capacity(
 
 
 def _capacity(line: CpuRegression, now: NodeReading, reachable_cpu: float) -> float:
-    """Return a worker's line at the CPU that it can reach, held between what it does and what cannot be."""
+    """Return the line of a worker at its reachable CPU, limited to a plausible range."""
     ratio = now.throughput_rows_per_s / now.cpu_share
     predicted = line.rate_at(reachable_cpu)
     if predicted is None:
@@ -120,20 +121,20 @@ def _works(figures: NodeReading) -> bool:
     return all(math.isfinite(figure) and figure > 0 for figure in both)
 
 
-# A capacity that differs from the remembered one by a greater share means another job or other nodes: four times the
-# error of 5 % that the paper reports.
+# A larger relative difference from the remembered capacity indicates another job or other nodes: four times the error
+# of 5 % that the paper reports.
 _DRIFT_SHARE = 0.2
 
-# The length of the paper's runs, in which none expires.
+# Capacities expire after this time, the length of the paper's runs.
 _REMEMBERED_S = 6 * 3600.0
 
-#: Weight of a capacity in proportion against one that was seen, where the two contradict each other.
+#: Weight of an extrapolated capacity against an observed one.
 _GUESSED = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedRate:
-    """The capacity at a number of workers, rows/s, and when it was last found."""
+    """Observed capacity of a number of workers, rows/s, and the time of the last observation."""
 
     rows_per_s: float
     at_s: float
@@ -141,15 +142,15 @@ class ObservedRate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capacities:
-    """What is known of capacities."""
+    """Observed capacities."""
 
-    #: The newest capacity over its number of workers; 0 before there is any.
+    #: The newest capacity divided by its number of workers; 0 if there is none.
     per_worker_rows_per_s: float = 0.0
-    #: By number of workers.
+    #: Observations by number of workers.
     seen: Mapping[int, ObservedRate] = field(default_factory=dict)
 
     def learned(self, workers: int, rows_per_s: float, at_s: float) -> "Capacities":
-        """Return the same with the newest capacity of so many workers."""
+        """Add the newest capacity of a number of workers."""
         before = self.seen.get(workers)
         kept = {count: seen for count, seen in self.seen.items() if at_s - seen.at_s <= _REMEMBERED_S}
         remembered = rows_per_s
@@ -161,12 +162,12 @@ class Capacities:
         return Capacities(per_worker_rows_per_s=rows_per_s / workers, seen=kept)
 
     def up_to(self, most: int) -> tuple[float, ...]:
-        """Return the capacities of 1, 2 ... `most` workers, rows/s; empty before anything is known.
+        """Return the capacities of 1, 2 ... `most` workers, rows/s; empty if nothing is known.
 
         Notes
         -----
-        Never falling: values that were seen and contradict each other meet in the middle; values in proportion give way
-        to them (isotonic regression). Algorithm 1 looks for the fewest workers that do, from one upwards.
+        Isotonic regression makes them non-decreasing: contradicting observations are averaged, and extrapolated values
+        adapt to observed ones. Algorithm 1 searches upwards for the smallest sufficient number of workers.
         """
         if self.per_worker_rows_per_s <= 0:
             return ()
@@ -184,41 +185,41 @@ _LEAST_DOWNTIME_S = 1.0
 # Weight of a measured downtime against the previous estimate.
 _NEWEST_DOWNTIME = 0.3
 
-# Until a failure is noticed, added to the recovery of the present replicas: the paper has none.
+# Time to detect a failure, added to the recovery of the present replicas: the paper has none.
 _DETECTION_S = 0.001
 
-# No replica goes while the backlog is more than the fewer replicas process in this time (Algorithm 1).
+# No scale-in if the backlog exceeds what fewer replicas process in this time (Algorithm 1).
 _LAG_S = 1.0
 
 
 def predicted_recovery_s(
     capacity_rows_per_s: float, waiting_rows: float, forecast_rows_per_s: NDArray[np.float64], downtime_s: float
 ) -> float:
-    """Return the time from a stop until all that piled up is processed.
+    """Return the time from a stop until the accumulated backlog is processed.
 
     Parameters
     ----------
     forecast_rows_per_s
-        The workload of each second from now.
+        Predicted load of each second from now.
     """
     if not downtime_s < forecast_rows_per_s.size:
         return math.inf
     down = math.ceil(downtime_s)
-    piled_up = waiting_rows + float(forecast_rows_per_s[:down].sum())
+    backlog_rows = waiting_rows + float(forecast_rows_per_s[:down].sum())
     spare = np.cumsum(capacity_rows_per_s - forecast_rows_per_s[down:])
-    after = np.flatnonzero(spare > piled_up)
+    after = np.flatnonzero(spare > backlog_rows)
     return float(down + after[0] + 1) if after.size else math.inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Downtimes:
-    """How long a change stops the job, seconds, by its direction."""
+    """Downtime of a change, seconds, by its direction."""
 
     out_s: float
     in_s: float
 
     def learned(self, workers_more: int, downtime_s: float) -> "Downtimes":
-        """Return the same after a change by so many workers that took so long."""
+        """Add the measured downtime of a change by a number of workers."""
 
         def mean_s(before_s: float) -> float:
             return max(_LEAST_DOWNTIME_S, before_s + _NEWEST_DOWNTIME * (downtime_s - before_s))
@@ -230,34 +231,34 @@ class Downtimes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaleOutContext:
-    """What the decision rests on."""
+    """Inputs of the decision."""
 
-    #: How many there are.
+    #: Present number of workers.
     workers: int
-    #: Of 1, 2 ... workers, rows/s; at least as many as there are.
+    #: Capacities of 1, 2 ... workers, rows/s; at least up to the present number.
     capacities: tuple[float, ...]
-    #: How many there may be.
+    #: Maximum number of workers.
     most_workers: int
-    #: Mean workload since the last look.
+    #: Mean load since the last step.
     input_rows_per_s: float
-    #: Rows that wait; None where that is unknown.
+    #: Waiting rows; None if unknown.
     backlog_rows: float | None
-    #: Rows since the last checkpoint, at worst, that a stop makes undone.
+    #: Maximum number of rows since the last checkpoint, which a stop repeats.
     replayed_rows: float
-    #: The workload of each second from now.
+    #: Predicted load of each second from now.
     forecast_rows_per_s: NDArray[np.float64]
-    #: How long a change stops the job.
+    #: Downtimes of changes.
     downtimes: Downtimes
-    #: Time since the last change; infinity where there was none.
+    #: Time since the last change; infinite if there was none.
     since_rescale_s: float
 
     def most_expected(self, within_s: float) -> float:
-        """Return the greatest rate that is forecast within a time, rows/s."""
+        """Return the highest predicted rate within a time, rows/s."""
         seconds = math.ceil(min(within_s, len(self.forecast_rows_per_s)))
         return float(self.forecast_rows_per_s[:seconds].max())
 
     def recovery_s(self, workers: int) -> float:
-        """Return the predicted recovery time with so many workers; with as many as now, from a failure."""
+        """Return the predicted recovery time with a number of workers; for the present number, from a failure."""
         downtime_s = self.downtimes.in_s if workers < self.workers else self.downtimes.out_s
         return predicted_recovery_s(
             self.capacities[workers - 1],
@@ -269,27 +270,64 @@ class ScaleOutContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaleOutChoice:
-    """The choice."""
+    """Chosen number of workers."""
 
-    #: How many there should be.
+    #: The number.
     workers: int
-    #: For people: what was enough, and the test that each smaller number failed.
-    why: str
+    #: Result of the choice.
+    basis: "ChoiceBasis"
+    #: The first check that each smaller number failed, in order.
+    failed: tuple[tuple[int, "Check"], ...] = ()
+
+
+class ChoiceBasis(StrEnum):
+    """Result that a choice is based on."""
+
+    RECENT_CHANGE = "sufficient until the next step after a recent change"
+    ALL_CHECKS = "passes all checks"
+    MAXIMUM = "no number passes all checks"
+
+
+class Check(StrEnum):
+    """Checks of Algorithm 1, in its order; the values are their explanations."""
+
+    INPUT = "below the input"
+    RECOVERY = "recovery exceeds {recovery_target_s:g} s"
+    FORECAST_IN_RECOVERY = "below the forecast during recovery"
+    BACKLOG = "backlog exceeds {lag_s:g} s of work"
+    FORECAST = "below the forecast of {forecast_s:g} s"
 
 
 def choose(situation: ScaleOutContext, settings: DaedalusSettings) -> ScaleOutChoice:
     """Choose a number of workers."""
     if _lasts_a_loop(situation, settings):
-        why = f"enough until the next look, {situation.since_rescale_s:.0f} s after the last change"
-        return ScaleOutChoice(workers=situation.workers, why=why)
-    fallen: list[tuple[int, str]] = []
+        return ScaleOutChoice(workers=situation.workers, basis=ChoiceBasis.RECENT_CHANGE)
+    failed: list[tuple[int, Check]] = []
     for workers in range(1, situation.most_workers + 1):
-        failed = _failed_test(workers, situation, settings)
-        if failed is None:
-            why = f"{workers} recover in {situation.recovery_s(workers):.0f} s"
-            return ScaleOutChoice(workers=workers, why="; ".join((why, *_grouped(fallen))))
-        fallen.append((workers, failed))
-    return ScaleOutChoice(workers=situation.most_workers, why="; ".join(("no number passes", *_grouped(fallen))))
+        check = _failed_check(workers, situation, settings)
+        if check is None:
+            return ScaleOutChoice(workers=workers, basis=ChoiceBasis.ALL_CHECKS, failed=tuple(failed))
+        failed.append((workers, check))
+    return ScaleOutChoice(workers=situation.most_workers, basis=ChoiceBasis.MAXIMUM, failed=tuple(failed))
+
+
+def explain(choice: ScaleOutChoice, situation: ScaleOutContext, settings: DaedalusSettings) -> str:
+    """Return the explanation of a choice: its result, and the check that each smaller number failed."""
+    if choice.basis is ChoiceBasis.RECENT_CHANGE:
+        return f"{choice.basis}, {situation.since_rescale_s:.0f} s ago"
+    parts = [str(choice.basis)]
+    if choice.basis is ChoiceBasis.ALL_CHECKS:
+        parts = [f"{choice.workers} replicas recover in {situation.recovery_s(choice.workers):.0f} s"]
+    limits = {
+        "recovery_target_s": settings.recovery_target_s,
+        "lag_s": _LAG_S,
+        "forecast_s": len(situation.forecast_rows_per_s),
+    }
+    for check, group in groupby(choice.failed, key=lambda each: each[1]):
+        counts = [workers for workers, _ in group]
+        span = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        parts.append(f"{span}: {check.format(**limits)}")
+    return "; ".join(parts)
 
 
 def _lasts_a_loop(situation: ScaleOutContext, settings: DaedalusSettings) -> bool:
@@ -301,30 +339,19 @@ def _lasts_a_loop(situation: ScaleOutContext, settings: DaedalusSettings) -> boo
     )
 
 
-def _failed_test(workers: int, situation: ScaleOutContext, settings: DaedalusSettings) -> str | None:
-    """Return the test that a number of workers does not pass, in the order of Algorithm 1; None where it passes."""
+def _failed_check(workers: int, situation: ScaleOutContext, settings: DaedalusSettings) -> Check | None:
+    """Return the first check that a number of workers fails, in the order of Algorithm 1; None if it passes all."""
     capacity, present = situation.capacities[workers - 1], situation.workers
     if capacity <= situation.input_rows_per_s:
-        return "below the input"
+        return Check.INPUT
     recovery_s, horizon_s = situation.recovery_s(workers), len(situation.forecast_rows_per_s)
-    tests = [
-        (recovery_s > settings.recovery_target_s, f"no recovery within {settings.recovery_target_s:g} s"),
-        (capacity < situation.most_expected(recovery_s), "below the forecast while recovering"),
+    checks = [
+        (recovery_s > settings.recovery_target_s, Check.RECOVERY),
+        (capacity < situation.most_expected(recovery_s), Check.FORECAST_IN_RECOVERY),
     ]
     if workers < present:
         backlog_rows = math.inf if situation.backlog_rows is None else situation.backlog_rows
-        tests.append((capacity * _LAG_S < backlog_rows, f"more than {_LAG_S:g} s of work waits"))
+        checks.append((capacity * _LAG_S < backlog_rows, Check.BACKLOG))
     if workers != present:
-        lasts = capacity > situation.most_expected(horizon_s)
-        tests.append((not lasts, f"below the forecast of {horizon_s} s"))
-    return next((said for failed, said in tests if failed), None)
-
-
-def _grouped(fallen: list[tuple[int, str]]) -> list[str]:
-    """Say which numbers failed which test, neighbours together."""
-    said = []
-    for test, group in groupby(fallen, key=lambda each: each[1]):
-        counts = [workers for workers, _ in group]
-        span = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-        said.append(f"{span}: {test}")
-    return said
+        checks.append((capacity <= situation.most_expected(horizon_s), Check.FORECAST))
+    return next((check for failed, check in checks if failed), None)

@@ -1,4 +1,4 @@
-"""The workload of an operator: what was offered, and what comes by ARIMA or a line (Daedalus, section 3.3)."""
+"""Load history of an operator and its forecast by ARIMA or a linear trend (Daedalus, section 3.3)."""
 
 import math
 import warnings
@@ -16,39 +16,39 @@ from testbed.baselines.daedalus.settings import DaedalusSettings
 
 _ROUNDING = 1e-6
 
-# Grid on which the workload is kept and forecast, half a loop: batches are too coarse for the paper's second.
+# Resolution of history and forecast, half a loop: batches are too coarse for the second of the paper.
 STEP_S = 30.0
 
-# Six hours, the length of the paper's runs; with two of forecast, 32 KiB of a memo hold them.
+# Six hours, the length of the paper's runs; with two hours of forecast they fit in a memo of 32 KiB.
 _MOST_BINS = 720
 
-# Where ARIMA is not trusted, the slope of the newest five loops continues.
+# Without a trusted ARIMA model the slope of the newest five loops continues.
 _LINE_BINS = 10
 
-# WAPE of the previous forecast from which the line takes its place (section 4.8), and from which a loop is bad. After
-# so many bad loops in a row, ARIMA is fitted again (section 3.3).
+# WAPE of the previous forecast above which the linear trend replaces it (section 4.8), WAPE above which a loop is bad,
+# and the number of consecutive bad loops after which ARIMA is fitted again (section 3.3).
 _WAPE_FALLBACK, _WAPE_BAD, _BAD_LIMIT = 0.25, 0.1, 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """Rows offered per second."""
+    """Offered rows per second."""
 
-    #: The end of the newest bin, seconds since the epoch.
+    #: End of the newest bin, seconds since the epoch.
     until_s: float
-    #: Rows offered until then, as the batches count them.
+    #: Rows offered until then, as counted by the batches.
     offered_rows: float
-    #: Of each bin, oldest first, to five digits.
+    #: Rate of each bin, oldest first, with five digits.
     rows_per_s: tuple[float, ...]
 
 
 def extended(history: History | None, batches: Sequence[Batch]) -> History | None:
-    """Return the history with the rows of newer batches.
+    """Add the rows of newer batches to the history.
 
     Parameters
     ----------
     history
-        So far; None at the beginning.
+        The history so far; None at the beginning.
     """
     points = _offered(batches)
     if history is not None:
@@ -73,7 +73,7 @@ def extended(history: History | None, batches: Sequence[Batch]) -> History | Non
 
 
 def idled(history: History | None, at_s: float) -> History | None:
-    """Return the history of an operator to which nothing was offered until an instant."""
+    """Extend the history of an idle operator until an instant."""
     if history is None:
         return None
     bins = math.floor((at_s - history.until_s) / STEP_S + _ROUNDING)
@@ -87,12 +87,12 @@ def idled(history: History | None, at_s: float) -> History | None:
 
 
 def rounded(figure: float) -> float:
-    """Return a figure to five digits, as it is remembered."""
+    """Round a figure to five digits."""
     return float(f"{figure:.5g}")
 
 
 def _offered(batches: Sequence[Batch]) -> list[tuple[float, float]]:
-    """Return when batches began and what had been offered by then, since the query last began to count."""
+    """Return the start of each batch and the rows offered by then, since the last restart of the counter."""
     points: list[tuple[float, float]] = []
     for batch in reversed(batches):
         total = batch.offered_rows_total
@@ -106,7 +106,7 @@ def _offered(batches: Sequence[Batch]) -> list[tuple[float, float]]:
 
 
 def _before(history: History | None, first: int, next_rate: float) -> tuple[float, ...]:
-    """Return the bins before the first new one, without a gap; none where the gap is longer than what is kept."""
+    """Return the bins before the first new one, gaps interpolated; empty if the gap exceeds the maximum history."""
     if history is None:
         return ()
     gap = round(first - history.until_s / STEP_S)
@@ -117,47 +117,45 @@ def _before(history: History | None, first: int, next_rate: float) -> tuple[floa
 
 
 _UP_TO_TWO = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (2, 1), (1, 2), (2, 2))
-#: Autoregressive and moving average terms by the number of differences. Two differences continue the slope.
-#: With autoregressive terms they continue its change as well: a load of 250 rows/s, flat after a peak, became
-#: 8,000 in 15 min.
+#: Autoregressive and moving average terms by the number of differences. Two differences extrapolate the slope, and with
+#: autoregressive terms its change too: a load of 250 rows/s, flat after a peak, became 8,000 in 15 min.
 _ORDERS = {0: _UP_TO_TWO, 1: _UP_TO_TWO, 2: ((0, 0), (0, 1), (0, 2))}
 
-#: Of any of these; the likelihood leaves out as many values at the beginning, the same for all orders.
+#: Maximum number of states; the likelihood of every order skips this number of values at the beginning.
 _MOST_STATES = 3
 
 _SIGNIFICANT = 0.05
-#: How a likelihood is climbed: to 2e-7 of it. statsmodels' 1e2 (2e-14) takes twice as long for the same
-#: forecasts.
+#: Search options, with a tolerance of 2e-7. The 1e2 of statsmodels (2e-14) takes twice as long for equal forecasts.
 _SEARCH = {"disp": 0, "maxiter": 50, "factr": 1e9}
 
-#: Models whose polynomials have a root nearer to the unit circle are left out, as the paper's library does.
+#: Models with a root of a polynomial nearer to the unit circle are rejected, as in the paper's library.
 _NEAREST_ROOT = 1 / 0.99
 
-#: Errors of the parameters are not needed.
+#: No standard errors of the parameters.
 _NO_ERRORS = {"cov_type": "none"}
 
-#: What statsmodels raises at series that no model fits: singular, constant, too short.
+#: Errors of statsmodels for singular, constant or too short series.
 _FAILURES = (ValueError, IndexError, ArithmeticError, np.linalg.LinAlgError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arima:
-    """A fitted model, without seasons."""
+    """Fitted model without seasonality."""
 
     #: Autoregressive terms, differences, moving average terms.
     order: tuple[int, int, int]
-    #: As statsmodels orders them.
+    #: Parameters in the order of statsmodels.
     parameters: tuple[float, ...]
-    #: The series was divided by this before it was fitted.
+    #: Divisor of the series before the fit.
     unit_rows_per_s: float
 
     def __str__(self) -> str:
-        """Return its name as people write it."""
+        """Return the usual notation, such as ARIMA(1,0,1)."""
         return f"ARIMA({','.join(map(str, self.order))})"
 
 
 def fitted(rows_per_s: NDArray[np.float64]) -> Arima | None:
-    """Find the model of least AIC."""
+    """Fit the model with the lowest AIC; None if none fits."""
     unit = float(np.mean(rows_per_s)) if len(rows_per_s) else 0.0
     if unit <= 0 or not math.isfinite(unit) or np.ptp(rows_per_s) <= 1e-9 * unit:
         return None
@@ -181,7 +179,7 @@ def fitted(rows_per_s: NDArray[np.float64]) -> Arima | None:
 
 
 def forecast(model: Arima, rows_per_s: NDArray[np.float64], steps: int) -> NDArray[np.float64] | None:
-    """Forecast a series with the parameters as they are."""
+    """Forecast a series with given parameters; None if that fails."""
     with _quiet():
         try:
             state = _model(rows_per_s / model.unit_rows_per_s, model.order)
@@ -193,9 +191,9 @@ def forecast(model: Arima, rows_per_s: NDArray[np.float64], steps: int) -> NDArr
 
 
 def _model(series: NDArray[np.float64], order: tuple[int, int, int], *, differenced_first: bool = False) -> Any:
-    """Return the model; differenced first it is fitted in a third of the time, and nearer to its optimum.
+    """Return the model. Differencing first takes a third of the time of a fit, and ends nearer to the optimum.
 
-    Its first state is almost unknown. For a stationary one, every step of the search would solve equations, with
+    The initial state is approximately diffuse. A stationary one would solve equations in every step of the search, with
     threads that wait for each other on a busy machine.
     """
     from statsmodels.tsa.statespace.sarimax import SARIMAX
@@ -220,7 +218,7 @@ def _differences(series: NDArray[np.float64]) -> int:
 
 
 def _wanders(series: NDArray[np.float64]) -> bool:
-    """Say whether a series has no fixed level, by either test."""
+    """Return True if either test rejects a constant level."""
     from statsmodels.tsa.stattools import adfuller, kpss
 
     if np.ptp(series) <= 1e-9:
@@ -234,41 +232,41 @@ def _wanders(series: NDArray[np.float64]) -> bool:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Suppress warnings of searches that begin or end imperfectly: the WAPE shows whether a model is good."""
-    import_module("statsmodels.tsa.statespace.sarimax")  # sets filters of its own when it is first imported
+    """Suppress warnings of imperfect searches: the WAPE measures the quality of a model."""
+    import_module("statsmodels.tsa.statespace.sarimax")  # adds warning filters at its first import
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
 
 
-#: Of the history before a first model is fitted; tests and orders say little of fewer.
+#: Minimum number of bins for a first model.
 _LEAST_BINS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecaster:
-    """The model, and how good it was."""
+    """Forecast model and its quality."""
 
-    #: None before there is one.
+    #: The model; None if there is none yet.
     model: Arima | None = None
-    #: How long the history was when one was last looked for; 0: never.
+    #: Length of the history at the last fit, bins; 0 if there was none.
     tried_bins: int = 0
-    #: Bad loops in a row; one without a model is bad.
+    #: Number of consecutive bad loops; a loop without a model is bad.
     bad_loops: int = 0
-    #: Of the previous forecast against what came; None where there was none.
+    #: Error of the previous forecast; None if there was none.
     wape: float | None = None
-    #: Where the newest forecast of the model begins, seconds since the epoch.
+    #: Start of the newest forecast, seconds since the epoch.
     from_s: float = 0.0
-    #: That forecast, bin by bin; empty without a model.
+    #: The newest forecast by bins; empty without a model.
     rows_per_s: tuple[float, ...] = ()
 
     def updated(self, history: History, now_s: float, settings: DaedalusSettings) -> "Forecaster":
-        """Return it after one more loop: judged, fitted again where it must be, and with a new forecast.
+        """Evaluate the last forecast, fit the model again if necessary, and make a new forecast.
 
         Notes
         -----
-        A model is looked for at first, after too many bad loops, and whenever the history is twice as long as at the
-        last time: in place of the steps by which the paper's library updates its coefficients every minute.
+        The model is fitted first, after too many bad loops, and whenever the history is twice as long as at the last
+        fit. This replaces the updates of the coefficients every minute in the paper's library.
         """
         if self.model is not None and history.until_s <= self.from_s:
             return self
@@ -289,24 +287,24 @@ class Forecaster:
         )
 
     def forecast(self, history: History, now_s: float, settings: DaedalusSettings) -> tuple[NDArray[np.float64], str]:
-        """Return the forecast to plan by, second by second from now, and what it is, for people."""
+        """Return the forecast by seconds from now, and the name of its model."""
         trusted = self.rows_per_s and self.wape is not None and self.wape < _WAPE_FALLBACK
         if trusted:
             values, from_s, name = np.asarray(self.rows_per_s), self.from_s, str(self.model)
         else:
             values, from_s = _line(history, _steps(history, now_s, settings)), history.until_s
-            name = "a line" if self.wape is None else f"a line, as the WAPE was {100 * self.wape:.0f} %"
+            name = "linear trend" if self.wape is None else f"linear trend, WAPE of ARIMA {100 * self.wape:.0f} %"
         seconds = np.arange(round(settings.forecast_s)) + 0.5 + now_s - from_s
         bins = np.clip(seconds / STEP_S, 0, len(values) - 1).astype(int)
         return values[bins], name
 
     def _wape(self, history: History) -> float | None:
-        """Return the weighted absolute percentage error of the newest forecast, 0..; None where it is unknown."""
-        came = round((history.until_s - self.from_s) / STEP_S)
-        count = min(came, len(self.rows_per_s))
-        if not 0 < count <= came <= len(history.rows_per_s):
+        """Return the weighted absolute percentage error of the newest forecast, 0..; None if unknown."""
+        passed = round((history.until_s - self.from_s) / STEP_S)
+        count = min(passed, len(self.rows_per_s))
+        if not 0 < count <= passed <= len(history.rows_per_s):
             return None
-        actual = np.asarray(history.rows_per_s[-came:][:count])
+        actual = np.asarray(history.rows_per_s[-passed:][:count])
         missed = float(np.abs(actual - np.asarray(self.rows_per_s[:count])).sum())
         total = float(actual.sum())
         if total <= 0:
@@ -315,7 +313,7 @@ class Forecaster:
 
 
 def _steps(history: History, now_s: float, settings: DaedalusSettings) -> int:
-    """Return how many bins reach from the history to the horizon; what is older than a horizon predicts no more."""
+    """Return the number of bins from the history to the horizon; a gap counts up to one horizon."""
     gap_s = min(max(0.0, now_s - history.until_s), settings.forecast_s)
     return int(np.ceil((gap_s + settings.forecast_s) / STEP_S))
 
@@ -326,7 +324,7 @@ def _forecast_of(model: Arima | None, series: NDArray[np.float64], steps: int) -
 
 
 def _line(history: History, steps: int) -> NDArray[np.float64]:
-    """Return the slope of the newest workload, carried on from its last value, not below 0."""
+    """Extrapolate the slope of the newest load from its last value, not below 0."""
     newest = np.asarray(history.rows_per_s[-_LINE_BINS:])
     slope = float(np.polyfit(np.arange(len(newest)), newest, 1)[0]) if len(newest) > 1 else 0.0
     line: NDArray[np.float64] = newest[-1] + slope * np.arange(1, steps + 1)

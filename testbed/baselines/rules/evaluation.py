@@ -1,7 +1,6 @@
-"""What rules come to for an operator at an instant.
+"""Evaluation of rules for an operator at an instant: pure functions of readings, sizes and last actions.
 
-The evaluation of Rouaux (2014, section 4.3.5, Algorithms 4.2 and 4.3) without the slips of its pseudo-code: pure
-functions of readings, sizes and last actions.
+The evaluation follows Rouaux (2014, section 4.3.5, Algorithms 4.2 and 4.3), without the errors of its pseudo-code.
 """
 
 import math
@@ -12,14 +11,14 @@ from enum import StrEnum
 from gesscale.formatting import format_duration
 from gesscale.model.decision import Reason
 from gesscale.model.workflow import Operator
-from testbed.baselines.rules.model import Guard, Metric, Rule, ScalingAction, Trigger
+from testbed.baselines.rules.model import Guard, Metric, Rule, RuleTrigger, ScalingAction
 from testbed.baselines.rules.readings import MetricSample, MetricSamples
 from testbed.baselines.rules.settings import RulesSettings
 
-#: Share of a time that may lack at its beginning, in whole seconds.
+#: Share of a time window that may be missing at its beginning, in whole seconds.
 _TOLERANCE = 0.1
 
-#: Share of a time that readings must speak for.
+#: Share of a time window that readings must cover.
 _REPORTED_SHARE = 0.7
 
 #: Times are exact to the millisecond.
@@ -27,7 +26,7 @@ _TICK_S = 0.001
 
 
 class State(StrEnum):
-    """What can be said of a condition."""
+    """State of a condition."""
 
     INSUFFICIENT_DATA = "insufficient data"
     NOT_FIRED = "not fired"
@@ -35,7 +34,7 @@ class State(StrEnum):
 
 
 class Phase(StrEnum):
-    """Where a rule stands at an instant."""
+    """Phase of a rule at an instant."""
 
     INSUFFICIENT_DATA = "insufficient data"
     IDLE = "idle"
@@ -45,69 +44,71 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleCondition:
-    """All triggers of a rule together."""
+    """Combined condition of all triggers of a rule."""
 
-    #: Fired where every one has fired; insufficient where it is of any one.
+    #: Fired if all have fired; insufficient data if any of them has insufficient data.
     state: State
-    #: What was seen of each trigger.
-    words: str
+    #: The figures of each trigger as text.
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleContext:
-    """What a rule is compared with."""
+    """State of the operator that rules are evaluated for."""
 
     #: Seconds since the epoch.
     now_s: float
-    #: With its limits, which hold in addition to the bounds of rules.
+    #: The operator, whose limits apply in addition to the bounds of rules.
     operator: Operator
-    #: How many it has.
+    #: Its present replicas.
     replicas: int
-    #: When an action of each kind was last completed.
+    #: Time of the last completed action of each kind.
     done_s: Mapping[ScalingAction, float] = field(default_factory=dict)
-    #: The rules whose conditions held one evaluation before.
-    held: Collection[str] = ()
+    #: The rules whose conditions had fired at the evaluation before.
+    fired: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleFinding:
-    """What one rule comes to."""
+    """Result of one rule."""
 
-    #: Which, where it stands, and why in a sentence (rule, phase, words).
+    #: The rule, its phase, and the explanation (rule, phase, text).
     rule: Rule
     phase: Phase
-    words: str
-    #: What keeps a pending rule from acting.
+    text: str
+    #: Reason why a pending rule does not act.
     reason: Reason = Reason.WITHIN_TARGET
-    #: How many an acting rule wants.
+    #: Target of an acting rule.
     replicas: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ruling:
-    """What all rules of an operator come to."""
+class RuleEvaluation:
+    """Result of all rules of an operator."""
 
-    #: One of each rule, in the order of rank.
+    #: One finding per rule, in order of priority.
     findings: tuple[RuleFinding, ...]
-    #: The one that counts; None where no rule acts.
+    #: The finding to apply; None if no rule acts.
     acting: RuleFinding | None
-    #: The rules whose conditions hold.
-    held: frozenset[str]
+    #: The rules whose conditions have fired.
+    fired: frozenset[str]
 
 
 def ranked(rules: Iterable[Rule], operator: str) -> tuple[Rule, ...]:
-    """Return the rules of an operator: its own first, then those of all, each in their order (Algorithm 4.1)."""
+    """Return the rules of an operator: its own first, then those for all operators, each in order (Algorithm 4.1)."""
     mine = [rule for rule in rules if rule.is_for(operator)]
     return tuple(sorted(mine, key=lambda rule: rule.operator != operator))
 
 
-def trigger_state(trigger: Trigger, samples: Sequence[MetricSample], now_s: float, semantics: RulesSettings) -> State:
-    """Say whether a condition has held for its time.
+def trigger_state(
+    trigger: RuleTrigger, samples: Sequence[MetricSample], now_s: float, semantics: RulesSettings
+) -> State:
+    """Return whether a condition has held for its time.
 
     Notes
     -----
-    Time is counted back from the newest sample. A sample as old as the whole time is outside: reports every 5 s that
-    exceed a threshold from 65 s on have done so for 30 s at 90 s, as in the thesis's section 5.2.
+    Time is counted back from the newest sample. A sample at the very start of the window is outside: reports every 5 s
+    that exceed a threshold from 65 s on have done so for 30 s at 90 s, as in section 5.2 of the thesis.
     """
     if not samples or now_s - samples[-1].at_s > semantics.max_gap_s:
         return State.INSUFFICIENT_DATA
@@ -127,39 +128,39 @@ def condition(
     semantics: RulesSettings,
     labels: Mapping[Metric, str] | None = None,
 ) -> RuleCondition:
-    """Judge all triggers of a rule."""
-    judged = []
+    """Evaluate all triggers of a rule."""
+    found = []
     for trigger in rule.when:
         seen = samples.get(trigger.metric, ())
         state = trigger_state(trigger, seen, now_s, semantics)
-        judged.append(RuleCondition(state=state, words=_words(trigger, state, seen, labels or {})))
-    return joined(judged)
+        found.append(RuleCondition(state=state, text=_condition_text(trigger, state, seen, labels or {})))
+    return joined(found)
 
 
 def joined(conditions: Sequence[RuleCondition]) -> RuleCondition:
-    """Return the condition that holds where all of these hold."""
+    """Return the conjunction of conditions."""
     states = {each.state for each in conditions}
     worst = next((state for state in State if state in states), State.INSUFFICIENT_DATA)
-    return RuleCondition(state=worst, words=" and ".join(each.words for each in conditions))
+    return RuleCondition(state=worst, text=" and ".join(each.text for each in conditions))
 
 
-def judge(
-    rules: Sequence[Rule], conditions: Mapping[str, RuleCondition], standing: RuleContext, semantics: RulesSettings
-) -> Ruling:
-    """Say what rules come to for an operator."""
-    findings = tuple(_find(rule, conditions[rule.name], standing, semantics) for rule in rules)
-    held = frozenset(
+def evaluate_rules(
+    rules: Sequence[Rule], conditions: Mapping[str, RuleCondition], context: RuleContext, semantics: RulesSettings
+) -> RuleEvaluation:
+    """Evaluate the rules of an operator."""
+    findings = tuple(_find(rule, conditions[rule.name], context, semantics) for rule in rules)
+    fired = frozenset(
         rule.name
         for rule in rules
         if conditions[rule.name].state is State.FIRED
-        or (conditions[rule.name].state is State.INSUFFICIENT_DATA and rule.name in standing.held)
+        or (conditions[rule.name].state is State.INSUFFICIENT_DATA and rule.name in context.fired)
     )
-    return Ruling(findings=findings, acting=_largest(findings, standing.replicas), held=held)
+    return RuleEvaluation(findings=findings, acting=_largest(findings, context.replicas), fired=fired)
 
 
-def resized(rule: Rule, replicas: int, standing: RuleContext, semantics: RulesSettings) -> int | None:
-    """Return how many replicas a rule makes of some; None where a bound forbids it."""
-    wanted, operator = rule.by.resized(replicas, rule.action), standing.operator
+def resized(rule: Rule, replicas: int, context: RuleContext, semantics: RulesSettings) -> int | None:
+    """Return the number of replicas after a rule; None if a bound blocks it."""
+    wanted, operator = rule.by.resized(replicas, rule.action), context.operator
     if rule.action is ScalingAction.OUT:
         bound = operator.max_replicas if rule.max is None else min(operator.max_replicas, rule.max)
         beyond = wanted > bound
@@ -168,8 +169,8 @@ def resized(rule: Rule, replicas: int, standing: RuleContext, semantics: RulesSe
         beyond = wanted < bound
     if not beyond:
         return wanted
-    goes_on = bound > replicas if rule.action is ScalingAction.OUT else bound < replicas
-    return bound if semantics.bounds == "clamp" and goes_on else None
+    below_bound = bound > replicas if rule.action is ScalingAction.OUT else bound < replicas
+    return bound if semantics.bounds == "clamp" and below_bound else None
 
 
 def _window(for_s: float, samples: Sequence[MetricSample], semantics: RulesSettings) -> Sequence[MetricSample]:
@@ -181,47 +182,47 @@ def _window(for_s: float, samples: Sequence[MetricSample], semantics: RulesSetti
     return samples[first:]
 
 
-def _find(rule: Rule, judged: RuleCondition, standing: RuleContext, semantics: RulesSettings) -> RuleFinding:
-    said = f"{rule.name}: {judged.words}"
-    if judged.state is State.INSUFFICIENT_DATA:
-        return RuleFinding(rule=rule, phase=Phase.INSUFFICIENT_DATA, words=said)
-    if judged.state is State.NOT_FIRED:
-        return RuleFinding(rule=rule, phase=Phase.IDLE, words=said)
-    if semantics.mode == "edge" and rule.name in standing.held:
-        return RuleFinding(rule=rule, phase=Phase.IDLE, words=f"{said}, and did so before")
-    replicas = resized(rule, standing.replicas, standing, semantics)
-    if closed := next(filter(None, (_closed(guard, standing) for guard in rule.unless)), ""):
-        reason, hindrance = Reason.COOLING_DOWN, closed
+def _find(rule: Rule, found: RuleCondition, context: RuleContext, semantics: RulesSettings) -> RuleFinding:
+    text = f"{rule.name}: {found.text}"
+    if found.state is State.INSUFFICIENT_DATA:
+        return RuleFinding(rule=rule, phase=Phase.INSUFFICIENT_DATA, text=text)
+    if found.state is State.NOT_FIRED:
+        return RuleFinding(rule=rule, phase=Phase.IDLE, text=text)
+    if semantics.mode == "edge" and rule.name in context.fired:
+        return RuleFinding(rule=rule, phase=Phase.IDLE, text=f"{text} (fired before)")
+    replicas = resized(rule, context.replicas, context, semantics)
+    if closed := next(filter(None, (_closed_guard(guard, context) for guard in rule.unless)), ""):
+        reason, obstacle = Reason.COOLING_DOWN, closed
     elif replicas is None:
         reason = Reason.AT_MAX_REPLICAS if rule.action is ScalingAction.OUT else Reason.AT_MIN_REPLICAS
-        hindrance = f"a bound forbids {rule.by.sentence(rule.action)} at {standing.replicas} replicas"
-    elif replicas == standing.replicas:
-        return RuleFinding(rule=rule, phase=Phase.IDLE, words=f"{said}; there are {replicas} already")
+        obstacle = f"{rule.by.notation(rule.action)} at {context.replicas} replicas is beyond a bound"
+    elif replicas == context.replicas:
+        return RuleFinding(rule=rule, phase=Phase.IDLE, text=f"{text}; has {replicas} replicas already")
     else:
-        return RuleFinding(rule=rule, phase=Phase.ACTING, words=said, replicas=replicas)
-    return RuleFinding(rule=rule, phase=Phase.PENDING, words=f"{said}; but {hindrance}", reason=reason)
+        return RuleFinding(rule=rule, phase=Phase.ACTING, text=text, replicas=replicas)
+    return RuleFinding(rule=rule, phase=Phase.PENDING, text=f"{text}; {obstacle}", reason=reason)
 
 
-def _closed(guard: Guard, standing: RuleContext) -> str:
-    """Return what a guard waits for; empty where it is open."""
-    done_s = standing.done_s.get(guard.since)
-    if done_s is None or standing.now_s - done_s >= guard.within_s - _TICK_S:
+def _closed_guard(guard: Guard, context: RuleContext) -> str:
+    """Return the text of a closed guard; empty if it is open."""
+    done_s = context.done_s.get(guard.since)
+    if done_s is None or context.now_s - done_s >= guard.within_s - _TICK_S:
         return ""
-    ago = format_duration(max(0.0, standing.now_s - done_s))
-    return f"a {guard.since} was {ago} ago, and it waits for {format_duration(guard.within_s)}"
+    ago = format_duration(max(0.0, context.now_s - done_s))
+    return f"guard closed: {guard.since} {ago} ago, waits {format_duration(guard.within_s)}"
 
 
 def _largest(findings: Iterable[RuleFinding], present: int) -> RuleFinding | None:
-    """Return the finding that counts: the largest change, where adding comes before removing."""
+    """Return the finding with the largest change; scale-out takes precedence."""
     acting = [item for item in findings if item.replicas is not None]
     acting = [item for item in acting if item.rule.action is ScalingAction.OUT] or acting
     return max(acting, key=lambda item: abs((item.replicas or 0) - present), default=None)
 
 
-def _words(trigger: Trigger, state: State, samples: MetricSamples, labels: Mapping[Metric, str]) -> str:
+def _condition_text(trigger: RuleTrigger, state: State, samples: MetricSamples, labels: Mapping[Metric, str]) -> str:
     name, lasting = labels.get(trigger.metric, trigger.metric), format_duration(trigger.for_s)
     if state is State.INSUFFICIENT_DATA or not samples:
-        return f"too few readings of {name} for {lasting}"
+        return f"insufficient data of {name} for {lasting}"
     value, unit = _figure(samples[-1].high), trigger.own_unit.sign
     side = "above" if trigger.above is not None else "below"
     negation = "" if state is State.FIRED else "not "

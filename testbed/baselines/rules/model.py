@@ -1,7 +1,7 @@
-"""What a rule says: frozen values with units, checked as they are made.
+"""Data model of rules: frozen, validated values with units.
 
-The model of M. Rouaux's thesis (Framework for Dynamic Scaling in Master-Slave Stream Processing Systems, Imperial
-College London, 2014), section 4.2.
+The model follows the thesis of M. Rouaux (Framework for Dynamic Scaling in Master-Slave Stream Processing Systems,
+Imperial College London, 2014), section 4.2.
 """
 
 import math
@@ -11,18 +11,19 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
+from gesscale.common.errors import InvalidValueError
 from gesscale.fields import MAX_ROWS, Duration, SettingsGroup
 from gesscale.wire import MAX_REPLICAS
 
-#: The scope of a rule that holds for every operator.
+#: The operator of a rule for all operators.
 ALL = "*"
 
-#: Characters of a name.
-NAME_AT_MOST = 120
+#: Maximum length of a name.
+MAX_NAME_LENGTH = 120
 
 
 class Metric(StrEnum):
-    """What a rule may look at; `testbed.baselines.rules.readings` reads it from an operator."""
+    """Metrics that a rule may use; `testbed.baselines.rules.readings` reads them from an operator."""
 
     CPU = "cpu"
     BUSY = "busy"
@@ -35,7 +36,7 @@ class Metric(StrEnum):
 
 
 class Unit(StrEnum):
-    """What a threshold is measured in."""
+    """Units of thresholds."""
 
     PERCENT = "percent"
     ROWS = "rows"
@@ -47,13 +48,13 @@ class Unit(StrEnum):
 
     @property
     def sign(self) -> str:
-        """How it is written behind a number."""
+        """The sign after a number."""
         return "%" if self is Unit.PERCENT else self.value
 
 
 _SHARE = {Unit.PERCENT: 1.0}
 _RATE = {Unit.ROWS_PER_SECOND: 1.0}
-#: The units of each metric, its own first, and how many of its own each is.
+#: The units of each metric, its own first, with their factors to its own.
 UNITS: Mapping[Metric, Mapping[Unit, float]] = {
     Metric.CPU: _SHARE,
     Metric.BUSY: _SHARE,
@@ -67,21 +68,21 @@ UNITS: Mapping[Metric, Mapping[Unit, float]] = {
 
 
 class ScalingAction(StrEnum):
-    """What a rule does."""
+    """Action of a rule."""
 
     OUT = "scale-out"
     IN = "scale-in"
 
 
 class Factor(SettingsGroup):
-    """By how much an operator grows or shrinks; exactly one of four kinds."""
+    """Size of a change; exactly one of four kinds."""
 
     absolute: int | None = Field(None, ge=1, le=MAX_REPLICAS)
-    """Replicas that are added or removed. Default: none, another kind is given."""
+    """Number of replicas to add or remove. Default: none, another kind is given."""
     relative: float | None = Field(None, gt=1, le=MAX_REPLICAS)
-    """Multiplies the replicas, or divides them. Default: none, another kind is given."""
+    """Factor that multiplies the replicas, or divides them. Default: none, another kind is given."""
     percent: float | None = Field(None, gt=0, le=100 * MAX_REPLICAS)
-    """Share of the present replicas that is added or removed, at least one replica. Default: none, another kind is
+    """Percentage of the present replicas to add or remove, at least one replica. Default: none, another kind is
     given."""
     exact: int | None = Field(None, ge=1, le=MAX_REPLICAS)
     """Number of replicas to reach. Default: none, another kind is given."""
@@ -90,17 +91,15 @@ class Factor(SettingsGroup):
     def _check_kind(self) -> Self:
         given = [name for name in Factor.model_fields if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(
-                f"expected one of absolute, relative, percent and exact, got {' and '.join(given) or 'none'}"
-            )
+            raise InvalidValueError("rule-factor-ambiguous", got=" and ".join(given) or "none")
         return self
 
     def resized(self, replicas: int, action: ScalingAction) -> int:
-        """Return how many replicas there are after an action, before any limit; at least 1.
+        """Return the number of replicas after an action, before any limit; at least 1.
 
         Notes
         -----
-        Rouaux 2014, Fig. 4.6 and Source Code 4.6, with the rounding of the author's code: to the nearest, halves up.
+        Rouaux 2014, Fig. 4.6 and Source Code 4.6, with the rounding of the author's code: to nearest, halves up.
 
         Examples
         --------
@@ -115,8 +114,8 @@ class Factor(SettingsGroup):
         step = self.absolute or max(1, _nearest(replicas * (self.percent or 0.0) / 100))
         return replicas + step if out else max(1, replicas - step)
 
-    def sentence(self, action: ScalingAction) -> str:
-        """Return it in the notation of a rule's sentence."""
+    def notation(self, action: ScalingAction) -> str:
+        """Return the change in short notation, such as +2 or ×1.5."""
         out = action is ScalingAction.OUT
         if self.exact is not None:
             return f"to {self.exact}"
@@ -126,8 +125,8 @@ class Factor(SettingsGroup):
         return f"{'+' if out else '−'}{size}"
 
 
-class Trigger(SettingsGroup):
-    """A condition on one metric that must have held for a time."""
+class RuleTrigger(SettingsGroup):
+    """A condition on one metric that must hold for a time."""
 
     metric: Metric
     """The metric that the condition reads."""
@@ -144,84 +143,87 @@ class Trigger(SettingsGroup):
     def _check_threshold(self) -> Self:
         given = [name for name in ("above", "below") if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(f"{self.metric}: expected above or below, got {' and '.join(given) or 'none'}")
+            got = " and ".join(given) or "none"
+            raise InvalidValueError("rule-threshold-ambiguous", metric=self.metric.value, got=got)
         if self.unit is not None and self.unit not in UNITS[self.metric]:
-            known = " or ".join(UNITS[self.metric])
-            raise ValueError(f"{self.metric}: expected a threshold in {known}, got one in {self.unit}")
+            known = [unit.value for unit in UNITS[self.metric]]
+            raise InvalidValueError(
+                "rule-threshold-unit-invalid", metric=self.metric.value, known=known, got=self.unit.value
+            )
         return self
 
     @property
     def own_unit(self) -> Unit:
-        """The unit in which the metric is reported."""
+        """The unit of the metric."""
         return next(iter(UNITS[self.metric]))
 
     @property
     def threshold(self) -> float:
-        """The value that decides, in the metric's own unit."""
+        """The threshold in the metric's own unit."""
         value = self.above if self.above is not None else self.below
         return (value or 0.0) * UNITS[self.metric][self.unit or self.own_unit]
 
     def holds(self, low: float, high: float) -> bool:
-        """Say whether all values between two, in the metric's own unit, meet the threshold; equality does not."""
+        """Return True if all values between two, in the metric's own unit, are beyond the threshold."""
         return low > self.threshold if self.above is not None else high < self.threshold
 
 
 class Guard(SettingsGroup):
-    """What keeps a rule from acting: a recent action of a kind."""
+    """Blocks a rule for some time after an action."""
 
     since: ScalingAction
-    """The kind of action, by whatever rule."""
+    """The action that blocks the rule, whichever rule caused it."""
     within_s: Duration
-    """After such an action, the rule waits for this long."""
+    """Time after the action during which the rule is blocked."""
 
 
 class Rule(SettingsGroup):
-    """One rule: an operator, an action, when it is taken, and within which limits."""
+    """One rule: an operator, an action, its conditions and its limits."""
 
-    name: str = Field("", max_length=NAME_AT_MOST)
-    """For people. Default: `default-rule-` and its number."""
-    operator: str = Field(min_length=1, max_length=NAME_AT_MOST)
-    """The operator that the rule scales; `*` for each on its own."""
+    name: str = Field("", max_length=MAX_NAME_LENGTH)
+    """Name in messages. Default: `default-rule-` and its number."""
+    operator: str = Field(min_length=1, max_length=MAX_NAME_LENGTH)
+    """The operator that the rule scales; `*` for every operator separately."""
     together: bool = False
-    """With `*`: the readings of all operators count together, and all are scaled. Default: each operator is judged by
+    """With `*`: the conditions must hold for all operators, and all are scaled. Default: each operator is evaluated by
     its own readings."""
     action: ScalingAction
-    """Whether replicas are added or removed."""
+    """Add or remove replicas."""
     by: Factor
-    """How many."""
+    """Size of the change."""
     max: int | None = Field(None, ge=1, le=MAX_REPLICAS)
-    """Replicas beyond which it never scales out. Default: the operator's own limit."""
+    """Maximum number of replicas when scaling out. Default: the operator's own limit."""
     min: int | None = Field(None, ge=1, le=MAX_REPLICAS)
-    """Replicas below which it never scales in. Default: the operator's own limit."""
-    when: tuple[Trigger, ...] = Field(min_length=1)
+    """Minimum number of replicas when scaling in. Default: the operator's own limit."""
+    when: tuple[RuleTrigger, ...] = Field(min_length=1)
     """Conditions; all must hold."""
     unless: tuple[Guard, ...] = ()
-    """What must not have happened lately. Default: nothing."""
+    """Guards, which block the rule after recent actions. Default: none."""
 
     @model_validator(mode="after")
     def _check_rule(self) -> Self:
         if self.min is not None and self.max is not None and self.min > self.max:
-            raise ValueError(f"expected min <= max, got {self.min} and {self.max}")
+            raise InvalidValueError("rule-bounds-reversed", min=self.min, max=self.max)
         if self.together and self.operator != ALL:
-            raise ValueError(f"together is for rules of all operators ({ALL}), got operator {self.operator!r}")
+            raise InvalidValueError("rule-together-without-all", operator=self.operator)
         return self
 
     def is_for(self, operator: str) -> bool:
-        """Say whether it scales an operator."""
+        """Return True if the rule scales this operator."""
         return self.operator in {ALL, operator}
 
 
 class RuleSet(SettingsGroup):
-    """Rules that hold side by side; none at all change nothing."""
+    """Set of rules; may be empty."""
 
-    name: str = Field("", max_length=NAME_AT_MOST)
-    """For people. Default: none."""
+    name: str = Field("", max_length=MAX_NAME_LENGTH)
+    """Name of the set. Default: none."""
     rules: tuple[Rule, ...] = ()
-    """The rules in the order of their rank. Default: none."""
+    """The rules in order of priority. Default: none."""
 
 
 def distinct(rules: Iterable[Rule]) -> tuple[Rule, ...]:
-    """Return the rules, each with a name of its own."""
+    """Return the rules with unique names."""
     taken: set[str] = set()
     named = []
     for number, rule in enumerate(rules, start=1):

@@ -1,7 +1,7 @@
-"""Rules after SEEP (Rouaux, Imperial College London 2014): conditions that hold for a time scale an operator.
+"""The policy `rules`, after SEEP (Rouaux, Imperial College London 2014): scales operators by user-defined rules.
 
-The rules and their meaning are in the other files of this folder. Here they meet the loop: readings become samples, and
-what the loop carried out becomes the last actions that guards look at.
+The other modules of this package define and evaluate rules. This module connects them to the loop: it turns readings
+into samples, and orders into the last actions that guards check.
 """
 
 import math
@@ -25,30 +25,30 @@ from testbed.baselines.rules.evaluation import (
     Phase,
     RuleCondition,
     RuleContext,
-    Ruling,
+    RuleEvaluation,
     State,
     condition,
+    evaluate_rules,
     joined,
-    judge,
     ranked,
 )
 from testbed.baselines.rules.model import Metric, Rule, ScalingAction, distinct
 from testbed.baselines.rules.readings import MetricSamples, appended, is_reported, label, pruned, reports
 from testbed.baselines.rules.settings import DEFAULT_RULES, RulesSettings, check_operators, read_rules
-from testbed.baselines.shared.sizing import ON_NODES, SizeProposal, SizingPolicy, SizingSettings
+from testbed.baselines.shared.sizing import PLACEMENT_SETTINGS, SizeProposal, SizingPolicy, SizingSettings
 
-#: Samples of an operator in its memo, of all metrics together: some 25 KiB.
-_SAMPLES_AT_MOST = 512
+#: Maximum number of samples of all metrics in the memo of an operator: about 25 KiB.
+_MAX_SAMPLES = 512
 
-#: The detail names so many rules where none acts.
-_WORDS_OF = 3
+#: Number of rules that the detail shows if none acts.
+_SHOWN_RULES = 3
 
-#: Guards and bounds of the rules take the place of the limits of other sizing policies.
+#: Guards and bounds of the rules replace the limits of other sizing policies.
 _FREE = SizingSettings.model_validate({"cooldown": MIN_DURATION_S, "max_step_up": MAX_REPLICAS})
 
 
-class RulesAnswer(BaseModel):
-    """What was proposed."""
+class RulesProposal(BaseModel):
+    """Proposal for an operator."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
 
@@ -58,41 +58,41 @@ class RulesAnswer(BaseModel):
 
 
 class RulesMemo(Memo):
-    """What is remembered of an operator."""
+    """Memo of an operator."""
 
-    #: How many it has.
+    #: Its replicas.
     replicas: int
-    #: When the newest change that is known was ordered, seconds since the epoch; None where there was none.
+    #: Time of the newest known order, seconds since the epoch; None if there was none.
     change_s: float | None = None
-    #: When an action of each kind was last completed.
+    #: Time of the last completed action of each kind.
     done_s: dict[ScalingAction, float]
-    #: Of each metric that its rules name, oldest first.
+    #: Samples of each metric in its rules, oldest first.
     samples: dict[Metric, MetricSamples]
-    #: The rules whose conditions hold.
-    held: frozenset[str] = frozenset()
-    #: What follows.
-    answer: RulesAnswer | None = None
+    #: The rules whose conditions have fired.
+    fired: frozenset[str] = frozenset()
+    #: The proposal of this step.
+    proposal: RulesProposal | None = None
 
-    @field_serializer("held")
-    def _held_in_order(self, held: frozenset[str]) -> list[str]:
-        """Say the same in every process: a set has another order in each."""
-        return sorted(held)
+    @field_serializer("fired")
+    def _in_order(self, fired: frozenset[str]) -> list[str]:
+        """Return a sorted list: the order of a set differs between processes."""
+        return sorted(fired)
 
 
 @dataclass(frozen=True, slots=True)
 class RulesPolicy(SizingPolicy):
-    """Goes by rules."""
+    """Applies user-defined rules."""
 
     name: ClassVar[str] = "rules"
 
-    #: Each with a name of its own, in the order of their rank.
+    #: Rules with unique names, in order of priority.
     rules: tuple[Rule, ...] = ()
-    #: How they are read.
+    #: Options of the evaluation.
     semantics: RulesSettings = field(default_factory=RulesSettings)
 
     @property
     def sizing(self) -> SizingSettings:
-        """What proposals are held to: the limits of the operators alone."""
+        """Limits of proposals: only those of the operators."""
         return _FREE
 
     def proposals(
@@ -105,20 +105,23 @@ class RulesPolicy(SizingPolicy):
         everywhere = self._of_all(seen)
         proposals = {}
         for name, memo in memos.items():
-            answer = memo.answer
-            if answer is None:
+            proposal = memo.proposal
+            if proposal is None:
                 ruling = self._ruling(name, memo, {**seen[name], **everywhere})
-                answer = _answer(ruling, is_fresh=self._is_fresh(memo))
-                memos[name] = memo.model_copy(update={"held": ruling.held, "answer": answer})
+                proposal = _proposal(ruling, is_fresh=self._is_fresh(memo))
+                memos[name] = memo.model_copy(update={"fired": ruling.fired, "proposal": proposal})
             proposals[name] = SizeProposal(
-                replicas=answer.replicas, detail=answer.detail, reason=answer.reason, memo=memos[name].model_dump_json()
+                replicas=proposal.replicas,
+                detail=proposal.detail,
+                reason=proposal.reason,
+                memo=memos[name].model_dump_json(),
             )
         return proposals
 
-    # What is known of an operator
+    # Memos
 
     def _memo(self, reading: OperatorReading, at_s: float, knowledge: Knowledge) -> RulesMemo:
-        """Return the memo of an operator with this step's readings; the same if it holds them already."""
+        """Return the memo of an operator including this step's readings; unchanged if it has them already."""
         name, change = reading.operator, knowledge.latest(reading.operator)
         before = load_memo(RulesMemo, self.name, name, knowledge)
         if before is not None and before.at_s == at_s:
@@ -133,7 +136,7 @@ class RulesPolicy(SizingPolicy):
             change_s=None if change is None else change.at_s,
             done_s=_done_s(before, change, reading),
             samples=self._samples({} if before is None else before.samples, reading, change),
-            held=frozenset() if before is None else before.held,
+            fired=frozenset() if before is None else before.fired,
         )
 
     def _samples(
@@ -150,15 +153,15 @@ class RulesPolicy(SizingPolicy):
         for metric, reach_s in longest_s.items():
             samples = appended(before.get(metric, ()), reports(metric, reading, gap_s), gap_s)
             fresh = [sample for sample in samples if sample.at_s > since_s]
-            found[metric] = pruned(fresh, reach_s, max(2, _SAMPLES_AT_MOST // len(longest_s)))
+            found[metric] = pruned(fresh, reach_s, max(2, _MAX_SAMPLES // len(longest_s)))
         return found
 
     def _is_fresh(self, memo: RulesMemo) -> bool:
-        """Say whether an operator was changed a shorter time ago than its rules look back."""
+        """Return True if the operator changed within the longest time window of its rules."""
         longest_s = max((item.for_s for rule in self.rules for item in rule.when), default=0.0)
         return memo.at_s - max(memo.done_s.values(), default=-math.inf) < longest_s
 
-    # What follows
+    # Evaluation
 
     def _conditions(self, memo: RulesMemo, reading: OperatorReading) -> Mapping[str, RuleCondition]:
         reported = {metric: items for metric, items in memo.samples.items() if is_reported(metric, reading)}
@@ -169,33 +172,33 @@ class RulesPolicy(SizingPolicy):
         }
 
     def _of_all(self, seen: Mapping[str, Mapping[str, RuleCondition]]) -> Mapping[str, RuleCondition]:
-        """Return the conditions of the rules for which the readings of all operators count together."""
+        """Return the conditions of the rules that evaluate all operators together."""
         missing = [name for name in self.workflow.operators if name not in seen]
-        unknown = RuleCondition(state=State.INSUFFICIENT_DATA, words=f"nothing is known of {', '.join(missing)}")
+        unknown = RuleCondition(state=State.INSUFFICIENT_DATA, text=f"no metrics of {', '.join(missing)}")
         return {
             rule.name: unknown if missing else joined([conditions[rule.name] for conditions in seen.values()])
             for rule in self.rules
             if rule.together
         }
 
-    def _ruling(self, name: str, memo: RulesMemo, conditions: Mapping[str, RuleCondition]) -> Ruling:
-        standing = RuleContext(
+    def _ruling(self, name: str, memo: RulesMemo, conditions: Mapping[str, RuleCondition]) -> RuleEvaluation:
+        context = RuleContext(
             now_s=memo.at_s,
             operator=self.workflow.operators[name],
             replicas=memo.replicas,
             done_s=memo.done_s,
-            held=memo.held,
+            fired=memo.fired,
         )
-        return judge(ranked(self.rules, name), conditions, standing, self.semantics)
+        return evaluate_rules(ranked(self.rules, name), conditions, context, self.semantics)
 
 
 def rules_policy(workflow: Workflow, options: PolicyOptions, given: RulesSettings) -> RulesPolicy:
-    """Build the policy of the rules that the settings hold, or name.
+    """Create the policy with the rules of the settings or of their file.
 
     Raises
     ------
     InputError
-        Where the file cannot be used, or a rule names an operator that the workflow does not have.
+        If the file cannot be used, or a rule names an unknown operator.
     """
     if given.file is not None:
         rules = read_rules(given.file).rules
@@ -208,18 +211,18 @@ def rules_policy(workflow: Workflow, options: PolicyOptions, given: RulesSetting
 
 
 def _replicas(reading: OperatorReading, change: Order | None) -> int:
-    """Return how many replicas an operator has: one that idles since it was changed reads as it was before."""
+    """Return the replicas of an operator: the reading of one that idles since its change is from before."""
     newest_s = reading.batches[-1].ended_at_s if reading.batches else math.inf
     return len(change.placement) if change is not None and change.at_s >= newest_s else reading.replicas
 
 
 def _completed_s(change: Order, reading: OperatorReading) -> float:
-    """Return when a change was complete: the silence about it, beyond what is usual between two batches, is over."""
+    """Return when a change was complete: after its downtime beyond the usual time between batches."""
     return change.at_s + max(0.0, (change.downtime_s or 0.0) - (reading.trigger_s or 0.0))
 
 
 def _done_s(before: RulesMemo | None, change: Order | None, reading: OperatorReading) -> dict[ScalingAction, float]:
-    """Return when an action of each kind was last completed; a change without a memory counts as both."""
+    """Return the time of the last completed action of each kind; a change without a memo counts as both."""
     if change is None:
         return {}
     completed_s = _completed_s(change, reading)
@@ -231,31 +234,31 @@ def _done_s(before: RulesMemo | None, change: Order | None, reading: OperatorRea
     return {**before.done_s, kind: completed_s}
 
 
-def _answer(ruling: Ruling, *, is_fresh: bool) -> RulesAnswer:
+def _proposal(ruling: RuleEvaluation, *, is_fresh: bool) -> RulesProposal:
     findings = ruling.findings
     if (acting := ruling.acting) is not None:
-        return RulesAnswer(replicas=acting.replicas, detail=acting.words, reason=Reason.WITHIN_TARGET)
+        return RulesProposal(replicas=acting.replicas, detail=acting.text, reason=Reason.WITHIN_TARGET)
     if not findings:
-        return RulesAnswer(replicas=None, detail="no rule is for this operator", reason=Reason.NEVER_CHANGES)
+        return RulesProposal(replicas=None, detail="no rule for this operator", reason=Reason.NEVER_CHANGES)
     pending = [item for item in findings if item.phase is Phase.PENDING]
-    blind = all(item.phase is Phase.INSUFFICIENT_DATA for item in findings)
+    has_no_data = all(item.phase is Phase.INSUFFICIENT_DATA for item in findings)
     reason = Reason.WITHIN_TARGET
     if pending:
         reason = pending[0].reason
-    elif blind:
+    elif has_no_data:
         reason = Reason.COOLING_DOWN if is_fresh else Reason.METRICS_MISSING
     shown = pending or findings
-    more = f"; and {len(shown) - _WORDS_OF} rules more" if len(shown) > _WORDS_OF else ""
-    said = "; ".join(item.words for item in shown[:_WORDS_OF])
-    return RulesAnswer(replicas=None, detail=said + more, reason=reason)
+    more = f"; and {len(shown) - _SHOWN_RULES} more rules" if len(shown) > _SHOWN_RULES else ""
+    text = "; ".join(item.text for item in shown[:_SHOWN_RULES])
+    return RulesProposal(replicas=None, detail=text + more, reason=reason)
 
 
 POLICY = PolicyInfo(
     name="rules",
-    summary="rules of one's own: metrics beyond thresholds for a time scale operators, with guards and bounds",
+    summary="user-defined rules: thresholds on metrics that hold for a time, with guards and bounds",
     source="Rouaux, Framework for Dynamic Scaling in Master-Slave Stream Processing Systems, Imperial College 2014",
     build=rules_policy,
     settings=RulesSettings,
-    accepts=ON_NODES,
+    accepts=PLACEMENT_SETTINGS,
     guide="reference/policies/rules.md",
 )

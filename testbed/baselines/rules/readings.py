@@ -1,4 +1,4 @@
-"""The readings that rules go by: what an operator reports of each metric, kept as few as its longest time needs."""
+"""Samples of metrics for rules: collects reports of an operator and keeps as many as the rules need."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,29 +9,29 @@ from gesscale.model.observation import Batch, OperatorReading
 from testbed.baselines.rules.model import Metric
 from testbed.baselines.shared.signals import cpu_share
 
-#: The metrics that every finished batch reports; the others are reported once a step of the loop.
+#: Metrics that every finished batch reports; the others are reported once per step of the loop.
 BATCH_METRICS = frozenset({Metric.QUEUE_LENGTH, Metric.LAG, Metric.LATENCY})
 
 
 class MetricReport(NamedTuple):
-    """What an operator said of a metric at an instant."""
+    """Value of a metric of an operator at an instant."""
 
-    #: When, seconds since the epoch.
+    #: Seconds since the epoch.
     at_s: float
-    #: In the metric's own unit.
+    #: Value in the metric's own unit.
     value: float
-    #: How far back it speaks, where no other report came since, seconds.
+    #: Maximum time before it that the report covers, seconds.
     reach_s: float
 
 
 class MetricSample(NamedTuple):
-    """A report, or several that were merged, as it is kept."""
+    """One report, or several merged ones."""
 
-    #: When the last of them was reported, seconds since the epoch.
+    #: Time of the last report, seconds since the epoch.
     at_s: float
-    #: The time that they speak for, seconds.
+    #: The time that the reports cover, seconds.
     covers_s: float
-    #: The least and the greatest value (low, high).
+    #: The smallest and the largest value (low, high).
     low: float
     high: float
 
@@ -40,7 +40,7 @@ MetricSamples = tuple[MetricSample, ...]
 
 
 def appended(samples: Sequence[MetricSample], reports: Iterable[MetricReport], max_gap_s: float) -> MetricSamples:
-    """Return samples with newer reports behind them."""
+    """Append newer reports to samples."""
     kept = list(samples)
     for report in reports:
         at_s, value = round(report.at_s, 3), round(report.value, 3)
@@ -55,13 +55,12 @@ def appended(samples: Sequence[MetricSample], reports: Iterable[MetricReport], m
 
 
 def pruned(samples: Sequence[MetricSample], longest_s: float, most: int) -> MetricSamples:
-    """Return no more of the samples than are needed.
+    """Remove the samples that no condition needs.
 
     Parameters
     ----------
     longest_s
-        The longest time that a condition looks back, seconds. One older sample is kept as well, and the
-        newest two in any case.
+        The longest time window of a condition, seconds. One older sample is kept too, and always the newest two.
     """
     if not samples:
         return ()
@@ -74,7 +73,7 @@ def pruned(samples: Sequence[MetricSample], longest_s: float, most: int) -> Metr
 
 
 def _one_fewer(samples: list[MetricSample]) -> list[MetricSample]:
-    """Merge two neighbours: those that cover the least time for how long ago it was. The newest stays alone."""
+    """Merge the two adjacent samples that cover the least time relative to their age; never the newest."""
     now_s = samples[-1].at_s
 
     def spread(index: int) -> float:
@@ -88,17 +87,17 @@ def _one_fewer(samples: list[MetricSample]) -> list[MetricSample]:
 
 
 def reports(metric: Metric, reading: OperatorReading, max_gap_s: float) -> Iterator[MetricReport]:
-    """Yield what an operator says of a metric, oldest first.
+    """Yield the reports of an operator on a metric, oldest first.
 
     Parameters
     ----------
     max_gap_s
-        How far back a step of the loop speaks, seconds.
+        Maximum time that a report of a step covers, seconds.
 
     Notes
     -----
-    A batch that follows the one before it by its number speaks for all the time since, because nothing else happened in
-    it. Where an operator has idled through the whole window, the step reports what its newest batch has left.
+    A batch with the next number covers all the time since the batch before, because nothing else happened. If an
+    operator has idled for the whole window, the step reports the backlog of its newest batch.
     """
     if metric not in BATCH_METRICS:
         yield from _report(reading.at_s, _of_step(metric, reading), max_gap_s)
@@ -115,7 +114,7 @@ def reports(metric: Metric, reading: OperatorReading, max_gap_s: float) -> Itera
 
 
 def is_reported(metric: Metric, reading: OperatorReading) -> bool:
-    """Say whether the newest report of an operator has a metric."""
+    """Return True if the newest report of an operator has a metric."""
     if metric not in BATCH_METRICS:
         value = _of_step(metric, reading)
     else:
@@ -124,9 +123,9 @@ def is_reported(metric: Metric, reading: OperatorReading) -> bool:
 
 
 def label(metric: Metric, reading: OperatorReading) -> str:
-    """Return what a metric is called, with what stands in for it."""
-    what = cpu_share(reading)[1] if metric is Metric.CPU else ""
-    return metric if what in {"", "CPU"} else f"{metric} ({what})"
+    """Return the name of a metric, with the name of its substitute if it is not measured."""
+    measured = cpu_share(reading)[1] if metric is Metric.CPU else ""
+    return metric if measured in {"", "CPU"} else f"{metric} ({measured})"
 
 
 def _report(at_s: float, value: float | None, reach_s: float) -> Iterator[MetricReport]:
@@ -158,7 +157,7 @@ def _of_batch(metric: Metric, batch: Batch, reading: OperatorReading) -> float |
 
 
 def _lag_s(batch: Batch, reading: OperatorReading) -> float | None:
-    """Return how long the source takes to offer what waits behind a batch; None where it offers nothing."""
+    """Return the time in which the source offers as many rows as wait after a batch; None if it offers none."""
     if batch.backlog_rows is None:
         return None
     if batch.backlog_rows == 0:

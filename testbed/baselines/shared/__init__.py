@@ -1,1 +1,1 @@
-"""What several baselines share."""
+"""Signals, bottleneck detection and sizing that several baselines share."""

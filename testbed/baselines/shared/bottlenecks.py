@@ -1,7 +1,7 @@
-"""Where an overload comes from, as Dhalion and HPA-Varga look for it (Kanis 2023, sections 6.7.1 and 6.7.4).
+"""Bottleneck detection for Dhalion and HPA-Varga (Kanis 2023, sections 6.7.1 and 6.7.4).
 
-A full buffer holds back its producers, as in a Flink job: rows then wait before the producers. Kafka takes all rows, so
-they wait before the operator that cannot keep up. Each operator that reads Kafka is its own source.
+In a Flink job a full buffer causes back pressure, so rows wait before the producers. Kafka accepts all rows, so they
+wait before the operator that cannot keep up. Each operator that reads from Kafka is its own source.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,16 +18,16 @@ from testbed.baselines.shared.sizing import SizingSettings
 
 
 class LagSettings(SizingSettings):
-    """When the lag counts as growing (Kanis 2023, sections 6.7.1 and 6.7.4)."""
+    """Thresholds for a growing lag (Kanis 2023, sections 6.7.1 and 6.7.4)."""
 
     lag_growth_share: float = Field(0.01, ge=0, le=1)
-    """The lag grows where each second adds this share of the throughput to it, 0..1. Default: 1 %, which separates
+    """The lag grows if each second adds at least this share of the throughput, 0..1. Default: 1 %, which separates
     growth from noise at any load. The 1000 rows/s of table 6.4 are for up to 2.5 million."""
     lag_growth_rows_per_second: float = Field(0.0, ge=0, le=MAX_ROWS)
-    """The lag grows only where each second also adds at least so many rows. Default: any number; table 6.4 has 1000."""
+    """Minimum growth of the lag, rows per second. Default: no minimum; table 6.4 has 1000."""
     lag_growth_by: Literal["slope", "counter"] = "slope"
-    """Growth by the slope of the lag, or as if the lag were a counter, which makes every fall a growth. Default: the
-    slope. The thesis's Dhalion uses Prometheus' `rate()`, which is for counters."""
+    """Method: the slope of the lag, or its increase as if it were a counter, so that every fall counts as growth.
+    Default: the slope. The Dhalion of the thesis uses Prometheus' `rate()`, which is for counters."""
 
 
 # Time over which the growth of the lag is measured: table 6.4.
@@ -36,84 +36,81 @@ _LAG_WINDOW_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Bottlenecks:
-    """Finds them in one observation."""
+    """Finds the bottlenecks of one observation."""
 
-    #: Who feeds whom.
+    #: The workflow graph.
     workflow: Workflow
-    #: Of the operators that can be judged.
+    #: Readings of the operators with usable metrics.
     readings: Mapping[str, OperatorReading]
-    #: An operator that is saturated in more than this share of its batches is overloaded, 0..1.
+    #: An operator is overloaded if more than this share of its batches is saturated, 0..1.
     threshold: float
-    #: From when on the lag grows.
+    #: Thresholds for a growing lag.
     settings: LagSettings
 
     @property
-    def pressing(self) -> tuple[str, ...]:
-        """The operators that hold others back and are not held back themselves, farthest upstream first.
-
-        Of several consumers of an operator that is held back, those that are overloaded.
-        """
+    def causing_back_pressure(self) -> tuple[str, ...]:
+        """The overloaded operators that block a producer and are not blocked themselves, farthest upstream first."""
         return tuple(
             name
-            for name in self._free()
-            if self._overloaded(name) and any(self._is_held_back(producer) for producer in self.workflow.upstream(name))
+            for name in self._not_blocked()
+            if self._overloaded(name)
+            and any(self._is_blocked_downstream(producer) for producer in self.workflow.upstream(name))
         )
 
     @property
-    def overrun(self) -> tuple[str, ...]:
-        """The operators before which rows pile up though nothing holds them back, farthest upstream first.
-
-        Sources, and overloaded operators.
-        """
+    def accumulating_lag(self) -> tuple[str, ...]:
+        """The sources and overloaded operators whose lag grows without back pressure, farthest upstream first."""
         return tuple(
             name
-            for name in self._free()
+            for name in self._not_blocked()
             if lag_grows(self.readings[name], self.settings)
             and (is_source(name, self.workflow) or self._overloaded(name))
         )
 
-    def _free(self) -> tuple[str, ...]:
+    def _not_blocked(self) -> tuple[str, ...]:
         return tuple(
-            name for name in self.workflow.topological_order if name in self.readings and not self._is_held_back(name)
+            name
+            for name in self.workflow.topological_order
+            if name in self.readings and not self._is_blocked_downstream(name)
         )
 
     def _overloaded(self, name: str) -> bool:
         return name in self.readings and self.readings[name].saturated_share > self.threshold
 
-    def _is_held_back(self, name: str) -> bool:
-        """Say whether an operator is blocked by a consumer that is overloaded, or held back in its turn."""
+    def _is_blocked_downstream(self, name: str) -> bool:
+        """Return True if an operator is blocked by a consumer that is overloaded, or blocked itself."""
         return (
             name in self.readings
             and is_blocked(self.readings[name])
             and any(
-                self._overloaded(consumer) or self._is_held_back(consumer)
+                self._overloaded(consumer) or self._is_blocked_downstream(consumer)
                 for consumer in self.workflow.downstream(name)
             )
         )
 
 
 def is_blocked(reading: OperatorReading) -> bool:
-    """Say whether an operator has rows and time but does not take the rows, as when its output is held back.
+    """Return True if an operator has rows and time but does not process the rows, as under back pressure.
 
-    A micro-batch leaves rows behind only where it is full or late, so an operator on Spark is never blocked.
+    A micro-batch leaves rows behind only if it is full or late, so an operator on Spark is never blocked.
     """
     newest = reading.batches[-1] if reading.batches else None
     return newest is not None and bool(newest.backlog_rows) and not (newest.is_full or newest.is_late)
 
 
 def lag_grows(reading: OperatorReading, settings: LagSettings) -> bool:
-    """Say whether rows pile up before an operator faster than the settings ignore."""
+    """Return True if the backlog of an operator grows faster than the thresholds of the settings."""
     slope = _growth_rows_per_s(reading, settings)
     least = max(settings.lag_growth_rows_per_second, settings.lag_growth_share * reading.throughput_rows_per_s)
     return slope is not None and slope > least
 
 
 def lag_growth(readings: Iterable[OperatorReading], settings: LagSettings) -> float | None:
-    """Return how fast the lag of some operators grows against what they process.
+    """Return the growth of the lag of some operators, relative to their throughput; None if unknown.
 
     Notes
     -----
-    ``deriv(lag) / throughput`` of equations 4.5 and 6.2. Where nothing is processed, the throughput counts as 1 row/s.
+    ``deriv(lag) / throughput`` of equations 4.5 and 6.2. A throughput of 0 counts as 1 row/s.
     """
     growths = [
         (slope, reading.throughput_rows_per_s)

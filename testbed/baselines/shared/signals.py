@@ -1,4 +1,4 @@
-"""Signals of single operators and of a workflow, as the papers of the baselines define them."""
+"""Signals of operators and workflows, as the papers of the baselines define them."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,13 +12,13 @@ from gesscale.model.workflow import Workflow
 
 
 def lag_slope_rows_per_s(reading: OperatorReading, window_s: float) -> float | None:
-    """Return how fast the backlog grows: the slope of the least squares line through it.
+    """Return the growth of the backlog: the slope of its least squares line; None if unknown.
 
     Parameters
     ----------
     window_s
-        Time over which the slope is taken, up to the end of the newest batch, seconds. Where fewer than
-        two batches ended in it, the last two count.
+        Window of the slope, up to the end of the newest batch, seconds. If fewer than two batches ended in it, the
+        last two count.
 
     Notes
     -----
@@ -27,13 +27,13 @@ def lag_slope_rows_per_s(reading: OperatorReading, window_s: float) -> float | N
     points = _backlogs(reading, window_s)
     if not points:
         return None if points is None else 0.0
-    with suppress(StatisticsError):  # nonsense: all began at the same instant
+    with suppress(StatisticsError):  # invalid: all batches began at the same instant
         return linear_regression(*zip(*points, strict=True)).slope
     return None
 
 
 def lag_increase_rows_per_s(reading: OperatorReading, window_s: float) -> float | None:
-    """Return how fast the backlog grows if it is read as a counter, which starts again from 0 where it falls.
+    """Return the growth of the backlog read as a counter, which restarts at 0 when it falls; None if unknown.
 
     Notes
     -----
@@ -43,29 +43,29 @@ def lag_increase_rows_per_s(reading: OperatorReading, window_s: float) -> float 
     points = _backlogs(reading, window_s)
     if not points:
         return None if points is None else 0.0
-    came = sum(now - before if now >= before else now for (_, before), (_, now) in pairwise(points))
+    increase = sum(now - before if now >= before else now for (_, before), (_, now) in pairwise(points))
     seconds = points[-1][0] - points[0][0]
-    return came / seconds if seconds > 0 else None
+    return increase / seconds if seconds > 0 else None
 
 
 def cpu_share(reading: OperatorReading) -> tuple[float, str]:
-    """Return an operator's CPU utilisation, or the share of time in batches where that is not measured."""
+    """Return the CPU utilisation of an operator and its name, or the share of time in batches if CPU is unknown."""
     if reading.cpu_share is not None and math.isfinite(reading.cpu_share):
         return reading.cpu_share, "CPU"
     return reading.busy_share, "share of time in batches"
 
 
 def is_source(operator: str, workflow: Workflow) -> bool:
-    """Say whether an operator reads a source of the workflow, not another operator."""
+    """Return True if an operator reads a source of the workflow, not another operator."""
     return not workflow.upstream(operator)
 
 
 def input_fill(reading: OperatorReading) -> float | None:
-    """Return how full an operator's input is.
+    """Return the fill level of an operator's input, 0..1; None if unknown.
 
     Notes
     -----
-    It stands for the use of Flink's input buffers, which are empty as long as an operator keeps up. The rows *of* a
+    It replaces the usage of Flink's input buffers, which are empty as long as an operator keeps up. The rows *of* a
     micro-batch do not wait: a query that keeps up takes all rows of its trigger interval.
     """
     newest = reading.batches[-1] if reading.batches else None
@@ -76,9 +76,9 @@ def input_fill(reading: OperatorReading) -> float | None:
 
 
 def _backlogs(reading: OperatorReading, window_s: float) -> Sequence[tuple[float, float]] | None:
-    """Return the instants and backlogs of a window, two or more; none where the operator idles, None where unknown.
+    """Return at least two instants and backlogs of a window; empty if the operator idles, None if unknown.
 
-    A backlog belongs to the instant at which its batch began, because Spark then asks what is offered.
+    A backlog belongs to the instant at which its batch began, when Spark asks the sources.
     """
     if reading.throughput_rows_per_s == 0 and reading.input_rows_per_s == 0:
         return ()
@@ -96,7 +96,7 @@ def _backlogs(reading: OperatorReading, window_s: float) -> Sequence[tuple[float
 
 
 def _latest_run(batches: Sequence[Batch]) -> Sequence[Batch]:
-    """Return the newest batches that follow one another without a gap on the same nodes, oldest first."""
+    """Return the newest consecutive batches on the same nodes, oldest first."""
     first = max(0, len(batches) - 1)
     while first and _follows(batches[first - 1], batches[first]):
         first -= 1
@@ -108,7 +108,7 @@ def _follows(before: Batch, batch: Batch) -> bool:
 
 
 def batch_s(reading: OperatorReading) -> float:
-    """Return how long an operator takes for the rows that one trigger interval brings.
+    """Return the time that an operator needs for the rows of one trigger interval.
 
     Notes
     -----
@@ -125,18 +125,18 @@ def batch_s(reading: OperatorReading) -> float:
 
 
 def passage_s(batch_s: float, trigger_s: float | None) -> float:
-    """Return how long a row takes through an operator that keeps up, in the mean.
+    """Return the mean time of a row in an operator that keeps up.
 
     Parameters
     ----------
     trigger_s
-        The trigger interval; None where a batch follows the other.
+        The trigger interval; None if each batch starts when the last one ends.
     """
     return batch_s + max(trigger_s or 0.0, batch_s) / 2
 
 
 def waiting_s(reading: OperatorReading) -> float | None:
-    """Return the wait of rows beyond the next batch, seconds, by Little's law (Eq. 10); None where it is unknown."""
+    """Return the wait of rows beyond the next batch, seconds, by Little's law (Eq. 10); None if unknown."""
     if reading.backlog_rows is None or not math.isfinite(reading.backlog_rows):
         return None
     rate = reading.input_rows_per_s or reading.throughput_rows_per_s
@@ -144,7 +144,7 @@ def waiting_s(reading: OperatorReading) -> float | None:
 
 
 def longest_path_s(workflow: Workflow, seconds: Mapping[str, float]) -> float:
-    """Return the greatest sum of times along a path through a workflow."""
+    """Return the largest sum of times along a path through a workflow."""
     until_s: dict[str, float] = {}
     for name in workflow.topological_order:
         before_s = max((until_s[other] for other in workflow.upstream(name)), default=0.0)
@@ -155,25 +155,25 @@ def longest_path_s(workflow: Workflow, seconds: Mapping[str, float]) -> float:
 def processing_latency_s(
     workflow: Workflow, readings: Mapping[str, OperatorReading], batches_s: Mapping[str, float]
 ) -> float:
-    """Return what a row takes through a workflow without its wait in a backlog: l_p of AuTraScale+."""
+    """Return the time of a row through a workflow without its wait in a backlog: l_p of AuTraScale+."""
     return longest_path_s(
         workflow, {name: passage_s(seconds, readings[name].trigger_s) for name, seconds in batches_s.items()}
     )
 
 
-def in_time_s(workflow: Workflow, readings: Mapping[str, OperatorReading]) -> float:
-    """Return the processing latency where batches just fill their trigger intervals."""
+def on_time_latency_s(workflow: Workflow, readings: Mapping[str, OperatorReading]) -> float:
+    """Return the processing latency of batches that just fill their trigger intervals."""
     triggers_s = {name: reading.trigger_s or math.inf for name, reading in readings.items()}
     return longest_path_s(workflow, {name: passage_s(seconds, seconds) for name, seconds in triggers_s.items()})
 
 
 def true_rate_per_replica(reading: OperatorReading) -> float | None:
-    """Return how many rows one replica would process if it were never idle.
+    """Return the true rate of DS2: rows/s that one replica would process without idle time; None if unknown.
 
     Notes
     -----
-    Useful time is the time inside batches. On Spark it includes the fixed cost of a batch. So the rate of an operator
-    with little to do is below what it could be, and its size is too large. The error shrinks as replicas go.
+    Useful time is the time inside batches. On Spark it includes the fixed cost of a batch. So the true rate of an
+    operator with a low load is too low, and its size too large. The error shrinks as replicas are removed.
     """
     useful = reading.throughput_rows_per_s, reading.busy_share, float(reading.replicas)
     if not all(math.isfinite(figure) and figure > 0 for figure in useful):
@@ -183,23 +183,23 @@ def true_rate_per_replica(reading: OperatorReading) -> float | None:
 
 
 def selectivity(operator: str, workflow: Workflow, readings: Mapping[str, OperatorReading]) -> float:
-    """Return the rows that an operator hands on for each that it takes in."""
+    """Return the output rows of an operator per input row."""
     reading = readings.get(operator)
     if reading is None or reading.throughput_rows_per_s <= 0:
         return 1.0
     reported = reading.output_rows_per_s
     if reported is not None and math.isfinite(reported):
         return max(0.0, reported) / reading.throughput_rows_per_s
-    seen = [
-        share
+    ratios = [
+        ratio
         for consumer in workflow.downstream(operator)
-        if (share := _offered_per_row(consumer, workflow, readings)) is not None
+        if (ratio := _offered_per_row(consumer, workflow, readings)) is not None
     ]
-    return sum(seen) / len(seen) if seen else 1.0
+    return sum(ratios) / len(ratios) if ratios else 1.0
 
 
 def source_rates(workflow: Workflow, readings: Mapping[str, OperatorReading]) -> Mapping[str, float]:
-    """Return the rows/s that each source offers, upstream operators first; a source that does not report is missing."""
+    """Return the offered rows/s of each source, upstream operators first; without sources that do not report it."""
     return {
         name: rate
         for name in workflow.topological_order
@@ -214,7 +214,7 @@ def source_rates(workflow: Workflow, readings: Mapping[str, OperatorReading]) ->
 def required_rates(
     workflow: Workflow, readings: Mapping[str, OperatorReading], source_rates: Mapping[str, float]
 ) -> Mapping[str, float]:
-    """Return the rate at which each operator must process to keep up with the sources."""
+    """Return the rate that each operator needs to keep up with the sources."""
     rates: dict[str, float] = {}
     for name in workflow.topological_order:
         feeding = workflow.upstream(name)
@@ -228,7 +228,7 @@ def required_rates(
 
 
 def demand_of(reading: OperatorReading, pushed_down: float) -> float:
-    """Return the rate that is to come to an operator, rows/s."""
+    """Return the rate that an operator has to process, rows/s; includes its own input if it has a backlog."""
     offered = reading.input_rows_per_s
     if offered is not None and math.isfinite(offered) and has_backlog(reading):
         return max(pushed_down, offered)
@@ -242,5 +242,5 @@ def _offered_per_row(consumer: str, workflow: Workflow, readings: Mapping[str, O
         return None
     if not all(feeding):
         return None
-    taken_in = sum(item.throughput_rows_per_s for item in feeding if item is not None)
-    return max(0.0, reading.input_rows_per_s) / taken_in if taken_in > 0 else None
+    processed = sum(item.throughput_rows_per_s for item in feeding if item is not None)
+    return max(0.0, reading.input_rows_per_s) / processed if processed > 0 else None

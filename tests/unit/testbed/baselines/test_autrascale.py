@@ -2,6 +2,7 @@
 
 import pytest
 from edge import workflow
+from figures import figures
 from trials import World, alone, durations, op, policy, word_count
 
 from testbed.baselines.autrascale import steps
@@ -18,7 +19,7 @@ def test_the_example_of_the_specification():
     # 350/130, 350/90, 700/60, 700/70 thousand rows/s; b hands on two rows for each, seen at c.
     world = word_count().run(6)
     assert world.tried == [(1, 1, 1, 1), (3, 4, 12, 10)]
-    assert "true rates ask for (3, 4, 12, 10)" in world.details[-1]
+    assert figures(world.details[-1])[-5:-1] == [3, 4, 12, 10]
     assert world.run(60).tried == [(1, 1, 1, 1), (3, 4, 12, 10)]
 
 
@@ -151,7 +152,6 @@ def test_a_backlog_is_eaten_with_more_replicas_for_as_long_as_it_takes():
     world = alone(600.0).run(60)
     # V_t = 600 + (180,000 - 600 * (60 - 15)) / 600 = 855: nine replicas; only eight are possible.
     assert world.tried == [(1,), (6,), (8,), (6,)]
-    assert any("backlog step" in detail for detail in world.details)
     assert world.waiting["op"] / 600.0 < 60.0
 
 

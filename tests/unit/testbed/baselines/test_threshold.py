@@ -2,6 +2,7 @@
 
 import pytest
 from edge import known, observe, operator, reading, workflow
+from figures import figures
 
 from gesscale.model.decision import Change
 from gesscale.options import PolicyOptions
@@ -31,7 +32,7 @@ def test_thresholds_are_exclusive_and_the_map_chooses(cpu, change):
 def test_time_in_batches_stands_for_an_unmeasured_cpu():
     result = plan("thr-nlaware", ("hub",), cpu_share=None, busy_share=0.95)
     assert result.change == Change(add=("near",))
-    assert "share of time in batches" in result.detail
+    assert figures(result.detail)[0] == 95
 
 
 def test_the_farthest_goes_first():

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from figures import figures
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.baselines.daedalus.scale_out import Downtimes, ScaleOutContext, choose
+from testbed.baselines.daedalus.scale_out import Check, Downtimes, ScaleOutContext, choose, explain
 from testbed.baselines.daedalus.settings import DaedalusSettings
 
 RULES = DaedalusSettings()
@@ -35,22 +36,26 @@ def later(first, then, at=300):
 
 
 @pytest.mark.parametrize(
-    ("workers", "rate", "wanted", "why"),
+    ("workers", "rate", "wanted", "recovery_s", "failed"),
     [
         # 3 do 600: 5,000 rows again and 30 s of 500 are 20,000, at 100/s 200 s, exceeded in the 201st.
-        (3, 500.0, 3, "3 recover in 237 s; 1 to 2: below the input"),
+        (3, 500.0, 3, 237, (Check.INPUT, Check.INPUT)),
         # The present number is judged by a failure, noticed within the next second: 31 s.
-        (1, 500.0, 3, "3 recover in 231 s; 1 to 2: below the input"),
+        (1, 500.0, 3, 231, (Check.INPUT, Check.INPUT)),
         # Removing stops for 15 s: 12,500 rows, 125 s, and one.
-        (5, 500.0, 3, "3 recover in 141 s; 1 to 2: below the input"),
+        (5, 500.0, 3, 141, (Check.INPUT, Check.INPUT)),
         # 3 do 600 and 580 come: 580 x 40 = 23,200 rows at 20/s take 1,160 s.
-        (3, 580.0, 4, "4 recover in 136 s; 1 to 2: below the input; 3: no recovery within 600 s"),
-        (4, 0.0, 1, "1 recover in 16 s"),
+        (3, 580.0, 4, 136, (Check.INPUT, Check.INPUT, Check.RECOVERY)),
+        (4, 0.0, 1, 16, ()),
     ],
 )
-def test_the_fewest_that_carry_and_recover(workers, rate, wanted, why):
-    choice = choose(situation(workers, rate=rate), RULES)
-    assert (choice.workers, choice.why) == (wanted, why)
+def test_the_fewest_that_carry_and_recover(workers, rate, wanted, recovery_s, failed):
+    seen = situation(workers, rate=rate)
+    choice = choose(seen, RULES)
+    assert (choice.workers, [check for _, check in choice.failed]) == (wanted, [*failed])
+    text = explain(choice, seen, RULES)
+    assert figures(text)[:2] == [wanted, recovery_s]
+    assert figures(text)[2:] == {0: [], 2: [1, 2], 3: [1, 2, 3, 600]}[len(failed)]
 
 
 def test_a_present_number_stays_although_it_will_not_last_the_forecast():
@@ -58,7 +63,7 @@ def test_a_present_number_stays_although_it_will_not_last_the_forecast():
     growing = later(500, 700, at=500)
     assert choose(situation(3, forecast=growing), RULES).workers == 3
     assert choose(situation(2, forecast=growing), RULES).workers == 4
-    assert choose(situation(5, forecast=growing), RULES).why.endswith("3: below the forecast of 900 s")
+    assert choose(situation(5, forecast=growing), RULES).failed[-1] == (3, Check.FORECAST)
 
 
 def test_what_overloads_it_while_it_recovers_fails_it():
@@ -67,14 +72,14 @@ def test_what_overloads_it_while_it_recovers_fails_it():
     peak[100:110] = 650.0
     choice = choose(situation(3, forecast=peak), RULES)
     assert choice.workers == 4
-    assert "3: below the forecast while recovering" in choice.why
+    assert choice.failed[-1] == (3, Check.FORECAST_IN_RECOVERY)
 
 
 def test_nothing_is_removed_while_it_lags():
     # 601 rows wait: more than 3 do in a second, and 3 recover in 147 s nevertheless.
     held = choose(situation(5, backlog_rows=601.0), RULES)
     assert held.workers == 4  # 800 a second
-    assert "3: more than 1 s of work waits" in held.why
+    assert held.failed[-1] == (3, Check.BACKLOG)
     assert choose(situation(5, backlog_rows=600.0), RULES).workers == 3
     assert choose(situation(5, backlog_rows=2000.0), RULES).workers == 5
 

@@ -12,17 +12,17 @@ from testbed.baselines.rules.evaluation import (
     RuleContext,
     State,
     condition,
-    judge,
+    evaluate_rules,
     ranked,
     resized,
     trigger_state,
 )
-from testbed.baselines.rules.model import Metric, Rule, ScalingAction, Trigger, distinct
+from testbed.baselines.rules.model import Metric, Rule, RuleTrigger, ScalingAction, distinct
 from testbed.baselines.rules.readings import MetricSample, MetricSamples
 from testbed.baselines.rules.settings import RulesSettings
 
-ABOVE_300_FOR_30_S = Trigger.model_validate({"metric": "queue-length", "above": 300, "for": "30s"})
-HOLDS = RuleCondition(state=State.FIRED, words="it holds")
+ABOVE_300_FOR_30_S = RuleTrigger.model_validate({"metric": "queue-length", "above": 300, "for": "30s"})
+HOLDS = RuleCondition(state=State.FIRED, text="it holds")
 
 
 def reported(*values: float, every_s: float = 5.0, from_s: float = 0.0) -> MetricSamples:
@@ -44,16 +44,16 @@ def rule(**changes: object) -> Rule:
     return Rule.model_validate({**document, **changes})
 
 
-def standing(**changes: object) -> RuleContext:
+def context(**changes: object) -> RuleContext:
     limits = {"name": "op", "driver_node": "n0", "max_replicas": 8, **changes.pop("limits", {})}
     figures = {"now_s": 1000.0, "replicas": 4, **changes}
     return RuleContext(operator=Operator(**limits), **figures)
 
 
-def judged(*rules: Rule, seen: RuleCondition = HOLDS, at: RuleContext | None = None, **semantics: object):
+def found(*rules: Rule, seen: RuleCondition = HOLDS, at: RuleContext | None = None, **semantics: object):
     named = distinct(rules)
     conditions = {each.name: seen for each in named}
-    return judge(ranked(named, "op"), conditions, at or standing(), read(**semantics))
+    return evaluate_rules(ranked(named, "op"), conditions, at or context(), read(**semantics))
 
 
 def wanted(ruling):
@@ -140,21 +140,21 @@ def test_all_triggers_must_fire_and_one_that_is_unknown_leaves_all_unknown():
 @pytest.mark.parametrize("action", ["scale-out", "scale-in"])
 def test_a_guard_is_closed_for_so_long_after_an_action_of_its_kind(since, done_s, phase, action):
     guarded = rule(action=action, unless=[{"since": since, "within": "5m"}])
-    found = judged(guarded, at=standing(done_s=done_s)).findings[0]
-    assert found.phase is phase
+    finding = found(guarded, at=context(done_s=done_s)).findings[0]
+    assert finding.phase is phase
     if phase is Phase.PENDING:
-        assert found.reason is Reason.COOLING_DOWN
-        assert f"a {since} was" in found.words
+        assert finding.reason is Reason.COOLING_DOWN
+        assert since in finding.text
 
 
 def test_a_guard_delays_a_rule_that_goes_on_to_hold_and_in_mode_edge_forgets_it():
     guarded = rule(unless=[{"since": "scale-out", "within": "5m"}])
     for mode, later in (("rearm", 5), ("edge", None)):
-        closed = judged(guarded, at=standing(done_s={ScalingAction.OUT: 900.0}), mode=mode)
+        closed = found(guarded, at=context(done_s={ScalingAction.OUT: 900.0}), mode=mode)
         assert wanted(closed) is None
-        assert closed.held == {"r"}
-        opened = standing(now_s=1200.0, done_s={ScalingAction.OUT: 900.0}, held=closed.held)
-        assert wanted(judged(guarded, at=opened, mode=mode)) == later
+        assert closed.fired == {"r"}
+        opened = context(now_s=1200.0, done_s={ScalingAction.OUT: 900.0}, fired=closed.fired)
+        assert wanted(found(guarded, at=opened, mode=mode)) == later
 
 
 # Bounds
@@ -175,7 +175,7 @@ def test_a_guard_delays_a_rule_that_goes_on_to_hold_and_in_mode_edge_forgets_it(
     ],
 )
 def test_bounds_block_or_cut_short(changes, replicas, block, clamp):
-    at = standing()
+    at = context()
     assert resized(rule(**changes), replicas, at, read()) == block
     assert resized(rule(**changes), replicas, at, read(bounds="clamp")) == clamp
 
@@ -184,9 +184,9 @@ def test_bounds_block_or_cut_short(changes, replicas, block, clamp):
 
 
 def test_to_add_comes_before_to_remove():
-    found = judged(rule(action="scale-in", by={"absolute": 3}), rule(name="out"))
-    assert wanted(found) == 5
-    assert found.acting.rule.name == "out"
+    evaluation = found(rule(action="scale-in", by={"absolute": 3}), rule(name="out"))
+    assert wanted(evaluation) == 5
+    assert evaluation.acting.rule.name == "out"
 
 
 def test_an_operators_own_rules_come_before_those_of_all():

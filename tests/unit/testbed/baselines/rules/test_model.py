@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from testbed.baselines.rules.model import Factor, Rule, ScalingAction, Trigger, distinct
+from testbed.baselines.rules.model import Factor, Rule, RuleTrigger, ScalingAction, distinct
 
 CPU = {"metric": "cpu", "above": 80, "for": "30s"}
 SOUND = {"name": "hot", "operator": "op", "action": "scale-out", "by": {"absolute": 1}, "when": [CPU]}
@@ -73,13 +73,13 @@ def test_what_cannot_be_is_refused_by_its_place(changes, place):
     ],
 )
 def test_thresholds_are_told_in_the_metrics_own_unit(metric, unit, threshold):
-    made = Trigger.model_validate({"metric": metric, "above": 90, "unit": unit, "for": 5})
+    made = RuleTrigger.model_validate({"metric": metric, "above": 90, "unit": unit, "for": 5})
     assert made.threshold == pytest.approx(threshold)
 
 
 @pytest.mark.parametrize(("side", "holds"), [("above", (False, False, True)), ("below", (True, False, False))])
 def test_a_value_at_the_threshold_meets_neither_side(side, holds):
-    made = Trigger.model_validate({"metric": "cpu", side: 50, "for": 5})
+    made = RuleTrigger.model_validate({"metric": "cpu", side: 50, "for": 5})
     assert tuple(made.holds(value, value) for value in (49.9, 50.0, 50.1)) == holds
 
 

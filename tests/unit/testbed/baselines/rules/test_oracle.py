@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from gesscale.model.workflow import Operator
-from testbed.baselines.rules.evaluation import RuleContext, condition, judge, ranked
+from testbed.baselines.rules.evaluation import RuleContext, condition, evaluate_rules, ranked
 from testbed.baselines.rules.model import Metric, Rule, ScalingAction, distinct
 from testbed.baselines.rules.readings import MetricReport, MetricSamples, appended, pruned
 from testbed.baselines.rules.settings import RulesSettings
@@ -50,9 +50,9 @@ def run(
     semantics = RulesSettings.model_validate(read)
     mine = ranked(distinct(rules), name)
     longest_s = max((trigger.for_s for rule in mine for trigger in rule.when), default=0.0)
-    standing = {"operator": Operator(name=name, driver_node="n0", max_replicas=100)}
+    context = {"operator": Operator(name=name, driver_node="n0", max_replicas=100)}
     done_s: dict[ScalingAction, float] = {}
-    held: frozenset[str] = frozenset()
+    fired: frozenset[str] = frozenset()
     samples: MetricSamples = ()
     replicas, queue, found = 1, Fraction(0), Run()
     for step in range(int(seconds / PERIOD_S) + 1):
@@ -64,9 +64,9 @@ def run(
         samples = pruned(samples, longest_s, 100)
         seen = {Metric.QUEUE_LENGTH: samples}
         conditions = {rule.name: condition(rule, seen, now_s, semantics) for rule in mine}
-        now = RuleContext(now_s=now_s, replicas=replicas, done_s=done_s, held=held, **standing)
-        ruling = judge(mine, conditions, now, semantics)
-        held = ruling.held
+        now = RuleContext(now_s=now_s, replicas=replicas, done_s=done_s, fired=fired, **context)
+        ruling = evaluate_rules(mine, conditions, now, semantics)
+        fired = ruling.fired
         if ruling.acting is not None:
             after = ruling.acting.replicas
             found.changes.append((now_s, replicas, after))

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from gesscale.common.errors import InputError
 from testbed.baselines.rules.model import RuleSet
@@ -31,25 +32,26 @@ def test_a_file_is_read(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "place"),
     [
         ("rules: [", "line 2, column 1"),
-        ("", "expected a mapping"),
+        ("", ""),
         ("rule: []", "rule"),
-        ("rules: 3", "rules: expected a list"),
+        ("rules: 3", "rules"),
         (SOUND.replace("queue-length", "queue"), "when.0.metric"),
         (SOUND.replace("30s", "soon"), "when.0.for"),
         (SOUND.replace("absolute: 2", "relative: 1"), "by.relative"),
     ],
 )
-def test_a_fault_comes_in_one_line_with_the_place(text, words):
-    with pytest.raises(InputError, match=words) as caught:
+def test_a_fault_comes_in_one_line_with_the_place(text, place):
+    with pytest.raises(InputError) as caught:
         parse_rules(text)
-    assert "\n" not in str(caught.value)
+    assert place in str(caught.value)
+    assert str(caught.value).isprintable()
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path):
-    with pytest.raises(InputError, match=r"none.yaml"):
+    with refused("rules-file-unreadable", source=f"rules file {tmp_path / 'none.yaml'}"):
         read_rules(tmp_path / "none.yaml")
     (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe\xfa")
     with pytest.raises(InputError, match="UTF-8"):
@@ -60,7 +62,7 @@ def test_the_schema_has_every_member_as_it_is_written():
     schema = RuleSet.model_json_schema(by_alias=True)
     parts = schema["$defs"]
     assert set(parts["Rule"]["required"]) == {"operator", "action", "by", "when"}
-    assert {"metric", "above", "below", "unit", "for"} == set(parts["Trigger"]["properties"])
+    assert {"metric", "above", "below", "unit", "for"} == set(parts["RuleTrigger"]["properties"])
 
 
 GUIDE = (Path(__file__).parents[5] / "docs/reference/policies/rules.md").read_text("utf-8")

@@ -4,10 +4,11 @@ import math
 
 import pytest
 from edge import operator
+from figures import figures
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.baselines.shared.sizing import SizingSettings, Target, ceiling, share_out, targets
+from testbed.baselines.shared.sizing import SizingSettings, Target, ceiling, proportional_shares, targets
 
 WIDE = 10_000
 
@@ -41,15 +42,16 @@ def test_every_exact_case_of_the_target_in_the_thesis_is_exact():
 
 def test_growth_is_capped_and_shrinking_is_not():
     # The thesis's example: back pressure of 95 % on 8 replicas asks for 80.
-    assert alone(80, present=8, max_step_up=15) == Target(replicas=23, limits=("at most 15 more at once",))
+    grown = alone(80, present=8, max_step_up=15)
+    assert (grown.replicas, [figures(limit) for limit in grown.limits]) == (23, [[15]])
     assert alone(1, present=80, max_step_up=15) == Target(replicas=1)
 
 
 def test_the_limits_of_the_operator_come_last():
-    assert alone(80, present=8, most=20, max_step_up=15) == Target(
-        replicas=20, limits=("at most 15 more at once", "max_replicas is 20")
-    )
-    assert alone(0, least=3) == Target(replicas=3, limits=("min_replicas is 3",))
+    limited = alone(80, present=8, most=20, max_step_up=15)
+    assert (limited.replicas, [figures(limit) for limit in limited.limits]) == (20, [[15], [20]])
+    raised = alone(0, least=3)
+    assert (raised.replicas, [figures(limit) for limit in raised.limits]) == (3, [[3]])
     assert alone(-4).replicas == 1
     assert alone(4, least=2, most=6) == Target(replicas=4)
 
@@ -72,7 +74,7 @@ def test_the_limits_of_the_operator_come_last():
 )
 def test_what_is_scarce_is_shared_out_by_largest_remainder(proposals, total, shares):
     names = "abcde"[: len(proposals)]
-    found = share_out(dict(zip(names, proposals, strict=True)), total, dict.fromkeys(names, 1))
+    found = proportional_shares(dict(zip(names, proposals, strict=True)), total, dict.fromkeys(names, 1))
     assert tuple(found[name] for name in names) == shares
     assert sum(shares) == total
 
@@ -84,6 +86,6 @@ def test_what_is_scarce_is_shared_out_by_largest_remainder(proposals, total, sha
 def test_shares_add_up_and_nobody_goes_without(proposals, total):
     least = {str(index): low for index, (low, _) in enumerate(proposals)}
     wished = {str(index): low + more for index, (low, more) in enumerate(proposals)}
-    shares = share_out(wished, total, least)
+    shares = proportional_shares(wished, total, least)
     assert sum(shares.values()) == min(sum(wished.values()), max(total, sum(least.values())))
     assert all(least[name] <= shares[name] <= wished[name] for name in wished)
