@@ -23,7 +23,7 @@ from gesscale.formatting import describe_exception, suggestion
 from gesscale.model.workflow import Workflow
 from gesscale.options import PolicyOptions
 from gesscale.ports import Policy
-from gesscale.validation import first_problem
+from gesscale.validation import SETTING_CODES, first_problem, located, problems_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ class PolicyInfo:
         try:
             return self.settings.model_validate(getattr(options, self.group, {}))
         except ValidationError as error:
-            raise SettingsError("policy-settings-invalid", place=self.group, cause=str(first_problem(error))) from None
+            raise SettingsError(located(problems_of(error, codes=SETTING_CODES), self.group)) from None
 
 
 #: Form of the name of a custom policy, which is not registered.
