@@ -166,7 +166,7 @@ def driver_of(settings: ChaosSettings, folder: Path, topic: KafkaFeed | None) ->
     rows: NumberedRides | HotWindows
     if settings.query == RIDES:
         checkpoint = folder / f"checkpoint-{operator.name}"
-        rides = write_steady_rides(folder / "rides", settings.events, apart_s=1 / settings.rows_per_s)
+        rides = write_steady_rides(folder / "rides", settings.events, interval_s=1 / settings.rows_per_s)
         job = TaxiJob(scenario=settings.scenario, rides=rides, start_at_s=start_at_s)
         rows = NumberedRides(checkpoint=checkpoint, sink=FileSink(sink, ("ride",)))
     else:

@@ -48,7 +48,7 @@ def produce_events(options: NexmarkOptions, bootstrap: str, topic: str, *, parti
         options.events,
         due=lambda: due_events(options, time.time()),
         messages=messages,
-        at_once=max(1, int(options.events_per_s * _AT_ONCE_S)),
+        batch_rows=max(1, int(options.events_per_s * _AT_ONCE_S)),
     )
 
 

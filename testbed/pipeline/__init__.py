@@ -1,1 +1,1 @@
-"""The taxi pipeline: clean rides, replay them by their timestamps, find the nearest hot spot."""
+"""The taxi pipeline: cleans rides, replays them by their timestamps, finds the nearest hot spot."""

@@ -1,4 +1,4 @@
-"""What the streaming sources of the test bed share: numbered rows when they are due, under a cap, for live replicas."""
+"""Base of the test bed's streaming sources: numbered rows with due times, a cap on batches, and the live replicas."""
 
 import logging
 import sys
@@ -14,18 +14,19 @@ from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError, model_
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
+from gesscale.common.errors import InvalidValueError
 from gesscale.common.http_client import UNRESTRICTED_CLIENT, FetchError
+from gesscale.common.logs import log_problem
 from gesscale.errors import InputError
 from gesscale.validation import first_problem
 from testbed.pipeline.schedule import split_by_speed
 
 _LOG = logging.getLogger(__name__)
-_FRESH_S = 0.2
+_MAX_AGE_S = 0.2
 _TIMEOUT_S = 1.0
 _MAX_BYTES = 1_000_000
-#: The best of a replica's last batches tells its speed, and not the first ones: a cold executor is no slow
-#: node.
-_REMEMBERED, _ENOUGH = 4, 3
+#: The speed of a replica is the best of its last batches, once there are enough: a cold executor is no slow node.
+_MAX_BATCHES, _MIN_BATCHES = 4, 3
 
 
 class _Replicas(BaseModel):
@@ -47,67 +48,67 @@ class _Batches(BaseModel):
     batches: tuple[_Batch, ...]
 
 
-_Answer = TypeVar("_Answer", bound=BaseModel)
+_Response = TypeVar("_Response", bound=BaseModel)
 
 
-def _fetch(model: type[_Answer], url: str) -> _Answer:
+def _fetch(model: type[_Response], url: str) -> _Response:
     return model.model_validate_json(UNRESTRICTED_CLIENT.fetch(url, timeout_s=_TIMEOUT_S, max_bytes=_MAX_BYTES))
 
 
 class LiveReplicas:
-    """Asks an endpoint's ``/replicas`` and ``/batches``.
+    """Reads the live replicas from an endpoint's ``/replicas`` and ``/batches``.
 
-    One replica is assumed where it does not answer, and a warning is logged once.
+    If it does not respond, one replica is assumed, and a warning is logged once.
 
     Parameters
     ----------
     url
-        Such as ``http://127.0.0.1:9108/replicas``; None always assumes one.
+        Such as ``http://127.0.0.1:9108/replicas``; None to always assume one.
     """
 
     def __init__(self, url: str | None) -> None:
         self._url = url
         self._count = 1
         self._hosts: tuple[str, ...] = ()
-        self._asked_at_s = -1.0
-        self._warned = False
+        self._read_at_s = -1.0
+        self._has_warned = False
         self._newest_batch = -1
-        self._rows_per_s: defaultdict[str, deque[float]] = defaultdict(partial(deque, maxlen=_REMEMBERED))
+        self._rows_per_s: defaultdict[str, deque[float]] = defaultdict(partial(deque, maxlen=_MAX_BATCHES))
 
     def count(self) -> int:
-        """Return the live replicas, at least 1, asked at most 0.2 s ago."""
+        """Return the number of live replicas, at least 1, read at most 0.2 s ago."""
         if self._url is None:
             return 1
-        if not 0 <= time.monotonic() - self._asked_at_s <= _FRESH_S:
-            self._count, self._hosts = self._ask(self._url)
-            self._asked_at_s = time.monotonic()
+        if not 0 <= time.monotonic() - self._read_at_s <= _MAX_AGE_S:
+            self._count, self._hosts = self._read(self._url)
+            self._read_at_s = time.monotonic()
         return self._count
 
     def slowest_share(self) -> float:
-        """Return the share that the slowest live replica has in the speed of all, by the last batches."""
+        """Return the share of the slowest live replica in the total speed, by the last batches."""
         count = self.count()
         if self._url is not None and count > 1:
-            self._learn(self._url)
-        known = {host: max(last) for host, last in self._rows_per_s.items() if len(last) >= _ENOUGH}
+            self._read_speeds(self._url)
+        known = {host: max(last) for host, last in self._rows_per_s.items() if len(last) >= _MIN_BATCHES}
         return slowest_share(known, self._hosts) if self._hosts else 1 / count
 
-    def _ask(self, url: str) -> tuple[int, tuple[str, ...]]:
+    def _read(self, url: str) -> tuple[int, tuple[str, ...]]:
         try:
-            answer = _fetch(_Replicas, url)
+            response = _fetch(_Replicas, url)
         except (FetchError, ValidationError) as error:
-            if not self._warned:
-                self._warned = True
-                _LOG.warning("replay: %s reports no live replicas (%s); 1 is assumed", url, error)
+            if not self._has_warned:
+                self._has_warned = True
+                log_problem(_LOG, logging.WARNING, "live-replicas-unknown", url=url, cause=_cause(error))
             return 1, ()
-        return max(1, answer.replicas), answer.hosts or ()
+        return max(1, response.replicas), response.hosts or ()
 
-    def _learn(self, url: str) -> None:
-        """Note what each replica did in the batches that have ended since the last time."""
+    def _read_speeds(self, url: str) -> None:
+        """Record the speed of each replica in the batches since the last call."""
         batches_url = f"{url.removesuffix('/replicas')}/batches?after={self._newest_batch}"
         try:
             batches = _fetch(_Batches, batches_url).batches
         except (FetchError, ValidationError) as error:
-            _LOG.debug("replay: %s tells no speeds: %s", batches_url, error)
+            _LOG.debug("reading speeds failed url=%s cause=%r", batches_url, error)
             return
         for batch in batches:
             for host, work in (batch.by_host or {}).items():
@@ -116,8 +117,12 @@ class LiveReplicas:
             self._newest_batch = max(self._newest_batch, batch.batch_id)
 
 
+def _cause(error: Exception) -> str:
+    return str(first_problem(error)) if isinstance(error, ValidationError) else str(error)
+
+
 def slowest_share(rows_per_s: Mapping[str, float], hosts: Sequence[str]) -> float:
-    """Return the share that the slowest of some replicas has in the speed of all.
+    """Return the share of the slowest replica in the total speed; unknown speeds are assumed to be the mean.
 
     Examples
     --------
@@ -132,25 +137,24 @@ def slowest_share(rows_per_s: Mapping[str, float], hosts: Sequence[str]) -> floa
     return min(known) / (sum(known) / len(known) * len(hosts))
 
 
-_ANY_ROWS = 2**31 - 1  # the cap per replica is applied when a batch is planned, not by Spark's fixed limit
+_UNLIMITED = 2**31 - 1  # Spark's fixed limit; a cap per replica is applied when a batch is planned
 
 
 class AdmissionOptions(BaseModel):
-    """The options by which batches are cut, as Spark hands them over (text) and checked."""
+    """Options of a source that limit its batches; Spark passes them as text."""
 
     model_config = ConfigDict(frozen=True)
 
-    #: The cap on a batch, fixed or in proportion to the live replicas; at most one of them (cap_rows,
-    #: cap_rows_per_replica).
+    #: The cap on a batch, fixed or per live replica; at most one of them (cap_rows, cap_rows_per_replica).
     cap_rows: PositiveInt | None = None
     cap_rows_per_replica: PositiveInt | None = None
-    #: Where the live replicas can be asked for; without it, or without an answer, one is assumed.
+    #: Address of the live replicas; without it, or without a response, one is assumed.
     replicas_url: str | None = None
 
     @model_validator(mode="after")
     def _check_caps(self) -> Self:
         if self.cap_rows is not None and self.cap_rows_per_replica is not None:
-            raise ValueError("give cap_rows or cap_rows_per_replica, not both")
+            raise InvalidValueError("batch-caps-conflict")
         return self
 
     @classmethod
@@ -160,23 +164,24 @@ class AdmissionOptions(BaseModel):
         Parameters
         ----------
         options
-            As Spark hands them over; those that are None are left out.
+            As Spark passes them; None means not given.
 
         Raises
         ------
         InputError
-            Where one is missing or no value of its kind.
+            If one is missing or invalid.
         """
         try:
             return cls.model_validate({name: value for name, value in options.items() if value is not None})
         except ValidationError as error:
-            raise InputError(f"{source}: {first_problem(error)}") from None
+            problem = first_problem(error, source=source)
+            raise InputError(problem.code, **problem.fields) from None
 
     def cap(self, replicas: int) -> int:
-        """Return the cap of a batch that so many replicas will process."""
+        """Return the cap of a batch for a number of replicas."""
         if self.cap_rows_per_replica is not None:
             return self.cap_rows_per_replica * replicas
-        return self.cap_rows or _ANY_ROWS
+        return self.cap_rows or _UNLIMITED
 
 
 @dataclass
@@ -197,18 +202,18 @@ class AdmissionReader(DataSourceStreamReader):  # type: ignore[misc] # pyspark i
 
     @abstractmethod
     def offered_rows(self) -> int:
-        """Return how many rows are due by now."""
+        """Return the number of rows that are due now."""
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
         """Return the offset before the first row."""
         return {"rows": 0}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
-        """Return the fixed cap, or none where it depends on the replicas."""
-        return ReadMaxRows(self._admission.cap_rows or _ANY_ROWS)
+        """Return the fixed cap, or no limit if the cap depends on the replicas."""
+        return ReadMaxRows(self._admission.cap_rows or _UNLIMITED)
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802 - Spark's name
-        """Return where the next batch ends: all that is due, at most the cap."""
+        """Return the end of the next batch: all rows that are due, up to the cap."""
         offered = max(start["rows"], self.offered_rows())
         if isinstance(limit, ReadAllAvailable):
             return {"rows": offered}
@@ -216,7 +221,7 @@ class AdmissionReader(DataSourceStreamReader):  # type: ignore[misc] # pyspark i
         return {"rows": min(offered, start["rows"] + min(cap, limit.max_rows))}
 
     def reportLatestOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
-        """Return what is due by now."""
+        """Return the offset of the rows that are due now."""
         return {"rows": self.offered_rows()}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[Any]:

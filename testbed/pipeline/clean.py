@@ -1,6 +1,6 @@
-"""The batch job that cleans ride records: trip files of 2013 in, rides sorted and numbered in Parquet out.
+"""Batch job that cleans the trip files of 2013 and writes sorted, numbered rides as Parquet.
 
-Also the importer for the real files of the TLC. Times are New York's wall clock, kept as they are.
+It also imports the original files of the TLC. Times are New York's local time, unchanged.
 """
 
 import json
@@ -18,18 +18,18 @@ NEEDED = (
     "medallion", "hack_license", "pickup_datetime", "dropoff_datetime", "passenger_count",
     "pickup_longitude", "pickup_latitude",
 )  # fmt: skip
-#: Why a record is dropped; the first that holds counts.
+#: Reasons for dropping a record; the first match counts.
 REASONS = ("missing_time", "bad_coordinates", "dropoff_before_pickup", "no_passengers", "duplicate")
 
 SUMMARY = "summary.json"
 _SAME_RIDE = ["pickup_time", "medallion", "hack_license", "pickup_longitude", "pickup_latitude"]
 _TIME = "yyyy-MM-dd HH:mm:ss"
-_ROW_GROUP_BYTES = 1 << 20  # a replay's task reads one or two row groups
+_ROW_GROUP_BYTES = 1 << 20  # a task of the replay reads one or two row groups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanSummary:
-    """What the cleaning did."""
+    """Result of the cleaning."""
 
     #: Records read.
     records: int
@@ -45,37 +45,37 @@ def clean_rides(spark: Any, inputs: Sequence[str], output: Path) -> CleanSummary
     Raises
     ------
     InputError
-        Where a file is missing or lacks a column, or no ride is left.
+        If a file or a column is missing, or no ride is left.
     """
     from pyspark.sql import functions as f
 
-    judged = _judge(_read(spark, inputs)).cache()
-    counts = {row["reason"]: row["count"] for row in judged.groupBy("reason").count().collect()}
+    checked = _check(_read(spark, inputs)).cache()
+    counts = {row["reason"]: row["count"] for row in checked.groupBy("reason").count().collect()}
     valid = counts.pop(None, 0)
-    kept = judged.where("reason is null").dropDuplicates(_SAME_RIDE)
+    kept = checked.where("reason is null").dropDuplicates(_SAME_RIDE)
     in_order = kept.repartition(1).sortWithinPartitions(*_SAME_RIDE)
     rides = in_order.select(
-        f.monotonically_increasing_id().alias("ride"),  # 0, 1, 2 ... where there is one partition
+        f.monotonically_increasing_id().alias("ride"),  # 0, 1, 2 ... in a single partition
         "pickup_time", "pickup_longitude", "pickup_latitude",
     )  # fmt: skip
     rides.write.mode("overwrite").option("parquet.block.size", _ROW_GROUP_BYTES).parquet(str(output))
-    judged.unpersist()
+    checked.unpersist()
     kept_rides = spark.read.parquet(str(output)).count()
     dropped = {reason: counts.get(reason, 0) for reason in REASONS} | {"duplicate": valid - kept_rides}
     summary = CleanSummary(records=valid + sum(counts.values()), rides=kept_rides, dropped=dropped)
     (output / SUMMARY).write_text(json.dumps(asdict(summary), indent=2) + "\n")
     if kept_rides == 0:
-        raise InputError(f"clean: no ride is left of {summary.records} records; dropped: {dropped}")
+        raise InputError("rides-none-valid", records=summary.records, dropped=dropped)
     return summary
 
 
 def _read(spark: Any, inputs: Sequence[str]) -> Any:
     if missing := [path for path in inputs if not Path(path).exists()]:
-        raise InputError(f"clean: expected trip files, but there is no {', '.join(missing)}")
-    # No header option: Spark matches later files by position, and theirs may be ordered otherwise.
+        raise InputError("trip-files-missing", files=missing)
+    # Read each file separately: Spark matches columns by position, and their order may differ between files.
     frames = [_read_one(spark, file) for path in inputs for file in _files(Path(path))]
     if not frames:
-        raise InputError(f"clean: expected CSV files in {', '.join(inputs)}, found none")
+        raise InputError("trip-files-not-found", folders=list(inputs))
     records = frames[0]
     for frame in frames[1:]:
         records = records.unionByName(frame)
@@ -92,14 +92,11 @@ def _read_one(spark: Any, path: Path) -> Any:
     )
     names = [name.strip().lower() for name in raw.columns]
     if missing := [name for name in NEEDED if name not in names]:
-        raise InputError(
-            f"clean: {path} lacks {', '.join(missing)}; expected the TLC layout of 2013 with coordinates, "
-            f"got the columns {', '.join(names) or '(none)'}"
-        )
+        raise InputError("trip-columns-missing", source=str(path), missing=missing, got=names)
     return raw.toDF(*names).select(*NEEDED)
 
 
-def _judge(records: Any) -> Any:
+def _check(records: Any) -> Any:
     from pyspark.sql import functions as f
 
     def time(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The pipeline's command line: ``python -m testbed.pipeline COMMAND``."""
+"""Command line of the pipeline: ``python -m testbed.pipeline COMMAND``."""
 
 import logging
 from pathlib import Path
@@ -19,7 +19,7 @@ app = typer.Typer(
 
 
 @app.callback()
-def _say_warnings() -> None:
+def _log_warnings() -> None:
     """Rides of New York's taxis: generate, clean, stream, verify."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
 
@@ -27,7 +27,7 @@ def _say_warnings() -> None:
 @app.command()
 def generate(
     output: Annotated[Path, typer.Argument(help="The CSV to write, in the layout of 2013.")],
-    rides_per_passenger: Annotated[float, typer.Option(help="Thins the demand.")] = 0.1,
+    rides_per_passenger: Annotated[float, typer.Option(help="Rides per passenger of the demand.")] = 0.1,
     demand: Annotated[
         Path | None,
         typer.Option(
@@ -38,7 +38,7 @@ def generate(
     seed: Annotated[int, typer.Option(help="Equal seeds give equal files.")] = 1,
     form: OutputOption = Output.TABLE,
 ) -> None:
-    """Generate rides from a demand, by default the bundled real one; faults are put in on purpose and counted."""
+    """Generate rides from a demand, by default the bundled real one, and add a known number of invalid records."""
     from testbed.pipeline.rides import bundled_demand, bundled_zones, generate_rides, read_demand
 
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -59,7 +59,7 @@ def clean(
     output: Annotated[Path, typer.Argument(help="The folder of cleaned rides to write.")],
     form: OutputOption = Output.TABLE,
 ) -> None:
-    """Drop duplicates and invalid records, say why, and write the rest sorted and numbered."""
+    """Drop duplicates and invalid records, count the reasons, and write the rest sorted and numbered."""
     from testbed.pipeline.clean import clean_rides
     from testbed.pipeline.session import open_session
 
@@ -70,7 +70,7 @@ def clean(
         spark.stop()
     rows = [("read", summary.records), ("kept", summary.rides)]
     rows += [(f"dropped: {reason}", count) for reason, count in summary.dropped.items()]
-    emit(summary, form, [table(f"Rides in {output}", ["what", "records"], rows)])
+    emit(summary, form, [table(f"Rides in {output}", ["kind", "records"], rows)])
 
 
 app.command()(stream)
@@ -82,7 +82,7 @@ def produce(
     kafka: Annotated[str, typer.Option(help="Bootstrap server.")],
     topic: Annotated[str, typer.Option(help="Topic to write.")] = "rides",
     speed: Annotated[float, typer.Option(help="Seconds of the day per second.")] = 1.0,
-    copies: Annotated[int, typer.Option(help="How often each ride is sent.")] = 1,
+    copies: Annotated[int, typer.Option(help="Copies of each ride.")] = 1,
     broken_share: Annotated[float, typer.Option(min=0, max=1, help="Share of rows sent without a position.")] = 0.0,
 ) -> None:
     """Send the rides to a topic when they are due."""
@@ -98,19 +98,19 @@ def verify(
     expected_rows: Annotated[int, typer.Option(help="Rows that were produced.")],
     form: OutputOption = Output.TABLE,
 ) -> None:
-    """Count the sink's rows; exit 3 unless each expected one is there exactly once."""
+    """Count the rows of a sink; exit 3 unless it has each expected row exactly once."""
     from testbed.pipeline.sink import verify_sink
 
     count = verify_sink(output, expected_rows)
     fields = {name: getattr(count, name) for name in count.__slots__}
-    emit(count, form, [table(f"Rows in {output}", ["what", "rows"], fields.items())])
+    emit(count, form, [table(f"Rows in {output}", ["kind", "rows"], fields.items())])
     if not count.exactly_once:
         raise typer.Exit(3)
 
 
 @app.command(name="kafka-jars")
 def kafka_jars() -> None:
-    """Fetch the broker and the connector from Maven Central into the cache, ahead of time."""
+    """Fetch the broker and the connector from Maven Central into the cache, before they are needed."""
     from testbed.pipeline.kafka_jars import BROKER, CONNECTOR, require_kafka
 
     require_kafka()

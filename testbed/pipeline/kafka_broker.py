@@ -1,4 +1,4 @@
-"""A real Kafka broker: one KRaft node on a loopback or name-space address, ended by its pid."""
+"""Runs a Kafka broker: one KRaft node on a loopback or namespace address."""
 
 import contextlib
 import os
@@ -19,35 +19,35 @@ from testbed.pipeline.kafka_jars import broker_jars
 _START_TIMEOUT_S = 180.0
 _STOP_TIMEOUT_S = 15.0
 BROKER_S = 20.0
-_CLUSTER = "gesscale-broker-000000"  # Kafka wants 16 bytes in base64
+_CLUSTER = "gesscale-broker-000000"  # Kafka requires 16 bytes in base64
 _HEAP = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 @dataclass(slots=True, kw_only=True)
 class KafkaBroker:
-    """A broker on data that outlive its process."""
+    """A broker whose data outlives its process."""
 
     #: Its address, such as ``127.0.0.1:19092``.
     bootstrap: str
-    #: Of its process (command, environment).
+    #: Command and environment of its process (command, environment).
     command: Sequence[str]
     environment: Mapping[str, str]
-    #: Where its output goes, also after it was started again.
+    #: File of its output, also after a restart.
     log: Path
     _process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
 
     @property
     def pid(self) -> int:
-        """Of its process; 0 where none runs."""
+        """Pid of its process; 0 if it does not run."""
         return 0 if self._process is None else self._process.pid
 
     def start(self) -> None:
-        """Start it, and wait until it answers.
+        """Start it, and wait until it responds.
 
         Raises
         ------
         GesscaleError
-            Where it ends, or does not answer in time; with the end of its log.
+            If it exits or does not respond in time; with the end of its log.
         """
         with self.log.open("a") as out:
             self._process = subprocess.Popen(
@@ -56,13 +56,13 @@ class KafkaBroker:
         _await_broker(self._process, self.bootstrap, self.log)
 
     def kill(self) -> None:
-        """End it by SIGKILL, as a crash does."""
+        """Kill it with SIGKILL, like a crash."""
         if self._process is not None:
             self._process.kill()
             self._process.wait(_STOP_TIMEOUT_S)
 
     def stop(self) -> None:
-        """End it in order."""
+        """Stop it gracefully."""
         if self._process is not None:
             self._process.terminate()
             try:
@@ -81,12 +81,12 @@ def running_broker(
     way_in: Sequence[str] = (),
     environment: Mapping[str, str] = os.environ,
 ) -> Iterator[KafkaBroker]:
-    """Format, start and at the end stop a broker; its folder is removed.
+    """Format and start a broker; at the end, stop it and remove its folder.
 
     Raises
     ------
     GesscaleError
-        Where it does not start; with the end of its log.
+        If it does not start; with the end of its log.
     """
     class_path = os.pathsep.join(map(str, broker_jars()))
     folder.mkdir(parents=True)
@@ -116,7 +116,7 @@ def running_broker(
 
 
 def broker_properties(folder: Path, host: str, port: int, controller_port: int, partitions: int) -> str:
-    """Write the settings of a single broker that is its own controller."""
+    """Return the settings of a single broker that is its own controller."""
     settings = {
         "process.roles": "broker,controller",
         "node.id": 1,
@@ -142,16 +142,16 @@ def _await_broker(process: "subprocess.Popen[bytes]", bootstrap: str, log: Path)
         with contextlib.suppress(GesscaleError):
             require_broker(bootstrap, timeout_s=2.0)
             return
-    raise GesscaleError(f"kafka: the broker does not answer on {bootstrap}: {log.read_text()[-500:]}")
+    raise GesscaleError("kafka-broker-not-started", broker=bootstrap, log=log.read_text()[-500:])
 
 
 def require_broker(bootstrap: str, timeout_s: float = BROKER_S) -> None:
-    """Check that a broker answers, before Spark is started on its topics: that would say so after minutes.
+    """Check that a broker responds, before Spark starts, which would report it only after minutes.
 
     Raises
     ------
     GesscaleError
-        Where none answers.
+        If it does not respond.
     """
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
@@ -160,6 +160,5 @@ def require_broker(bootstrap: str, timeout_s: float = BROKER_S) -> None:
         AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}).list_topics(timeout=timeout_s)
     except KafkaException as error:
         raise GesscaleError(
-            f"kafka: expected a broker at {bootstrap}, none answers within {timeout_s:g} s ({error.args[0].str()}); "
-            "start it, or name another one with --kafka"
+            "kafka-broker-unreachable", broker=bootstrap, timeout_s=timeout_s, cause=error.args[0].str()
         ) from error

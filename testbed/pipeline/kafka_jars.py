@@ -1,4 +1,4 @@
-"""Kafka's jars, from Maven Central into a cache folder, by the Ivy that ships inside PySpark."""
+"""Fetches Kafka's jars from Maven Central into a cache folder, with the Ivy that PySpark contains."""
 
 import re
 import tempfile
@@ -20,14 +20,14 @@ _FETCH_TIMEOUT_S = 300.0
 
 
 def require_kafka() -> None:
-    """Check that client, broker and connector are here; the first call fetches the jars of the latter two.
+    """Check that client, broker and connector are available; the first call fetches the jars of the latter two.
 
     Raises
     ------
     ModuleNotFoundError
-        The client is not installed.
+        If the client is not installed.
     GesscaleError
-        The jars cannot be fetched.
+        If the jars cannot be fetched.
     """
     import_module("confluent_kafka")
     broker_jars()
@@ -40,18 +40,18 @@ def broker_jars() -> tuple[Path, ...]:
     Raises
     ------
     GesscaleError
-        They cannot be fetched.
+        If they cannot be fetched.
     """
     return _fetched(BROKER)
 
 
 def connector_jars() -> tuple[Path, ...]:
-    """Return the jars that Spark's Kafka source needs in addition to PySpark's own; none where it has them.
+    """Return the jars that Spark's Kafka source needs in addition to those of PySpark.
 
     Raises
     ------
     GesscaleError
-        They cannot be fetched.
+        If they cannot be fetched.
     """
     shipped = {_module(path) for path in _pyspark_jars()}
     if CONNECTOR[1] in shipped:  # in an image such as that of the taxi example
@@ -60,7 +60,7 @@ def connector_jars() -> tuple[Path, ...]:
 
 
 def _fetched(artifact: tuple[str, str, str]) -> tuple[Path, ...]:
-    """Return the jars of an artifact and of what it depends on."""
+    """Return the jars of an artifact and its dependencies."""
     folder = cache_directory() / "jars" / "-".join(artifact[1:])
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -68,9 +68,9 @@ def _fetched(artifact: tuple[str, str, str]) -> tuple[Path, ...]:
             whole = Path(scratch) / "jars"
             _run_ivy(artifact, whole)
             try:
-                whole.rename(folder)  # at once: no process sees half a folder
+                whole.rename(folder)  # atomically: no process sees a partial folder
             except OSError:
-                if not folder.is_dir():  # else another process was quicker
+                if not folder.is_dir():  # otherwise another process was faster
                     raise
     return tuple(sorted(folder.glob("*.jar")))
 
@@ -85,12 +85,9 @@ def _run_ivy(artifact: tuple[str, str, str], target: Path) -> None:
     try:
         run(command, timeout_s=_FETCH_TIMEOUT_S, failure=Problem("jars-not-fetched", {"artifact": ":".join(artifact)}))
     except ClusterError as error:
-        lines = str(error).splitlines()
+        lines = str(error.fields.get("cause", error)).splitlines() or [""]
         reason = next((line for line in lines if "not found" in line), lines[-1]).strip(": \t")
-        raise GesscaleError(
-            f"kafka: its jars are not here, and cannot be fetched ({reason}); where Maven "
-            "Central can be reached, run once: python -m testbed.pipeline kafka-jars"
-        ) from error
+        raise GesscaleError("kafka-jars-missing", cause=reason) from error
 
 
 def _pyspark_jars() -> list[Path]:

@@ -1,4 +1,4 @@
-"""Rides into a topic when they are due, and what is in a topic at the end."""
+"""Sends rides to a topic when they are due, and verifies the rows of a topic."""
 
 import json
 import time
@@ -14,9 +14,9 @@ from testbed.pipeline.schedule import ReplaySchedule
 from testbed.pipeline.sink import SinkCount, count_keys
 
 _TICK_S = 0.05
-#: A broker that was killed has so long to come back.
+#: Time for a killed broker to come back.
 _FLUSH_S = 120.0
-_RIDES_AT_ONCE = 1000
+_BATCH_RIDES = 1000
 _ANY_PARTITION = -1
 _READ_S = 60.0
 _CREATE_S = 20.0
@@ -26,25 +26,25 @@ _GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, are spread evenly
 
 
 def create_topics(bootstrap: str, topics: Iterable[str], *, partitions: int) -> None:
-    """Create topics that are not there, so that whoever reads one before the first row is in it finds it.
+    """Create missing topics, so that a reader finds them before their first row.
 
     Raises
     ------
     GesscaleError
-        Where the broker does not make one.
+        If the broker does not create one.
     """
     from confluent_kafka import KafkaError, KafkaException
     from confluent_kafka.admin import AdminClient, NewTopic
 
     wanted = [NewTopic(topic, num_partitions=partitions, replication_factor=1) for topic in topics]
-    admin = AdminClient({"bootstrap.servers": bootstrap})  # its answers do not outlive it
-    for topic, answer in admin.create_topics(wanted).items():
+    admin = AdminClient({"bootstrap.servers": bootstrap})  # must outlive its futures
+    for topic, future in admin.create_topics(wanted).items():
         try:
-            answer.result(_CREATE_S)
+            future.result(_CREATE_S)
         except (KafkaException, TimeoutError) as error:
             if isinstance(error, KafkaException) and error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
                 continue
-            raise GesscaleError(f"kafka: the broker at {bootstrap} did not make the topic {topic}: {error}") from error
+            raise GesscaleError("kafka-topic-not-created", broker=bootstrap, topic=topic, cause=str(error)) from error
 
 
 def send_due(
@@ -54,14 +54,14 @@ def send_due(
     *,
     due: Callable[[], int],
     messages: Callable[[int, int], Iterable[Message]],
-    at_once: int,
+    batch_rows: int,
 ) -> int:
-    """Send rows to a topic when they are due; returns when the broker has all of them.
+    """Send rows to a topic when they are due; return when the broker has acknowledged all.
 
     Raises
     ------
     GesscaleError
-        Where the broker does not take them.
+        If the broker does not acknowledge them.
     """
     from confluent_kafka import Producer
 
@@ -74,7 +74,7 @@ def send_due(
     producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 20})
     sent = 0
     while sent < rows and not failures:
-        until = min(due(), sent + at_once)
+        until = min(due(), sent + batch_rows)
         if until <= sent:
             time.sleep(_TICK_S)
             continue
@@ -82,17 +82,17 @@ def send_due(
             producer.produce(topic, key=key, value=value, partition=partition, on_delivery=note)
         waiting = producer.flush(_FLUSH_S)
         if waiting:
-            failures.append(f"{waiting} rows not acknowledged in {_FLUSH_S:.0f} s")
+            failures.append(f"{waiting} rows not acknowledged within {_FLUSH_S:.0f} s")
         sent = until
     if failures:
-        raise GesscaleError(f"kafka: rows for topic {topic} at {bootstrap} were not taken: {failures[0]}")
+        raise GesscaleError("kafka-rows-not-sent", broker=bootstrap, topic=topic, cause=failures[0])
     return sent
 
 
 def produce_rides(
     rides: Path, *, bootstrap: str, topic: str, speed: float, copies: int, broken_share: float = 0.0
 ) -> int:
-    """Send every ride ``copies`` times when it is due; return how many rows that were."""
+    """Send every ride ``copies`` times when it is due; return the number of rows."""
     store = open_rides(str(rides))
     schedule = ReplaySchedule(pickup_s=store.pickup_s(), speed=speed, copies=copies, start_at_s=time.time())
     return send_due(
@@ -101,12 +101,12 @@ def produce_rides(
         schedule.rows_total,
         due=lambda: schedule.offered_rows(time.time()),
         messages=lambda start, end: _messages(store, schedule, start, end, broken_share),
-        at_once=_RIDES_AT_ONCE * copies,
+        batch_rows=_BATCH_RIDES * copies,
     )
 
 
 def read_topic(spark: Any, bootstrap: str, topic: str, schema: str, *, cap_rows: int | None) -> Any:
-    """Return a topic of JSON texts as a streaming frame, from its beginning; `cap_rows` bounds a batch."""
+    """Return a topic of JSON texts as a streaming frame, from its beginning; `cap_rows` limits a batch."""
     from pyspark.sql import functions as f
 
     source = (
@@ -122,7 +122,7 @@ def read_topic(spark: Any, bootstrap: str, topic: str, schema: str, *, cap_rows:
 
 
 def broken_rows(rows: int, broken_share: float) -> int:
-    """Return how many of the first rows of a replay `produce_rides` sends without a position.
+    """Return how many of the first rows `produce_rides` sends without a position.
 
     Examples
     --------
@@ -133,15 +133,15 @@ def broken_rows(rows: int, broken_share: float) -> int:
 
 
 def verify_topic(bootstrap: str, topic: str, expected_rows: int) -> SinkCount:
-    """Count the rows of an output topic by their keys, up to where it ends now.
+    """Count the rows of an output topic by their keys, up to its present end.
 
-    Spark's Kafka sink is at-least-once: a batch that is done again is written again. ``duplicated`` shows it;
-    ``missing`` must be 0 all the same.
+    Spark's Kafka sink is at-least-once: a repeated batch is written again and counts in ``duplicated``, while ``missing``
+    must be 0.
 
     Raises
     ------
     GesscaleError
-        Where the topic cannot be read within a minute.
+        If the topic cannot be read within a minute.
     """
     from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
@@ -159,9 +159,7 @@ def verify_topic(bootstrap: str, topic: str, expected_rows: int) -> SinkCount:
     finally:
         consumer.close()
     if len(keys) < rows:
-        raise GesscaleError(
-            f"kafka: read {len(keys)} of {rows} rows of topic {topic} in {_READ_S:.0f} s; is the broker busy?"
-        )
+        raise GesscaleError("kafka-rows-not-read", topic=topic, read=len(keys), rows=rows, timeout_s=_READ_S)
     ride, copy = np.array(keys, dtype=np.int64).reshape(-1, 2).T
     return count_keys(ride, copy, expected_rows)
 

@@ -1,4 +1,4 @@
-"""The operators and the emulated capacity of their nodes: valid rides only, and the nearest of three hot spots."""
+"""The operators, valid rides and nearest hot spot, with the emulated capacity of their nodes."""
 
 import math
 import os
@@ -19,19 +19,19 @@ WEIGHT_VARIABLE = "GESSCALE_NODE_WEIGHT"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeCapacity:
-    """How long a node takes for a row.
+    """Emulated processing time of a node.
 
     Attributes
     ----------
     service_s_per_row: time for a row on a node of weight 1; 0 does not slow down
-    weight: the node's capacity against that node
+    weight: capacity of the node relative to that node
     """
 
     service_s_per_row: float
     weight: float = 1.0
 
     def pause_s(self, rows: int, spent_s: float) -> float:
-        """Return how long to wait so that the rows take the emulated time, or the longer real one.
+        """Return the pause after which the rows have taken the emulated time; 0 if they took longer.
 
         Examples
         --------
@@ -42,14 +42,14 @@ class NodeCapacity:
 
 
 def node_capacity(service_s_per_row: float, environment: Mapping[str, str] = os.environ) -> NodeCapacity:
-    """Return the capacity of the node that this process runs on; its weight comes from the environment."""
+    """Return the capacity of this process's node; its weight is an environment variable."""
     given = environment.get(WEIGHT_VARIABLE, "1")
     try:
         weight = float(given)
     except ValueError:
         weight = math.nan
     if not 0 < weight < math.inf:
-        raise InputError(f"{WEIGHT_VARIABLE}: expected a number above 0, got {given!r}")
+        raise InputError("number-not-positive", source=WEIGHT_VARIABLE, got=given)
     return NodeCapacity(service_s_per_row=service_s_per_row, weight=weight)
 
 
@@ -60,20 +60,20 @@ _FrameFunction = Callable[[Iterator["pd.DataFrame"]], Iterator["pd.DataFrame"]]
 
 
 class Work(StrEnum):
-    """What an operator does with a ride: drop it unless it is valid, or append its nearest hot spot."""
+    """Work of an operator: keep valid rides, or append the nearest hot spot."""
 
     VALID = "valid"
     NEAREST = "nearest"
 
 
-#: Name, longitude, latitude in degrees. The paper does not name its three; these are ours.
+#: Name, longitude, latitude in degrees. The paper does not name its three hot spots.
 HOT_SPOTS = (
     ("Times Square", -73.9855, 40.7580),
     ("Metropolitan Museum of Art", -73.9632, 40.7794),
     ("Statue of Liberty ferry", -74.0168, 40.7036),
 )
 
-#: What both operators read, and what valid rides are written as.
+#: Input of both operators, and output of the first.
 RIDE_SCHEMA = (
     "ride long, copy int, pickup_time timestamp_ntz, pickup_longitude double, pickup_latitude double, due_at_s double"
 )
@@ -97,7 +97,7 @@ def nearest_hot_spot(
 
 
 def append_nearest(service_s_per_row: float) -> _FrameFunction:
-    """Return the function for ``mapInPandas``: appends name and distance, at the node's emulated capacity."""
+    """Return a function for ``mapInPandas`` that appends name and distance, at the node's emulated capacity."""
     names = np.array([name for name, _, _ in HOT_SPOTS], dtype=object)
 
     def append(frame: "pd.DataFrame") -> "pd.DataFrame":
@@ -110,7 +110,7 @@ def append_nearest(service_s_per_row: float) -> _FrameFunction:
 
 
 def keep_valid(service_s_per_row: float) -> _FrameFunction:
-    """Return the function for ``mapInPandas``: keeps rides that began in New York, at the node's emulated capacity."""
+    """Return a function for ``mapInPandas`` that keeps rides from New York, at the node's emulated capacity."""
     west, east, south, north = NEW_YORK
 
     def keep(frame: "pd.DataFrame") -> "pd.DataFrame":
@@ -121,7 +121,7 @@ def keep_valid(service_s_per_row: float) -> _FrameFunction:
 
 
 def _paced(service_s_per_row: float, work: Callable[["pd.DataFrame"], "pd.DataFrame"]) -> _FrameFunction:
-    """Do the work on each frame, and wait until the node would have done it."""
+    """Process each frame, and wait until the emulated time has passed."""
 
     def do(frames: Iterator["pd.DataFrame"]) -> Iterator["pd.DataFrame"]:
         capacity = node_capacity(service_s_per_row)

@@ -1,4 +1,4 @@
-"""Cleaned rides on disk, and the streaming source ``gesscale-replay`` that serves them when they are due."""
+"""Cleaned rides on disk, and the streaming source ``gesscale-replay`` that replays them by their timestamps."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ COLUMNS = ("ride", "pickup_time", "pickup_longitude", "pickup_latitude")
 
 @dataclass(frozen=True, slots=True)
 class RideStore:
-    """Cleaned rides on disk, sorted and numbered from 0; any range of them is read without reading the others."""
+    """Cleaned rides on disk, sorted and numbered from 0; ranges are read independently."""
 
     rows: Dataset
 
@@ -52,30 +52,28 @@ def _seconds(times: pa.ChunkedArray) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=4)
 def open_rides(folder: str) -> RideStore:
-    """Open a folder that `testbed.pipeline.clean` wrote; no ride is read.
+    """Open a folder that `testbed.pipeline.clean` has written, without reading rides.
 
     Raises
     ------
     InputError
-        It is no such folder.
+        If it is no such folder.
     """
     paths = sorted(str(path) for path in Path(folder).glob("*.parquet"))
     if not paths:
-        raise InputError(f"rides: expected Parquet files in {folder}, found none; make them with the command clean")
+        raise InputError("rides-not-found", folder=folder)
     try:
         rows = dataset(paths, format="parquet")
     except (OSError, pa.ArrowException) as error:
-        raise InputError(
-            f"rides: {folder} is not readable Parquet ({error}); make it again with the command clean"
-        ) from error
+        raise InputError("rides-unreadable", source=folder, cause=str(error)) from error
     if missing := set(COLUMNS) - set(rows.schema.names):
-        raise InputError(f"rides: {folder} lacks the columns {sorted(missing)}; make it with the command clean")
+        raise InputError("rides-columns-missing", source=folder, missing=sorted(missing))
     return RideStore(rows)
 
 
-def write_steady_rides(folder: Path, rides: int, *, apart_s: float) -> Path:
-    """Write cleaned rides that are so many seconds apart, all from one place; return their folder."""
-    micros = np.arange(rides) * round(apart_s * 1e6)
+def write_steady_rides(folder: Path, rides: int, *, interval_s: float) -> Path:
+    """Write cleaned rides at equal intervals, all from one place; return their folder."""
+    micros = np.arange(rides) * round(interval_s * 1e6)
     table = pa.table(
         {
             "ride": pa.array(np.arange(rides)),
@@ -102,13 +100,13 @@ class ReplayOptions(AdmissionOptions):
 
 @dataclass
 class RideRange(RowRange):
-    """The rows [start, end) of one task, and when its first ride is due."""
+    """The rows [start, end) of one task, and the time of the first pickup of all rides."""
 
     first_pickup_s: float
 
 
 class RideReplay(DataSource):  # type: ignore[misc] # pyspark is not followed by mypy
-    """Registered as ``gesscale-replay``; options see `ReplayOptions`, offsets are ``{"rows": k}``."""
+    """The data source ``gesscale-replay`` with `ReplayOptions`; its offsets are ``{"rows": k}``."""
 
     @classmethod
     def name(cls) -> str:
@@ -125,7 +123,7 @@ class RideReplay(DataSource):  # type: ignore[misc] # pyspark is not followed by
 
 
 class ReplayReader(AdmissionReader):
-    """Plans batches in a Python process on the driver's node, reads them in the executors."""
+    """Plans batches in a Python process on the driver's node; executors read the rows."""
 
     def __init__(self, options: ReplayOptions) -> None:
         super().__init__(options)
@@ -133,15 +131,15 @@ class ReplayReader(AdmissionReader):
         self._schedule: ReplaySchedule | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the schedule behind: a task needs its own range only."""
+        """Omit the schedule, because a task needs only its range."""
         return {**self.__dict__, "_schedule": None}
 
     def offered_rows(self) -> int:
-        """Return how many rows are due by now."""
+        """Return the number of rows that are due now."""
         return self._plan().offered_rows(time.time())
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[RideRange]:
-        """Split a batch into tasks, each of which knows when the first ride of all is due."""
+        """Split a batch into tasks, each with the time of the first pickup."""
         first = float(self._plan().pickup_s[0])
         return [RideRange(each.start, each.end, first) for each in super().partitions(start, end)]
 

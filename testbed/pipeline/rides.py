@@ -1,6 +1,6 @@
-"""Generated rides: real half-hourly demand of New York, positions drawn around real pickup zones.
+"""Generates rides: real half-hourly demand of New York, with positions drawn around real pickup zones.
 
-No ride of it is a record of a real trip; see ``data/README.md``.
+No ride is a record of a real trip; see ``data/README.md``.
 """
 
 import csv
@@ -27,20 +27,20 @@ HEADER = (
 
 HALF_HOUR_S = 1800
 _TIME = "%Y-%m-%d %H:%M:%S"
-_SPREAD_DEG = 0.004  # about 400 m: the size of a zone
+_SPREAD_DEG = 0.004  # about 400 m, the size of a zone
 _TAXIS = 13_000  # medallions in New York in 2013, about
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Passengers per half hour from ``begins`` on."""
+    """Passengers per half hour, starting at ``begins``."""
 
     begins: datetime
     passengers: tuple[int, ...]
 
 
 class _DemandRow(BaseModel):
-    """A row of a demand file; the descriptions say what is expected."""
+    """A row of a demand file; the descriptions are for error messages."""
 
     timestamp: Annotated[
         datetime,
@@ -60,13 +60,13 @@ class PickupZone:
     weight: float
 
 
-#: What is put in so that cleaning has work.
+#: Kinds of invalid records that are added for the cleaning.
 FAULTS = ("duplicates", "missing_time", "bad_coordinates", "dropoff_before_pickup", "no_passengers")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratedRides:
-    """What was written: valid rides, and how many records of each of the `FAULTS`."""
+    """Number of valid rides, and of invalid records of each kind of `FAULTS`."""
 
     valid: int
     of_each_fault: int
@@ -78,21 +78,21 @@ def bundled_demand() -> Demand:
 
 
 def read_demand(path: Path) -> Demand:
-    """Read what `write_demand` wrote, or any file of that form.
+    """Read a demand file, as `write_demand` writes it.
 
     Raises
     ------
     InputError
-        Where it cannot be read, lacks a column or rows, or a cell is not a time or a whole number from 0.
+        If it cannot be read, lacks a column or rows, or a cell is not a time or a whole number from 0.
     """
     rows = [row.read_as(_DemandRow) for row in read_csv(path, tuple(_DemandRow.model_fields)).rows]
     if not rows:
-        raise InputError(f"{path}: expected a row for each half hour, got none")
+        raise InputError("demand-empty", source=str(path))
     return _demand(rows)
 
 
 def write_demand(demand: Demand, path: Path) -> None:
-    """Write a demand as a CSV file, a row for each half hour."""
+    """Write a demand as a CSV file with one row per half hour."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(("timestamp", "passengers"))
@@ -117,21 +117,21 @@ def generate_rides(
     rng: np.random.Generator,
     fault_share: float = 0.004,
 ) -> GeneratedRides:
-    """Write rides in the layout of the TLC files of 2013, sorted by nothing, faults included.
+    """Write rides in the layout of the TLC files of 2013, unsorted and with invalid records.
 
     Raises
     ------
     InputError
-        Where the share is not positive or no ride results.
+        If the share is not positive, or no ride results.
     """
     if not (np.isfinite(rides_per_passenger) and rides_per_passenger > 0):
-        raise InputError(f"generate: expected rides_per_passenger > 0, got {rides_per_passenger!r}")
+        raise InputError("number-not-positive", place="rides_per_passenger", got=rides_per_passenger)
     rides = rng.poisson(np.array(demand.passengers) * rides_per_passenger)
     offsets_s = np.concatenate(
         [half * HALF_HOUR_S + np.sort(rng.integers(0, HALF_HOUR_S, count)) for half, count in enumerate(rides)]
     )
     if offsets_s.size == 0:
-        raise InputError(f"generate: no ride results from rides_per_passenger {rides_per_passenger}; give more")
+        raise InputError("rides-none-generated", rides_per_passenger=rides_per_passenger)
     valid = [_line(ride, demand.begins, int(s), zones, rng) for ride, s in enumerate(offsets_s)]
     faulty_each = round(fault_share * len(valid))
     faults = list(_faults(valid, faulty_each, rng))

@@ -1,4 +1,4 @@
-"""When each row of a replay is due. Pure: the clock is an argument."""
+"""Due times of the rows of a replay. Pure: the clock is an argument."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -8,46 +8,44 @@ from numpy.typing import NDArray
 
 from gesscale.errors import InputError
 
-#: Replicas whose slowest has so much of the mean speed get a task each: more tasks would cost more than they
-#: gain.
-ALIKE = 0.7
-_FALLING, _LEAST = 2.0, 0.15
-#: A replica that does less than this of the mean gets no shorter tasks for that: their number is about 2 /
-#: share.
-_SLOWEST = 1 / 8
+#: From this ratio of the slowest to the mean speed on, each replica gets one task: more tasks cost more than they gain.
+SIMILAR_SPEED = 0.7
+_DECREASE, _MIN_SHARE = 2.0, 0.15
+#: Lower bound on the ratio of the slowest to the mean speed; it limits the number of tasks, about 2 / share.
+_MIN_SPEED = 1 / 8
 MAX_COPIES = 256  # `testbed.pipeline.sink` packs ride and copy into one integer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplaySchedule:
-    """Rides in the order of their pickups, each ``copies`` times, ``speed`` times as fast as they happened.
+    """Replay of rides in the order of their pickups, each ``copies`` times, at ``speed`` times the original speed.
 
     Row k is copy ``k % copies`` of ride ``k // copies``; all copies of a ride are due at once.
 
     Raises
     ------
     InputError
-        Where there is no ride, the times are not sorted, or speed or copies are out of range.
+        If there is no ride, the times are not sorted, or speed or copies are out of range.
     """
 
     #: Pickup times in seconds, sorted, one for each ride; any epoch.
     pickup_s: NDArray[np.float64]
-    #: Seconds of the rides' day that pass in one second.
+    #: Seconds of the original day per second.
     speed: float
-    #: How often each ride is served, 1..256.
+    #: Copies of each ride, 1..256.
     copies: int
     #: When the first ride is due, seconds since the epoch.
     start_at_s: float
 
     def __post_init__(self) -> None:
         if self.pickup_s.size == 0:
-            raise InputError("replay: expected at least one ride, got none; has the cleaning dropped them all?")
+            raise InputError("replay-without-rides")
         if np.any(np.diff(self.pickup_s) < 0):
-            raise InputError("replay: expected rides sorted by pickup time, got an unsorted file; clean them first")
+            raise InputError("replay-not-sorted")
         if not (np.isfinite(self.speed) and self.speed > 0):
-            raise InputError(f"replay: expected speed > 0, got {self.speed!r}")
+            raise InputError("number-not-positive", place="speed", got=self.speed)
         if not 1 <= self.copies <= MAX_COPIES:
-            raise InputError(f"replay: expected 1 <= copies <= {MAX_COPIES}, got {self.copies!r}")
+            raise InputError("replay-copies-out-of-range", max_copies=MAX_COPIES, got=self.copies)
 
     @property
     def rows_total(self) -> int:
@@ -64,7 +62,7 @@ class ReplaySchedule:
         return self.due_at_s(rows // self.copies)
 
     def offered_rows(self, now_s: float) -> int:
-        """Return how many rows are due by an instant."""
+        """Return the number of rows that are due at an instant."""
         reached_s = self.pickup_s[0] + (now_s - self.start_at_s) * self.speed
         return int(np.searchsorted(self.pickup_s, reached_s, side="right")) * self.copies
 
@@ -84,10 +82,10 @@ def split_rows(start: int, end: int, tasks: int) -> list[tuple[int, int]]:
 
 
 def split_by_speed(start: int, end: int, slots: int, slowest_share: float) -> list[tuple[int, int]]:
-    """Split the rows [start, end) so that slots of unequal speed end at about the same time.
+    """Split the rows [start, end) so that slots of unequal speed finish at about the same time.
 
-    Spark gives the next task to the slot that is free, whatever its speed. So the first tasks are as long as the
-    slowest slot needs for its share, and later ones shorter: guided self-scheduling (Polychronopoulos, Kuck, 1987).
+    Spark gives the next task to any free slot. So the first tasks have the share of the slowest slot, and later ones
+    are shorter: guided self-scheduling (Polychronopoulos, Kuck, 1987).
 
     Examples
     --------
@@ -96,12 +94,12 @@ def split_by_speed(start: int, end: int, slots: int, slowest_share: float) -> li
     >>> [high - low for low, high in split_by_speed(0, 1000, 3, 0.1)]
     [100, 100, 100, 100, 100, 100, 80, 64, 51, 41, 32, 26, 21, 17, 15, 15, 15, 15, 8]
     """
-    if slots * slowest_share >= ALIKE:
+    if slots * slowest_share >= SIMILAR_SPEED:
         return split_rows(start, end, slots)
-    slowest_share = max(slowest_share, _SLOWEST / slots)
+    slowest_share = max(slowest_share, _MIN_SPEED / slots)
     first, ranges = (end - start) * slowest_share, []
     while start < end:
-        rows = max(1, int(max(min(first, (end - start) * slowest_share * _FALLING), first * _LEAST)))
+        rows = max(1, int(max(min(first, (end - start) * slowest_share * _DECREASE), first * _MIN_SHARE)))
         ranges.append((start, min(end, start + rows)))
         start += rows
     return ranges

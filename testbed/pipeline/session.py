@@ -1,4 +1,4 @@
-"""The Spark session of the pipeline's programs; spark-submit or the environment may set its master."""
+"""Spark session of the pipeline's programs; spark-submit or the environment may set its master."""
 
 import logging
 import os
@@ -16,7 +16,7 @@ from testbed.cluster.spark_command import WORKERS_IMPORT
 
 _LOG = logging.getLogger(__name__)
 _POLL_S = 0.25
-_QUIET = "--conf spark.ui.showConsoleProgress=false"  # a shell's default is true
+_QUIET = "--conf spark.ui.showConsoleProgress=false"  # the default of a shell is true
 _DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.log.level": "WARN",
@@ -28,8 +28,8 @@ _DEFAULTS = {
 def open_session(
     app: str, *, jars: str = "", autoscaler: str | None = None, settings: Mapping[str, str] = MappingProxyType({})
 ) -> Any:
-    """Open a session: what spark-submit or PYSPARK_SUBMIT_ARGS say holds, ``local[2]`` without them."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else the workers take any python3 of the PATH
+    """Open a session with the settings of spark-submit or PYSPARK_SUBMIT_ARGS; ``local[2]`` without them."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # otherwise the workers use any python3 of the PATH
     if not os.environ.keys() & {"PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT"}:
         os.environ["PYSPARK_SUBMIT_ARGS"] = f"--master local[2] {_QUIET} pyspark-shell"
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -39,7 +39,7 @@ def open_session(
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
-    SparkContext._ensure_initialized()  # only then does SparkConf know what came from outside
+    SparkContext._ensure_initialized()  # required before SparkConf has the settings of spark-submit
     conf = SparkConf().setAppName(app)
     for name, value in {**_DEFAULTS, **settings}.items():
         conf.setIfMissing(name, value)
@@ -50,7 +50,7 @@ def open_session(
 
 
 def stop_on_signals() -> threading.Event:
-    """Return an event that SIGTERM and SIGINT set from now on."""
+    """Return an event that SIGTERM and SIGINT set."""
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
@@ -61,37 +61,35 @@ def run_query(
     spark: Any,
     operator: str,
     start: Callable[[str | None], Any],
-    is_through: Callable[[Any], bool],
+    is_complete: Callable[[Any], bool],
     stopping: threading.Event,
-    **told: Any,
+    **attach_options: Any,
 ) -> None:
-    """Run a streaming query until it is through or is to stop, and end its session.
+    """Run a streaming query until it is complete or stopped, and end its session.
 
     Parameters
     ----------
-    is_through
-        Says by the last progress report, None before the first, whether everything is processed.
+    is_complete
+        Returns whether everything is processed, from the last progress report; None before the first.
 
     Raises
     ------
     GesscaleError
-        Where Spark does not run the query, or it fails.
+        If the query does not start, or fails.
     """
     from pyspark.errors import PySparkException
 
     try:
-        attachment = attach(spark, operator=operator, **told)
-        _LOG.warning("operator %s: metrics at %s", operator, attachment.url)
+        attachment = attach(spark, operator=operator, **attach_options)
+        _LOG.warning("metrics are served operator=%s url=%s", operator, attachment.url)
         query = start(attachment.url)
         while not stopping.wait(_POLL_S) and query.isActive:
-            if is_through(query.lastProgress):
+            if is_complete(query.lastProgress):
                 break
         if (failure := query.exception()) is not None and not stopping.is_set():
-            raise GesscaleError(f"stream: the query of operator {operator} failed: {str(failure)[:500]}")
+            raise GesscaleError("query-failed", operator=operator, cause=str(failure)[:500])
         query.stop()
     except PySparkException as error:
-        raise GesscaleError(
-            f"stream: Spark does not run the query of operator {operator}: {str(error)[:500]}"
-        ) from error
+        raise GesscaleError("query-not-started", operator=operator, cause=str(error)[:500]) from error
     finally:
         spark.stop()

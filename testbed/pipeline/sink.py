@@ -1,4 +1,4 @@
-"""Count what reached a sink: whether every row is there, and each once."""
+"""Verifies a sink: whether it has every row exactly once."""
 
 import json
 import re
@@ -20,20 +20,20 @@ _LOG = "_spark_metadata"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkCount:
-    """Rows of a sink against those that were produced."""
+    """Rows of a sink compared with those that were produced."""
 
-    #: Rows in it.
+    #: Rows in the sink.
     rows: int
-    #: Different rows (ride and copy).
+    #: Distinct rows (ride and copy).
     distinct: int
-    #: Rows beyond the first of each: ``rows - distinct``.
+    #: Duplicates: ``rows - distinct``.
     duplicated: int
-    #: Expected rows that are not there; negative where more different rows are there than were expected.
+    #: Missing rows; negative if there are more distinct rows than expected.
     missing: int
 
     @property
     def exactly_once(self) -> bool:
-        """Whether every expected row is there, and each once."""
+        """Whether the sink has every expected row exactly once."""
         return self.duplicated == 0 and self.missing == 0
 
 
@@ -52,12 +52,12 @@ def count_keys(ride: NDArray[np.int64], copy: NDArray[np.int64], expected_rows: 
 
 @dataclass(slots=True)
 class FileSink:
-    """A folder of Spark's file sink, which may be read again and again; a file is read once.
+    """A folder of Spark's file sink that can be read repeatedly; each file is read once.
 
     Attributes
     ----------
-    folder: of the sink; nothing is in it before the first batch
-    columns: which are read
+    folder: folder of the sink, empty before the first batch
+    columns: columns to read
     """
 
     folder: Path
@@ -65,12 +65,12 @@ class FileSink:
     _tables: dict[str, pa.Table] = field(default_factory=dict, init=False)
 
     def read(self) -> list[pa.Table]:
-        """Return what the committed files hold; orphans of failed attempts are left out.
+        """Return the tables in the committed files, without orphans of failed attempts.
 
         Raises
         ------
         InputError
-            Where the log is broken, or a committed file is gone or damaged.
+            If the log is invalid, or a committed file is missing or damaged.
         """
         if not (self.folder / _LOG).is_dir():
             return []
@@ -80,19 +80,17 @@ class FileSink:
                 try:
                     self._tables[file.name] = pq.ParquetFile(file).read(columns=list(self.columns))
                 except (OSError, ValueError) as error:
-                    raise InputError(
-                        f"sink: the committed file {file} cannot be read ({error}); the output is damaged"
-                    ) from error
+                    raise InputError("sink-file-unreadable", source=str(file), cause=str(error)) from error
         return [self._tables[file.name] for file in files]
 
 
 def verify_sink(output_dir: Path, expected_rows: int) -> SinkCount:
-    """Count the rows that a file sink has committed, against those that were produced.
+    """Compare the committed rows of a file sink with those that were produced.
 
     Raises
     ------
     InputError
-        Where it is no file sink's folder, its log is broken, or a committed file is gone.
+        If the folder is no file sink, its log is invalid, or a committed file is missing.
     """
     committed_files(output_dir)
     tables = FileSink(output_dir, ("ride", "copy")).read()
@@ -104,19 +102,19 @@ def verify_sink(output_dir: Path, expected_rows: int) -> SinkCount:
 
 
 def committed_files(output_dir: Path) -> list[Path]:
-    """Return the files that a file sink's log (``_spark_metadata``) names, sorted.
+    """Return the sorted files in the log of a file sink (``_spark_metadata``).
 
     Raises
     ------
     InputError
-        Where there is no log, or an entry of it is not understood.
+        If there is no log, or an entry is invalid.
     """
     log = output_dir / _LOG
     if not log.is_dir():
-        raise InputError(f"sink: expected a streaming file sink in {output_dir}, but it has no _spark_metadata")
+        raise InputError("sink-log-missing", folder=str(output_dir))
     batches = {
         int(match["batch"]): path
-        for path in sorted(log.iterdir())  # N sorts before N.compact, which wins
+        for path in sorted(log.iterdir())  # N sorts before N.compact, which replaces it
         if (match := re.fullmatch(r"(?P<batch>\d+)(\.compact)?", path.name))
     }
     compacts = [batch for batch, path in batches.items() if path.suffix == ".compact"]
@@ -131,10 +129,10 @@ def committed_files(output_dir: Path) -> list[Path]:
 def _entries(path: Path) -> Iterable[tuple[bool, str]]:
     version, *lines = path.read_text().splitlines()
     if version != "v1":
-        raise InputError(f"sink: {path} has version {version!r}, expected 'v1'; this Spark writes a newer log")
+        raise InputError("sink-log-version-unknown", source=str(path), got=version)
     for line in lines:
         try:
             entry = json.loads(line)
             yield entry["action"] == "add", unquote(Path(urlsplit(entry["path"]).path).name)
         except (ValueError, LookupError, TypeError) as error:
-            raise InputError(f"sink: an entry of {path} is not understood ({error}): {line[:80]!r}") from error
+            raise InputError("sink-log-entry-invalid", source=str(path), got=line, cause=str(error)) from error

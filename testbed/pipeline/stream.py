@@ -1,4 +1,4 @@
-"""The driver program: rides in, nearest hot spot appended, each row once in the sink."""
+"""The driver program: reads rides, appends the nearest hot spot, and writes each row once."""
 
 import json
 import time
@@ -27,28 +27,30 @@ def stream(
     output: Annotated[Path | None, typer.Option("--to", help="The file sink's folder.")] = None,
     operator: Annotated[str, typer.Option(help="The operator's name.")] = "nearest",
     speed: Annotated[float, typer.Option(help="Seconds of the day per second.")] = 1.0,
-    copies: Annotated[int, typer.Option(help="How often each ride is served.")] = 1,
-    start_at_s: Annotated[float | None, typer.Option(help="When the first is due, epoch.")] = None,
+    copies: Annotated[int, typer.Option(help="Copies of each ride.")] = 1,
+    start_at_s: Annotated[float | None, typer.Option(help="Time of the first ride, epoch.")] = None,
     cap_rows: Annotated[int | None, typer.Option(help="Cap on a batch.")] = None,
     cap_rows_per_replica: Annotated[int | None, typer.Option(help="Cap for each replica.")] = None,
     trigger_s: Annotated[float, typer.Option(help="Trigger interval.")] = 2.0,
     service_ms_per_row: Annotated[float, typer.Option(help="Emulated time for a row.")] = 0.0,
     metrics_port: Annotated[int, typer.Option(help="Port of the listener; 0: any.")] = 9108,
-    expected_rows: Annotated[int | None, typer.Option(help="With Kafka: stop after so many rows.")] = None,
-    linger: Annotated[bool, typer.Option(help="Stay when all is processed, until SIGTERM.")] = False,
-    kafka: Annotated[str | None, typer.Option(help="Bootstrap server: topics instead of files.")] = None,
+    expected_rows: Annotated[int | None, typer.Option(help="With Kafka: stop after this many rows.")] = None,
+    linger: Annotated[bool, typer.Option(help="Keep running after the last row, until SIGTERM.")] = False,
+    kafka: Annotated[str | None, typer.Option(help="Bootstrap server, to use topics instead of files.")] = None,
     topic: Annotated[str, typer.Option(help="Topic to read.")] = "rides",
     output_topic: Annotated[str, typer.Option(help="Topic to write; not with --to.")] = "nearest",
-    autoscaler: Annotated[str | None, typer.Option(help="StreamAutoscaler to obey, on Kubernetes.")] = None,
-    work: Annotated[Work, typer.Option(help="What is done with a ride.")] = Work.NEAREST,
+    autoscaler: Annotated[
+        str | None, typer.Option(help="StreamAutoscaler whose orders to follow, on Kubernetes.")
+    ] = None,
+    work: Annotated[Work, typer.Option(help="Work on each ride.")] = Work.NEAREST,
 ) -> None:
-    """Run the operator until all is processed or SIGTERM comes; then exit 0."""
+    """Run the operator until all rows are processed or SIGTERM arrives; then exit 0."""
     if kafka is None and (rides is None or output is None):
-        raise InputError("stream: expected --rides and --to, or --kafka with its topics")
+        raise InputError("stream-input-missing")
     if kafka is not None and cap_rows_per_replica is not None:
-        raise InputError("stream: with --kafka the cap is fixed (maxOffsetsPerTrigger); give --cap-rows")
+        raise InputError("stream-kafka-cap-not-fixed")
     if not trigger_s > 0:
-        raise InputError(f"stream: expected --trigger-s > 0, got {trigger_s}")
+        raise InputError("number-not-positive", place="--trigger-s", got=trigger_s)
     stopping, jars = stop_on_signals(), ""
     if kafka is None:
         expected_rows = open_rides(str(rides)).rides * copies
@@ -86,14 +88,14 @@ def stream(
             .start()
         )
 
-    def is_through(progress: Any) -> bool:
+    def is_complete(progress: Any) -> bool:
         return not linger and expected_rows is not None and processed_rows(progress) >= expected_rows
 
     run_query(
         spark,
         operator,
         start,
-        is_through,
+        is_complete,
         stopping,
         port=metrics_port,
         cap_rows=cap_rows,
@@ -104,7 +106,7 @@ def stream(
 
 
 def processed_rows(progress: dict[str, Any] | None) -> int:
-    """Return how many rows a progress report says are processed: the sum of the sources' end offsets."""
+    """Return the processed rows in a progress report: the sum of the end offsets of the sources."""
     if progress is None:
         return 0
     ends = [sum_of_numbers(parse_offset(source["endOffset"])) for source in progress["sources"]]
@@ -125,11 +127,11 @@ def _to_topic(rows: Any) -> Any:
 
 
 def _start_at_s(checkpoint: Path, start_at_s: float | None) -> float:
-    """Return when the replay began: a run that goes on from a checkpoint keeps the first run's instant."""
-    remembered = checkpoint / _START_FILE
-    if remembered.exists():
-        return float(json.loads(remembered.read_text())["start_at_s"])
+    """Return the start of the replay; a run that resumes from a checkpoint keeps that of the first run."""
+    start_file = checkpoint / _START_FILE
+    if start_file.exists():
+        return float(json.loads(start_file.read_text())["start_at_s"])
     start_at_s = time.time() if start_at_s is None else start_at_s
     checkpoint.mkdir(parents=True, exist_ok=True)
-    remembered.write_text(json.dumps({"start_at_s": start_at_s}) + "\n")
+    start_file.write_text(json.dumps({"start_at_s": start_at_s}) + "\n")
     return start_at_s

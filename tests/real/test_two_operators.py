@@ -43,7 +43,7 @@ def test_each_row_once_through_both_while_one_is_scaled(three_nodes: Callable[[s
         period_s=3.0,
         max_replicas=2,
     )
-    cleaned = write_steady_rides(tmp_path / "rides", ROWS, apart_s=scenario.speed / ROWS_PER_S)
+    cleaned = write_steady_rides(tmp_path / "rides", ROWS, interval_s=scenario.speed / ROWS_PER_S)
     rides = PreparedRides(folder=cleaned, rows=ROWS, begins_at_hour=4.0, cleaning={})
     folder = tmp_path / "report"
     folder.mkdir()
