@@ -135,7 +135,7 @@ def broken_rows(rows: int, broken_share: float) -> int:
 def verify_topic(bootstrap: str, topic: str, expected_rows: int) -> SinkCount:
     """Count the rows of an output topic by their keys, up to its present end.
 
-    Spark's Kafka sink is at-least-once: a repeated batch is written again and counts in ``duplicated``, while ``missing``
+    Spark's Kafka sink is at-least-once: a repeated batch is written again and counts in ``duplicated``. But ``missing``
     must be 0.
 
     Raises
