@@ -27,7 +27,7 @@ def check_results_folder(folder: Path, *, mark: str, leftovers: Collection[str] 
     if not folder.exists():
         return
     if not folder.is_dir():
-        raise InputError("results-folder-is-file", source=str(folder))
+        raise InputError("results-not-directory", source=str(folder))
     present = {path.name for path in folder.iterdir()}
     foreign = sorted(present - {*leftovers}) if mark not in present else []
     if foreign:

@@ -20,7 +20,7 @@ def an_experiment(
     """Return an experiment with the paper's eight nodes."""
     document = {
         "name": "made",
-        "title": "Policies at play",
+        "title": "Policies compared",
         "policies": list(policies),
         "workloads": list(workloads),
         "seeds": seeds,

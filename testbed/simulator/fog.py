@@ -96,4 +96,4 @@ def _check_fault(fault: NodeFailure | LinkSlowdown, nodes: Mapping[str, Simulate
     names = (fault.node,) if isinstance(fault, NodeFailure) else (fault.one, fault.other)
     unknown = [name for name in names if name not in nodes]
     if unknown:
-        raise InputError("simulated-fault-node-unknown", fault=str(fault), nodes=unknown, known=sorted(nodes))
+        raise InputError("fault-node-unknown", fault=str(fault), nodes=unknown, known=sorted(nodes))

@@ -99,9 +99,9 @@ def _read(path: Path) -> tuple[list[int], list[float], str]:
         times_ms.append(time_ms)
         amounts.append(_number(path, row.line, amount_column, row.cells))
     if len(times_ms) < 2:
-        raise InputError("load-file-too-short", source=str(path), got=len(times_ms))
+        raise InputError("load-too-short", source=str(path), got=len(times_ms))
     if not any(amounts):
-        raise InputError("load-file-without-rows", source=str(path), column=amount_column)
+        raise InputError("load-file-empty", source=str(path), column=amount_column)
     return times_ms, amounts, amount_column
 
 
@@ -112,18 +112,14 @@ def _check_kind(path: Path) -> None:
             return
     except (OSError, ValueError):
         return  # the reader reports the problem
-    raise InputError("load-file-not-regular", source=str(path), got="directory" if path.is_dir() else "device or pipe")
+    raise InputError("load-file-irregular", source=str(path), got="directory" if path.is_dir() else "device or pipe")
 
 
 def _only_column(path: Path, line: int, names: Sequence[str], known: Sequence[str]) -> str:
     found = [name for name in names if name in known]
     if len(found) != 1:
         raise InputError(
-            "load-file-column-ambiguous",
-            source=str(path),
-            place=f"line {line}",
-            expected=known,
-            got=found or list(names),
+            "load-column-ambiguous", source=str(path), place=f"line {line}", expected=known, got=found or list(names)
         )
     return found[0]
 
@@ -142,7 +138,7 @@ def _check_order(path: Path, line: int, before_ms: Sequence[int], time_ms: int) 
     place = {"source": str(path), "place": f"line {line}"}
     step_s = (time_ms - before_ms[-1]) / _MS_PER_S
     if step_s <= 0:
-        raise InputError("load-file-not-ascending", **place, step_s=step_s)
+        raise InputError("load-times-unsorted", **place, step_s=step_s)
     days = (time_ms - before_ms[0]) / _MS_PER_S / 86_400
     if days > DAYS_MOST:
-        raise InputError("load-file-too-long", **place, most_days=DAYS_MOST, got_days=days)
+        raise InputError("load-too-long", **place, most_days=DAYS_MOST, got_days=days)

@@ -171,7 +171,7 @@ def record(
     if case not in experiment.cases():
         raise InputError("case-unknown", source=f"experiment {experiment.name}", **asdict(case))
     if target.exists() and not target.is_dir():
-        raise InputError("results-folder-is-file", source=f"--to {target}")
+        raise InputError("results-not-directory", source=f"--to {target}")
     result = record_run(experiment, case, target)
     for stored in results:
         if stored.case == case:

@@ -239,7 +239,7 @@ def experiment_of(document: object, origin: str) -> Experiment:
         With a problem for each invalid setting.
     """
     if not isinstance(document, Mapping):
-        raise InputError("experiment-not-a-mapping", source=origin, got=document)
+        raise InputError("experiment-malformed", source=origin, got=document)
     try:
         return Experiment.model_validate(document)
     except ValidationError as error:

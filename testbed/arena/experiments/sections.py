@@ -154,14 +154,14 @@ class OperatorSection(Section):
         initial = self.least_initial_replicas
         if not self.min_replicas <= initial <= self.max_replicas:
             raise InvalidValueError(
-                "initial-replicas-out-of-range", least=self.min_replicas, got=initial, most=self.max_replicas
+                "initial-replicas-limit", least=self.min_replicas, got=initial, most=self.max_replicas
             )
         return self
 
     @model_validator(mode="after")
     def _check_load(self) -> Self:
         if self.upstream and self.load_share != 1:
-            raise InvalidValueError("load-share-with-upstream", upstream=list(self.upstream), got=self.load_share)
+            raise InvalidValueError("load-share-upstream", upstream=list(self.upstream), got=self.load_share)
         return self
 
     @property

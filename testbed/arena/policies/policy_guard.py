@@ -207,9 +207,7 @@ class PolicyGuard:
         least, most = operator.min_replicas, operator.max_replicas
         grows_beyond = bool(set(after) - set(current)) and len(after) > most
         if grows_beyond or (set(current) - set(after) and len(after) < least):
-            return Problem(
-                "plan-replicas-out-of-range", {**context, "replicas": len(after), "least": least, "most": most}
-            )
+            return Problem("plan-replicas-limit", {**context, "replicas": len(after), "least": least, "most": most})
         return None
 
 

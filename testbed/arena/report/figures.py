@@ -1,4 +1,4 @@
-"""The report's pictures: matplotlib figures, each an image inside the page."""
+"""Draws the pictures of the report with matplotlib, as images inside the page."""
 
 import base64
 import io
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Series = Mapping[str, Sequence[float | None]]
+Trajectory = Mapping[str, Sequence[float | None]]
 
 _POLICY_COLOURS = ("#0072b2", "#b84a00", "#007a5a", "#a83a82", "#7d6200", "#3d4852", "#0b7a8c", "#5b4bb5")
 _POLICY_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
@@ -53,28 +53,28 @@ class Drawing(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyFigures:
-    """What the pictures show of a policy on a workload."""
+    """Data of a policy on a workload for the pictures."""
 
     policy: str
-    #: Its position in the experiment; decides colour and marker.
+    #: Position in the experiment, which determines colour and marker.
     index: int
-    #: The means of the replica-minutes, and of the seconds above the objective (cost, lag_s).
+    #: Means of replica-minutes, and of seconds above the objective (cost, lag_s).
     cost: float
     lag_s: float
 
     @property
     def colour(self) -> str:
-        """Of its marks."""
+        """Colour of its marks."""
         return _POLICY_COLOURS[self.index % len(_POLICY_COLOURS)]
 
     @property
     def marker(self) -> str:
-        """As matplotlib names it."""
+        """Marker, as matplotlib names it."""
         return _POLICY_MARKERS[self.index % len(_POLICY_MARKERS)]
 
     @property
     def label(self) -> str:
-        """Its name as a figure has room for it: cut in the middle, what cannot be printed replaced."""
+        """Name that fits into a figure: shortened in the middle, without unprintable characters."""
         shown = "".join(sign if sign.isprintable() else "�" for sign in self.policy)
         half = _LONGEST_NAME // 2
         return shown if len(shown) <= _LONGEST_NAME else f"{shown[: half - 1]}…{shown[-half:]}"
@@ -107,19 +107,20 @@ def draw_tradeoffs(workloads: Mapping[str, Sequence[PolicyFigures]]) -> Drawing:
     return _drawn(150 + 220 * columns, 60 + 200 * rows, fill)
 
 
-def draw_courses(courses: Mapping[str, Series]) -> Mapping[str, Drawing]:
-    """Draw runs over time, in the manner of Fig. 7 of the Gesscale paper: each alone, all with the same axes.
+def draw_trajectories(trajectories: Mapping[str, Trajectory]) -> Mapping[str, Drawing]:
+    """Draw runs over time, like Fig. 7 of the Gesscale paper: one picture each, all with the same axes.
 
-    A course has the columns ``t_s``, ``input_rows_per_s``, ``processed_rows_per_s``, ``demand_replicas``,
-    ``supply_replicas``, ``serving_replicas`` and ``backlog_rows``, equally long; a value that is unknown is None.
+    A trajectory has the columns ``t_s``, ``input_rows_per_s``, ``processed_rows_per_s``, ``demand_replicas``,
+    ``supply_replicas``, ``serving_replicas`` and ``backlog_rows``, of equal length; an unknown value is None.
     """
 
     def most(*columns: str) -> float:
         return max(
-            (v for c in courses.values() for name in columns for v in c.get(name, ()) if v is not None), default=0.0
+            (v for c in trajectories.values() for name in columns for v in c.get(name, ()) if v is not None),
+            default=0.0,
         )
 
-    errors = [e for course in courses.values() for e in provisioning_errors(course) if not math.isnan(e)]
+    errors = [e for trajectory in trajectories.values() for e in provisioning_errors(trajectory) if not math.isnan(e)]
     end_s = most("t_s") or 1.0
     limits = (
         (0.0, 1.05 * (most("input_rows_per_s", "processed_rows_per_s") or 1.0)),
@@ -129,7 +130,7 @@ def draw_courses(courses: Mapping[str, Series]) -> Mapping[str, Drawing]:
     )
     unit, unit_s = ("hours", 3600.0) if end_s >= _HOURS_FROM_S else ("minutes", 60.0)
 
-    def drawn(course: Series) -> Drawing:
+    def drawn(trajectory: Trajectory) -> Drawing:
         def fill(figure: "Figure") -> None:
             axes = figure.subplots(4, sharex=True, height_ratios=(5, 4, 4, 3))
             for ax, limit in zip(axes, limits, strict=True):
@@ -137,25 +138,25 @@ def draw_courses(courses: Mapping[str, Series]) -> Mapping[str, Drawing]:
                 ax.yaxis.set_major_formatter(short)
             axes[-1].set_xlim(0, end_s / unit_s)
             axes[-1].set_xlabel(unit)
-            _fill_course(axes, [t / unit_s for t in _column(course, "t_s")], course)
+            _fill_trajectory(axes, [t / unit_s for t in _column(trajectory, "t_s")], trajectory)
             figure.legend(loc="outside lower center", ncols=3, fontsize=9)
 
         return _drawn(400, 540, fill)
 
-    return {name: drawn(course) for name, course in courses.items()}
+    return {name: drawn(trajectory) for name, trajectory in trajectories.items()}
 
 
-def provisioning_errors(course: Series) -> list[float]:
-    """Return supply − demand of each sample, replicas; NaN where either is unknown."""
-    pairs = zip(_column(course, "supply_replicas"), _column(course, "demand_replicas"), strict=True)
+def provisioning_errors(trajectory: Trajectory) -> list[float]:
+    """Return supply − demand of each sample, replicas; NaN if either is unknown."""
+    pairs = zip(_column(trajectory, "supply_replicas"), _column(trajectory, "demand_replicas"), strict=True)
     return [supply - demand for supply, demand in pairs]
 
 
-def _fill_course(axes: Sequence["Axes"], at: Sequence[float], course: Series) -> None:
+def _fill_trajectory(axes: Sequence["Axes"], at: Sequence[float], trajectory: Trajectory) -> None:
     rates, replicas, error, queued = axes
 
     def line(ax: "Axes", name: str, colour: str, label: str, **look: Any) -> None:
-        ax.step(at, _column(course, name), where="post", color=colour, label=label, **look)
+        ax.step(at, _column(trajectory, name), where="post", color=colour, label=label, **look)
 
     def area(ax: "Axes", values: Sequence[float], colour: str, label: str) -> None:
         ax.fill_between(at, values, step="post", color=colour, linewidth=0, label=label)
@@ -164,22 +165,22 @@ def _fill_course(axes: Sequence["Axes"], at: Sequence[float], course: Series) ->
     line(rates, "processed_rows_per_s", _PROCESSED, "processed", linewidth=1.1)
     line(rates, "input_rows_per_s", _MUTED, "input", linewidth=1.4)
     replicas.set_title("replicas")
-    area(replicas, _column(course, "serving_replicas"), _SERVING, "at work")
+    area(replicas, _column(trajectory, "serving_replicas"), _SERVING, "serving")
     line(replicas, "supply_replicas", _SUPPLY, "supply", linewidth=1.6)
-    line(replicas, "demand_replicas", _INK, "demand: the ideal’s", linewidth=1.2, linestyle="--")
-    error.set_title("provisioning error: supply − demand, replicas; ▾ reconfigured")
-    errors = provisioning_errors(course)
+    line(replicas, "demand_replicas", _INK, "demand (ideal)", linewidth=1.2, linestyle="--")
+    error.set_title("provisioning error: supply − demand, replicas; ▾ change")
+    errors = provisioning_errors(trajectory)
     area(error, [max(0.0, e) for e in errors], _OVER, "too many")
     area(error, [min(0.0, e) for e in errors], _UNDER, "too few")
-    supply = _column(course, "supply_replicas")
+    supply = _column(trajectory, "supply_replicas")
     changed = [t for t, before, now in zip(at[1:], supply, supply[1:], strict=False) if now != before]
     error.plot(changed, [0.93] * len(changed), "v", markersize=4, color=_INK, transform=error.get_xaxis_transform())
     queued.set_title("backlog, rows")
-    queued.fill_between(at, _column(course, "backlog_rows"), color=_BACKLOG, alpha=0.55, label="backlog")
+    queued.fill_between(at, _column(trajectory, "backlog_rows"), color=_BACKLOG, alpha=0.55, label="backlog")
 
 
 def _mark(ax: "Axes", x: float, y: float, each: PolicyFigures) -> Any:
-    """Draw a policy's mean; it may reach over the edge of the axes."""
+    """Draw the mean of a policy; the mark may cross the edge of the axes."""
     (mark,) = ax.plot(
         x,
         y,
@@ -195,18 +196,20 @@ def _mark(ax: "Axes", x: float, y: float, each: PolicyFigures) -> Any:
     return mark
 
 
-def _column(course: Series, name: str) -> list[float]:
-    values = course.get(name) or (None,) * len(course.get("t_s", ()))
+def _column(trajectory: Trajectory, name: str) -> list[float]:
+    values = trajectory.get(name) or (None,) * len(trajectory.get("t_s", ()))
     return [math.nan if value is None else float(value) for value in values]
 
 
 def _drawn(width: int, height: int, fill: Callable[["Figure"], None]) -> Drawing:
-    """Return a figure of so many CSS pixels; the same figure gives the same bytes."""
+    """Return an image of a given size in CSS pixels; the same figure gives the same bytes."""
     try:
         import matplotlib as mpl
         from matplotlib.figure import Figure
     except ImportError:
-        raise InputError(f"report: expected matplotlib, it is not installed; {how_to_install('arena')}") from None
+        raise InputError(
+            "package-missing", package="matplotlib", extra="arena", command=how_to_install("arena")
+        ) from None
     stream = io.BytesIO()
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(width / 72, height / 72), layout="constrained")

@@ -1,4 +1,4 @@
-"""Numbers and names as the report writes them."""
+"""Formats numbers and names for reports and tables."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -13,7 +13,7 @@ NOTHING = "–"
 
 
 def figure(value: float | None) -> str:
-    """Write a number with three digits that count and thousands apart; a dash where there is none.
+    """Format a number with three significant digits and separated thousands; a dash for None.
 
     Examples
     --------
@@ -32,14 +32,14 @@ def figure(value: float | None) -> str:
 
 
 def span(low: float | None, high: float | None) -> str:
-    """Write an interval, ``[0.8, 1.2]``; nothing where it is unknown."""
+    """Format an interval as ``[0.8, 1.2]``; empty if it is unknown."""
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
         return ""
     return f"[{figure(low)}, {figure(high)}]"
 
 
 def short(value: float, _position: object = None) -> str:
-    """Write the number of an axis: ``12k``, ``1.5M``.
+    """Format a number for an axis, such as ``12k`` or ``1.5M``.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def short(value: float, _position: object = None) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Write a number and its noun: ``1 run``, ``2 runs``."""
+    """Format a number and its noun, such as ``1 run`` or ``2 runs``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
@@ -64,7 +64,7 @@ def short_name(name: str) -> str:
 
 
 def short_names(names: Collection[str]) -> Mapping[str, str]:
-    """Return for each name what it is called in the report: its short name, or all names whole where two are alike.
+    """Return the short form of each name, or all names unchanged if two short forms are equal.
 
     Examples
     --------
@@ -78,12 +78,12 @@ def short_names(names: Collection[str]) -> Mapping[str, str]:
 
 
 def with_short_names(experiment: Experiment, results: Sequence[CaseResult]) -> tuple[Experiment, list[CaseResult]]:
-    """Return an experiment and its results under the names of the report."""
+    """Return an experiment and its results with short names."""
     workloads, policies = short_names(experiment.workloads), short_names(experiment.policies)
-    called = experiment.model_copy(
+    renamed = experiment.model_copy(
         update={"workloads": tuple(workloads.values()), "policies": tuple(policies.values())}
     )
-    return called, [
+    return renamed, [
         replace(
             result,
             case=replace(
@@ -97,6 +97,6 @@ def with_short_names(experiment: Experiment, results: Sequence[CaseResult]) -> t
 
 
 def run_title(experiment: Experiment, case: Case) -> str:
-    """Return what the page of a run is called."""
+    """Return the title of the page of a run."""
     names = {**short_names(experiment.workloads), **short_names(experiment.policies)}
     return f"{names[case.policy]} on {names[case.workload]}, seed {case.seed}"

@@ -1,4 +1,4 @@
-"""The results of an experiment, found by what they are of, and the measures that judge them."""
+"""Looks up the results of an experiment, and defines the measures of the page."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,12 +18,12 @@ from testbed.arena.judging.statistics import Interval, compare
 class Measure:
     """A metric of the page; less is better for every one of them."""
 
-    #: As in the results: a field of `testbed.scoring.scorer.Scores`, or one of the frontier's.
+    #: Name in the results: a field of `testbed.scoring.sample.Scores`, or one of the frontier's.
     name: str
     label: str
     unit: str = ""
     definition: str
-    #: Whether its ratio to the baseline means something; it does not for what is relative already.
+    #: Whether its ratio to the baseline is meaningful; it is not for a relative metric.
     ratio: bool = True
 
 
@@ -38,7 +38,7 @@ MEASURES = (*PROVISIONING, *DELAY, *HEADCOUNT, *DISTANCE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcomes:
-    """Results with their experiment."""
+    """Results of an experiment with its baseline."""
 
     experiment: Experiment
     results: Sequence[CaseResult]
@@ -53,19 +53,19 @@ class Outcomes:
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """The policies, in the experiment's order."""
+        """Policies in the experiment's order."""
         return self.experiment.policies
 
     @property
     def lost(self) -> list[CaseResult]:
-        """The runs that were lost."""
+        """Lost runs."""
         return [result for result in self.results if result.lost]
 
     def of(self, workload: str, policy: str, variant: str | None = None) -> ResultGroup:
-        """Return a policy's runs on a workload, by growing seed; of the first variant unless another is named."""
-        wanted = self.experiment.variant_names[0] if variant is None else variant
-        none = ResultGroup(variant=wanted, workload=workload, policy=policy, results=())
-        return self._groups.get((wanted, workload, policy), none)
+        """Return a policy's runs on a workload in the order of seeds, by default of the first variant."""
+        name = self.experiment.variant_names[0] if variant is None else variant
+        none = ResultGroup(variant=name, workload=workload, policy=policy, results=())
+        return self._groups.get((name, workload, policy), none)
 
     def mean(self, workload: str, policy: str, metric: str, variant: str | None = None) -> Interval | None:
         """Return a metric's mean over the runs that have it, with its interval."""
@@ -76,8 +76,8 @@ class Outcomes:
         ours = self.of(workload, policy, variant).by_seed(metric)
         return compare(ours, self.of(workload, self.baseline, variant).by_seed(metric)).ratio
 
-    def courses(self, workload: str) -> Mapping[str, CaseResult]:
-        """Return for each policy its first run on a workload whose course was kept."""
+    def trajectories(self, workload: str) -> Mapping[str, CaseResult]:
+        """Return the first run of each policy on a workload that has a trajectory."""
         found: dict[str, CaseResult] = {}
         for policy in self.policies:
             for result in self.of(workload, policy).results:

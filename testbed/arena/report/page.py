@@ -1,4 +1,4 @@
-"""The arena's report: one HTML file that needs nothing else."""
+"""Writes the report of the arena: one self-contained HTML file."""
 
 import base64
 import hashlib
@@ -19,7 +19,7 @@ from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.comparing import choose_baseline
 from testbed.arena.judging.statistics import RESAMPLES
 from testbed.arena.policies.catalogue import policy_names
-from testbed.arena.report.figures import Drawing, PolicyFigures, draw_courses, draw_tradeoffs
+from testbed.arena.report.figures import Drawing, PolicyFigures, draw_tradeoffs, draw_trajectories
 from testbed.arena.report.formatting import counted, figure, short_names, with_short_names
 from testbed.arena.report.outcomes import DELAY, DISTANCE, HEADCOUNT, PROVISIONING, Outcomes, metric_of
 from testbed.arena.report.tables import Table, at_a_glance, comparison, lost_runs
@@ -38,27 +38,27 @@ _TABLES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """An image with what stands above it."""
+    """An image with its title."""
 
     drawing: Drawing
     title: str
-    #: What it shows, for those who cannot see it.
+    #: Description for readers who cannot see it.
     alt: str
     caption: str = ""
-    #: What it is about, for the choice of policies; empty where it is about all.
+    #: Policy that it shows, for the selection of policies; empty if it shows all.
     policy: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadPart:
-    """What the page shows of a workload; ``key`` is that of its anchor, ``about`` is empty where it is a file."""
+    """Section of the page on a workload; ``key`` is its anchor, ``about`` is empty for a file."""
 
     key: str
     name: str
     about: str
     tables: tuple[Table, ...]
-    courses: tuple[Picture, ...]
-    without_course: tuple[str, ...]
+    trajectories: tuple[Picture, ...]
+    without_trajectory: tuple[str, ...]
 
 
 def write_report(
@@ -69,7 +69,7 @@ def write_report(
     Raises
     ------
     InputError
-        There are no results, the baseline has none, the file cannot be written, or Jinja2 or matplotlib is not
+        If there are no results, the baseline has none, the file cannot be written, or Jinja2 or matplotlib is not
         installed.
     """
     chosen = choose_baseline(results, baseline, experiment)
@@ -86,11 +86,11 @@ def write_report(
 
 
 def facts(outcomes: Outcomes) -> tuple[tuple[str, str], ...]:
-    """Return what was run: pairs of what and which."""
+    """Return facts on the experiment as pairs of name and value."""
     experiment = outcomes.experiment
     seeds = experiment.seed_list
     runs, expected = len(outcomes.results), len(experiment.cases())
-    missing = f"; {counted(expected - runs, 'more run')} to come" if runs < expected else ""
+    missing = f"; {counted(expected - runs, 'run')} missing" if runs < expected else ""
     return (
         ("experiment", f"{experiment.name}{': ' if experiment.title else ''}{experiment.title}"),
         ("engine", f"simulated {experiment.engine.value.capitalize()}"),
@@ -106,18 +106,18 @@ def facts(outcomes: Outcomes) -> tuple[tuple[str, str], ...]:
 
 
 def _title(experiment: Experiment) -> str:
-    """Return what the page is about: the experiment's title, or what it plays."""
+    """Return the title of the experiment, or one made from its policies and loads."""
     loads, policies = experiment.workloads, experiment.policies
-    played = loads[0] if len(loads) == 1 else counted(len(loads), "workload")
-    playing = policies[0] if len(policies) == 1 else f"{len(policies)} policies"
-    return experiment.title or f"{playing} on {played}"
+    load = loads[0] if len(loads) == 1 else counted(len(loads), "workload")
+    policy = policies[0] if len(policies) == 1 else f"{len(policies)} policies"
+    return experiment.title or f"{policy} on {load}"
 
 
 def _rendered(outcomes: Outcomes, settings: str) -> str:
     experiment = outcomes.experiment
     environment = _environment()
-    played = {result.case.workload for result in outcomes.results}
-    workloads = {name: f"w{at}" for at, name in enumerate(experiment.workloads) if name in played}
+    present = {result.case.workload for result in outcomes.results}
+    workloads = {name: f"w{at}" for at, name in enumerate(experiment.workloads) if name in present}
     shown = {name: _policy_figures(outcomes, name) for name in workloads}
     known = policy_names()
     script = environment.get_template("page.js.j2").render()
@@ -131,7 +131,7 @@ def _rendered(outcomes: Outcomes, settings: str) -> str:
         tradeoff=_tradeoff({name: figures for name, figures in shown.items() if figures}),
         lost=lost_runs(outcomes),
         parts=[_part(outcomes, name, key) for name, key in workloads.items()],
-        policies=[(name, known.get(name, "a policy of its own")) for name in experiment.policies],
+        policies=[(name, known.get(name, "a policy from a file")) for name in experiment.policies],
         definitions=(("Provisioning", PROVISIONING), ("Delay", DELAY), ("Distance", DISTANCE)),
         resamples=RESAMPLES,
         script=script,
@@ -140,7 +140,7 @@ def _rendered(outcomes: Outcomes, settings: str) -> str:
 
 
 def _policy_figures(outcomes: Outcomes, workload: str) -> list[PolicyFigures]:
-    """Return what the picture shows of each policy that has a run with all of it."""
+    """Return the data of each policy that has both cost and lag."""
     found = []
     for index, policy in enumerate(outcomes.policies):
         cost = outcomes.mean(workload, policy, "cost")
@@ -157,13 +157,13 @@ def _tradeoff(workloads: Mapping[str, Sequence[PolicyFigures]]) -> Picture | Non
         drawing=draw_tradeoffs(workloads),
         title="Cost against lag",
         alt="Cost against lag of each policy on each workload, as in the tables below.",
-        caption="To the left the rows wait less, further down fewer replicas are paid for. Each sign is a policy’s "
-        "mean. Lag goes by the logarithm from 100 s on, with the same scale everywhere; cost begins at 0.",
+        caption="Further left rows wait less; further down fewer replicas are used. Each mark is the mean of a policy. "
+        "Lag is logarithmic from 100 s, with the same scale in all panels; cost begins at 0.",
     )
 
 
 def _part(outcomes: Outcomes, workload: str, key: str) -> WorkloadPart:
-    courses = outcomes.courses(workload)
+    trajectories = outcomes.trajectories(workload)
     return WorkloadPart(
         key=key,
         name=workload,
@@ -172,25 +172,25 @@ def _part(outcomes: Outcomes, workload: str, key: str) -> WorkloadPart:
             comparison(outcomes, workload, measures, key=f"{key}-{name}", caption=title)
             for name, title, measures in _TABLES
         ),
-        courses=_courses(workload, courses),
-        without_course=tuple(policy for policy in outcomes.policies if policy not in courses),
+        trajectories=_trajectories(workload, trajectories),
+        without_trajectory=tuple(policy for policy in outcomes.policies if policy not in trajectories),
     )
 
 
-def _courses(workload: str, courses: Mapping[str, CaseResult]) -> tuple[Picture, ...]:
-    drawn = draw_courses({policy: result.series for policy, result in courses.items()})
+def _trajectories(workload: str, trajectories: Mapping[str, CaseResult]) -> tuple[Picture, ...]:
+    drawn = draw_trajectories({policy: result.series for policy, result in trajectories.items()})
     units = {"reconfigurations": "reconfigurations", "cost": "replica-min", "lag_above_slo_s": "s of lag"}
     pictures = []
-    for policy, result in courses.items():
+    for policy, result in trajectories.items():
         known = {unit: metric_of(result, name) for name, unit in units.items()}
-        told = ", ".join(f"{figure(value)} {unit}" for unit, value in known.items() if value is not None)
+        summary = ", ".join(f"{figure(value)} {unit}" for unit, value in known.items() if value is not None)
         pictures.append(
             Picture(
                 drawing=drawn[policy],
                 title=policy,
                 alt=f"{policy} on {workload} over time: input and processed rate, replicas supplied and demanded, "
                 "provisioning error, backlog.",
-                caption=f"Seed {result.case.seed}{': ' if told else ''}{told}.",
+                caption=f"Seed {result.case.seed}{': ' if summary else ''}{summary}.",
                 policy=policy,
             )
         )
@@ -201,7 +201,7 @@ def _environment() -> "Environment":
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError:
-        raise InputError(f"report: expected jinja2, it is not installed; {how_to_install('arena')}") from None
+        raise InputError("package-missing", package="jinja2", extra="arena", command=how_to_install("arena")) from None
     return Environment(
         loader=PackageLoader("testbed.arena.report"),
         autoescape=True,

@@ -1,4 +1,4 @@
-"""The page's tables as values: comparison, all workloads at a glance, lost runs."""
+"""Tables of the page as values: comparison, overview of all workloads, lost runs."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,34 +9,34 @@ from testbed.arena.names import PERFECT_FORESIGHT
 from testbed.arena.report.formatting import NOTHING, counted, figure, span
 from testbed.arena.report.outcomes import MEASURES, Measure, Outcomes
 
-#: What a reader compares first: what it cost, what the rows suffered, how often it moved.
+#: Metrics of the overview.
 GLANCE = ("cost", "lag_above_slo_s", "reconfigurations")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
-    """A figure of a table."""
+class TableCell:
+    """A cell of a table."""
 
     text: str
-    #: Its interval; empty where it has none.
+    #: Interval; empty without one.
     span: str = ""
-    #: Against the baseline; empty where there is none (ratio, ratio_span).
+    #: Ratio to the baseline, and its interval; empty without one (ratio, ratio_span).
     ratio: str = ""
     ratio_span: str = ""
-    #: Of the ratio, less being better: ``better`` or ``worse`` where its whole interval is; empty otherwise.
+    #: ``better`` or ``worse`` if the whole interval of the ratio is on that side of 1, less being better; or empty.
     verdict: str = ""
-    #: Whether it is the best of its column.
+    #: Whether it is the best value of its column.
     best: bool = False
-    #: What rows are sorted by; None sorts last.
+    #: Sort key of its row; None sorts last.
     sort: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableRow:
-    """A row; ``policy`` is the one it is about, for the choice of policies, empty where it is about none."""
+    """A row; ``policy`` is its policy, for the selection of policies, or empty."""
 
     name: str
-    cells: tuple[Cell, ...]
+    cells: tuple[TableCell, ...]
     note: str = ""
     policy: str = ""
 
@@ -52,11 +52,11 @@ class Table:
     rows: tuple[TableRow, ...]
 
 
-def mean_cell(mean: Interval | None, ratio: Interval | None = None, *, best: bool = False) -> Cell:
-    """Return the cell of a mean, with its ratio to the baseline where that is to be shown."""
+def mean_cell(mean: Interval | None, ratio: Interval | None = None, *, best: bool = False) -> TableCell:
+    """Return the cell of a mean, optionally with its ratio to the baseline."""
     if mean is None:
-        return Cell(text=NOTHING)
-    return Cell(
+        return TableCell(text=NOTHING)
+    return TableCell(
         text=figure(mean.mean),
         span=span(mean.low, mean.high),
         ratio=f"×{figure(ratio.mean)}" if ratio else "",
@@ -68,7 +68,7 @@ def mean_cell(mean: Interval | None, ratio: Interval | None = None, *, best: boo
 
 
 def verdict_of(ratio: Interval | None) -> str:
-    """Return whether all of a ratio's interval is on one side of 1."""
+    """Return on which side of 1 the whole interval of a ratio is: ``better``, ``worse`` or empty."""
     if ratio is None or ratio.low is None or ratio.high is None:
         return ""
     if ratio.high < 1:
@@ -77,7 +77,7 @@ def verdict_of(ratio: Interval | None) -> str:
 
 
 def comparison(outcomes: Outcomes, workload: str, measures: Sequence[Measure], *, key: str, caption: str) -> Table:
-    """Return policies against metrics on a workload: means, intervals, ratios to the baseline, the best marked."""
+    """Return the table of policies and metrics on a workload, with the best values marked."""
     by_measure = [_cells(outcomes, workload, measure) for measure in measures]
     rows = tuple(
         TableRow(
@@ -93,7 +93,7 @@ def comparison(outcomes: Outcomes, workload: str, measures: Sequence[Measure], *
 
 
 def at_a_glance(outcomes: Outcomes) -> tuple[Table, ...]:
-    """Return workloads against policies, a table for each metric of `GLANCE`."""
+    """Return a table of workloads and policies for each metric of `GLANCE`."""
     return tuple(
         Table(
             key=f"glance-{measure.name}",
@@ -112,8 +112,8 @@ def at_a_glance(outcomes: Outcomes) -> tuple[Table, ...]:
     )
 
 
-def _cells(outcomes: Outcomes, workload: str, measure: Measure) -> Mapping[str, Cell]:
-    """Return each policy's cell of a measure, the least of all but the oracles marked."""
+def _cells(outcomes: Outcomes, workload: str, measure: Measure) -> Mapping[str, TableCell]:
+    """Return each policy's cell of a measure, with the least of all without perfect foresight marked."""
     means = {policy: outcomes.mean(workload, policy, measure.name) for policy in outcomes.policies}
     known = [mean.mean for policy, mean in means.items() if mean is not None and policy not in PERFECT_FORESIGHT]
     best = min(known) if len(known) > 1 and min(known) < max(known) else math.nan
@@ -132,7 +132,9 @@ def run_note(outcomes: Outcomes, workload: str, policy: str) -> str:
     group = outcomes.of(workload, policy)
     runs, lost = group.results, group.lost
     left = sum(1 for result in runs if result.metrics.get("drained") is False)
-    notes = ["baseline"] if policy == outcomes.baseline else ["oracle"] if policy in PERFECT_FORESIGHT else []
+    notes = (
+        ["baseline"] if policy == outcomes.baseline else ["perfect foresight"] if policy in PERFECT_FORESIGHT else []
+    )
     notes.append(counted(len(runs), "run") if runs else "not run")
     notes += [f"{lost} lost"] if lost else []
     notes += [f"{left} not drained"] if left else []
@@ -140,7 +142,7 @@ def run_note(outcomes: Outcomes, workload: str, policy: str) -> str:
 
 
 def lost_runs(outcomes: Outcomes) -> Table | None:
-    """Return the lost runs with their reasons, equal ones in one row; None where none was lost."""
+    """Return a table of lost runs by reason; None if no run was lost."""
     grouped: dict[tuple[str, str, str, str], list[int]] = {}
     for result in outcomes.lost:
         case = result.case
@@ -152,7 +154,7 @@ def lost_runs(outcomes: Outcomes) -> Table | None:
         shown = ", ".join(map(str, sorted(seeds)[:8]))
         more = f" and {len(seeds) - 8} more" if len(seeds) > 8 else ""
         texts = (workload, variant or NOTHING, f"{shown}{more}", reason)
-        rows.append(TableRow(name=policy, policy=policy, cells=tuple(Cell(text=text) for text in texts)))
+        rows.append(TableRow(name=policy, policy=policy, cells=tuple(TableCell(text=text) for text in texts)))
     columns = tuple((label, "") for label in ("workload", "variant", "seeds", "reason"))
-    caption = f"{counted(len(outcomes.lost), 'lost run')}; no mean includes them, and the others went on"
+    caption = f"{counted(len(outcomes.lost), 'lost run')}; no mean includes them"
     return Table(key="lost", caption=caption, corner="policy", columns=columns, rows=tuple(rows))

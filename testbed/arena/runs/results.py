@@ -159,12 +159,12 @@ def _check_same(folder: Path, stored: Experiment, experiment: Experiment, digest
     if other or not set(stored.cases()) <= set(experiment.cases()):
         changes = [f"{path}: {was!r:.80} -> {now!r:.80}" for path, was, now in other or different]
         if other:
-            raise InputError("results-of-another-experiment", source=str(folder), changes=changes)
-        raise InputError("results-of-more-cases", source=str(folder), changes=changes)
+            raise InputError("results-experiment-differs", source=str(folder), changes=changes)
+        raise InputError("results-cases-removed", source=str(folder), changes=changes)
     current = _digests(experiment)
     changed = [file for file, digest in digests.items() if current.get(file, digest) != digest]
     if changed:
-        raise InputError("results-of-changed-file", source=str(folder), file=changed[0])
+        raise InputError("results-file-changed", source=str(folder), file=changed[0])
 
 
 def _differences(was: object, now: object, path: str) -> Iterator[tuple[str, object, object]]:
@@ -186,7 +186,7 @@ def _parsed(folder: Path, content: bytes, known: set[Case]) -> tuple[dict[Case, 
         except ValidationError as error:
             raise InputError("results-line-invalid", **place) from error
         if result.case not in known:
-            raise InputError("results-line-of-unknown-case", **place, case=str(result.case))
+            raise InputError("results-case-unknown", **place, case=str(result.case))
         done[result.case] = result
     return done, whole
 

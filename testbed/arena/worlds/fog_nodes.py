@@ -52,7 +52,7 @@ def fog_nodes(section: NodesSection, seed: int) -> FogNodes:
     """
     delays, weights, driver_node = _load(section, seed)
     if section.count is not None and section.count > len(delays):
-        raise InputError("experiment-nodes-too-many", place="nodes.count", available=len(delays), got=section.count)
+        raise InputError("experiment-nodes-exceeded", place="nodes.count", available=len(delays), got=section.count)
     delays = delays.subset(delays.names[: section.count])
     driver_node = section.driver_node or driver_node or delays.names[0]
     named = {"driver_node": [driver_node], "weights": section.weights, "reported_weights": section.reported_weights}

@@ -217,9 +217,7 @@ def check_capacity(world: World, workload: str) -> Iterator[Problem]:
 
 def _operator(name: str, section: OperatorSection, fog: FogNodes, engine: Engine) -> Operator:
     if section.least_initial_replicas > len(fog.nodes):
-        raise InputError(
-            "initial-replicas-exceed-nodes", operator=name, most=len(fog.nodes), got=section.initial_replicas
-        )
+        raise InputError("initial-replicas-exceeded", operator=name, most=len(fog.nodes), got=section.initial_replicas)
     capped = engine is Engine.SPARK and section.cap_rows_per_replica is not None
     return Operator(
         name=name,

@@ -93,7 +93,7 @@ def _compare_runs(
     for folder in folders:
         run = read_run(folder)
         if run.name in compared:
-            raise InputError("recorded-run-name-twice", source=f"--run {folder}", name=run.name)
+            raise InputError("recorded-run-duplicate", source=f"--run {folder}", name=run.name)
         physics = read_physics(physics_name)
         compared[run.name] = compare_run(run, physics, replay_run(run, physics, seeds))
         recorded.append(run)

@@ -26,5 +26,5 @@ def test_a_folder_with_other_files_is_rejected_and_names_them(tmp_path):
 
 def test_a_file_is_rejected(tmp_path):
     (tmp_path / "file").touch()
-    with refused("results-folder-is-file"):
+    with refused("results-not-directory"):
         check_results_folder(tmp_path / "file", mark="ours.json")

@@ -92,7 +92,7 @@ def test_settings_can_be_changed_by_their_path():
         ({"nodes": {"topology": "edge8", "map": "x.csv"}}, "nodes-source-ambiguous", "nodes"),
         ({"nodes": {"generated": {}}}, "node-count-required", "nodes"),
         ({"nodes": {"generated": {"low_ms": 9, "high_ms": 5}, "count": 3}}, "delay-range-reversed", "nodes.generated"),
-        ({"operators": {"a": {"initial_replicas": 9}}}, "initial-replicas-out-of-range", "operators.a"),
+        ({"operators": {"a": {"initial_replicas": 9}}}, "initial-replicas-limit", "operators.a"),
         (
             {"operators": {"a": {"initial_replicas": "warm"}}},
             "initial-replicas-invalid",
@@ -105,11 +105,7 @@ def test_settings_can_be_changed_by_their_path():
             "faults.failures.0",
         ),
         ({"reference": {"source": "x", "figures": {"static": {"price": 3}}}}, "reference-metric-unknown", "reference"),
-        (
-            {"operators": {"a": {}, "b": {"upstream": ["a"], "load_share": 0.5}}},
-            "load-share-with-upstream",
-            "operators.b",
-        ),
+        ({"operators": {"a": {}, "b": {"upstream": ["a"], "load_share": 0.5}}}, "load-share-upstream", "operators.b"),
     ],
 )
 def test_an_invalid_setting_is_named_with_its_place(settings, code, place):
@@ -135,7 +131,7 @@ def test_an_invalid_variant_is_found_when_the_experiment_is_read(changes, code, 
 def test_yaml_that_is_no_mapping_is_rejected(tmp_path, text):
     file = tmp_path / "mine.yaml"
     file.write_text(text, "utf-8")
-    with refused("experiment-not-a-mapping", InputError, source=f"experiment {file}"):
+    with refused("experiment-malformed", InputError, source=f"experiment {file}"):
         read_experiment(file)
 
 

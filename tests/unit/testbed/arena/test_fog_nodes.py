@@ -75,7 +75,7 @@ def test_an_unknown_node_is_rejected(settings, fields):
 
 
 def test_more_nodes_than_the_topology_has_are_rejected():
-    with refused("experiment-nodes-too-many", InputError, place="nodes.count", available=8, got=9):
+    with refused("experiment-nodes-exceeded", InputError, place="nodes.count", available=8, got=9):
         found(topology="edge8", count=9)
 
 

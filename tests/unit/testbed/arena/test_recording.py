@@ -74,7 +74,7 @@ def test_the_command_titles_the_page_and_prints_its_path(tmp_path, gesscale, res
         (("--policy", "hpa"), "case-unknown"),
         (("--policy", "hpa-cpu", "--seed", 7), "case-unknown"),
         (("--policy", "hpa-cpu", "--variant", "x"), "case-unknown"),
-        (("--policy", "hpa-cpu", "--to", tmp_path / "file"), "results-folder-is-file"),
+        (("--policy", "hpa-cpu", "--to", tmp_path / "file"), "results-not-directory"),
     ):
         code, _, stderr = gesscale("arena", "record", tmp_path / "mine", *wrong)
         assert (code, codes(stderr)) == (2, [expected])

@@ -66,11 +66,11 @@ def test_more_seeds_and_policies_go_on_with_what_is_there(tmp_path, experiment):
     [
         (
             {"operators.operator.max_replicas": 5},
-            "results-of-another-experiment",
+            "results-experiment-differs",
             "operators.operator.max_replicas: 8 -> 5",
         ),
-        ({"seeds": 2}, "results-of-more-cases", "seeds: 3 -> 2"),
-        ({"metrics.cpu": "not-measured"}, "results-of-another-experiment", "metrics.cpu: 'work' -> 'not-measured'"),
+        ({"seeds": 2}, "results-cases-removed", "seeds: 3 -> 2"),
+        ({"metrics.cpu": "not-measured"}, "results-experiment-differs", "metrics.cpu: 'work' -> 'not-measured'"),
     ],
 )
 def test_results_of_another_experiment_are_rejected(tmp_path, experiment, changes, code, change):
@@ -87,7 +87,7 @@ def test_a_load_whose_file_has_changed_is_rejected(tmp_path):
     fill(tmp_path / "r", experiment, cases=1)
     open_results(tmp_path / "r", experiment).__exit__()
     load.write_text("t_s,rows_per_s\n0,10\n60,21\n")
-    with refused("results-of-changed-file", InputError, file=str(load)):
+    with refused("results-file-changed", InputError, file=str(load)):
         open_results(tmp_path / "r", experiment)
 
 
@@ -116,7 +116,7 @@ def test_two_commands_do_not_write_to_one_folder(tmp_path, experiment):
         (
             "results.jsonl",
             '{"case": {"workload": "nyc", "seed": 0, "policy": "gesscale"}, "metrics": {}}\n',
-            "results-line-of-unknown-case",
+            "results-case-unknown",
         ),
     ],
 )

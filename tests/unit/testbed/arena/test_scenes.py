@@ -131,7 +131,7 @@ def test_on_flink_monitor_looks_back_beyond_a_restart_and_on_spark_as_told():
         ({"variant": "x=y"}, "experiment-variant-unknown", {"variant": "x=y"}),
         (
             {"nodes": {"topology": "edge8", "count": 2}, "operators": {"operator": {"initial_replicas": 3}}},
-            "initial-replicas-exceed-nodes",
+            "initial-replicas-exceeded",
             {"most": 2, "got": 3},
         ),
         ({"operators": {"operator": {"physics": "nowhere"}}}, "constants-unreadable", {"source": "nowhere"}),
@@ -147,7 +147,7 @@ def test_on_flink_monitor_looks_back_beyond_a_restart_and_on_spark_as_told():
         ),
         (
             {"faults": {"failures": [{"node": "moon", "from": 0, "until": 9}]}},
-            "simulated-fault-node-unknown",
+            "fault-node-unknown",
             {"nodes": ["moon"]},
         ),
     ],

@@ -29,5 +29,5 @@ def test_a_node_that_failed_is_down_in_the_cluster_state() -> None:
 
 
 def test_a_fault_of_an_unknown_node_is_rejected() -> None:
-    with refused("simulated-fault-node-unknown", InputError, nodes=["zz"]):
+    with refused("fault-node-unknown", InputError, nodes=["zz"]):
         Fog(nodes(1), equal_delays(1, 1), failures=[NodeFailure(node="zz", from_s=0, until_s=1)])

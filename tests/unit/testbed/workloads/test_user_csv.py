@@ -54,19 +54,19 @@ def test_many_short_steps_are_put_on_fewer_without_losing_a_row(tmp_path, monkey
 @pytest.mark.parametrize(
     ("text", "code", "place"),
     [
-        ("t_s,rows_per_s\n0,5\n", "load-file-too-short", None),
-        ("t,rows_per_s\n", "load-file-column-ambiguous", "line 1"),
-        ("t_s,rows,rows_per_s\n", "load-file-column-ambiguous", "line 1"),
-        ("t_s;rows\n0;1\n", "load-file-column-ambiguous", "line 1"),
-        ("t_s,rows\n0,1\n60,2\n0,3\n", "load-file-not-ascending", "line 4"),
+        ("t_s,rows_per_s\n0,5\n", "load-too-short", None),
+        ("t,rows_per_s\n", "load-column-ambiguous", "line 1"),
+        ("t_s,rows,rows_per_s\n", "load-column-ambiguous", "line 1"),
+        ("t_s;rows\n0;1\n", "load-column-ambiguous", "line 1"),
+        ("t_s,rows\n0,1\n60,2\n0,3\n", "load-times-unsorted", "line 4"),
         ("t_s,rows\nnan,1\n", "field-invalid", "line 2, t_s"),
         ("t_s,rows\n1404172800000,1\n", "field-invalid", "line 2, t_s"),
         ("timestamp,rows\n1 July,1\n", "field-rejected", "line 2, timestamp"),
         ("t_s,rows_per_s\n0,\n", "field-invalid", "line 2, rows_per_s"),
         ("t_s,rows_per_s\n0,1\n1,-2\n", "field-invalid", "line 3, rows_per_s"),
         ("t_s,rows\n0,2e9\n", "field-invalid", "line 2, rows"),
-        ("t_s,rows\n0,0\n10,0\n", "load-file-without-rows", None),
-        ("t_s,rows\n0,1\n31708800,1\n", "load-file-too-long", "line 3"),
+        ("t_s,rows\n0,0\n10,0\n", "load-file-empty", None),
+        ("t_s,rows\n0,1\n31708800,1\n", "load-too-long", "line 3"),
     ],
 )
 def test_an_invalid_file_is_rejected_with_its_place(tmp_path, text, code, place):
@@ -84,12 +84,12 @@ def test_a_malformed_csv_file_is_rejected(tmp_path, text, where):
 
 
 def test_a_directory_a_missing_file_and_a_pipe_are_rejected(tmp_path):
-    with refused("load-file-not-regular", InputError, got="directory"):
+    with refused("load-file-irregular", InputError, got="directory"):
         workload_from_csv(tmp_path, name="mine")
     with pytest.raises(InputError):
         workload_from_csv(tmp_path / "none.csv", name="mine")
     os.mkfifo(tmp_path / "pipe.csv")
-    with refused("load-file-not-regular", InputError, got="device or pipe"):
+    with refused("load-file-irregular", InputError, got="device or pipe"):
         workload_from_csv(tmp_path / "pipe.csv", name="mine")
 
 

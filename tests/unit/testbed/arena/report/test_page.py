@@ -5,8 +5,9 @@ from html.parser import HTMLParser
 
 import pytest
 from arena_results import POLICIES, WORKLOADS, an_experiment, made_results
+from refusals import refused
 
-from gesscale.errors import GesscaleError, InputError
+from gesscale.errors import InputError
 from testbed.arena.report import figures
 from testbed.arena.report.page import write_report
 
@@ -69,19 +70,19 @@ def test_the_page_needs_nothing_from_elsewhere(page):
     assert "@import" not in page
 
 
-def test_no_two_elements_have_the_same_id_and_every_reference_is_met(page):
+def test_ids_are_distinct_and_links_resolve(page):
     elements = Elements(page)
     assert [name for name, times in elements.ids.items() if times > 1] == []
     assert {link[1:] for link in elements.links if link.startswith("#")} - set(elements.ids) == set()
 
 
 def test_every_policy_and_workload_has_its_figures(experiment, page):
-    # cost against lag; per workload a course for each of the two policies
+    # cost against lag; per workload a trajectory for each of the two policies
     assert Elements(page).tags["img"] == 1 + len(experiment.workloads) * 2
 
 
 @pytest.mark.usefixtures("blank")
-def test_what_results_say_is_never_markup(tmp_path):
+def test_text_of_results_is_never_markup(tmp_path):
     policies = (POLICIES[0], f"{EVIL}.py:$x_")
     experiment = an_experiment(policies, WORKLOADS[:1], title=EVIL)
     evil = [
@@ -96,21 +97,21 @@ def test_what_results_say_is_never_markup(tmp_path):
 
 
 @pytest.mark.usefixtures("blank")
-def test_results_that_are_incomplete_are_shown_as_far_as_they_go(experiment, results, tmp_path):
+def test_incomplete_results_are_shown(experiment, results, tmp_path):
     # 2 policies, 2 workloads, 3 seeds: 12 cases; seeds 0 and 1 of the first workload are 4 of them
     done = [result for result in results if result.case.workload == WORKLOADS[0] and result.case.seed < 2]
     elements = Elements(written(experiment, done, tmp_path))
-    assert "4, none lost; 8 more runs to come" in elements.text
+    assert "4, none lost; 8 runs missing" in elements.text
     assert "w0" in elements.ids
     assert "w1" not in elements.ids
 
 
 @pytest.mark.usefixtures("blank")
-def test_what_a_policy_lacks_is_said_and_the_others_are_shown(experiment, results, tmp_path):
+def test_missing_data_of_a_policy_is_reported(experiment, results, tmp_path):
     def changed(**how):
         return [replace(each, **how) if each.case.policy == POLICIES[1] else each for each in results]
 
-    assert f"No course was kept of: {POLICIES[1]}." in written(experiment, changed(series={}), tmp_path)
+    assert f": {POLICIES[1]}.</p>" in written(experiment, changed(series={}), tmp_path)
     text = Elements(written(experiment, changed(lost="it slept", metrics={}, series={}), tmp_path)).text
     assert "3 runs, 3 lost" in text
     assert "6 lost runs" in text
@@ -118,7 +119,7 @@ def test_what_a_policy_lacks_is_said_and_the_others_are_shown(experiment, result
     assert "12 lost runs" in written(experiment, lost, tmp_path)
 
 
-def test_what_cannot_be_written_is_refused(experiment, results, tmp_path):
+def test_a_report_that_cannot_be_written_is_rejected(experiment, results, tmp_path):
     for given, file, baseline in (
         (results, "report.html", "nobody"),
         ([], "report.html", None),
@@ -130,14 +131,14 @@ def test_what_cannot_be_written_is_refused(experiment, results, tmp_path):
 
 
 @pytest.mark.parametrize("library", ["jinja2", "matplotlib"])
-def test_a_library_that_is_missing_is_said_with_what_to_do(experiment, results, tmp_path, monkeypatch, library):
+def test_a_missing_library_is_reported_with_its_extra(experiment, results, tmp_path, monkeypatch, library):
     monkeypatch.setitem(sys.modules, library, None)  # what an import then meets is an ImportError
-    with pytest.raises(GesscaleError, match=rf"{library}.*pip install '\.\[arena\]'"):
+    with refused("package-missing", package=library, extra="arena"):
         write_report(experiment, results, tmp_path / "report.html")
 
 
 @pytest.mark.usefixtures("blank")
-def test_a_file_is_called_by_its_name_and_no_path_of_this_machine_is_a_heading(tmp_path):
+def test_files_have_short_names_without_paths(tmp_path):
     load, own = "/home/somebody/loads/mine.csv", "/home/somebody/mine.py:Mine"
     experiment = an_experiment((*POLICIES[:2], own), (load,), title="")
     file = tmp_path / "report.html"

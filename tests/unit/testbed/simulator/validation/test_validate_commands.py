@@ -93,7 +93,7 @@ def test_refit_of_the_bundled_records_is_the_bundled_file(arena: Command, tmp_pa
     [
         (["validate", "--run", "nowhere"], None),
         (["validate", "--run", RECORDS / "warm-2", "--physics", "mop"], "constants-unreadable"),
-        (["validate", "--run", RECORDS / "warm-2", "--run", RECORDS / "warm-2"], "recorded-run-name-twice"),
+        (["validate", "--run", RECORDS / "warm-2", "--run", RECORDS / "warm-2"], "recorded-run-duplicate"),
         (["refit", RECORDS / "warm-2", "--to", "nowhere/own.yaml", "--about", "x"], "file-unwritable"),
         (["refit", "nowhere", "--to", "own.yaml", "--about", "x"], None),
     ],
