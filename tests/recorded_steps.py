@@ -110,4 +110,4 @@ def report_of(old, seen, now_s=None):
 
 
 def reasons(report):
-    return [telling.reason.value for telling in report.events]
+    return [event.reason.value for event in report.events]

@@ -14,7 +14,7 @@ from gesscale.kubernetes.placement.nodes import NodeRecord, read_node
 from gesscale.kubernetes.placement.pods import PodRecord, read_pod
 
 #: Views older than this are stale. A broken watch reopens within seconds and is not reported.
-STALE_AT_MOST_S = 30.0
+MAX_STALE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class CacheStatus:
         fields = {"resource": self.resource, "cause": str(self.problem or "")}
         if not self.listed:
             return Problem("cache-not-listed", fields)
-        if self.stale_s is not None and self.stale_s > STALE_AT_MOST_S:
+        if self.stale_s is not None and self.stale_s > MAX_STALE_S:
             return Problem("cache-stale", {**fields, "age_s": self.stale_s})
         return None
 

@@ -1,1 +1,1 @@
-"""What the controller tells of an operator: the status of its resource, and the events worth a line."""
+"""Status and events of a StreamAutoscaler, from the results of a step."""

@@ -1,4 +1,4 @@
-"""A step, or a fault, turned into what is to be written: the status patch and the events."""
+"""Report of a step or of a fault: the status patch and the events."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,8 +17,7 @@ from gesscale.model.decision import Decision, OutcomeStatus, Reason, Verdict
 from gesscale.wire import group_of
 
 REFRESH_S = 60.0
-#: Newer readings of placements that the memory knows already only replace older ones; they can wait, as can
-#: memos.
+#: Newer readings of known placements only replace older ones, so they can wait, as can memos.
 EVIDENCE_REFRESH_S = 600.0
 MOVED_SHARE = 0.05
 _ALIKE_MS = 1.0
@@ -26,7 +25,7 @@ _OURS_OF_ORDER = ("reason", "before", "settledAt", "givenUp", "downtimeSeconds")
 
 
 class ChangeWeight(IntEnum):
-    """How much a difference is worth."""
+    """Urgency of writing a difference."""
 
     NOTHING = 0
     EVIDENCE = 1
@@ -42,10 +41,10 @@ _READINGS, _MEMO = ("memory", "readings"), ("memory", "memo")
 
 
 def status_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the merge patch that leads from one status to the next, or None where that is not worth a write."""
+    """Return the merge patch from one status to the next; None if the difference is not worth a write yet."""
     wait_s = {ChangeWeight.STATE: 0.0, ChangeWeight.FIGURE: REFRESH_S, ChangeWeight.EVIDENCE: EVIDENCE_REFRESH_S}
-    worth = _worth(old, new)
-    if worth is ChangeWeight.NOTHING or _age_s(old, new) < wait_s[worth]:
+    weight = _weight(old, new)
+    if weight is ChangeWeight.NOTHING or _age_s(old, new) < wait_s[weight]:
         return None
     patch = _merge_patch(_ours(old), _ours(new))
     if "order" not in new:
@@ -94,7 +93,7 @@ def _ours(status: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _age_s(old: Mapping[str, Any], new: Mapping[str, Any]) -> float:
-    """Return for how long the old status stands; endless where it does not say when it was written."""
+    """Return the age of the old status; infinite if its time is not known."""
     try:
         written_s = parse_instant_s(old["lastDecision"]["at"])
         return abs(parse_instant_s(new["lastDecision"]["at"]) - written_s)
@@ -102,15 +101,16 @@ def _age_s(old: Mapping[str, Any], new: Mapping[str, Any]) -> float:
         return float("inf")
 
 
-def _worth(old: Mapping[str, Any], new: Mapping[str, Any]) -> ChangeWeight:
+def _weight(old: Mapping[str, Any], new: Mapping[str, Any]) -> ChangeWeight:
     before, after = dict(_leaves(old)), dict(_leaves(new))
     return max(
-        (_worth_of(path, before.get(path), after.get(path)) for path in {*before, *after}), default=ChangeWeight.NOTHING
+        (_weight_of(path, before.get(path), after.get(path)) for path in {*before, *after}),
+        default=ChangeWeight.NOTHING,
     )
 
 
 def _leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """Yield what a status holds, by path; the readings of the memory as a whole."""
+    """Yield the leaves of a status by path; the readings of the memory as a whole."""
     inner: Iterable[tuple[str | int, Any]] = ()
     if isinstance(value, Mapping):
         inner = value.items()
@@ -126,18 +126,18 @@ def _are_rows(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(each, Mapping) for each in value)
 
 
-def _worth_of(path: tuple[str | int, ...], old: Any, new: Any) -> ChangeWeight:
+def _weight_of(path: tuple[str | int, ...], old: Any, new: Any) -> ChangeWeight:
     if old == new or path in _UNIMPORTANT:
         return ChangeWeight.NOTHING
     if path == _READINGS and _are_rows(old) and _are_rows(new):
-        return _evidence_worth(old, new)
+        return _evidence_weight(old, new)
     if path == _MEMO:
         return ChangeWeight.EVIDENCE
     if "message" not in path and _FIGURES.isdisjoint(path):
         return ChangeWeight.STATE
     if isinstance(old, int | float) and isinstance(new, int | float):
         changed = moved(old, new)
-    else:  # it came, it went, or it is in words
+    else:  # added, removed, or text
         changed = _wording(old) != _wording(new)
     return ChangeWeight.FIGURE if changed else ChangeWeight.NOTHING
 
@@ -147,7 +147,7 @@ def _wording(text: Any) -> str:
 
 
 def moved(old: float, new: float) -> bool:
-    """Say whether a figure moved noticeably, or to, from or across zero.
+    """Return whether a figure changed noticeably, or to, from or across zero.
 
     Examples
     --------
@@ -159,8 +159,8 @@ def moved(old: float, new: float) -> bool:
     return old * new <= 0 or abs(new - old) > MOVED_SHARE * abs(old)
 
 
-def _evidence_worth(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> ChangeWeight:
-    """Judge readings: one of a placement unknown so far changes what a new controller would conclude."""
+def _evidence_weight(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> ChangeWeight:
+    """Return the weight of new readings: one of a new placement changes what a new controller would decide."""
     fresh = [each for each in new if not any(_is_alike(each, known) for known in old)]
     return ChangeWeight.STATE if fresh else ChangeWeight.EVIDENCE
 
@@ -174,14 +174,14 @@ def _is_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 _VETOES = (LIMITS - {Reason.AT_MAX_REPLICAS, Reason.AT_MIN_REPLICAS}) | {Reason.CLUSTER_UNAVAILABLE}
 _ADVICE = {OutcomeStatus.NOT_ALLOWED, OutcomeStatus.REHEARSED}
 _NODES_NAMED = 6
-#: The reason of an order whose controller died before it could write down why.
+#: Reason of an order whose controller died before it wrote the reason.
 UNRECORDED = "Unrecorded"
 
 
 def events_of(
     old: Mapping[str, Any], new: Mapping[str, Any], decision: Decision, settled: OrderStatus | None = None
 ) -> tuple[EventDraft, ...]:
-    """Return what a step brought that is worth an event."""
+    """Return the events of a step."""
     before = group_of(old, "lastDecision")
     repeated = before.get("at") == group_of(new, "lastDecision").get("at")
     return (
@@ -193,17 +193,17 @@ def events_of(
 
 
 def event_of_fault(old: Mapping[str, Any], fault: ResourceFault, generation: int) -> tuple[EventDraft, ...]:
-    """Return the event of a resource that cannot be obeyed; none where the old status says it of this generation."""
-    said = group_of(old, "lastDecision").get("reason") == fault.reason.value
-    if said and old.get("observedGeneration") == generation:
+    """Return the event of an invalid resource; none if it was reported for this generation."""
+    reported = group_of(old, "lastDecision").get("reason") == fault.reason.value
+    if reported and old.get("observedGeneration") == generation:
         return ()
     return (EventDraft(EventType.WARNING, Incident.INVALID_SPEC, fault.message),)
 
 
 def change_sentence(decision: Decision) -> str:
-    """Write a change as people ask for it: from, to, why, which nodes, load against MST.
+    """Describe a change: from, to, reason, nodes, and load compared with MST.
 
-    Where load and MST do not speak for the verdict by themselves, the policy's own words stand in their place.
+    If load and MST do not explain the verdict, the policy's own explanation replaces them.
     """
     plan, change = decision.plan, decision.plan.change
     nodes = [*(f"+{node}" for node in change.add), *(f"-{node}" for node in change.remove)] if change else []
@@ -231,11 +231,11 @@ def _end(order: OrderStatus, new: Mapping[str, Any]) -> EventDraft:
     took = format_duration((order.settled_at_s or order.at_s) - order.at_s)
     if order.given_up:
         message = (
-            f"{replicas}: not there after {took}, ordered {_listed(order.placement)}; "
-            f"live are {_listed(new.get('placement') or ())}"
+            f"{replicas}: not complete after {took}; ordered: {_listed(order.placement)}; "
+            f"live: {_listed(new.get('placement') or ())}"
         )
         return EventDraft(EventType.WARNING, Incident.FAILED_RESCALE, message)
-    message = f"{replicas}: settled after {took}, longest time without a finished batch {order.downtime_s or 0.0:.1f} s"
+    message = f"{replicas}: settled after {took}, downtime {order.downtime_s or 0.0:.1f} s"
     return EventDraft(EventType.NORMAL, Incident.SUCCESSFUL_RESCALE, message)
 
 
@@ -248,17 +248,17 @@ def _listed(nodes: Iterable[str]) -> str:
 def _change(
     before: Mapping[str, Any], old: Mapping[str, Any], new: Mapping[str, Any], decision: Decision
 ) -> Iterator[EventDraft]:
-    """Yield what became of a plan that changes something."""
+    """Yield the events of a plan with a change."""
     status, sentence = decision.outcome.status, change_sentence(decision)
     if decision.acted:
         yield EventDraft(EventType.NORMAL, Incident.RESCALING, sentence)
     if status in FAILURES and before.get("outcome") != status:
-        message = f"{sentence}: {decision.outcome.detail or 'not all of it could be done'}"
+        message = f"{sentence}: {decision.outcome.detail or 'applied only in part'}"
         yield EventDraft(EventType.WARNING, Incident.FAILED_RESCALE, message, decision.outcome.detail)
     if status in _ADVICE and (before.get("outcome") != status or _advised(old) != _advised(new)):
         rehearsed = status is OutcomeStatus.REHEARSED
-        done = "rehearsed, nothing is changed" if rehearsed else "advice only, nothing is changed"
-        message = f"{sentence} ({done})"
+        effect = "dry run, nothing changed" if rehearsed else "recommendation only, nothing changed"
+        message = f"{sentence} ({effect})"
         yield EventDraft(EventType.NORMAL, Incident.SCALING_REPORT, message)
 
 
@@ -267,25 +267,25 @@ def _advised(status: Mapping[str, Any]) -> Any:
 
 
 def _standstill(before: Mapping[str, Any], decision: Decision) -> Iterator[EventDraft]:
-    """Yield why nothing changes though something is wanted, when the reason is a new one."""
+    """Yield the event for a desired change that is blocked, if the reason is new."""
     plan, was = decision.plan, before.get("reason")
     if plan.reason == was:
         return
     detail = plan.detail or decision.analysis.detail
-    said = f"{plan.reason.value}: {detail}", plan.reason.value
+    message = f"{plan.reason.value}: {detail}", plan.reason.value
     if was == Reason.PAUSED:
         yield EventDraft(EventType.NORMAL, Incident.RESUMED, "the pause has ended", "")
     if plan.reason is Reason.PAUSED:
         yield EventDraft(EventType.NORMAL, Incident.PAUSED, detail, "")
     elif plan.reason in METRICS_LACKING:
-        yield EventDraft(EventType.WARNING, Incident.METRICS_MISSING, *said)
+        yield EventDraft(EventType.WARNING, Incident.METRICS_MISSING, *message)
     elif plan.reason is Reason.OVERRIDDEN:
         yield EventDraft(EventType.NORMAL, Incident.OVERRIDDEN, detail, "")
     elif plan.change is None and decision.analysis.verdict in {Verdict.MORE, Verdict.FEWER}:
         if plan.reason is Reason.AT_MAX_REPLICAS:
-            yield EventDraft(EventType.WARNING, Incident.SCALING_LIMITED, *said)
+            yield EventDraft(EventType.WARNING, Incident.SCALING_LIMITED, *message)
         elif plan.reason in _VETOES:
-            yield EventDraft(EventType.WARNING, Incident.SCALING_VETOED, *said)
+            yield EventDraft(EventType.WARNING, Incident.SCALING_VETOED, *message)
 
 
 def _model(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[EventDraft]:
@@ -310,20 +310,20 @@ def _parameters(model: Mapping[str, Any]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepReport:
-    """What is to be reported of one operator after a step."""
+    """Report on one operator after a step."""
 
-    #: As the resource will hold it once the patch is written.
+    #: The status after the patch.
     status: Mapping[str, Any]
-    #: For the status subresource, as a merge patch; None where nothing is worth a write.
+    #: Merge patch of the status subresource; None if nothing is worth a write.
     patch: dict[str, Any] | None = None
     #: Events; mostly none.
     events: tuple[EventDraft, ...] = ()
-    #: The order, where this step found that it has settled or is given up.
+    #: The order, if this step found that it has settled or was given up.
     settled: OrderStatus | None = None
 
 
 def report_step(old: Mapping[str, Any], seen: ObservedStep, now_s: float) -> StepReport:
-    """Report what a step brought for one operator."""
+    """Report one operator after a step."""
     decision = seen.decision
     patch = status_patch(old, new_status(old, seen, now_s))
     status = merged(old, patch or {})
@@ -332,6 +332,6 @@ def report_step(old: Mapping[str, Any], seen: ObservedStep, now_s: float) -> Ste
 
 
 def report_fault(old: Mapping[str, Any], fault: ResourceFault, generation: int, now_s: float) -> StepReport:
-    """Report a resource that cannot be obeyed."""
+    """Report an invalid resource."""
     patch = status_patch(old, fault_status(old, fault, generation, now_s))
     return StepReport(status=merged(old, patch or {}), patch=patch, events=event_of_fault(old, fault, generation))

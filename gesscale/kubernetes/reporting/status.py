@@ -1,4 +1,4 @@
-"""The new status of a StreamAutoscaler from what one step brought. Nothing here raises because of a figure."""
+"""The new status of a StreamAutoscaler after a step. Figures of any value are accepted."""
 
 import math
 from collections.abc import Mapping
@@ -39,25 +39,25 @@ _DECISION_CHARS = 512
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedStep:
-    """What one step brought for one operator."""
+    """Result of one step for one operator."""
 
-    #: What people say, and which generation of it was obeyed (spec, generation).
+    #: The spec of the step, and its generation (spec, generation).
     spec: StreamAutoscalerSpec
     generation: int
-    #: What the step concluded and did.
+    #: Decision of the step.
     decision: Decision
-    #: Knowledge as recalled after the step.
+    #: Knowledge after the step.
     known: Knowledge
-    #: The nodes that hold a replica now; None where this is not known.
+    #: The nodes with a live replica; None if not known.
     live: tuple[str, ...] | None = None
-    #: The driver that was found; None where none was.
+    #: The driver; None if not found.
     driver: DriverStatus | None = None
-    #: See `node_pool_of`; None where the cluster could not be read.
+    #: See `node_pool_of`; None if the cluster could not be read.
     node_pool: NodePoolStatus | None = None
 
 
 def new_status(old: Mapping[str, Any], seen: ObservedStep, now_s: float) -> dict[str, Any]:
-    """Return the status after a step, as the resource is to hold it."""
+    """Return the status after a step."""
     decision, known = seen.decision, seen.known
     analysis, name = decision.analysis, decision.operator
     desired = desired_placement(decision, known)
@@ -87,23 +87,23 @@ def new_status(old: Mapping[str, Any], seen: ObservedStep, now_s: float) -> dict
     return status | {key: value for key, value in kept.items() if value is not None}
 
 
-def _order(standing: Any, known: Order | None) -> Any:
-    """Return the order as it stands, with what was found of it later."""
-    if isinstance(known, OrderStatus) and isinstance(standing, Mapping) and standing.get("id") == known.id:
-        return {**standing, **known.found_later()}
-    return standing
+def _order(current: Any, known: Order | None) -> Any:
+    """Return the current order with later observations."""
+    if isinstance(known, OrderStatus) and isinstance(current, Mapping) and current.get("id") == known.id:
+        return {**current, **known.found_later()}
+    return current
 
 
 def settled_order(old: Mapping[str, Any], known: Knowledge, operator: str) -> OrderStatus | None:
-    """Return the order of the previous status where it has ended since."""
-    latest, standing = known.latest(operator), group_of(old, "order")
-    if not isinstance(latest, OrderStatus) or latest.is_pending or standing.get("id") != latest.id:
+    """Return the order of the previous status if it has ended since."""
+    latest, current = known.latest(operator), group_of(old, "order")
+    if not isinstance(latest, OrderStatus) or latest.is_pending or current.get("id") != latest.id:
         return None
-    return latest if "downtimeSeconds" not in standing else None
+    return latest if "downtimeSeconds" not in current else None
 
 
 def fault_status(old: Mapping[str, Any], fault: ResourceFault, generation: int, now_s: float) -> dict[str, Any]:
-    """Return the status of a resource that cannot be obeyed: what outlasts steps stays, what each step tells goes."""
+    """Return the status of an invalid resource: lasting parts stay, the figures of a step go."""
     decided = DecisionStatus(
         at_s=float(now_s),
         verdict=Verdict.UNKNOWN.value,
@@ -122,17 +122,16 @@ def fault_status(old: Mapping[str, Any], fault: ResourceFault, generation: int, 
 
 
 def node_pool_of(cluster: ClusterState, operator: str) -> NodePoolStatus | None:
-    """Say which nodes could take one more replica of an operator, and why the others cannot."""
+    """Return how many nodes are eligible for one more replica of an operator, and why the others are not."""
     if cluster.problem:
         return None
     ranked = usable(cluster.for_operator(operator), cluster.placements.get(operator, ()))
     by_reason: dict[str, list[str]] = {}
     for rejection in ranked.rejections:
-        said = f"{rejection.node}: {rejection.detail}"
-        by_reason.setdefault(rejection.reason.value, []).append(said)
+        by_reason.setdefault(rejection.reason.value, []).append(f"{rejection.node}: {rejection.detail}")
     rejected = tuple(
-        RejectedStatus(reason=reason, count=len(said), message=shortened(said[0], _NODE_CHARS))
-        for reason, said in sorted(by_reason.items())
+        RejectedStatus(reason=reason, count=len(details), message=shortened(details[0], _NODE_CHARS))
+        for reason, details in sorted(by_reason.items())
     )
     return NodePoolStatus(candidates=len(ranked.nodes), rejected=rejected)
 

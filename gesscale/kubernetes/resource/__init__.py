@@ -1,1 +1,1 @@
-"""The StreamAutoscaler: its definition, its values, and what they say to the loop."""
+"""The StreamAutoscaler: its definition, its values, and their translation for the loop."""

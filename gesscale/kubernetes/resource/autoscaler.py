@@ -1,4 +1,4 @@
-"""A StreamAutoscaler as a value: what the API server holds, checked once more."""
+"""A StreamAutoscaler as a value, validated again after it was read from the API server."""
 
 import json
 from collections.abc import Mapping
@@ -7,10 +7,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
+from gesscale.common.errors import Problem
 from gesscale.common.text import truncated_repr
 from gesscale.errors import InputError
 from gesscale.formatting import key_path
-from gesscale.kubernetes.resource.parts import ResourcePart, ShortName, ValidationRule, in_camel_case
+from gesscale.kubernetes.resource.parts import ResourcePart, ShortName, ValidationRule
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.settings.problems import setting_problems
 from gesscale.wire import group_of, text_of
@@ -20,12 +21,12 @@ API_VERSION = f"{GROUP}/{VERSION}"
 KIND, PLURAL, SINGULAR, SHORT = "StreamAutoscaler", "streamautoscalers", "streamautoscaler", "sas"
 #: Label of a driver's and its executors' pods: the name of their StreamAutoscaler.
 AUTOSCALER_LABEL = f"{GROUP}/autoscaler"
-#: Labels of a driver pod besides `AUTOSCALER_LABEL`.
+#: Labels of a driver pod in addition to `AUTOSCALER_LABEL`.
 DRIVER_LABELS: Mapping[str, str] = {"spark-role": "driver"}
 
 
 class Metadata(BaseModel):
-    """What is read of an object's metadata."""
+    """The metadata that the controller needs."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, alias_generator=to_camel)
 
@@ -36,7 +37,7 @@ class Metadata(BaseModel):
 
 
 class StreamAutoscaler(ResourcePart):
-    """One operator of a workflow, and what people want of it; its status is not read here."""
+    """One operator of a workflow with its spec; the status is read elsewhere."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -71,30 +72,31 @@ class StreamAutoscaler(ResourcePart):
 
 
 def read_autoscaler(document: Mapping[str, Any]) -> StreamAutoscaler:
-    """Check a resource that the API server gave, which may keep an older definition, or none of ours.
+    """Validate a resource from the API server, which may have an older or another definition.
 
     Raises
     ------
     InputError
-        In one line: every member that is wrong, what was expected there, and what came.
+        With a problem for each invalid member.
     """
+    source = source_of(document)
     try:
-        said = {key: value for key, value in document.items() if key != "status"}
+        content = {key: value for key, value in document.items() if key != "status"}
         # As JSON and strictly: else "1" would pass for a number, which the API server refuses.
-        return StreamAutoscaler.model_validate_json(json.dumps(said), strict=True)
+        return StreamAutoscaler.model_validate_json(json.dumps(content), strict=True)
     except ValidationError as error:
-        fault = in_camel_case("; ".join(map(str, setting_problems(error, (), StreamAutoscaler))))
+        problems = setting_problems(error, (), StreamAutoscaler)
     except (AttributeError, TypeError, ValueError, RecursionError):
-        fault = f"expected an object as JSON says it, got {truncated_repr(document)}"
-    raise InputError(f"{name_in_messages(document)}: {fault}")
+        raise InputError("resource-not-an-object", source=source, got=truncated_repr(document)) from None
+    raise InputError(tuple(Problem(each.code, {**each.fields, "source": source}) for each in problems))
 
 
-def name_in_messages(document: Mapping[str, Any]) -> str:
-    """Return how a message calls an object, sound or not.
+def source_of(document: Mapping[str, Any]) -> str:
+    """Return the name of an object for messages, whether it is valid or not.
 
     Examples
     --------
-    >>> name_in_messages({"metadata": {"name": "clean", "namespace": "taxi"}}), name_in_messages({})
+    >>> source_of({"metadata": {"name": "clean", "namespace": "taxi"}}), source_of({})
     ('streamautoscaler taxi/clean', 'streamautoscaler default/?')
     """
     namespace, name = place_in(document)
@@ -102,6 +104,6 @@ def name_in_messages(document: Mapping[str, Any]) -> str:
 
 
 def place_in(document: object) -> tuple[str, str]:
-    """Return the namespace and the name that an object tells, sound or not."""
+    """Return the namespace and the name of an object, whether it is valid or not."""
     metadata = group_of(document, "metadata")
     return text_of(metadata, "namespace", "default"), text_of(metadata, "name", "?")

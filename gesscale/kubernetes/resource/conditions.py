@@ -1,4 +1,4 @@
-"""The standard conditions of a StreamAutoscaler, from a decision and from what people say."""
+"""The conditions of a StreamAutoscaler, from a decision and the spec."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from gesscale.kubernetes.resource.parts import format_instant
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
-from gesscale.kubernetes.resource.status import MESSAGE_LONGEST, Condition, shortened
+from gesscale.kubernetes.resource.status import MAX_MESSAGE_CHARS, Condition, shortened
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
 from gesscale.model.decision import FIXED_SLOTS, Decision, OutcomeStatus, Reason, Verdict
 from gesscale.model.observation import HOLDS_NONE_YET
@@ -17,9 +17,9 @@ from gesscale.wire import entries_of
 FAILURES = {OutcomeStatus.FAILED, OutcomeStatus.PARTLY_APPLIED}
 METRICS_LACKING = {Reason.METRICS_MISSING, Reason.METRICS_STALE}
 _CANNOT_CHANGE = {Reason.CLUSTER_UNAVAILABLE, Reason.RECONFIGURING, Reason.POLICY_FAILED, Reason.CHANGE_BUDGET_SPENT}
-#: A change that goes on, of this operator or of others, is no fault.
+#: A change in progress, of this operator or of others, is no failure.
 _WAITS = {Reason.RECONFIGURING, Reason.CHANGE_BUDGET_SPENT}
-#: Something is wanted that cannot be had.
+#: Reasons that block a desired change.
 LIMITS = {
     Reason.AT_MAX_REPLICAS,
     Reason.AT_MIN_REPLICAS,
@@ -30,17 +30,17 @@ LIMITS = {
     Reason.DELAY_UNKNOWN,
 }
 
-#: Every condition with what True means.
+#: The meaning of True, by type of condition.
 MEANING = {
-    "Ready": "The operator is watched and could be scaled; its reason is that of the last decision.",
-    "SettingsInvalid": "spec.policy.settings holds what the policy does not take, and nothing is changed.",
-    "MetricsAvailable": "Its batches are seen (MetricsFound), and they are new enough.",
-    "ModelFitted": "The performance model rests on enough readings to predict an MST.",
-    "AbleToScale": "A change could be made now: the cluster answers, none is under way, and others leave room for one.",
-    "ScalingActive": "Changes are carried out: mode Act, not paused, metrics there.",
-    "ScalingLimited": "Something is wanted that cannot be had: a limit of replicas, nodes or what is known of delays.",
-    "Paused": "spec.pause holds.",
-    "FixedSlots": "The query runs in Real-Time Mode: its replicas are watched, and never changed.",
+    "Ready": "The operator is observed and can be scaled. The reason is that of the last decision.",
+    "SettingsInvalid": "spec.policy.settings is invalid, and nothing is changed.",
+    "MetricsAvailable": "Metrics of its batches are available (MetricsFound) and recent.",
+    "ModelFitted": "The performance model has enough readings to predict an MST.",
+    "AbleToScale": "A change is possible now: the cluster is available, none is in progress, the budget allows one.",
+    "ScalingActive": "Changes are applied: mode Act, not paused, metrics available.",
+    "ScalingLimited": "A desired change is blocked by the replica limits, the nodes or missing delays.",
+    "Paused": "spec.pause is in effect.",
+    "FixedSlots": "The query runs in Real-Time Mode: its replicas are observed and never changed.",
     "ReplicaWithoutState": "A replica holds no partition of the state yet, while another holds several.",
 }
 TYPES = tuple(MEANING)
@@ -49,7 +49,7 @@ _STATUS: Mapping[bool | None, Literal["True", "False", "Unknown"]] = {True: "Tru
 
 
 class Finding(NamedTuple):
-    """What is known of one condition; it is not known whether it holds where ``holds`` is None."""
+    """State of one condition; ``holds`` is None if it is unknown."""
 
     holds: bool | None
     reason: str
@@ -57,12 +57,12 @@ class Finding(NamedTuple):
 
 
 def findings_of(decision: Decision, spec: StreamAutoscalerSpec, now_s: float) -> dict[str, Finding]:
-    """Judge every condition, by its type, after a step."""
+    """Return the state of every condition, by type, after a step."""
     paused = _paused(spec, now_s)
     metrics, able, slots = _metrics(decision), _able(decision), _fixed_slots(decision)
     return {
         "Ready": _ready(decision, metrics, able),
-        "SettingsInvalid": Finding(False, "SettingsValid", "the policy takes its settings"),
+        "SettingsInvalid": Finding(False, "SettingsValid", "the settings of the policy are valid"),
         "MetricsAvailable": metrics,
         "ModelFitted": _model(decision),
         "AbleToScale": able,
@@ -75,7 +75,7 @@ def findings_of(decision: Decision, spec: StreamAutoscalerSpec, now_s: float) ->
 
 
 def findings_of_fault(fault: ResourceFault) -> dict[str, Finding]:
-    """Judge every condition of a resource that cannot be obeyed: it is not ready, and the rest is unknown."""
+    """Return the state of every condition of an invalid resource: not ready, and the rest unknown."""
     findings = dict.fromkeys(TYPES, Finding(None, fault.reason, "see condition Ready"))
     findings["Ready"] = Finding(False, fault.reason, fault.message)
     if fault.reason is FaultReason.SETTINGS_INVALID:
@@ -89,14 +89,14 @@ def conditions_of(
     *,
     generation: int,
     now_s: float,
-    chars: int = MESSAGE_LONGEST,
+    chars: int = MAX_MESSAGE_CHARS,
 ) -> tuple[Condition, ...]:
-    """Date the findings."""
+    """Return the conditions; a transition time changes with the status only."""
     since_s: dict[tuple[str, str], float] = {}
     for entry in entries_of(old, "conditions"):
         with suppress(ValidationError):  # another controller may have written anything
-            stood = Condition.model_validate(entry)
-            since_s[stood.type, stood.status] = stood.last_transition_time_s
+            former = Condition.model_validate(entry)
+            since_s[former.type, former.status] = former.last_transition_time_s
     return tuple(
         Condition(
             type=name,
@@ -129,11 +129,11 @@ def _metrics(decision: Decision) -> Finding:
 def _model(decision: Decision) -> Finding:
     model = decision.analysis.model
     if model is None:
-        message = "no model was fitted in the last step: there is no usable evidence, or the policy needs none"
+        message = "no model fitted in the last step: no usable readings, or the policy has no model"
         return Finding(False, Reason.MODEL_UNCALIBRATED, message)
     readings = f"law {model.law}, {model.readings_used} readings"
     if not model.calibrated:
-        return Finding(False, Reason.MODEL_UNCALIBRATED, f"{readings}; three distinct ones are needed")
+        return Finding(False, Reason.MODEL_UNCALIBRATED, f"{readings}; at least three distinct readings required")
     reason = "ModelDrifted" if model.drift else "ModelCalibrated"
     return Finding(True, reason, "; ".join((readings, *map(str, model.warnings))))
 
@@ -142,15 +142,15 @@ def _able(decision: Decision) -> Finding:
     outcome = decision.outcome
     if outcome.status in FAILURES:
         return Finding(False, "OrderFailed", outcome.detail)
-    for said in (decision.plan, decision.analysis):
-        if said.reason in _CANNOT_CHANGE:
-            return Finding(False, said.reason, said.detail)
-    return Finding(True, "ReadyForNewScale", "a change could be made now")
+    for part in (decision.plan, decision.analysis):
+        if part.reason in _CANNOT_CHANGE:
+            return Finding(False, part.reason, part.detail)
+    return Finding(True, "ReadyForNewScale", "no change in progress")
 
 
 def _active(spec: StreamAutoscalerSpec, paused: Finding, metrics: Finding, slots: Finding) -> Finding:
     if spec.mode != "Act":
-        message = f"mode is {spec.mode}: set it to Act to let the controller scale"
+        message = f"spec.mode is {spec.mode}; Act enables scaling"
         return Finding(False, f"{spec.mode}Only", message)
     if paused.holds:
         return Finding(False, "Paused", paused.message)
@@ -158,36 +158,36 @@ def _active(spec: StreamAutoscalerSpec, paused: Finding, metrics: Finding, slots
         return metrics
     if slots.holds:
         return slots._replace(holds=False)
-    return Finding(True, "Acting", "the controller scales as it decides")
+    return Finding(True, "Acting", "decisions are applied")
 
 
 def _limited(decision: Decision) -> Finding:
     plan = decision.plan
-    wanted = decision.analysis.verdict in {Verdict.MORE, Verdict.FEWER}
-    if wanted and plan.change is None and plan.reason in LIMITS:
+    desired = decision.analysis.verdict in {Verdict.MORE, Verdict.FEWER}
+    if desired and plan.change is None and plan.reason in LIMITS:
         return Finding(True, plan.reason, plan.detail)
-    return Finding(False, "DesiredWithinRange", "what is wanted can be had")
+    return Finding(False, "DesiredWithinRange", "desired replicas are within the limits")
 
 
 def _fixed_slots(decision: Decision) -> Finding:
     reading = decision.analysis.reading
     if reading is None:
-        return Finding(None, decision.analysis.reason, "no batch tells")
+        return Finding(None, decision.analysis.reason, "no recent batch")
     if reading.fixed_slots:
         return Finding(True, "RealTimeMode", FIXED_SLOTS)
-    return Finding(False, "MicroBatches", "slots are free between two batches")
+    return Finding(False, "MicroBatches", "the query runs in micro-batches")
 
 
 def _without_state(decision: Decision) -> Finding:
     reading = decision.analysis.reading
     if reading is None:
-        return Finding(None, decision.analysis.reason, "no batch tells")
+        return Finding(None, decision.analysis.reason, "no recent batch")
     if reading.without_state:
         return Finding(True, "HoldsNoneYet", f"{', '.join(reading.without_state)}: {HOLDS_NONE_YET}")
     if all(each.state_partitions is None for each in reading.by_node.values()):
-        message = "the query keeps no state, or its driver does not tell who holds it"
+        message = "the query has no state, or its driver does not report the state partitions"
         return Finding(False, "NoStateSeen", message)
-    return Finding(False, "StateShared", "no replica waits for state")
+    return Finding(False, "StateShared", "every replica holds state")
 
 
 def _paused(spec: StreamAutoscalerSpec, now_s: float) -> Finding:
@@ -196,8 +196,8 @@ def _paused(spec: StreamAutoscalerSpec, now_s: float) -> Finding:
         return Finding(False, "NotPaused", "spec.pause is not set")
     because = f": {pause.reason}" if pause.reason else ""
     if pause.until_s is None:
-        return Finding(True, "PausedByUser", f"until spec.pause is taken out{because}")
+        return Finding(True, "PausedByUser", f"until spec.pause is removed{because}")
     until = format_instant(pause.until_s)
     if now_s >= pause.until_s:
-        return Finding(False, "PauseExpired", f"the pause ended at {until}; take spec.pause out")
+        return Finding(False, "PauseExpired", f"the pause expired at {until}; spec.pause can be removed")
     return Finding(True, "PausedByUser", f"until {until}{because}")

@@ -1,4 +1,4 @@
-"""What a new controller needs to go on where an old one died: exact, bounded, in the status of the resource."""
+"""Memory: what a new controller needs to continue after another one, stored in the resource's status, bounded."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import Field, ValidationError
 
-from gesscale.common.text import truncated_repr
+from gesscale.common.errors import Problem
 from gesscale.fields import MAX_EPOCH_S
 from gesscale.kubernetes.resource.parts import Reported
 from gesscale.ports import Knowledge
@@ -17,87 +17,92 @@ from perfmodel import ModelError, Reading
 
 R = TypeVar("R", bound=Reported)
 
-READINGS_AT_MOST = 20
-#: A policy's memo beyond it is left out, so that no resource grows without bound; such a policy begins again.
-MEMO_CHARACTERS_AT_MOST = 65_536
+MAX_READINGS = 20
+#: A longer memo of a policy is not stored, so that resources stay small; the policy then starts anew.
+MAX_MEMO_CHARS = 65_536
 
 
 class ReadingStatus(Reported):
-    """One reading of the performance model, as exact as it was taken."""
+    """One reading of the performance model, in full precision."""
 
     replicas: int = Field(ge=1, le=64 * MAX_REPLICAS, description="Replicas.")
     nd_max_ms: float = Field(ge=0, description="NDmax of the placement, round trip, ms.")
     rows_per_s: float = Field(alias="rowsPerSecond", gt=0, description="Observed throughput.")
-    saturated: bool = Field(description="Whether the operator worked at its limit, so that this was its MST.")
+    saturated: bool = Field(description="Whether the operator was saturated, so that this was its MST.")
     batch_rows: float | None = Field(None, gt=0, description="Rows of the batch.")
     tasks: int | None = Field(None, ge=1, description="Tasks of the batch.")
     weight: float | None = Field(None, gt=0, description="Sum of the capacity weights of the replicas.")
     at_s: float = Field(
-        alias="atSeconds", ge=0, le=MAX_EPOCH_S, description="When, seconds since the epoch, to the last bit."
+        alias="atSeconds", ge=0, le=MAX_EPOCH_S, description="When, seconds since the epoch, in full precision."
     )
 
     def reading(self) -> Reading:
-        """Return the very reading that this was made of."""
+        """Return the original reading."""
         return Reading(**self.model_dump())
 
 
 class MemoryStatus(Reported):
-    """The essence of what a controller knows of the operator."""
+    """The knowledge of an operator that a new controller needs."""
 
     readings: tuple[ReadingStatus, ...] = Field(
-        (), max_length=READINGS_AT_MOST, description="Evidence for the performance model, newest first."
+        (), max_length=MAX_READINGS, description="Evidence for the performance model, newest first."
     )
     memo: str | None = Field(
-        None,
-        max_length=MEMO_CHARACTERS_AT_MOST,
-        description="What the policy gets back in its next step, in words that only it reads.",
+        None, max_length=MAX_MEMO_CHARS, description="Memo of the policy for its next step, in a format of its own."
     )
 
     @classmethod
     def of(cls, known: Knowledge, operator: str) -> "MemoryStatus":
-        """Return the essence of what is known of an operator."""
-        readings = essence(known.readings.get(operator, ()))
+        """Return the memory of an operator."""
+        readings = most_informative(known.readings.get(operator, ()))
         memo = known.memos.get(operator, "")
         return cls(
-            memo=memo if 0 < len(memo) <= MEMO_CHARACTERS_AT_MOST else None,
+            memo=memo if 0 < len(memo) <= MAX_MEMO_CHARS else None,
             readings=tuple(ReadingStatus(**asdict(reading)) for reading in readings),
         )
 
 
-def read_memory(said: object) -> tuple[MemoryStatus, tuple[str, ...]]:
-    """Read what a status remembers, whoever wrote it there.
+def read_memory(value: object) -> tuple[MemoryStatus, tuple[Problem, ...]]:
+    """Read the memory in a status, and the problems of its invalid entries, which are ignored.
 
     Parameters
     ----------
-    said
-        ``status.memory`` as JSON; None where there is none.
+    value
+        ``status.memory`` as JSON; None without one.
     """
-    if not isinstance(said, Mapping):
-        return MemoryStatus(), () if said is None else (f"expected a group, got {truncated_repr(said)}",)
-    faults: list[str] = []
-    entries = said.get("readings") or ()
+    if not isinstance(value, Mapping):
+        return MemoryStatus(), () if value is None else (_invalid("", "a mapping", value),)
+    problems: list[Problem] = []
+    entries = value.get("readings") or ()
     if not isinstance(entries, list | tuple):
-        faults.append(f"readings: expected a list, got {truncated_repr(entries)}")
+        problems.append(_invalid("readings", "a list", entries))
         entries = ()
-    readings = [_part(ReadingStatus, item, faults) for item in islice(entries, READINGS_AT_MOST)]
-    sound = tuple(item for item in readings if item is not None)
-    memo = _part(MemoryStatus, {"memo": said.get("memo")}, faults) or MemoryStatus()
-    return MemoryStatus(readings=sound, memo=memo.memo), tuple(faults)
+    readings = [_entry(ReadingStatus, item, problems) for item in islice(entries, MAX_READINGS)]
+    memo = _entry(MemoryStatus, {"memo": value.get("memo")}, problems) or MemoryStatus()
+    valid = tuple(item for item in readings if item is not None)
+    return MemoryStatus(readings=valid, memo=memo.memo), tuple(problems)
 
 
-def _part(kind: type[R], said: Any, faults: list[str]) -> R | None:
+def _entry(kind: type[R], value: Any, problems: list[Problem]) -> R | None:
     try:
-        part = kind.model_validate(said)
-        if isinstance(part, ReadingStatus):
-            part.reading()  # says what a reading must be
-    except (ValidationError, ModelError) as error:
-        faults.append(str(first_problem(error)) if isinstance(error, ValidationError) else str(error))
-        return None
-    return part
+        entry = kind.model_validate(value)
+        if isinstance(entry, ReadingStatus):
+            entry.reading()  # validates the reading
+    except ValidationError as error:
+        problems.append(first_problem(error))
+    except ModelError as error:
+        problems.append(error.problem)
+    else:
+        return entry
+    return None
+
+
+def _invalid(place: str, expected: str, got: object) -> Problem:
+    return Problem("field-invalid", {"place": place, "expected": expected, "got": got})
 
 
 def knowledge_of(memories: Mapping[str, MemoryStatus], latest_s: float = MAX_EPOCH_S) -> Knowledge:
-    """Return what the statuses of a workflow's resources remember; a new store begins with it."""
+    """Return the knowledge in the memories of a workflow's resources, with which a new store begins."""
     return Knowledge(
         readings={
             name: tuple(replace(each.reading(), at_s=min(each.at_s, latest_s)) for each in memory.readings)
@@ -108,8 +113,8 @@ def knowledge_of(memories: Mapping[str, MemoryStatus], latest_s: float = MAX_EPO
     )
 
 
-def essence(readings: Iterable[Reading], limit: int = READINGS_AT_MOST) -> tuple[Reading, ...]:
-    """Choose the readings that tell most of the model: of many placements, saturated first, the newest of each."""
+def most_informative(readings: Iterable[Reading], limit: int = MAX_READINGS) -> tuple[Reading, ...]:
+    """Choose the most informative readings: of many placements, saturated first, the newest of each."""
     kinds: dict[tuple[bool, int, float], list[Reading]] = {}
     for reading in readings:
         kinds.setdefault((not reading.saturated, reading.replicas, reading.nd_max_ms), []).append(reading)

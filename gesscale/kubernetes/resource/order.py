@@ -1,4 +1,4 @@
-"""An order as a StreamAutoscaler holds it, with what the controller adds to the driver's part (`gesscale.wire`)."""
+"""An order in the status of a StreamAutoscaler: the driver's part (`gesscale.wire`) and the controller's."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -9,24 +9,26 @@ from pydantic import Field, ValidationError, model_validator
 
 from gesscale.common.errors import InvalidValueError
 from gesscale.fields import MAX_EXACT_INTEGER
-from gesscale.kubernetes.resource.parts import NODES_AT_MOST, ExactMoment, NodeName, Reported, like
+from gesscale.kubernetes.resource.parts import MAX_LISTED_NODES, ExactMoment, NodeName, Reported, like
 from gesscale.model.order import Order
 from gesscale.wire import Strategy, entries_of, group_of, order_problem
 
-HISTORY_AT_MOST = 10
+MAX_HISTORY = 10
 _FOUND_LATER = {"reason", "before", "settled_at_s", "given_up", "downtime_s", "first_tasks_s"}
 
 
 class OrderStatus(Reported, Order):
-    """An order; the controller that leads writes it, under optimistic locking."""
+    """An order; written by the leader, under optimistic locking."""
 
     id: str = Field(max_length=64, description="Term and counter, ``<term>-<counter>``.")
     term: int = Field(
-        ge=0, le=MAX_EXACT_INTEGER, description="Of the leader that wrote it: drivers ignore lower terms."
+        ge=0, le=MAX_EXACT_INTEGER, description="Term of the leader that wrote it; drivers ignore lower terms."
     )
-    placement: Annotated[tuple[NodeName, ...], Field(max_length=NODES_AT_MOST)] = like(Order, "placement", min_length=1)
+    placement: Annotated[tuple[NodeName, ...], Field(max_length=MAX_LISTED_NODES)] = like(
+        Order, "placement", min_length=1
+    )
     at_s: ExactMoment = like(Order, "at_s")
-    strategy: Strategy = Field(Strategy.LIVE, description="How executors are exchanged.")
+    strategy: Strategy = Field(Strategy.LIVE, description="How executors are replaced.")
     settled_at_s: ExactMoment | None = like(Order, "settled_at_s")
     downtime_s: float | None = like(Order, "downtime_s", alias="downtimeSeconds")
     first_tasks_s: float | None = like(Order, "first_tasks_s", alias="firstTasksSeconds")
@@ -38,22 +40,22 @@ class OrderStatus(Reported, Order):
         return self
 
     def found_later(self) -> dict[str, Any]:
-        """Return the members that the controller adds after it has written the order, as the resource holds them."""
+        """Return the fields that the controller adds after it has written the order."""
         return self.model_dump(mode="json", by_alias=True, include=_FOUND_LATER, exclude_defaults=True)
 
 
 def order_of(document: Mapping[str, Any]) -> OrderStatus | None:
-    """Return the order in a resource; None where there is none, or none that a driver could carry out."""
-    return next(_sound(group_of(document, "status").get("order")), None)
+    """Return the order in a resource; None without a valid one."""
+    return next(_valid(group_of(document, "status").get("order")), None)
 
 
 def past_orders(status: Mapping[str, Any], *, replaced: bool = False) -> tuple[OrderStatus, ...]:
-    """Return the past orders in a status that can be read, newest first; an older controller wrote others."""
+    """Return the valid past orders in a status, newest first."""
     newest = (status.get("order"),) if replaced else ()
-    sound = chain.from_iterable(map(_sound, (*newest, *entries_of(status, "history"))))
-    return tuple(islice(sound, HISTORY_AT_MOST))
+    valid = chain.from_iterable(map(_valid, (*newest, *entries_of(status, "history"))))
+    return tuple(islice(valid, MAX_HISTORY))
 
 
-def _sound(value: Any) -> Iterator[OrderStatus]:
+def _valid(value: Any) -> Iterator[OrderStatus]:
     with suppress(ValidationError):
         yield OrderStatus.model_validate(value)

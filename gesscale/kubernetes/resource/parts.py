@@ -1,4 +1,4 @@
-"""What the parts of a resource are made of: names in camelCase, times, rules that the API server keeps too."""
+"""Building blocks of the resource's models: camelCase names, times, and rules that the API server checks too."""
 
 import re
 from collections.abc import Callable
@@ -23,6 +23,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel, to_pascal
 from pydantic_core import CoreSchema, core_schema
 
+from gesscale.common.errors import InvalidValueError
 from gesscale.constraints import Constraint, Requires
 from gesscale.fields import (
     MAX_DURATION_S,
@@ -36,22 +37,22 @@ from gesscale.fields import (
 )
 
 _UNITS_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-#: Go's durations, as the rules of the API server read them; it knows no days.
+#: Go's durations, as the API server parses them; there are no days.
 SPAN_PATTERN = r"([0-9]{1,6}(\.[0-9]{1,3})?(h|m|s|ms)){1,3}"
 INSTANT_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})$"
 
 
-#: The last second but one of the year 9999, which may be rounded up.
+#: The second to last second of the year 9999, which may be rounded up.
 _LAST_S = 253_402_300_798
 
 
 def parse_span_s(value: object, *, least_s: float = MIN_DURATION_S, most_s: float = MAX_DURATION_S) -> float:
-    """Read a duration of a resource.
+    """Parse a duration of a resource.
 
     Raises
     ------
-    ValueError
-        At anything else, a bare number too.
+    InvalidValueError
+        For anything else, a bare number too.
 
     Examples
     --------
@@ -63,15 +64,14 @@ def parse_span_s(value: object, *, least_s: float = MIN_DURATION_S, most_s: floa
         parts = re.findall(r"([0-9.]+)(ms|h|m|s)", value)
         seconds = sum(float(number) * _UNITS_S[unit] for number, unit in parts)
     if not least_s <= seconds <= most_s:
-        raise ValueError(
-            "expected a positive duration such as 250ms, 30s, 5m, 1h30m or 168h, "
-            f"{format_span(least_s)} to {format_span(most_s)}"
+        raise InvalidValueError(
+            "resource-duration-invalid", least=format_span(least_s), most=format_span(most_s), got=value
         )
     return seconds
 
 
 def format_span(seconds: float) -> str:
-    """Write a duration in the largest unit that divides it.
+    """Format a duration in the largest unit that divides it.
 
     Examples
     --------
@@ -82,12 +82,12 @@ def format_span(seconds: float) -> str:
 
 
 def parse_instant_s(value: object) -> float:
-    """Read an instant.
+    """Parse an instant.
 
     Raises
     ------
-    ValueError
-        At anything else.
+    InvalidValueError
+        For anything else.
 
     Examples
     --------
@@ -99,11 +99,11 @@ def parse_instant_s(value: object) -> float:
             at_s = datetime.fromisoformat(value).timestamp()
             if 0 <= at_s <= _LAST_S:
                 return at_s
-    raise ValueError("expected an instant such as 2026-11-21T21:00:00Z")
+    raise InvalidValueError("instant-invalid", got=value)
 
 
 def format_instant(at_s: float) -> str:
-    """Write an instant to the second.
+    """Format an instant to the second.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def format_instant(at_s: float) -> str:
 
 
 def format_exact_instant(at_s: float) -> str:
-    """Write an instant to the microsecond.
+    """Format an instant to the microsecond.
 
     Examples
     --------
@@ -124,29 +124,29 @@ def format_exact_instant(at_s: float) -> str:
     return datetime.fromtimestamp(at_s, UTC).isoformat().replace("+00:00", "Z")
 
 
-#: How a resource says that a limit of time does not hold; null would be lost by ``kubectl apply``.
+#: Disables a time limit in a resource; null would be lost by ``kubectl apply``.
 NEVER = "Never"
 
-#: Nodes that one list holds: the API server counts what its rules may cost at worst.
-NODES_AT_MOST = 500
+#: Maximum length of a list of nodes: the API server limits the worst-case cost of rules.
+MAX_LISTED_NODES = 500
 
 _LIMITS = ("gt", "ge", "lt", "le", "min_length", "max_length")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidationRule:
-    """What the members of a part must keep towards each other."""
+    """A constraint between the fields of a part."""
 
     #: In the Common Expression Language, where ``self`` is the part.
     cel: str
-    #: What was expected.
+    #: The rule in a sentence.
     message: str
-    #: The same in Python; always true where only the API server can tell.
+    #: The rule in Python; always true if only the API server can check it.
     holds: Callable[[Any], bool] = lambda _: True
 
 
 class ResourcePart(BaseModel):
-    """A part of a resource: frozen, members in camelCase, times without the ``_s`` of the code."""
+    """A part of a resource: frozen, camelCase names, times without the ``_s`` of the code."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -159,7 +159,7 @@ class ResourcePart(BaseModel):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """Add what the API server is to check."""
+        """Add the rules for the API server."""
         written = handler.resolve_ref_schema(handler(schema))
         if cls.RULES:
             written["x-kubernetes-validations"] = [{"rule": rule.cel, "message": rule.message} for rule in cls.RULES]
@@ -169,19 +169,19 @@ class ResourcePart(BaseModel):
     def _keep_rules(self) -> Self:
         for rule in self.RULES:
             if not rule.holds(self):
-                raise ValueError(rule.message)
+                raise InvalidValueError("resource-rule-violated", rule=rule.message)
         return self
 
 
 class Reported(ResourcePart):
-    """A part of a status: may also be built by the names of the code; what a newer controller added is passed over."""
+    """A part of a status: accepts the names of the code too, and ignores fields of a newer controller."""
 
     model_config = ConfigDict(
         extra="ignore", validate_by_name=True, validate_by_alias=True, use_attribute_docstrings=False
     )
 
     def document(self) -> dict[str, Any]:
-        """Return it as the resource holds it: absent rather than null."""
+        """Return it as JSON of the resource, without null values."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
@@ -189,8 +189,8 @@ def like(group: type[BaseModel], name: str, **changed: Any) -> Any:
     """Return a field with the default, the description and the limits that a setting has."""
     field = group.model_fields[name]
     limits = {key: getattr(item, key) for item in field.metadata for key in _LIMITS if hasattr(item, key)}
-    said = {"default": field.default, "description": in_camel_case(description_of(field))}
-    return Field(**{**said, **limits, **changed})
+    copied = {"default": field.default, "description": in_camel_case(description_of(field))}
+    return Field(**{**copied, **limits, **changed})
 
 
 def rule_of(constraint: Constraint, *, may_be_never: bool = False) -> ValidationRule:
@@ -221,7 +221,7 @@ def _member(path: str) -> str:
 
 
 def in_camel_case(text: str) -> str:
-    """Write the names of settings within a text in camelCase.
+    """Convert the names of settings in a text to camelCase.
 
     Examples
     --------
@@ -233,7 +233,7 @@ def in_camel_case(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """How a resource writes a duration of some seconds; None for `NEVER`, where that may be said."""
+    """Format of a duration in a resource; None is `NEVER` if that is allowed."""
 
     least_s: float = MIN_DURATION_S
     most_s: float = MAX_DURATION_S
@@ -246,7 +246,7 @@ class _Written:
     def __get_pydantic_json_schema__(self, _schema: CoreSchema, _handler: Any) -> dict[str, Any]:
         least, most = format_span(self.least_s), format_span(self.most_s)
         rule = f"duration(self) >= duration('{least}') && duration(self) <= duration('{most}')"
-        message = f"expected a positive duration, {least} to {most}"
+        message = f"expected a duration from {least} to {most}"
         return {
             "type": "string",
             "pattern": f"^({NEVER}|{SPAN_PATTERN})$" if self.never else f"^{SPAN_PATTERN}$",
@@ -268,16 +268,16 @@ class _Written:
 #: A duration in seconds; text such as ``5m`` in the resource.
 Span = Annotated[float, _Written()]
 
-#: The same between two steps.
+#: A period between two steps.
 PeriodSpan = Annotated[float, _Written(least_s=MIN_PERIOD_S)]
 
-#: The same for what is read in each step.
+#: The history read in each step.
 HistorySpan = Annotated[float, _Written(most_s=MAX_HISTORY_S)]
 
-#: The same for a request.
+#: The timeout of a request.
 TimeoutSpan = Annotated[float, _Written(most_s=MAX_TIMEOUT_S)]
 
-#: A duration in seconds, None for the word ``Never``.
+#: A duration in seconds; None for the word ``Never``.
 SpanOrNever = Annotated[float | None, _Written(never=True)]
 
 _INSTANT_SCHEMA = WithJsonSchema({"type": "string", "format": "date-time", "pattern": INSTANT_PATTERN, "maxLength": 36})
@@ -289,7 +289,7 @@ Instant = Annotated[
 
 _SECONDS_OR_INSTANT = BeforeValidator(lambda value: value if isinstance(value, float) else parse_instant_s(value))
 
-#: The same where we write it ourselves: may be given in seconds since the epoch too.
+#: The same for fields that the controller writes; accepts seconds since the epoch too.
 Moment = Annotated[float, _SECONDS_OR_INSTANT, PlainSerializer(format_instant, return_type=str), _INSTANT_SCHEMA]
 
 #: The same to the microsecond.
@@ -297,13 +297,13 @@ ExactMoment = Annotated[
     float, _SECONDS_OR_INSTANT, PlainSerializer(format_exact_instant, return_type=str), _INSTANT_SCHEMA
 ]
 
-#: The name of an object.
+#: Name of an object.
 DnsName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", min_length=1, max_length=253)]
 
-#: The name of a Kubernetes node.
+#: Name of a node.
 NodeName = DnsName
 
-#: A name that also fits into the value of a label.
+#: A name that also fits into a label value.
 ShortName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", min_length=1, max_length=63)]
 
 _ADDRESS_PATTERN = r"^https?://[A-Za-z0-9._\[\]:-]+(/[A-Za-z0-9._~/-]*)?$"
@@ -312,7 +312,7 @@ _ADDRESS_LONGEST = 2048
 
 def _plain_address(value: str) -> str:
     if len(value) > _ADDRESS_LONGEST or not re.search(_ADDRESS_PATTERN, value):
-        raise ValueError("expected an address such as http://10.0.0.1:9090")
+        raise InvalidValueError("address-invalid", got=value)
     return value
 
 

@@ -1,11 +1,12 @@
-"""What people want of one operator: the ``spec`` of a StreamAutoscaler."""
+"""The ``spec`` of a StreamAutoscaler: the desired scaling of one operator."""
 
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, WithJsonSchema
 
+from gesscale.common.errors import InvalidValueError
 from gesscale.kubernetes.resource.parts import (
-    NODES_AT_MOST,
+    MAX_LISTED_NODES,
     Address,
     Instant,
     NodeName,
@@ -31,30 +32,30 @@ LabelValue = Annotated[
 
 
 class Requirement(ResourcePart):
-    """What one label must be."""
+    """A requirement on one label."""
 
     key: LabelKey
     """The label."""
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
     """How the label compares with the values; a node without the label fulfils NotIn."""
     values: tuple[LabelValue, ...] = Field((), max_length=64)
-    """For In and NotIn, at least one; for the others none."""
+    """At least one for In and NotIn, none for the others."""
     RULES = (
         ValidationRule(
             cel="(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)",
-            message="operator In or NotIn needs values, Exists or DoesNotExist takes none",
+            message="values are required for In and NotIn, and not allowed for Exists and DoesNotExist",
             holds=lambda it: (it.operator in {"In", "NotIn"}) == bool(it.values),
         ),
     )
 
 
 class LabelSelector(ResourcePart):
-    """What all labels must be; an empty selector fits everything."""
+    """Requirements on labels; an empty selector matches everything."""
 
     match_labels: dict[str, LabelValue] = Field(default_factory=dict, max_length=32)
     """Labels that must have exactly these values."""
     match_expressions: tuple[Requirement, ...] = Field((), max_length=32)
-    """Further requirements; all must hold."""
+    """Further requirements; all must be met."""
 
 
 #: Where gesscale.spark publishes batches in the driver pod.
@@ -88,18 +89,18 @@ _SET: dict[str, Any] = {"x-kubernetes-list-type": "set"}
 
 def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
     if len(set(names)) != len(names):
-        raise ValueError("expected every name once")
+        raise InvalidValueError("names-repeated", names=names)
     return names
 
 
-NodeNames = Annotated[tuple[NodeName, ...], Field(max_length=NODES_AT_MOST), AfterValidator(_distinct)]
+NodeNames = Annotated[tuple[NodeName, ...], Field(max_length=MAX_LISTED_NODES), AfterValidator(_distinct)]
 Upstream = Annotated[tuple[ShortName, ...], Field(max_length=64), AfterValidator(_distinct)]
 Architecture = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+$", min_length=1, max_length=16)]
 Architectures = Annotated[tuple[Architecture, ...], Field(max_length=8), AfterValidator(_distinct)]
 
 
 class DriverSpec(ResourcePart):
-    """Where the Spark driver is: a pod that is found by its labels, or a process outside the cluster."""
+    """The Spark driver: a pod that is found by its labels, or a process outside the cluster."""
 
     selector: LabelSelector | None = None
     """Labels of the driver pod. Default: gesscale.dev/autoscaler=NAME and spark-role=driver, which spark-submit sets
@@ -109,24 +110,24 @@ class DriverSpec(ResourcePart):
     node: NodeName | None = None
     """Node of a driver outside the cluster; it counts towards NDmax. Default: the driver is a pod."""
     metrics_url: Address | None = None
-    """Where a driver outside the cluster publishes batches: a Service of the namespace, or a host that the
+    """Address where a driver outside the cluster publishes batches: a Service of the namespace, or a host that the
     administrator allows. Default: the driver is a pod."""
     RULES = (
         ValidationRule(
             cel="has(self.node) == has(self.metricsUrl)",
-            message="a driver outside the cluster needs both node and metricsUrl; a driver pod neither",
+            message="node and metricsUrl are required together, for a driver outside the cluster only",
             holds=lambda it: (it.node is None) == (it.metrics_url is None),
         ),
         ValidationRule(
             cel="!(has(self.selector) && has(self.node))",
-            message="expected a selector of the driver pod, or node and metricsUrl of a driver outside, not both",
+            message="selector is not allowed together with node and metricsUrl",
             holds=lambda it: it.selector is None or it.node is None,
         ),
     )
 
 
 class BatchCapSpec(ResourcePart):
-    """The cap on the rows of one micro-batch: fixed, or growing with the replicas."""
+    """The batch cap: fixed, or growing with the replicas."""
 
     rows: int | None = like(OperatorSettings, "batch_cap_rows")
     rows_per_replica: int | None = like(OperatorSettings, "batch_cap_rows_per_replica")
@@ -140,19 +141,19 @@ class BatchCapSpec(ResourcePart):
 
 
 class RequestsSpec(ResourcePart):
-    """What one executor asks of its node."""
+    """Resource requests of one executor."""
 
     cpu: Quantity | None = None
-    """CPUs, such as 500m. Default: what a running executor of this operator asks."""
+    """CPUs, such as 500m. Default: the requests of a running executor of this operator."""
     memory: Quantity | None = None
-    """Memory, such as 900Mi. Default: what a running executor of this operator asks."""
+    """Memory, such as 900Mi. Default: the requests of a running executor of this operator."""
 
 
 class ExecutorSpec(ResourcePart):
-    """Which nodes can take an executor, besides the pool."""
+    """Further constraints on the nodes of executors."""
 
     requests: RequestsSpec = RequestsSpec()
-    """What one executor asks of its node; a node needs so much free."""
+    """Resource requests of one executor, which a node must have free."""
     architectures: Architectures = Field((), json_schema_extra=_SET)
     """Architectures of the image, such as arm64 and amd64. Default: those of the nodes on which driver and executors
     run."""
@@ -160,33 +161,33 @@ class ExecutorSpec(ResourcePart):
 
 
 class ReconfigurationSpec(ResourcePart):
-    """How replicas are exchanged."""
+    """How a change of replicas is applied."""
 
     strategy: Literal["Live", "Restart"] = "Live"
-    """Live: executors come and go under the running query. Restart: the query stops at a checkpoint and starts on the
-    new placement. Default: Live, which stops nothing; Restart is for jobs whose state or Kafka partitions cap the
+    """Live: executors join and leave the running query. Restart: the query stops at a checkpoint and starts again on
+    the new placement. Default: Live, which stops nothing; Restart is for jobs whose state or Kafka partitions limit the
     useful replicas."""
     rescale_timeout_s: Span = like(PlanSettings, "rescale_timeout_s")
 
 
 class PauseSpec(ResourcePart):
-    """No change for the time being; figures and advice go on."""
+    """A pause: no changes; metrics and recommendations continue."""
 
     until_s: Instant | None = None
-    """When it ends. Default: when it is taken out of the resource."""
+    """End time. Default: until the pause is removed from the resource."""
     reason: Annotated[str, StringConstraints(max_length=256)] = ""
-    """Why, for those who read it later. Default: no reason."""
+    """Reason, shown in the condition and the event. Default: none."""
 
 
 class OverrideSpec(ResourcePart):
-    """Replicas that a person asks for, whatever the policy concludes."""
+    """A manual override of the policy: a number of replicas, or their nodes."""
 
-    replicas: int | None = Field(None, ge=1, le=NODES_AT_MOST)
-    """How many, on nodes that are chosen by the latency map. Default: the nodes are named."""
+    replicas: int | None = Field(None, ge=1, le=MAX_LISTED_NODES)
+    """Number of replicas; their nodes are chosen by the latency map. Default: nodes gives them."""
     nodes: NodeNames = Field((), json_schema_extra=_SET)
-    """On which nodes, one each. Default: their number is given."""
+    """Nodes, one replica each. Default: replicas gives their number."""
     until_s: Instant
-    """When it ends; required, so that none is forgotten."""
+    """End time. Required, so that overrides always expire."""
     RULES = (
         ValidationRule(
             cel="has(self.replicas) != (has(self.nodes) && size(self.nodes) > 0)",
@@ -197,45 +198,45 @@ class OverrideSpec(ResourcePart):
 
     @property
     def count(self) -> int:
-        """How many replicas it asks for."""
+        """The number of replicas."""
         return len(self.nodes) if self.replicas is None else self.replicas
 
 
 class StreamAutoscalerSpec(ResourcePart):
-    """What people want of one operator."""
+    """The desired scaling of one operator."""
 
     workflow: ShortName | None = None
-    """Name of the workflow; operators of one namespace that name the same one form it. Cannot be changed. Default:
-    the resource's own name, a workflow of one operator."""
+    """Name of the workflow, formed by the operators of one namespace with the same name. Immutable. Default: the
+    resource's name, a workflow of one operator."""
     upstream: Upstream = Field((), json_schema_extra=_SET)
     """StreamAutoscalers of the same workflow whose output this operator reads. Default: it reads a source of the
     workflow."""
     driver: DriverSpec = DriverSpec()
-    """Where the Spark driver is."""
-    min_replicas: int = like(OperatorSettings, "min_replicas", le=NODES_AT_MOST)
-    max_replicas: int = like(OperatorSettings, "max_replicas", le=NODES_AT_MOST)
+    """The Spark driver."""
+    min_replicas: int = like(OperatorSettings, "min_replicas", le=MAX_LISTED_NODES)
+    max_replicas: int = like(OperatorSettings, "max_replicas", le=MAX_LISTED_NODES)
     batch_cap: BatchCapSpec | None = None
-    """The cap on the rows of one micro-batch. Default: the query has none."""
+    """Maximum rows of one micro-batch. Default: the query has no cap."""
     node_pool: LabelSelector = LabelSelector()
     """Nodes that may hold an executor. Default: all nodes."""
     executor: ExecutorSpec = ExecutorSpec()
-    """Which nodes can take an executor, besides the pool."""
+    """Further constraints on the nodes of executors."""
     kafka: KafkaSettings | None = like(OperatorSettings, "kafka")
     latency_map: LatencyMapSpec = LatencyMapSpec()
-    """How far apart the nodes are. The same for all operators of a workflow."""
+    """Latency map. Must be the same for all operators of a workflow."""
     monitor: MonitorSpec = MonitorSpec()
-    """What is read, and how often. The same for all operators of a workflow."""
+    """Metrics, and how often they are read. Must be the same for all operators of a workflow."""
     policy: PolicySpec = PolicySpec()
-    """When replicas are needed or not. The same for all operators of a workflow."""
+    """Scaling policy. Must be the same for all operators of a workflow."""
     reconfiguration: ReconfigurationSpec = ReconfigurationSpec()
-    """How replicas are exchanged."""
+    """How a change of replicas is applied."""
     mode: Literal["Recommend", "DryRun", "Act"] = "Recommend"
-    """Recommend: decide and report only. DryRun: send the order too, but let the API server keep nothing of it. Act:
-    scale. Default: nothing is touched until that is asked for."""
+    """Recommend: decide and report only. DryRun: also send the order as a dry run. Act: scale. Default: nothing changes
+    until scaling is enabled."""
     pause: PauseSpec | None = None
-    """No change for the time being; comes before an override. Default: not paused."""
+    """Pause of all changes; takes precedence over an override. Default: not paused."""
     override: OverrideSpec | None = None
-    """Replicas that a person asks for. Default: the policy decides."""
+    """Manual override. Default: the policy decides."""
     RULES = (
         *map(rule_of, Settings.CONSTRAINTS),
         rule_of(REPLICA_LIMITS),
@@ -248,7 +249,7 @@ class StreamAutoscalerSpec(ResourcePart):
         ValidationRule(
             cel="!has(self.override) || !has(self.override.nodes) || size(self.override.nodes) == 0 || "
             "(size(self.override.nodes) >= self.minReplicas && size(self.override.nodes) <= self.maxReplicas)",
-            message="expected between minReplicas and maxReplicas names in override.nodes",
+            message="expected minReplicas to maxReplicas names in override.nodes",
             holds=lambda it: _within(it, it.override and len(it.override.nodes)),
         ),
     )

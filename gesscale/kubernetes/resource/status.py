@@ -1,4 +1,4 @@
-"""What is reported of one operator: the ``status`` of a StreamAutoscaler; figures rounded, absent rather than null."""
+"""The ``status`` of a StreamAutoscaler: figures rounded, absent rather than null."""
 
 import math
 from typing import Annotated, Literal
@@ -6,16 +6,16 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from gesscale.kubernetes.resource.memory import MemoryStatus
-from gesscale.kubernetes.resource.order import HISTORY_AT_MOST, OrderStatus
-from gesscale.kubernetes.resource.parts import NODES_AT_MOST, Moment, NodeName, Reported
+from gesscale.kubernetes.resource.order import MAX_HISTORY, OrderStatus
+from gesscale.kubernetes.resource.parts import MAX_LISTED_NODES, Moment, NodeName, Reported
 
-REJECTED_AT_MOST = 16
-MESSAGE_LONGEST = 1024
+MAX_REJECTED = 16
+MAX_MESSAGE_CHARS = 1024
 _DIGITS = 3
 
 
 def rounded(value: float) -> float:
-    """Round to three significant digits: the noise behind them is not worth a write.
+    """Round to three significant digits: smaller changes are noise and not worth a write.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def shortened(text: str, chars: int) -> str:
 
     Examples
     --------
-    >>> shortened("the API server is out of reach", 20)
+    >>> shortened("the API server is unreachable", 20)
     'the API server is...'
     """
     return text if len(text) <= chars else text[: chars - 3] + "..."
@@ -45,141 +45,142 @@ def _finite(value: object) -> object:
 
 
 Figure = Annotated[float, AfterValidator(rounded)]
-#: Absent where it is no number.
+#: Absent if it is no number.
 OptionalFigure = Annotated[Figure | None, BeforeValidator(_finite)]
 Word = Annotated[str, _at_most(64), StringConstraints(max_length=64)]
-Sentence = Annotated[str, _at_most(MESSAGE_LONGEST), StringConstraints(max_length=MESSAGE_LONGEST)]
-Placement = Annotated[tuple[NodeName, ...], Field(max_length=NODES_AT_MOST)]
+Sentence = Annotated[str, _at_most(MAX_MESSAGE_CHARS), StringConstraints(max_length=MAX_MESSAGE_CHARS)]
+Placement = Annotated[tuple[NodeName, ...], Field(max_length=MAX_LISTED_NODES)]
 
 
 class DriverStatus(Reported):
-    """The Spark driver that was found."""
+    """The Spark driver."""
 
-    pod: str | None = Field(None, max_length=253, description="Its pod; absent outside the cluster.")
+    pod: str | None = Field(None, max_length=253, description="Its pod; absent for a driver outside the cluster.")
     node: NodeName | None = Field(None, description="Its node.")
 
 
 class RejectedStatus(Reported):
-    """Nodes that cannot take an executor, for one reason."""
+    """Ineligible nodes, for one reason."""
 
-    reason: Word = Field(description="Why, in a word.")
+    reason: Word = Field(description="Reason, one CamelCase word.")
     count: int = Field(ge=1, description="How many nodes.")
-    message: Sentence = Field("", description="One of them, and why, in a sentence.")
+    message: Sentence = Field("", description="One of them, with the cause.")
 
 
 class NodePoolStatus(Reported):
-    """Which nodes could take one more executor."""
+    """Nodes for one more executor."""
 
-    candidates: int = Field(ge=0, description="How many nodes can take an executor of this operator.")
+    candidates: int = Field(ge=0, description="Number of eligible nodes.")
     rejected: tuple[RejectedStatus, ...] = Field(
         (),
-        max_length=REJECTED_AT_MOST,
+        max_length=MAX_REJECTED,
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["reason"]},
-        description="The others, by reason.",
+        description="Ineligible nodes, by reason.",
     )
 
 
 class EstimateStatus(Reported):
-    """A predicted MST, rows per second; the true one lies between low and high with about 90 % confidence."""
+    """A predicted MST, rows per second, with an interval of about 90 % confidence."""
 
     low: Figure = Field(ge=0, description="Rows per second.")
     mid: Figure = Field(ge=0, description="Rows per second.")
     high: Figure = Field(ge=0, description="Rows per second.")
-    reason: Word = Field("", description="What is special about it, such as extrapolated.")
+    reason: Word = Field("", description="Quality of the estimate, such as extrapolated.")
 
 
 class LoadStatus(Reported):
-    """The operator over the last window."""
+    """Load of the operator over the last window."""
 
     input_rows_per_s: OptionalFigure = Field(
-        None, alias="inputRowsPerSecond", description="Rows offered; absent where no source tells."
+        None, alias="inputRowsPerSecond", description="Rows offered; absent if no source reports them."
     )
     throughput_rows_per_s: OptionalFigure = Field(None, alias="throughputRowsPerSecond", description="Rows processed.")
     backlog_rows: OptionalFigure = Field(None, description="Rows offered and not yet processed.")
-    busy_share: OptionalFigure = Field(None, description="Share of the window spent inside batches, 0..1.")
+    busy_share: OptionalFigure = Field(None, description="Share of the window spent in batches, 0..1.")
     saturated_share: OptionalFigure = Field(
-        None, description="Share of the window's batches in which it was saturated, 0..1."
+        None, description="Share of the window's batches that were saturated, 0..1."
     )
 
 
 class ModelStatus(Reported):
-    """The performance model as fitted last."""
+    """The performance model of the last fit."""
 
-    law: Word = Field(description="Its law.")
+    law: Word = Field(description="Law of the model.")
     alpha: OptionalFigure = Field(None, description="Eq. 1: rows per second of one replica.")
     beta: OptionalFigure = Field(None, description="Eq. 1: exponent of the replicas.")
-    gamma: OptionalFigure = Field(None, description="Eq. 1: rows per second that a millisecond of NDmax costs.")
+    gamma: OptionalFigure = Field(None, description="Eq. 1: loss in rows per second per millisecond of NDmax.")
     parameters: dict[Annotated[str, StringConstraints(max_length=64)], Figure] = Field(
         default_factory=dict, max_length=16, description="Parameters of another law, by name."
     )
-    calibrated: bool = Field(description="Whether it rests on three distinct readings at least.")
-    readings: int = Field(ge=0, description="Readings it was fitted on.")
+    calibrated: bool = Field(description="Whether it was fitted on at least three distinct readings.")
+    readings: int = Field(ge=0, description="Number of readings in the fit.")
 
 
 class LatencyMapStatus(Reported):
-    """The latency map that the last decision was made by."""
+    """The latency map of the last decision."""
 
-    age_seconds: OptionalFigure = Field(None, description="Since it was measured; absent where that is not known.")
-    stale: bool = Field(description="Whether no replica is removed by it.")
-    message: Sentence = Field("", description="What is wrong with it.")
+    age_seconds: OptionalFigure = Field(None, description="Age since the measurement; absent if not known.")
+    stale: bool = Field(description="Whether it is stale: no replica is removed.")
+    message: Sentence = Field("", description="Problem of the map.")
 
 
 class DecisionStatus(Reported):
     """The last decision."""
 
-    at_s: Moment = Field(description="When.")
-    verdict: Word = Field(description="What the operator needs: More, Fewer, Same or Unknown.")
-    reason: Word = Field(description="Why, in a word.")
-    message: Sentence = Field("", description="Why, in a sentence.")
-    outcome: Word = Field(description="What became of it.")
+    at_s: Moment = Field(description="Time.")
+    verdict: Word = Field(description="Verdict: More, Fewer, Same or Unknown.")
+    reason: Word = Field(description="Reason, one CamelCase word.")
+    message: Sentence = Field("", description="Explanation in a sentence.")
+    outcome: Word = Field(description="Outcome.")
 
 
 class RecommendationStatus(Reported):
-    """What the controller would have."""
+    """The placement that the controller recommends."""
 
-    replicas: int = Field(ge=0, description="How many replicas.")
-    placement: Placement = Field((), description="On which nodes, sorted.")
-    reason: Word = Field(description="Why, in a word.")
+    replicas: int = Field(ge=0, description="Number of replicas.")
+    placement: Placement = Field((), description="Nodes, sorted.")
+    reason: Word = Field(description="Reason, one CamelCase word.")
     mst: EstimateStatus | None = Field(None, description="Predicted MST of that placement, rows per second.")
     nd_max_ms: OptionalFigure = Field(None, description="NDmax of that placement, round trip, ms.")
 
 
 class Condition(Reported):
-    """One condition, in the shape that all of Kubernetes uses."""
+    """A condition in the standard form of Kubernetes."""
 
-    type: Word = Field(description="Which condition.")
-    status: Literal["True", "False", "Unknown"] = Field(description="Whether it holds.")
+    type: Word = Field(description="Type.")
+    status: Literal["True", "False", "Unknown"] = Field(description="True, False or Unknown.")
     reason: str = Field(
-        min_length=1, max_length=256, pattern=r"^[A-Za-z]([A-Za-z0-9_]*[A-Za-z0-9])?$", description="Why, in a word."
+        min_length=1,
+        max_length=256,
+        pattern=r"^[A-Za-z]([A-Za-z0-9_]*[A-Za-z0-9])?$",
+        description="Reason, one CamelCase word.",
     )
-    message: Sentence = Field("", description="Why, in a sentence.")
-    last_transition_time_s: Moment = Field(description="When its status last changed.")
-    observed_generation: int | None = Field(None, ge=0, description="The generation of the spec it is about.")
+    message: Sentence = Field("", description="Explanation in a sentence.")
+    last_transition_time_s: Moment = Field(description="Time of the last change of the status.")
+    observed_generation: int | None = Field(None, ge=0, description="Generation of the spec that it refers to.")
 
 
 class StreamAutoscalerStatus(Reported):
-    """What is reported of one operator."""
+    """Observed state of one operator."""
 
-    observed_generation: int | None = Field(None, ge=0, description="The generation of the spec that was obeyed last.")
+    observed_generation: int | None = Field(None, ge=0, description="Generation of the spec that was applied last.")
     replicas: int | None = Field(None, ge=0, description="Live replicas.")
-    desired_replicas: int | None = Field(None, ge=0, description="Replicas that are ordered or advised.")
-    placement: Placement = Field((), description="Nodes that hold a live replica, sorted.")
-    driver: DriverStatus | None = Field(None, description="The Spark driver that was found.")
-    node_pool: NodePoolStatus | None = Field(None, description="Which nodes could take one more executor.")
+    desired_replicas: int | None = Field(None, ge=0, description="Ordered or recommended replicas.")
+    placement: Placement = Field((), description="Nodes with a live replica, sorted.")
+    driver: DriverStatus | None = Field(None, description="The Spark driver.")
+    node_pool: NodePoolStatus | None = Field(None, description="Nodes for one more executor.")
     mst: EstimateStatus | None = Field(None, description="Predicted MST of the present placement, rows per second.")
-    load: LoadStatus | None = Field(None, description="The operator over the last window.")
+    load: LoadStatus | None = Field(None, description="Load of the operator over the last window.")
     nd_max_ms: OptionalFigure = Field(
         None, description="NDmax of the present placement with the driver's node, round trip, ms."
     )
-    model: ModelStatus | None = Field(None, description="The performance model as fitted last.")
+    model: ModelStatus | None = Field(None, description="The performance model of the last fit.")
     latency_map: LatencyMapStatus | None = Field(None, description="The latency map of the last decision.")
     last_decision: DecisionStatus | None = Field(None, description="The last decision.")
-    recommendation: RecommendationStatus | None = Field(None, description="What the controller would have.")
-    order: OrderStatus | None = Field(None, description="The order that the driver carries out.")
-    history: tuple[OrderStatus, ...] = Field(
-        (), max_length=HISTORY_AT_MOST, description="The orders before it, newest first."
-    )
-    memory: MemoryStatus | None = Field(None, description="What a new controller resumes from.")
+    recommendation: RecommendationStatus | None = Field(None, description="The recommended placement.")
+    order: OrderStatus | None = Field(None, description="The order in force, which the driver applies.")
+    history: tuple[OrderStatus, ...] = Field((), max_length=MAX_HISTORY, description="Former orders, newest first.")
+    memory: MemoryStatus | None = Field(None, description="Knowledge for a new controller.")
     conditions: tuple[Condition, ...] = Field(
         (),
         max_length=16,

@@ -1,19 +1,21 @@
-"""From the resources of a namespace to the workflows that the loop steers; what is wrong with one stops no other."""
+"""Translation of resources to workflows for the loop; an invalid workflow does not stop the others."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from gesscale.common.errors import Problem
 from gesscale.errors import InputError, SettingsError
 from gesscale.formatting import key_path
 from gesscale.kubernetes.resource.autoscaler import (
     AUTOSCALER_LABEL,
     DRIVER_LABELS,
+    SINGULAR,
     StreamAutoscaler,
-    name_in_messages,
     place_in,
     read_autoscaler,
+    source_of,
 )
 from gesscale.kubernetes.resource.spec import LabelSelector
 from gesscale.kubernetes.resource.spec_groups import LatencyMapSpec
@@ -26,12 +28,12 @@ from gesscale.wire import Strategy, group_of, text_of
 #: Namespace and name, of a resource or of a workflow.
 Key = tuple[str, str]
 
-#: Operators of one workflow: all are read at the same time, in threads of their own.
-OPERATORS_AT_MOST = 64
+#: Operators of one workflow: all are read concurrently, each in a thread.
+MAX_OPERATORS = 64
 
 
 class FaultReason(StrEnum):
-    """Why a resource cannot be obeyed; the reason of its condition Ready."""
+    """Why a resource is invalid; the reason of its condition Ready."""
 
     SPEC_INVALID = "SpecInvalid"
     SETTINGS_INVALID = "SettingsInvalid"
@@ -44,61 +46,66 @@ class FaultReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceFault:
-    """What is wrong with a resource, in a word and in a sentence that names it."""
+    """Why a resource cannot be applied: the reason of its condition, and the problems."""
 
     reason: FaultReason
-    message: str
+    problems: tuple[Problem, ...]
+
+    @property
+    def message(self) -> str:
+        """The problems in sentences."""
+        return "; ".join(map(str, self.problems))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriverPlace:
-    """Where an operator's Spark driver is; empty where this is not known."""
+    """Node and address of an operator's Spark driver; empty if not known."""
 
-    #: The node that runs it.
+    #: The node it runs on.
     node: str = ""
-    #: Where it publishes batches.
+    #: Address where it publishes batches.
     metrics_url: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagedWorkflow:
-    """The resources of one workflow, which agree."""
+    """The resources of one workflow, with equal shared settings."""
 
-    #: Of the workflow (namespace, name).
+    #: Namespace and name of the workflow.
     namespace: str
     name: str
-    #: By operator, which is the resource's name; at least one.
+    #: By operator, which has the resource's name; at least one.
     resources: Mapping[str, StreamAutoscaler]
 
     @property
     def policy(self) -> AnalyzeSettings:
-        """The policy and its thresholds."""
-        return self._any.spec.policy.settings()
+        """The policy and its settings."""
+        return self._first.spec.policy.settings()
 
     @property
     def monitor(self) -> MonitorSettings:
-        """What is read, and how often."""
-        return self._any.spec.monitor.settings()
+        """Settings of the monitor."""
+        return self._first.spec.monitor.settings()
 
     @property
     def latency_map(self) -> LatencyMapSpec:
-        """Where the latency map is read; from Prometheus, the monitor's server stands in for a missing address."""
-        group = self._any.spec.latency_map
+        """Source of the latency map; the default of its Prometheus server is the monitor's."""
+        group = self._first.spec.latency_map
         return group.model_copy(
-            update={"prometheus_url": group.prometheus_url or self._any.spec.monitor.prometheus_url}
+            update={"prometheus_url": group.prometheus_url or self._first.spec.monitor.prometheus_url}
         )
 
     @property
     def rescale_timeout_s(self) -> float:
-        """After this long a change that has not settled no longer blocks the next."""
-        return self._any.spec.reconfiguration.rescale_timeout_s
+        """Time after which a change that has not settled no longer blocks the next."""
+        return self._first.spec.reconfiguration.rescale_timeout_s
 
     def build(self, drivers: Mapping[str, DriverPlace]) -> Workflow:
-        """Return the workflow as the loop knows it."""
+        """Return the workflow for the loop."""
         return Workflow(_operator(item, drivers.get(name)) for name, item in self.resources.items())
 
     def directives(self, workflow: Workflow) -> Mapping[str, Directive]:
-        """Return what people say of each operator of `build`'s workflow. DryRun acts too: the cluster rehearses."""
+        """Return the directives for the operators of `build`'s workflow. DryRun acts too, without an effect."""
         return {
             name: Directive(
                 operator=workflow.operators[name],
@@ -110,46 +117,46 @@ class ManagedWorkflow:
         }
 
     @property
-    def _any(self) -> StreamAutoscaler:
+    def _first(self) -> StreamAutoscaler:
         return next(iter(self.resources.values()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatheredWorkflows:
-    """All resources, judged."""
+    """All resources: valid workflows, and faults."""
 
-    #: Those that can be steered, by namespace and name.
+    #: Valid workflows, by namespace and name.
     workflows: Mapping[Key, ManagedWorkflow] = field(default_factory=dict)
-    #: Of every resource that cannot be obeyed, by namespace and name.
+    #: Faults of the other resources, by namespace and name.
     faults: Mapping[Key, ResourceFault] = field(default_factory=dict)
 
 
 def gather(documents: Iterable[Mapping[str, Any]]) -> GatheredWorkflows:
-    """Form workflows of resources.
+    """Form workflows from resources.
 
-    A workflow with a broken member stands still as a whole: the policy judges an overload by all its operators.
+    A workflow with an invalid member is not stepped: the policy needs all operators to find the cause of an overload.
     """
-    sound: dict[Key, dict[str, StreamAutoscaler]] = {}
-    broken: dict[Key, dict[str, ResourceFault]] = {}
+    valid: dict[Key, dict[str, StreamAutoscaler]] = {}
+    invalid: dict[Key, dict[str, ResourceFault]] = {}
     for document in documents:
         namespace, name = place_in(document)
         workflow = text_of(group_of(document, "spec"), "workflow", name)
         read = _read(document)
         if isinstance(read, ResourceFault):
-            broken.setdefault((namespace, workflow), {})[name] = read
+            invalid.setdefault((namespace, workflow), {})[name] = read
         else:
-            sound.setdefault((namespace, workflow), {})[name] = read
+            valid.setdefault((namespace, workflow), {})[name] = read
     workflows: dict[Key, ManagedWorkflow] = {}
     faults: dict[Key, ResourceFault] = {}
-    for key in sorted({*sound, *broken}):
+    for key in sorted({*valid, *invalid}):
         namespace, name = key
-        members = dict(sorted(sound.get(key, {}).items()))
-        found = broken.get(key) or _faults_between(members, key, sound)
+        members = dict(sorted(valid.get(key, {}).items()))
+        found = invalid.get(key) or _faults_between(members, key, valid)
         if not found:
             workflows[key] = ManagedWorkflow(namespace=namespace, name=name, resources=members)
         for member in {**members, **found}:
             if found:
-                faults[namespace, member] = found.get(member) or _is_stopped(member, name, found)
+                faults[namespace, member] = found.get(member) or _blocked_by(name, found)
     return GatheredWorkflows(workflows=workflows, faults=faults)
 
 
@@ -161,7 +168,7 @@ def driver_selector(resource: StreamAutoscaler) -> LabelSelector:
 
 
 def outside_driver(resource: StreamAutoscaler) -> DriverPlace | None:
-    """Return the place of a driver outside the cluster; None where the driver is a pod."""
+    """Return the place of a driver outside the cluster; None if the driver is a pod."""
     driver = resource.spec.driver
     if driver.node is None or driver.metrics_url is None:
         return None
@@ -172,12 +179,13 @@ def _read(document: Mapping[str, Any]) -> StreamAutoscaler | ResourceFault:
     try:
         resource = read_autoscaler(document)
     except InputError as error:
-        return ResourceFault(reason=FaultReason.SPEC_INVALID, message=str(error))
+        return ResourceFault(reason=FaultReason.SPEC_INVALID, problems=error.problems)
     try:
         resource.spec.policy.settings()
     except SettingsError as error:
-        message = f"{name_in_messages(document)}: {error}"
-        return ResourceFault(reason=FaultReason.SETTINGS_INVALID, message=message)
+        source = source_of(document)
+        problems = tuple(Problem(each.code, {**each.fields, "source": source}) for each in error.problems)
+        return ResourceFault(reason=FaultReason.SETTINGS_INVALID, problems=problems)
     return resource
 
 
@@ -185,38 +193,35 @@ def _faults_between(
     members: Mapping[str, StreamAutoscaler], key: Key, all_members: Mapping[Key, Mapping[str, StreamAutoscaler]]
 ) -> dict[str, ResourceFault]:
     unknown = {
-        name: ResourceFault(reason=FaultReason.UPSTREAM_UNKNOWN, message=message)
+        name: ResourceFault(reason=FaultReason.UPSTREAM_UNKNOWN, problems=(problem,))
         for name, item in members.items()
-        if (message := _unknown_upstream(item, key, all_members))
+        if (problem := _unknown_upstream(item, key, all_members)) is not None
     }
     if unknown:
         return unknown
-    if len(members) > OPERATORS_AT_MOST:
-        limit = f"expected at most {OPERATORS_AT_MOST} operators, got {len(members)}"
-        message = f"workflow {'/'.join(key)}: {limit}; split it"
-        return dict.fromkeys(members, ResourceFault(reason=FaultReason.WORKFLOW_TOO_LARGE, message=message))
+    source = f"workflow {'/'.join(key)}"
+    if len(members) > MAX_OPERATORS:
+        too_large = Problem("workflow-too-large", {"source": source, "limit": MAX_OPERATORS, "count": len(members)})
+        return dict.fromkeys(members, ResourceFault(reason=FaultReason.WORKFLOW_TOO_LARGE, problems=(too_large,)))
     try:
         Workflow(_operator(item, None) for item in members.values())
     except InputError as error:
-        message = f"workflow {'/'.join(key)}: {error}"
-        return dict.fromkeys(members, ResourceFault(reason=FaultReason.WORKFLOW_CYCLIC, message=message))
+        cyclic = tuple(Problem(each.code, {**each.fields, "source": source}) for each in error.problems)
+        return dict.fromkeys(members, ResourceFault(reason=FaultReason.WORKFLOW_CYCLIC, problems=cyclic))
     if differing := tuple(_differences(tuple(members.values()))):
-        message = (
-            f"the operators of workflow {'/'.join(key)} must agree, but differ in {'; '.join(differing)}; "
-            "give them the same"
-        )
-        return dict.fromkeys(members, ResourceFault(reason=FaultReason.SETTINGS_DIFFER, message=message))
+        differ = Problem("workflow-settings-differ", {"source": source, "settings": differing})
+        return dict.fromkeys(members, ResourceFault(reason=FaultReason.SETTINGS_DIFFER, problems=(differ,)))
     return {}
 
 
 def _differences(members: Sequence[StreamAutoscaler]) -> Iterator[str]:
-    """Yield each shared member that differs, such as ``policy.law ('auto' in near, 'gesscale' in clean)``."""
+    """Yield each shared setting that differs, such as ``policy.law ('auto' in near, 'gesscale' in clean)``."""
     shared = {item.name: _shared(item.spec.model_dump(mode="json", by_alias=True)) for item in members}
     for path in next(iter(shared.values())):
         first_with = {repr(shared[name][path]): name for name in reversed(shared)}
         if len(first_with) > 1:
-            said = ", ".join(f"{value} in {name}" for value, name in reversed(first_with.items()))
-            yield f"{path} ({said})"
+            values = ", ".join(f"{value} in {name}" for value, name in reversed(first_with.items()))
+            yield f"{path} ({values})"
 
 
 def _shared(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -227,27 +232,28 @@ def _shared(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 def _unknown_upstream(
     item: StreamAutoscaler, key: Key, all_members: Mapping[Key, Mapping[str, StreamAutoscaler]]
-) -> str:
+) -> Problem | None:
     namespace, workflow = key
     for upstream in item.spec.upstream:
         if upstream in all_members[key]:
             continue
         elsewhere = [other for (space, other), kept in all_members.items() if space == namespace and upstream in kept]
-        where = f"it belongs to workflow {elsewhere[0]}" if elsewhere else "there is none of that name"
-        return (
-            f"streamautoscaler {namespace}/{item.name}: spec.upstream: expected StreamAutoscalers of workflow "
-            f"{workflow}, got {upstream!r}: {where}; create it there or correct the name"
-        )
-    return ""
+        fields = {
+            "source": f"{SINGULAR} {namespace}/{item.name}",
+            "place": "spec.upstream",
+            "workflow": workflow,
+            "upstream": upstream,
+        }
+        if elsewhere:
+            return Problem("resource-upstream-in-other-workflow", {**fields, "other": elsewhere[0]})
+        return Problem("resource-upstream-unknown", fields)
+    return None
 
 
-def _is_stopped(member: str, workflow: str, found: Mapping[str, ResourceFault]) -> ResourceFault:
-    (culprit, fault), *_ = found.items()
-    message = (
-        f"{member} stands still, since workflow {key_path((workflow,))} cannot be judged without "
-        f"{key_path((culprit,))}: {fault.message}"
-    )
-    return ResourceFault(reason=FaultReason.WORKFLOW_BROKEN, message=message)
+def _blocked_by(workflow: str, found: Mapping[str, ResourceFault]) -> ResourceFault:
+    (member, fault), *_ = found.items()
+    fields = {"workflow": key_path((workflow,)), "member": key_path((member,)), "cause": fault.message}
+    return ResourceFault(reason=FaultReason.WORKFLOW_BROKEN, problems=(Problem("workflow-member-invalid", fields),))
 
 
 def _operator(item: StreamAutoscaler, driver: DriverPlace | None) -> Operator:

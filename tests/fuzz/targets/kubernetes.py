@@ -10,6 +10,7 @@ from edge import workflow as small_workflow
 
 from fuzz.target import OF_THE_LOOP, Form, RefusedError, Target, files
 from fuzz.targets.maps import NOW_S
+from gesscale.common.errors import Problem
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.kubernetes.controller.workflow_controller import restored_state
 from gesscale.kubernetes.orders import OrderKnowledge, order_of
@@ -19,7 +20,7 @@ from gesscale.options import PolicyOptions
 from gesscale.policies import policy_named
 from gesscale.spark.orders import OrderReader
 
-_FAULT = ResourceFault(reason=FaultReason.SPEC_INVALID, message="it is not understood")
+_FAULT = ResourceFault(reason=FaultReason.SPEC_INVALID, problems=(Problem("invalid"),))
 
 
 def _json(data: bytes) -> Any:

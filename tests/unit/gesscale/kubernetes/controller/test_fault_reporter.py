@@ -4,11 +4,12 @@ from concurrent.futures import Executor, Future
 
 from refusals import logged_codes
 
+from gesscale.common.errors import Problem
 from gesscale.kubernetes.controller.status_reporter import FaultReporter
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
 
 KEY = ("streams", "op")
-FAULT = ResourceFault(reason=FaultReason.SPEC_INVALID, message="wrong")
+FAULT = ResourceFault(reason=FaultReason.SPEC_INVALID, problems=(Problem("wrong"),))
 
 
 class AtOnce(Executor):

@@ -4,6 +4,7 @@ import pytest
 from kube import EPOCH_S, FakeApi, FakeCluster, by_hand, context_of, pod, refused
 from refusals import refused as refused_with
 
+from gesscale.common.errors import Problem
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api.events import Incident
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
@@ -103,7 +104,7 @@ def test_of_a_resource_that_is_gone_nothing_is_told(scene, again):
 
 
 def test_a_fault_is_told_in_conditions_and_by_an_event(scene):
-    fault = ResourceFault(reason=FaultReason.SETTINGS_DIFFER, message="they differ")
+    fault = ResourceFault(reason=FaultReason.SETTINGS_DIFFER, problems=(Problem("they differ"),))
     scene.reporter.report_fault_of(KEY, fault)
     ready = scene.api.status()["conditions"][0]
     assert (ready["type"], ready["status"], ready["reason"]) == ("Ready", "False", "SettingsDiffer")
@@ -111,7 +112,7 @@ def test_a_fault_is_told_in_conditions_and_by_an_event(scene):
 
 
 def test_a_fault_is_told_by_the_leader_only_and_of_what_is_there_only(scene):
-    fault = ResourceFault(reason=FaultReason.SETTINGS_DIFFER, message="they differ")
+    fault = ResourceFault(reason=FaultReason.SETTINGS_DIFFER, problems=(Problem("they differ"),))
     scene.leads = None
     scene.reporter.report_fault_of(KEY, fault)
     scene.leads = 1

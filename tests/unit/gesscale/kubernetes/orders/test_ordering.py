@@ -5,7 +5,7 @@ from kube import EPOCH_S, SPACE, FakeApi, desk_of, order, refused
 from refusals import refused as refused_with
 
 from gesscale.errors import ClusterError
-from gesscale.kubernetes.resource.order import HISTORY_AT_MOST, OrderStatus
+from gesscale.kubernetes.resource.order import MAX_HISTORY, OrderStatus
 
 OP = (SPACE, "op")
 
@@ -95,4 +95,4 @@ def test_the_order_that_is_replaced_begins_the_history_and_nothing_of_it_stays_i
     assert status["history"][0]["downtimeSeconds"] == 2.5
     for number in range(12):
         second = write(api, order_writer, "a" if number % 2 else "b", over=second)
-    assert len(api.status()["history"]) == HISTORY_AT_MOST
+    assert len(api.status()["history"]) == MAX_HISTORY

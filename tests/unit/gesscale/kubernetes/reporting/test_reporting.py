@@ -1,16 +1,18 @@
-"""What the controller tells of an operator: its status, its history, and events at transitions."""
+"""Report on an operator: status, history, and events at transitions."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
 from edge import known
 from recorded_steps import T0_S, after, decided, evidence, order, ordered, overloaded, reasons, report_of, with_order
 
+from gesscale.common.errors import Problem
 from gesscale.kubernetes.reporting.report import report_fault
 from gesscale.kubernetes.reporting.status import node_pool_of
-from gesscale.kubernetes.resource.memory import READINGS_AT_MOST
-from gesscale.kubernetes.resource.status import HISTORY_AT_MOST, StreamAutoscalerStatus
+from gesscale.kubernetes.resource.memory import MAX_READINGS
+from gesscale.kubernetes.resource.status import MAX_HISTORY, StreamAutoscalerStatus
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
 from gesscale.model.decision import Reason, Verdict
 from gesscale.ports import ClusterState, Node
@@ -29,7 +31,7 @@ def test_the_status_holds_what_the_step_saw_and_is_one_the_definition_knows():
     assert {item["type"]: item["status"] for item in status["conditions"]}["Ready"] == "True"
 
 
-def test_what_is_not_known_is_absent_and_the_model_and_order_stay():
+def test_unknown_figures_are_absent_and_model_and_order_stay():
     before = {"id": "7-3", "term": 7, "placement": ["hub"], "at": "2027-01-15T08:00:00Z", "strategy": "Live"}
     model = law_named("gesscale").fit(evidence(3))
     old = {**report_of({}, after(decided(model=model))).status, "order": before}
@@ -53,8 +55,8 @@ def test_history_and_memory_are_bounded_and_the_status_stays_small():
     knowledge = known(readings={"op": evidence(60)}, orders=ordered(T0_S, 2.0).orders)
     decision = overloaded(detail="so much that no sentence suffices " * 100)
     new = report_of(old, after(decision, knowledge, node_pool=_full_pool())).status
-    assert (len(new["history"]), len(new["memory"]["readings"])) == (HISTORY_AT_MOST, READINGS_AT_MOST)
-    assert new["history"] == past[:HISTORY_AT_MOST]
+    assert (len(new["history"]), len(new["memory"]["readings"])) == (MAX_HISTORY, MAX_READINGS)
+    assert new["history"] == past[:MAX_HISTORY]
     assert len(json.dumps(new)) < 16 * 1024
 
 
@@ -69,7 +71,7 @@ def _full_pool():
 # Orders
 
 
-def test_an_order_gets_its_reason_and_its_end_is_told_with_the_downtime():
+def test_an_order_gets_its_reason_and_its_end_with_the_downtime():
     began = report_of(with_order(), after(overloaded(), ordered()))
     found = {key: began.status["order"][key] for key in ("at", "before", "reason", "givenUp")}
     assert found == {"at": "2027-01-15T08:00:00Z", "before": 2, "reason": "Overloaded", "givenUp": False}
@@ -79,12 +81,10 @@ def test_an_order_gets_its_reason_and_its_end_is_told_with_the_downtime():
     assert ended.status["order"]["settledAt"] == "2027-01-15T08:01:30Z"
     assert ended.status["order"]["downtimeSeconds"] == 4.25
     assert ended.settled.downtime_s == 4.25
-    assert [(telling.reason, telling.message) for telling in ended.events] == [
-        (
-            "SuccessfulRescale",
-            "replicas 2 -> 3 (Overloaded): settled after 90 s, longest time without a finished batch 4.2 s",
-        )
-    ]
+    (event,) = ended.events
+    assert event.reason == "SuccessfulRescale"
+    assert event.message.startswith("replicas 2 -> 3 (Overloaded): ")
+    assert re.findall(r"[\d.]+ s", event.message) == ["90 s", "4.2 s"]
     assert report_of(ended.status, after(calm, ordered(downtime_s=4.25), live=there)).events == ()
 
 
@@ -92,12 +92,12 @@ def test_an_order_that_was_given_up_is_a_failure():
     began = report_of(with_order(), after(overloaded(), ordered())).status
     ended = report_of(began, after(decided(T0_S + 600), ordered(downtime_s=0.0, took_s=600)))
     assert ended.status["order"]["givenUp"] is True
-    (telling,) = ended.events
-    assert (telling.kind, telling.reason) == ("Warning", "FailedRescale")
-    assert telling.message.endswith("not there after 10 min, ordered hub, mid, near; live are hub, near")
+    (event,) = ended.events
+    assert (event.kind, event.reason) == ("Warning", "FailedRescale")
+    assert all(part in event.message for part in ("10 min", "hub, mid, near", "hub, near"))
 
 
-def test_the_end_of_an_order_whose_controller_died_is_told():
+def test_the_end_of_an_order_whose_controller_died():
     there = ("hub", "mid", "near")
     old = report_of(
         with_order(T0_S + 30.25),
@@ -106,17 +106,19 @@ def test_the_end_of_an_order_whose_controller_died_is_told():
     calm = after(
         decided(T0_S + 120, placement=there), ordered(T0_S + 30.25, downtime_s=3.0, reason="", before=None), live=there
     )
-    (telling,) = report_of(old, calm).events
-    assert telling.message.startswith("replicas unknown -> 3 (Unrecorded): settled after 90 s")
+    (event,) = report_of(old, calm).events
+    assert event.message.startswith("replicas unknown -> 3 (Unrecorded): ")
+    assert "90 s" in event.message
 
 
 # Events
 
 
-def test_an_order_is_told_with_load_against_mst():
-    (telling,) = report_of({}, after(overloaded(), ordered())).events
-    assert (telling.kind, telling.reason) == ("Normal", "Rescaling")
-    assert telling.message == "replicas 2 -> 3 (Overloaded, +mid): load 812 rows/s > MST 640"
+def test_the_event_of_an_order_has_load_and_mst():
+    (event,) = report_of({}, after(overloaded(), ordered())).events
+    assert (event.kind, event.reason) == ("Normal", "Rescaling")
+    assert event.message.startswith("replicas 2 -> 3 (Overloaded, +mid): ")
+    assert re.findall(r"\d+", event.message)[2:] == ["812", "640"]  # load and MST
 
 
 @pytest.mark.parametrize(
@@ -133,14 +135,14 @@ def test_an_order_is_told_with_load_against_mst():
         (Reason.OVERRIDDEN, Verdict.SAME, ["Overridden"]),
     ],
 )
-def test_a_standstill_is_told_when_its_reason_is_new(reason, verdict, event):
+def test_a_blocked_change_is_an_event_when_its_reason_is_new(reason, verdict, event):
     old = report_of({}, after(decided())).status
     first = report_of(old, after(decided(T0_S + 60, reason=reason, verdict=verdict)))
     assert reasons(first) == event
     assert reasons(report_of(first.status, after(decided(T0_S + 120, reason=reason, verdict=verdict)))) == []
 
 
-def test_a_model_is_told_once_it_is_calibrated_and_when_it_moves():
+def test_a_model_is_an_event_once_calibrated_and_when_it_moves():
     def fitted(at_s, readings):
         return after(decided(at_s, model=law_named("gesscale").fit(readings)), known(readings={"op": readings}))
 
@@ -158,8 +160,8 @@ def test_a_model_is_told_once_it_is_calibrated_and_when_it_moves():
     assert reasons(report_of(calibrated.status, fitted(T0_S + 61, slower))) == ["ModelRefitted"]
 
 
-def test_a_resource_that_cannot_be_obeyed_says_so_once_and_keeps_what_lasts():
-    fault = ResourceFault(reason=FaultReason.SETTINGS_DIFFER, message="a and b differ in policy.law")
+def test_an_invalid_resource_is_reported_once_and_keeps_what_lasts():
+    fault = ResourceFault(reason=FaultReason.SETTINGS_DIFFER, problems=(Problem("they differ"),))
     running = report_of({}, after(overloaded(), ordered())).status
     report = report_fault(running, fault, 4, T0_S + 1)
     assert {item["type"]: item["status"] for item in report.status["conditions"]}["Ready"] == "False"

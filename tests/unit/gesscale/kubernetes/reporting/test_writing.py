@@ -92,7 +92,7 @@ def test_the_patch_applied_to_the_old_status_gives_the_new_one(old, new):
     loads=st.lists(st.floats(0, 1e6), min_size=2, max_size=8),
     picks=st.lists(st.sampled_from([Reason.WITHIN_TARGET, Reason.DRAINING_BACKLOG]), min_size=8, max_size=8),
 )
-def test_after_any_course_the_written_status_is_sound_and_tells_the_newest_reason(loads, picks):
+def test_the_written_status_is_valid_and_has_the_newest_reason(loads, picks):
     status = {}
     for step, (load, reason) in enumerate(zip(loads, picks, strict=False)):
         report = report_of(status, after(decided(T0_S + 10 * step, load=load, reason=reason)))

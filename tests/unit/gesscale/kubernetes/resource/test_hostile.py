@@ -5,6 +5,7 @@ import random
 
 import pytest
 from kube import EPOCH_S, order
+from refusals import refused
 
 from gesscale.errors import InputError
 from gesscale.kubernetes.controller.workflow_controller import restored_state
@@ -152,5 +153,5 @@ def test_nonsense_in_several_places_at_once_changes_nothing_of_that():
 def test_names_that_no_api_server_keeps_are_refused(key, name):
     # They name files of knowledge, and labels of pods.
     metadata = {"name": "near", "namespace": "taxi", key: name}
-    with pytest.raises(InputError, match=rf"metadata\.{key}: "):
+    with refused("setting-invalid", InputError, place=f"metadata.{key}"):
         read_autoscaler({"metadata": metadata, "spec": {}})

@@ -6,13 +6,13 @@ from structural import faults
 
 from gesscale.kubernetes.resource.crd import definition
 from gesscale.kubernetes.resource.memory import (
-    MEMO_CHARACTERS_AT_MOST,
-    READINGS_AT_MOST,
+    MAX_MEMO_CHARS,
+    MAX_READINGS,
     MemoryStatus,
-    essence,
     knowledge_of,
+    most_informative,
 )
-from gesscale.kubernetes.resource.order import HISTORY_AT_MOST, OrderStatus
+from gesscale.kubernetes.resource.order import MAX_HISTORY, OrderStatus
 from gesscale.kubernetes.resource.status import (
     Condition,
     DecisionStatus,
@@ -56,7 +56,7 @@ def test_a_document_has_no_null_and_the_definition_accepts_it():
 
 
 def test_a_memo_beyond_all_bounds_is_left_out():
-    known = Knowledge(memos={"near": "x" * (MEMO_CHARACTERS_AT_MOST + 1), "far": "x" * MEMO_CHARACTERS_AT_MOST})
+    known = Knowledge(memos={"near": "x" * (MAX_MEMO_CHARS + 1), "far": "x" * MAX_MEMO_CHARS})
     assert MemoryStatus.of(known, "near").memo is None
     assert MemoryStatus.of(known, "far").memo == known.memos["far"]
 
@@ -66,14 +66,14 @@ def test_of_many_readings_those_of_many_placements_are_kept_newest_first():
     calm = [taken(2, NOW - index, saturated=False) for index in range(30)]
     busy = [taken(2, NOW - 100 - index) for index in range(30)]
     few = [taken(3, NOW - 500), taken(4, NOW - 600)]
-    kept = essence([*calm, *busy, *few])
-    assert len(kept) == READINGS_AT_MOST
+    kept = most_informative([*calm, *busy, *few])
+    assert len(kept) == MAX_READINGS
     assert kept == (*busy[:18], *few)
 
 
 def test_unsaturated_readings_fill_what_room_there_is():
     calm = [taken(2, NOW - index, saturated=False) for index in range(3)]
-    assert essence([*calm, taken(2, NOW - 50)]) == (*calm, taken(2, NOW - 50))
+    assert most_informative([*calm, taken(2, NOW - 50)]) == (*calm, taken(2, NOW - 50))
 
 
 def test_an_operator_that_is_not_known_has_an_empty_memory():
@@ -82,12 +82,10 @@ def test_an_operator_that_is_not_known_has_an_empty_memory():
 
 
 def test_the_fullest_status_stays_small():
-    readings = tuple(taken(1 + index, NOW + index / 7, nd_max_ms=index / 3) for index in range(READINGS_AT_MOST))
+    readings = tuple(taken(1 + index, NOW + index / 7, nd_max_ms=index / 3) for index in range(MAX_READINGS))
     known = Knowledge(readings={"near": readings})
     order = OrderStatus(id="1-1", term=1, placement=("edge1", "edge2"), at_s=NOW, before=1, reason="Overloaded").ended(
         NOW, 1.23, arrived=True
     )
-    status = StreamAutoscalerStatus(
-        order=order, history=(order,) * HISTORY_AT_MOST, memory=MemoryStatus.of(known, "near")
-    )
+    status = StreamAutoscalerStatus(order=order, history=(order,) * MAX_HISTORY, memory=MemoryStatus.of(known, "near"))
     assert len(json.dumps(status.document())) < 8192
