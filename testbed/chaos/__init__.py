@@ -1,1 +1,1 @@
-"""Random changes of a placement while faults strike, on real Spark over emulated nodes, with every row counted."""
+"""Chaos tests: random placement changes during injected faults, on real Spark, with every row counted."""

@@ -10,35 +10,35 @@ from gesscale.cli.output import Output, OutputOption, emit, stderr_console
 
 def chaos(
     *,
-    results: Annotated[Path, typer.Option("--results", metavar="FOLDER", help="Keep everything here.")],
+    results: Annotated[Path, typer.Option("--results", metavar="FOLDER", help="Folder for all results.")],
     seed: Annotated[int, typer.Option(help="Equal seeds draw equal changes and faults.")] = 1,
-    changes: Annotated[int, typer.Option(min=1, max=10_000, help="How many changes of the placement.")] = 20,
+    changes: Annotated[int, typer.Option(min=1, max=10_000, help="Number of placement changes.")] = 20,
     topology: Annotated[
         str | None,
         typer.Option(help="A topology file, or a bundled one's name: edge8, on Kubernetes kube3.", show_default=False),
     ] = None,
-    most_replicas: Annotated[int, typer.Option(min=1, max=20, help="Of a placement.")] = 4,
-    rows_per_s: Annotated[int, typer.Option(min=1, max=1000, help="Offered, without a pause.")] = 200,
-    within: Annotated[float, typer.Option(min=5, max=600, help="Seconds in which a change has to converge.")] = 120,
+    most_replicas: Annotated[int, typer.Option(min=1, max=20, help="Maximum replicas of a placement.")] = 4,
+    rows_per_s: Annotated[int, typer.Option(min=1, max=1000, help="Constant load.")] = 200,
+    within: Annotated[float, typer.Option(min=5, max=600, help="Time limit for a change to converge, s.")] = 120,
     query: Annotated[str, typer.Option(help="rides, or q5 of Nexmark, with a shuffle and state.")] = "rides",
-    kafka: Annotated[bool, typer.Option("--kafka", help="The events of Nexmark come through Kafka.")] = False,
+    kafka: Annotated[bool, typer.Option("--kafka", help="Send the events of Nexmark through Kafka.")] = False,
     faults: Annotated[
-        str | None, typer.Option(help="Those that may strike, separated by commas.", show_default=False)
+        str | None, typer.Option(help="Faults to inject, separated by commas.", show_default=False)
     ] = None,
     network_timeout_s: Annotated[
-        int, typer.Option(min=15, max=600, help="After so long Spark gives a silent executor up.")
+        int, typer.Option(min=15, max=600, help="Spark's timeout for a silent executor, s.")
     ] = 60,
-    kubernetes: Annotated[bool, typer.Option("--kubernetes", help="On a Kubernetes, with the controller.")] = False,
+    kubernetes: Annotated[bool, typer.Option("--kubernetes", help="On Kubernetes, with the controller.")] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Change placements at random while faults strike, on real Spark over emulated nodes, and count every row.
+    """Change placements at random while faults are injected, on real Spark over emulated nodes, and count every row.
 
-    The same command goes on where it was stopped. Exits 3 where a row was lost or doubled, a change did not converge,
-    a replica was removed on doubt, or something was left behind.
+    The same command resumes an interrupted run. Exits 3 if a row was lost or duplicated, a change did not converge,
+    a replica was removed without valid metrics or map, or something was left behind.
     """
     from testbed.cluster.spark_command import spark_home
 
-    spark_home()  # without PySpark it ends here
+    spark_home()  # fails without PySpark
     from testbed.chaos.plan import KUBERNETES_FAULTS, LOCAL_FAULTS, parse_faults
     from testbed.chaos.results import Results, tables_of
     from testbed.chaos.runner import run_chaos

@@ -19,26 +19,26 @@ from gesscale.plan.placement import nd_max_ms, stay
 from gesscale.policies.guarded import GuardedPolicy
 from gesscale.ports import ClusterState, Knowledge
 from gesscale.settings import load_settings
-from testbed.chaos.settings import SETTINGS, STEPS, read_wanted
+from testbed.chaos.settings import SETTINGS, STEPS, read_order
 
 
 @dataclass(frozen=True, slots=True)
 class OrderedPlacement:
-    """Plans the wanted placement of an operator.
+    """Plans the ordered placement of an operator.
 
-    As other policies, it changes nothing without figures; but where no replica is left, there is nothing to remove, and
-    no figure would come before there is one.
+    Like other policies, it changes nothing without metrics, unless no replica is left: then there is nothing to
+    remove, and no metrics arrive until one is started.
     """
 
     name: ClassVar[str] = "ordered"
 
-    #: Returns the nodes by operator.
-    wanted: Callable[[], Mapping[str, tuple[str, ...]]]
+    #: Returns the ordered nodes by operator.
+    ordered: Callable[[], Mapping[str, tuple[str, ...]]]
     #: The node of the drivers.
     driver_node: str
 
     def analyze(self, observation: WorkflowObservation, knowledge: Knowledge) -> Mapping[str, Analysis]:
-        """Report what was read; see `gesscale.ports.Policy`."""
+        """Return the readings without a verdict; see `gesscale.ports.Policy`."""
         del knowledge
         read = {
             name: Analysis(operator=name, verdict=Verdict.SAME, reason=Reason.OVERRIDDEN, reading=reading)
@@ -53,19 +53,19 @@ class OrderedPlacement:
         return {**read, **unread}
 
     def plan(self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge) -> Mapping[str, Plan]:
-        """Plan the wanted placements; see `gesscale.ports.Policy`."""
-        wanted = self.wanted()
-        return {name: self._plan(each, wanted, cluster, knowledge) for name, each in analyses.items()}
+        """Plan the ordered placements; see `gesscale.ports.Policy`."""
+        ordered = self.ordered()
+        return {name: self._plan(each, ordered, cluster, knowledge) for name, each in analyses.items()}
 
     def _plan(
-        self, analysis: Analysis, wanted: Mapping[str, tuple[str, ...]], cluster: ClusterState, knowledge: Knowledge
+        self, analysis: Analysis, ordered: Mapping[str, tuple[str, ...]], cluster: ClusterState, knowledge: Knowledge
     ) -> Plan:
         name = analysis.operator
         if cluster.problem or name not in cluster.placements:
             return stay(analysis, cluster, Reason.CLUSTER_UNAVAILABLE, cluster.problem or "its driver does not run")
-        placement, before = wanted.get(name), cluster.placements[name]
-        there = {*before, *cluster.coming.get(name, ())}
-        if placement is None or (analysis.reading is None and there):
+        placement, before = ordered.get(name), cluster.placements[name]
+        present = {*before, *cluster.coming.get(name, ())}
+        if placement is None or (analysis.reading is None and present):
             return stay(analysis, cluster)
         stale = knowledge.latencies.map_status.stale
         if stale and set(before) - set(placement):
@@ -74,7 +74,7 @@ class OrderedPlacement:
         return Plan(
             operator=name,
             reason=Reason.OVERRIDDEN,
-            detail="it was drawn",
+            detail="drawn by the chaos plan",
             before=before,
             placement=placement,
             nd_max_ms=None if delays is None else nd_max_ms(delays, placement, self.driver_node),
@@ -82,25 +82,25 @@ class OrderedPlacement:
 
 
 def step_line(decision: Decision) -> str:
-    """Return a decision, and whether it was made on doubt, as a line of JSON."""
+    """Return a decision as a line of JSON, with a flag if its metrics or latency map were not valid."""
     reading = decision.analysis.reading
     untrusted = bool(reading is None or reading.problem or decision.latency_map.stale)
     return json.dumps({**decision_document(decision), "untrusted": untrusted}) + "\n"
 
 
 def unsafe_removals(steps: str) -> int:
-    """Count the replicas that were removed in untrusted steps; a line that is not complete yet is left out."""
+    """Count the replicas that were removed in untrusted steps; an incomplete last line is ignored."""
     lines = (json.loads(line) for line in steps.splitlines(keepends=True) if line.endswith("\n"))
     return sum(len(line["outcome"]["removed"]) for line in lines if line["untrusted"])
 
 
 def control(folder: Path) -> None:
-    """Run the loop that the folder's settings describe, until SIGTERM comes."""
+    """Run the loop that the folder's settings describe, until SIGTERM."""
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     settings = load_settings(folder / SETTINGS)
     built = build_loop(settings, time.time())
     (operator,) = settings.workflow.operators.values()
-    policy = GuardedPolicy(OrderedPlacement(lambda: read_wanted(folder), operator.driver_node))
+    policy = GuardedPolicy(OrderedPlacement(lambda: read_order(folder), operator.driver_node))
     loop = replace(built, policy=policy)
     clock = SystemClock()
     clock.stop_on_signals()

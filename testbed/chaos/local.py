@@ -1,4 +1,4 @@
-"""A query and its controller on emulated nodes, and the faults that strike them there."""
+"""A query and its controller on emulated nodes, and the faults that are injected there."""
 
 import os
 import sys
@@ -11,10 +11,10 @@ from pathlib import Path
 from gesscale.errors import ClusterError
 from testbed.chaos.controller import unsafe_removals
 from testbed.chaos.plan import ChaosFault, PlannedChange
-from testbed.chaos.proxies import FaultyProxy, Trouble
+from testbed.chaos.proxies import FaultyProxy, ProxyFault
 from testbed.chaos.query import ChaosQuery
 from testbed.chaos.rows import driver_of, event_topic
-from testbed.chaos.settings import MAP_MAX_AGE_S, STEPS, ChaosSettings, write_map, write_wanted
+from testbed.chaos.settings import MAP_MAX_AGE_S, STEPS, ChaosSettings, write_map, write_order
 from testbed.cluster import processes
 from testbed.cluster.commands import run
 from testbed.cluster.delays import set_delay
@@ -28,10 +28,10 @@ from testbed.live.running import DRIVER_S, await_query
 from testbed.pipeline.kafka_broker import KafkaBroker
 
 SLOWER = 10
-_PAGES: Mapping[ChaosFault, Trouble] = {
-    ChaosFault.METRICS_HANG: Trouble.HANGING,
-    ChaosFault.METRICS_LIE: Trouble.LYING,
-    ChaosFault.METRICS_GONE: Trouble.CUT,
+_PAGES: Mapping[ChaosFault, ProxyFault] = {
+    ChaosFault.METRICS_HANG: ProxyFault.HANGING,
+    ChaosFault.METRICS_LIE: ProxyFault.LYING,
+    ChaosFault.METRICS_GONE: ProxyFault.CUT,
 }
 
 
@@ -42,10 +42,10 @@ class LocalQuery(ChaosQuery):
     Attributes
     ----------
     spark: its application
-    metrics_url: where its driver publishes its batches
-    page: what the controller reads in place of it
-    topic: where its events come from; None where it makes its rows itself
-    network_timeout_s: an executor that has been silent for so long is given up by Spark
+    metrics_url: the driver's metrics
+    page: the proxy through which the controller reads them
+    topic: the source of its events; None if it generates its rows itself
+    network_timeout_s: Spark's timeout for a silent executor
     """
 
     spark: LocalSpark
@@ -68,23 +68,23 @@ class LocalQuery(ChaosQuery):
         self.start_controller()
 
     def start_driver(self) -> None:
-        """Start the driver, from its checkpoint where there is one, and wait until executors can register."""
+        """Start the driver, from its checkpoint if it has one, and wait until executors can register."""
         self._keep_log()
         self.spark.start_driver(self.driver.program, network_timeout_s=self.network_timeout_s)
         self.spark.await_driver(DRIVER_S)
 
     def start_controller(self) -> None:
-        """Start the controller, from its knowledge where there is one."""
+        """Start the controller, from its knowledge if it has any."""
         state_root = {STATE_ROOT: os.environ[STATE_ROOT]} if STATE_ROOT in os.environ else {}
         self.start_as_controller((sys.executable, "-m", "testbed.chaos.controller", str(self.folder)), state_root)
 
     def kill_driver(self) -> None:
-        """Kill the driver, its JVM included, and start it again."""
+        """Kill the driver with its JVM, and start it again."""
         processes.kill(self.running(Role.DRIVER))
         self.start_driver()
 
     def keep_running(self) -> None:
-        """Start again what has ended by itself, and count it."""
+        """Restart processes that exited without a fault, and count them."""
         if self.topic is not None:
             self.topic.check()
         if self.spark.driver() is None:
@@ -93,15 +93,15 @@ class LocalQuery(ChaosQuery):
         self.keep_controller_running()
 
     def order(self, placement: tuple[str, ...]) -> None:
-        """Say where the replicas are to be."""
-        write_wanted(self.spark.operator, placement, self.folder)
+        """Order a placement."""
+        write_order(self.spark.operator, placement, self.folder)
 
     def nodes(self) -> tuple[str, ...]:
         """Return the nodes on which an executor's process runs, sorted."""
         return tuple(sorted(each.mark.node for each in self.spark.running(Role.EXECUTOR)))
 
     def is_on(self, placement: Sequence[str]) -> bool:
-        """Return whether executors run on exactly these nodes, and the driver has all of them."""
+        """Return whether executors run on exactly these nodes and are registered with the driver."""
         running = self.spark.running(Role.EXECUTOR)
         if sorted(each.mark.node for each in running) != sorted(placement):
             return False
@@ -111,17 +111,17 @@ class LocalQuery(ChaosQuery):
             return False
 
     def driver_logs(self) -> str:
-        """Return what all drivers of this run have written."""
+        """Return the output of all drivers of this run."""
         logs = [*self.folder.glob("driver-*.log"), self._log]
         return "".join(log.read_text(errors="replace") for log in logs if log.exists())
 
     def unsafe_removals(self) -> int:
-        """Return how many replicas the loop has removed in untrusted steps."""
+        """Return the number of replicas that the loop has removed in untrusted steps."""
         steps = self.folder / STEPS
         return unsafe_removals(steps.read_text()) if steps.exists() else 0
 
     def stop(self) -> tuple[str, ...]:
-        """End controller, driver and executors, and keep their logs; what stays is found when the nodes go."""
+        """End controller, driver and executors, and keep their logs; leftovers are found when the nodes are removed."""
         processes.stop(self.running(Role.CONTROLLER), grace_s=10.0)
         self.spark.stop_driver()
         self._keep_log()
@@ -136,8 +136,8 @@ class LocalQuery(ChaosQuery):
             self._log.rename(self.folder / f"driver-{self._logs}.log")
             self._logs += 1
 
-    def strike(self, change: PlannedChange, before: tuple[str, ...]) -> str:
-        """Carry a fault out and take it back; return what was struck."""
+    def inject(self, change: PlannedChange, before: tuple[str, ...]) -> str:
+        """Inject a fault and revert it; return its target."""
         match change.fault:
             case ChaosFault.NONE:
                 return ""
@@ -152,23 +152,25 @@ class LocalQuery(ChaosQuery):
                 executors = self.spark.running(Role.EXECUTOR)
                 processes.kill([each for each in executors if each.mark.node == victim])
                 return victim or ""
-        target, lasting = self._lasting(change, before)
-        # Spark looks for silent executors once in a timeout, so it gives one up after two of them at the latest.
+        target, active = self._lasting_fault(change, before)
+        # Spark checks for silent executors once per timeout, so it removes one after two of them at the latest.
         beyond_s = 2 * self.network_timeout_s if change.fault is ChaosFault.NODE_CUT_OFF_LONG else 0.0
-        with lasting:
+        with active:
             time.sleep(beyond_s + change.lasts_s)
         return target
 
-    def _lasting(self, change: PlannedChange, before: tuple[str, ...]) -> tuple[str, AbstractContextManager[None]]:
+    def _lasting_fault(
+        self, change: PlannedChange, before: tuple[str, ...]
+    ) -> tuple[str, AbstractContextManager[None]]:
         topology = self.spark.topology
         if change.fault is ChaosFault.MAP_STALE:
             return "map", _stale(topology, self.folder)
         if change.fault in _PAGES:
-            return "page", self.page.in_trouble(_PAGES[change.fault])
+            return "page", self.page.injecting(_PAGES[change.fault])
         if change.fault is ChaosFault.BROKER_KILLED and self.topic is not None:
-            return "broker", _gone(self.topic.broker)
-        held = sorted({*before, *change.placement} - {topology.driver_node})
-        victim = change.victim(held or [each.name for each in topology.nodes if each is not topology.driver])
+            return "broker", _killed(self.topic.broker)
+        involved = sorted({*before, *change.placement} - {topology.driver_node})
+        victim = change.victim(involved or [each.name for each in topology.nodes if each is not topology.driver])
         if victim is None:
             return "", nullcontext()
         of_link = _slowed if change.fault is ChaosFault.LINK_SLOWED else _cut_off
@@ -185,7 +187,7 @@ def _stale(topology: Topology, folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _gone(broker: KafkaBroker) -> Iterator[None]:
+def _killed(broker: KafkaBroker) -> Iterator[None]:
     broker.kill()
     try:
         yield
@@ -216,7 +218,7 @@ def _slowed(topology: Topology, node: str) -> Iterator[None]:
 
 @contextmanager
 def local_query(settings: ChaosSettings, topology: Topology, folder: Path) -> Iterator[LocalQuery]:
-    """Have what a run of the query needs around it, its page and its topic; the nodes are up, nothing runs yet."""
+    """Provide a run of the query with its page and its topic within the context; nothing runs yet on the nodes."""
     (operator,) = settings.scenario.operators
     metrics_url = operator.metrics_url(topology)
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""A query on Kubernetes, its controller, and the faults that strike them and the API server between them."""
+"""A query on Kubernetes, its controller, and the faults that are injected into them and the API server."""
 
 import json
 import time
@@ -13,7 +13,7 @@ import yaml
 from gesscale.common.yaml_text import read_yaml
 from gesscale.errors import ClusterError, GesscaleError, MetricsUnavailableError
 from testbed.chaos.plan import ChaosFault, PlannedChange
-from testbed.chaos.proxies import FaultyProxy, Trouble, tls_to
+from testbed.chaos.proxies import FaultyProxy, ProxyFault, tls_to
 from testbed.chaos.query import ChaosQuery
 from testbed.chaos.rows import driver_of
 from testbed.chaos.settings import ChaosSettings
@@ -23,11 +23,11 @@ from testbed.kubernetes.cluster import KubernetesTestBed
 from testbed.live.kubernetes import SPACE, KubernetesApplication, controller_command
 
 _ENDED_S, _DRIVER_S, _POLL_S = 45.0, 240.0, 0.5
-_TROUBLES = {
-    ChaosFault.API_CONFLICT: Trouble.CONFLICT,
-    ChaosFault.API_GONE: Trouble.GONE,
-    ChaosFault.API_TOO_MANY: Trouble.TOO_MANY,
-    ChaosFault.API_ERROR: Trouble.ERROR,
+_PROXY_FAULTS = {
+    ChaosFault.API_CONFLICT: ProxyFault.CONFLICT,
+    ChaosFault.API_GONE: ProxyFault.GONE,
+    ChaosFault.API_TOO_MANY: ProxyFault.TOO_MANY,
+    ChaosFault.API_ERROR: ProxyFault.ERROR,
 }
 
 
@@ -37,8 +37,8 @@ class KubernetesQuery(ChaosQuery):
 
     Attributes
     ----------
-    application: what is on the cluster
-    proxy: by which the controller asks the API server
+    application: the query's resources on the cluster
+    proxy: between the controller and the API server
     """
 
     application: KubernetesApplication
@@ -51,13 +51,13 @@ class KubernetesQuery(ChaosQuery):
         return self.application.cluster.topology.name
 
     def start(self) -> None:
-        """Create what the query needs, and start controller and driver."""
+        """Create the query's resources, and start controller and driver."""
         self.application.create_resources()
         self.start_controller()
         self.application.submit(self.driver.program)
 
     def start_controller(self) -> None:
-        """Start the controller as its users do, with a kubeconfig that leads to the proxy."""
+        """Start the controller by the command of its users, with a kubeconfig for the proxy."""
         document = read_yaml(self.application.cluster.kubeconfig)
         document["clusters"][0]["cluster"] = {"server": self.proxy.url}
         kubeconfig = self.folder / "proxy.kubeconfig"
@@ -66,12 +66,12 @@ class KubernetesQuery(ChaosQuery):
         self.start_as_controller(controller_command(kubeconfig), {})
 
     def kill_driver(self) -> None:
-        """Kill the driver's container, JVM and Python, and submit the driver again, as an operator for Spark would.
+        """Kill the driver's container, JVM and Python, and submit the driver again, as the Spark operator would.
 
         Raises
         ------
         ClusterError
-            If no driver answers after that.
+            If the new driver does not answer in time.
         """
         (container,) = self.application.driver()["status"]["containerStatuses"]
         self.application.cluster.kill_container(container["containerID"])
@@ -84,7 +84,7 @@ class KubernetesQuery(ChaosQuery):
                 self._replicas()
             except (ClusterError, MetricsUnavailableError) as error:
                 if time.monotonic() > deadline_s:
-                    raise ClusterError(f"the new driver does not answer within {_DRIVER_S:g} s: {error}") from error
+                    raise ClusterError("metrics-not-served", timeout_s=_DRIVER_S, cause=str(error)) from error
                 time.sleep(_POLL_S)
             else:
                 return
@@ -94,46 +94,46 @@ class KubernetesQuery(ChaosQuery):
         return tuple(sorted(each["spec"]["nodeName"] for each in self._executors()))
 
     def order(self, placement: tuple[str, ...]) -> None:
-        """Order a placement by hand, in the resource, for longer than this lasts."""
+        """Order a placement by an override in the resource."""
         self.application.override(placement)
 
-    def strike(self, change: PlannedChange, before: tuple[str, ...]) -> str:
-        """Carry a fault out and take it back; return what was struck."""
-        cluster, struck = self.application.cluster, ""
+    def inject(self, change: PlannedChange, before: tuple[str, ...]) -> str:
+        """Inject a fault and revert it; return its target."""
+        cluster, target = self.application.cluster, ""
         match change.fault:
             case ChaosFault.DRIVER_KILLED:
                 self.kill_driver()
-                struck = "driver"
+                target = "driver"
             case ChaosFault.CONTROLLER_KILLED:
                 self.kill_controller()
-                struck = "controller"
+                target = "controller"
             case ChaosFault.API_RESTARTED:
                 cluster.kill_api_server()
                 try:
                     time.sleep(change.lasts_s)
                 finally:
                     cluster.start_api_server()
-                struck = "API server"
+                target = "API server"
             case ChaosFault.KUBELET_KILLED:
-                struck = change.victim(sorted({*before, *change.placement})) or cluster.node_names[0]
-                cluster.kill_kubelet(struck)
+                target = change.victim(sorted({*before, *change.placement})) or cluster.node_names[0]
+                cluster.kill_kubelet(target)
                 try:
                     time.sleep(change.lasts_s)
                 finally:
-                    cluster.start_kubelet(struck)
+                    cluster.start_kubelet(target)
             case ChaosFault.POD_DELETED:
                 pods = {each["metadata"]["name"]: each["spec"]["nodeName"] for each in self._executors()}
                 if (victim := change.victim(sorted(pods))) is not None:
                     self.application.kubectl("delete", "pod", victim, "--wait=false")
-                    struck = str(pods[victim])
-            case fault if fault in _TROUBLES:
-                with self.proxy.in_trouble(_TROUBLES[fault]):
+                    target = str(pods[victim])
+            case fault if fault in _PROXY_FAULTS:
+                with self.proxy.injecting(_PROXY_FAULTS[fault]):
                     time.sleep(change.lasts_s)
-                struck = "controller"
-        return struck
+                target = "controller"
+        return target
 
     def keep_running(self) -> None:
-        """Start again what has ended by itself, and count it."""
+        """Restart processes that exited without a fault, and count them."""
         self.keep_controller_running()
         try:
             phase = self.application.driver()["status"]["phase"]
@@ -144,7 +144,7 @@ class KubernetesQuery(ChaosQuery):
             self._submit_again()
 
     def is_on(self, placement: Sequence[str]) -> bool:
-        """Return whether executors' pods run on exactly these nodes, and driver and controller know all of them."""
+        """Return whether executors' pods run on exactly these nodes, and driver and controller report all of them."""
         try:
             known = self._replicas()["hosts"] or ()
             status = self.application.document("streamautoscaler", self.application.operator.name).get("status", {})
@@ -154,17 +154,17 @@ class KubernetesQuery(ChaosQuery):
         return sorted(found) == sorted(placement) == sorted(known) == sorted(status.get("placement", ()))
 
     def driver_logs(self) -> str:
-        """Return what all drivers of this run have written."""
+        """Return the output of all drivers of this run."""
         try:
             return self._earlier_logs + self.application.kubectl("logs", self.application.driver_pod, "--tail=-1")
         except GesscaleError:
             return self._earlier_logs
 
     def stop(self) -> tuple[str, ...]:
-        """End controller and query in order; return what of them is still on the cluster then."""
+        """End controller and query; return leftovers on the cluster."""
         processes.stop(self.running(Role.CONTROLLER), grace_s=20.0)
         (self.folder / "driver.log").write_text(self.driver_logs())
-        self._keep_what_is_said()
+        self._save_state()
         kubectl = self.application.cluster.run_kubectl
         kubectl("delete", "namespace", SPACE, "--wait=true", "--timeout=150s", timeout_s=160)
         pods = json.loads(kubectl("get", "pods", "-A", "-o", "json"))["items"]
@@ -177,25 +177,25 @@ class KubernetesQuery(ChaosQuery):
         ]
         return tuple(left)
 
-    def _keep_what_is_said(self) -> None:
-        """Keep what API server and driver say now: after a change that did not converge, why."""
-        said: dict[str, Callable[[], object]] = {
+    def _save_state(self) -> None:
+        """Save the current state of API server and driver, to diagnose a change that did not converge."""
+        sources: dict[str, Callable[[], object]] = {
             "pods": lambda: self.application.document("pods"),
             "autoscaler": lambda: self.application.document("streamautoscaler", self.application.operator.name),
             "replicas": self._replicas,
         }
-        for name, ask in said.items():
+        for name, read in sources.items():
             with suppress(GesscaleError):
-                (self.folder / f"{name}.json").write_text(json.dumps(ask(), indent=1))
+                (self.folder / f"{name}.json").write_text(json.dumps(read(), indent=1))
 
     def _submit_again(self) -> None:
-        """Replace the pod of a driver that has ended; its executors go with it."""
+        """Replace the pod of a driver that has ended; its executors are deleted with it."""
         self._earlier_logs = self.driver_logs()
         self.application.kubectl("delete", "pod", self.application.driver_pod, "--wait=true")
         self.application.submit(self.driver.program)
 
     def _executors(self) -> list[dict[str, Any]]:
-        """Return the pods of executors that run and are not to go."""
+        """Return the running pods of executors that are not being deleted."""
         pods = self.application.document("pods", "-l", "spark-role=executor")["items"]
         return [
             each
@@ -210,7 +210,7 @@ class KubernetesQuery(ChaosQuery):
 
 @contextmanager
 def kubernetes_query(settings: ChaosSettings, cluster: KubernetesTestBed, folder: Path) -> Iterator[KubernetesQuery]:
-    """Have what a run of the query needs around it; nothing runs yet."""
+    """Provide a run of the query with its proxy within the context; nothing runs yet."""
     scenario = replace(settings.scenario, max_replicas=len(cluster.node_names), period_s=5.0)
     with FaultyProxy(cluster.api_url, tls_to(cluster.authority)).serving() as proxy:
         yield KubernetesQuery(

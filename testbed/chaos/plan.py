@@ -1,4 +1,4 @@
-"""What a run of chaos will do, drawn from its seed: pure, and the same on every machine."""
+"""The plan of a chaos run, drawn from its seed: pure, and the same on every machine."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from gesscale.errors import InputError
 
 
 class ChaosFault(StrEnum):
-    """What strikes while the placement changes."""
+    """The fault that is injected during a placement change."""
 
     NONE = "none"
     EXECUTOR_KILLED = "executor-killed"
@@ -33,7 +33,7 @@ class ChaosFault(StrEnum):
     POD_DELETED = "pod-deleted"
 
 
-#: Of any query on the local cluster.
+#: Faults of every query on the local cluster.
 LOCAL_FAULTS = (
     ChaosFault.NONE,
     ChaosFault.EXECUTOR_KILLED,
@@ -46,7 +46,7 @@ LOCAL_FAULTS = (
     ChaosFault.METRICS_GONE,
     ChaosFault.MAP_STALE,
 )
-#: On Kubernetes.
+#: Faults on Kubernetes.
 KUBERNETES_FAULTS = (
     ChaosFault.NONE,
     ChaosFault.DRIVER_KILLED,
@@ -65,35 +65,33 @@ LONGEST_DELAY_S, SHORTEST_FAULT_S, LONGEST_FAULT_S = 3.0, 2.0, 6.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedChange:
-    """A change of the placement, and the fault that strikes in it."""
+    """A placement change, and the fault that is injected during it."""
 
     #: From 0.
     number: int
-    #: The nodes that are to hold the replicas, sorted; never those of the change before.
+    #: The nodes for the replicas, sorted; differs from the change before.
     placement: tuple[str, ...]
-    #: What strikes.
     fault: ChaosFault
-    #: How long after the order.
+    #: Time from the order to the fault.
     delay_s: float
-    #: How long a fault lasts that is not a kill.
+    #: Duration of the fault, unless it is a kill.
     lasts_s: float
-    #: Where a victim has to be chosen among those there are then: its share of the way through them, in [0,
-    #: 1).
+    #: Position of the victim among the sorted candidates, as a share in [0, 1).
     choice: float
 
     def victim(self, candidates: Sequence[str]) -> str | None:
-        """Return the node that the fault strikes; None where there is no candidate."""
+        """Return the target of the fault; None if there is no candidate."""
         ordered = sorted(candidates)
         return ordered[int(self.choice * len(ordered))] if ordered else None
 
 
 def parse_faults(names: str) -> tuple[ChaosFault, ...]:
-    """Return faults by their names, separated by commas.
+    """Parse names of faults, separated by commas.
 
     Raises
     ------
     InputError
-        At a name that is none, or none at all.
+        If a name is unknown or empty.
 
     Examples
     --------
@@ -105,7 +103,8 @@ def parse_faults(names: str) -> tuple[ChaosFault, ...]:
         try:
             found.append(ChaosFault(name))
         except ValueError:
-            raise InputError(f"faults: expected some of {', '.join(ChaosFault)}, got {name!r}") from None
+            known = ", ".join(ChaosFault)
+            raise InputError("chaos-fault-unknown", place="--faults", got=name, known=known) from None
     return tuple(found)
 
 
@@ -120,10 +119,7 @@ def draw_plan(
         If there are not two different placements.
     """
     if len(nodes) < 2 or most_replicas < 1:
-        raise InputError(
-            f"chaos: expected two nodes and a replica at least, got {len(nodes)} nodes and {most_replicas} "
-            "replicas; choose another topology"
-        )
+        raise InputError("chaos-nodes-missing", nodes=len(nodes), replicas=most_replicas)
     draw = Random(seed)  # noqa: S311 - not a secret
     return tuple(islice(_changes(draw, sorted(nodes), most_replicas, faults), changes))
 

@@ -1,4 +1,4 @@
-"""A proxy in trouble: in front of a driver's metrics page, or of an API server."""
+"""A proxy that injects faults: in front of a driver's metrics page, or of an API server."""
 
 import http.client
 import json
@@ -25,7 +25,7 @@ Connect = Callable[[str, int], http.client.HTTPConnection]
 
 
 def tls_to(authority: Path) -> Connect:
-    """Return what opens connections to an API server that is known by these certificates."""
+    """Return a function that opens TLS connections to an API server with these CA certificates."""
     context = ssl.create_default_context(cafile=str(authority))
     return lambda host, port: http.client.HTTPSConnection(host, port, timeout=_TIMEOUT_S, context=context)
 
@@ -36,7 +36,7 @@ def connect_plainly(host: str, port: int) -> http.client.HTTPConnection:
 
 
 def lie(document: Any) -> Any:
-    """Return a page with false figures: every count and every time is negative.
+    """Return a page with false values: every count and every time is negative.
 
     Examples
     --------
@@ -55,8 +55,8 @@ def lie(document: Any) -> Any:
     return document
 
 
-class Trouble(StrEnum):
-    """What the proxy does: with any request, or, by its status, in place of an API server."""
+class ProxyFault(StrEnum):
+    """The injected fault: for any request, or a status in place of an API server."""
 
     NONE = "none"
     HANGING = "hanging"
@@ -69,46 +69,46 @@ class Trouble(StrEnum):
 
 
 _REASONS = {
-    Trouble.CONFLICT: "Conflict",
-    Trouble.GONE: "Expired",
-    Trouble.TOO_MANY: "TooManyRequests",
-    Trouble.ERROR: "InternalError",
+    ProxyFault.CONFLICT: "Conflict",
+    ProxyFault.GONE: "Expired",
+    ProxyFault.TOO_MANY: "TooManyRequests",
+    ProxyFault.ERROR: "InternalError",
 }
 
 
-def refused(trouble: Trouble, method: str, path: str) -> bool:
-    """Return whether a request meets a trouble.
+def is_affected(fault: ProxyFault, method: str, path: str) -> bool:
+    """Return whether a fault replaces the answer to a request.
 
     Examples
     --------
-    >>> refused(Trouble.CONFLICT, "GET", "/api/v1/pods")
+    >>> is_affected(ProxyFault.CONFLICT, "GET", "/api/v1/pods")
     False
-    >>> refused(Trouble.GONE, "GET", "/api/v1/pods?watch=true")
+    >>> is_affected(ProxyFault.GONE, "GET", "/api/v1/pods?watch=true")
     True
     """
-    if trouble is Trouble.CONFLICT:
+    if fault is ProxyFault.CONFLICT:
         return method in _WRITES
-    if trouble is Trouble.GONE:
+    if fault is ProxyFault.GONE:
         return method == "GET" and bool(parse_qs(urlsplit(path).query).keys() & {"watch", "continue"})
-    return trouble in _REASONS
+    return fault in _REASONS
 
 
-def status_of(trouble: Trouble) -> bytes:
-    """Return the body of such an answer, as the API server writes it."""
+def status_of(fault: ProxyFault) -> bytes:
+    """Return the body of the fault's answer, in the form of the API server."""
     return json.dumps(
         {
             "kind": "Status",
             "apiVersion": "v1",
             "status": "Failure",
-            "message": f"chaos answers {trouble.value}",
-            "reason": _REASONS[trouble],
-            "code": int(trouble.value),
+            "message": f"injected status {fault.value}",
+            "reason": _REASONS[fault],
+            "code": int(fault.value),
         }
     ).encode()
 
 
 class FaultyProxy(ThreadingHTTPServer):
-    """The proxy; it is in one trouble at a time."""
+    """The proxy; it injects one fault at a time."""
 
     daemon_threads = True
     block_on_close = False
@@ -116,44 +116,44 @@ class FaultyProxy(ThreadingHTTPServer):
     def __init__(self, url: str, connect: Connect = connect_plainly) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self._target, self._connect = urlsplit(url), connect
-        self.trouble, self.over = Trouble.NONE, threading.Event()
+        self.fault, self.over = ProxyFault.NONE, threading.Event()
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """URL of the proxy."""
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     @contextmanager
     def serving(self) -> Iterator[Self]:
-        """Serve for as long as the context lasts."""
+        """Serve within the context."""
         thread = threading.Thread(target=self.serve_forever, name=type(self).__name__, daemon=True)
         thread.start()
         try:
             yield self
         finally:
-            self._let_go()
+            self._disconnect()
             self.over.set()
             self.shutdown()
             self.server_close()
             thread.join()
 
     @contextmanager
-    def in_trouble(self, trouble: Trouble) -> Iterator[None]:
-        """Have a trouble for as long as the context lasts; watches that are open end, but for 409."""
+    def injecting(self, fault: ProxyFault) -> Iterator[None]:
+        """Inject a fault within the context; it ends open watches, except for 409."""
         self.over.clear()
-        self.trouble = trouble
-        if trouble is not Trouble.CONFLICT:
-            self._let_go()
+        self.fault = fault
+        if fault is not ProxyFault.CONFLICT:
+            self._disconnect()
         try:
             yield
         finally:
-            self.trouble = Trouble.NONE
+            self.fault = ProxyFault.NONE
             self.over.set()
 
-    def _let_go(self) -> None:
-        """End what is being passed on."""
+    def _disconnect(self) -> None:
+        """Close all open upstream connections."""
         with self._lock:
             for each in self._open:
                 with suppress(OSError):
@@ -161,21 +161,21 @@ class FaultyProxy(ThreadingHTTPServer):
 
     @contextmanager
     def upstream(self) -> Iterator[http.client.HTTPConnection]:
-        """Have a connection to what is behind it, which ends when a trouble begins."""
+        """Open an upstream connection within the context; the start of a fault closes it."""
         upstream = self._connect(self._target.hostname or "", self._target.port or _PORT)
         upstream.connect()
-        held: socket.socket = upstream.sock
+        connection: socket.socket = upstream.sock
         with self._lock:
-            self._open.add(held)
+            self._open.add(connection)
         try:
             yield upstream
         finally:
             with self._lock:
-                self._open.discard(held)
+                self._open.discard(connection)
             upstream.close()
 
     def handle_error(self, *_: object) -> None:
-        """Say nothing: a controller that was killed has left its connections."""
+        """Ignore errors: a killed controller leaves connections behind."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -185,14 +185,14 @@ class _Handler(BaseHTTPRequestHandler):
     def _pass_on(self) -> None:
         length = int(self.headers.get("Content-Length", 0))
         body = self.rfile.read(length) if length else None
-        trouble = self.server.trouble
-        if trouble is Trouble.HANGING:
+        fault = self.server.fault
+        if fault is ProxyFault.HANGING:
             self.server.over.wait(_LONGEST_HANG_S)
-        if trouble in (Trouble.HANGING, Trouble.CUT):
+        if fault in (ProxyFault.HANGING, ProxyFault.CUT):
             self.close_connection = True
             return
-        if refused(trouble, self.command, self.path):
-            self._answer(int(trouble.value), status_of(trouble), busy=trouble is Trouble.TOO_MANY)
+        if is_affected(fault, self.command, self.path):
+            self._answer(int(fault.value), status_of(fault), busy=fault is ProxyFault.TOO_MANY)
             return
         headers = {name: value for name, value in self.headers.items() if name.lower() not in _HELD_BACK}
         try:
@@ -200,12 +200,12 @@ class _Handler(BaseHTTPRequestHandler):
                 upstream.request(self.command, self.path, body=body, headers=headers)
                 upstream.sock.settimeout(None if "watch=" in self.path else _TIMEOUT_S)
                 answer = upstream.getresponse()
-                if trouble is Trouble.LYING:
+                if fault is ProxyFault.LYING:
                     self._answer(answer.status, json.dumps(lie(json.load(answer))).encode())
                 else:
                     self._stream(answer)
         except (OSError, http.client.HTTPException, ValueError):
-            self.close_connection = True  # what is behind it has gone, or the asker
+            self.close_connection = True  # the server or the client has gone
 
     def _stream(self, answer: http.client.HTTPResponse) -> None:
         self.send_response(answer.status)
@@ -221,14 +221,14 @@ class _Handler(BaseHTTPRequestHandler):
             if not self._is_too_old():
                 raise
         if self._is_too_old():
-            event = {"type": "ERROR", "object": json.loads(status_of(Trouble.GONE))}
+            event = {"type": "ERROR", "object": json.loads(status_of(ProxyFault.GONE))}
             self._chunk(json.dumps(event).encode() + b"\n")
         self.wfile.write(b"0\r\n\r\n")
 
     def _is_too_old(self) -> bool:
-        """Return whether this is a watch that is to end as an API server ends one of a version that is too old."""
-        trouble = self.server.trouble
-        return trouble is Trouble.GONE and refused(trouble, self.command, self.path)
+        """Return whether this watch must end like one whose version is too old."""
+        fault = self.server.fault
+        return fault is ProxyFault.GONE and is_affected(fault, self.command, self.path)
 
     def _chunk(self, part: bytes) -> None:
         self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
@@ -241,10 +241,10 @@ class _Handler(BaseHTTPRequestHandler):
         if busy:
             self.send_header("Retry-After", "1")
         self.end_headers()
-        with suppress(OSError):  # the asker may have given up
+        with suppress(OSError):  # the client may have given up
             self.wfile.write(body)
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _pass_on  # noqa: N815 - names of the base class
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""

@@ -1,4 +1,4 @@
-"""A query with its controller, on whatever cluster: what every cluster shares, and one change of its placement."""
+"""A query with its controller on any cluster, and the run of one placement change."""
 
 import time
 from abc import ABC, abstractmethod
@@ -26,19 +26,19 @@ class ChaosQuery(ABC):
     Attributes
     ----------
     driver: its driver program
-    folder: where everything of this run is
-    failed_batches, controller_ended: how often driver and controller ended without having been killed
+    folder: all files of this run
+    failed_batches, controller_exits: times that driver and controller exited without having been killed
     """
 
     driver: Driver
     folder: Path
     failed_batches: int = field(default=0, init=False)
-    controller_ended: int = field(default=0, init=False)
+    controller_exits: int = field(default=0, init=False)
 
     @property
     @abstractmethod
     def cluster_name(self) -> str:
-        """The name of the topology on which it runs."""
+        """The name of its topology."""
 
     @abstractmethod
     def nodes(self) -> tuple[str, ...]:
@@ -46,27 +46,27 @@ class ChaosQuery(ABC):
 
     @abstractmethod
     def order(self, placement: tuple[str, ...]) -> None:
-        """Say where the replicas are to be; the controller has to bring them there."""
+        """Order a placement, which the controller has to apply."""
 
     @abstractmethod
-    def strike(self, change: PlannedChange, before: tuple[str, ...]) -> str:
-        """Carry a fault out and take it back; return what was struck, empty where there was nothing to strike."""
+    def inject(self, change: PlannedChange, before: tuple[str, ...]) -> str:
+        """Inject a fault and revert it; return its target, empty if there was none."""
 
     @abstractmethod
     def keep_running(self) -> None:
-        """Start again what has ended by itself, and count it."""
+        """Restart processes that exited without a fault, and count them."""
 
     @abstractmethod
     def is_on(self, placement: Sequence[str]) -> bool:
-        """Return whether replicas work on exactly these nodes."""
+        """Return whether replicas run on exactly these nodes."""
 
     @abstractmethod
     def driver_logs(self) -> str:
-        """Return what all drivers of this run have written."""
+        """Return the output of all drivers of this run."""
 
     @abstractmethod
     def start_controller(self) -> None:
-        """Start the controller; it goes on where an earlier one ended."""
+        """Start the controller; it resumes from the state of an earlier one."""
 
     @abstractmethod
     def start(self) -> None:
@@ -74,10 +74,10 @@ class ChaosQuery(ABC):
 
     @abstractmethod
     def stop(self) -> tuple[str, ...]:
-        """End all of it and keep the logs; return what is still there."""
+        """End all processes and keep the logs; return leftovers."""
 
     def unsafe_removals(self) -> int:
-        """Return how many replicas the loop has removed in untrusted steps; 0 where its steps are not recorded."""
+        """Return the number of replicas removed in untrusted steps; 0 if steps are not recorded."""
         return 0
 
     def committed(self) -> int:
@@ -85,39 +85,39 @@ class ChaosQuery(ABC):
         return newest_commit(self.driver.checkpoint)
 
     def tallies(self) -> Tallies:
-        """Return what has been counted so far."""
+        """Return the counts so far."""
         logs = self.driver_logs()
         return Tallies(
             failed_batches=self.failed_batches,
             lost_tasks=logs.count(_LOST_TASK),
             fetch_failures=logs.count(_FETCH_FAILURE),
             unsafe_removals=self.unsafe_removals(),
-            controller_ended=self.controller_ended,
+            controller_exits=self.controller_exits,
         )
 
     def await_first_batch(self) -> None:
-        """Wait until a batch is committed; the start of a query is no change.
+        """Wait until a batch is committed, so that the start of the query does not count as part of a change.
 
         Raises
         ------
         ClusterError
-            If none is in time.
+            If none is committed in time.
         """
         deadline_s = time.monotonic() + FIRST_BATCH_S
         while self.committed() < 0:
             if time.monotonic() > deadline_s:
-                raise ClusterError(f"expected a first batch within {FIRST_BATCH_S:g} s; see the logs in {self.folder}")
+                raise ClusterError("first-batch-timeout", timeout_s=FIRST_BATCH_S, folder=str(self.folder))
             time.sleep(_POLL_S)
 
     def run_change(self, change: PlannedChange, part: int, within_s: float) -> ChangeRecord:
-        """Order a placement, let the fault strike, wait until it has converged, and count."""
+        """Order a placement, inject the fault, wait for convergence, and count the rows."""
         before, tallies = self.nodes(), self.tallies()
         ordered_s, at_s = time.monotonic(), time.time()
         self.order(change.placement)
         time.sleep(change.delay_s)
-        target = self.strike(change, before)
-        struck_s = time.monotonic()
-        converged_s = self._converge(change.placement, struck_s, within_s)
+        target = self.inject(change, before)
+        injected_s = time.monotonic()
+        converged_s = self._converge(change.placement, injected_s, within_s)
         count = self.driver.rows.count()
         return ChangeRecord(
             number=change.number,
@@ -127,7 +127,7 @@ class ChaosQuery(ABC):
             before=before,
             placement=change.placement,
             at_s=round(at_s, 3),
-            fault_s=round(struck_s - ordered_s, 2),
+            fault_s=round(injected_s - ordered_s, 2),
             converged_s=converged_s,
             rows=count.distinct + count.missing,
             rows_lost=count.missing,
@@ -136,7 +136,7 @@ class ChaosQuery(ABC):
         )
 
     def _converge(self, placement: Sequence[str], since_s: float, within_s: float) -> float | None:
-        """Wait until the replicas are as ordered and a later batch is committed; None where it takes too long."""
+        """Wait until the replicas match the order and a later batch is committed; return None on timeout."""
         arrived_at: int | None = None
         while (waited_s := time.monotonic() - since_s) < within_s:
             self.keep_running()
@@ -150,7 +150,7 @@ class ChaosQuery(ABC):
         return None
 
     def start_as_controller(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        """Start a command as the controller; what an earlier one has written is kept."""
+        """Start a command as the controller; the log of an earlier one is kept."""
         log = self.folder / "controller.log"
         with (self.folder / "controllers.log").open("ab") as kept:
             kept.write(log.read_bytes() if log.exists() else b"")
@@ -164,12 +164,12 @@ class ChaosQuery(ABC):
         return [each for each in processes.find(cluster) if each.mark.role is role]
 
     def kill_controller(self) -> None:
-        """Kill the controller, and start it again."""
+        """Kill the controller and start it again."""
         processes.kill(self.running(Role.CONTROLLER))
         self.start_controller()
 
     def keep_controller_running(self) -> None:
-        """Start the controller again where it has ended by itself, and count that."""
+        """Restart the controller if it has exited without a fault, and count that."""
         if not self.running(Role.CONTROLLER):
-            self.controller_ended += 1
+            self.controller_exits += 1
             self.start_controller()

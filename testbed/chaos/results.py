@@ -1,7 +1,7 @@
-"""What came of each change, the verdict on all of them, and the folder that keeps it.
+"""Results of a chaos run: records of changes, the verdict, and their folder.
 
-RESULTS/chaos.json      what is played
-RESULTS/changes.jsonl   a line for each change, as soon as it is over
+RESULTS/chaos.json      the settings
+RESULTS/changes.jsonl   a line for each completed change
 RESULTS/parts/N/        a run of the query: logs, the loop's settings, knowledge and steps
 RESULTS/chaos.md        the report
 """
@@ -26,56 +26,56 @@ CHANGES, REPORT, SETTING = "changes.jsonl", "chaos.md", "chaos.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tallies:
-    """What has been counted since a query began, or during one change.
+    """Counts since the start of a query, or during one change.
 
     Attributes
     ----------
     failed_batches: batches that ended the query
     lost_tasks: tasks that Spark had to run again, by the driver's log
-    fetch_failures: those of them whose data could not be fetched
-    unsafe_removals: replicas removed in a step without believable metrics, or with a stale map
-    controller_ended: how often the controller ended without having been killed
+    fetch_failures: lost tasks whose data could not be fetched
+    unsafe_removals: replicas removed in a step without valid metrics, or with a stale map
+    controller_exits: times that the controller exited without having been killed
     """
 
     failed_batches: int = 0
     lost_tasks: int = 0
     fetch_failures: int = 0
     unsafe_removals: int = 0
-    controller_ended: int = 0
+    controller_exits: int = 0
 
     @classmethod
-    def total(cls, those: Iterable["Tallies"]) -> Self:
+    def total(cls, tallies: Iterable["Tallies"]) -> Self:
         """Return the sums."""
-        counts = [asdict(each) for each in those]
+        counts = [asdict(each) for each in tallies]
         return cls(**{each.name: sum(count[each.name] for count in counts) for each in fields(cls)})
 
     def since(self, before: "Tallies") -> "Tallies":
-        """Return what was counted after another count."""
-        then = asdict(before)
-        return Tallies(**{name: count - then[name] for name, count in asdict(self).items()})
+        """Return the difference to earlier counts."""
+        earlier = asdict(before)
+        return Tallies(**{name: count - earlier[name] for name, count in asdict(self).items()})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeRecord:
-    """A change as it went.
+    """The record of a change.
 
     Attributes
     ----------
     number, fault: as planned
 
-    part: the run of the query in which it was; a stopped command goes on in a new one
+    part: number of the run of the query; a resumed command starts a new one
 
-    target: what the fault struck, a node or a process; empty where there was nothing to strike
+    target: target of the fault, a node or a process; empty if there was none
 
-    before, placement: where the replicas were, and where they were ordered
+    before, placement: nodes of the replicas before, and as ordered
 
-    at_s: when it was ordered, seconds since the epoch
+    at_s: time of the order, seconds since the epoch
 
     fault_s: from the order to the end of the fault, seconds
 
-    rows, rows_lost, rows_duplicated: of this part so far: rows committed, missing in the sink, more than once in it
+    rows, rows_lost, rows_duplicated: of this part so far: rows committed, missing in the sink, duplicated in it
 
-    tallies: counted during this change
+    tallies: counts during this change
 
     """
 
@@ -87,7 +87,7 @@ class ChangeRecord:
     placement: tuple[str, ...]
     at_s: float
     fault_s: float
-    #: Seconds; None where that took too long
+    #: Seconds; None after a timeout
     converged_s: float | None
     rows: int
     rows_lost: int
@@ -96,15 +96,15 @@ class ChangeRecord:
 
     @property
     def removals(self) -> int:
-        """Nodes that had to give their replica up."""
+        """Number of replicas that the change removed."""
         return len(set(self.before) - set(self.placement))
 
-    def format_duration(self) -> str:
-        """Return a line for people."""
+    def line(self) -> str:
+        """Return the record as a line of text."""
         converged = "NOT CONVERGED" if self.converged_s is None else f"converged in {self.converged_s:.1f} s"
         return (
             f"change {self.number}: {','.join(self.before)} -> {','.join(self.placement)}; {self.fault.value} "
-            f"{self.target}; {converged}; {self.rows} rows, {self.rows_lost} lost, {self.rows_duplicated} doubled"
+            f"{self.target}; {converged}; {self.rows} rows, {self.rows_lost} lost, {self.rows_duplicated} duplicated"
         )
 
 
@@ -117,31 +117,31 @@ def record_line(record: ChangeRecord) -> str:
 
 
 def read_records(file: Path) -> tuple[ChangeRecord, ...]:
-    """Read the records of a run; a last line that was cut short is left out.
+    """Read the records of a run; an incomplete last line is ignored.
 
     Raises
     ------
     InputError
-        If another line is no record.
+        If another line is not a record.
     """
     lines = file.read_text("utf-8").splitlines(keepends=True) if file.exists() else []
     try:
         return tuple(_RECORD.validate_json(line) for line in lines if line.endswith("\n"))
     except ValidationError as error:
-        raise InputError(f"{file}: expected a record of a change in each line, got something else: {error}") from error
+        raise InputError("chaos-record-invalid", source=str(file), cause=str(error)) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChaosVerdict:
-    """What a run amounts to.
+    """The verdict on a run.
 
     Attributes
     ----------
-    changes, removals: how many there were
+    changes, removals: number of changes, and of replicas that they removed
     rows, rows_lost, rows_duplicated: over all parts
-    not_converged: the numbers of the changes that took too long
+    not_converged: the numbers of the changes that timed out
     tallies: over all changes
-    left: what was still there when all was taken down: processes, namespaces, a device
+    left: leftovers at the end: processes, namespaces, a device
     """
 
     changes: int
@@ -157,19 +157,19 @@ class ChaosVerdict:
     def kept(self) -> bool:
         """True if rows are exact, every change converged, no removal was unsafe, and nothing was left behind."""
         bad = self.rows_lost or self.rows_duplicated or self.not_converged or self.left
-        return not (bad or self.tallies.unsafe_removals or self.tallies.controller_ended)
+        return not (bad or self.tallies.unsafe_removals or self.tallies.controller_exits)
 
     def summary(self) -> list[tuple[str, str]]:
-        """Return it as pairs of a word and a figure."""
+        """Return pairs of a name and a value."""
         return [
             ("changes", str(self.changes)),
-            ("removals of a replica", str(self.removals)),
+            ("replicas removed", str(self.removals)),
             ("rows committed", str(self.rows)),
             ("rows lost", str(self.rows_lost)),
-            ("rows doubled", str(self.rows_duplicated)),
+            ("rows duplicated", str(self.rows_duplicated)),
             ("changes that did not converge", ", ".join(map(str, self.not_converged)) or "none"),
-            ("replicas removed on doubt", str(self.tallies.unsafe_removals)),
-            ("controller ended by itself", str(self.tallies.controller_ended)),
+            ("replicas removed without valid metrics or map", str(self.tallies.unsafe_removals)),
+            ("unexpected exits of the controller", str(self.tallies.controller_exits)),
             ("failed batches", str(self.tallies.failed_batches)),
             ("lost tasks", str(self.tallies.lost_tasks)),
             ("fetch failures", str(self.tallies.fetch_failures)),
@@ -178,7 +178,7 @@ class ChaosVerdict:
 
 
 def judge(records: Sequence[ChangeRecord], left: Sequence[str] = ()) -> ChaosVerdict:
-    """Judge all changes of a run so far; `left` is what was still there at the end."""
+    """Return the verdict on all changes so far; `left` are the leftovers at the end."""
     by_part: dict[int, list[ChangeRecord]] = {}
     for record in records:
         by_part.setdefault(record.part, []).append(record)
@@ -186,7 +186,7 @@ def judge(records: Sequence[ChangeRecord], left: Sequence[str] = ()) -> ChaosVer
     return ChaosVerdict(
         changes=len(records),
         removals=sum(record.removals for record in records),
-        rows=sum(part[-1].rows for part in parts),  # rows count from the beginning of a part
+        rows=sum(part[-1].rows for part in parts),  # rows count from the start of a part
         rows_lost=sum(max(each.rows_lost for each in part) for part in parts),
         rows_duplicated=sum(max(each.rows_duplicated for each in part) for part in parts),
         not_converged=tuple(record.number for record in records if record.converged_s is None),
@@ -196,11 +196,11 @@ def judge(records: Sequence[ChangeRecord], left: Sequence[str] = ()) -> ChaosVer
 
 
 def tables_of(title: str, records: Sequence[ChangeRecord], verdict: ChaosVerdict) -> list[ReportTable]:
-    """Return the verdict, and what came of each fault that there was, as tables."""
+    """Return the verdict, and the results of each injected fault, as tables."""
     headings = ("fault", "changes", "converged, median s", "longest s", "removals", "failed batches", "lost tasks")
     by_fault = {fault: [record for record in records if record.fault is fault] for fault in ChaosFault}
     rows = [_fault_row(fault, those) for fault, those in by_fault.items() if those]
-    return [ReportTable(title, ("what", "figure"), verdict.summary()), ReportTable("By fault", headings, rows)]
+    return [ReportTable(title, ("figure", "value"), verdict.summary()), ReportTable("By fault", headings, rows)]
 
 
 def _fault_row(fault: ChaosFault, records: Sequence[ChangeRecord]) -> tuple[str, ...]:
@@ -219,34 +219,31 @@ def _fault_row(fault: ChaosFault, records: Sequence[ChangeRecord]) -> tuple[str,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
-    """Where a run is kept."""
+    """The results folder of a run."""
 
-    #: Of this run alone.
     folder: Path
 
     def claim(self, wanted: Mapping[str, Any]) -> None:
-        """Take the folder for a run.
+        """Create the folder of a run, or resume a run with the same settings.
 
         Raises
         ------
         InputError
-            If it cannot be written, or holds something else than an earlier command of the same run left.
+            If it cannot be written, or contains another run or other files.
         """
         claim_results_folder(self.folder, mark=SETTING)
         file = self.folder / SETTING
         text = json.dumps(wanted, indent=2) + "\n"
         if file.exists() and (found := file.read_text()) != text:
-            raise InputError(
-                f"results {self.folder}: expected a run of {text}, this is one of {found}; name another folder"
-            )
+            raise InputError("chaos-settings-differ", source=str(file), wanted=text, found=found)
         file.write_text(text)
 
     def records(self) -> tuple[ChangeRecord, ...]:
-        """Return what is done."""
+        """Return the records of completed changes."""
         return read_records(self.folder / CHANGES)
 
     def missing(self, plan: Sequence[PlannedChange]) -> list[PlannedChange]:
-        """Return what of a plan is not done."""
+        """Return the changes of a plan that are not completed."""
         done = {record.number for record in self.records()}
         return [change for change in plan if change.number not in done]
 
@@ -258,14 +255,14 @@ class Results:
         """Return the folder of a run of the query."""
         return self.folder / "parts" / str(number)
 
-    def keep(self, record: ChangeRecord, progress: ProgressLog) -> None:
-        """Keep and say what came of a change."""
+    def add(self, record: ChangeRecord, progress: ProgressLog) -> None:
+        """Store and print the record of a change."""
         with (self.folder / CHANGES).open("a") as file:
             file.write(record_line(record))
-        progress.log(record.format_duration())
+        progress.log(record.line())
 
     def report(self, title: str, left: Sequence[str]) -> ChaosVerdict:
-        """Judge all changes, and write the report."""
+        """Return the verdict on all changes, and write the report."""
         records = self.records()
         verdict = judge(records, left)
         tables = tables_of(f"Chaos: {len(records)} changes of {title}", records, verdict)

@@ -1,4 +1,4 @@
-"""What chaos runs, and whether each committed row of it is in the sink once."""
+"""The driver programs of chaos, and the check that each committed row is in the sink once."""
 
 import json
 import time
@@ -36,12 +36,12 @@ def newest_commit(checkpoint: Path) -> int:
 
 
 def committed_rows(checkpoint: Path) -> int:
-    """Return how many rows of the source of rides are committed.
+    """Return the number of committed rows of the source of rides.
 
     Raises
     ------
     InputError
-        If the log of offsets is not understood.
+        If the log of offsets has another format.
     """
     newest = newest_commit(checkpoint)
     if newest < 0:
@@ -50,21 +50,18 @@ def committed_rows(checkpoint: Path) -> int:
     try:
         return int(json.loads(log.read_text().splitlines()[-1])["rows"])
     except (OSError, ValueError, LookupError, TypeError) as error:
-        raise InputError(
-            f"checkpoint: expected the rows of batch {newest} in {log}, got: {error}; is it of another source?"
-        ) from error
+        raise InputError("checkpoint-offsets-unreadable", source=str(log), batch=newest, cause=str(error)) from error
 
 
 @dataclass(slots=True)
 class NumberedRides:
-    """Of the query `rides`, whose result has each ride by its number."""
+    """Counts the result of the query `rides`, which has each ride by its number."""
 
-    #: Of the query (checkpoint, sink).
     checkpoint: Path
     sink: FileSink
 
     def count(self) -> SinkCount:
-        """Count the rides that are committed; others belong to a batch that is being committed."""
+        """Count the committed rides; others belong to a batch that is being committed."""
         rows = committed_rows(self.checkpoint)
         found = np.concatenate([np.empty(0, np.int64), *(table["ride"].to_numpy() for table in self.sink.read())])
         early = found[found < rows]
@@ -73,18 +70,17 @@ class NumberedRides:
 
 @dataclass(slots=True)
 class HotWindows:
-    """Of Nexmark's query q5: the windows that have closed, each with its auctions of most bids.
+    """Counts the result of Nexmark's query q5: closed windows, each with its auctions of most bids.
 
-    All windows up to the newest that is written must be there: Spark writes them in the order of their ends.
+    All windows up to the newest written one must exist, as Spark writes them in the order of their ends.
     """
 
-    #: Of the query.
     sink: FileSink
-    #: Of the events.
+    #: Rate of the events.
     events_per_s: float
 
     def count(self) -> SinkCount:
-        """Compare all windows up to the newest one with what a batch over the same events gives."""
+        """Compare all windows up to the newest one with the result of a batch over the same events."""
         found: Counter[tuple[int, int, int]] = Counter()
         for table in self.sink.read():
             ends = table["window_end"].cast(pa.timestamp("us")).cast(pa.int64()).to_pylist()
@@ -92,7 +88,7 @@ class HotWindows:
         if not found:
             return SinkCount(rows=0, distinct=0, duplicated=0, missing=0)
         expected = Counter(hot_auctions(max(end for end, _, _ in found), self.events_per_s))
-        wrong = (found - expected).total()  # rows that came twice, and rows that are false
+        wrong = (found - expected).total()  # duplicated rows and wrong rows
         return SinkCount(
             rows=found.total(),
             distinct=(found & expected).total(),
@@ -102,7 +98,7 @@ class HotWindows:
 
 
 def hot_auctions(until_us: int, events_per_s: float) -> list[tuple[int, int, int]]:
-    """Return the result of query q5 up to an instant: the end of the window, the auction, its bids."""
+    """Return the result of query q5 up to an instant: end of the window, auction, bids."""
     last = int((until_us / 1e6 - BEGINS_S) * events_per_s) + 1
     made = events(0, max(1, last), events_per_s=events_per_s)
     bids = made.filter(pc.equal(made["kind"], BID))
@@ -124,12 +120,12 @@ _STATE_PARTITIONS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Driver:
-    """A driver program, and where it keeps what.
+    """A driver program and its files.
 
     Attributes
     ----------
     program: arguments for the Python interpreter
-    checkpoint: of its query
+    checkpoint: folder of its query's checkpoint
     rows: counts its result
     """
 
@@ -140,7 +136,7 @@ class Driver:
 
 @contextmanager
 def event_topic(settings: ChaosSettings, topology: Topology, folder: Path) -> Iterator[KafkaFeed]:
-    """Have a broker on the driver's node, and events that come to its topic, for as long as the context lasts.
+    """Run a broker on the driver's node, and send events to its topic, within the context.
 
     Raises
     ------
@@ -153,12 +149,12 @@ def event_topic(settings: ChaosSettings, topology: Topology, folder: Path) -> It
 
 
 def driver_of(settings: ChaosSettings, folder: Path, topic: KafkaFeed | None) -> Driver:
-    """Return the driver program of a settings, for both clusters; its rides are written where it replays them.
+    """Return the driver program for either cluster; write the rides that it replays.
 
     Parameters
     ----------
     topic
-        Where the events come from; None: the query makes its rows itself.
+        The source of the events; None if the query generates its rows itself.
     """
     (operator,) = settings.scenario.operators
     start_at_s, sink = time.time() + _START_S, folder / "sink"
@@ -174,12 +170,12 @@ def driver_of(settings: ChaosSettings, folder: Path, topic: KafkaFeed | None) ->
         job = _nexmark(settings, start_at_s, topic)
         found = FileSink(sink, ("window_end", "auction", "bids"))
         rows = HotWindows(sink=found, events_per_s=settings.rows_per_s)
-    obeys = ("--autoscaler", operator.name) if settings.kubernetes else ()
-    return Driver(program=(*job.program(operator, folder), *obeys), checkpoint=checkpoint, rows=rows)
+    autoscaler = ("--autoscaler", operator.name) if settings.kubernetes else ()
+    return Driver(program=(*job.program(operator, folder), *autoscaler), checkpoint=checkpoint, rows=rows)
 
 
 def _nexmark(settings: ChaosSettings, start_at_s: float, topic: KafkaFeed | None) -> NexmarkJob:
-    """Return a query over as many events in a second of their own time as in one of ours."""
+    """Return a query whose events have the same rate in event time and in real time."""
     return NexmarkJob(
         query=nexmark_query(settings.query),
         scenario=settings.scenario,

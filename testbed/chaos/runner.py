@@ -1,4 +1,4 @@
-"""A run of chaos from beginning to end, on the local cluster or on Kubernetes; goes on where it was stopped."""
+"""Runs chaos on the local cluster or on Kubernetes; resumes an interrupted run."""
 
 import shutil
 import time
@@ -22,17 +22,17 @@ from testbed.kubernetes.cluster import kubelet_nodes, kubernetes_up
 from testbed.live.nodes import ProgressLog, edge_nodes
 
 SPARE_S = 300.0
-#: Has what a run of the query in a folder needs.
+#: Provides a run of the query in a folder.
 _Open = Callable[[Path], AbstractContextManager[ChaosQuery]]
 
 
 def run_chaos(settings: ChaosSettings, changes: int, folder: Path, progress: ProgressLog) -> ChaosVerdict:
-    """Play the changes that are missing, and write the report.
+    """Run the missing changes, and write the report.
 
     Raises
     ------
     GesscaleError
-        If the folder holds something else, or nodes or query cannot be started.
+        If the folder contains something else, or nodes or query cannot be started.
     """
     results = Results(folder=folder)
     results.claim(asdict(settings))
@@ -56,19 +56,19 @@ def run_chaos(settings: ChaosSettings, changes: int, folder: Path, progress: Pro
 
 @contextmanager
 def _cluster(settings: ChaosSettings, topology: Topology, progress: ProgressLog) -> Iterator[_Open]:
-    """Have a cluster; it gives what opens a query on it."""
+    """Run a cluster within the context; it yields a function that opens a query on it."""
     if settings.kubernetes:
-        progress.log(f"bringing a Kubernetes up on {topology.name}")
+        progress.log(f"starting a Kubernetes on {topology.name}")
         with kubernetes_up(topology) as cluster:
             yield lambda folder: kubernetes_query(settings, cluster, folder)
         return
     lifecycle.down(topology.name)
-    with edge_nodes(topology, progress, DelayBackend.RELAY_C):  # it takes new delays
+    with edge_nodes(topology, progress, DelayBackend.RELAY_C):  # the relay can change delays
         yield lambda folder: local_query(settings, topology, folder)
 
 
 def _left_behind(topology: Topology) -> list[str]:
-    """Return what is still there of a cluster: processes, namespaces, control groups, its state."""
+    """Return leftovers of a cluster: processes, namespaces, control groups, its state."""
     directory = state_directory(topology.name)
     running = [f"process {each.pid} ({each.mark.role.value})" for each in processes.find(str(directory))]
     groups = map(str, control_groups.existing(topology.name))
@@ -78,7 +78,7 @@ def _left_behind(topology: Topology) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """A run of the query, while its rows last."""
+    """A run of the query, until its rows are used up."""
 
     settings: ChaosSettings
     opened: _Open
@@ -87,15 +87,15 @@ class _Part:
     progress: ProgressLog
 
     def run(self, missing: Sequence[PlannedChange], left: list[str]) -> list[PlannedChange]:
-        """Play changes; return those that are to do, and add what stays of the query to `left`."""
-        began_s, to_do = time.monotonic(), list(missing)
+        """Run changes; return the rest, and add leftovers of the query to `left`."""
+        began_s, remaining = time.monotonic(), list(missing)
         with self._running(left) as query:
-            while to_do and time.monotonic() - began_s < self.settings.part_s - SPARE_S:
-                record = query.run_change(to_do.pop(0), self.number, self.settings.within_s)
-                self.results.keep(record, self.progress)
+            while remaining and time.monotonic() - began_s < self.settings.part_s - SPARE_S:
+                record = query.run_change(remaining.pop(0), self.number, self.settings.within_s)
+                self.results.add(record, self.progress)
                 if record.converged_s is None:
-                    break  # a new query, so that one change does not spoil the next
-        return to_do
+                    break  # a new query, so that this change does not affect the next one
+        return remaining
 
     @contextmanager
     def _running(self, left: list[str]) -> Iterator[ChaosQuery]:

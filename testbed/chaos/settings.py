@@ -1,4 +1,4 @@
-"""What chaos is played on: the nodes, the query, its rows, and the settings of the loop."""
+"""Settings of a chaos run: the nodes, the query, its rows, and the settings of the loop."""
 
 import json
 from dataclasses import dataclass
@@ -15,68 +15,61 @@ from testbed.live.scenario import Scenario, TaxiOperator, TopicInput
 
 RIDES = "rides"
 QUERIES = (RIDES, "q5")
-SETTINGS, MAP, WANTED, STEPS = "gesscale.yaml", "latency.json", "wanted.json", "steps.jsonl"
+SETTINGS, MAP, ORDER, STEPS = "gesscale.yaml", "latency.json", "order.json", "steps.jsonl"
 MAP_MAX_AGE_S = 3600.0
 PARTITIONS = 4
-#: Emulated work of a node of weight 1 on an event of Nexmark, where the query makes its events itself.
+#: Emulated work of a node of weight 1 on an event of Nexmark, if the query generates its events itself.
 NEXMARK_MS_PER_ROW = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChaosSettings:
-    """What is played.
+    """The settings of a run.
 
     Raises
     ------
     InputError
-        If these do not go together.
+        If they contradict each other.
     """
 
-    #: Of the plan.
+    #: Seed of the plan.
     seed: int
     #: The nodes: a file, or a bundled one's name.
     topology: str = "edge8"
-    #: Of a placement.
+    #: Maximum replicas of a placement.
     most_replicas: int = 4
-    #: Offered, without a pause.
+    #: Constant load.
     rows_per_s: int = 200
-    #: So long the rows of a run of the query last; then another one begins.
+    #: Duration of the rows of a run of the query; then another run starts.
     part_s: int = 3600
-    #: A change has to converge in this time.
+    #: Time limit for a change to converge.
     within_s: float = 120.0
-    #: What runs: ``rides``, the demo's, without state; or ``q5`` of Nexmark, with a shuffle and state.
+    #: ``rides``, the demo's query without state, or ``q5`` of Nexmark, with a shuffle and state.
     query: str = RIDES
-    #: Whether the events come through a topic of a real broker; with ``q5`` only.
+    #: Whether the events go through a topic of a real broker; only with ``q5``.
     kafka: bool = False
-    #: Which may strike.
+    #: The faults to inject.
     faults: tuple[ChaosFault, ...] = LOCAL_FAULTS
-    #: An executor that has been silent for so long is given up by Spark.
+    #: Spark's timeout for a silent executor.
     network_timeout_s: int = NETWORK_TIMEOUT_S
-    #: Whether it is played on a Kubernetes, with the real controller.
+    #: Whether it runs on Kubernetes, with the real controller.
     kubernetes: bool = False
 
     def __post_init__(self) -> None:
         if self.query not in QUERIES:
-            raise InputError(f"chaos: expected a query of {', '.join(QUERIES)}, got {self.query!r}")
-        if self.kafka and self.query == RIDES:
-            raise InputError("chaos: the query rides does not read Kafka; choose q5")
-        if self.kubernetes and self.kafka:
-            raise InputError("chaos: on Kubernetes the query makes its events itself; leave --kafka out")
-        service_ms = self.scenario.operators[0].service_ms_per_row  # 0: only the processor says
+            raise InputError("query-unknown", place="--query", got=self.query, known=QUERIES)
+        if self.kafka and (self.query == RIDES or self.kubernetes):
+            cluster = "Kubernetes" if self.kubernetes else "the local cluster"
+            raise InputError("chaos-kafka-unsupported", place="--kafka", query=self.query, cluster=cluster)
+        service_ms = self.scenario.operators[0].service_ms_per_row  # 0: no emulated work
         if service_ms and self.rows_per_s > (most := int(1000 / service_ms)):
-            raise InputError(
-                f"chaos: expected at most {most} rows/s, which the only replica of a placement of one can do, got "
-                f"{self.rows_per_s}: batches would never catch up"
-            )
+            raise InputError("chaos-load-excessive", place="--rows-per-s", most=most, got=self.rows_per_s)
         if not self.faults:
-            raise InputError("chaos: expected a fault at least; none is one too")
+            raise InputError("chaos-faults-empty")
         local = {*LOCAL_FAULTS, ChaosFault.NODE_CUT_OFF_LONG, *([ChaosFault.BROKER_KILLED] if self.kafka else [])}
         possible = {*KUBERNETES_FAULTS} if self.kubernetes else local
         if impossible := [each.value for each in self.faults if each not in possible]:
-            raise InputError(
-                f"chaos: fault {impossible[0]} cannot strike here"
-                + ("; it needs --kafka" if impossible[0] == ChaosFault.BROKER_KILLED and not self.kubernetes else "")
-            )
+            raise InputError("chaos-fault-impossible", fault=impossible[0], possible=sorted(possible))
 
     @property
     def scenario(self) -> Scenario:
@@ -98,7 +91,7 @@ class ChaosSettings:
 
     @property
     def events(self) -> int:
-        """How many rows a run of the query is offered."""
+        """Number of rows of a run of the query."""
         return self.rows_per_s * self.part_s
 
     def write_loop(self, topology: Topology, metrics_url: str, folder: Path) -> None:
@@ -125,23 +118,23 @@ class ChaosSettings:
 
 
 def write_map(topology: Topology, measured_at_s: float, folder: Path) -> None:
-    """Write the latency map with its age, in one step."""
+    """Write the latency map with its age, atomically."""
     scratch = folder / f"new-{MAP}"
     survey = Survey(names=topology.map.names, rtt_ms=topology.map.rtt_ms, measured_at_s=measured_at_s)
     write_survey(survey, scratch)
     scratch.replace(folder / MAP)
 
 
-def write_wanted(operator: str, placement: tuple[str, ...], folder: Path) -> None:
-    """Write what the controller is to order, in one step."""
-    scratch = folder / f"new-{WANTED}"
+def write_order(operator: str, placement: tuple[str, ...], folder: Path) -> None:
+    """Write the placement that the controller must order, atomically."""
+    scratch = folder / f"new-{ORDER}"
     scratch.write_text(json.dumps({operator: placement}))
-    scratch.replace(folder / WANTED)
+    scratch.replace(folder / ORDER)
 
 
-def read_wanted(folder: Path) -> dict[str, tuple[str, ...]]:
-    """Return the nodes by operator; nothing before the first order."""
+def read_order(folder: Path) -> dict[str, tuple[str, ...]]:
+    """Return the ordered nodes by operator; empty before the first order."""
     try:
-        return {name: tuple(nodes) for name, nodes in json.loads((folder / WANTED).read_text()).items()}
+        return {name: tuple(nodes) for name, nodes in json.loads((folder / ORDER).read_text()).items()}
     except FileNotFoundError:
         return {}

@@ -205,4 +205,4 @@ def _require_private(path: Path, status: os.stat_result) -> None:
         found = f"mode {mode:04o}"
     else:
         return
-    raise ClusterError("state-directory-not-private", source=str(path), found=found)
+    raise ClusterError("state-directory-shared", source=str(path), found=found)

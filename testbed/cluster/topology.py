@@ -171,13 +171,11 @@ def _require_usable(described: _TopologyFile, delays: LatencyMap, source: str) -
         raise InputError("topology-size-invalid", source=source, nodes=len(delays.names), most=MAX_NODES)
     for name in delays.names:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}", name):
-            raise InputError("topology-node-name-invalid", source=source, got=name)
+            raise InputError("node-name-invalid", source=source, got=name)
     named = {"driver_node": [described.driver_node], "node_classes": sorted(described.node_classes)}
     for place, nodes in named.items():
         if unknown := [node for node in nodes if node not in delays.names]:
-            raise InputError(
-                "topology-node-not-in-map", source=source, place=place, node=unknown[0], nodes=delays.names
-            )
+            raise InputError("topology-node-unmapped", source=source, place=place, node=unknown[0], nodes=delays.names)
     if missing := delays.missing(delays.names):
         first, second = missing[0]
         raise InputError("topology-delays-missing", source=source, count=len(missing), first=first, second=second)

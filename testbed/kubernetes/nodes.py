@@ -129,7 +129,7 @@ def part_of(topology: Topology, name: str, part: str) -> Process:
             words = _command_line(process.pid)
             if part in (Path(words[0]).name, *words[1:2]):
                 return process
-    raise ClusterError("node-part-not-running", node=name, part=part)
+    raise ClusterError("node-part-stopped", node=name, part=part)
 
 
 def _command_line(pid: int) -> list[str]:
@@ -258,4 +258,4 @@ def _require_usable(directory: Path) -> None:
     if hidden:
         raise ClusterError("node-directory-hidden", source=str(directory), hidden=hidden)
     if too_long:
-        raise ClusterError("node-directory-too-long", source=str(directory))
+        raise ClusterError("socket-path-long", source=str(directory))

@@ -192,7 +192,7 @@ def test_an_api_server_and_a_kubelet_that_were_killed_go_on_with_what_there_was(
     create(cluster, namespace, busybox_pod("before", node))
     wait_ready(cluster, namespace)
     cluster.kill_kubelet(node)
-    with refused("node-part-not-running", node=node, part="kubelet"):
+    with refused("node-part-stopped", node=node, part="kubelet"):
         cluster.kill_kubelet(node)
     cluster.start_kubelet(node)
     cluster.kill_api_server()

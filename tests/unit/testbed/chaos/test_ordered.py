@@ -1,4 +1,4 @@
-"""The policy that orders what was drawn."""
+"""The policy that orders the placements of the chaos plan."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ def planned(seen: WorkflowObservation, cluster: ClusterState, known: Knowledge, 
     return policy.plan(policy.analyze(seen, known), cluster, known)["op"]
 
 
-def test_it_orders_what_is_wanted_and_removes_nothing_on_doubt() -> None:
+def test_it_follows_the_order_and_removes_nothing_without_valid_metrics() -> None:
     here = ClusterState(placements={"op": ("a",)})
     plan = planned(READ, here, Knowledge(), "b", "c")
     assert (plan.before, plan.placement) == (("a",), ("b", "c"))
@@ -36,7 +36,7 @@ def test_it_orders_what_is_wanted_and_removes_nothing_on_doubt() -> None:
     assert planned(READ, here, STALE, "a", "b").placement == ("a", "b")
 
 
-def test_with_no_replica_left_it_needs_no_figures() -> None:
+def test_without_replicas_it_needs_no_metrics() -> None:
     known = Knowledge(orders={"op": (Order(at_s=0.0, placement=("a", "c")),)})
     nobody = ClusterState(placements={"op": ()}, nodes={name: Node(name=name) for name in "abc"})
     policy = OrderedPlacement(lambda: {"op": ("b",)}, "a")

@@ -1,4 +1,4 @@
-"""A metrics page that waits, lies or is gone; and an API server in trouble, as the controller's own client meets it."""
+"""Injected faults of a metrics page, and of an API server as the controller's client sees them."""
 
 import json
 import threading
@@ -12,7 +12,7 @@ from scripted_api import SETTLE_S, ApiServer, as_json, connection_to, scripted_a
 from gesscale.common.http_client import UNRESTRICTED_CLIENT, FetchError
 from gesscale.kubernetes.api.faults import ApiError
 from gesscale.kubernetes.api.resources import PODS
-from testbed.chaos.proxies import FaultyProxy, Trouble
+from testbed.chaos.proxies import FaultyProxy, ProxyFault
 
 
 class Page(BaseHTTPRequestHandler):
@@ -38,12 +38,14 @@ def page() -> Iterator[FaultyProxy]:
         thread.join()
 
 
-@pytest.mark.parametrize(("behaviour", "rows"), [(Trouble.LYING, -4), (Trouble.HANGING, None), (Trouble.CUT, None)])
-def test_a_page_misbehaves_and_recovers(page: FaultyProxy, behaviour: Trouble, rows: int | None) -> None:
+@pytest.mark.parametrize(
+    ("behaviour", "rows"), [(ProxyFault.LYING, -4), (ProxyFault.HANGING, None), (ProxyFault.CUT, None)]
+)
+def test_a_page_misbehaves_and_recovers(page: FaultyProxy, behaviour: ProxyFault, rows: int | None) -> None:
     def fetched(timeout_s: float) -> object:
         return json.loads(UNRESTRICTED_CLIENT.fetch(f"{page.url}/batches", timeout_s=timeout_s, max_bytes=1000))
 
-    with page.in_trouble(behaviour):
+    with page.injecting(fault):
         if rows is None:
             with pytest.raises(FetchError):
                 fetched(0.5)
@@ -68,26 +70,26 @@ def proxy(api: ApiServer) -> Iterator[FaultyProxy]:
 @pytest.mark.parametrize(
     ("trouble", "status", "reads"),
     [
-        (Trouble.CONFLICT, 409, False),
-        (Trouble.GONE, 410, False),
-        (Trouble.TOO_MANY, 429, True),
-        (Trouble.ERROR, 500, True),
+        (ProxyFault.CONFLICT, 409, False),
+        (ProxyFault.GONE, 410, False),
+        (ProxyFault.TOO_MANY, 429, True),
+        (ProxyFault.ERROR, 500, True),
     ],
 )
-def test_each_trouble_is_answered_as_an_api_server_does(
-    api: ApiServer, proxy: FaultyProxy, trouble: Trouble, status: int, reads: bool
+def test_each_fault_is_answered_like_by_an_api_server(
+    api: ApiServer, proxy: FaultyProxy, trouble: ProxyFault, status: int, reads: bool
 ) -> None:
     api.says(as_json({"items": [], "metadata": {"resourceVersion": "7"}}))
     api.says(as_json({"metadata": {"name": "a"}}), to="PATCH")
     asked = connection_to(proxy.url)
 
     def meets() -> None:
-        if trouble is Trouble.GONE:
+        if trouble is ProxyFault.GONE:
             asked.watch(PODS, resource_version="7", lasts_s=5.0)
         else:
             asked.patch(PODS, "a", {}, namespace="streams")
 
-    with proxy.in_trouble(trouble):
+    with proxy.injecting(trouble):
         with pytest.raises(ApiError) as met:
             meets()
         assert met.value.status == status
@@ -106,7 +108,7 @@ def test_a_watch_that_is_open_ends_when_its_version_is_too_old(api: ApiServer, p
     lines = connection_to(proxy.url).watch(PODS, resource_version="7", lasts_s=30.0)
     each = iter(lines)
     assert b'"ADDED"' in next(each)
-    with proxy.in_trouble(Trouble.GONE):
+    with proxy.injecting(ProxyFault.GONE):
         line = next(each)
     assert b'"ERROR"' in line
     assert b"410" in line

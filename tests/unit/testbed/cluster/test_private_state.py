@@ -40,7 +40,7 @@ def test_a_symbolic_link_is_not_followed(
     precious.write_text("")
     precious.parents[1].chmod(0o700)
     state_root.symlink_to(precious.parents[1])
-    with refused("state-directory-not-private", found="a symbolic link"):
+    with refused("state-directory-shared", found="a symbolic link"):
         use(three)
     assert [path for path in precious.parents[1].rglob("*") if path.is_file()] == [precious]
 
@@ -50,11 +50,11 @@ def test_a_file_or_a_directory_that_others_may_enter_is_not_used(state_root: Pat
     state_root.mkdir()
     state_root.chmod(mode)
     for use in USES.values():
-        with refused("state-directory-not-private", found=f"mode {mode:04o}"):
+        with refused("state-directory-shared", found=f"mode {mode:04o}"):
             use(three)
     state_root.rmdir()
     state_root.write_text("")
-    with refused("state-directory-not-private", found="a file"):
+    with refused("state-directory-shared", found="a file"):
         state.private_root()
 
 
@@ -62,7 +62,7 @@ def test_a_file_or_a_directory_that_others_may_enter_is_not_used(state_root: Pat
 def test_a_directory_of_another_user_is_refused(state_root: Path) -> None:
     state_root.mkdir(mode=0o700)
     os.chown(state_root, 65534, 65534)
-    with refused("state-directory-not-private", found="a directory of user 65534"), state.locked():
+    with refused("state-directory-shared", found="a directory of user 65534"), state.locked():
         pass
 
 

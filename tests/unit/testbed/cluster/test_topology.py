@@ -38,10 +38,10 @@ def test_a_file_is_read_whole(topology_file: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "code", "fields"),
     [
-        ("driver_node: a", "driver_node: z", "topology-node-not-in-map", {"place": "driver_node", "node": "z"}),
+        ("driver_node: a", "driver_node: z", "topology-node-unmapped", {"place": "driver_node", "node": "z"}),
         ("10.77.9.0/24", "10.77.0.0/16", "topology-subnet-invalid", {"got": "10.77.0.0/16"}),
         ("10.77.9.0/24", "8.8.8.0/24", "topology-subnet-invalid", {"got": "8.8.8.0/24"}),
-        ("{c: nuc}", "{d: nuc}", "topology-node-not-in-map", {"place": "node_classes", "node": "d"}),
+        ("{c: nuc}", "{d: nuc}", "topology-node-unmapped", {"place": "node_classes", "node": "d"}),
     ],
 )
 def test_a_topology_that_cannot_be_built_is_refused(
@@ -106,5 +106,5 @@ def test_a_map_that_cannot_be_emulated_is_refused(topology_file: Path) -> None:
     with refused("topology-delays-missing", count=1, first="b", second="c"):
         read_topology(str(topology_file))
     csv.write_text(complete.replace("b", "../b"))
-    with refused("topology-node-name-invalid", got="../b"):
+    with refused("node-name-invalid", got="../b"):
         read_topology(str(topology_file))

@@ -21,7 +21,7 @@ def test_containerd_gets_its_tools_and_restricts_oom_scores(tools: Tools) -> Non
 
 
 @pytest.mark.parametrize(
-    ("folder", "code"), [("/run/gesscale", "node-directory-hidden"), (f"/tmp/{'x' * 90}", "node-directory-too-long")]
+    ("folder", "code"), [("/run/gesscale", "node-directory-hidden"), (f"/tmp/{'x' * 90}", "socket-path-long")]
 )
 def test_a_state_directory_that_no_node_can_use_is_refused(
     folder: str, code: str, three: Topology, tools: Tools
