@@ -39,9 +39,9 @@ def page() -> Iterator[FaultyProxy]:
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "rows"), [(ProxyFault.LYING, -4), (ProxyFault.HANGING, None), (ProxyFault.CUT, None)]
+    ("fault", "rows"), [(ProxyFault.LYING, -4), (ProxyFault.HANGING, None), (ProxyFault.CUT, None)]
 )
-def test_a_page_misbehaves_and_recovers(page: FaultyProxy, behaviour: ProxyFault, rows: int | None) -> None:
+def test_a_page_misbehaves_and_recovers(page: FaultyProxy, fault: ProxyFault, rows: int | None) -> None:
     def fetched(timeout_s: float) -> object:
         return json.loads(UNRESTRICTED_CLIENT.fetch(f"{page.url}/batches", timeout_s=timeout_s, max_bytes=1000))
 
