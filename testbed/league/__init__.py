@@ -1,1 +1,1 @@
-"""The arena's cases on the real local cluster, each scored by the arena's scorer, and simulated too."""
+"""The arena's cases on the real local cluster, scored like in the arena, and compared with their simulation."""

@@ -14,48 +14,43 @@ LOADS = ("nyc-day", "spikes", "steps")
 
 def league(
     *,
-    results: Annotated[Path, typer.Option("--results", metavar="FOLDER", help="Keep everything here.")],
-    query: Annotated[
-        str, typer.Option(help="What runs: rides, the map of the demo, or q5 of Nexmark, with state.")
-    ] = "rides",
-    policies: Annotated[str, typer.Option("--policies", help="By commas.")] = POLICIES,
+    results: Annotated[Path, typer.Option("--results", metavar="FOLDER", help="Folder for all results.")],
+    query: Annotated[str, typer.Option(help="rides, the query of the demo, or q5 of Nexmark, with state.")] = "rides",
+    policies: Annotated[str, typer.Option("--policies", help="Separated by commas.")] = POLICIES,
     workload: Annotated[
         list[str] | None,
         typer.Option(
             "--workload", metavar="NAME|FILE", help="A load of the arena; repeatable.", show_default=" ".join(LOADS)
         ),
     ] = None,
-    repetitions: Annotated[int, typer.Option(min=1, max=100, help="Of each policy on each load.")] = 3,
-    minutes: Annotated[
-        float, typer.Option(min=2, max=240, help="Each load is played in so many; a 24th of it is a period.")
-    ] = 4.0,
+    repetitions: Annotated[int, typer.Option(min=1, max=100, help="Runs of each policy on each load.")] = 3,
+    minutes: Annotated[float, typer.Option(min=2, max=240, help="Minutes per load; the period is 1/24 of it.")] = 4.0,
     objective: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="How old a row may be.", show_default="two periods")
+        str | None, typer.Option(metavar="DURATION", help="Latency objective of a row.", show_default="two periods")
     ] = None,
-    price: Annotated[
-        float, typer.Option(min=0.001, max=1e6, help="What a late minute is worth, replica-minutes.")
-    ] = 10.0,
+    price: Annotated[float, typer.Option(min=0.001, max=1e6, help="Price of a late minute, replica-minutes.")] = 10.0,
     topology: Annotated[str, typer.Option(help="A topology file, or a bundled one's name.")] = "edge8",
-    attempts: Annotated[int, typer.Option(min=1, max=10, help="So often a run is tried that the cluster breaks.")] = 2,
-    runs: Annotated[int | None, typer.Option(min=1, help="Play at most so many runs now.", show_default="all")] = None,
-    report: Annotated[
-        bool, typer.Option("--report", help="Play nothing live: report on the runs that are there.")
+    attempts: Annotated[int, typer.Option(min=1, max=10, help="Attempts for a run that the cluster breaks.")] = 2,
+    runs: Annotated[int | None, typer.Option(min=1, help="Maximum runs of this call.", show_default="all")] = None,
+    report: Annotated[bool, typer.Option("--report", help="Run nothing live: report on the completed runs.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Print every step of the loop, with all figures.")
     ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Play policies on real Spark over emulated edge nodes, score them as the arena does, and simulate the same cases.
+    """Run policies on real Spark over emulated edge nodes, score them like the arena, and simulate the same cases.
 
-    The same command goes on where it was stopped. Exits 1 where runs are still broken after all attempts.
+    The same command resumes an interrupted league. Exits 1 if runs are still broken after all attempts.
     """
     if not report:
         from testbed.cluster.spark_command import spark_home
 
-        spark_home()  # without PySpark it ends here
+        spark_home()  # fails without PySpark
     from testbed.league.runner import run_league, write_league_report
     from testbed.league.settings import LeagueSettings
     from testbed.live.nodes import ProgressLog, resumable
 
-    progress = ProgressLog(stderr_console)
+    progress = ProgressLog(stderr_console, verbose=verbose)
     if report:
         league = write_league_report(results, progress, price=price)
     else:
@@ -72,6 +67,6 @@ def league(
         with resumable(progress):
             league = run_league(settings, results, progress, attempts=attempts, runs=runs)
     emit(league.document(), output, [each.shown() for each in league.tables()])
-    progress.log(f"report: {results}/league.md, league.json; see also: gesscale arena report {results}/live")
+    progress.log(f"report: {results}/league.md, league.json; for more: gesscale arena report {results}/live")
     if league.faults:
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""Playing a case of the arena on the local cluster."""
+"""Runs a case of the arena on the local cluster."""
 
 import os
 import shutil
@@ -19,16 +19,16 @@ from testbed.live.scenario import Scenario
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveRunner:
-    """Plays cases on nodes that are up, one after the other; a `testbed.arena.runs.running.CaseRunner`.
+    """Runs cases on nodes that are up, one after the other; a `testbed.arena.runs.running.CaseRunner`.
 
-    Each run has a driver, a checkpoint, a knowledge and scratch folders of its own: no state is carried over.
+    Each run has a new driver, checkpoint, knowledge and scratch folders: no state is carried over.
 
     Attributes
     ----------
-    query: what runs
-    scenario: what is played, but for the policy and the load, which are the case's
-    runs: where the record of each run goes, in a folder of its own
-    progress: prints what happens
+    query: the query
+    scenario: of the run; policy and load come from the case
+    runs: parent of the folders with the runs' records
+    progress: prints the steps
     """
 
     query: LeagueQuery
@@ -37,12 +37,12 @@ class LiveRunner:
     progress: ProgressLog
 
     def __call__(self, experiment: Experiment, case: Case, *, with_series: bool = False) -> CaseResult:
-        """Play a case; the record of an earlier try goes.
+        """Run a case; delete the record of an earlier attempt.
 
         Raises
         ------
         GesscaleError
-            If the cluster cannot play it, or what it has recorded cannot be scored.
+            If the run fails, or its record cannot be scored.
         """
         world = world_of(experiment, case)
         (load,) = world.scene.workloads.values()

@@ -1,4 +1,4 @@
-"""Live results next to those of the simulator: figures, ranks, and pairs of policies whose order differs."""
+"""Comparison of live and simulated results: figures, ranks, and pairs of policies whose order differs."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ TOTAL_COST, REPLICAS, LATE = "total_cost", "replica_min", "late_min"
 _HEADINGS = {TOTAL_COST: "total cost", REPLICAS: "replica-min", LATE: "late min"}
 
 COST_GOAL_PCT = 5.0
-#: How close the simulator is to be: replica-minutes, and late minutes by either of both.
+#: Goals for the simulator's error of replica-minutes, and of late minutes (relative or absolute).
 LATE_GOAL_PCT, LATE_GOAL_MIN = 20.0, 1.0
 
 
@@ -31,9 +31,9 @@ class LeagueEntry:
 
     Attributes
     ----------
-    runs, lost: live runs, and how many of them have no figures
+    runs, lost: number of live runs, and of those without results
     live, simulated: the means of cost, replica-minutes and late minutes by name; None without a run
-    live_rank, simulated_rank: by the mean cost on this load, 1 being the least; None without a run
+    live_rank, simulated_rank: by the mean cost on this load, 1 is the lowest; None without a run
     """
 
     workload: str
@@ -48,11 +48,11 @@ class LeagueEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairOrder:
-    """Two policies on a load: which has the lower cost.
+    """The order of two policies on a load, by cost.
 
     Attributes
     ----------
-    live, simulated: the cost of the one less that of the other, over the repetitions of both
+    live, simulated: difference of their costs, one less other, over the repetitions of both
     """
 
     workload: str
@@ -63,24 +63,25 @@ class PairOrder:
 
     @property
     def is_separated(self) -> bool:
-        """Return whether the live runs tell the two apart: the interval of the difference leaves out 0."""
+        """True if the live runs separate the two: the interval of the difference excludes 0."""
         low, high = self.live.low, self.live.high
         return low is not None and high is not None and (low > 0 or high < 0)
 
     @property
     def differs(self) -> bool:
-        """Return whether the simulator has them the other way round."""
+        """True if the simulator orders them the other way round."""
         return self.live.mean * self.simulated.mean < 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reached:
-    """On how many of the policies and loads that came through live the simulator is as close as it is to be.
+class GoalsReached:
+    """Number of entries, of those with live results, for which the simulator reaches its goals.
 
     Attributes
     ----------
     cost: mean replica-minutes within `COST_GOAL_PCT`
     late: mean late minutes within `LATE_GOAL_PCT` or `LATE_GOAL_MIN`
+    entries: all entries with live results
     """
 
     cost: int
@@ -90,7 +91,7 @@ class Reached:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """The live runs of a policy on a load, and the simulated ones of the repetitions that came through live."""
+    """The live runs of a policy on a load, and the simulated runs of the same completed repetitions."""
 
     live: RunCosts
     simulated: RunCosts
@@ -133,12 +134,12 @@ def _ranks(costs: Mapping[str, Interval | None]) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeagueReport:
-    """A league that was played; only cases that came through live are compared.
+    """The report of a league; only cases with live results are compared.
 
     Attributes
     ----------
-    experiment: what was played
-    live, simulated: what came of it; live results may be missing
+    experiment: the cases
+    live, simulated: their results; live results may be missing
     price: of a late minute, replica-minutes
     """
 
@@ -156,7 +157,7 @@ class LeagueReport:
 
     @property
     def pairs(self) -> tuple[PairOrder, ...]:
-        """The policies that came through live on the same repetitions, by two."""
+        """All pairs of policies with live results on the same repetitions."""
         return tuple(
             pair
             for groups in self._by_load()
@@ -165,8 +166,8 @@ class LeagueReport:
         )
 
     @property
-    def reached(self) -> Reached:
-        """How often the simulator is as close as it is to be."""
+    def goals_reached(self) -> GoalsReached:
+        """Number of entries for which the simulator reaches its goals."""
         cost, late = (
             [
                 (live.mean, simulated.mean)
@@ -175,24 +176,26 @@ class LeagueReport:
             ]
             for name in (REPLICAS, LATE)
         )
-        return Reached(
-            cost=sum(abs(there - here) <= here * COST_GOAL_PCT / 100 for here, there in cost),
-            late=sum(abs(there - here) <= max(LATE_GOAL_MIN, here * LATE_GOAL_PCT / 100) for here, there in late),
+        return GoalsReached(
+            cost=sum(abs(simulated - live) <= live * COST_GOAL_PCT / 100 for live, simulated in cost),
+            late=sum(
+                abs(simulated - live) <= max(LATE_GOAL_MIN, live * LATE_GOAL_PCT / 100) for live, simulated in late
+            ),
             entries=len(cost),
         )
 
     @property
     def faults(self) -> tuple[CaseResult, ...]:
-        """The live runs that have no figures."""
+        """The live runs without results."""
         return tuple(result for result in self.live if result.lost)
 
     def _by_load(self) -> list[list[_Group]]:
         simulated = {result.case: result for result in self.simulated}
         loads: dict[str, list[_Group]] = {}
         for group in group_results(self.experiment, self.live):
-            through = [each.case for each in group.results if not each.lost]
-            beside = replace(group, results=tuple(simulated[case] for case in through if case in simulated))
-            loads.setdefault(group.workload, []).append(_Group(RunCosts(group), RunCosts(beside)))
+            completed = [each.case for each in group.results if not each.lost]
+            same_cases = replace(group, results=tuple(simulated[case] for case in completed if case in simulated))
+            loads.setdefault(group.workload, []).append(_Group(RunCosts(group), RunCosts(same_cases)))
         return list(loads.values())
 
     def _pair(self, one: _Group, other: _Group) -> PairOrder | None:
@@ -207,7 +210,7 @@ class LeagueReport:
         )
 
     def document(self) -> dict[str, object]:
-        """Return all of it, for JSON."""
+        """Return the report as a JSON document."""
         return {
             "apiVersion": API_VERSION,
             "experiment": self.experiment.document(),
@@ -215,15 +218,15 @@ class LeagueReport:
             "objective_s": self.experiment.slo_s,
             "entries": self.entries,
             "pairs": [{**asdict(pair), "separated": pair.is_separated, "differs": pair.differs} for pair in self.pairs],
-            "reached": self.reached,
+            "goals_reached": self.goals_reached,
             "runs": {"live": records(self.live), "simulated": records(self.simulated)},
         }
 
     def markdown(self) -> str:
-        """Return its page."""
-        said = " ".join([self._order(), self._closeness(), self._exactness(), self._machine()]).rstrip()
+        """Return the report as Markdown."""
+        summary = " ".join([self._order(), self._closeness(), self._exactness(), self._machine()]).rstrip()
         tables = [each.markdown() for each in self.tables()]
-        return "\n".join([f"# {self.experiment.title}", "", self._basis(), "", said, "", *tables])
+        return "\n".join([f"# {self.experiment.title}", "", self._basis(), "", summary, "", *tables])
 
     def write(self, folder: Path) -> None:
         """Write league.md and league.json to a folder."""
@@ -234,39 +237,39 @@ class LeagueReport:
     def _order(self) -> str:
         separated = [pair for pair in self.pairs if pair.is_separated]
         return (
-            f"Of {counted(len(self.pairs), 'pair')} of policies the live runs tell {len(separated)} apart; the "
-            f"simulator has {sum(pair.differs for pair in separated)} of these the other way round, and "
-            f"{sum(pair.differs for pair in self.pairs)} of all."
+            f"The live runs separate {len(separated)} of {counted(len(self.pairs), 'pair')} of policies. The simulator "
+            f"reverses the order of {sum(pair.differs for pair in separated)} of them, and of "
+            f"{sum(pair.differs for pair in self.pairs)} of all pairs."
         )
 
     def _closeness(self) -> str:
-        reached = self.reached
+        reached = self.goals_reached
         return (
-            f"Of {reached.entries} means, by policy and load, the simulated replica-minutes are within "
-            f"{COST_GOAL_PCT:g} % for {reached.cost}, the late minutes within {LATE_GOAL_PCT:g} % or "
-            f"{LATE_GOAL_MIN:g} minute for {reached.late}."
+            f"Of {reached.entries} means by policy and load, {reached.cost} simulated replica-minutes are within "
+            f"{COST_GOAL_PCT:g} %, and {reached.late} late minutes within {LATE_GOAL_PCT:g} % or "
+            f"{LATE_GOAL_MIN:g} minute."
         )
 
     def _exactness(self) -> str:
-        through = [result.metrics for result in self.live if not result.lost]
-        lost, doubled = (sum(int(metrics[name] or 0) for metrics in through) for name in ("rows_lost", "rows_doubled"))
-        return f"{lost} rows lost, {doubled} doubled in {counted(len(through), 'run')}."
+        runs = [result.metrics for result in self.live if not result.lost]
+        lost, duplicated = (sum(int(metrics[name] or 0) for metrics in runs) for name in ("rows_lost", "rows_doubled"))
+        return f"{lost} rows lost, {duplicated} duplicated in {counted(len(runs), 'run')}."
 
     def _machine(self) -> str:
         loads = [float(load) for each in self.live if (load := each.metrics.get("machine_load_before")) is not None]
         if not loads:
             return ""
-        return f"When the runs began, the load average was {min(loads):.0f} to {max(loads):.0f}."
+        return f"The load average at the start of the runs was {min(loads):.0f} to {max(loads):.0f}."
 
     def _basis(self) -> str:
         return (
-            f"Cost: replica-minutes until the last row is through, and {self.price:g} for each minute in which the "
-            f"oldest row is older than {self.experiment.slo_s:g} s. Rank 1 is the lowest cost on a load. In brackets "
-            f"95 % intervals over the repetitions; two have their range, one has none."
+            f"Cost: replica-minutes until the last row is processed, plus {self.price:g} for each minute in which the "
+            f"oldest row is older than {self.experiment.slo_s:g} s. Rank 1 is the lowest cost on a load. Brackets: "
+            f"95 % intervals over the repetitions; of two repetitions their range."
         )
 
     def tables(self) -> list[ReportTable]:
-        """Return its tables: one for each load, the pairs whose order differs, and runs without figures."""
+        """Return the tables: one for each load, the pairs whose order differs, and runs without results."""
         entries = self.entries
         tables = [
             _of_load(workload, [entry for entry in entries if entry.workload == workload])
@@ -306,7 +309,7 @@ def _of_pairs(pairs: Sequence[PairOrder]) -> ReportTable:
         ]
         for pair in pairs
     ]
-    headings = ["load", "pair", "live", "simulated", "told apart live"]
+    headings = ["load", "pair", "live", "simulated", "separated live"]
     return ReportTable("Pairs whose order differs: differences of their costs", headings, rows)
 
 
@@ -315,4 +318,4 @@ def _of_faults(faults: Sequence[CaseResult]) -> ReportTable:
         [short_name(each.case.workload), short_name(each.case.policy), f"{each.case.seed + 1}", each.lost]
         for each in faults
     ]
-    return ReportTable("Runs without figures", ["load", "policy", "repetition", "what happened"], rows)
+    return ReportTable("Runs without results", ["load", "policy", "repetition", "cause"], rows)

@@ -1,7 +1,7 @@
-"""A live league from beginning to end: simulated first, then live, then compared; goes on where it was stopped.
+"""Runs a live league: simulates the cases, runs them live, and compares the results; resumes an interrupted league.
 
-RESULTS/simulated    what ``gesscale arena run --results`` leaves, of the simulated cases
-RESULTS/live         the same of the live ones, so that the arena's commands read it, too
+RESULTS/simulated    results of the simulated cases, as ``gesscale arena run --results`` writes them
+RESULTS/live         results of the live cases in the same form, for the arena's commands
 RESULTS/runs         the record of each live run
 RESULTS/league.md    the report, and league.json
 """
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
+from gesscale.common.errors import Problem
 from gesscale.errors import ClusterError, InputError
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
@@ -31,17 +32,17 @@ LIVE, SIMULATED, RUNS = "live", "simulated", "runs"
 def run_league(
     settings: LeagueSettings, results: Path, progress: ProgressLog, *, attempts: int = 1, runs: int | None = None
 ) -> LeagueReport:
-    """Play what is missing of a league, and write its report.
+    """Run the missing cases of a league, and write its report.
 
     Parameters
     ----------
     runs
-        At most so many runs are played live now; None: all that are missing.
+        Maximum number of live runs; None means all missing ones.
 
     Raises
     ------
     GesscaleError
-        If something is named that there is not, the folder holds something else, or the nodes cannot be had.
+        If a name is unknown, the folder contains something else, or the nodes cannot be started.
     """
     experiment = settings.experiment
     check_experiment(experiment)
@@ -66,15 +67,15 @@ def run_league(
 
 
 def write_league_report(results: Path, progress: ProgressLog, *, price: float) -> LeagueReport:
-    """Report on the live runs that are there: their cases are simulated again, and nothing is played.
+    """Report on the completed live runs: simulate their cases again, without running anything live.
 
     Raises
     ------
     InputError
-        If the folder holds no live runs.
+        If the folder has no live runs.
     """
     experiment, live = read_results(results / LIVE)
-    progress.log(f"{len(live)} of {len(experiment.cases())} runs are there")
+    progress.log(f"{len(live)} of {len(experiment.cases())} live runs are complete")
     simulated = _simulated(experiment, results, progress, fresh=True)
     report = LeagueReport(experiment=experiment, live=live, simulated=simulated, price=price)
     report.write(results)
@@ -86,33 +87,30 @@ def _simulated(
 ) -> tuple[CaseResult, ...]:
     with open_results(results / SIMULATED, experiment, fresh=fresh) as kept:
         progress.log(f"simulating {len(kept.missing)} of {len(experiment.cases())} cases")
-        _play(experiment, kept, kept.missing, run_case, progress)
+        _run_cases(experiment, kept, kept.missing, run_case, progress)
         return kept.results
 
 
 def _check_loads(experiment: Experiment, progress: ProgressLog) -> None:
-    """Check that every load can be offered, and say where it is more than the replicas can carry."""
+    """Check that every load can be offered, and warn if it exceeds the capacity of the replicas."""
     for case in experiment.cases():
         if case.policy != experiment.policies[0]:
             continue
         world = world_of(experiment, case)
         ((operator, load),) = world.scene.workloads.items()
         if load.rows_per_s[0] == 0:
-            raise InputError(
-                f"workload {load.name}: expected a load that begins with rows, as a live day does, got 0 rows/s"
-            )
+            raise InputError("load-starts-idle", workload=load.name)
         most = world.scene.workflow.operators[operator].max_replicas
-        carried = max(world.best[operator][replicas][0] for replicas in range(1, most + 1))
-        if load.peak_rows_per_s > carried:
-            progress.log(
-                f"{case.workload}: its peak is {load.peak_rows_per_s:.0f} rows/s, and {most} replicas carry at most "
-                f"{carried:.0f}: rows will wait whatever a policy does"
-            )
+        capacity = max(world.best[operator][replicas][0] for replicas in range(1, most + 1))
+        if load.peak_rows_per_s > capacity:
+            fields = {"workload": case.workload, "replicas": most}
+            rates = {"peak_rows_per_s": round(load.peak_rows_per_s), "capacity_rows_per_s": round(capacity)}
+            progress.warn(Problem("load-exceeds-capacity", {**fields, **rates}))
 
 
 @contextmanager
 def _nodes(topology: Topology, progress: ProgressLog) -> Iterator[None]:
-    """Have the nodes of a topology, with delays as its map says; what a killed command left on them goes."""
+    """Keep the nodes of a topology up within the context, with verified delays, after removing leftovers."""
     lifecycle.down(topology.name)
     with edge_nodes(topology, progress):
         verify_delays(topology, progress)
@@ -122,24 +120,24 @@ def _nodes(topology: Topology, progress: ProgressLog) -> Iterator[None]:
 def run_live(
     experiment: Experiment,
     folder: Path,
-    by: CaseRunner,
+    run_case_live: CaseRunner,
     progress: ProgressLog,
     *,
     nodes: Callable[[], AbstractContextManager[None]],
     attempts: int,
     runs: int | None = None,
 ) -> tuple[CaseResult, ...]:
-    """Play what is missing live, a whole repetition before the next; the nodes stay up between runs.
+    """Run the missing cases live, one repetition after the other; the nodes stay up between runs.
 
     Parameters
     ----------
     runs
-        At most so many runs are played now; None: all that are missing.
+        Maximum number of runs; None means all missing ones.
 
     Raises
     ------
     ClusterError
-        If the nodes cannot be used at the last attempt.
+        If the nodes cannot be used in the last attempt.
     """
     chosen: Sequence[Case] | None = None
     for attempt in range(attempts):
@@ -149,26 +147,27 @@ def run_live(
             cases = [case for case in chosen if case in kept.missing]
             if not cases:
                 return kept.results
-            progress.log(f"playing {len(cases)} of {len(experiment.cases())} cases live")
+            progress.log(f"running {len(cases)} of {len(experiment.cases())} cases live")
             try:
                 with nodes():
-                    _play(experiment, kept, cases, by, progress)
-            except ClusterError as fault:
+                    _run_cases(experiment, kept, cases, run_case_live, progress)
+            except ClusterError as error:
                 if attempt + 1 == attempts:
                     raise
-                progress.log(f"the nodes cannot be used: {fault}")
+                progress.warn(error.problem)
     return read_results(folder)[1]
 
 
-def _play(
-    experiment: Experiment, kept: ResultsFolder, cases: Sequence[Case], by: CaseRunner, progress: ProgressLog
+def _run_cases(
+    experiment: Experiment, results: ResultsFolder, cases: Sequence[Case], runner: CaseRunner, progress: ProgressLog
 ) -> None:
     def done(result: CaseResult) -> None:
-        kept.add(result)
+        results.add(result)
         if result.lost:
             case = result.case
-            progress.log(f"{case.policy} on {case.workload}, repetition {case.seed + 1}: {result.lost}")
+            fields = {"policy": case.policy, "workload": case.workload, "repetition": case.seed + 1}
+            progress.warn(Problem("league-run-failed", {**fields, "cause": result.lost}))
 
-    run_locally(experiment, cases, jobs=1, done=done, run_case=by)
-    if not kept.missing:
-        kept.finish()
+    run_locally(experiment, cases, jobs=1, done=done, run_case=runner)
+    if not results.missing:
+        results.finish()

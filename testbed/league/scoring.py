@@ -21,24 +21,23 @@ from testbed.scoring.sample import Completion, Sample
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveRun:
-    """What the cluster recorded of a case; the zero of its time is when the first row was due."""
+    """The recorded run of a case; its zero of time is when the first row was due."""
 
-    #: Batches, decisions and changes of its one operator.
+    #: Batches, decisions and changes of its only operator.
     record: Record
-    #: When each row was due; rows are numbered in the order in which they are processed.
+    #: Due times of the rows; rows are numbered in the order of their processing.
     schedule: ReplaySchedule | NexmarkJob
-    #: Rows in the sink that should not be there, such as a second time; and rows that it should hold and lacks
-    #: (rows_doubled, rows_lost).
+    #: Surplus rows in the sink, such as duplicates, and missing ones (rows_doubled, rows_lost).
     rows_doubled: int
     rows_lost: int
 
     @property
     def drained(self) -> bool:
-        """Return whether every row was processed."""
+        """True if every row was processed."""
         return self.record.processed_rows >= self.schedule.rows_total
 
     def ended_s(self, measured_s: float) -> float:
-        """Return when all rows were processed, or the run was given up; not before the measurement ended."""
+        """Return the end of the run: all rows processed or time limit, and not before the end of the measurement."""
         last_at_s = self.record.ordered[-1].ended_at_s
         if not self.drained:
             last_at_s = max([last_at_s, *(decision.at_s for decision in self.record.decisions)])
@@ -51,7 +50,7 @@ def result_of_run(run: LiveRun, case: Case, world: World, *, with_series: bool) 
     Raises
     ------
     ClusterError
-        If the record lacks batches, or the loop began after the load.
+        If batches are missing in the record, or the loop started after the load.
     """
     failed = [each for each in run.record.decisions if each.plan.reason is Reason.POLICY_FAILED]
     if failed:
@@ -74,25 +73,19 @@ def _require_whole(batches: Sequence[Batch]) -> None:
     seen = {batch.batch_id for batch in batches}
     missing = [number for number in range(max(seen, default=0) + 1) if number not in seen]
     if missing:
-        raise ClusterError(
-            f"expected a record of every batch from 0 to {max(seen, default=0)}, {len(missing)} are missing, "
-            f"such as {missing[0]}; a run that cannot be scored is played again"
-        )
+        raise ClusterError("batches-not-recorded", missing=len(missing), last=max(seen, default=0), first=missing[0])
 
 
 def _require_in_time(record: Record, period_s: float) -> None:
     late_s = record.since_start_s(min(decision.at_s for decision in record.decisions))
     if late_s > period_s:
-        raise ClusterError(
-            f"expected a first step within {period_s:g} s of the first row, it came {late_s:.0f} s after it: the "
-            "driver took long to start; is this machine busy with something else?"
-        )
+        raise ClusterError("first-step-late", late_s=late_s, period_s=period_s)
 
 
 def _samples(run: LiveRun, world: World, operator: str, ended_s: float) -> Iterator[Sample]:
-    """Yield what holds between the arena's samples, and from each order on.
+    """Yield a sample for each interval between the arena's sample times and orders.
 
-    Rows count as processed when their batch has ended, as in the simulator.
+    Rows count as processed at the end of their batch, as in the simulator.
     """
     scene, record, best = world.scene, run.record, world.best[operator]
     batches = record.ordered
@@ -121,7 +114,7 @@ def _samples(run: LiveRun, world: World, operator: str, ended_s: float) -> Itera
 
 
 def _completions(run: LiveRun) -> Iterator[Completion]:
-    """Yield the rows of each batch: all of them are through when it has ended."""
+    """Yield the rows of each batch, which complete at its end."""
     record, schedule, first_row = run.record, run.schedule, 0
     for batch in record.ordered:
         if batch.rows:

@@ -1,4 +1,4 @@
-"""What a live league plays: queries on the nodes, and the arena's experiment that describes them."""
+"""Settings of a live league: its queries, and the arena's experiment that describes it."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -30,9 +30,9 @@ class LeagueQuery:
 
     Attributes
     ----------
-    scenario: its operator, and what two cores can carry of it; the league sets times and the policy
-    physics: the simulator's constants of it on the local cluster
-    play: plays a day of a load; raises GesscaleError where the cluster cannot
+    scenario: its operator, with a load that two cores can carry; the league sets times and the policy
+    physics: the simulator's constants for it on the local cluster
+    run: runs a day of a load; raises GesscaleError on failure
     """
 
     scenario: Scenario
@@ -41,7 +41,7 @@ class LeagueQuery:
 
 
 def _run_rides(setup: Setup, load: Workload) -> LiveRun:
-    """Make rides of the load, replay them, and count them in the sink."""
+    """Generate rides of the load, replay them, and count them in the sink."""
     demand = demand_of(load, setup.scenario.copies)
     scenario = replace(setup.scenario, rides_s=rides_s(demand))
     rides = prepare_rides(demand, 1.0, scenario.copies, setup.progress.log)
@@ -61,7 +61,7 @@ def _run_rides(setup: Setup, load: Workload) -> LiveRun:
 
 
 def _run_nexmark(setup: Setup, load: Workload) -> LiveRun:
-    """Make events as the load says, and compare what comes out with a batch over those that were processed."""
+    """Generate events of the load, and compare the result with a batch over the processed events."""
     (operator,) = setup.scenario.operators
     job = NexmarkJob(
         query=nexmark_query(operator.name),
@@ -70,13 +70,13 @@ def _run_nexmark(setup: Setup, load: Workload) -> LiveRun:
         start_at_s=time.time() + setup.scenario.head_start_s,
     )
     (record,) = run_job(setup, job, rows=job.rows_total).values()
-    setup.progress.log("comparing with the batch")
+    setup.progress.log("comparing the result with a batch")
     found = job.verified(setup.folder, record.processed_rows)
     return LiveRun(record=record, schedule=job, rows_doubled=found["unexpected"], rows_lost=found["missing"])
 
 
 RIDES = "rides"
-#: By name: the demo's map on taxi rides, and a query of Nexmark with its state.
+#: By name: the demo's query on taxi rides, and a query of Nexmark with state.
 LEAGUE_QUERIES: Mapping[str, LeagueQuery] = {
     RIDES: LeagueQuery(scenario=DEMO, physics="local-cluster", run=_run_rides),
     "q5": LeagueQuery(scenario=scenario_of(nexmark_query("q5")), physics="nexmark-q5", run=_run_nexmark),
@@ -92,17 +92,17 @@ def league_query(name: str) -> LeagueQuery:
         If a league cannot run it.
     """
     if name not in LEAGUE_QUERIES:
-        raise InputError(f"--query: expected one of {', '.join(LEAGUE_QUERIES)}, got {name!r}")
+        raise InputError("query-unknown", place="--query", got=name, known=tuple(LEAGUE_QUERIES))
     return LEAGUE_QUERIES[name]
 
 
 def demand_of(load: Workload, copies: int) -> Demand:
-    """Return a load as rides to generate: a half hour of them for each step of the load.
+    """Return a load as rides to generate: half an hour of rides for each step of the load.
 
     Parameters
     ----------
     load
-        Rows per second; it begins with some, as the replay begins with its first ride.
+        Rows per second; not 0 in the first step, as the replay starts with its first ride.
     """
     edges = np.arange(len(load.rows_per_s) + 1) * load.step_s
     rides = [round(load.offered_rows(edge_s) / copies) for edge_s in edges.tolist()]
@@ -110,14 +110,14 @@ def demand_of(load: Workload, copies: int) -> Demand:
 
 
 def rides_s(demand: Demand) -> float:
-    """Return how long the rides of a demand last, seconds."""
+    """Return the duration of the rides of a demand, seconds."""
     return float(HALF_HOUR_S * len(demand.passengers))
 
 
-#: The peak needs so much of what all replicas can do; that of `make demo` needs 79 %.
+#: The peak as a share of the capacity of all replicas; in `make demo` it is 79 %.
 PEAK_SHARE = 0.8
 
-#: A driver that comes later than the first row makes its run useless, so it has more time than in the demo.
+#: Longer than in the demo, as a run is useless if its driver starts after the first row.
 _HEAD_START_S = 45.0
 
 _STEPS_A_DAY = 24
@@ -127,30 +127,30 @@ _SAMPLES_A_PERIOD = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeagueSettings:
-    """What is played, by the options of ``testbed league``."""
+    """The settings of a league, from the options of ``testbed league``."""
 
-    #: By their names in the arena (policies, loads).
+    #: Their names in the arena (policies, loads).
     policies: tuple[str, ...]
     loads: tuple[str, ...]
-    #: Of each policy on each load; they are the seeds of the arena's cases.
+    #: Runs of each policy on each load; they are the seeds of the arena's cases.
     repetitions: int = 3
-    #: How long each load is played, seconds.
+    #: Duration of each load, seconds.
     length_s: float = 240.0
-    #: How old a row may be; None: two periods.
+    #: Latency objective of a row, s; None means two periods.
     objective_s: float | None = None
-    #: What a late minute is worth, replica-minutes.
+    #: Price of a late minute, replica-minutes.
     late_minute_price: float = 10.0
     #: The nodes: a file, or a bundled one's name.
     topology: str = DEMO.topology
-    #: What runs on them, one of `testbed.league.settings.LEAGUE_QUERIES`.
+    #: One of `LEAGUE_QUERIES`.
     query: str = RIDES
 
     @property
     def scenario(self) -> Scenario:
-        """The query's, on the time scale of the league: a load is a day, and a period is an hour of it.
+        """The query's scenario on the time scale of the league: a load is a day, and a period is an hour of it.
 
-        What the policies' defaults say of minutes holds for periods here, and so does the price of a change: a
-        replica-minute where a period is a minute.
+        Periods replace the minutes of the policies' defaults, also in the price of a change: a replica-minute for a
+        period of a minute.
         """
         period_s = self.length_s / _STEPS_A_DAY
         own = league_query(self.query).scenario
@@ -168,18 +168,16 @@ class LeagueSettings:
 
     @property
     def experiment(self) -> Experiment:
-        """The same for the arena.
+        """The arena's experiment of this league.
 
         Raises
         ------
         InputError
-            If a policy cannot run live, or something is named that there is not.
+            If a policy cannot run live, or a name is unknown.
         """
         for policy in self.policies:
             if policy in UNRANKED:
-                raise InputError(
-                    f"--policies: expected policies that can run live, got {policy!r}, which knows the load"
-                )
+                raise InputError("policy-simulated-only", place="--policies", policy=policy)
         scenario = self.scenario
         (operator,) = scenario.operators
         document = {
@@ -198,7 +196,7 @@ class LeagueSettings:
                     "max_replicas": scenario.max_replicas,
                 }
             },
-            # of all policies, so that more of them can be asked for later
+            # of all policies, so that a later call can add some
             "rules": scenario.rules(*dict.fromkeys((*policy_names(), *self.policies))),
             "metrics": {
                 "window": _seconds(scenario.period_s),

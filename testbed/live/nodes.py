@@ -12,6 +12,7 @@ from rich.text import Text
 
 from gesscale.cli.ending import end_as_ctrl_c_does
 from gesscale.clock import SystemClock
+from gesscale.common.errors import Problem
 from gesscale.errors import ClusterError
 from testbed.cluster import lifecycle, privilege
 from testbed.cluster.check import PairCheck, check_pairs
@@ -36,6 +37,10 @@ class ProgressLog:
         """Print a line with the seconds since the start."""
         line = Text.assemble((f"{time.monotonic() - self.began_s:5.0f} s", "dim"), f"  {text}")
         self.console.print(line, soft_wrap=True)
+
+    def warn(self, problem: Problem) -> None:
+        """Print a problem that does not end the run, with its code."""
+        self.log(f"warning[{problem.code}]: {problem}")
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Nexmark's command line: ``python -m testbed.nexmark COMMAND``."""
+"""The command line ``python -m testbed.nexmark COMMAND``."""
 
 import json
 import logging
@@ -14,16 +14,16 @@ from testbed.nexmark.queries import QUERIES, nexmark_query
 
 app = typer.Typer(name="nexmark", help="Stream a query of Nexmark, and verify what it wrote.", no_args_is_help=True)
 _Query = Annotated[str, typer.Argument(help=f"One of {', '.join(QUERIES)}.")]
-_Folder = Annotated[Path, typer.Option(help="Of checkpoint and sink.")]
-_Events = Annotated[int, typer.Option(help="How many events there are.")]
-_EventsPerS = Annotated[float, typer.Option(help="Events in a second of their own time.")]
+_Folder = Annotated[Path, typer.Option(help="Folder of checkpoint and sink.")]
+_Events = Annotated[int, typer.Option(help="Number of events.")]
+_EventsPerS = Annotated[float, typer.Option(help="Events per second of event time.")]
 _StepS = Annotated[float, typer.Option(help="Length of a step of the load.")]
-_Rates = Annotated[str, typer.Option(help="Events due per second, by step; without: all at once.")]
+_Rates = Annotated[str, typer.Option(help="Events due per second, by step; default: all at once.")]
 _Topic = Annotated[str, typer.Option(help="Name of the topic.")]
 
 
 @app.callback()
-def _say_warnings() -> None:
+def _log_warnings() -> None:
     """Stream a query of Nexmark, and verify what it wrote."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
 
@@ -43,14 +43,14 @@ def stream(
     trigger_s: Annotated[float, typer.Option(help="Trigger interval.")] = 2.0,
     state_partitions: Annotated[int, typer.Option(help="Partitions of the state.")] = 6,
     metrics_port: Annotated[int, typer.Option(help="Port of the listener; 0: any.")] = 9108,
-    linger: Annotated[bool, typer.Option(help="Stay when all is processed, until SIGTERM.")] = False,
-    kafka: Annotated[str | None, typer.Option(help="Bootstrap server: a topic as the source.")] = None,
+    linger: Annotated[bool, typer.Option(help="Keep running after the last event, until SIGTERM.")] = False,
+    kafka: Annotated[str | None, typer.Option(help="Bootstrap server: read a topic.")] = None,
     topic: _Topic = "nexmark",
-    autoscaler: Annotated[str | None, typer.Option(help="StreamAutoscaler to obey, on Kubernetes.")] = None,
+    autoscaler: Annotated[str | None, typer.Option(help="StreamAutoscaler to follow, on Kubernetes.")] = None,
 ) -> None:
-    """Run a query until all is processed or SIGTERM comes; then exit 0."""
+    """Run a query until all events are processed or SIGTERM arrives; then exit 0."""
     from testbed.nexmark.source import NAME, NexmarkOptions
-    from testbed.nexmark.stream import is_through, make_events, open_nexmark_session, read_events, start_query
+    from testbed.nexmark.stream import generate_events, is_complete, open_nexmark_session, read_events, start_query
     from testbed.pipeline.kafka_broker import require_broker
     from testbed.pipeline.kafka_jars import connector_jars
     from testbed.pipeline.session import run_query, stop_on_signals
@@ -60,24 +60,24 @@ def stream(
         "rates": rates, "service_s_per_row": service_ms_per_row / 1000, "cap_rows": cap_rows,
         "cap_rows_per_replica": cap_rows_per_replica,
     }  # fmt: skip
-    source, asked, jars = NexmarkOptions.parse(NAME, given), nexmark_query(query), ""
+    source, chosen, jars = NexmarkOptions.parse(NAME, given), nexmark_query(query), ""
     if kafka is not None:
         if cap_rows_per_replica is not None:
-            raise InputError("nexmark: with --kafka the cap is fixed (maxOffsetsPerTrigger); give --cap-rows")
+            raise InputError("kafka-cap-fixed", place="--cap-rows-per-replica")
         require_broker(kafka)
         jars = ",".join(map(str, connector_jars()))
     stopping = stop_on_signals()
-    spark = open_nexmark_session(asked.name, state_partitions, jars=jars, autoscaler=autoscaler)
+    spark = open_nexmark_session(chosen.name, state_partitions, jars=jars, autoscaler=autoscaler)
 
     def start(url: str | None) -> Any:
-        made = make_events(spark, source, url) if kafka is None else read_events(spark, kafka, topic, source)
-        return start_query(asked, made, folder, trigger_s)
+        rows = generate_events(spark, source, url) if kafka is None else read_events(spark, kafka, topic, source)
+        return start_query(chosen, rows, folder, trigger_s)
 
     run_query(
         spark,
-        asked.name,
+        chosen.name,
         start,
-        lambda progress: not linger and is_through(progress and json.loads(progress.json), events),
+        lambda progress: not linger and is_complete(progress and json.loads(progress.json), events),
         stopping,
         port=metrics_port,
         cap_rows=cap_rows,
@@ -93,14 +93,14 @@ def produce(
     topic: _Topic = "nexmark",
     events: _Events = 20_000,
     events_per_s: _EventsPerS = 100.0,
-    partitions: Annotated[int, typer.Option(min=1, help="Of the topic, which is made.")] = 4,
+    partitions: Annotated[int, typer.Option(min=1, help="Partitions of the topic, which is created.")] = 4,
     step_s: _StepS = 1.0,
     rates: _Rates = "",
     start_at: Annotated[
-        float | None, typer.Option(help="When the first event is due, epoch; without: now.", show_default=False)
+        float | None, typer.Option(help="When the first event is due, epoch; default: now.", show_default=False)
     ] = None,
 ) -> None:
-    """Send the events to a topic of Kafka when they are due."""
+    """Send the events to a Kafka topic when they are due."""
     from testbed.nexmark.source import NAME, NexmarkOptions
     from testbed.nexmark.stream import produce_events
     from testbed.pipeline.kafka_broker import require_broker
@@ -123,7 +123,7 @@ def verify(
     events_per_s: _EventsPerS = 100.0,
     form: OutputOption = Output.TABLE,
 ) -> None:
-    """Compare what a stream wrote with the same query as a batch; exit 3 unless they are equal, row for row."""
+    """Compare the result of a stream with the same query as a batch; exit 3 unless they are equal, row for row."""
     from testbed.nexmark.source import NexmarkOptions
     from testbed.nexmark.stream import compare, open_nexmark_session
 
@@ -134,6 +134,6 @@ def verify(
     finally:
         spark.stop()
     fields = {name: getattr(found, name) for name in found.__slots__}
-    emit(found, form, [table(f"{query}: rows of the batch and of the stream", ["what", "rows"], fields.items())])
+    emit(found, form, [table(f"{query}: rows of the batch and of the stream", ["figure", "rows"], fields.items())])
     if not found.exact:
         raise typer.Exit(3)

@@ -13,18 +13,21 @@ def nexmark(
     query: Annotated[str, typer.Argument(help="q1, q3, q5 or q11.")] = "q5",
     policy: Annotated[str, typer.Option(help="The policy that scales.")] = "gesscale2",
     topology: Annotated[str, typer.Option(help="A topology file, or a bundled one's name.")] = "edge8",
-    seconds: Annotated[float, typer.Option(min=60, help="Seconds that the day lasts.")] = 240.0,
+    seconds: Annotated[float, typer.Option(min=60, help="Length of the compressed day, s.")] = 240.0,
     most_rows_per_s: Annotated[float, typer.Option(min=30, help="Events per second at noon.")] = 150.0,
-    kafka: Annotated[bool, typer.Option("--kafka", help="The events come through a topic of Kafka.")] = False,
-    reports: Annotated[Path, typer.Option(help="Where the report folder goes.")] = Path("reports"),
+    kafka: Annotated[bool, typer.Option("--kafka", help="Send the events through a Kafka topic.")] = False,
+    reports: Annotated[Path, typer.Option(help="Parent of the report's folder.")] = Path("reports"),
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Print every step of the loop, with all figures.")
+    ] = False,
 ) -> None:
     """Scale a query of Nexmark, with state, through a day, and compare its result with a batch, row for row.
 
-    Exits 3 unless every row is there once.
+    Exits 3 if a row is missing or duplicated.
     """
     from testbed.cluster.spark_command import spark_home
 
-    spark_home()  # without PySpark it ends here
+    spark_home()  # fails without PySpark
     from testbed.cluster import privilege
     from testbed.live.report import make_folder
     from testbed.nexmark.day import NexmarkDay, run_day
@@ -43,5 +46,5 @@ def nexmark(
         require_kafka()
     privilege.enter()
     end_as_ctrl_c_does()
-    if not run_day(day, make_folder(reports), console):
+    if not run_day(day, make_folder(reports), console, verbose=verbose):
         raise typer.Exit(3)

@@ -29,27 +29,27 @@ _VERIFY_WITHIN_S = 300.0
 
 
 def scenario_of(query: NexmarkQuery, *, kafka: bool = False) -> Scenario:
-    """Return the scenario of a query: the demo's, with dearer rows and fewer replicas.
+    """Return the scenario of a query: the demo's, with more work per row and fewer replicas.
 
-    An event takes 8 ms on a node of weight 1, so that a replica does less than 125 per second.
+    An event takes 8 ms on a node of weight 1, so that a replica processes less than 125 per second.
     """
     operator = TaxiOperator(name=query.name, service_ms_per_row=8.0)
     scenario = Scenario(operators=(operator,), cap_rows=300, max_replicas=3, drain_s=120.0)
-    # The driver tells what is offered, as with the other source.
+    # The driver reports the offered rows, as for the other source.
     return replace(scenario, kafka=TopicInput(loop_reads=False), cap_rows=750) if kafka else scenario
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NexmarkJob:
-    """A query and its events; a `testbed.live.running.LiveJob`. A row is an event as often as the query reads it.
+    """A query and its events; a `testbed.live.running.LiveJob`. If a query reads an event twice, it counts as two rows.
 
     Attributes
     ----------
-    query, scenario: what is played
+    query, scenario: the query, and the times of its run
     load: events due per second
     start_at_s: when the first event is due, seconds since the epoch
-    feed: where the events come from; None: the driver makes them itself
-    state_partitions: into how many parts its state is cut
+    feed: source of the events; None if the driver generates them
+    state_partitions: partitions of the query's state
     """
 
     query: NexmarkQuery
@@ -61,31 +61,31 @@ class NexmarkJob:
 
     @property
     def events(self) -> int:
-        """How many are due in all."""
+        """Number of all events."""
         return int(self.load.total_rows)
 
     @property
     def events_per_s(self) -> float:
-        """Events in a second of their own time: as many as are due in the mean, so that windows close in the day."""
+        """Events per second of event time: the mean rate of the load, so that windows close during the day."""
         return round(self.events / self.load.duration_s, 1)
 
     @property
     def rows_total(self) -> int:
-        """Rows that Spark is to process."""
+        """Rows that Spark has to process."""
         return self.events * self.query.reads
 
     def offered_rows(self, now_s: float) -> int:
-        """Return how many rows are due by an instant, seconds since the epoch."""
+        """Return the number of rows that are due by an instant, seconds since the epoch."""
         return min(self.events, int(self.load.offered_rows(now_s - self.start_at_s))) * self.query.reads
 
     def rows_due_at_s(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return when these rows are due, seconds since the epoch."""
-        wholes = np.nextafter(rows // self.query.reads + 1.0, 0.0)  # before a pause of the load, not after it
+        wholes = np.nextafter(rows // self.query.reads + 1.0, 0.0)  # due before a pause of the load, not after it
         return self.start_at_s + np.array([self.load.offered_at_s(whole) for whole in wholes.tolist()])
 
     @property
     def event_options(self) -> dict[str, object]:
-        """Which events there are, and when they are due, as options of ``python -m testbed.nexmark``."""
+        """Options of ``python -m testbed.nexmark`` for the events and their due times."""
         return {
             "events": self.events,
             "events-per-s": self.events_per_s,
@@ -95,7 +95,7 @@ class NexmarkJob:
         }
 
     def program(self, operator: TaxiOperator, folder: Path) -> tuple[str, ...]:
-        """Return the driver program; an event that is read twice has half of its work each time."""
+        """Return the driver program; the work of an event is divided among its reads."""
         options: dict[str, object] = {
             "folder": folder.resolve(),
             **self.event_options,
@@ -112,7 +112,7 @@ class NexmarkJob:
         return (*command, "--linger")
 
     def send(self) -> None:
-        """Start who sends the events to the topic as they are due, where there is one."""
+        """Start the producer of the events if they go through a topic."""
         if self.feed is not None and self.scenario.kafka is not None:
             partitions = self.scenario.kafka.partitions
             options = {"kafka": self.feed.bootstrap, "topic": TOPIC, "partitions": partitions}
@@ -121,20 +121,20 @@ class NexmarkJob:
 
     @contextmanager
     def sending(self) -> Iterator[float]:
-        """Give when the first event is due; after the last one wait for the windows that it has closed."""
+        """Yield when the first event is due; at the end, wait for the last windows."""
         yield self.start_at_s
         if self.query.closes:
             time.sleep(_LAST_WINDOWS_S)  # a batch without rows writes them
 
     def check(self) -> None:
-        """Raise ClusterError where events do not come any more; without a feed they do as long as the driver lives."""
+        """Raise ClusterError if the producer has failed."""
         if self.feed is not None:
             self.feed.check()
 
     def verified(self, folder: Path, processed_rows: int) -> dict[str, int]:
-        """Compare what the query wrote with a batch over the events that it has processed, row for row.
+        """Compare the query's result with a batch over the processed events, row for row.
 
-        In a process of its own: a Spark driver that has ended cannot begin again in the same one.
+        It runs in a new process, as a Spark driver cannot be started twice in one process.
 
         Raises
         ------
@@ -149,13 +149,11 @@ class NexmarkJob:
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=_VERIFY_WITHIN_S, check=False)
         except subprocess.TimeoutExpired:
-            raise ClusterError(
-                f"the comparison with a batch took more than {_VERIFY_WITHIN_S:g} s: is this machine busy?"
-            ) from None
+            raise ClusterError("verify-timeout", timeout_s=_VERIFY_WITHIN_S) from None
         try:
             found: dict[str, int] = json.loads(done.stdout)
         except ValueError:
-            raise ClusterError(f"the comparison with a batch has failed: {done.stderr.strip()[-500:]}") from None
+            raise ClusterError("verify-failed", cause=done.stderr.strip()[-500:]) from None
         return found
 
 
@@ -164,24 +162,23 @@ _STEPS = 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NexmarkDay:
-    """What is played.
+    """The settings of a day.
 
     Raises
     ------
     InputError
-        If batches of the most rows, without a pause, would not carry the load.
+        If the load exceeds the largest batches without a pause.
     """
 
-    #: Which query, scaled by which policy, on which nodes (query, policy, topology).
     query: NexmarkQuery
     policy: str
     topology: str = "edge8"
-    #: Length of the day, seconds: the load rises from the least to the most and falls again.
+    #: Length of the day, seconds: the load rises from its minimum to its maximum and falls again.
     day_s: float = 240.0
-    #: Events due per second. One replica does less than 125 (least_rows_per_s, most_rows_per_s).
+    #: Events due per second; one replica processes less than 125 (least_rows_per_s, most_rows_per_s).
     least_rows_per_s: float = 15.0
     most_rows_per_s: float = 150.0
-    #: Whether the events come through a topic of a real broker; else the source makes them.
+    #: Whether the events go through a topic of a real broker; otherwise the source generates them.
     kafka: bool = False
 
     def __post_init__(self) -> None:
@@ -190,8 +187,12 @@ class NexmarkDay:
         most = int(rows * (self.day_s + scenario.drain_s) / scenario.trigger_s)
         if self.load.total_rows > most:
             raise InputError(
-                f"nexmark: expected at most {most} events, got {int(self.load.total_rows)}: a batch reads at most "
-                f"{rows}, and one begins every {scenario.trigger_s:g} s; give a lower --most-rows-per-s"
+                "nexmark-overload",
+                place="--most-rows-per-s",
+                most=most,
+                got=int(self.load.total_rows),
+                batch_rows=rows,
+                trigger_s=scenario.trigger_s,
             )
 
     @property
@@ -209,21 +210,21 @@ class NexmarkDay:
 
     @property
     def scenario(self) -> Scenario:
-        """The same as a scenario of the demo, for the settings of its loop."""
+        """The scenario of this day, for the settings of its loop."""
         scenario = scenario_of(self.query, kafka=self.kafka)
         return replace(scenario, policy=self.policy, topology=self.topology, day_s=self.day_s)
 
 
-def run_day(day: NexmarkDay, folder: Path, console: Console) -> bool:
-    """Run a query through its day, and compare its result with a batch.
+def run_day(day: NexmarkDay, folder: Path, console: Console, *, verbose: bool = False) -> bool:
+    """Run a query through its day, and return whether its result equals that of a batch.
 
     Raises
     ------
     GesscaleError
-        If something cannot be started, or ends before its time; nothing stays behind.
+        If something cannot be started, or exits early; nothing stays behind.
     """
     scenario, name = day.scenario, day.query.name
-    setup = Setup.prepare(scenario, folder, ProgressLog(console))
+    setup = Setup.prepare(scenario, folder, ProgressLog(console, verbose=verbose))
     progress = setup.progress
     with ExitStack() as stack:
         stack.enter_context(setup.nodes())
@@ -239,15 +240,17 @@ def run_day(day: NexmarkDay, folder: Path, console: Console) -> bool:
     record = records[name]
     if record.processed_rows < job.rows_total:
         raise ClusterError(
-            f"expected {job.rows_total} rows within {day.day_s + scenario.drain_s:.0f} s, got "
-            f"{record.processed_rows}: the load is beyond what the nodes, or this machine, can carry; what was "
-            "written is no whole result"
+            "day-incomplete",
+            expected=job.rows_total,
+            processed=record.processed_rows,
+            timeout_s=day.day_s + scenario.drain_s,
         )
     up, down = (sum(sign * each.growth > 0 for each in record.rescales) for sign in (1, -1))
-    progress.log(f"{len(record.rescales)} changes, {up} up and {down} down; comparing with the batch")
+    progress.log(f"{len(record.rescales)} changes, {up} up and {down} down; comparing the result with a batch")
     found = job.verified(folder, record.processed_rows)
+    exact = found["expected"] > 0 and found["missing"] == found["unexpected"] == 0
     progress.log(
-        f"{name}: {found['expected']} rows expected, {found['missing']} missing, "
-        f"{found['unexpected']} unexpected; the record is in {folder}"
+        f"{'kept' if exact else 'BROKEN'}: each row of {name} once: {found['expected']} expected, "
+        f"{found['missing']} missing, {found['unexpected']} unexpected; record: {folder}"
     )
-    return found["expected"] > 0 and found["missing"] == found["unexpected"] == 0
+    return exact

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 PERSONS, AUCTIONS, BIDS = 1, 3, 46
-#: Events after which the kinds come again in the same order.
+#: Number of events after which the order of kinds repeats.
 EPOCH = PERSONS + AUCTIONS + BIDS
 PERSON, AUCTION, BID = 0, 1, 2
 #: Of persons and of auctions.
@@ -57,7 +57,7 @@ def events(start: int, end: int, *, events_per_s: float) -> pa.Table:
     Parameters
     ----------
     events_per_s
-        How many happen in a second of their own time.
+        Events per second of event time.
     """
     numbers = np.arange(start, end, dtype=np.int64)
     epoch, position = np.divmod(numbers, EPOCH)
@@ -105,7 +105,7 @@ def events(start: int, end: int, *, events_per_s: float) -> pa.Table:
 
 
 def _recent(newest: _Numbers, is_hot: NDArray[np.bool_], back: _Numbers) -> _Numbers:
-    """Return a number up to the newest: of the hot one, each hundredth, or of one that came not long before."""
+    """Return a number up to the newest: the hot one (each hundredth), or a recent one."""
     return np.where(is_hot, newest // _HOT_STEP * _HOT_STEP, newest - back)
 
 

@@ -1,7 +1,7 @@
-"""Four queries of Nexmark in Spark's own functions; the same function serves a stream and a batch.
+"""Four queries of Nexmark in Spark's DataFrame functions, for streams and batches.
 
 They are the benchmark's queries 1, 3, 5 and 11: without state, a join, windows and sessions. Windows are shorter than
-the original's, so that many close in a run of minutes.
+in the original, so that many close in a run of minutes.
 """
 
 from collections.abc import Callable
@@ -21,14 +21,13 @@ _LOCAL_CATEGORY = 10
 class NexmarkQuery:
     """One query."""
 
-    #: As the benchmark numbers it.
+    #: Its number in the benchmark.
     name: str
-    #: Events in, result out; frames of Spark, streaming or not.
+    #: Returns the result for events; both are Spark frames, streaming or not.
     result: Callable[[Any], Any]
-    #: Column with the end of the window that a row of the result belongs to; empty where rows need no window
-    #: to close.
+    #: Column with the end of a result row's window; empty if the query has no windows.
     closes: str = ""
-    #: How often Spark reads the events for it: once for each side of a join.
+    #: Number of times that Spark reads the events: once for each side of a join.
     reads: int = 1
 
 
@@ -100,13 +99,13 @@ QUERIES = {
 
 
 def nexmark_query(name: str) -> NexmarkQuery:
-    """Return a query.
+    """Return a query by its name.
 
     Raises
     ------
     InputError
-        If there is none of this name.
+        If there is no such query.
     """
     if name not in QUERIES:
-        raise InputError(f"nexmark: expected one of {', '.join(QUERIES)}, got {name!r}")
+        raise InputError("query-unknown", place="QUERY", got=name, known=tuple(QUERIES))
     return QUERIES[name]

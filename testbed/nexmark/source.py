@@ -1,4 +1,4 @@
-"""The source ``nexmark``: the same events as a stream under a cap, and as a batch."""
+"""The Spark source ``nexmark``: the same events as a stream with a cap, and as a batch."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -21,17 +21,16 @@ _BATCH_TASKS = 2
 class NexmarkOptions(AdmissionOptions):
     """The options of the source."""
 
-    #: How many there are.
+    #: Number of events.
     events: PositiveInt
     #: See `testbed.nexmark.events.events`.
     events_per_s: PositiveFloat = 100.0
-    #: When the first event is due, seconds since the epoch; how many are due per second from then on, separated by
-    #: commas, each for a step. After the last step all are due; without rates all are due at once (start_at, step_s,
-    #: rates).
+    #: When the first event is due, seconds since the epoch; length of a step; events due per second in each step,
+    #: separated by commas. After the last step, or without rates, all events are due (start_at, step_s, rates).
     start_at: float = 0.0
     step_s: PositiveFloat = 1.0
     rates: str = ""
-    #: Emulated time for an event on a node of weight 1.
+    #: Emulated work of an event on a node of weight 1.
     service_s_per_row: NonNegativeFloat = 0.0
 
     @model_validator(mode="after")
@@ -43,14 +42,14 @@ class NexmarkOptions(AdmissionOptions):
         return self
 
     def workload(self) -> Workload | None:
-        """Return when how many events are due; None where all are due at once."""
+        """Return the due events over time; None if all are due at once."""
         if not self.rates:
             return None
         return Workload.of_rates(NAME, self.step_s, map(float, self.rates.split(",")))
 
 
 class Nexmark(DataSource):  # type: ignore[misc] # pyspark is not followed by mypy
-    """Registered as ``nexmark``; options see `NexmarkOptions`."""
+    """The data source ``nexmark``; its options are `NexmarkOptions`."""
 
     @classmethod
     def name(cls) -> str:
@@ -78,11 +77,11 @@ class NexmarkReader(AdmissionReader):
         self._options = options
 
     def offered_rows(self) -> int:
-        """Return how many events are due by now."""
+        """Return the number of events that are due now."""
         return due_events(self._options, time.time())
 
     def read(self, partition: RowRange) -> Iterator[pa.RecordBatch]:
-        """Make the events of one task, at the node's emulated capacity."""
+        """Generate the events of one task, at the node's emulated capacity."""
         began_s = time.perf_counter()
         made = _events(self._options, partition)
         rows = partition.end - partition.start
@@ -101,12 +100,12 @@ class NexmarkBatch(DataSourceReader):  # type: ignore[misc] # pyspark is not fol
         return [RowRange(low, high) for low, high in split_rows(0, self._options.events, _BATCH_TASKS)]
 
     def read(self, partition: RowRange) -> Iterator[pa.RecordBatch]:
-        """Make the events of one task."""
+        """Generate the events of one task."""
         return _events(self._options, partition)
 
 
 def due_events(options: NexmarkOptions, now_s: float) -> int:
-    """Return how many events are due at an instant, seconds since the epoch."""
+    """Return the number of events that are due at an instant, seconds since the epoch."""
     workload, since_s = options.workload(), now_s - options.start_at
     if workload is None or since_s >= workload.duration_s:
         return options.events

@@ -1,4 +1,4 @@
-"""The driver program: one query of Nexmark over the events as they come, each row of its result once in the sink."""
+"""The driver program: runs a query of Nexmark as a stream, and compares its result with a batch."""
 
 import json
 import time
@@ -19,22 +19,20 @@ from testbed.pipeline.kafka_topic import Message, create_topics, read_topic, sen
 from testbed.pipeline.operator import node_capacity
 from testbed.pipeline.session import open_session
 
-#: Events that are sent before the broker has the earlier ones span so much of their own time at most. Less
-#: than rows may be late (`testbed.nexmark.queries.LATE`): a batch that begins meanwhile may miss some
-#: partitions.
+#: Maximum span in event time of the events that are sent before the broker acknowledges earlier ones. It must be less
+#: than the allowed lateness (`testbed.nexmark.queries.LATE`), as a batch may start before all partitions have them.
 _AT_ONCE_S = 1.0
 
 
 def produce_events(options: NexmarkOptions, bootstrap: str, topic: str, *, partitions: int) -> int:
-    """Make the topic where it is not there, send each event when it is due, and return when the broker has them all.
+    """Create the topic if needed, send each event when it is due, and return the number of acknowledged events.
 
-    The events go to the partitions in turn: a batch reads as many of each, so that none is late. Returns how many were
-    sent and acknowledged.
+    The events go to the partitions in turn: a batch reads the same number from each, so that none is late.
 
     Raises
     ------
     GesscaleError
-        If the broker does not take them.
+        If the broker rejects them.
     """
     create_topics(bootstrap, [topic], partitions=partitions)
 
@@ -53,7 +51,7 @@ def produce_events(options: NexmarkOptions, bootstrap: str, topic: str, *, parti
 
 
 def event_texts(options: NexmarkOptions, start: int, end: int) -> list[str]:
-    """Return the events [start, end) as JSON texts; fields of other kinds are left out."""
+    """Return the events [start, end) as JSON texts, without the fields of other kinds."""
     made = events(start, end, events_per_s=options.events_per_s)
     texts = made.set_column(made.schema.get_field_index("at"), "at", _as_text(made["at"]))
     texts = texts.set_column(texts.schema.get_field_index("expires"), "expires", _as_text(texts["expires"]))
@@ -63,19 +61,19 @@ def event_texts(options: NexmarkOptions, start: int, end: int) -> list[str]:
 
 
 def read_events(spark: Any, bootstrap: str, topic: str, options: NexmarkOptions) -> Any:
-    """Return the events of a topic, from its beginning, as a streaming frame, with the cap and time of the options."""
+    """Return all events of a topic as a streaming frame, with the cap and the emulated work of the options."""
     read = read_topic(spark, bootstrap, topic, SCHEMA, cap_rows=options.cap_rows)
     service_s = options.service_s_per_row
-    return read.mapInArrow(take_time(service_s), SCHEMA) if service_s else read
+    return read.mapInArrow(emulate_work(service_s), SCHEMA) if service_s else read
 
 
-def make_events(spark: Any, options: NexmarkOptions, url: str | None) -> Any:
+def generate_events(spark: Any, options: NexmarkOptions, url: str | None) -> Any:
     """Return the events of the source ``nexmark`` as a streaming frame.
 
     Parameters
     ----------
     url
-        Where `gesscale.spark` serves the live replicas; None where it does not.
+        URL at which `gesscale.spark` serves the live replicas; None if it does not.
     """
     given = options.model_dump(exclude_none=True)
     if url is not None:
@@ -84,10 +82,10 @@ def make_events(spark: Any, options: NexmarkOptions, url: str | None) -> Any:
     return spark.readStream.format(NAME).options(**texts).load()
 
 
-def take_time(service_s_per_row: float) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return the function for ``mapInArrow`` that hands rows on at the node's emulated capacity."""
+def emulate_work(service_s_per_row: float) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return a function for ``mapInArrow`` that forwards rows at the node's emulated capacity."""
 
-    def hand_on(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def forward(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         capacity = node_capacity(service_s_per_row)
         began_s = time.perf_counter()
         for batch in batches:
@@ -95,7 +93,7 @@ def take_time(service_s_per_row: float) -> Callable[[Iterable[pa.RecordBatch]], 
             yield batch
             began_s = time.perf_counter()
 
-    return hand_on
+    return forward
 
 
 def _as_text(times: pa.ChunkedArray) -> pa.Array:
@@ -104,17 +102,16 @@ def _as_text(times: pa.ChunkedArray) -> pa.Array:
     return pa.array(written, pa.string())
 
 
-#: Of a session that runs a query with state; the checkpoint is on storage that all nodes share.
+#: Settings of a session for a query with state; the checkpoint is on storage that all nodes share.
 STATE_SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
-    # a batch uploads its changes of the state, not a snapshot
+    # a batch uploads the changes of the state instead of a snapshot
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
 }
-#: Of the context: tasks do not wait for the replica that holds their state, so that an added one gets a part
-#: of it.
+#: Settings of the context: tasks do not wait for the replica with their state, so that an added one gets a share.
 LOCALITY_SETTINGS = {"spark.locality.wait": "0s"}
 
 
@@ -128,13 +125,13 @@ def open_nexmark_session(app: str, state_partitions: int, *, jars: str = "", aut
     return spark
 
 
-def is_through(progress: Any, events: int) -> bool:
-    """Return whether a progress report says that all events are read, and the windows that they close are written.
+def is_complete(progress: Any, events: int) -> bool:
+    """Return whether, by a progress report, all events are read and the windows that they close are written.
 
     Parameters
     ----------
     progress
-        The last one, JSON values; None before the first.
+        The last progress report, JSON values; None before the first.
     """
     if progress is None or progress["numInputRows"] > 0:
         return False
@@ -144,7 +141,7 @@ def is_through(progress: Any, events: int) -> bool:
 
 
 def start_query(query: NexmarkQuery, rows: Any, folder: Path, trigger_s: float) -> Any:
-    """Start a query over the events and return it; its checkpoint and its sink of Parquet files are in the folder."""
+    """Start a query over the events, with checkpoint and Parquet sink in the folder, and return it."""
     return (
         count_output(query.result(rows))
         .writeStream.queryName(query.name)
@@ -162,26 +159,26 @@ TAIL_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchComparison:
-    """Rows of a stream against those of a batch."""
+    """Comparison of the rows of a stream with those of a batch."""
 
     #: Rows of the batch.
     expected: int
-    #: Of those, how many the stream did not write.
+    #: Rows of the batch that the stream did not write.
     missing: int
-    #: Rows of the stream that the batch does not have: wrong ones, and those that came twice.
+    #: Rows of the stream that the batch does not have: wrong or duplicated ones.
     unexpected: int
 
     @property
     def exact(self) -> bool:
-        """Return whether both are the same, and there is a row at all."""
+        """True if both are equal and not empty."""
         return self.expected > 0 and self.missing == self.unexpected == 0
 
 
 def compare(spark: Any, query: NexmarkQuery, options: NexmarkOptions, sink: Path) -> BatchComparison:
-    """Compare the files that a stream wrote with the same query as a batch."""
+    """Compare the files that a stream wrote with the result of the same query as a batch."""
     spark.dataSource.register(Nexmark)
     given = {name: str(value) for name, value in options.model_dump(exclude_none=True).items()}
-    # Kept before it is filtered: Spark 4.3 moves a filter on the end of a session below the merging of its events.
+    # Cached before it is filtered: Spark 4.3 moves a filter on the end of a session below the merging of its events.
     batch = query.result(spark.read.format(NAME).options(**given).load()).cache()
     stream = spark.read.schema(batch.schema).parquet(str(sink))
     if query.closes:

@@ -31,13 +31,13 @@ def test_a_run_is_scored_and_kept(three_nodes: Callable[[str, int], str], tmp_pa
     progress = ProgressLog(Console(file=said))
 
     def played() -> tuple[CaseResult, ...]:
-        by = LiveRunner(
+        runner = LiveRunner(
             query=league_query(settings.query), scenario=settings.scenario, runs=tmp_path / "runs", progress=progress
         )
         return run_live(
             settings.experiment,
             tmp_path / "live",
-            by,
+            runner,
             progress,
             nodes=lambda: edge_nodes(topology, progress),
             attempts=3,

@@ -19,16 +19,16 @@ from gesscale.spark.scheduler import SparkJobs
 from testbed.nexmark.stream import compare
 from testbed.nexmark.queries import QUERIES
 from testbed.nexmark.source import NexmarkOptions
-from testbed.nexmark.stream import is_through, make_events, open_nexmark_session, start_query
+from testbed.nexmark.stream import is_complete, generate_events, open_nexmark_session, start_query
 
 spark = open_nexmark_session("nexmark", 2)
 source = NexmarkOptions(events=12_000, cap_rows=3000)
 for query in QUERIES.values():
     folder = Path(tempfile.mkdtemp())
-    running = start_query(query, make_events(spark, source, None), folder, 0.2)
+    running = start_query(query, generate_events(spark, source, None), folder, 0.2)
     deadline = time.monotonic() + 240
     while running.isActive and time.monotonic() < deadline:
-        if is_through(running.lastProgress and json.loads(running.lastProgress.json), source.events):
+        if is_complete(running.lastProgress and json.loads(running.lastProgress.json), source.events):
             break
         time.sleep(0.2)
     running.stop()

@@ -1,4 +1,4 @@
-"""What the generator promises: shares, references, and that any range gives the same events."""
+"""Properties of the generator: shares, references, and equal events for any range."""
 
 from collections import Counter
 

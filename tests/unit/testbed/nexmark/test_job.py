@@ -1,4 +1,4 @@
-"""What a query of Nexmark gets on the nodes, and when its rows are due."""
+"""Options of a query of Nexmark on the nodes, and the due times of its rows."""
 
 from pathlib import Path
 
@@ -43,17 +43,17 @@ def words_of(name, feed=None, folder=Path("folder")):
 
 
 @pytest.mark.parametrize("feed", [None, FEED])
-def test_drivers_and_producers_are_told_options_that_they_know(feed):
+def test_drivers_and_producers_know_their_options(feed):
     assert words_of("q5", feed).keys() <= known_to("stream")
     sent = {*job("q5", FEED).event_options, "kafka", "topic", "partitions"}
     assert {f"--{name}" for name in sent} <= known_to("produce")
     plain, fed = words_of("q3"), words_of("q3", FEED)
     kafka = {"--kafka": "10.77.0.1:9092", "--topic": "nexmark", "--cap-rows": "750"}
-    assert dict(fed.items() - plain.items()) == kafka  # only where its events come from is another one
+    assert dict(fed.items() - plain.items()) == kafka  # only the source of its events differs
     assert plain.keys() - fed.keys() == {"--cap-rows-per-replica"}
 
 
-def test_the_loop_knows_the_fixed_cap_and_hears_of_the_load_from_the_driver(tmp_path):
+def test_the_loop_has_the_fixed_cap_and_the_load_from_the_driver(tmp_path):
     for feed, rows in ((None, [300, 900]), (FEED, [750, 750])):  # 300 for each replica; 3 of 125/s in 2 s
         settings = prepare_settings(job("q5", feed).scenario, FEED.topology, tmp_path)
         operator = settings.workflow.build().operators["q5"]

@@ -1,6 +1,6 @@
 import pytest
+from refusals import refused
 
-from gesscale.errors import InputError
 from testbed.nexmark.day import NexmarkDay
 from testbed.nexmark.queries import nexmark_query
 
@@ -23,6 +23,6 @@ def test_a_load_that_no_policy_could_carry_is_refused(kafka, most, rows):
     def day(most_rows_per_s):
         return NexmarkDay(query=nexmark_query("q5"), policy="static", most_rows_per_s=most_rows_per_s, kafka=kafka)
 
-    with pytest.raises(InputError, match=rf"expected at most {most} events, .* a batch reads at most {rows}, .*lower"):
+    with refused("nexmark-overload", most=most, batch_rows=rows):
         day(1.6 * most / 240)
     assert most * 0.98 < day(1.55 * most / 240).load.total_rows < most  # in the mean 2 / pi of the most

@@ -7,7 +7,7 @@ from pyspark.sql.streaming.datasource import ReadMaxRows
 from gesscale.errors import InputError
 from testbed.nexmark.events import events
 from testbed.nexmark.source import NAME, NexmarkBatch, NexmarkOptions, NexmarkReader
-from testbed.nexmark.stream import is_through
+from testbed.nexmark.stream import is_complete
 
 
 def options(**given):
@@ -49,11 +49,11 @@ def test_wrong_options_are_refused(wrong, message):
         options(**wrong)
 
 
-def test_a_stream_is_through_once_a_batch_without_rows_follows_the_last_event():
+def test_a_stream_is_complete_after_a_batch_without_rows():
     def progress(rows, *ends):
         return {"numInputRows": rows, "sources": [{"endOffset": {"rows": end}} for end in ends]}
 
-    assert is_through(progress(0, 120, 120), 120)
-    assert not is_through(progress(0, 120, 80), 120)
-    assert not is_through(progress(7, 120), 120)
-    assert not is_through(None, 120)
+    assert is_complete(progress(0, 120, 120), 120)
+    assert not is_complete(progress(0, 120, 80), 120)
+    assert not is_complete(progress(7, 120), 120)
+    assert not is_complete(None, 120)
