@@ -163,7 +163,7 @@ class FakeCluster:
     def snapshot(self) -> ClusterView:
         def view(kind: str, objects: dict) -> View:
             since_s = self.stale_since_s.get(kind)
-            problem = None if since_s is None else Problem("watch-closed-at-once", {"request": "watch pods"})
+            problem = None if since_s is None else Problem("watch-closed-early", {"request": "watch pods"})
             return View(objects=objects, listed=True, stale_since_s=since_s, problem=problem)
 
         nodes = view("nodes", {each.name: each for each in self.nodes})

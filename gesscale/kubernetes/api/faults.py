@@ -174,7 +174,7 @@ _CODES = {
 
 def _code_of(call: Call, status: int) -> str:
     if status == 404 and not call.name:
-        return "kubernetes-kind-not-found"
+        return "kubernetes-kind-unknown"
     return _CODES.get(status, "kubernetes-request-failed")
 
 

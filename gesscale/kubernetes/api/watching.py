@@ -190,7 +190,7 @@ class Cache(Generic[T]):
         if steady:
             self._backoff.succeeded()
             return 0.0
-        return self._fail(Problem("watch-closed-at-once", {"request": self._call.text}))
+        return self._fail(Problem("watch-closed-early", {"request": self._call.text}))
 
     def _fail(self, problem: Problem, retry_after_s: float | None = None) -> float:
         if self._stopping.is_set():

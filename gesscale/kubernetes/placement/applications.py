@@ -122,7 +122,7 @@ def find_application(resource: StreamAutoscaler, index: ClusterIndex) -> Applica
     drivers = [pod for pod in labelled if not pod.over and not pod.leaving and selects(selector, pod.labels)]
     if len(drivers) != 1:
         labels = [f"{key}={value}" for key, value in selector.match_labels.items()]
-        problem = Problem("driver-pod-not-found", {"labels": labels})
+        problem = Problem("driver-pod-missing", {"labels": labels})
         if drivers:
             problem = Problem("driver-pod-ambiguous", {"labels": labels, "pods": [pod.name for pod in drivers]})
         return Application(executors=_executors(resource, index, None), problem=problem)
@@ -130,7 +130,7 @@ def find_application(resource: StreamAutoscaler, index: ClusterIndex) -> Applica
     executors = _executors(resource, index, driver)
     if driver.phase != "Running" or not driver.ip:
         fields = {"pod": driver.name, "phase": driver.phase, "cause": driver.problem or "no cause reported"}
-        problem = Problem("driver-pod-not-running", fields)
+        problem = Problem("driver-pod-pending", fields)
         return Application(driver=driver, executors=executors, problem=problem)
     address = f"[{driver.ip}]" if ":" in driver.ip else driver.ip
     place = DriverPlace(node=driver.node, metrics_url=f"http://{address}:{resource.spec.driver.port}")

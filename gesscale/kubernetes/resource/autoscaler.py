@@ -87,7 +87,7 @@ def read_autoscaler(document: Mapping[str, Any]) -> StreamAutoscaler:
     except ValidationError as error:
         problems = setting_problems(error, (), StreamAutoscaler)
     except (AttributeError, TypeError, ValueError, RecursionError):
-        raise InputError("resource-not-an-object", source=source, got=truncated_repr(document)) from None
+        raise InputError("resource-malformed", source=source, got=truncated_repr(document)) from None
     raise InputError(tuple(Problem(each.code, {**each.fields, "source": source}) for each in problems))
 
 

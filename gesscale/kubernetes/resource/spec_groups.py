@@ -132,7 +132,7 @@ def _validated(own: Mapping[str, Any], kind: type[BaseModel]) -> BaseModel:
     """Validate a policy's own settings."""
     count = len(json.dumps(own))
     if count > MAX_POLICY_SETTINGS_CHARS:
-        raise SettingsError("policy-settings-too-long", place=_SETTINGS, limit=MAX_POLICY_SETTINGS_CHARS, count=count)
+        raise SettingsError("policy-settings-oversized", place=_SETTINGS, limit=MAX_POLICY_SETTINGS_CHARS, count=count)
     try:
         settings = kind.model_validate(own)
     except ValidationError as error:
@@ -141,7 +141,7 @@ def _validated(own: Mapping[str, Any], kind: type[BaseModel]) -> BaseModel:
         cause = describe_exception(error)
         raise SettingsError("policy-settings-invalid", place=_SETTINGS, cause=cause) from None
     for path in _files_in(settings):
-        raise SettingsError("policy-settings-with-file", place=f"{_SETTINGS}.{path}")
+        raise SettingsError("policy-settings-file", place=f"{_SETTINGS}.{path}")
     return settings
 
 

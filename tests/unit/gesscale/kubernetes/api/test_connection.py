@@ -73,7 +73,7 @@ def test_each_status_has_a_code_and_the_request(server, connection, status, reas
 
 def test_a_kind_that_the_server_does_not_have_has_its_own_code(server, connection):
     server.says(refusal(404, "NotFound", "the server could not find the requested resource"))
-    with refused("kubernetes-kind-not-found", request="list streamautoscalers"):
+    with refused("kubernetes-kind-unknown", request="list streamautoscalers"):
         list(connection.pages(STREAM_AUTOSCALERS))
 
 

@@ -100,7 +100,7 @@ def test_a_list_and_its_changes_make_the_view(server, through):
         (stream(raw=b'{"type": "ADDED"}\n'), [0.5, 1.0, 2.0], "kubernetes-answer-invalid"),
         (stream(raw=b'{"type": "ERROR", "object": 7}\n'), [0.5, 1.0, 2.0], "kubernetes-answer-invalid"),
         (stream(cut=True), [0.5, 1.0, 2.0], "kubernetes-connection-lost"),
-        (stream(), [0.5, 1.0, 2.0], "watch-closed-at-once"),
+        (stream(), [0.5, 1.0, 2.0], "watch-closed-early"),
         (stream(expired()), [0.5, 1.0, 2.0], "kubernetes-version-expired"),
     ],
 )

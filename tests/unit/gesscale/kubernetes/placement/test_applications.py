@@ -37,15 +37,15 @@ WAITING = {"pod": "op-driver", "phase": "Pending", "cause": "Unschedulable: no r
 @pytest.mark.parametrize(
     ("pods", "code", "fields"),
     [
-        ([], "driver-pod-not-found", {"labels": LABELS}),
+        ([], "driver-pod-missing", {"labels": LABELS}),
         (
             [driver("a"), replace(driver("b"), name="second")],
             "driver-pod-ambiguous",
             {"labels": LABELS, "pods": ["op-driver", "second"]},
         ),
-        ([driver("", problem="Unschedulable: no room")], "driver-pod-not-running", WAITING),
-        ([driver("a", ip="")], "driver-pod-not-running", {"pod": "op-driver", "phase": "Running"}),
-        ([driver("a", leaving=True)], "driver-pod-not-found", {"labels": LABELS}),
+        ([driver("", problem="Unschedulable: no room")], "driver-pod-pending", WAITING),
+        ([driver("a", ip="")], "driver-pod-pending", {"pod": "op-driver", "phase": "Running"}),
+        ([driver("a", leaving=True)], "driver-pod-missing", {"labels": LABELS}),
     ],
 )
 def test_without_exactly_one_running_driver_there_is_a_problem(pods, code, fields):

@@ -116,10 +116,10 @@ def test_even_an_object_without_a_name_stops_nothing(nonsense):
         ({"name": "static", "settings": {"cooldown": "3m"}}, "policy-without-settings", "spec.policy.settings"),
         (
             {"name": "rules", "settings": {"file": "/etc/passwd"}},
-            "policy-settings-with-file",
+            "policy-settings-file",
             "spec.policy.settings.file",
         ),
-        ({"name": "rules", "settings": {"rules": ["x" * 70_000]}}, "policy-settings-too-long", "spec.policy.settings"),
+        ({"name": "rules", "settings": {"rules": ["x" * 70_000]}}, "policy-settings-oversized", "spec.policy.settings"),
     ],
 )
 def test_invalid_policy_settings_have_their_own_fault(policy, code, place):
