@@ -142,6 +142,6 @@ def expectation(detail: ErrorDetails, group: str = "a mapping") -> str:
     kind = _KINDS.get(detail["type"])
     if kind is not None:
         return group if kind == "a mapping" else kind
-    text = re.sub(r" (item|character)s?( after validation, not .*)?$", r" \1(s)", detail["msg"])
+    text = re.sub(r" after validation, not .*$", "", detail["msg"])
     text = re.sub(r"^String should match pattern ", "text that matches ", text)
     return re.sub(r"^(Input should be|\w+ should have) |^Value error, ", "", text)
