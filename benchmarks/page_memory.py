@@ -19,7 +19,7 @@ from page_world import ServedJournal, growing, served, step_of
 from recorded_steps import T0_S, decided
 from selenium import webdriver
 
-from gesscale.service.journal import SeenStep
+from gesscale.service.journal import JournalStep
 
 BURST = 60
 """Steps that are sent before the page must have drawn the newest one."""
@@ -27,7 +27,7 @@ BURST = 60
 LONGEST_WAIT_S = 120.0
 
 
-def step(names: list[str], at_s: float, number: int) -> SeenStep:
+def step(names: list[str], at_s: float, number: int) -> JournalStep:
     """Return a step; in one of ten an operator grows, so that there is something to explain."""
     decisions = {name: decided(at_s) for name in names}
     if number % 10 == 0:

@@ -1,4 +1,4 @@
-"""Writes the page of the JSON that is served, and a JSON schema of each document: ``python tests/json_page.py``."""
+"""Writes the reference of the served JSON and a schema of each document: ``python tests/json_page.py``."""
 
 import json
 import re
@@ -12,6 +12,7 @@ from recorded_steps import T0_S
 from typing_extensions import is_typeddict
 
 from gesscale.batch_record import BatchRecord, HostWork, figures_of
+from gesscale.common.errors import Problem
 from gesscale.model.decision import Decision
 from gesscale.model.document import codec
 from gesscale.monitor.records import BatchesDocument, ServedRecord
@@ -23,18 +24,18 @@ from gesscale.service.journal import Journal
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 SERVED = {
     "run": ("`/api/run`", documents.Run),
-    "points": ("`/api/points?workflow=W[&operator=O]`", documents.Points),
-    "nodes": ("`/api/nodes?workflow=W`", documents.Nodes),
+    "points": ("`/api/points?workflow=W[&operator=O]`", documents.DecisionPoints),
+    "nodes": ("`/api/nodes?workflow=W`", documents.NodesDocument),
     "alive": ("Event `alive` of `/api/events`", documents.Head),
-    "step": ("Event `step` of `/api/events`", documents.Step),
+    "step": ("Event `step` of `/api/events`", documents.StepEvent),
 }
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
-_LEFT_OUT_WHERE_EMPTY = {"others", "other_nodes"}
+_OMITTED_IF_EMPTY = {"others", "other_nodes"}
 _HEAD = """\
-# JSON that is served
+# Served JSON
 
 Written by `python tests/json_page.py` from the types in `gesscale/service/documents.py`. Times are seconds since the
-epoch. What is not known is null. A reader must expect members that are not listed here: later versions add some.
+epoch. Unknown values are null. Readers must accept unknown members: later versions add some.
 
 A driver's `/batches`, which you may write yourself: [its sample and members](spark_metrics.md#the-pages),
 [schema](schemas/batches.json). The rest of this page is [the API of the page](../howto/page.md#what-is-served).
@@ -42,20 +43,20 @@ A driver's `/batches`, which you may write yourself: [its sample and members](sp
 
 
 def samples() -> dict[str, Any]:
-    """Return one answer of each path, of a scaler that has stepped twice, with what differs by version made fixed."""
+    """Return a sample of each document after two steps, with fixed version and build."""
     journal = Journal()
     nodes = {each: Node(name=each) for each in ("hub", "near", "mid", "edge", "far")}
     nodes["edge"] = Node(name="edge", problem="its kubelet does not report")
     journal.add(step_of(at_s=T0_S - 10))
     journal.add(step_of({"op": growing(T0_S)}, nodes=nodes))
-    pages = pages_of(journal, lambda: ("a problem, in a sentence",), lambda: T0_S + 1)
+    pages = pages_of(journal, lambda: (Problem("loop-stuck", {"age": "5 min", "period": "10 s"}),), lambda: T0_S + 1)
     where = {"workflow": ["workflow"], "operator": ["op"], "at_s": [str(T0_S)]}
-    told = {name: json.loads(pages[f"/api/{name}"](where)[1]) for name in ("run", "points", "nodes", "decision")}
-    told["run"] |= {"version": "0.1.0", "build": "0123456789ab"}
-    told["points"]["points"] = told["points"]["points"][-1:]
-    told["alive"] = {name: member for name, member in told["run"].items() if name != "workflows"}
-    told["step"] = {"workflow": "workflow", "points": told["points"]["points"]}
-    return told
+    answers = {name: json.loads(pages[f"/api/{name}"](where)[1]) for name in ("run", "points", "nodes", "decision")}
+    answers["run"] |= {"version": "0.1.0", "build": "0123456789ab"}
+    answers["points"]["points"] = answers["points"]["points"][-1:]
+    answers["alive"] = {name: member for name, member in answers["run"].items() if name != "workflows"}
+    answers["step"] = {"workflow": "workflow", "points": answers["points"]["points"]}
+    return answers
 
 
 def schemas() -> dict[str, dict[str, Any]]:
@@ -67,7 +68,7 @@ def schemas() -> dict[str, dict[str, Any]]:
 
 
 def _batches() -> dict[str, Any]:
-    """Return that of a driver's answer: required is what Monitor cannot do without."""
+    """Return the schema of a driver's batches; members that Monitor needs are required."""
     document, record = BatchesDocument.model_json_schema(), TypeAdapter(BatchRecord).json_schema()
     record["required"] = ServedRecord.model_json_schema()["required"]
     for form, of in ((record, BatchRecord), (record["$defs"]["HostWork"], HostWork)):
@@ -79,14 +80,14 @@ def _batches() -> dict[str, Any]:
 
 
 def _written(form: Any) -> Any:
-    """Let every number be null too, as one that is not finite is, and require all that is always written."""
+    """Allow null for every number, which stands for non-finite values, and require all members that are always written."""
     if isinstance(form, list):
         return [_written(each) for each in form]
     if not isinstance(form, dict):
         return form
     bare = {name: _written(each) for name, each in form.items() if name != "default"}
     if isinstance(members := form.get("properties"), dict):
-        bare["required"] = [name for name in members if name not in _LEFT_OUT_WHERE_EMPTY]
+        bare["required"] = [name for name in members if name not in _OMITTED_IF_EMPTY]
     return bare | {"type": ["number", "null"]} if form.get("type") == "number" else bare
 
 
@@ -99,17 +100,17 @@ def _untitled(form: Any) -> Any:
 
 
 def json_page() -> str:
-    """Return what docs/reference/json.md holds; a test compares the two."""
-    parts, shown, told = [_HEAD], set(), samples()
+    """Return the text of docs/reference/json.md."""
+    parts, shown, answers = [_HEAD], set(), samples()
     for name, (title, document) in SERVED.items():
-        parts.append(f"\n## {title}\n\n{_sample(told[name], name)}")
+        parts.append(f"\n## {title}\n\n{_sample(answers[name], name)}")
         for form in _forms(document):
             if form not in shown:
                 shown.add(form)
                 parts.append(_table(form))
     parts.append(
         "\n## `/api/decision?workflow=W&operator=O&at_s=T`\n\nOne decision, as `gesscale explain --output json` writes "
-        f"it; null where it is not kept.\n\n{_sample(told['decision'], 'decision')}"
+        f"it; null if it is not kept.\n\n{_sample(answers['decision'], 'decision')}"
     )
     return "\n".join(parts)
 
@@ -140,7 +141,7 @@ def _table(form: type[Any]) -> str:
         f"| `{name}` | {_kind(hint)} | {written['properties'][name].get('description', '')} |"
         for name, hint in get_type_hints(form).items()
     ]
-    return "\n".join((f"{form.__doc__}\n", "| Member | Type | Is |", "|---|---|---|", *rows, ""))
+    return "\n".join((f"{form.__doc__}\n", "| Member | Type | Meaning |", "|---|---|---|", *rows, ""))
 
 
 def _kind(hint: Any) -> str:

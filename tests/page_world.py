@@ -15,7 +15,7 @@ from gesscale.ports import ClusterState, Node
 from gesscale.service.access import HEADERS, Access
 from gesscale.service.api import pages_of, streams_of
 from gesscale.service.assets import page_html
-from gesscale.service.journal import Journal, SeenStep
+from gesscale.service.journal import Journal, JournalStep
 
 EVIL = "<img src=x onerror=alert(1)>\"'&"
 PERIOD_S = 10.0
@@ -29,10 +29,10 @@ def step_of(
     of: Workflow | None = None,
     orders: Mapping[str, tuple[Order, ...]] | None = None,
     nodes: Mapping[str, Node] | None = None,
-) -> SeenStep:
+) -> JournalStep:
     """Return a step on the five nodes of `edge`; without decisions, operator op keeps its two replicas."""
     made = {"op": decided(at_s)} if decisions is None else decisions
-    return SeenStep(
+    return JournalStep(
         name=name,
         workflow=of or workflow(*(operator(each) for each in made)),
         period_s=PERIOD_S,
@@ -107,7 +107,7 @@ class ServedJournal:
     def stop(self) -> None:
         self._server.close()
 
-    def add(self, step: SeenStep) -> None:
+    def add(self, step: JournalStep) -> None:
         self.now_s = step.decisions[0].at_s
         self.journal.add(step)
 

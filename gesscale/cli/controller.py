@@ -6,6 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from gesscale.clock import on_stop_signals
+from gesscale.common.errors import Problem
 from gesscale.errors import InputError
 from latency_map import LatencyMapError
 from latency_map.measure.peers import split_host_port
@@ -49,7 +50,7 @@ def serve_controller(
     from gesscale.kubernetes.api.credentials import connect
     from gesscale.kubernetes.api.lease import steady_now_s
     from gesscale.kubernetes.controller.controller import Controller, ControllerOptions
-    from gesscale.kubernetes.controller.probes import probes, problems_of
+    from gesscale.kubernetes.controller.probes import page_problems, probes
     from gesscale.kubernetes.controller.targets import AllowedTarget
     from gesscale.service.access import SCRAPED, Access
     from gesscale.service.api import serve
@@ -63,8 +64,8 @@ def serve_controller(
     )
     controller = Controller(connection, options, version=version("gesscale"))
 
-    def problems() -> tuple[str, ...]:
-        return problems_of(controller.health(), steady_now_s())
+    def problems() -> tuple[Problem, ...]:
+        return page_problems(controller.health(), steady_now_s())
 
     served = serve(
         host,
@@ -72,7 +73,7 @@ def serve_controller(
         {**probes(controller.health, steady_now_s), SCRAPED: controller.metrics.page},
         journal=controller.journal,
         problems=problems,
-        guard=Access(token=token, own_machine_only=True),
+        guard=Access(token=token, loopback_only=True),
     )
     on_stop_signals(controller.stop)
     scope = f"namespace {namespace}" if namespace else "all namespaces"

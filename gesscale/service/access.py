@@ -1,4 +1,4 @@
-"""Who may see what is served: anybody on this machine, or who knows the token of a file; and what browsers are told."""
+"""Access control for the page: loopback clients or a bearer token, and security headers."""
 
 import base64
 import binascii
@@ -26,43 +26,38 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 
-#: Open to all: a kubelet has no token, and they tell nothing of the stream.
+#: Open to all clients: a kubelet has no token, and probes reveal nothing about the stream.
 PROBES = ("/healthz", "/readyz")
 
 SCRAPED = "/metrics"
 
-_SHORTEST_TOKEN = 16
-_MOST_TOKEN_BYTES = 4096
+_MIN_TOKEN_LENGTH = 16
+_MAX_TOKEN_BYTES = 4096
 
 
 def read_token(file: Path) -> str:
-    """Read a token.
+    """Read a token from a file.
 
     Raises
     ------
     InputError
-        The file cannot be read, others may read it, or it holds no token of at least 16 characters.
+        If the file cannot be read, other users may read it, or it has no token of at least 16 characters.
     """
     try:
         mode = stat.S_IMODE(file.stat().st_mode)
-        text = file.read_bytes()[: _MOST_TOKEN_BYTES + 1].decode("ascii", "replace").strip()
+        text = file.read_bytes()[: _MAX_TOKEN_BYTES + 1].decode("ascii", "replace").strip()
     except OSError as error:
-        raise InputError(f"--token-file: {file}: {error.strerror or error}") from error
+        raise InputError("token-file-unreadable", source=file, cause=error.strerror or str(error)) from error
     if mode & (stat.S_IROTH | stat.S_IWOTH | stat.S_IWGRP):
-        raise InputError(
-            f"--token-file: expected a file that others may not read or change, got {file} with mode {mode:04o}; "
-            f"run: chmod 600 {file}, and make a new token: others may know this one"
-        )
-    if not _SHORTEST_TOKEN <= len(text) <= _MOST_TOKEN_BYTES or not text.isprintable() or " " in text:
-        raise InputError(
-            f"--token-file: expected one line of {_SHORTEST_TOKEN} to {_MOST_TOKEN_BYTES} letters and digits, got "
-            f"{len(text)} characters in {file}; make one by: openssl rand -hex 32 > {file}"
-        )
+        raise InputError("token-file-exposed", file=file, mode=f"{mode:04o}")
+    if not _MIN_TOKEN_LENGTH <= len(text) <= _MAX_TOKEN_BYTES or not text.isprintable() or " " in text:
+        bounds = {"min": _MIN_TOKEN_LENGTH, "max": _MAX_TOKEN_BYTES}
+        raise InputError("token-invalid", source=file, characters=len(text), **bounds)
     return text
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address or name is this machine's own."""
+    """Return whether an address or a name is loopback."""
     if host == "localhost":
         return True
     try:
@@ -75,27 +70,25 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Decides who gets a page; a `gesscale.common.http_server.Guard`."""
+    """Authorizes requests; a `gesscale.common.http_server.Guard`."""
 
-    #: Who knows it gets everything, by HTTP Basic with any user name or as a bearer token; empty: none is
-    #: needed.
+    #: Token of HTTP Basic (any user name) or Bearer; empty if none is required.
     token: str = ""
-    #: Without a token, the page and the API answer this machine only, as ``kubectl port-forward`` reaches
-    #: them.
-    own_machine_only: bool = False
+    #: Without a token, serve the page and the API to loopback clients only, such as ``kubectl port-forward``.
+    loopback_only: bool = False
 
     def __call__(self, path: str, header: Callable[[str], str | None], peer: str) -> None:
-        """Let a request pass.
+        """Authorize a request.
 
         Raises
         ------
         HttpStatusError
-            It may not.
+            If the client may not have the page.
         """
         if path in PROBES:
             return
         if self.token:
-            if not self._knows(header("Authorization") or ""):
+            if not self._is_authorized(header("Authorization") or ""):
                 raise HttpStatusError(
                     HTTPStatus.UNAUTHORIZED,
                     "http-token-required",
@@ -106,10 +99,10 @@ class Access:
             return
         if is_loopback(peer):
             _check_host(header("Host") or "")
-        elif self.own_machine_only:
+        elif self.loopback_only:
             raise HttpStatusError(HTTPStatus.FORBIDDEN, "http-client-not-local")
 
-    def _knows(self, authorization: str) -> bool:
+    def _is_authorized(self, authorization: str) -> bool:
         scheme, _, given = authorization.partition(" ")
         if scheme.lower() == "basic":
             try:
@@ -120,7 +113,7 @@ class Access:
 
 
 def _check_host(host: str) -> None:
-    """Refuse a name that a stranger's DNS may point at this machine, so that no other site reads the page."""
+    """Reject host names other than localhost: they may be those of a DNS rebinding attack."""
     name = urlsplit(f"//{host}").hostname or ""
     try:
         ipaddress.ip_address(name)

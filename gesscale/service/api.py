@@ -1,4 +1,4 @@
-"""Where the page, its API and its stream of steps are, by path; all read-only. The form: `schema`."""
+"""The page, its API and its event stream by path; all are read-only. `documents` defines the JSON."""
 
 import json
 import time
@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
 
 from gesscale.common import API_VERSION
+from gesscale.common.errors import InvalidValueError, Problem
 from gesscale.common.http_server import Guard, Page, PageServer, Stream, json_body
 from gesscale.errors import InputError
 from gesscale.service.access import HEADERS
 from gesscale.service.assets import build_number, page_html, page_script, page_style
-from gesscale.service.documents import Head
+from gesscale.service.documents import Head, problem_document
 from gesscale.service.journal import Journal
 
-#: An event comes at least this often, so that both ends notice when the other has gone.
+#: Seconds between two events at least, so that each end detects when the other has gone.
 ALIVE_S = 15.0
 
 
@@ -23,7 +24,7 @@ def serve(
     pages: Mapping[str, Page],
     *,
     journal: Journal,
-    problems: Callable[[], tuple[str, ...]],
+    problems: Callable[[], tuple[Problem, ...]],
     guard: Guard,
 ) -> PageServer:
     """Serve the page, its API and other pages, such as probes and metrics, until closed.
@@ -31,7 +32,7 @@ def serve(
     Raises
     ------
     InputError
-        The address cannot be taken.
+        If the address is not available.
     """
     try:
         return PageServer(
@@ -43,13 +44,12 @@ def serve(
             guard=guard,
         )
     except (OSError, OverflowError) as error:
-        raise InputError(
-            f"--listen: expected an address of this machine with a free port, got {host}:{port}: {error}; "
-            "choose another one"
-        ) from error
+        raise InputError("listen-address-unavailable", host=host, port=port, cause=str(error)) from error
 
 
-def pages_of(journal: Journal, problems: Callable[[], tuple[str, ...]], now_s: Callable[[], float]) -> dict[str, Page]:
+def pages_of(
+    journal: Journal, problems: Callable[[], tuple[Problem, ...]], now_s: Callable[[], float]
+) -> dict[str, Page]:
     """Return the page and its API."""
 
     def run(_parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
@@ -80,7 +80,7 @@ def pages_of(journal: Journal, problems: Callable[[], tuple[str, ...]], now_s: C
 
 
 def streams_of(
-    journal: Journal, problems: Callable[[], tuple[str, ...]], now_s: Callable[[], float]
+    journal: Journal, problems: Callable[[], tuple[Problem, ...]], now_s: Callable[[], float]
 ) -> dict[str, Stream]:
     """Return the stream of steps; the parameters are those of `pages_of`."""
 
@@ -97,13 +97,13 @@ def streams_of(
     return {"/api/events": steps}
 
 
-def _head(problems: tuple[str, ...], now_s: float) -> Head:
+def _head(problems: tuple[Problem, ...], now_s: float) -> Head:
     return {
         "apiVersion": API_VERSION,
         "version": version("gesscale"),
         "build": build_number(),
         "now_s": now_s,
-        "problems": [*problems],
+        "problems": [problem_document(each) for each in problems],
     }
 
 
@@ -113,5 +113,5 @@ def _event(name: str, document: object) -> bytes:
 
 def _value(parameters: Mapping[str, list[str]], name: str) -> str:
     if len(given := parameters.get(name, [])) != 1:
-        raise ValueError(f"expected the parameter {name} once, got it {len(given)} times")
+        raise InvalidValueError("parameter-not-single", parameter=name, count=len(given))
     return given[0]

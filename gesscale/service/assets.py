@@ -1,7 +1,7 @@
-"""The page's files: small JavaScript modules, one style sheet, one document; served, or put into one file.
+"""Files of the page: JavaScript modules, a style sheet and an HTML document; served, or put into one file.
 
-The modules are joined into one script as they are, in the order in which they need each other: their imports and the
-word export are left out. So a name stands for the same thing in all of them.
+The modules are joined into one script in the order of their imports, without import statements and the word export. So
+a name must mean the same in all modules.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ _FIRST = "main.js"
 
 @cache
 def page_html() -> bytes:
-    """Return the document that a server gives out."""
+    """Return the HTML document."""
     return _text("page.html").replace("BUILD", build_number()).encode()
 
 
@@ -30,7 +30,7 @@ def page_style() -> bytes:
 
 @cache
 def page_script() -> bytes:
-    """Return all modules as one."""
+    """Return all modules as one script."""
     joined: dict[str, str] = {}
     _join(_FIRST, joined)
     return "\n".join(joined.values()).encode()
@@ -38,18 +38,18 @@ def page_script() -> bytes:
 
 @cache
 def build_number() -> str:
-    """Return what tells one version of the page from another."""
+    """Return a hash that identifies this version of the page."""
     parts = (version("gesscale").encode(), _text("page.html").encode(), page_style(), page_script())
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:12]
 
 
 def _join(name: str, joined: dict[str, str]) -> None:
-    """Put a module after those that it imports."""
+    """Append a module after those that it imports."""
     if name in joined:
         return
     text = _text(name)
-    for needed in _IMPORT.findall(text):
-        _join(needed, joined)
+    for imported in _IMPORT.findall(text):
+        _join(imported, joined)
     joined[name] = _EXPORT.sub("", _IMPORT.sub("", text)).strip() + "\n"
 
 

@@ -1,7 +1,7 @@
-"""What the page's API answers: the form of each document, and how it comes of the model.
+"""Documents of the page's API: their types, and their conversion from the model.
 
-``docs/reference/json.md`` and the JSON schemas next to it are written from these types. Times are seconds since the
-epoch. What is not known is null.
+``docs/reference/json.md`` and its JSON schemas are generated from these types. Times are seconds since the epoch.
+Unknown values are null.
 """
 
 import math
@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic asks for this one before Python 3.12
 
+from gesscale.common.errors import Problem, catalogue
 from gesscale.model.decision import Decision
 from gesscale.model.document import as_document
 from gesscale.model.observation import Batch, OperatorReading
@@ -19,105 +20,113 @@ from gesscale.model.order import Order
 from gesscale.model.workflow import Workflow
 from gesscale.ports import ClusterState, Latencies, Node
 
-#: What a workflow is called that comes from settings: these describe one, which has no name.
+#: Name of the workflow of a settings file, which has no name.
 ONLY_WORKFLOW = "workflow"
 
-#: An operator lags where at least this share of its recent batches was saturated.
+#: An operator is lagging if at least this share of its recent batches was saturated.
 LAGGING_SHARE = 0.5
 
-#: It is busy where at least this share of the window was spent inside batches.
+#: It is busy if batches took at least this share of the window.
 BUSY_SHARE = 0.7
 
-#: Nodes whose delays are sent to a page; a map of more is cut down to those that matter.
-MOST_NODES = 150
+#: Maximum number of nodes whose delays the page receives; nodes in use come first.
+MAX_NODES = 150
 
 
-def _said(text: str) -> Any:
+def _description(text: str) -> Any:
     return Field(description=text)
 
 
-class Capacity(TypedDict):
+class CapacityEstimate(TypedDict):
     """The predicted MST of a placement, rows/s."""
 
-    low: Annotated[float | None, _said("With about 90 % confidence it is not below this.")]
-    mid: Annotated[float | None, _said("The best guess.")]
-    high: Annotated[float | None, _said("With about 90 % confidence it is not above this.")]
+    low: Annotated[float | None, _description("Lower bound with about 90 % confidence.")]
+    mid: Annotated[float | None, _description("Best estimate.")]
+    high: Annotated[float | None, _description("Upper bound with about 90 % confidence.")]
 
 
 class OrderCost(TypedDict):
-    """What an order cost."""
+    """Downtime of an order."""
 
-    at_s: Annotated[float, _said("When it was given.")]
-    downtime_s: Annotated[float | None, _said("The longest time without a finished batch around it.")]
-    first_tasks_s: Annotated[float | None, _said("Until the first batch on just its nodes began.")]
+    at_s: Annotated[float, _description("When it was written.")]
+    downtime_s: Annotated[float | None, _description("The longest time without a finished batch around it.")]
+    first_tasks_s: Annotated[float | None, _description("Time until the first batch on exactly its nodes began.")]
 
 
-class Point(TypedDict):
-    """A decision in short."""
+class DecisionPoint(TypedDict):
+    """Summary of a decision."""
 
-    at_s: Annotated[float, _said("When it was made.")]
-    operator: Annotated[str, _said("Whose it is.")]
-    policy: Annotated[str, _said("Who made it.")]
-    state: Annotated[str, _said("lagging, busy, waiting, idle or unknown.")]
-    verdict: Annotated[str, _said("What the operator needs: More, Fewer, Same or Unknown.")]
-    reason: Annotated[str, _said("Why this plan, in a word.")]
-    detail: Annotated[str, _said("Why this plan, in a sentence.")]
-    acted: Annotated[bool, _said("Whether replicas were started or removed.")]
-    outcome: Annotated[str, _said("What became of the plan.")]
-    problem: Annotated[str, _said("What went wrong; empty where nothing did.")]
-    seconds: Annotated[float | None, _said("How long the change took.")]
-    before: Annotated[list[str], _said("Nodes that held replicas.")]
-    placement: Annotated[list[str], _said("Nodes that are to hold them.")]
-    add: Annotated[list[str], _said("Nodes that get a replica.")]
-    remove: Annotated[list[str], _said("Nodes that lose theirs.")]
-    input_rows_per_s: Annotated[float | None, _said("The load.")]
-    throughput_rows_per_s: Annotated[float | None, _said("Rows processed per second.")]
-    backlog_rows: Annotated[float | None, _said("Rows offered and not processed.")]
-    saturated_share: Annotated[float | None, _said("Share of the recent batches that were saturated, 0 to 1.")]
-    busy_share: Annotated[float | None, _said("Share of the window that was spent inside batches, 0 to 1.")]
-    mst: Annotated[Capacity | None, _said("The capacity of `before`, rows/s.")]
-    nd_max_ms: Annotated[float | None, _said("NDmax of `before`.")]
-    planned_nd_max_ms: Annotated[float | None, _said("NDmax of `placement`.")]
-    metrics_age_s: Annotated[float | None, _said("How old the newest batch was then.")]
-    map_age_s: Annotated[float | None, _said("How old the latency map was then.")]
-    map_problem: Annotated[str, _said("Why the latency map could not be relied on; empty where it could.")]
-    order: Annotated[OrderCost | None, _said("What the operator's newest order cost.")]
+    at_s: Annotated[float, _description("When it was made.")]
+    operator: Annotated[str, _description("Name of the operator.")]
+    policy: Annotated[str, _description("Name of the policy.")]
+    state: Annotated[str, _description("lagging, busy, steady, idle or unknown.")]
+    verdict: Annotated[str, _description("What the operator needs: More, Fewer, Same or Unknown.")]
+    reason: Annotated[str, _description("Reason of the plan, in one CamelCase word.")]
+    detail: Annotated[str, _description("Reason of the plan, in a sentence.")]
+    acted: Annotated[bool, _description("Whether replicas were started or removed.")]
+    outcome: Annotated[str, _description("Result of the plan.")]
+    problem: Annotated[str, _description("Error of the change; empty without one.")]
+    seconds: Annotated[float | None, _description("Duration of the change.")]
+    before: Annotated[list[str], _description("Nodes that hold replicas before the change.")]
+    placement: Annotated[list[str], _description("Nodes that hold replicas after the change.")]
+    add: Annotated[list[str], _description("Nodes that get a replica.")]
+    remove: Annotated[list[str], _description("Nodes that lose their replica.")]
+    input_rows_per_s: Annotated[float | None, _description("Offered load.")]
+    throughput_rows_per_s: Annotated[float | None, _description("Rows processed per second.")]
+    backlog_rows: Annotated[float | None, _description("Rows that are offered but not processed.")]
+    saturated_share: Annotated[float | None, _description("Share of the recent batches that were saturated, 0 to 1.")]
+    busy_share: Annotated[float | None, _description("Share of the window that batches took, 0 to 1.")]
+    mst: Annotated[CapacityEstimate | None, _description("The capacity of `before`, rows/s.")]
+    nd_max_ms: Annotated[float | None, _description("NDmax of `before`.")]
+    planned_nd_max_ms: Annotated[float | None, _description("NDmax of `placement`.")]
+    metrics_age_s: Annotated[float | None, _description("Age of the newest batch.")]
+    map_age_s: Annotated[float | None, _description("Age of the latency map.")]
+    map_problem: Annotated[str, _description("Why the latency map is stale or unavailable; empty if it is usable.")]
+    order: Annotated[OrderCost | None, _description("Newest order of the operator.")]
 
 
 class OperatorDocument(TypedDict):
     """An operator of a workflow."""
 
     name: str
-    upstream: Annotated[list[str], _said("Operators whose output it reads.")]
-    driver_node: Annotated[str, _said("The node of its driver.")]
+    upstream: Annotated[list[str], _description("Operators whose output it reads.")]
+    driver_node: Annotated[str, _description("The node of its driver.")]
     min_replicas: int
     max_replicas: int
 
 
 class WorkflowDocument(TypedDict):
-    """A workflow as it was described to the scaler."""
+    """Description of a workflow."""
 
-    name: Annotated[str, _said("`namespace/name` on Kubernetes, else `workflow`.")]
-    period_s: Annotated[float, _said("Seconds between two steps.")]
-    policy: Annotated[str, _said("Who decides.")]
-    last_step_s: Annotated[float, _said("When it was stepped last.")]
-    operators: Annotated[list[OperatorDocument], _said("Each after those that feed it.")]
+    name: Annotated[str, _description("`namespace/name` on Kubernetes, else `workflow`.")]
+    period_s: Annotated[float, _description("Seconds between two steps.")]
+    policy: Annotated[str, _description("Name of the policy.")]
+    last_step_s: Annotated[float, _description("When its last step ran.")]
+    operators: Annotated[list[OperatorDocument], _description("Operators in topological order.")]
 
 
 class RunningWorkflow(WorkflowDocument):
-    """A workflow, and how it is."""
+    """A workflow with its current state."""
 
-    points: Annotated[list[Point], _said("The newest point of each operator.")]
+    points: Annotated[list[DecisionPoint], _description("The newest point of each operator.")]
+
+
+class ProblemDocument(TypedDict):
+    """A problem of the scaler."""
+
+    code: Annotated[str, _description("Its code in docs/reference/errors.md.")]
+    message: Annotated[str, _description("A sentence.")]
+    action: Annotated[str, _description("What to do about it.")]
 
 
 class Head(TypedDict):
-    """What is true of the scaler as a whole."""
+    """State of the whole scaler."""
 
-    apiVersion: Annotated[str, _said("gesscale.dev/v1.")]
-    version: Annotated[str, _said("Of gesscale.")]
-    build: Annotated[str, _said("Tells one version of the page from another.")]
-    now_s: Annotated[float, _said("The scaler's clock.")]
-    problems: Annotated[list[str], _said("What is wrong with the scaler itself, in sentences.")]
+    apiVersion: Annotated[str, _description("gesscale.dev/v1.")]
+    version: Annotated[str, _description("Version of gesscale.")]
+    build: Annotated[str, _description("Identifies the version of the page.")]
+    now_s: Annotated[float, _description("The scaler's clock.")]
+    problems: Annotated[list[ProblemDocument], _description("Problems of the scaler itself.")]
 
 
 class Run(Head):
@@ -126,49 +135,50 @@ class Run(Head):
     workflows: list[RunningWorkflow]
 
 
-class Points(TypedDict):
-    """Decisions in short."""
+class DecisionPoints(TypedDict):
+    """Summaries of decisions."""
 
-    points: Annotated[list[Point], _said("All that are kept, oldest first.")]
+    points: Annotated[list[DecisionPoint], _description("All kept decisions, oldest first.")]
 
 
-class Step(TypedDict):
-    """What a step brought."""
+class StepEvent(TypedDict):
+    """Decisions of a step."""
 
     workflow: str
-    points: Annotated[list[Point], _said("What is new, oldest first.")]
+    points: Annotated[list[DecisionPoint], _description("New decisions, oldest first.")]
 
 
 class IneligibleNode(TypedDict):
     """Why a node can take no replica."""
 
-    reason: Annotated[str, _said("In a word.")]
-    detail: Annotated[str, _said("In a sentence.")]
+    reason: Annotated[str, _description("One CamelCase word.")]
+    detail: Annotated[str, _description("A sentence.")]
 
 
-class Nodes(TypedDict):
+class NodesDocument(TypedDict):
     """The nodes of the newest step; null before the first."""
 
-    names: Annotated[list[str], _said("Nodes of the latency map, 150 at most, those in use first.")]
-    rtt_ms: Annotated[list[list[float | None]], _said("The round trip from each to each of `names`.")]
-    left_out: Annotated[int, _said("How many nodes of the map are not in `names`.")]
-    not_in_map: Annotated[list[str], _said("Nodes of the cluster that the map lacks.")]
-    ineligible: Annotated[dict[str, IneligibleNode], _said("By node, why it can take no replica at all.")]
+    names: Annotated[list[str], _description("At most 150 nodes of the latency map, those in use first.")]
+    rtt_ms: Annotated[list[list[float | None]], _description("The round trip from each to each of `names`.")]
+    omitted: Annotated[int, _description("Number of nodes of the map that are not in `names`.")]
+    not_in_map: Annotated[list[str], _description("Nodes of the cluster that the map lacks.")]
+    ineligible: Annotated[dict[str, IneligibleNode], _description("By node, why it can take no replica.")]
     ineligible_for: Annotated[
-        dict[str, dict[str, IneligibleNode]], _said("By operator and node, why it can take none of this one.")
+        dict[str, dict[str, IneligibleNode]],
+        _description("By operator and node, why it can take no replica of this operator."),
     ]
-    problem: Annotated[str, _said("Why the cluster could not be read; empty where it could.")]
+    problem: Annotated[str, _description("Why the cluster could not be read; empty if it was read.")]
 
 
-def point_of(decision: Decision, cost: OrderCost | None = None, metrics_age_s: float | None = None) -> Point:
-    """Return a decision in short: what a graph, a chart or a line of a table shows of it.
+def point_of(decision: Decision, cost: OrderCost | None = None, metrics_age_s: float | None = None) -> DecisionPoint:
+    """Return the summary of a decision for graphs, charts and tables.
 
     Parameters
     ----------
     cost
-        What the operator's newest order cost, as `cost_of` tells it; None where nothing was ordered.
+        The operator's newest order, see `cost_of`; None without one.
     metrics_age_s
-        How old the operator's newest batch was; None where there was none.
+        Age of the operator's newest batch; None without one.
     """
     analysis, plan, outcome, latency_map = (decision.analysis, decision.plan, decision.outcome, decision.latency_map)
     reading, mst, change = analysis.reading, analysis.mst, plan.change
@@ -204,18 +214,18 @@ def point_of(decision: Decision, cost: OrderCost | None = None, metrics_age_s: f
 
 
 def state_of(reading: OperatorReading | None) -> str:
-    """Return lagging, busy, waiting or idle; unknown without a reading."""
+    """Return lagging, busy, steady or idle; unknown without a reading."""
     if reading is None:
         return "unknown"
     if reading.saturated_share >= LAGGING_SHARE:
         return "lagging"
     if reading.busy_share >= BUSY_SHARE:
         return "busy"
-    return "waiting" if reading.input_rows_per_s or reading.throughput_rows_per_s else "idle"
+    return "steady" if reading.input_rows_per_s or reading.throughput_rows_per_s else "idle"
 
 
 def cost_of(order: Order, batches: Sequence[Batch]) -> OrderCost:
-    """Return what an order cost."""
+    """Return the downtime of an order."""
     at_s, ordered = order.at_s, set(order.placement)
     reaches_back = bool(batches) and batches[0].ended_at_s <= at_s
     first = next(
@@ -237,12 +247,12 @@ def cost_of(order: Order, batches: Sequence[Batch]) -> OrderCost:
 def workflow_document(
     name: str, workflow: Workflow, *, period_s: float, policy: str, last_step_s: float
 ) -> WorkflowDocument:
-    """Return a workflow as the page's graph needs it.
+    """Return a workflow for the page's graph.
 
     Parameters
     ----------
     last_step_s
-        When it was stepped last, seconds since the epoch.
+        When its last step ran, seconds since the epoch.
     """
     return {
         "name": name,
@@ -262,19 +272,25 @@ def workflow_document(
     }
 
 
-def nodes_document(latencies: Latencies, cluster: ClusterState, used: Collection[str]) -> Nodes:
-    """Return the nodes: their delays, and why they can take no replica."""
+def nodes_document(latencies: Latencies, cluster: ClusterState, used: Collection[str]) -> NodesDocument:
+    """Return the nodes, their delays, and why they can take no replica."""
     known = () if latencies.map is None else latencies.map.names
-    names = sorted(known, key=lambda node: (node not in used, node))[:MOST_NODES]
+    names = sorted(known, key=lambda node: (node not in used, node))[:MAX_NODES]
     return {
         "names": names,
         "rtt_ms": [] if latencies.map is None else as_document(latencies.map.subset(names).rtt_ms.round(3)),
-        "left_out": len(known) - len(names),
+        "omitted": len(known) - len(names),
         "not_in_map": sorted({*cluster.nodes} - {*known}),
         "ineligible": _ineligible(cluster.nodes),
         "ineligible_for": {operator: _ineligible(nodes) for operator, nodes in cluster.ineligible.items()},
         "problem": cluster.problem,
     }
+
+
+def problem_document(problem: Problem) -> ProblemDocument:
+    """Return a problem with the action of its catalogue entry."""
+    entry = catalogue().get(problem.code)
+    return {"code": problem.code, "message": str(problem), "action": entry.action if entry else ""}
 
 
 def _ineligible(nodes: Mapping[str, Node]) -> dict[str, IneligibleNode]:

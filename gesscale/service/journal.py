@@ -1,7 +1,7 @@
-"""What the page can look back on: the newest decisions of every workflow, within a bound of memory; for any thread.
+"""Keeps the newest decisions of every workflow for the page, within a bound of memory and for any thread.
 
-It begins with what knowledge kept and ends with the process. Nobody waits for who reads it: readers ask what is newer
-than what they have, so one that is slow costs nothing.
+It begins with the decisions of the knowledge file and ends with the process. Readers poll for what is newer than what
+they have, so a slow reader delays nobody.
 """
 
 import json
@@ -13,13 +13,14 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from gesscale.common.logs import log_problem
 from gesscale.model.decision import Decision
 from gesscale.model.document import codec, decision_document
 from gesscale.model.workflow import Workflow
 from gesscale.ports import ClusterState, Knowledge, Latencies
 from gesscale.service.documents import (
-    Nodes,
-    Point,
+    DecisionPoint,
+    NodesDocument,
     RunningWorkflow,
     cost_of,
     nodes_document,
@@ -27,8 +28,8 @@ from gesscale.service.documents import (
     workflow_document,
 )
 
-#: Of decisions that are kept: 2,500, four hours of one operator every 6 s, 40 hours every minute.
-MOST_BYTES = 4 << 20
+#: Memory limit: about 2,500 decisions, four hours of one operator at a period of 6 s.
+MAX_BYTES = 4 << 20
 
 _LOG = logging.getLogger(__name__)
 _OVERHEAD_BYTES = 400
@@ -36,19 +37,19 @@ _LEVEL = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeenStep:
-    """One step of a workflow, as the page shows it."""
+class JournalStep:
+    """One step of a workflow for the page."""
 
-    #: By which the page knows the workflow.
+    #: Name of the workflow on the page.
     name: str
     #: Its operators.
     workflow: Workflow
-    #: How often it is stepped, and who decides (period_s, policy).
+    #: Period of the loop, and name of the policy.
     period_s: float
     policy: str
     #: One for each operator, at least one.
     decisions: tuple[Decision, ...]
-    #: From which the step decided (cluster, latencies).
+    #: Inputs of the step.
     cluster: ClusterState
     latencies: Latencies
     #: Knowledge after the step.
@@ -69,9 +70,9 @@ class _Entry(NamedTuple):
 
 
 class News(NamedTuple):
-    """What came after a number."""
+    """Points that are newer than a step."""
 
-    #: Of the newest step; to be asked for what comes after it.
+    #: Number of the newest step, for the next request.
     number: int
     #: By workflow, the new points, each as JSON.
     points: Mapping[str, list[str]]
@@ -79,15 +80,15 @@ class News(NamedTuple):
 
 @dataclass(slots=True)
 class Journal:
-    """Keeps decisions as they come, forgets the oldest."""
+    """Keeps decisions and forgets the oldest."""
 
-    #: How much is kept.
-    most_bytes: int = MOST_BYTES
+    #: Memory limit.
+    max_bytes: int = MAX_BYTES
     _entries: deque[_Entry] = field(default_factory=deque)
     _bytes: int = 0
     _number: int = 0
     _newest: dict[str, dict[str, _Entry]] = field(default_factory=dict)
-    _steps: dict[str, SeenStep] = field(default_factory=dict)
+    _steps: dict[str, JournalStep] = field(default_factory=dict)
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     def begin_with(self, workflow: str, documents: Iterable[Mapping[str, Any]]) -> None:
@@ -96,8 +97,8 @@ class Journal:
             for document in documents:
                 self._keep(workflow, document, point_of(codec(Decision).validate_python(document)))
 
-    def add(self, step: SeenStep) -> None:
-        """Keep a step, and wake who waits for one. What cannot be shown is logged: the scaler goes on."""
+    def add(self, step: JournalStep) -> None:
+        """Keep a step and wake the readers that wait. A decision that cannot be converted is logged and skipped."""
         with self._changed:
             self._number += 1
             self._steps[step.name] = step
@@ -105,12 +106,12 @@ class Journal:
                 try:
                     document = decision_document(decision)
                     self._keep(step.name, document, _point(step, decision))
-                except Exception:  # noqa: BLE001 - the page must not cost a step
-                    _LOG.exception("workflow %s: a decision cannot be shown on the page", step.name)
+                except Exception as error:  # noqa: BLE001 - the page must never fail a step
+                    log_problem(_LOG, logging.ERROR, "decision-not-shown", exc_info=error, workflow=step.name)
             self._changed.notify_all()
 
     def keep_only(self, names: Collection[str]) -> None:
-        """Forget every other workflow."""
+        """Forget all other workflows."""
         with self._changed:
             if not self._newest.keys() <= {*names}:
                 self._entries = deque(each for each in self._entries if each.workflow in names)
@@ -119,7 +120,7 @@ class Journal:
                 self._steps = {name: kept for name, kept in self._steps.items() if name in names}
 
     def workflows(self) -> list[RunningWorkflow]:
-        """Return every workflow that was stepped, with the newest point of each operator as JSON in ``points``."""
+        """Return every workflow that has a step, with the newest point of each operator in ``points``."""
         with self._changed:
             return [
                 {
@@ -147,7 +148,7 @@ class Journal:
             ]
 
     def decision(self, workflow: str, operator: str, at_s: float) -> bytes | None:
-        """Return the decision of an instant as JSON; None where it is not kept."""
+        """Return the decision of an instant as JSON; None if it is not kept."""
         with self._changed:
             found = next(
                 (
@@ -159,8 +160,8 @@ class Journal:
             )
         return None if found is None else zlib.decompress(found)
 
-    def nodes(self, workflow: str) -> Nodes | None:
-        """Return the nodes of a workflow as of its newest step; None where there has been none."""
+    def nodes(self, workflow: str) -> NodesDocument | None:
+        """Return the nodes of a workflow at its newest step; None if it has no step."""
         with self._changed:
             step = self._steps.get(workflow)
         if step is None:
@@ -170,7 +171,7 @@ class Journal:
         return nodes_document(step.latencies, step.cluster, drivers | placed)
 
     def news(self, after: int, timeout_s: float) -> News:
-        """Wait for a step after a number, and return what came since; nothing where the time is out."""
+        """Wait for a step after a number and return the newer points; empty on timeout."""
         with self._changed:
             self._changed.wait_for(lambda: self._number > after, timeout_s)
             points: dict[str, list[str]] = {}
@@ -186,7 +187,7 @@ class Journal:
         with self._changed:
             return self._number
 
-    def _keep(self, workflow: str, document: Mapping[str, Any], point: Point) -> None:
+    def _keep(self, workflow: str, document: Mapping[str, Any], point: DecisionPoint) -> None:
         entry = _Entry(
             number=self._number,
             workflow=workflow,
@@ -198,11 +199,11 @@ class Journal:
         self._entries.append(entry)
         self._newest.setdefault(workflow, {})[entry.operator] = entry
         self._bytes += entry.size
-        while self._bytes > self.most_bytes and len(self._entries) > 1:
+        while self._bytes > self.max_bytes and len(self._entries) > 1:
             self._bytes -= self._entries.popleft().size
 
 
-def _point(step: SeenStep, decision: Decision) -> Point:
+def _point(step: JournalStep, decision: Decision) -> DecisionPoint:
     order, reading = step.known.latest(decision.operator), decision.analysis.reading
     batches = reading.batches if reading else ()
     cost = None if order is None else cost_of(order, batches)

@@ -1,4 +1,4 @@
-"""A loop outside Kubernetes that is served: its metrics, whether it lives, and its page."""
+"""Serves a loop outside Kubernetes: its metrics, its probe and its page."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -15,27 +15,27 @@ from gesscale.ports import ClusterState, Latencies
 from gesscale.service.access import PROBES, SCRAPED, Access
 from gesscale.service.api import serve
 from gesscale.service.documents import ONLY_WORKFLOW
-from gesscale.service.journal import Journal, SeenStep
+from gesscale.service.journal import Journal, JournalStep
 from gesscale.service.metrics import ScalerMetrics, step_figures
 from gesscale.settings import Settings
 
-_LATE_PERIODS, _LATE_AT_LEAST_S = 3, 60.0
+_LATE_PERIODS, _LATE_MIN_S = 3, 60.0
 
 
 class ServedLoop:
-    """Serves what a loop does until it is closed.
+    """Serves the decisions of a loop until it is closed.
 
     Attributes
     ----------
     loop
-        The same one, which tells what it sees; this one is to be run.
+        The loop to run; it reports its inputs here.
     url
-        Of the page.
+        Address of the page.
 
     Raises
     ------
     InputError
-        The address cannot be taken.
+        If the address is not available.
     """
 
     def __init__(
@@ -51,9 +51,9 @@ class ServedLoop:
         self._workflow, self._period_s = settings.workflow.build(), settings.monitor.period_s
         self._metrics, self._journal = ScalerMetrics(version("gesscale")), Journal()
         self._journal.begin_with(ONLY_WORKFLOW, past)
-        self._seen = ClusterState(), Latencies()
-        self._moved_at_s = time.monotonic()
-        self.loop = replace(loop, measure_phase=self._metrics.measure_phase, on_inputs=self._see)
+        self._inputs = ClusterState(), Latencies()
+        self._completed_at_s = time.monotonic()
+        self.loop = replace(loop, measure_phase=self._metrics.measure_phase, on_inputs=self._keep_inputs)
         self._server = serve(
             host,
             port,
@@ -65,15 +65,15 @@ class ServedLoop:
         self.url = self._server.url
 
     def report(self, decisions: tuple[Decision, ...]) -> None:
-        """Take the decisions of a step that has just come to its end."""
-        cluster, latencies = self._seen
+        """Record the decisions of a completed step."""
+        cluster, latencies = self._inputs
         at_s = decisions[0].at_s
         known = self.loop.knowledge.recall(at_s)
         live = {each.operator: each.analysis.reading.placement for each in decisions if each.analysis.reading}
         figures = step_figures(decisions, self._workflow, known, live, at_s)
         self._metrics.step_done("", ONLY_WORKFLOW, figures, decisions)
         self._journal.add(
-            SeenStep(
+            JournalStep(
                 name=ONLY_WORKFLOW,
                 workflow=self._workflow,
                 period_s=self._period_s,
@@ -84,25 +84,23 @@ class ServedLoop:
                 known=known,
             )
         )
-        self._moved_at_s = time.monotonic()
+        self._completed_at_s = time.monotonic()
 
     def close(self) -> None:
         """Stop serving."""
         self._server.close()
 
-    def _see(self, cluster: ClusterState, latencies: Latencies) -> None:
-        self._seen = cluster, latencies
+    def _keep_inputs(self, cluster: ClusterState, latencies: Latencies) -> None:
+        self._inputs = cluster, latencies
 
-    def _problems(self) -> tuple[str, ...]:
-        still_s = time.monotonic() - self._moved_at_s
-        if still_s <= max(_LATE_PERIODS * self._period_s, _LATE_AT_LEAST_S):
+    def _problems(self) -> tuple[Problem, ...]:
+        age_s = time.monotonic() - self._completed_at_s
+        if age_s <= max(_LATE_PERIODS * self._period_s, _LATE_MIN_S):
             return ()
-        return (
-            f"no step has come to its end for {format_duration(still_s)}, there is to be one every "
-            f"{format_duration(self._period_s)}; look at the log of gesscale run, and start it again if it hangs",
-        )
+        fields = {"age": format_duration(age_s), "period": format_duration(self._period_s)}
+        return (Problem("loop-stuck", fields),)
 
     def _probe(self, _parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
         if problems := self._problems():
-            raise UnavailableError(*(Problem("uncoded", {"text": each}) for each in problems))
+            raise UnavailableError(*problems)
         return "text/plain", b"alive\n"

@@ -1,4 +1,4 @@
-"""A recorded run as one HTML file that needs nothing else: the page, with the record in place of a scaler."""
+"""Writes a recorded run as one self-contained HTML file: the page with the record instead of a live scaler."""
 
 import base64
 import hashlib
@@ -19,9 +19,9 @@ from gesscale.service.assets import page_html, page_script, page_style
 from gesscale.service.documents import ONLY_WORKFLOW, OrderCost, cost_of, nodes_document, point_of, workflow_document
 from gesscale.settings import Settings, load_settings
 
-#: What is left of a file that ends before its script, which would put the run in place of it.
+#: Text of a file that was cut off before its script, which would replace it.
 _CUT_OFF = (
-    "The run is being read. If nothing more comes, this file is cut off: copy it again, or write it again by "
+    "Loading the run. If nothing more appears, this file is incomplete: copy it again, or write it again with "
     "<code>gesscale page FOLDER</code>."
 )
 
@@ -32,40 +32,38 @@ def write_page(folder: Path, file: Path, *, title: str = "") -> tuple[Problem, .
     Raises
     ------
     InputError
-        It is no record, or the file cannot be written.
+        If the folder is not a record, or the file cannot be written.
     """
-    document, faults = read_record(folder)
+    document, problems = read_record(folder)
     if title:
         document["run"]["title"] = title
     try:
         file.write_text(html_of(document), "utf-8")
     except OSError as error:
         raise InputError("file-unwritable", source=str(file), cause=cause_of(error)) from None
-    return faults
+    return problems
 
 
 def read_record(folder: Path) -> tuple[dict[str, Any], tuple[Problem, ...]]:
-    """Return what the page shows of a recorded run, and what was left out of it.
+    """Return the page's data of a recorded run, and the problems of omitted lines.
 
     Raises
     ------
     InputError
-        It is no record, or holds no decisions.
+        If the folder is not a record, or has no decisions.
     """
     settings = load_settings(settings_file(folder), [], trusted=False)
     recording = read_recording(folder, settings.workflow.operators)
     if not recording.decisions:
-        raise InputError(
-            f"{folder}: expected at least one decision in decisions.jsonl, got none: there is nothing to show"
-        )
+        raise InputError("record-without-decisions", source=folder)
     return _document(folder.resolve().name, settings, recording), recording.problems
 
 
 def html_of(record: Mapping[str, Any]) -> str:
-    """Return one file that shows a record; it asks for nothing, and its policy lets nothing be asked for."""
+    """Return a self-contained HTML file of a record; its content security policy allows no requests."""
     style, script = page_style().decode(), page_script().decode()
     allowed = f"default-src 'none'; img-src data:; script-src {_hash_of(script)}; style-src {_hash_of(style)}"
-    # A JSON string may hold a slash and a less-than sign as escapes: no markup can end the element.
+    # Escaped less-than signs keep strings of the record from ending the script element.
     data = json.dumps(record, separators=(",", ":")).replace("<", "\\u003c")
     head = f'<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="{allowed}">'
     return (
@@ -122,13 +120,13 @@ def _document(title: str, settings: Settings, recording: Recording) -> dict[str,
 
 
 def _age_s(ends_s: Sequence[float], at_s: float) -> float | None:
-    """Return how old the newest batch was at an instant, of batches that end at these; None before the first."""
+    """Return the age of the newest batch at an instant, by the ends of batches; None before the first."""
     ended = bisect_right(ends_s, at_s)
     return at_s - ends_s[ended - 1] if ended else None
 
 
 def _delays(settings: Settings) -> Latencies:
-    """Return the latency map of the record; none where the run had it from elsewhere."""
+    """Return the latency map of the record; empty if it was not read from a file."""
     if settings.latency_map.source != "file":
         return Latencies()
     try:

@@ -78,10 +78,10 @@ def readiness_failures(health: HealthSnapshot, now_s: float) -> tuple[Problem, .
     return (*api, *caches, *health.missing_rights, *steps)
 
 
-def problems_of(health: HealthSnapshot, now_s: float) -> tuple[str, ...]:
-    """Return all failures, and whether another controller leads: code and sentence of each, for the page."""
+def page_problems(health: HealthSnapshot, now_s: float) -> tuple[Problem, ...]:
+    """Return all failures, and whether another controller leads, for the page."""
     standby = () if health.leading else (Problem("controller-standby"),)
-    return tuple(map(_line, (*liveness_failures(health, now_s), *readiness_failures(health, now_s), *standby)))
+    return (*liveness_failures(health, now_s), *readiness_failures(health, now_s), *standby)
 
 
 def probes(health: Callable[[], HealthSnapshot], clock: Callable[[], float]) -> dict[str, Page]:
@@ -104,10 +104,6 @@ def _answer(success: str, failures: tuple[Problem, ...]) -> tuple[str, bytes]:
     if failures:
         raise UnavailableError(*failures)
     return "text/plain", f"{success}\n".encode()
-
-
-def _line(failure: Problem) -> str:
-    return f"{failure.code}: {failure}"
 
 
 def _step_failure(step: StepStatus, now_s: float) -> Problem | None:

@@ -26,7 +26,7 @@ from gesscale.plan.change_budget import ChangeBudget
 from gesscale.plan.directives import Directive, Pause
 from gesscale.policies.guarded import GuardedPolicy
 from gesscale.ports import ClusterState, Knowledge, Latencies, MetricSource
-from gesscale.service.journal import Journal, SeenStep
+from gesscale.service.journal import Journal, JournalStep
 from gesscale.wire import group_of
 
 _LOG = logging.getLogger(__name__)
@@ -89,7 +89,7 @@ class ControllerContext:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkflowStep(SeenStep):
+class WorkflowStep(JournalStep):
     """Result of one step, with the applications by operator."""
 
     applications: Mapping[str, Application]

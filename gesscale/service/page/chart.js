@@ -97,7 +97,7 @@ export function timeCharts({ width, from_s, to_s, at_s, panels, marks, instants,
     const wanted_s = from_s + ((event.clientX - box.left - LEFT) / (width - LEFT - RIGHT)) * (end_s - from_s);
     return instants.reduce((best, each) => (Math.abs(each - wanted_s) < Math.abs(best - wanted_s) ? each : best), instants[0]);
   };
-  const readout = h("p", { class: "readout" }, "Point at a chart to read it; click to go there in time.");
+  const readout = h("p", { class: "readout" }, "Point at a chart to read it; click to go to that time.");
   const read = (event) => {
     if (!instants.length) return;
     const instant_s = nearest(event);

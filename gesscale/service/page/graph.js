@@ -32,7 +32,7 @@ function loadBar(point) {
   const capacity = point?.mst?.mid ?? null;
   const load = point?.input_rows_per_s ?? point?.throughput_rows_per_s ?? null;
   const inner = CARD.width - 26;
-  if (load === null || !capacity) return svg("text", { class: "small", x: 14, y: 84 }, load === null ? "load not known" : `load ${figure(load)} rows/s, capacity not known yet`);
+  if (load === null || !capacity) return svg("text", { class: "small", x: 14, y: 84 }, load === null ? "load unknown" : `load ${figure(load)} rows/s, capacity unknown`);
   return [
     svg("rect", { class: "capacity", x: 14, y: 74, width: inner, height: 7, rx: 3.5 }),
     svg("rect", { class: load > capacity ? "load over" : "load", x: 14, y: 74, width: Math.max(3, inner * Math.min(1, load / capacity)), height: 7, rx: 3.5 }),
@@ -62,13 +62,13 @@ function card(operator, point, points, [x, y], href) {
   const count = point ? countOf(point) : "–";
   return svg("a", { href, "data-key": `card ${operator.name}`, "aria-label": `${operator.name}: ${state.word}, ${count} of at most ${operator.max_replicas} replicas` },
     svg("g", { class: `card ${point?.state ?? "unknown"}`, transform: `translate(${x} ${y})` },
-      svg("title", {}, `${operator.name}\n${point ? `${point.reason}: ${point.detail}` : "nothing has been decided yet"}`),
+      svg("title", {}, `${operator.name}\n${point ? `${point.reason}: ${point.detail}` : "no decision yet"}`),
       svg("rect", { class: "frame", width: CARD.width, height: CARD.height, rx: 9 }),
       svg("rect", { class: "stripe", width: 5, height: CARD.height - 18, x: 0, y: 9, rx: 2.5 }),
       svg("text", { class: "name", x: 14, y: 25 }, shortened(operator.name, 28)),
       svg("text", { class: "state", x: 14, y: 44 }, `${state.sign} ${state.word}`),
       svg("text", { class: "small", x: CARD.width - 12, y: 44, "text-anchor": "end" }, `${count} of ${operator.min_replicas}–${operator.max_replicas} replicas`),
-      svg("text", { class: "small", x: 14, y: 63 }, backlog === null ? "backlog not known" : `backlog ${figure(backlog)} rows`),
+      svg("text", { class: "small", x: 14, y: 63 }, backlog === null ? "backlog unknown" : `backlog ${figure(backlog)} rows`),
       loadBar(point), trace(points)));
 }
 

@@ -36,7 +36,7 @@ function draw() {
   replaceContent(part("head"), headOf(place));
   replaceContent(part("views"), viewsOf(place));
   drawTime(place);
-  if (model.head === null) replaceContent(main, h("p", { class: "empty" }, model.connection === "lost" ? "The scaler does not answer. This page goes on by itself once it does." : "The run is being fetched."));
+  if (model.head === null) replaceContent(main, h("p", { class: "empty" }, model.connection === "lost" ? "The scaler does not respond. This page reconnects automatically." : "Loading the run."));
   else if (!model.workflows.length) replaceContent(main, nothingYet(place));
   else replaceContent(main, viewOf(place, { width: main.clientWidth - 32, narrow: innerWidth < NARROW }));
 }
@@ -45,13 +45,13 @@ function viewOf(place, size) {
   try {
     return SHOWN[place.view](model, place, size);
   } catch (error) {
-    return [h("h1", {}, VIEWS[place.view]), h("p", { class: "problem" }, `This view cannot show what it was told (${error.message}). The other views may; gesscale explain shows decisions in a terminal.`)];
+    return [h("h1", {}, VIEWS[place.view]), h("p", { class: "problem" }, `This view cannot show the data (${error.message}). Try another view, or gesscale explain in a terminal.`)];
   }
 }
 
 function nothingYet(place) {
   return [h("h1", {}, "No workflow yet"),
-    h("p", { class: "empty" }, "No step has been taken. On Kubernetes: apply a StreamAutoscaler. Elsewhere: name operators in the settings and look at the log of gesscale run."),
+    h("p", { class: "empty" }, "No step has run yet. On Kubernetes: apply a StreamAutoscaler. Elsewhere: check the settings and the log of gesscale run."),
     findingsOf(model, place).map((each) => h("p", { class: "problem" }, each.text))];
 }
 
@@ -71,7 +71,7 @@ function headOf(place) {
     model.head?.title ? h("p", { class: "about" }, model.head.title) : null,
     workflow ? h("p", { class: "about" }, `policy ${workflow.policy}, a step every ${span(workflow.period_s)}`) : null,
     fleet,
-    other ? h("p", { class: "problem" }, `gesscale ${model.head.version} was started since, and this page is of another version. `, h("button", { type: "button", onclick: () => location.reload() }, "Load it again")) : null,
+    other ? h("p", { class: "problem" }, `gesscale ${model.head.version} has been started; this page is of another version. `, h("button", { type: "button", onclick: () => location.reload() }, "Reload")) : null,
   ];
 }
 
@@ -84,8 +84,8 @@ function viewsOf(place) {
 // The slider stays the same element, so that it can be dragged while steps come in.
 const slider = h("input", { type: "range", id: "instant", min: 0, step: 1, "aria-label": "Instant", oninput: () => chooseInstant(Number(slider.value)) });
 const shown = h("output", { for: "instant" });
-const before = h("button", { type: "button", "aria-label": "the change before", onclick: () => jump(-1) }, "◀ ", h("span", { class: "wide" }, "change"));
-const after = h("button", { type: "button", "aria-label": "the next change", onclick: () => jump(1) }, h("span", { class: "wide" }, "change"), " ▶");
+const before = h("button", { type: "button", "aria-label": "previous change", onclick: () => jump(-1) }, "◀ ", h("span", { class: "wide" }, "change"));
+const after = h("button", { type: "button", "aria-label": "next change", onclick: () => jump(1) }, h("span", { class: "wide" }, "change"), " ▶");
 const end = h("button", { type: "button", class: "end", onclick: () => goTo(readAddress(), { at_s: null }, { replace: true }) });
 let instants = [];
 

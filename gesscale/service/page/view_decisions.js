@@ -22,7 +22,7 @@ export function decisionsView(model, place) {
   return [
     h("h1", {}, "Decisions"),
     h("div", { class: "choosers" }, operatorChooser(model, place), h("p", { class: "chooser" }, only)),
-    runs.length ? null : h("p", { class: "empty" }, place.only ? "No change has been decided yet. Untick “only changes” to see why not." : "Nothing has been decided yet. The first step comes at once; if none does, see Health."),
+    runs.length ? null : h("p", { class: "empty" }, place.only ? "No change yet. Untick “only changes” to see why not." : "No decision yet. The first step runs immediately; if there is none, see Health."),
     h("div", { class: "beside wide" },
       h("ol", { class: "timeline", "data-scroll": "timeline", "aria-label": "Decisions, newest first" }, runs.slice(0, MOST_SHOWN).map((run) => line(run, place, opened))),
       opened ? detail(model, place, workflow, operator, opened) : null)];
@@ -53,25 +53,25 @@ function line({ quiet, first_s, newest, count }, place, opened) {
 function detail(model, place, workflow, operator, point) {
   const decision = model.decision(workflow.name, operator.name, point.at_s);
   const head = [h("h2", {}, moment(point.at_s)), h("p", { class: "lead" }, h("b", {}, point.reason), " ", explained(point.reason, point.detail))];
-  if (decision === undefined) return h("section", { class: "aside", "aria-label": "One decision" }, head, h("p", { class: "note" }, "It is being fetched."));
-  if (decision === null) return h("section", { class: "aside", "aria-label": "One decision" }, head, h("p", { class: "note" }, "Its details are not kept any more; gesscale explain reads the knowledge file."));
+  if (decision === undefined) return h("section", { class: "aside", "aria-label": "One decision" }, head, h("p", { class: "note" }, "Loading."));
+  if (decision === null) return h("section", { class: "aside", "aria-label": "One decision" }, head, h("p", { class: "note" }, "The details are no longer kept; gesscale explain reads the knowledge file."));
   const changed = point.add.length || point.remove.length;
   return h("section", { class: "aside", "aria-label": "One decision" },
     head,
-    pairs("Seen", [["load", figure(point.input_rows_per_s, "rows/s")], ["throughput", figure(point.throughput_rows_per_s, "rows/s")], ["backlog", figure(point.backlog_rows, "rows")],
-      ["saturated batches", percent(point.saturated_share)], ["placement", point.before.length ? namesOf(point.before) : "not known"], ["latency map", point.map_problem || "usable"]]),
+    pairs("Observed", [["load", figure(point.input_rows_per_s, "rows/s")], ["throughput", figure(point.throughput_rows_per_s, "rows/s")], ["backlog", figure(point.backlog_rows, "rows")],
+      ["saturated batches", percent(point.saturated_share)], ["placement", point.before.length ? namesOf(point.before) : "unknown"], ["latency map", point.map_problem || "usable"]]),
     pairs("Concluded", [["verdict", [point.verdict, decision.analysis?.detail ? `: ${decision.analysis.detail}` : ""]], ["capacity now", estimate(decision.analysis?.mst)], changed && ["capacity planned", estimate(decision.plan?.mst)],
       decision.analysis?.headroom_pct != null && ["headroom", figure(decision.analysis.headroom_pct, "%")],
       ["NDmax", changed ? `${figure(point.nd_max_ms)} → ${figure(point.planned_nd_max_ms, "ms")}` : figure(point.nd_max_ms ?? point.planned_nd_max_ms, "ms")]].filter(Boolean)),
     costs(decision.plan?.costs ?? [], point),
     rejections(decision.plan?.rejections ?? [], [operator.driver_node, ...point.placement], delaysOf(model.nodesOf(workflow.name))),
-    pairs("What came of it", [["outcome", [outcomeMeaning(point.outcome), point.problem ? ` ${point.problem}` : ""]], ...(changed && point.acted ? [["cost", costWords(model.costsOf(workflow.name, operator.name).get(point.at_s))]] : [])]),
+    pairs("Result", [["outcome", [outcomeMeaning(point.outcome), point.problem ? ` ${point.problem}` : ""]], ...(changed && point.acted ? [["downtime", costWords(model.costsOf(workflow.name, operator.name).get(point.at_s))]] : [])]),
     asked(model, place, workflow, operator, point, decision),
-    h("p", {}, h("a", { href: linkTo(place, { view: "nodes", at_s: point.at_s }) }, "The nodes at this moment"), " · ", h("a", { href: linkTo(place, { view: "operator", at_s: point.at_s }) }, "the operator at this moment")));
+    h("p", {}, h("a", { href: linkTo(place, { view: "nodes", at_s: point.at_s }) }, "The nodes at this time"), " · ", h("a", { href: linkTo(place, { view: "operator", at_s: point.at_s }) }, "the operator at this time")));
 }
 
 function estimate(mst) {
-  return mst ? `${figure(mst.mid, "rows/s")} (${figure(mst.low)} to ${figure(mst.high)})` : "not known";
+  return mst ? `${figure(mst.mid, "rows/s")} (${figure(mst.low)} to ${figure(mst.high)})` : "unknown";
 }
 
 function pairs(title, listed) {
@@ -94,7 +94,7 @@ function costs(listed, point) {
 function rejections(listed, chosen, delayOf) {
   if (!listed.length) return null;
   const rows = listed.flatMap((each) => [{ cells: [nameOf(each.node), each.reason, each.detail || lostBecause(each, chosen, delayOf)] }, ...others(each)]);
-  return [h("h3", {}, "Candidates that lost"), table("Nodes that took no replica", [{ text: "node" }, { text: "reason" }, { text: "by how much" }], rows)];
+  return [h("h3", {}, "Rejected candidates"), table("Nodes that took no replica", [{ text: "node" }, { text: "reason" }, { text: "by how much" }], rows)];
 }
 
 function others(last) {

@@ -11,15 +11,15 @@ const MOST_IN_HEAT_MAP = 60;
 const MOST_NEAREST = 20;
 const FEW_ON_MAP = 40;
 const ROOM_FOR_WORDS = 130;
-const KINDS = { replica: ["●", "holds a replica"], driver: ["▣", "runs the driver only"], free: ["○", "free"], ineligible: ["✕", "can take none"] };
+const KINDS = { replica: ["●", "holds a replica"], driver: ["▣", "runs the driver only"], free: ["○", "free"], ineligible: ["✕", "ineligible"] };
 
 export function nodesView(model, place, { width, narrow }) {
   const workflow = model.workflowNamed(place.workflow);
   const operator = chosenOperator(model, place);
   const nodes = model.nodesOf(workflow.name);
   const head = [h("h1", {}, "Nodes"), operatorChooser(model, place)];
-  if (nodes === undefined) return [head, h("p", { class: "note" }, "The latency map is being fetched.")];
-  if (!nodes || !nodes.names.length) return [head, h("p", { class: "empty" }, "There is no latency map yet. Start the latency agents, or name a file in the settings: latency_map.file.")];
+  if (nodes === undefined) return [head, h("p", { class: "note" }, "Loading the latency map.")];
+  if (!nodes || !nodes.names.length) return [head, h("p", { class: "empty" }, "No latency map yet. Start the latency agents, or name a file in the settings: latency_map.file.")];
   const now = model.snapshot(workflow.name, place.at_s).get(operator.name) ?? null;
   const seen = looked(model, workflow, operator, place, nodes, now);
   const heat = place.as === "heat";
@@ -28,7 +28,7 @@ export function nodesView(model, place, { width, narrow }) {
     h("p", { class: "chooser" }, h("a", { href: linkTo(place, { as: "" }), "aria-current": heat ? null : "true", "data-key": "as map" }, "Map"), " ", h("a", { href: linkTo(place, { as: "heat" }), "aria-current": heat ? "true" : null, "data-key": "as heat" }, "Heat map")),
     nodes.problem ? h("p", { class: "problem" }, `The cluster could not be read: ${nodes.problem}`) : null,
     h("div", { class: "beside" }, heat ? heatMap(nodes, place, seen, width) : nodeMap(nodes, place, seen, narrow ? width : width - 368), about(nodes, place, operator, seen)),
-    nodes.left_out ? h("p", { class: "note" }, `${nodes.left_out} nodes of the map are left out; those in use are all here.`) : null,
+    nodes.omitted ? h("p", { class: "note" }, `${nodes.omitted} nodes of the map are not shown; all nodes in use are.`) : null,
     nodes.not_in_map.length ? h("p", { class: "note" }, `Not in the latency map: ${nodes.not_in_map.join(", ")}.`) : null,
   ];
 }
@@ -72,8 +72,8 @@ function nodeMap(nodes, place, seen, width) {
         few && spotOf.has(from) ? svg("text", { class: "small halo", y: 43, "text-anchor": "middle" }, [name === seen.driver ? "driver" : "", name === from ? "" : figure(seen.delayOf(from, name), "ms")].filter(Boolean).join(", ")) : null));
   });
   return h("figure", { class: "nodes" },
-    h("div", { class: "scroll", "data-scroll": "map" }, svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Nodes; the nearer, the shorter the round trip" }, links, told, selected ? null : worstWords(seen.worst, spotOf))),
-    h("figcaption", {}, "The nearer two nodes stand, the shorter the round trip between them. ", few && spotOf.has(from) ? `At each node: its round trip to ${from}. ` : null,
+    h("div", { class: "scroll", "data-scroll": "map" }, svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Nodes; nearer nodes have a shorter round trip" }, links, told, selected ? null : worstWords(seen.worst, spotOf))),
+    h("figcaption", {}, "Nearer nodes have a shorter round trip. ", few && spotOf.has(from) ? `At each node: its round trip to ${from}. ` : null,
       Object.values(KINDS).map(([sign, words]) => h("span", { class: "sample" }, `${sign} ${words}`))));
 }
 
@@ -106,7 +106,7 @@ function about(nodes, place, operator, seen) {
   if (!place.node) return box(h("p", {}, `Choose a node to see why it holds a replica of ${operator.name}, or why not.`),
     seen.worst ? h("p", {}, "The farthest pair of the placement, driver's node included, is ", h("b", {}, nameOf(seen.worst.a), " – ", nameOf(seen.worst.b)), `: NDmax ${figure(seen.worst.ms, "ms")}.`) : null,
     nearest(nodes, place, seen));
-  if (seen.now === null) return box(h("p", {}, "Nothing had been decided by then."));
+  if (seen.now === null) return box(h("p", {}, "No decision yet at that time."));
   const why = whyNot(place.node, operator, seen);
   const delays = seen.members.filter((name) => name !== place.node).map((name) => ({ cells: [nameOf(name), figure(seen.delayOf(place.node, name))] }));
   return box(h("h2", {}, nameOf(place.node)), h("p", {}, h("b", { class: "why" }, why.word), " ", why.text),

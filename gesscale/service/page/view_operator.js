@@ -38,7 +38,7 @@ export function operatorView(model, place, { width }) {
   const operator = chosenOperator(model, place);
   const points = model.pointsOf(workflow.name).filter((point) => point.operator === operator.name);
   const now = points.findLast((point) => place.at_s === null || point.at_s <= place.at_s) ?? null;
-  if (now === null) return [h("h1", {}, operator.name), operatorChooser(model, place), h("p", { class: "empty" }, "Nothing has been decided for it yet. The first step comes at once; if none does, see Health.")];
+  if (now === null) return [h("h1", {}, operator.name), operatorChooser(model, place), h("p", { class: "empty" }, "No decision yet. The first step runs immediately; if there is none, see Health.")];
   return [
     h("h1", {}, operator.name, " ", h("span", { class: `badge ${now.state}` }, `${STATES[now.state].sign} ${STATES[now.state].word}`)),
     operatorChooser(model, place),
@@ -53,7 +53,7 @@ export function operatorView(model, place, { width }) {
 function facts(operator, now) {
   const pairs = [
     ["load", figure(now.input_rows_per_s, "rows/s")], ["throughput", figure(now.throughput_rows_per_s, "rows/s")],
-    ["capacity (MST)", now.mst ? `${figure(now.mst.mid, "rows/s")} (${figure(now.mst.low)} to ${figure(now.mst.high)})` : "not known yet"],
+    ["capacity (MST)", now.mst ? `${figure(now.mst.mid, "rows/s")} (${figure(now.mst.low)} to ${figure(now.mst.high)})` : "unknown"],
     ["backlog", figure(now.backlog_rows, "rows")], ["saturated batches", percent(now.saturated_share)], ["time at work", percent(now.busy_share)],
     ["replicas", `${now.before.length} of ${operator.min_replicas} to ${operator.max_replicas}`], ["NDmax", figure(now.nd_max_ms, "ms")],
     ["nodes", nodesOf(operator, now)],
@@ -91,17 +91,17 @@ function narrowHeight(width, height) {
 
 function modelOf(decision) {
   const body = () => {
-    if (decision === undefined) return h("p", { class: "note" }, "It is being fetched.");
+    if (decision === undefined) return h("p", { class: "note" }, "Loading.");
     const learned = decision?.analysis?.learned ?? [];
     if (learned.length) return learnedOf(learned);
     const fitted = decision?.analysis?.model;
-    if (!fitted) return h("p", {}, "This decision tells of no fitted model: its policy has none, or knew too little of the operator by then.");
+    if (!fitted) return h("p", {}, "This decision has no fitted model: its policy has none, or had too few readings.");
     const rows = Object.entries(fitted.parameters).map(([name, value]) => ({
-      cells: [`${SYMBOLS[name] ? `${SYMBOLS[name]} ` : ""}${name}`, Number(value.toPrecision(4)).toLocaleString("en"), fitted.fitted.includes(name) ? `fitted to ${fitted.readings_used} readings` : "a default, not fitted yet"],
+      cells: [`${SYMBOLS[name] ? `${SYMBOLS[name]} ` : ""}${name}`, Number(value.toPrecision(4)).toLocaleString("en"), fitted.fitted.includes(name) ? `fitted to ${fitted.readings_used} readings` : "default, not fitted yet"],
     }));
     return [
-      table(`Law ${fitted.law}`, [{ text: "parameter" }, { text: "value", number: true }, { text: "rests on" }], rows, { class: "scroll snug stack" }),
-      h("p", {}, `The model is ${fitted.calibrated ? "calibrated" : "not calibrated yet: that takes three different readings"}${fitted.drift ? "; newer readings contradict it (drift)" : ""}.`),
+      table(`Law ${fitted.law}`, [{ text: "parameter" }, { text: "value", number: true }, { text: "based on" }], rows, { class: "scroll snug stack" }),
+      h("p", {}, `The model is ${fitted.calibrated ? "calibrated" : "not calibrated yet: it needs three different readings"}${fitted.drift ? "; newer readings contradict it (drift)" : ""}.`),
       fitted.warnings.map((warning) => h("p", { class: "note" }, warning)),
     ];
   };
@@ -111,7 +111,7 @@ function modelOf(decision) {
 
 // By the name of a parameter: what it is, and by what its value is multiplied to be read.
 const LEARNED = {
-  fixed_s: ["time of a batch that neither rows nor distance explain, s", 1], row_s: ["time of a row on one replica, ms", 1000], shared_row_s: ["time of a row that no replica shares, ms", 1000],
+  fixed_s: ["time of a batch that depends on neither rows nor distance, s", 1], row_s: ["time of a row on one replica, ms", 1000], shared_row_s: ["time of a row that replicas do not share, ms", 1000],
   driver_trips: ["round trips to the driver in a batch", 1], pair_trips: ["round trips between replicas in a batch", 1],
   even_share: ["share of a row's time that waits for the slowest replica", 1],
 };
@@ -120,11 +120,11 @@ function learnedOf(learned) {
   const rows = learned.map((each) => {
     const [words, factor] = LEARNED[each.name] ?? [each.name, 1];
     const told = each.deviation < each.deviation_at_first / 2;
-    return { cells: [words, precise(factor * each.value), `± ${precise(factor * each.deviation)}`, told ? "the batches so far" : `a first guess, ± ${precise(factor * each.deviation_at_first)}: the batches say little of it yet`] };
+    return { cells: [words, precise(factor * each.value), `± ${precise(factor * each.deviation)}`, told ? "the batches so far" : `the initial estimate, ± ${precise(factor * each.deviation_at_first)}: batches do not identify it yet`] };
   });
   return [
-    table("What the policy has learned of this operator", [{ text: "parameter" }, { text: "value", number: true }, { text: "deviation", number: true }, { text: "rests on" }], rows, { class: "scroll snug stack" }),
-    h("p", {}, "Each batch counts as evidence, an old one less than a new one. Capacity is what a full batch takes by these figures."),
+    table("Parameters that the policy has learned", [{ text: "parameter" }, { text: "value", number: true }, { text: "deviation", number: true }, { text: "based on" }], rows, { class: "scroll snug stack" }),
+    h("p", {}, "Each batch counts as evidence, older ones less. The capacity is that of a full batch by these parameters."),
   ];
 }
 
@@ -134,6 +134,6 @@ function precise(value) {
 
 export function costWords(cost) {
   if (!cost) return "not known";
-  const gap = cost.downtime_s === null ? "gap not known" : `longest time without a finished batch ${span(cost.downtime_s)}`;
+  const gap = cost.downtime_s === null ? "downtime unknown" : `longest time without a finished batch ${span(cost.downtime_s)}`;
   return cost.first_tasks_s === null ? gap : `${gap}; first tasks on the ordered nodes after ${span(cost.first_tasks_s)}`;
 }

@@ -41,7 +41,7 @@ function counts(rows, place) {
 }
 
 function graphOf(model, place, workflow, size) {
-  if (workflow.operators.length > MOST_DRAWN) return h("p", { class: "note" }, `A graph of ${figure(workflow.operators.length)} operators shows nothing; find yours below.`);
+  if (workflow.operators.length > MOST_DRAWN) return h("p", { class: "note" }, `${figure(workflow.operators.length)} operators are too many for a graph; use the table below.`);
   const snapshot = model.snapshot(workflow.name, place.at_s);
   const history = new Map(workflow.operators.map((each) => [each.name, []]));
   for (const point of model.pointsOf(workflow.name)) if (place.at_s === null || point.at_s <= place.at_s) history.get(point.operator)?.push(point);
@@ -63,7 +63,7 @@ function listOf(rows, place, fleet) {
       h("span", { class: `badge ${point?.state ?? "unknown"}` }, `${STATES[point?.state ?? "unknown"].sign} ${STATES[point?.state ?? "unknown"].word}`),
       figure(point?.input_rows_per_s), figure(point?.mst?.mid), figure(point?.backlog_rows),
       point ? `${countOf(point)} of ${operator.max_replicas}` : "–", figure(point?.nd_max_ms),
-      point ? inShort(point) : "nothing has been decided yet",
+      point ? inShort(point) : "no decision yet",
     ],
   }));
   const search = rows.length < FEW ? null : h("p", {}, h("label", {}, "Find ",
@@ -71,7 +71,7 @@ function listOf(rows, place, fleet) {
   return h("section", { "aria-label": "Operators, worst first" },
     h("h2", {}, "Operators, worst first"),
     search,
-    lines.length ? table(found.length === rows.length ? `${figure(rows.length)} operator${rows.length === 1 ? "" : "s"}` : `${figure(found.length)} of ${figure(rows.length)} operators`, heads, lines, { class: "scroll stack" }) : h("p", {}, `No operator fits “${place.search}”.`),
+    lines.length ? table(found.length === rows.length ? `${figure(rows.length)} operator${rows.length === 1 ? "" : "s"}` : `${figure(found.length)} of ${figure(rows.length)} operators`, heads, lines, { class: "scroll stack" }) : h("p", {}, `No operator matches “${place.search}”.`),
     found.length > MAX_LISTED ? h("p", { class: "note" }, `The first ${MAX_LISTED} are shown; search for the others.`) : null);
 }
 
@@ -88,11 +88,11 @@ function lastChanges(model, place, workflow) {
     nameOf(point.operator), `${point.before.length} → ${point.placement.length}`, changesOf(point).map((change, index) => [index ? " " : null, nameOf(change)]), [inShort(point), point.acted ? null : " Advised only."],
   ] }));
   return h("section", { "aria-label": "Last changes" }, h("h2", {}, "Last changes"),
-    table(points.length > LAST_CHANGES ? `The last ${LAST_CHANGES} of ${figure(points.length)}` : "All that are known", ["at", "operator", "replicas", "nodes", "why"].map((text) => ({ text, bare: text === "why" })), lines, { class: "scroll stack" }));
+    table(points.length > LAST_CHANGES ? `The last ${LAST_CHANGES} of ${figure(points.length)}` : "All known changes", ["at", "operator", "replicas", "nodes", "why"].map((text) => ({ text, bare: text === "why" })), lines, { class: "scroll stack" }));
 }
 
 function legend() {
-  return h("details", {}, h("summary", {}, "What the states mean"),
+  return h("details", {}, h("summary", {}, "States"),
     h("dl", {}, WORST_FIRST.map((state) => [h("dt", {}, h("span", { class: `badge ${state}` }, `${STATES[state].sign} ${STATES[state].word}`)), h("dd", {}, STATES[state].means)])));
 }
 

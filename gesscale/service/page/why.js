@@ -7,7 +7,7 @@ import { farthestPair } from "./distances.js";
 // With these, the present replicas carry the load.
 const ENOUGH = ["WithinTarget", "FewerWouldNotSustain", "AtMinReplicas", "DrainingBacklog", "Underused"];
 
-// Why a candidate lost, and by how much. A policy may not say that: then at least how far the replicas would be apart.
+// Why a candidate was rejected, and by how much; if the policy gives no detail, NDmax with and without the node.
 export function lostBecause(rejection, chosen, delayOf) {
   if (rejection.detail) return explained(rejection.reason, rejection.detail);
   const ndMax = (...more) => farthestPair([...new Set([...chosen, ...more])], delayOf)?.ms ?? null;
@@ -34,15 +34,15 @@ export function whyNot(node, operator, { now, decision, ineligible, earlier, del
     const fresh = now.add.includes(node);
     return { word: fresh ? "chosen" : "in use", text: fresh ? `This decision put a replica here: ${now.reason}.` : "A replica is here." };
   }
-  if (now.remove.includes(node)) return { word: "given up", text: `This decision took the replica from here: ${now.reason}. ${now.detail}` };
+  if (now.remove.includes(node)) return { word: "removed", text: `This decision removed the replica from here: ${now.reason}. ${now.detail}` };
   const said = decision?.plan?.rejections?.find((each) => each.node === node || each.other_nodes?.includes(node));
   if (said) return { word: said.reason, text: said.node === node ? lostBecause(said, [operator.driver_node, ...now.placement], delayOf) : explained(said.reason, "") };
   if (ineligible[node]) return { word: ineligible[node].reason, text: explained(ineligible[node].reason, ineligible[node].detail) };
   const uncounted = (decision?.plan?.rejections ?? []).filter((each) => each.others && !each.other_nodes);
-  if (uncounted.length) return { word: uncounted.length === 1 ? uncounted[0].reason : "lost", text: `It is one of the candidates that lost and are only counted: ${uncounted.map((each) => `${each.others} ${each.reason}`).join(", ")}.` };
+  if (uncounted.length) return { word: uncounted.length === 1 ? uncounted[0].reason : "rejected", text: `It is one of the rejected candidates that are only counted: ${uncounted.map((each) => `${each.others} ${each.reason}`).join(", ")}.` };
   const isEnough = ENOUGH.includes(now.reason);
   const word = isEnough ? "not needed" : "no change";
-  const quiet = `No replica was to be added at ${moment(now.at_s)}: ${explained(now.reason, now.detail)}${now.detail ? "." : ""}`;
+  const quiet = `No replica was added at ${moment(now.at_s)}: ${explained(now.reason, now.detail)}${now.detail ? "." : ""}`;
   const before = earlier?.plan?.rejections?.find((each) => each.node === node);
   if (before) return { word, text: `${quiet} When nodes were last compared, at ${moment(earlier.at_s)}: ${explained(before.reason, before.detail)}` };
   return { word, text: isEnough ? `${quiet} The replicas on ${now.placement.join(", ") || "no node"} were enough for this policy.` : quiet };

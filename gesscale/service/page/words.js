@@ -1,82 +1,82 @@
-// What states and reasons mean, and what to do about them.
+// Meanings of states and reasons, and what to do about them.
 
 export const STATES = {
   lagging: { sign: "▲", word: "lagging", means: "at least half of the recent batches were saturated" },
-  busy: { sign: "◆", word: "busy", means: "at work for at least 70 % of the time" },
-  waiting: { sign: "●", word: "waiting", means: "it keeps up, and waits for rows in between" },
-  idle: { sign: "○", word: "idle", means: "no rows come" },
-  unknown: { sign: "?", word: "unknown", means: "its driver tells nothing that can be used" },
+  busy: { sign: "◆", word: "busy", means: "batches take at least 70 % of the time" },
+  steady: { sign: "●", word: "steady", means: "it keeps up with the load and has time left" },
+  idle: { sign: "○", word: "idle", means: "no rows arrive" },
+  unknown: { sign: "?", word: "unknown", means: "its driver returned no usable metrics" },
 };
-export const WORST_FIRST = ["lagging", "unknown", "busy", "waiting", "idle"];
+export const WORST_FIRST = ["lagging", "unknown", "busy", "steady", "idle"];
 
 const REASONS = {
-  Overloaded: "More rows come than the placement can carry.",
+  Overloaded: "The load exceeds the capacity of the placement.",
   Underused: "Fewer replicas carry the load.",
-  BetterNodes: "Other nodes carry more, or the same at less distance.",
-  IdleReplica: "Rows wait, and a replica gets none of them, so it is given up.",
-  ReplicaLost: "A replica died; it is started again, elsewhere where none is left and its node cannot take it.",
+  BetterNodes: "Other nodes have more capacity, or the same at shorter distance.",
+  IdleReplica: "A backlog waits, but one replica gets no rows, so it is removed.",
+  ReplicaLost: "A replica died and is started again; on another node if its own cannot take it.",
   FirstPlacement: "The operator has just started; its first replicas are placed.",
-  Overridden: "A person has fixed the replicas.",
+  Overridden: "A manual override fixes the replicas.",
   WithinTarget: "The present replicas are right.",
-  CheaperToWait: "More rows come than the placement can carry; that rows wait costs less than more replicas.",
-  NotRootOfOverload: "It is saturated because an operator after it is.",
-  DrainingBacklog: "The backlog drains by itself in time.",
+  CheaperToWait: "The load exceeds the capacity, but waiting costs less than more replicas.",
+  NotRootOfOverload: "It is saturated because a downstream operator is.",
+  DrainingBacklog: "The backlog drains in time without a change.",
   FewerWouldNotSustain: "One replica less would not carry the load.",
   NeverChanges: "This policy never changes anything.",
-  MetricsMissing: "Its driver told nothing.",
-  MetricsStale: "What its driver told is too old to act on.",
+  MetricsMissing: "Its driver returned no metrics.",
+  MetricsStale: "Its metrics are too old to act on.",
   LatencyMapMissing: "There is no latency map yet, so no node can be chosen.",
-  LatencyMapStale: "The latency map is too old to remove a replica by.",
-  Reconfiguring: "The change before has not settled yet.",
-  CoolingDown: "It changed not long ago; the cooldown is not over.",
+  LatencyMapStale: "The latency map is too old to remove a replica.",
+  Reconfiguring: "The previous change has not settled yet.",
+  CoolingDown: "It changed recently; the cooldown is not over.",
   PolicyFailed: "The policy raised an error, so nothing was changed.",
-  ModelUncalibrated: "The model knows too little of this operator yet.",
-  Paused: "A person has paused it.",
-  ChangeBudgetSpent: "As many operators as may change at once are changing; it waits for them.",
-  AtMaxReplicas: "It needs more, but has as many replicas as it may have.",
-  AtMinReplicas: "It needs fewer, but has as few replicas as it may have.",
-  NoCandidateNode: "It needs more, but no node can take a replica.",
-  DelayEatsGain: "It needs more, but on every free node the distance costs more than the replica brings.",
+  ModelUncalibrated: "The model has too few readings of this operator.",
+  Paused: "It is paused.",
+  ChangeBudgetSpent: "The maximum number of operators are changing; this one waits for them.",
+  AtMaxReplicas: "It needs more replicas, but has the maximum.",
+  AtMinReplicas: "It needs fewer replicas, but has the minimum.",
+  NoCandidateNode: "It needs more replicas, but no node can take one.",
+  DelayEatsGain: "It needs more replicas, but on every free node the distance costs more than the replica gains.",
   ClusterUnavailable: "The cluster could not be read.",
-  Farther: "Another node is nearer, or carries more.",
+  Farther: "Another node is nearer, or has more capacity.",
   NotReady: "The node is not ready.",
   Cordoned: "The node is cordoned: it takes no new pods.",
   NoRoom: "The node has no room for another executor.",
   Excluded: "The settings exclude this node.",
-  WrongArchitecture: "The image does not run on this kind of processor.",
+  WrongArchitecture: "The image does not run on this processor architecture.",
   NotInPool: "The node is not in the operator's node pool.",
-  DelayUnknown: "The delay to this node is not known.",
-  NotSelected: "The policy chose others.",
+  DelayUnknown: "The delay to this node is unknown.",
+  NotSelected: "The policy chose other nodes.",
 };
 
 const ADVICE = {
-  MetricsMissing: "Look whether the Spark driver runs, and whether metrics_url reaches the port given to gesscale.spark.attach.",
-  MetricsStale: "Look whether the query still makes progress, and whether the clocks of both machines agree.",
-  LatencyMapMissing: "Start the latency agents, or name a file: gesscale latency-map import.",
-  LatencyMapStale: "Measure again: look whether the latency agents run on all nodes.",
-  PolicyFailed: "Read the log of gesscale run. With a policy of your own: gesscale replay shows the error at your desk.",
-  ClusterUnavailable: "Look whether the API server, or the cluster of the settings, can be reached from here.",
+  MetricsMissing: "Check that the Spark driver runs, and that metrics_url reaches the port given to gesscale.spark.attach.",
+  MetricsStale: "Check that the query makes progress, and that the clocks of both machines agree.",
+  LatencyMapMissing: "Start the latency agents, or import a file: gesscale latency-map import.",
+  LatencyMapStale: "Measure again: check that the latency agents run on all nodes.",
+  PolicyFailed: "Read the log of gesscale run. With a custom policy, gesscale replay reproduces the error.",
+  ClusterUnavailable: "Check that the API server, or the cluster of the settings, is reachable from here.",
   IdleReplica: "Give the source at least as many partitions as max_replicas.",
   AtMaxReplicas: "Raise max_replicas, or make the operator cheaper.",
-  NoCandidateNode: "See Nodes for what each node lacks; add a node, or widen the node pool.",
+  NoCandidateNode: "See Nodes for why each node is ineligible; add a node, or widen the node pool.",
   DelayEatsGain: "Add a node nearby, or use one with more capacity.",
 };
 
 const OUTCOMES = {
-  NothingToDo: "Nothing was to be done.",
-  NotAllowed: "Advice only: the mode is not to act.",
-  Rehearsed: "Checked by the cluster, not carried out.",
-  Ordered: "Ordered; the driver carries it out.",
-  Applied: "Carried out.",
-  PartlyApplied: "Carried out in part.",
-  Failed: "It failed.",
+  NothingToDo: "No change.",
+  NotAllowed: "Advice only: the mode is not act.",
+  Rehearsed: "Checked by the cluster, not applied.",
+  Ordered: "Ordered; the driver applies it.",
+  Applied: "Applied.",
+  PartlyApplied: "Partly applied.",
+  Failed: "Failed.",
 };
 
 export function meaning(reason) {
   return REASONS[reason] ?? reason;
 }
 
-// What a reason means, and what the decision says of it in its own words.
+// The meaning of a reason, and the detail of the decision.
 export function explained(reason, detail) {
   return detail ? `${meaning(reason).replace(/\.$/, "")}: ${detail}` : meaning(reason);
 }

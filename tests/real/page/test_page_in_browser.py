@@ -25,7 +25,7 @@ def test_the_page_survives_a_restart_of_the_scaler(chromium, world):
     until(chromium, ".connection", "live")
     world.stop()
     until(chromium, ".connection", "not connected")
-    until(chromium, "main", "The scaler does not answer")
+    until(chromium, "main", "The scaler does not respond")
     world.start()
     until(chromium, ".connection", "live")
     world.add(step_of({"op": decided(T0_S + 10, detail="back again")}))
@@ -110,7 +110,7 @@ def test_a_record_is_one_file_that_asks_for_nothing_and_goes_through_its_time(ch
     assert "AtMinReplicas" in said(chromium, "main .lead")  # the last decision of that day
     # Its last change is the last replica but one that goes; the one before it takes edge3.
     for _ in range(2):
-        click(chromium, By.CSS_SELECTOR, "#time button[aria-label='the change before']")
+        click(chromium, By.CSS_SELECTOR, "#time button[aria-label='previous change']")
     until(chromium, "main .lead", "Underused")
     click(chromium, By.LINK_TEXT, "Why?")
     until(chromium, ".timeline a[aria-current=true]", "−edge3")

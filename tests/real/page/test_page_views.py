@@ -10,6 +10,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from gesscale.common.errors import Problem
 from gesscale.model.decision import Reason, Verdict
 
 WIDTHS = "return [...document.querySelectorAll(arguments[0])].map(each => [each.clientWidth, each.scrollWidth])"
@@ -36,7 +37,7 @@ def test_a_decision_is_understood_in_three_clicks(chromium, world):
     click(chromium, By.LINK_TEXT, "Decisions")
     until(chromium, ".timeline", "+mid")
     click(chromium, By.PARTIAL_LINK_TEXT, "+mid")
-    until(chromium, ".aside", "Candidates that lost")
+    until(chromium, ".aside", "Rejected candidates")
     text = said(chromium, ".aside")
     assert "347 rows/s are expected, 2 replicas do 196" in text
     assert "NDmax 200 ms, MST 700 rows/s; now 640" in text
@@ -55,8 +56,8 @@ def test_why_not_is_answered_for_a_node_and_for_a_moment_without_a_change(chromi
         until(chromium, ".aside .why", "not needed")
         assert "The present replicas are right: all is well." in said(chromium, ".aside")
     look(chromium, f"{world.url}/#/nodes")
-    until(chromium, ".aside tbody tr", "✕ can take none")
-    assert "far\t200\t✕ can take none" in said(chromium, ".aside table")
+    until(chromium, ".aside tbody tr", "✕ ineligible")
+    assert "far\t200\t✕ ineligible" in said(chromium, ".aside table")
 
 
 @pytest.mark.parametrize("width", [PHONE, DESKTOP])
@@ -85,7 +86,7 @@ def test_a_fleet_of_two_hundred_workflows_is_searched_and_shows_the_worst_first(
             world.add(step_of(steps, name=f"streams/w{number:03d}", of=of))
         look(chromium, f"{world.url}/", width)
         until(chromium, "main h1", "200 workflows")
-        until(chromium, ".counts", "998 waiting")
+        until(chromium, ".counts", "998 steady")
         assert worst(chromium) == ["streams/w070: op-070-3", "streams/w071: op-071-4"]
         assert len(chromium.find_elements(By.CSS_SELECTOR, "main tbody th")) == 200
         search_by_keyboard(chromium, "op-142-2", width)
@@ -116,9 +117,9 @@ def search_by_keyboard(driver: webdriver.Chrome, name: str, width: int) -> None:
 
 
 def test_a_right_that_is_missing_comes_with_what_to_do(chromium, world):
-    world.problems = ("kubernetes-forbidden: list pods in namespace taxi",)
+    world.problems = (Problem("kubernetes-forbidden", {"right": "list pods", "status": 403, "cause": "taxi"}),)
     look(chromium, f"{world.url}/#/health")
-    until(chromium, ".findings .bad", "list pods in namespace taxi")
+    until(chromium, ".findings .bad", "list pods")
     until(chromium, ".findings .todo", "kubectl apply -k deploy/k3s")
     until(chromium, "nav .ills", "1")
     until(chromium, "main td", "measured 30")  # the age of the latency map

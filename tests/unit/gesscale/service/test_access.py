@@ -3,6 +3,7 @@
 import base64
 
 import pytest
+from refusals import refused
 
 from gesscale.common.http_server import HttpStatusError
 from gesscale.errors import InputError
@@ -37,7 +38,7 @@ def test_a_name_that_a_stranger_points_at_this_machine_is_refused(host):
 
 
 def test_the_page_of_a_controller_is_for_its_own_machine_but_not_its_metrics_and_probes():
-    access = Access(own_machine_only=True)
+    access = Access(loopback_only=True)
     assert asked(access, "/api/run", peer="10.42.0.7") == 403
     assert asked(access, "/", peer="::ffff:10.42.0.7") == 403
     assert asked(access, "/", peer="::ffff:127.0.0.1") == 200
@@ -58,7 +59,7 @@ def test_the_page_of_a_controller_is_for_its_own_machine_but_not_its_metrics_and
     ],
 )
 def test_who_knows_the_token_may_look_from_anywhere(given, status):
-    access = Access(token=TOKEN, own_machine_only=True)
+    access = Access(token=TOKEN, loopback_only=True)
     assert asked(access, "/", peer="10.0.0.9", Host="edge1", Authorization=given) == status
     assert asked(access, "/metrics", peer="10.0.0.9", Authorization=given) == status
     assert asked(access, "/healthz", peer="10.0.0.9") == 200
@@ -71,7 +72,7 @@ def test_a_token_is_read_from_a_file_of_its_owner(tmp_path):
     assert read_token(file) == TOKEN
     for mode in (0o644, 0o604, 0o620):
         file.chmod(mode)
-        with pytest.raises(InputError, match=f"mode {mode:04o}; run: chmod 600"):
+        with refused("token-file-exposed", InputError, file=file, mode=f"{mode:04o}"):
             read_token(file)
 
 
@@ -80,5 +81,5 @@ def test_a_file_that_holds_no_token_is_refused(tmp_path, text):
     file = tmp_path / "token"
     file.write_text(text)
     file.chmod(0o600)
-    with pytest.raises(InputError, match="expected one line of 16 to 4096"):
+    with refused("token-invalid", InputError, min=16, max=4096):
         read_token(file)

@@ -11,6 +11,7 @@ import pytest
 from page_world import EVIL, growing, served, step_of
 from recorded_steps import T0_S, decided
 
+from gesscale.common.errors import Problem
 from gesscale.service.access import Access
 from gesscale.service.assets import build_number, page_html, page_script, page_style
 
@@ -30,10 +31,10 @@ def ask(url):
 
 
 def test_a_run_says_what_there_is_and_what_is_wrong(world):
-    world.problems = ("the API server is out of reach",)
+    world.problems = (Problem("loop-stuck", {"age": "5 min", "period": "10 s"}),)
     run = ask(f"{world.url}/api/run")
     assert (run["apiVersion"], run["build"]) == ("gesscale.dev/v1", build_number())
-    assert (run["problems"], run["now_s"]) == (["the API server is out of reach"], T0_S)
+    assert ([each["code"] for each in run["problems"]], run["now_s"]) == (["loop-stuck"], T0_S)
     (workflow,) = run["workflows"]
     assert [each["name"] for each in workflow["operators"]] == ["op", EVIL]
     assert workflow["operators"][0]["max_replicas"] == 5

@@ -8,13 +8,13 @@ from recorded_steps import T0_S, decided
 from gesscale.model.decision import Reason, Verdict
 from gesscale.model.order import Order
 from gesscale.ports import ClusterState, Latencies, Node
-from gesscale.service.documents import MOST_NODES, cost_of, nodes_document, point_of, state_of
+from gesscale.service.documents import MAX_NODES, cost_of, nodes_document, point_of, state_of
 from latency_map import DelayKind, DelayUnit, LatencyMap
 
 
 @pytest.mark.parametrize(
     ("busy", "saturated", "load", "state"),
-    [(1.0, 0.5, 100.0, "lagging"), (0.7, 0.49, 100.0, "busy"), (0.69, 0.0, 100.0, "waiting"), (0.1, 0.0, 0.0, "idle")],
+    [(1.0, 0.5, 100.0, "lagging"), (0.7, 0.49, 100.0, "busy"), (0.69, 0.0, 100.0, "steady"), (0.1, 0.0, 0.0, "idle")],
 )
 def test_a_state_is_one_word(busy, saturated, load, state):
     seen = reading(busy_share=busy, saturated_share=saturated, input_rows_per_s=load, throughput_rows_per_s=0.0)
@@ -61,9 +61,9 @@ def test_nodes_have_their_delays_and_what_keeps_them_from_replicas():
 
 
 def test_a_large_map_is_cut_down_to_what_is_used_and_some():
-    count = MOST_NODES + 30
+    count = MAX_NODES + 30
     names = [f"n{index:03d}" for index in range(count)]
     table = [[0.0 if a == b else 5.0 for b in range(count)] for a in range(count)]
     large = LatencyMap.from_delays(names, table, unit=DelayUnit.MS, kind=DelayKind.RTT)
     document = nodes_document(Latencies(map=large), ClusterState(), {names[-1]})
-    assert (document["names"][0], len(document["names"]), document["left_out"]) == (names[-1], MOST_NODES, 30)
+    assert (document["names"][0], len(document["names"]), document["omitted"]) == (names[-1], MAX_NODES, 30)

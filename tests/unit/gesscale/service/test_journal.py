@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from page_world import growing, step_of
 from recorded_steps import T0_S, decided
+from refusals import logged_codes
 
 from gesscale.model.document import decision_document
 from gesscale.service.journal import Journal
@@ -25,7 +26,7 @@ def test_decisions_are_found_by_workflow_operator_and_instant():
 
 
 def test_the_oldest_is_forgotten_within_a_bound_of_bytes():
-    journal = Journal(most_bytes=20_000)
+    journal = Journal(max_bytes=20_000)
     for index in range(200):
         journal.add(step_of(at_s=T0_S + index))
     points = journal.points("workflow")
@@ -61,4 +62,4 @@ def test_a_decision_that_cannot_be_shown_costs_no_step(caplog):
     broken = replace(decided(T0_S), operator=object())  # which JSON cannot say
     journal.add(replace(step_of(at_s=T0_S), decisions=(broken, decided(T0_S))))
     assert len(journal.points("workflow")) == 1
-    assert "a decision cannot be shown" in caplog.text
+    assert logged_codes(caplog.text) == ["decision-not-shown"]
