@@ -80,7 +80,7 @@ def _batches() -> dict[str, Any]:
 
 
 def _written(form: Any) -> Any:
-    """Allow null for every number, which stands for non-finite values, and require all members that are always written."""
+    """Allow null for every number, which may be non-finite, and require all members that are always written."""
     if isinstance(form, list):
         return [_written(each) for each in form]
     if not isinstance(form, dict):

@@ -57,7 +57,7 @@ def test_choose_writes_nodes_and_how_certain_they_are(run):
 def test_a_choice_that_is_not_possible_ends_with_exit_code_3(gesscale, tmp_path):
     (tmp_path / "map.csv").write_text(MATRIX)
     words = ("latency-map", "choose", tmp_path / "map.csv", "--unit", "ms", "--kind", "rtt", "--size", "4")
-    code, out, err = gesscale(*words)
+    code, out, _ = gesscale(*words)
     assert (code, out) == (3, "")
 
 
