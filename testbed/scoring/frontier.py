@@ -1,12 +1,11 @@
-"""The frontier: what any plan must at least have cost that never under-provided, by how often it reconfigured.
+"""Computes the frontier: a lower bound on the cost of plans that never under-provision, by their number of changes.
 
-Dynamic programming with perfect foresight. A replica that serves at an instant u was ordered by u - downtime and has
-been paid for since, so the level that is paid at s must cover the demand of all of [s, s + downtime]. That is all a
-plan has to satisfy here, and it is less than real ones must: no output is lost while a change goes on, a replica that
-is given up costs nothing from then on although a restart pays the larger level until it is over, changes may overlap,
-the first level is free, and demand is that of the best placement. Everything left out would only add cost, so the
-figure is a lower bound for every plan whose changes take the downtime or longer. A policy may still cost less: by
-under-providing.
+Dynamic programming with perfect foresight. A replica that serves at an instant u was ordered by u - downtime and costs
+since then, so the level paid at s must cover the demand in [s, s + downtime]. This is the only constraint, and real
+plans have more: here no output is lost during a change, a removed replica costs nothing from then on although a restart
+costs the larger level until it ends, changes may overlap, the first level is free, and demand is that of the best
+placement. Everything left out only adds cost, so the figure is a lower bound for every plan whose changes take the
+downtime or longer. A policy can still cost less by under-provisioning.
 """
 
 from bisect import bisect_left, bisect_right
@@ -20,21 +19,21 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Frontier:
-    """The least cost for every number of reconfigurations."""
+    """Lowest cost for each number of reconfigurations."""
 
-    #: K, the largest number that was asked for.
+    #: Largest number of reconfigurations requested, K.
     most_reconfigurations: int
-    #: With so many a plan can follow the demand exactly; more never save anything.
+    #: Number with which a plan follows the demand exactly; more do not lower the cost.
     enough_reconfigurations: int
     _replica_s: NDArray[np.float64]  # by reconfigurations
 
     def cost(self, reconfigurations: int) -> float:
-        """Return the least replica-minutes with at most so many reconfigurations, 0 to K."""
+        """Return the lowest replica-minutes with at most a number of reconfigurations, 0 to K."""
         return float(self._replica_s[min(reconfigurations, self.enough_reconfigurations)]) / 60
 
 
 def frontier(demand: Sequence[int], step_s: float, downtime_s: float, most_reconfigurations: int) -> Frontier:
-    """Find the least cost of never under-providing, for 0 to K reconfigurations."""
+    """Return the lowest cost of never under-provisioning, for 0 to K reconfigurations."""
     since_s, required = _required_levels(demand, step_s, downtime_s)
     most = min(most_reconfigurations, len(required) - 1)
     return Frontier(
@@ -45,7 +44,7 @@ def frontier(demand: Sequence[int], step_s: float, downtime_s: float, most_recon
 
 
 def _required_levels(demand: Sequence[int], step_s: float, downtime_s: float) -> tuple[list[float], list[int]]:
-    """Return when each run of equal levels to be paid begins, and the end; and the levels."""
+    """Return the start of each period of an equal required level, followed by the end; and the levels."""
     starts_s: list[float] = []
     levels: list[int] = []
     for index, level in enumerate(demand):
@@ -66,10 +65,10 @@ def _required_levels(demand: Sequence[int], step_s: float, downtime_s: float) ->
 
 
 def _least_costs(seconds: Sequence[float], required: Sequence[int], most: int) -> NDArray[np.float64]:
-    """Return the least replica-seconds of all runs, by the changes left once the first level is chosen.
+    """Return the lowest replica-seconds of all periods, by the number of changes after the first level.
 
-    Backwards over the runs; for every level and number of changes left: keep the level through the run, or, at its
-    beginning, change to the best one with a change less. O(runs x levels x K).
+    Backwards over the periods, for each level and number of changes left: keep the level during the period, or change
+    to the best one at its start with one change less. O(periods x levels x K).
     """
     levels = sorted(set(required))
     prices = np.asarray(levels, dtype=np.float64)

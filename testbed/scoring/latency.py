@@ -1,4 +1,4 @@
-"""The latencies and the lag of very many rows, in bounded memory."""
+"""Accumulates the latencies and the lag of any number of rows in bounded memory."""
 
 import math
 from bisect import bisect_left
@@ -18,10 +18,10 @@ _EDGES = (0.0, *(FLOOR_S * GROWTH**index for index in range(_BINS)))
 
 
 class LatencyHistogram:
-    """Rows by latency.
+    """Histogram of rows by latency.
 
-    The first bin reaches from 0 to 1 ms, each further one is 1 % wider, the last ends at about 116 days; what lies
-    beyond counts there. Quantiles are off by one bin at most, the mean is exact.
+    The first bin is from 0 to 1 ms, each further bin is 1 % wider, the last ends at about 116 days and also has all
+    longer latencies. Quantiles are off by at most one bin, the mean is exact.
     """
 
     __slots__ = ("_bin_rows", "_density", "_longest_s", "_row_seconds", "_shortest_s", "rows")
@@ -31,10 +31,10 @@ class LatencyHistogram:
         self._row_seconds = 0.0
         self._shortest_s, self._longest_s = math.inf, 0.0
         self._bin_rows = [0.0] * _BINS
-        self._density = [0.0] * _BINS  # change of rows per second of latency against the bin before
+        self._density = [0.0] * _BINS  # change of rows per second of latency from the previous bin
 
     def add(self, rows: float, one_s: float, other_s: float) -> None:
-        """Count rows whose latencies are spread evenly between two."""
+        """Count rows whose latencies are uniform between two values."""
         low_s, high_s = (one_s, other_s) if one_s <= other_s else (other_s, one_s)
         self.rows += rows
         self._row_seconds += rows * (low_s + high_s) / 2
@@ -56,7 +56,7 @@ class LatencyHistogram:
         return self._row_seconds / self.rows if self.rows else None
 
     def quantiles_s(self, *shares: float) -> tuple[float | None, ...]:
-        """Return the latencies that these shares of the rows, 0..1, do not exceed, seconds; None without rows."""
+        """Return quantiles of the latency, seconds; None without rows."""
         if not self.rows:
             return (None,) * len(shares)
         densities = accumulate(self._density)
@@ -67,10 +67,10 @@ class LatencyHistogram:
         reached = list(accumulate(rows))
         return tuple(self._at(share * reached[-1], reached, rows) for share in shares)
 
-    def _at(self, wanted: float, reached: list[float], rows: list[float]) -> float:
-        index = bisect_left(reached, wanted)
+    def _at(self, rows_below: float, reached: list[float], rows: list[float]) -> float:
+        index = bisect_left(reached, rows_below)
         low_s, high_s = _EDGES[index], _EDGES[index + 1]
-        inside = 1 - (reached[index] - wanted) / rows[index] if rows[index] > 0 else 0.0
+        inside = 1 - (reached[index] - rows_below) / rows[index] if rows[index] > 0 else 0.0
         return min(max(low_s + inside * (high_s - low_s), self._shortest_s), self._longest_s)
 
 
@@ -86,7 +86,7 @@ _PIECES_KEPT = 256
 
 
 class _Piece(NamedTuple):
-    """From one instant until another; between them the instant at which the oldest row was offered moves evenly."""
+    """A time span in which the instant when the oldest row was offered moves linearly."""
 
     from_s: float
     until_s: float
@@ -94,7 +94,7 @@ class _Piece(NamedTuple):
     oldest_until_s: float
 
     def part(self, from_s: float, until_s: float) -> "_Piece":
-        """Return what lies between two instants."""
+        """Return the part between two instants."""
         return _Piece(from_s, until_s, self.oldest_s(from_s), self.oldest_s(until_s))
 
     def oldest_s(self, at_s: float) -> float:
@@ -106,16 +106,16 @@ class _Piece(NamedTuple):
 
 
 class LagCurve:
-    """When the oldest row was offered that is not through, at each instant; the lag is the time since then.
+    """Time when the oldest unprocessed row was offered, at each instant; the lag is the time since then.
 
-    Rows come about in the order of their arrival. A row that arrives later was there before, too, so the oldest row of
-    an instant is never newer than that of a later one. Where a row arrives that others have overtaken, what is there
-    becomes older. Only the newest 256 pieces can still become older; the others are summed up.
+    Rows arrive roughly in order. A row that arrives later existed before, so the oldest row never becomes older over
+    time. A row that others have overtaken makes earlier pieces older when it arrives. Only the
+    newest 256 pieces can still become older; the others are summed up.
 
     Parameters
     ----------
     objectives_s
-        The lags of interest, seconds, ascending. Pieces that stay below the first are not kept.
+        The lags of interest, seconds, ascending. Pieces below the first one are dropped.
     """
 
     __slots__ = ("_areas_s2", "_objectives_s", "_pieces", "_seconds", "_summed_until_s")
@@ -128,7 +128,7 @@ class LagCurve:
         self._areas_s2 = [0.0] * len(self._objectives_s)
 
     def add(self, from_s: float, until_s: float, offered_from_s: float, offered_until_s: float) -> None:
-        """Take rows that arrived evenly and in order from one instant until another, or all at one."""
+        """Add rows that arrived evenly and in order between two instants, or all at one."""
         overlapping = self._cut(from_s)
         self._wait(offered_from_s, from_s)
         arriving = _Piece(from_s, until_s, offered_from_s, offered_until_s)
@@ -141,7 +141,7 @@ class LagCurve:
             self._append(arriving.part(from_s, until_s))
 
     def with_rows_left(self, since_s: float, until_s: float) -> "LagCurve":
-        """Return another in which rows that were offered since an instant are not through until another."""
+        """Return a copy in which rows offered since an instant stay unprocessed until another."""
         other = copy(self)
         other._pieces = self._pieces.copy()
         other._seconds, other._areas_s2 = list(self._seconds), list(self._areas_s2)
@@ -149,21 +149,21 @@ class LagCurve:
         return other
 
     def seconds_above(self) -> tuple[float, ...]:
-        """Return for each objective the time in which the lag was above it."""
+        """Return the time in which the lag was above each objective."""
         return tuple(
             total + sum(_above(piece, objective_s)[0] for piece in self._pieces)
             for total, objective_s in zip(self._seconds, self._objectives_s, strict=True)
         )
 
     def areas_above_s2(self) -> tuple[float, ...]:
-        """Return for each objective the integral over time of how far the lag was above it, seconds squared."""
+        """Return the integral over time of the lag above each objective, seconds squared."""
         return tuple(
             total + sum(_above(piece, objective_s)[1] for piece in self._pieces)
             for total, objective_s in zip(self._areas_s2, self._objectives_s, strict=True)
         )
 
     def _cut(self, at_s: float) -> list[_Piece]:
-        """Take out what lies after an instant, and return it."""
+        """Remove the pieces after an instant, and return them."""
         pieces = self._pieces
         later: list[_Piece] = []
         while pieces and pieces[-1].until_s > at_s:
@@ -175,7 +175,7 @@ class LagCurve:
         return later[::-1]
 
     def _wait(self, offered_s: float, until_s: float) -> None:
-        """Let a row wait from when it was offered until it arrives, after all that is there."""
+        """Add the time that a row waited from its offer until its arrival, after all pieces."""
         pieces = self._pieces
         while pieces and pieces[-1].oldest_until_s > offered_s:
             piece = pieces.pop()
@@ -202,7 +202,7 @@ class LagCurve:
 
 
 def _lower(one: _Piece, other: _Piece) -> tuple[_Piece, ...]:
-    """Return the older of two at each instant; both are of the same time."""
+    """Return the older of two pieces of the same time span at each instant."""
     begin_s = one.oldest_from_s - other.oldest_from_s
     end_s = one.oldest_until_s - other.oldest_until_s
     if begin_s <= 0 and end_s <= 0:
@@ -215,7 +215,7 @@ def _lower(one: _Piece, other: _Piece) -> tuple[_Piece, ...]:
 
 
 def _above(piece: _Piece, objective_s: float) -> tuple[float, float]:
-    """Return the time of a piece above an objective, and the area."""
+    """Return the time and the area of a piece above an objective."""
     begin_s = piece.from_s - piece.oldest_from_s - objective_s
     end_s = piece.until_s - piece.oldest_until_s - objective_s
     seconds = piece.until_s - piece.from_s

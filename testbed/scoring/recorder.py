@@ -1,4 +1,4 @@
-"""The course of a run for figures, in bounded memory."""
+"""Records the trajectory of a run for figures, in bounded memory."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -19,24 +19,23 @@ _COLUMNS = (
 class SeriesRecorder:
     """Downsamples the samples of an operator to bins of equal length.
 
-    Of rates a bin keeps the mean over time, of the backlog the value at its end. Of replicas it keeps the value that
-    lies farthest from the one shown in the bin before, the last of equally far ones; the first bin, that with which
-    it begins. A line of steps through them shows even a restart that is over within a bin, less than a bin away from
-    where it was.
+    A bin has the mean of rates over time, and the backlog at its end. Its replicas are the value farthest from that of
+    the previous bin, the last one of ties; in the first bin, the first value. So a step line shows even a restart that
+    ends within a bin, less than a bin from its true time.
     """
 
     __slots__ = (
         "_backlog_rows",
+        "_bin_replicas",
         "_bins",
         "_covered_s",
         "_end_s",
         "_input_rows",
         "_points",
+        "_previous_replicas",
         "_processed_rows",
         "_replicas",
         "_sample",
-        "_shown",
-        "_shown_before",
         "_until_s",
     )
 
@@ -48,11 +47,11 @@ class SeriesRecorder:
         self._covered_s = self._input_rows = self._processed_rows = self._backlog_rows = 0.0
         self._sample: Sample | None = None
         self._replicas: tuple[int, int, int] | None = None
-        self._shown: list[int] = []
-        self._shown_before: list[int] = []
+        self._bin_replicas: list[int] = []
+        self._previous_replicas: list[int] = []
 
     def sampled(self, sample: Sample) -> None:
-        """Take a sample, in the order of time; it holds until the next one."""
+        """Add a sample, in the order of time; it holds until the next one."""
         if self._sample is not None:
             self._hold_until(sample.t_s)
         self._sample = sample
@@ -86,17 +85,17 @@ class SeriesRecorder:
             self._backlog_rows = max(0.0, self._backlog_rows + (offered - processed) * seconds)
             replicas = (sample.demand_replicas, sample.supply_replicas, sample.serving_replicas)
             if replicas != self._replicas:
-                self._show(replicas)
+                self._note_replicas(replicas)
             at_s = end_s
 
-    def _show(self, replicas: tuple[int, int, int]) -> None:
+    def _note_replicas(self, replicas: tuple[int, int, int]) -> None:
         self._replicas = replicas
-        if not self._shown:
-            self._shown = list(replicas)
-        elif self._shown_before:
-            self._shown = [
-                now if abs(now - before) >= abs(shown - before) else shown
-                for now, shown, before in zip(replicas, self._shown, self._shown_before, strict=True)
+        if not self._bin_replicas:
+            self._bin_replicas = list(replicas)
+        elif self._previous_replicas:
+            self._bin_replicas = [
+                now if abs(now - before) >= abs(noted - before) else noted
+                for now, noted, before in zip(replicas, self._bin_replicas, self._previous_replicas, strict=True)
             ]
 
     def _close_bin(self) -> None:
@@ -105,10 +104,10 @@ class SeriesRecorder:
         point: tuple[float | None, ...] = (start_s, *(None,) * (len(_COLUMNS) - 1))
         if seconds > 0:
             rates = self._input_rows / seconds, self._processed_rows / seconds
-            point = (start_s, *rates, *self._shown, self._backlog_rows)
-            self._shown_before = self._shown
+            point = (start_s, *rates, *self._bin_replicas, self._backlog_rows)
+            self._previous_replicas = self._bin_replicas
         self._points.append(point)
         last = index + 2 >= self._bins
         self._end_s = self._until_s if last else (index + 2) * self._until_s / self._bins
         self._covered_s = self._input_rows = self._processed_rows = 0.0
-        self._shown, self._replicas = [], None
+        self._bin_replicas, self._replicas = [], None

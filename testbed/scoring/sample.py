@@ -1,85 +1,84 @@
-"""What is known of a run at an instant, and what a run is judged by."""
+"""Samples and completions of a run, and its scores."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
 
 class Sample(NamedTuple):
-    """An operator from one instant until the next sample."""
+    """State of an operator from one instant until the next sample."""
 
-    #: Seconds since the measurement began.
+    #: Seconds since the start of the measurement.
     t_s: float
-    #: Least replicas whose true MST, at their best placement, covers the input; what the ideal scaler has.
+    #: Fewest replicas whose true MST, at their best placement, covers the input.
     demand_replicas: int
-    #: Replicas that the scaler keeps: ordered and not given up, starting ones included. They are paid for.
+    #: Replicas ordered and not removed, including starting ones. They cost.
     supply_replicas: int
-    #: Those of them that can work; 0 while a restart goes on.
+    #: Replicas that can work; 0 during a restart.
     serving_replicas: int
     #: Rates until the next sample, rows/s (input_rows_per_s, processed_rows_per_s).
     input_rows_per_s: float
     processed_rows_per_s: float
-    #: Changes that were ordered at this instant.
+    #: Changes ordered at this instant.
     reconfigurations: int = 0
 
 
 class Completion(NamedTuple):
     """Rows that reached the sink together."""
 
-    #: How many.
+    #: Number of rows.
     rows: float
     #: When the first and the last of them were offered at the source of the workflow (event time), seconds
     #: (offered_from_s, offered_until_s).
     offered_from_s: float
     offered_until_s: float
-    #: When they reached the sink; the last of them, where they came one by one.
+    #: When they reached the sink; the last of them if they came one by one.
     at_s: float
-    #: When the first of them did, where they came evenly over a time and in order; None where all came at
-    #: once.
+    #: When the first one did, if they came evenly over a time and in order; None if all came at once.
     arrived_from_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
-    """What a run is judged by; names and definitions of specification section 7, those from ``drained`` on are ours."""
+    """Scores of a run; names and definitions are the paper's, those from ``drained`` on are ours."""
 
-    #: Mean replicas too many and too few against the demand, over the measurement (accuracy_O, accuracy_U).
+    #: Mean excess and missing replicas relative to the demand, over the measurement (accuracy_O, accuracy_U).
     accuracy_O: float  # noqa: N815 - the paper's name
     accuracy_U: float  # noqa: N815 - the paper's name
-    #: Share of the measurement that was over- and under-provisioned, per cent (timeshare_O, timeshare_U).
+    #: Share of the measurement with over- and under-provisioning, per cent (timeshare_O, timeshare_U).
     timeshare_O: float  # noqa: N815 - the paper's name
     timeshare_U: float  # noqa: N815 - the paper's name
     #: Time from the end of the input until all rows were processed, as a share of the measurement.
     excess_time: float
-    #: How many changes were ordered.
+    #: Number of changes ordered.
     reconfigurations: int
     #: Replica-minutes.
     cost: float
     #: Whether all rows were processed in the end; if not, ``excess_time`` is a lower bound.
     drained: bool
-    #: From event time to sink, weighted by rows; None where no row came through (latency_mean_s, latency_p50_s,
+    #: From event time to sink, weighted by rows; None if no row was processed (latency_mean_s, latency_p50_s,
     #: latency_p95_s, latency_p99_s).
     latency_mean_s: float | None
     latency_p50_s: float | None
     latency_p95_s: float | None
     latency_p99_s: float | None
-    #: Seconds in which the oldest row not yet through had been under way for longer than half the objective, the
-    #: objective, twice the objective (lag_above_half_slo_s, lag_above_slo_s, lag_above_twice_slo_s).
+    #: Time in which the oldest unprocessed row was older than half the objective, the objective, and twice the
+    #: objective, seconds (lag_above_half_slo_s, lag_above_slo_s, lag_above_twice_slo_s).
     lag_above_half_slo_s: float
     lag_above_slo_s: float
     lag_above_twice_slo_s: float
-    #: Integral over time of how much longer than that it had been under way, divided by that time: a second in which
-    #: it is under way for three times as long counts two (lag_area_half_slo_s, lag_area_slo_s, lag_area_twice_slo_s).
+    #: Integral over time of its age above that limit, divided by the limit: a second in which it is three times as old
+    #: as the limit counts two (lag_area_half_slo_s, lag_area_slo_s, lag_area_twice_slo_s).
     lag_area_half_slo_s: float
     lag_area_slo_s: float
     lag_area_twice_slo_s: float
-    #: Mean time from a change of the demand until the supply equals it; one that never does before the next
-    #: change counts with all the time it had. The beginning counts as a change.
+    #: Mean time from a change of the demand until the supply equals it, or until the next change if it never does. The
+    #: start counts as a change.
     time_to_converge_s: float
-    #: Seconds that nodes were held.
+    #: Time in use, summed over nodes, seconds.
     node_seconds: float
 
 
-#: The scores of the time above half the objective, the objective and twice the objective.
+#: Scores of the time above half the objective, the objective and twice the objective.
 LAG_ABOVE = ("lag_above_half_slo_s", "lag_above_slo_s", "lag_above_twice_slo_s")
-#: Those of the area above them.
+#: Scores of the area above these limits.
 LAG_AREA = ("lag_area_half_slo_s", "lag_area_slo_s", "lag_area_twice_slo_s")

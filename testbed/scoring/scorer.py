@@ -1,4 +1,4 @@
-"""The scores of a run, online: samples and completions go in, `Scores` come out."""
+"""Scores a run online from its samples and completions."""
 
 import math
 from collections.abc import Mapping
@@ -6,13 +6,12 @@ from copy import copy
 from dataclasses import dataclass
 from statistics import fmean
 
-from gesscale.errors import InputError
 from testbed.scoring.latency import LagCurve, LatencyHistogram
 from testbed.scoring.sample import LAG_ABOVE, LAG_AREA, Completion, Sample, Scores
 
 
 def is_rounding(backlog_rows: float, offered_rows: float) -> bool:
-    """Tell whether a backlog is no more than what rounded rates leave: half a row and 0.001 % of all rows."""
+    """Return whether a backlog is within the rounding of rates: half a row and 0.001 % of all rows."""
     return backlog_rows <= 0.5 + 1e-5 * offered_rows
 
 
@@ -22,27 +21,27 @@ class Provision:
     Attributes
     ----------
     over_replica_s, under_replica_s
-        Areas of supply above and below demand, replica-seconds, over the measurement.
+        Areas of the supply above and below the demand, replica-seconds, over the measurement.
     over_s, under_s
         Time over- and under-provisioned, seconds, over the measurement.
     reconfigurations
-        Ordered during the measurement.
-    paid_replica_s
+        Changes ordered during the measurement.
+    measured_replica_s
         Replica-seconds of the supply, over the measurement.
-    held_replica_s
-        The same until the end of the run.
+    total_replica_s
+        Replica-seconds of the supply, until the end of the run.
     changes, converging_s
-        Changes of the demand, the beginning counting as one, and the time until the supply equalled it, summed.
+        Number of changes of the demand, including the start, and the total time until the supply equalled it.
     input_ended_s
-        When the input stopped, within the measurement; None before there was any.
+        End of the input within the measurement; None before any input.
     through_s
-        When rows were last processed or offered.
+        Time when rows were last processed or offered.
     began_s
-        When the first sample was taken; None before.
+        Time of the first sample; None before it.
     backlog_rows
         Rows offered and not yet processed.
     backlogged_since_s
-        The oldest of them was offered then or later; None where there is no backlog.
+        Earliest time at which the oldest of them was offered; None without a backlog.
     """
 
     __slots__ = (
@@ -55,15 +54,15 @@ class Provision:
         "began_s",
         "changes",
         "converging_s",
-        "held_replica_s",
         "input_ended_s",
+        "measured_replica_s",
         "measured_s",
         "over_replica_s",
         "over_s",
-        "paid_replica_s",
         "reconfigurations",
         "restart_is_supply",
         "through_s",
+        "total_replica_s",
         "under_replica_s",
         "under_s",
     )
@@ -71,7 +70,7 @@ class Provision:
     def __init__(self, measured_s: float, *, restart_is_supply: bool) -> None:
         self.measured_s, self.restart_is_supply = measured_s, restart_is_supply
         self.over_replica_s = self.under_replica_s = self.over_s = self.under_s = 0.0
-        self.paid_replica_s = self.held_replica_s = 0.0
+        self.measured_replica_s = self.total_replica_s = 0.0
         self.reconfigurations = 0
         self.changes, self.converging_s = 0, 0.0
         self.input_ended_s: float | None = None
@@ -80,10 +79,10 @@ class Provision:
         self.backlogged_since_s: float | None = None
         self._sample: Sample | None = None
         self._demand: int | None = None
-        self._change_s: float | None = None  # of the demand, while the supply has not equalled it since
+        self._change_s: float | None = None  # last change of the demand, until the supply equals it
 
     def sampled(self, sample: Sample) -> None:
-        """Take a sample, in the order of time; of two at one instant the later holds and both orders count."""
+        """Add a sample, in the order of time; of two at one instant the later holds and both orders count."""
         at_s = sample.t_s
         if self._sample is None:
             self.began_s = at_s
@@ -94,21 +93,21 @@ class Provision:
             self.reconfigurations += sample.reconfigurations
 
     def hold_until(self, until_s: float) -> None:
-        """Let the newest sample hold until an instant."""
+        """Extend the newest sample to an instant."""
         sample = self._sample
         if sample is None:
             return
         from_s = sample.t_s
         if until_s <= from_s:
             return
-        self.held_replica_s += sample.supply_replicas * (until_s - from_s)
+        self.total_replica_s += sample.supply_replicas * (until_s - from_s)
         measured_s = self.measured_s
         if from_s < measured_s:
             self._measure(sample, from_s, until_s if until_s < measured_s else measured_s)
         self._flow(sample, from_s, until_s)
 
     def converging_until_end_s(self) -> float:
-        """Return the time until the supply equalled the demand, summed over its changes, at the end of the run."""
+        """Return the total time until the supply equalled the demand after its changes, at the end of the run."""
         waiting_s = 0.0 if self._change_s is None else self.measured_s - self._change_s
         return self.converging_s + waiting_s
 
@@ -120,7 +119,7 @@ class Provision:
     def _measure(self, sample: Sample, from_s: float, until_s: float) -> None:
         seconds = until_s - from_s
         demand, supply = sample.demand_replicas, sample.supply_replicas
-        self.paid_replica_s += supply * seconds
+        self.measured_replica_s += supply * seconds
         if not self.restart_is_supply:
             supply = sample.serving_replicas
         if supply > demand:
@@ -157,34 +156,34 @@ class Provision:
             self.backlogged_since_s = None
 
 
-#: The objectives that the lag is compared with, as multiples of the one that is given.
+#: Objectives that the lag is compared with, as multiples of the given one.
 OBJECTIVES = (0.5, 1.0, 2.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lateness:
-    """How late a run was, for each of `OBJECTIVES`."""
+    """Lateness of a run for each of `OBJECTIVES`."""
 
     #: Time in which the lag was above the objective, seconds.
     above_s: tuple[float, ...]
-    #: Integral over time of how far the lag was above the objective, divided by the objective, seconds.
+    #: Integral over time of the lag above the objective, divided by the objective, seconds.
     area_s: tuple[float, ...]
 
 
 class Passage:
-    """What is learned from rows that came through, online.
+    """Accumulates latencies and lag from completions.
 
-    The lag at an instant t is the age of the oldest row that has been offered by t and has not come through; it is 0
-    where there is none. Only the completions that follow show which row that was. So each of them is looked at when it
-    arrives: its oldest row, offered at a and through at c, made the lag t - a at least all through (a, c); where the
-    rows arrive one by one, the same holds for each.
+    The lag at an instant t is the age of the oldest row that was offered by t and is not processed; it is 0 if there is
+    none. Only later completions show which row that was. So each completion is evaluated when it arrives: its oldest
+    row, offered at a and processed at c, made the lag at least t - a during (a, c); the same holds for each of the rows
+    if they arrive one by one.
 
     Attributes
     ----------
     latencies
-        Of all rows so far.
+        Latencies of all rows so far.
     newest_s
-        When the newest row that came through had been offered; None before there was one.
+        When the newest processed row had been offered; None before the first.
 
     Parameters
     ----------
@@ -201,7 +200,7 @@ class Passage:
         self._lag = LagCurve(self._objectives_s)
 
     def completed(self, completion: Completion) -> None:
-        """Take rows that reached a sink, in the order of their arrival."""
+        """Add rows that reached a sink, in the order of their arrival."""
         rows = completion.rows
         if rows <= 0:
             return
@@ -219,12 +218,12 @@ class Passage:
             self._lag.add(from_s, until_s, oldest_s, newest_s)
 
     def lateness(self, left_since_s: float | None, ended_at_s: float) -> Lateness:
-        """Return how late the rows were.
+        """Return the lateness of the rows.
 
         Parameters
         ----------
         left_since_s
-            When the oldest row that never came through was offered; None where all did.
+            When the oldest row that was never processed was offered; None if all were processed.
         """
         lag = self._lag if left_since_s is None else self._lag.with_rows_left(left_since_s, ended_at_s)
         areas_s2 = zip(lag.areas_above_s2(), self._objectives_s, strict=True)
@@ -232,13 +231,13 @@ class Passage:
 
 
 class Scorer:
-    """Scores an operator while its run goes on, in memory that does not grow with it.
+    """Scores an operator during its run, in bounded memory.
 
-    A sample holds until the next one; the last until the end. Areas, timeshares, reconfigurations, cost and
-    convergence are taken over the measurement [0, T); what happens after T, while the backlog drains, counts for the
-    excess time, for node_seconds, and for rows that came through late. One sample should begin at T: input in a sample
-    that lasts beyond T counts as input after T too. Definitions: paper, section V-A.d; conventions and what is ours:
-    ``docs/reference/metrics.md``.
+    A sample holds until the next one, the last until the end. Areas, timeshares, reconfigurations, cost and convergence
+    are over the measurement [0, T); the time after T, while the backlog drains, counts for the excess time, for
+    node_seconds, and for rows that were processed late. A sample should begin at T: input in a sample that extends
+    beyond T also counts as input after T. Definitions are in section V-A.d of the paper, conventions and additions of
+    ours in ``docs/reference/metrics.md``.
     """
 
     __slots__ = ("_measured_s", "_passage", "_provision")
@@ -248,25 +247,25 @@ class Scorer:
 
         Raises
         ------
-        InputError
-            Where T or the objective is not a finite number above 0.
+        ValueError
+            If T or the objective is not a finite number above 0.
         """
         for what, value in (("measurement", measured_s), ("objective", slo_s)):
             if not (math.isfinite(value) and value > 0):
-                raise InputError(f"scores: expected a {what} of more than 0 s, got {value}")
+                raise ValueError(f"the {what} must be above 0 s, is {value}")
         self._measured_s = measured_s
         self._provision = Provision(measured_s, restart_is_supply=restart_is_supply)
         self._passage = Passage(slo_s)
 
     def sampled(self, sample: Sample) -> None:
-        """Take a sample, in the order of time.
+        """Add a sample, in the order of time.
 
         Of two at one instant the later one holds; the reconfigurations of both count.
         """
         self._provision.sampled(sample)
 
     def completed(self, completion: Completion) -> None:
-        """Take rows that reached a sink of the workflow, in the order of their arrival."""
+        """Add rows that reached a sink of the workflow, in the order of their arrival."""
         self._passage.completed(completion)
 
     def scores(self, ended_at_s: float, *, rows_left: bool = False) -> Scores:
@@ -284,7 +283,7 @@ class Scorer:
             timeshare_U=100 * ended.under_s / period_s,
             excess_time=self._excess_s(ended, ended_at_s) / period_s,
             reconfigurations=ended.reconfigurations,
-            cost=ended.paid_replica_s / 60,
+            cost=ended.measured_replica_s / 60,
             drained=ended.drained,
             latency_mean_s=latencies.mean_s(),
             latency_p50_s=p50_s,
@@ -293,7 +292,7 @@ class Scorer:
             **dict(zip(LAG_ABOVE, lateness.above_s, strict=True)),
             **dict(zip(LAG_AREA, lateness.area_s, strict=True)),
             time_to_converge_s=ended.converging_until_end_s() / ended.changes,
-            node_seconds=ended.held_replica_s,
+            node_seconds=ended.total_replica_s,
         )
 
     def _excess_s(self, ended: Provision, ended_at_s: float) -> float:
@@ -313,9 +312,9 @@ class Scorer:
 def combine(scores_by_operator: Mapping[str, Scores]) -> Scores:
     """Return the scores of a workflow from those of its operators over the same measurement.
 
-    Sums for areas, reconfigurations, cost and node_seconds; means for timeshares and convergence; the longest excess
-    time. Latencies and lag are those of the one operator whose scorer was given the completions at the sinks; where
-    nothing came through, the lag is the longest.
+    Sums of areas, reconfigurations, cost and node_seconds; means of timeshares and convergence; longest excess time.
+    Latencies and lag are from the one operator whose scorer received the completions at the sinks; if no row was
+    processed, the lag is the longest.
     """
     every = tuple(scores_by_operator.values())
     reporting = [name for name, scores in scores_by_operator.items() if scores.latency_mean_s is not None]

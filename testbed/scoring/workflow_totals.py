@@ -1,4 +1,4 @@
-"""What all operators of a workflow have together: replicas, scaling actions, rows that wait."""
+"""Totals over all operators of a workflow: replicas, scaling actions, backlog."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from testbed.scoring.sample import Sample
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaCount:
-    """The replicas of all operators together, over the measurement; what Kanis (2023, section 5.3) reports."""
+    """Replicas of all operators together over the measurement, as in Kanis (2023, section 5.3)."""
 
     #: Mean of their supply over time.
     avg_replicas: float
@@ -15,14 +15,14 @@ class ReplicaCount:
     max_replicas: int
     #: Its value at the end.
     final_replicas: int
-    #: Instants at which changes were ordered; of several operators at once they count once.
+    #: Instants at which changes were ordered, of one or more operators.
     scaling_actions: int
-    #: When the last of them was, seconds since the beginning; 0 where there was none.
+    #: Time of the last of them, seconds since the start; 0 without any.
     last_action_s: float
 
 
 class ReplicaCounter:
-    """Takes the samples of all operators of a workflow, each of which holds until the operator's next one."""
+    """Accumulates samples of all operators of a workflow; each holds until the operator's next one."""
 
     __slots__ = (
         "_actions",
@@ -45,7 +45,7 @@ class ReplicaCounter:
         self._total = self._most = self._final = self._actions = 0
 
     def sampled(self, operator: str, sample: Sample) -> None:
-        """Take an operator's sample; samples come in the order of time, those of an instant in any order."""
+        """Add an operator's sample; samples arrive in the order of time, those of an instant in any order."""
         if sample.t_s > self._at_s:
             self._hold_until(sample.t_s)
         supply = sample.supply_replicas
@@ -67,7 +67,7 @@ class ReplicaCounter:
         )
 
     def _hold_until(self, until_s: float) -> None:
-        """Close the current instant: only now all its samples are there."""
+        """Close the current instant, now that all its samples have arrived."""
         measured_s = self._measured_s
         if self._at_s < measured_s:
             supply = self._final = self._total
@@ -85,13 +85,12 @@ class Backlog:
 
     #: Mean over time.
     avg_backlog_rows: float
-    #: Its maximum, or a little more where operators have theirs at different times: the sum of each one's
-    #: maximum.
+    #: Sum of each operator's maximum, which is an upper bound of the maximum.
     max_backlog_rows: float
 
 
 class BacklogMeter:
-    """Takes the samples of all operators of a workflow, each of which holds until the operator's next one."""
+    """Accumulates samples of all operators of a workflow; each holds until the operator's next one."""
 
     __slots__ = ("_measured_s", "_queues")
 
@@ -100,7 +99,7 @@ class BacklogMeter:
         self._queues: dict[str, _Queue] = {}
 
     def sampled(self, operator: str, sample: Sample) -> None:
-        """Take an operator's sample, in the order of its time."""
+        """Add an operator's sample, in the order of time."""
         queue = self._queues.get(operator) or self._queues.setdefault(operator, _Queue())
         queue.hold_until(sample.t_s if sample.t_s < self._measured_s else self._measured_s)
         queue.net_rows_per_s = sample.input_rows_per_s - sample.processed_rows_per_s
@@ -118,7 +117,7 @@ class BacklogMeter:
 
 @dataclass(slots=True)
 class _Queue:
-    """One operator's: its length changes evenly while a sample holds, and is never below 0."""
+    """Backlog of one operator, which changes linearly within a sample and is never below 0."""
 
     at_s: float = 0.0
     rows: float = 0.0

@@ -1,1 +1,1 @@
-"""A simulated plant under the same loop: operators of Spark or Flink on fog nodes. It uses no performance model."""
+"""Simulates operators of Spark or Flink on fog nodes under the real loop, without a performance model."""

@@ -1,4 +1,4 @@
-"""What an operator needs at least: the best placement of each number of replicas, by its true MST."""
+"""Demand of an operator: the best placement of each number of replicas by its true MST."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
@@ -8,17 +8,17 @@ from gesscale.model.workflow import Operator
 from testbed.simulator.plant import Plant
 from testbed.simulator.scene import Scene
 
-#: 4,095 placements; each node more doubles them.
+#: Most nodes for an exhaustive search: 4,095 placements, which each further node doubles.
 EXACT_UP_TO_NODES = 12
 
 _ROUNDING = 1e-9
 
 
 class BestPlacements:
-    """For each number of replicas the placement with the greatest true MST.
+    """Placement with the largest true MST for each number of replicas.
 
-    Up to `EXACT_UP_TO_NODES` nodes every placement is tried. Beyond that the placement grows by the node that
-    gives most, from the best single node on, which may miss better ones. Node failures do not count.
+    Up to `EXACT_UP_TO_NODES` nodes every placement is tried. Beyond that the placement grows from the best single node
+    by the node that adds most, which may miss better ones. Node failures do not count.
     """
 
     def __init__(
@@ -33,14 +33,14 @@ class BestPlacements:
         self._least = min(operator.min_replicas, most)
         self._best = {len(placement): (capacity, placement) for capacity, placement in found}
         allowed = (best[0] for replicas, best in self._best.items() if replicas >= self._least)
-        self._reached = tuple(accumulate(allowed, max))  # by so many replicas above the least, or fewer
+        self._reached = tuple(accumulate(allowed, max))  # by the replicas above the fewest
 
     def __getitem__(self, replicas: int) -> tuple[float, tuple[str, ...]]:
-        """Return the greatest MST of so many replicas, rows/s, and its placement, sorted."""
+        """Return the largest MST of a number of replicas, rows/s, and its sorted placement."""
         return self._best[replicas]
 
     def least(self, rows_per_s: float) -> tuple[int, tuple[str, ...]]:
-        """Return the least number of replicas that sustain a rate, and where they are best."""
+        """Return the fewest replicas that sustain a rate, and their best placement."""
         needed = rows_per_s * (1 - _ROUNDING)
         more = bisect_left(self._reached, needed)
         replicas = self._least + min(more, len(self._reached) - 1)
@@ -48,7 +48,7 @@ class BestPlacements:
 
 
 def best_placements(scene: Scene, plant: Plant) -> Mapping[str, BestPlacements]:
-    """Return the best placements of every operator of a scene, by the MST of a plant that was built from it."""
+    """Return the best placements of every operator of a scene, by the MST of a plant built from it."""
     return {
         name: BestPlacements(plant.mst_rows_per_s, operator, tuple(scene.nodes))
         for name, operator in scene.workflow.operators.items()
@@ -59,7 +59,7 @@ _Found = list[tuple[float, tuple[str, ...]]]
 
 
 def _enumerated(mst: Callable[[Sequence[str]], float], nodes: list[str], most: int) -> _Found:
-    # The first of equals wins, so that names decide ties.
+    # Ties go to the first placement by name.
     return [
         max(((mst(placement), placement) for placement in combinations(nodes, size)), key=lambda item: item[0])
         for size in range(1, most + 1)

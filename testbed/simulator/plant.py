@@ -1,4 +1,4 @@
-"""The plant: what every engine of the simulator promises, and who looks on."""
+"""Interfaces of the simulated engines and of observers of a run."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
@@ -10,28 +10,28 @@ from testbed.scoring.sample import Completion, Sample
 
 
 class Tally(NamedTuple):
-    """Counters of an operator since the beginning; all but the last two only grow."""
+    """Counters of an operator since the start; all but the last two only grow."""
 
     #: Rows, cumulative (offered_rows, processed_rows).
     offered_rows: float
     processed_rows: float
-    #: Seconds in which its replicas computed, and in which they were held up by the network, summed over replicas
+    #: Time in which its replicas computed, and in which they waited for the network, summed over replicas, seconds
     #: (work_s, waiting_s).
     work_s: float
     waiting_s: float
-    #: Seconds for which replicas were kept, starting and restarting ones included.
+    #: Lifetime of replicas, including starting and restarting ones, seconds.
     replica_seconds: float
-    #: Replicas now: kept, and able to work (supply_replicas, serving_replicas).
+    #: Replicas now: all, and those able to work (supply_replicas, serving_replicas).
     supply_replicas: int
     serving_replicas: int
 
 
 class Effort(NamedTuple):
-    """What a replica did in some batches."""
+    """Work of a replica in some batches."""
 
-    #: Rows that it processed.
+    #: Rows processed.
     rows: float
-    #: Seconds in which it computed, and in which it was held up by the network; beyond that it was idle (work_s,
+    #: Time in which it computed, and in which it waited for the network, seconds; otherwise it was idle (work_s,
     #: waiting_s).
     work_s: float
     waiting_s: float
@@ -39,19 +39,19 @@ class Effort(NamedTuple):
 
 NO_EFFORT = Effort(0.0, 0.0, 0.0)
 
-#: Returns by node what each replica did. It computes this when it is called, which may be at any time.
+#: Returns the work of each replica by node; computed when called, at any time.
 Efforts = Callable[[], Mapping[str, Effort]]
 
 
 class Reports(Protocol):
-    """What the operators tell of themselves."""
+    """Reports of the operators."""
 
     def batches(self, operator: str) -> Sequence[Batch]:
-        """Return the recent batches of an operator, oldest first, a bounded number; to be read only."""
+        """Return the recent batches of an operator, oldest first, a bounded number; read-only."""
         ...
 
     def efforts(self, operator: str, batches: Sequence[Batch]) -> Efforts:
-        """Return a function for how the replicas shared the work of some of the recent batches."""
+        """Return a function for the work of each replica in some of the recent batches."""
         ...
 
     def last_progress_at_s(self, operator: str, by_s: float) -> float | None:
@@ -60,22 +60,22 @@ class Reports(Protocol):
 
 
 class Plant(Reports, Protocol):
-    """Operators at work. Time begins at 0; nothing happens but by `advance` and `order`."""
+    """Simulated operators. Time begins at 0; the state changes only by `advance` and `order`."""
 
     def advance(self, until_s: float) -> None:
-        """Let time pass; an instant in the past does nothing."""
+        """Advance time to an instant; an instant in the past does nothing."""
         ...
 
     def order(self, operator: str, placement: tuple[str, ...]) -> Outcome:
-        """Begin to have the replicas on these nodes and return at once; raises ClusterError where that cannot be."""
+        """Begin to change the placement and return at once; raises ClusterError if that is impossible."""
         ...
 
     def state(self) -> ClusterState:
-        """Return the nodes, and where replicas are kept; starting ones count."""
+        """Return the nodes and the placements, including starting replicas."""
         ...
 
     def completions(self) -> Sequence[Completion]:
-        """Return and forget the rows that have reached a sink of the workflow since the last call."""
+        """Return the rows that have reached a sink of the workflow since the last call."""
         ...
 
     def tally(self, operator: str) -> Tally:
@@ -88,16 +88,16 @@ class Plant(Reports, Protocol):
 
 
 class Observer(Protocol):
-    """Gets what happens; keeps what it needs."""
+    """Receives the events of a run."""
 
     def sampled(self, operator: str, sample: Sample) -> None:
-        """Take an operator's sample."""
+        """Receive an operator's sample."""
         ...
 
     def completed(self, completion: Completion) -> None:
-        """Take rows that reached a sink."""
+        """Receive rows that reached a sink."""
         ...
 
     def decided(self, decisions: tuple[Decision, ...]) -> None:
-        """Take the decisions of a step."""
+        """Receive the decisions of a step."""
         ...

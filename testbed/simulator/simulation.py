@@ -1,4 +1,4 @@
-"""A policy under the loop, over a plant: the ports, the clock, and who looks on."""
+"""Runs a policy in the control loop over a simulated plant."""
 
 import math
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from testbed.simulator.monitor import FixedLatencies, SimulatedCluster, Simulate
 from testbed.simulator.plant import Observer, Plant, Reports, Tally
 from testbed.simulator.scene import Scene
 
-#: Rows; an engine that counts in fractions never ends at a whole number exactly.
+#: Tolerance of the end in rows, as an engine may count in fractions.
 _ROUNDING = 0.5
 
 
@@ -23,19 +23,19 @@ _ROUNDING = 0.5
 class SimulatedClock:
     """The loop's port `gesscale.ports.Clock` over a plant; the run begins at 0."""
 
-    #: What the plant was built from.
+    #: Scene of the plant.
     scene: Scene
-    #: Works while the loop waits.
+    #: Simulated while the loop waits.
     plant: Plant
-    #: Knows which changes were ordered.
+    #: Source of the ordered changes.
     cluster: SimulatedCluster
-    #: Gets the counters of every sample.
+    #: Receives the counters of every sample.
     metrics: SimulatedMetrics
-    #: Gives the demand, by operator.
+    #: Source of the demand by operator.
     best: Mapping[str, BestPlacements]
-    #: Gets the samples and the rows that reached a sink.
+    #: Receives the samples and the rows that reached a sink.
     observer: Observer
-    #: Draws by how much a step is late.
+    #: Random delays of steps.
     rng: np.random.Generator
 
     def __post_init__(self) -> None:
@@ -55,10 +55,10 @@ class SimulatedClock:
         return self._now_s
 
     def wait_until(self, at_s: float) -> bool:
-        """Let the plant work until an instant, or a little later where the scene says that steps are late."""
+        """Simulate until an instant, plus a random delay if the scene has jitter."""
         until_s = at_s + self.scene.metrics.jitter_s * self.rng.random()
         if self.cluster.has_orders:
-            self._tally()  # what was ordered counts from now on
+            self._tally()  # orders count from now on
         sample_s = self._sample_s
         while self._now_s < until_s and not self._is_over():
             while self._steps * sample_s <= self._now_s:
@@ -79,7 +79,7 @@ class SimulatedClock:
             for source, share in self._shares[name]:
                 rows += share * fresh[source]
             after = self._tallies[name]
-            sample = Sample(  # by position, in the order of its fields: there are very many
+            sample = Sample(  # positional, for speed
                 from_s,
                 self._needed[name](rows / lasted_s)[0],
                 tally.supply_replicas,
@@ -93,7 +93,7 @@ class SimulatedClock:
             observer.completed(completion)
 
     def _fresh_rows(self, until_s: float) -> dict[str, float]:
-        """Return what each source has offered since the last call."""
+        """Return the rows that each source has offered since the last call."""
         fresh = {}
         for name, load in self._loads:
             offered_rows = load.offered_rows(until_s)
@@ -120,8 +120,8 @@ class SimulatedClock:
 
 __all__ = ["Observer", "assemble", "simulate"]
 
-#: What policies recall is kept as everywhere; decisions and models are the observer's to keep.
-_REMEMBERED = KnowledgeLimits(decisions_per_operator=1, models_per_operator=1)
+#: Memory of the loop; the observer stores decisions and models.
+_KNOWLEDGE_LIMITS = KnowledgeLimits(decisions_per_operator=1, models_per_operator=1)
 
 
 def simulate(
@@ -140,7 +140,7 @@ def simulate(
         scene.period_s,
         observer.decided,
         min_period_s=scene.min_period_s,
-        at_once=scene.min_period_s is not None,  # so that a policy can ask from the beginning
+        at_once=scene.min_period_s is not None,  # so that a policy can request a step from the start
     )
     return clock.now_s()
 
@@ -155,7 +155,7 @@ def assemble(
     best: Mapping[str, BestPlacements] | None = None,
     reports: Reports | None = None,
 ) -> tuple[ControlLoop, SimulatedClock]:
-    """Put a loop over a plant together, for who wants other ports than `simulate` has."""
+    """Assemble a loop over a plant, for callers that need other ports than `simulate`."""
     gaps, jitter = (np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2))
     cluster = SimulatedCluster(plant, executors_per_node=scene.executors_per_node)
     metrics = SimulatedMetrics(reports or plant, tuple(scene.workflow.operators), scene.metrics, gaps)
@@ -173,7 +173,7 @@ def assemble(
         latencies=FixedLatencies(scene.delays),
         policy=policy,
         cluster=cluster,
-        knowledge=MemoryKnowledge(_REMEMBERED),
+        knowledge=MemoryKnowledge(_KNOWLEDGE_LIMITS),
         acts=True,
         rescale_timeout_s=scene.rescale_timeout_s,
     )

@@ -1,4 +1,4 @@
-"""Rows on their way to an operator: from a source of the workflow, or from the operators before it."""
+"""Input streams of an operator: from a source of the workflow, or from upstream operators."""
 
 import math
 from collections import deque
@@ -6,29 +6,29 @@ from typing import NamedTuple
 
 from testbed.workloads.workload import Workload
 
-#: Beyond this count, a topic merges its oldest segments, so that a backlog does not take much memory.
+#: Number of segments beyond which a topic merges its oldest ones, to bound its memory.
 _SEGMENTS = 4096
 
 _ROUNDING = 1e-6
 
 
 class SourceStream:
-    """The rows of a workload; whole rows only."""
+    """Whole rows of a workload."""
 
     def __init__(self, workload: Workload) -> None:
         self.workload = workload
-        self._asked_s, self._answer = -math.inf, 0.0  # a trigger and a sample often come at one instant
+        self._cached_at_s, self._cached_rows = -math.inf, 0.0  # a trigger and a sample often coincide
 
     def offered_rows(self, at_s: float) -> float:
         """Return the whole rows offered until an instant, cumulative."""
-        if at_s != self._asked_s:
-            self._asked_s = at_s
-            self._answer = float(math.floor(self.workload.offered_rows(at_s) + _ROUNDING))
-        return self._answer
+        if at_s != self._cached_at_s:
+            self._cached_at_s = at_s
+            self._cached_rows = float(math.floor(self.workload.offered_rows(at_s) + _ROUNDING))
+        return self._cached_rows
 
     def event_span(self, from_row: float, until_row: float) -> tuple[float, float]:
         """Return when the first and the last of these rows were offered, seconds."""
-        # A row is there once it is whole, and that is before a pause which begins with it, not when the pause ends.
+        # A row exists once it is whole, which is before a pause that begins with it.
         offered_at_s = self.workload.offered_at_s
         from_s = offered_at_s(math.nextafter(from_row + 1, 0.0))
         until_s = offered_at_s(math.nextafter(until_row, 0.0))
@@ -47,9 +47,9 @@ class _Segment(NamedTuple):
 
 
 class Topic:
-    """What is between operators: one or more publish to it, one reads.
+    """A topic between operators: one or more publish to it, one reads.
 
-    It takes all that is published, as Kafka does. An engine whose buffers are bounded holds its producers back.
+    It accepts all rows, as Kafka does. An engine with bounded buffers limits its producers.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Topic:
         self._consumed = 0.0
 
     def publish(self, rows: float, at_s: float, event_from_s: float, event_until_s: float) -> None:
-        """Add rows behind all others."""
+        """Append rows."""
         until_row = self._published + rows
         if until_row <= self._published:
             return
@@ -68,7 +68,7 @@ class Topic:
             self._coarsen()
 
     def offered_rows(self, at_s: float) -> float:
-        """Return the rows published until an instant, cumulative; what was consumed counts."""
+        """Return the rows published until an instant, cumulative, including consumed ones."""
         rows = self._published
         for segment in reversed(self._segments):
             if segment.at_s <= at_s:
@@ -77,12 +77,12 @@ class Topic:
         return rows
 
     def event_span(self, from_row: float, until_row: float) -> tuple[float, float]:
-        """Return when the rows from which these were made entered the workflow: the earliest, the latest.
+        """Return when the source rows of these rows entered the workflow: the earliest and the latest.
 
         Raises
         ------
         ValueError
-            Where they are not there: not published yet, or forgotten.
+            If they are not published yet, or forgotten.
         """
         spans = [
             (_event_s(segment, max(from_row, segment.from_row)), _event_s(segment, min(until_row, segment.until_row)))
@@ -90,11 +90,11 @@ class Topic:
             if segment.until_row > from_row
         ]
         if not spans:
-            raise ValueError(f"expected rows that are there, got {from_row:g} to {until_row:g}")
+            raise ValueError(f"rows {from_row:g} to {until_row:g} are not in the topic")
         return min(begin for begin, _ in spans), max(end for _, end in spans)
 
     def forget(self, until_row: float) -> None:
-        """Let go of the rows before this one: they are consumed."""
+        """Drop the rows before this one, which are consumed."""
         self._consumed = max(self._consumed, min(until_row, self._published))
         segments = self._segments
         while segments and segments[0].until_row <= self._consumed:
@@ -124,7 +124,7 @@ class Topic:
         self._segments = deque([*merged, *left_over])
 
 
-#: Rows in the order in which they are offered to an operator, counted from 0.
+#: Rows in the order of their offer to an operator, numbered from 0.
 Stream = SourceStream | Topic
 
 

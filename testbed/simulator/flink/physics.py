@@ -1,4 +1,4 @@
-"""The constants of Flink, and the throughput that follows from them."""
+"""Physical constants of Flink, and the throughput that follows from them."""
 
 import zlib
 from collections.abc import Callable, Sequence
@@ -14,13 +14,13 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from testbed.simulator import figures
 from testbed.simulator.figures import Count, NotNegative, Positive, PositiveCount
 
-#: Holds the bundled files; each origin begins with how well the figure is known.
+#: Folder of the bundled files; each origin begins with the quality of the figure.
 FOLDER = Path(__file__).parent / "physics"
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True)
 class FlinkPhysics:
-    """The constants of one operator; its file says where each comes from.
+    """The constants of one operator; its file has their origins.
 
     Raises
     ------
@@ -28,48 +28,48 @@ class FlinkPhysics:
         At a figure that is not a finite number in its range.
     """
 
-    #: Time that a lone replica on a node of weight 1 computes for a row, seconds.
+    #: Computation time of a single replica on a node of weight 1 for a row, seconds.
     service_s: Positive
-    #: How much longer a row takes for each further replica, as a share of ``service_s``: a sender serves as
-    #: many channels as there are replicas. It is work, not waiting.
+    #: Extra time of a row for each further replica, as a share of ``service_s``: a sender serves a channel per replica.
+    #: It is work, not waiting.
     channel_cost: NotNegative = 0.0
-    #: How much the speeds of replicas differ from buffer to buffer, as a share: one standard deviation.
+    #: Standard deviation of the speeds of replicas between buffers, as a share.
     straggle: NotNegative = 0.0
-    #: Distinct keys, all as frequent, hashed to key groups and dealt to the replicas; 0 where rows are dealt
-    #: in turn (rebalance). In both cases all wait for the slowest replica.
+    #: Distinct keys of equal frequency, hashed to key groups and assigned to the replicas; 0 for round robin
+    #: (rebalance). In both cases all wait for the slowest replica.
     keys: Count = 0
     #: Size of a row on the wire, and of a network buffer. At its limit an operator gets full buffers, whatever
     #: ``execution.buffer-timeout`` is: a part-full buffer leaves only where there is credit to spare, and one that
     #: waits for credit goes on filling (row_bytes, buffer_bytes).
     row_bytes: Positive
     buffer_bytes: PositiveCount = 32_768
-    #: Credits of a replica: so many for each channel, and so many in addition (exclusive_buffers, floating_buffers).
+    #: Credits of a replica: per channel, and additional ones (exclusive_buffers, floating_buffers).
     exclusive_buffers: PositiveCount = 2
     floating_buffers: Count = 8
-    #: Round trips from a buffer's departure until its credit is back.
+    #: Round trips from the departure of a buffer until its credit returns.
     credit_round_trips: NotNegative = 2.0
-    #: Whether each replica has a part of the source on its node, so that rows go from every replica's node to
-    #: every other, and each replica has as many channels as there are replicas; else the source is on the
-    #: driver's node alone, and each replica has one channel. In both cases checkpoints are led from there.
+    #: Whether each replica has a part of the source on its node, so that each replica has a channel to every other one;
+    #: otherwise the source is only on the node of the driver, and each replica has one channel. In both cases the
+    #: driver coordinates checkpoints.
     sources_beside_replicas: bool = False
     #: Time between two checkpoints, seconds.
     checkpoint_interval_s: Positive = 10.0
-    #: For how long a checkpoint holds up all replicas: a fixed time, a time for each replica, and round trips to the
-    #: farthest one (checkpoint_s, checkpoint_s_per_replica, checkpoint_round_trips).
+    #: Pause of all replicas at a checkpoint: a fixed time, a time per replica, and round trips to the farthest one
+    #: (checkpoint_s, checkpoint_s_per_replica, checkpoint_round_trips).
     checkpoint_s: NotNegative = 0.0
     checkpoint_s_per_replica: NotNegative = 0.0
     checkpoint_round_trips: NotNegative = 0.0
-    #: Speed varies about its mean: standard deviation of its logarithm, and the time after which it has forgotten two
-    #: thirds of what it was (noise, noise_memory_s).
+    #: Variation of the speed: standard deviation of its logarithm, and the time after which its correlation has fallen
+    #: to 1/e (noise, noise_memory_s).
     noise: NotNegative = 0.0
     noise_memory_s: Positive = 60.0
     #: Time without output at a change, seconds, and the standard deviation of its logarithm (restart_s,
     #: restart_spread).
     restart_s: NotNegative = 120.0
     restart_spread: NotNegative = 0.0
-    #: Whether a change of this operator stops all operators of the workflow; else it stops alone.
+    #: Whether a change of this operator stops all operators of the workflow, or only itself.
     restart_whole_job: bool = True
-    #: Share of the speed that is missing right after a restart, and the time in which two thirds of that return
+    #: Share of the speed that is missing right after a restart, and the time after which it has fallen to 1/e
     #: (cold_share, warm_up_s).
     cold_share: Annotated[float, Field(ge=0, lt=1)] = 0.0
     warm_up_s: Positive = 20.0
@@ -78,11 +78,11 @@ class FlinkPhysics:
 
     @property
     def rows_per_buffer(self) -> float:
-        """How many rows a full buffer carries; below 1 where a row takes several."""
+        """Rows of a full buffer; below 1 if a row takes several buffers."""
         return self.buffer_bytes / self.row_bytes
 
     def credits(self, replicas: int) -> int:
-        """Return how many buffers may be under way to a replica."""
+        """Return the number of buffers that may be in transit to a replica."""
         return self.exclusive_buffers * self._senders(replicas) + self.floating_buffers
 
     def buffered_rows(self, replicas: int) -> float:
@@ -100,7 +100,7 @@ def read_physics(name_or_path: str | Path) -> FlinkPhysics:
     Raises
     ------
     InputError
-        Where there is no such file, or a figure in it is unknown, missing or out of range.
+        If the file cannot be read, or a constant is unknown, missing or out of range.
     """
     return figures.read_physics(FlinkPhysics, name_or_path, FOLDER, needs_all=True)
 
@@ -110,21 +110,21 @@ _NORMAL = NormalDist()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Capacity:
-    """What a placement can do."""
+class PlacementCapacity:
+    """Capacity of a placement."""
 
-    #: The rate at its limit.
+    #: Largest rate.
     rows_per_s: float
-    #: Time that its replicas compute for a row, summed over them; what is left of their time they wait.
+    #: Computation time for a row, summed over its replicas; the rest of their time they wait.
     work_s_per_row: float
-    #: Share of the rows that each replica gets, in the order in which key groups are dealt.
+    #: Share of the rows of each replica, in the order of their key groups.
     shares: tuple[float, ...] = ()
-    #: Time that each replica computes for a row of the operator: its part of ``work_s_per_row``.
+    #: Computation time of each replica for a row of the operator: its part of ``work_s_per_row``.
     replica_work_s_per_row: tuple[float, ...] = ()
 
 
-def capacity(physics: FlinkPhysics, weights: Sequence[float], round_trips_ms: Sequence[float]) -> Capacity:
-    """Return what replicas can do together.
+def capacity(physics: FlinkPhysics, weights: Sequence[float], round_trips_ms: Sequence[float]) -> PlacementCapacity:
+    """Return the capacity of replicas.
 
     Parameters
     ----------
@@ -133,19 +133,19 @@ def capacity(physics: FlinkPhysics, weights: Sequence[float], round_trips_ms: Se
 
     Notes
     -----
-    A replica takes buffers that arrive by credit. The credits circulate between two stations: the replica, which
-    takes one buffer at a time, and the link, which only delays. The rate of such a closed circle follows from
-    mean value analysis (Reiser and Lavenberg, Journal of the ACM 27, 1980): while the credits last longer than the
-    round trip it is hidden, beyond that the replica starves, and the bend between is round. All replicas wait for
-    the slowest: the rate is that at which its share of the rows arrives.
+    Buffers are sent to a replica by credit. The credits circulate between two stations: the replica, which processes
+    one buffer at a time, and the link, which only delays. Mean value analysis (Reiser and Lavenberg, Journal of the ACM
+    27, 1980) gives the rate of such a closed network: the round trip is hidden while the credits last longer, beyond
+    that the replica starves, and the transition is smooth. All replicas wait for the slowest, so the rate is that at
+    which its share of the rows arrives.
     """
     replicas = len(weights)
     if replicas == 0:
-        return Capacity(rows_per_s=0.0, work_s_per_row=0.0)
+        return PlacementCapacity(rows_per_s=0.0, work_s_per_row=0.0)
     shares = key_shares(physics.keys, replicas)
     row_s = physics.service_s * (1 + physics.channel_cost * (replicas - 1))
     slowest = min(
-        circling_rate(
+        closed_network_rate(
             physics.credits(replicas),
             physics.rows_per_buffer * row_s / weight,
             physics.credit_round_trips * round_trip_ms / 1000,
@@ -156,7 +156,7 @@ def capacity(physics: FlinkPhysics, weights: Sequence[float], round_trips_ms: Se
     )
     rate = slowest * physics.rows_per_buffer / (1 + physics.straggle * _expected_maximum(replicas))
     work_s_per_row = tuple(row_s * share / weight for weight, share in zip(weights, shares, strict=True))
-    return Capacity(
+    return PlacementCapacity(
         rows_per_s=rate * _between_checkpoints(physics, replicas, max(round_trips_ms)),
         work_s_per_row=sum(work_s_per_row),
         shares=shares,
@@ -167,24 +167,24 @@ def capacity(physics: FlinkPhysics, weights: Sequence[float], round_trips_ms: Se
 def round_trips_ms(
     physics: FlinkPhysics, driver: str, nodes: Sequence[str], rtt_ms: Callable[[str, str], float]
 ) -> list[float]:
-    """Return how far each replica is from where its rows come from, ms: from the farthest of these places."""
+    """Return the delay of each replica from the farthest source of its rows, ms."""
     places = (driver, *nodes) if physics.sources_beside_replicas else (driver,)
     return [max(rtt_ms(place, node) for place in places) for node in nodes]
 
 
-def circling_rate(tokens: int, service_s: float, delay_s: float) -> float:
-    """Return how often per second tokens that circle pass a station that serves one at a time.
+def closed_network_rate(tokens: int, service_s: float, delay_s: float) -> float:
+    """Return the rate at which circulating tokens pass a station that serves one at a time.
 
     Parameters
     ----------
     service_s
         Mean time at the station, seconds.
     delay_s
-        Time of the rest of the circle, seconds.
+        Time of the rest of the cycle, seconds.
 
     Examples
     --------
-    >>> circling_rate(10, 0.1, 0.0), circling_rate(1, 0.1, 0.3)
+    >>> closed_network_rate(10, 0.1, 0.0), closed_network_rate(1, 0.1, 0.3)
     (10.0, 2.5)
     """
     waiting, rate = 0.0, 0.0
@@ -197,9 +197,9 @@ def circling_rate(tokens: int, service_s: float, delay_s: float) -> float:
 
 @lru_cache(maxsize=1024)
 def key_shares(keys: int, replicas: int) -> tuple[float, ...]:
-    """Return the share of the rows that each replica gets; equal shares where ``keys`` is 0.
+    """Return the share of the rows of each replica; equal shares if ``keys`` is 0.
 
-    Keys are hashed to key groups, and neighbouring key groups dealt to a replica, as Flink does it.
+    Keys are hashed to key groups, and adjacent key groups are assigned to a replica, as in Flink.
     """
     if keys == 0:
         return (1 / replicas,) * replicas

@@ -62,7 +62,7 @@ class FlinkPlant:
         self._down: frozenset[str] = frozenset()
         self._next_fault_s = 0.0 if self._fog.has_faults else math.inf
 
-    # What happens
+    # Events
 
     def advance(self, until_s: float) -> None:
         """Advance time to an instant; an instant in the past does nothing."""
@@ -92,7 +92,7 @@ class FlinkPlant:
         change = Change.between(task.placement, placement)
         if change is None:
             return Outcome(status=OutcomeStatus.NOTHING_TO_DO)
-        task.pay(self._now_s)
+        task.count_replica_time(self._now_s)
         task.placement = tuple(sorted(placement))
         task.lost = ()
         from_s = math.ceil((self._now_s - _ROUNDING_S) / self._tick_s) * self._tick_s
@@ -116,9 +116,9 @@ class FlinkPlant:
             for other in consumers:
                 room[other] -= emitted
             if rows > 0:
-                self._pass_on(task, rows, from_s, until_s)
+                self._emit(task, rows, from_s, until_s)
 
-    def _pass_on(self, task: Task, rows: float, from_s: float, until_s: float) -> None:
+    def _emit(self, task: Task, rows: float, from_s: float, until_s: float) -> None:
         first_s, last_s = task.event_span(rows)
         emitted = rows * task.selectivity
         consumers = self._consumers[task.operator.name]
@@ -140,10 +140,10 @@ class FlinkPlant:
         return claims
 
     def _room(self, able: Mapping[str, float], claims: Mapping[str, float], at_s: float) -> dict[str, float]:
-        """Return how many rows each operator that reads others can be given in a tick.
+        """Return the rows that each downstream operator can receive in a tick.
 
-        That is what fits into the buffers before it, and what it takes out meanwhile: what it is able to, unless its
-        own consumers hold it back.
+        These are the free rows of its input buffers plus those that it takes out in the tick, which its own consumers
+        may limit.
         """
         room: dict[str, float] = {}
         for name, task in reversed(self._tasks.items()):
@@ -156,7 +156,7 @@ class FlinkPlant:
         others = (claims[name] for name in self._producers[consumer] if name != producer)
         return fair_share(room, others)
 
-    # What goes wrong, and what stops
+    # Faults and restarts
 
     def _take_faults(self, at_s: float) -> None:
         self._next_fault_s = self._fog.next_change_s(at_s)
@@ -164,8 +164,8 @@ class FlinkPlant:
         failed, returned = down - self._down, self._down - down
         self._down = down
         for task in self._tasks.values():
-            task.remeasure(at_s)
-            task.pay(at_s)
+            task.update_capacity(at_s)
+            task.count_replica_time(at_s)
             back = tuple(node for node in task.lost if node in returned)
             hit = not failed.isdisjoint((*task.placement, *task.working, task.operator.driver_node))
             if back:
@@ -181,11 +181,11 @@ class FlinkPlant:
                 self._restart(task, at_s, at_s + (task.physics.failure_detection_s if hit else 0.0))
 
     def _restart(self, task: Task, from_s: float, known_s: float) -> None:
-        """Stop an operator, or the whole job, from an instant on; it begins to start when that is known."""
+        """Stop an operator, or the whole job, from an instant on; the restart begins when the failure is known."""
         job = self._job_of(task)
         ready_s = max(known_s, *(self._up_again_s(member.operator.driver_node, known_s) for member in job))
-        homeless = any(not member.placement for member in job)
-        until_s = math.inf if homeless else ready_s + task.draw_restart_s()
+        lacks_nodes = any(not member.placement for member in job)
+        until_s = math.inf if lacks_nodes else ready_s + task.draw_restart_s()
         for member in job:
             member.stop(from_s, until_s)
 
@@ -207,19 +207,19 @@ class FlinkPlant:
         if not placement:
             raise ClusterError("simulated-placement-empty", operator=operator)
 
-    # What is known
+    # State
 
     def state(self) -> ClusterState:
-        """Return the nodes, and where replicas are kept; during a restart, where they will be."""
+        """Return the nodes and the placements; during a restart, the future ones."""
         placements = {name: task.placement for name, task in self._tasks.items() if task.placement}
         return self._fog.cluster_state(self._now_s, placements)
 
     def batches(self, operator: str) -> Sequence[Batch]:
-        """Return the recent ticks of an operator, oldest first; none are reported while it is down."""
+        """Return the recent ticks of an operator, oldest first; a stopped one reports none."""
         return self._tasks[operator].batches
 
     def efforts(self, operator: str, batches: Sequence[Batch]) -> Efforts:
-        """Return a function for how the replicas of an operator shared the work of some of its recent ticks."""
+        """Return a function for the work of the replicas of an operator in some recent ticks."""
         return self._tasks[operator].efforts(batches)
 
     def last_progress_at_s(self, operator: str, by_s: float) -> float | None:
@@ -227,7 +227,7 @@ class FlinkPlant:
         return self._tasks[operator].last_progress_at_s(by_s)
 
     def completions(self) -> Sequence[Completion]:
-        """Return and forget the rows that have reached a sink of the workflow since the last call."""
+        """Return the rows that have reached a sink of the workflow since the last call."""
         completions, self._completions = self._completions, []
         return completions
 

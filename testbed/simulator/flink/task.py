@@ -1,4 +1,4 @@
-"""The tasks of an operator on Flink: rates, noise, and their shares of what can be had."""
+"""Simulates the tasks of an operator on Flink: rates, noise, and shares of limited buffers."""
 
 import math
 import zlib
@@ -11,39 +11,39 @@ import numpy as np
 
 from gesscale.model.observation import Batch
 from gesscale.model.workflow import Operator
-from testbed.simulator.flink.physics import Capacity, FlinkPhysics, capacity, round_trips_ms
+from testbed.simulator.flink.physics import FlinkPhysics, PlacementCapacity, capacity, round_trips_ms
 from testbed.simulator.fog import Fog
 from testbed.simulator.plant import NO_EFFORT, Effort, Efforts, Tally
 from testbed.simulator.stream import Stream, Topic
 
 
 class Tick(NamedTuple):
-    """A tick that is over."""
+    """A finished tick."""
 
-    #: That of the batch by which it is reported.
+    #: Number of the batch that reports it.
     number: int
-    #: Those of the replicas, in the order in which key groups are dealt.
+    #: Nodes of the replicas, in the order of their key groups.
     nodes: tuple[str, ...]
-    #: Theirs, and how fast they were against it (capacity, speed).
-    capacity: Capacity
+    #: Capacity of the replicas, and their speed relative to it (capacity, speed).
+    capacity: PlacementCapacity
     speed: float
-    #: How many they processed together.
+    #: Rows processed by all of them.
     rows: float
-    #: For how long they worked on these or waited for one another.
+    #: Time in which they worked on these rows or waited for each other.
     busy_s: float
 
 
 def efforts(ticks: Iterable[Tick], batches: Iterable[Batch]) -> Mapping[str, Effort]:
-    """Return what each replica did in some ticks together, by node: its keys' rows, and the time that these take."""
-    wanted = {batch.batch_id for batch in batches}
+    """Return the work of each replica in some ticks together, by node."""
+    numbers = {batch.batch_id for batch in batches}
     found: dict[str, Effort] = {}
-    for tick in (each for each in ticks if each.number in wanted):
+    for tick in (each for each in ticks if each.number in numbers):
         shares, per_row_s = tick.capacity.shares, tick.capacity.replica_work_s_per_row
         for node, share, row_s in zip(tick.nodes, shares, per_row_s, strict=True):
             work_s = min(tick.rows * row_s / tick.speed, tick.busy_s)
-            sofar = found.get(node, NO_EFFORT)
+            total = found.get(node, NO_EFFORT)
             found[node] = Effort(
-                sofar.rows + tick.rows * share, sofar.work_s + work_s, sofar.waiting_s + tick.busy_s - work_s
+                total.rows + tick.rows * share, total.work_s + work_s, total.waiting_s + tick.busy_s - work_s
             )
     return found
 
@@ -81,7 +81,7 @@ class Noise:
 
 
 def fair_share(room: float, claims: Iterable[float]) -> float:
-    """Return the share of a room for one operator. Each other operator gets an equal share, or less if it claims less.
+    """Return the share of a capacity for one operator; each other one gets an equal share, or less if it claims less.
 
     Examples
     --------
@@ -94,24 +94,24 @@ def fair_share(room: float, claims: Iterable[float]) -> float:
     return room
 
 
-_SHORTEST_S = 0.001  # what an idle tick reports as busy: Monitor counts in milliseconds
-_COLD_SPANS = 8.0  # after so many warm-up times nothing is left of the cold start
+_SHORTEST_S = 0.001  # busy time of an idle tick, as Monitor counts in milliseconds
+_COLD_SPANS = 8.0  # warm-up times after which the cold start is over
 _ROUNDING = 1e-9
 
 
 class Task:
-    """An operator at work, tick by tick.
+    """An operator that is simulated tick by tick.
 
     Attributes
     ----------
     placement
-        The nodes that are to hold its replicas, sorted; they are paid for.
+        Ordered nodes of its replicas, sorted; they cost.
     working
-        The nodes that do: still the former placement's until the stop takes hold.
+        Nodes of the running replicas: those of the former placement until the stop takes effect.
     lost
-        The nodes that it lost where it lost them all; its replicas return with them.
+        The lost nodes if it lost all; its replicas return with them.
     position
-        The row that comes next; after a failure it lies before `processed_rows`, and these rows are done again.
+        Next row; after a failure it is before `processed_rows`, and the rows between are processed again.
     processed_rows
         Rows processed, each counted once.
     """
@@ -145,7 +145,7 @@ class Task:
         key = zlib.crc32(operator.name.encode())
         self._noise = Noise(physics.noise, physics.noise_memory_s, tick_s, np.random.default_rng([seed, key, 0]))
         self._restarts = np.random.default_rng([seed, key, 1])
-        self._capacity = Capacity(rows_per_s=0.0, work_s_per_row=0.0)
+        self._capacity = PlacementCapacity(rows_per_s=0.0, work_s_per_row=0.0)
         self._speed = 1.0
         self._down_from_s = self._down_until_s = -math.inf
         self._stopped = False
@@ -155,22 +155,22 @@ class Task:
         self._ticks = 0
         self._emitted_rows = 0
         self._offered_rows = 0.0
-        self._work_s = self._waiting_s = self._replica_seconds = self._paid_until_s = 0.0
-        self.remeasure(0.0)
+        self._work_s = self._waiting_s = self._replica_seconds = self._counted_until_s = 0.0
+        self.update_capacity(0.0)
 
     # Stops and starts
 
     def is_down(self, at_s: float) -> bool:
-        """Return whether nothing of it runs at an instant."""
+        """Return whether it is stopped at an instant."""
         return not self.working or self._down_from_s <= at_s < self._down_until_s
 
     def draw_restart_s(self) -> float:
-        """Return how long the next restart takes, seconds."""
+        """Return the duration of the next restart, seconds."""
         drawn = self._restarts.standard_normal()
         return self.physics.restart_s * math.exp(self.physics.restart_spread * float(drawn))
 
     def stop(self, from_s: float, until_s: float) -> None:
-        """Stop with a savepoint, or go on being down; infinity holds until the next stop sets an end."""
+        """Stop with a savepoint, or extend a stop; infinity lasts until the next stop sets an end."""
         if not self._down_from_s <= from_s < self._down_until_s:
             self._down_from_s = from_s
         if math.isinf(self._down_until_s):
@@ -178,18 +178,18 @@ class Task:
         self._down_until_s = max(self._down_until_s, until_s)
 
     def lose_progress(self) -> None:
-        """Go back to the last checkpoint: what came after it will be done again."""
+        """Return to the last checkpoint; later rows will be processed again."""
         self.position = self._saved_position
         self._stopped = True
 
-    def pay(self, until_s: float) -> None:
-        """Count the replicas' time until an instant."""
-        if until_s > self._paid_until_s:
-            self._replica_seconds += len(self.placement) * (until_s - self._paid_until_s)
-            self._paid_until_s = until_s
+    def count_replica_time(self, until_s: float) -> None:
+        """Count the lifetime of the replicas until an instant."""
+        if until_s > self._counted_until_s:
+            self._replica_seconds += len(self.placement) * (until_s - self._counted_until_s)
+            self._counted_until_s = until_s
 
-    def remeasure(self, at_s: float) -> None:
-        """Take note of where the replicas are and how far from the source."""
+    def update_capacity(self, at_s: float) -> None:
+        """Update the capacity from the nodes of the replicas and their delays."""
         self._capacity = capacity(
             self.physics,
             [self._fog.nodes[node].weight for node in self.working],
@@ -204,13 +204,13 @@ class Task:
     def _move(self, at_s: float) -> None:
         if self.working != self.placement:
             self.working = self.placement
-            self.remeasure(at_s)
+            self.update_capacity(at_s)
 
     # A tick
 
     def begin_tick(self, at_s: float) -> float:
-        """Return how many rows it can process in the tick that begins now."""
-        noise = self._noise.next_factor()  # drawn whatever happens: the same seed is the same world
+        """Return the most rows that it can process in the tick that begins now."""
+        noise = self._noise.next_factor()  # always drawn, so that a seed gives the same world
         if self.is_down(at_s):
             self._offered_rows = self.stream.offered_rows(at_s + self._tick_s)
             if not self._stopped:
@@ -218,21 +218,21 @@ class Task:
                 self._stopped = True
             self._move(at_s)
             return 0.0
-        if self._down_until_s <= at_s:  # a restart that took no time was over before anything stopped
+        if self._down_until_s <= at_s:  # a restart of zero duration
             self._move(at_s)
         if self._stopped:
             self._stopped = False
-            self._ticks += 1  # a missing number shows Monitor that it did not idle
+            self._ticks += 1  # a missing number signals to Monitor that it was not idle
             self._started_s = at_s
             self._next_checkpoint_s = at_s + self.physics.checkpoint_interval_s
         self._speed = noise * self._warmth(at_s + self._tick_s / 2)
         return self._capacity.rows_per_s * self._speed * self._tick_s
 
-    def end_tick(self, able_rows: float, emits_at_most: float, until_s: float) -> float:
-        """Process what there is, what can be done and what its consumers take."""
+    def end_tick(self, able_rows: float, most_output_rows: float, until_s: float) -> float:
+        """Process rows up to the limits of its input, its capacity and its consumers."""
         offered = self.stream.offered_rows(until_s)
         waiting = offered - self.position
-        rows = min(able_rows, waiting, self.limited_to(emits_at_most))
+        rows = min(able_rows, waiting, self.limited_to(most_output_rows))
         after = offered if rows == waiting else self.position + rows
         self._report(rows, able_rows, after, offered, until_s)
         if until_s >= self._next_checkpoint_s - _ROUNDING:
@@ -242,10 +242,10 @@ class Task:
         before, self.processed_rows = self.processed_rows, max(self.processed_rows, after)
         return self.processed_rows - before
 
-    def limited_to(self, emits_at_most: float) -> float:
+    def limited_to(self, most_output_rows: float) -> float:
         """Return how many rows it may take so that it emits at most so many."""
         again = self.processed_rows - self.position
-        fresh = max(0.0, emits_at_most) / self.selectivity if self.selectivity else math.inf
+        fresh = max(0.0, most_output_rows) / self.selectivity if self.selectivity else math.inf
         return again + fresh
 
     def event_span(self, rows: float) -> tuple[float, float]:
@@ -285,21 +285,21 @@ class Task:
         since = (at_s - self._started_s) / self.physics.warm_up_s
         return 1.0 if since > _COLD_SPANS else 1.0 - self.physics.cold_share * math.exp(-since)
 
-    # What is known of it
+    # State
 
     def waiting_rows(self, at_s: float) -> float:
-        """Return how many rows that were offered until an instant it has still to do."""
+        """Return the rows offered until an instant and not yet processed."""
         return self.stream.offered_rows(at_s) - self.position
 
     def room_rows(self, taking_rows: float, at_s: float) -> float:
-        """Return how many rows fit before it while it takes some."""
+        """Return the free rows of its input buffers while it takes some out."""
         if not isinstance(self.stream, Topic):
             return math.inf
         buffers = self.physics.buffered_rows(len(self.working))
         return max(0.0, buffers - self.waiting_rows(at_s) + taking_rows)
 
     def efforts(self, batches: Sequence[Batch]) -> Efforts:
-        """Return a function for how its replicas shared the work of some of its ticks."""
+        """Return a function for the work of its replicas in some of its ticks."""
         return partial(efforts, tuple(self._done), batches)
 
     def last_progress_at_s(self, by_s: float) -> float | None:
@@ -313,7 +313,7 @@ class Task:
             processed_rows=self.processed_rows,
             work_s=self._work_s,
             waiting_s=self._waiting_s,
-            replica_seconds=self._replica_seconds + len(self.placement) * max(0.0, at_s - self._paid_until_s),
+            replica_seconds=self._replica_seconds + len(self.placement) * max(0.0, at_s - self._counted_until_s),
             supply_replicas=len(self.placement),
             serving_replicas=0 if self.is_down(at_s) else len(self.working),
         )

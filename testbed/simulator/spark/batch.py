@@ -1,4 +1,4 @@
-"""How long a micro-batch takes, warm and cold, and when a replica is lost in it."""
+"""Computes the timeline of a micro-batch: warm, cold, and with the loss of a replica."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ _BLOCK = 4096
 
 
 def factors(rng: np.random.Generator, spread: float) -> Iterator[float]:
-    """Yield log-normal factors of mean 1 without end, drawn in blocks; ``spread`` is that of their logarithm."""
+    """Yield log-normal factors of mean 1, drawn in blocks; ``spread`` is the standard deviation of the logarithm."""
     while True:
         yield from np.exp(spread * (rng.standard_normal(_BLOCK) - spread / 2)).tolist()
 
@@ -26,28 +26,28 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True, kw_only=True)
 class ExecutorSet:
-    """The slots that work on a batch, as far as the batch knows; those of a node follow one another."""
+    """Slots that process a batch; those of a node are consecutive."""
 
-    #: The nodes that hold them.
+    #: Their nodes.
     nodes: tuple[str, ...]
-    #: How many each node has.
+    #: Slots per node.
     slots_each: int
-    #: The true weight of each node.
+    #: True weight of each node.
     weights: tuple[float, ...]
-    #: Time that each slot takes for what takes a slot of weight 1 a second.
+    #: Time of each slot for a second of work of a slot of weight 1.
     paces: tuple[float, ...]
     #: Round trip of each slot to the driver, seconds.
     rtts_s: tuple[float, ...]
-    #: The greatest of them.
+    #: Longest of them, seconds.
     farthest_s: float
-    #: Round trip of the two nodes that are farthest apart, seconds.
+    #: Longest round trip between two of the nodes, seconds.
     apart_s: float
 
     @classmethod
     def of(
         cls, nodes: Sequence[str], driver_node: str, fog: Fog, at_s: float | None = None, *, slots_each: int = 1
     ) -> "ExecutorSet":
-        """Gather the figures of some nodes at an instant; None for links as in the latency map."""
+        """Build it from some nodes at an instant; None for the delays of the latency map."""
 
         def rtt_s(one: str, other: str) -> float:
             rtt_ms = fog.base_rtt_ms(one, other) if at_s is None else fog.rtt_ms(one, other, at_s)
@@ -68,9 +68,9 @@ class ExecutorSet:
 
 @dataclass(slots=True)
 class BatchTimeline:
-    """When what of a batch is done, in seconds since it was begun."""
+    """Timeline of a batch, in seconds since its start."""
 
-    #: How long it takes.
+    #: Duration of the batch.
     seconds: float
     #: When its tasks begin.
     tasks_from_s: float
@@ -78,31 +78,29 @@ class BatchTimeline:
     tasks_until_s: float
     #: When each slot ends its last task of the first stage.
     ends_s: list[float]
-    #: How many tasks of that stage each slot has.
+    #: Number of tasks of that stage on each slot.
     tasks: list[int]
-    #: Time in which slots compute, and in which they are held up by the network, as seconds of replicas (work_s,
-    #: waiting_s).
+    #: Time in which slots compute, and wait for the network, replica-seconds (work_s, waiting_s).
     work_s: float
     waiting_s: float
-    #: The slot that has the largest partition.
+    #: Slot with the largest partition.
     first_slot: int = 0
-    #: The stage behind the shuffle; None without one.
+    #: Stage after the shuffle; None without one.
     state: "BatchStage | None" = None
-    #: How long each slot had nothing to do between two tasks; empty where none had.
+    #: Idle time of each slot between tasks; empty if there is none.
     idle_s: Sequence[float] = ()
 
 
 @dataclass(slots=True)
 class BatchStage:
-    """Tasks on slots."""
+    """Tasks of a stage on slots."""
 
-    #: When they begin, seconds since the batch was begun.
+    #: When they begin, seconds since the start of the batch.
     from_s: float
-    #: When each slot ends its last one, and how many it has (ends_s, tasks).
+    #: End of the last task, and number of tasks, of each slot (ends_s, tasks).
     ends_s: list[float]
     tasks: list[int]
-    #: Time in which slots compute, and in which they are held up by the network between and within their tasks
-    #: (work_s, waiting_s).
+    #: Time in which slots compute, and wait for the network between and within their tasks (work_s, waiting_s).
     work_s: float
     waiting_s: float = 0.0
 
@@ -117,7 +115,7 @@ def run_batch(
     task_factors: Iterator[float] | None = None,
     first_slot: int = 0,
 ) -> BatchTimeline:
-    """Return the course of a batch."""
+    """Return the timeline of a batch."""
     paces, slots = executor_set.paces, len(executor_set.paces)
     driver_waiting_s = physics.driver_round_trips * executor_set.farthest_s
     begun_s = physics.fixed_s * batch_factor + driver_waiting_s
@@ -158,13 +156,13 @@ def run_batch(
         waiting_s += second.waiting_s + slots * exchange_s
         done_s = max(second.ends_s)
     lanes = executor_set.slots_each
-    return BatchTimeline(  # by position, in the order of its fields: there are very many
+    return BatchTimeline(  # positional, for speed
         done_s, begun_s, until_s, first.ends_s, first.tasks, work_s / lanes, waiting_s / lanes, first_slot, second
     )
 
 
 def mean_batch_s(physics: SparkPhysics, executor_set: ExecutorSet, rows: float) -> float:
-    """Return how long a batch takes without noise, warm, in the mean over the slots that may be asked first."""
+    """Return the duration of a warm batch without noise, as the mean over all first slots."""
     slots = len(executor_set.paces)
     if not first_slot_matters(physics, slots):
         return run_batch(physics, executor_set, rows).seconds
@@ -172,7 +170,7 @@ def mean_batch_s(physics: SparkPhysics, executor_set: ExecutorSet, rows: float) 
 
 
 def first_slot_matters(physics: SparkPhysics, slots: int) -> bool:
-    """Return whether some slots get no task, or one gets a larger one, so that it counts who is asked first."""
+    """Return whether the first slot matters: some slots get no task, or one gets a larger one."""
     tasks = physics.partitions or slots
     return tasks < slots or 0 < physics.state_partitions < slots or physics.hottest_share * tasks > 1
 
@@ -189,11 +187,11 @@ def _one_each(
     idle = len(paces) - len(loads_s)
     tasks = [1] * len(loads_s) + [0] * idle
     if first_slot or idle:
-        loads_s, tasks = _turned(loads_s + [0.0] * idle, first_slot), _turned(tasks, first_slot)
+        loads_s, tasks = _rotated(loads_s + [0.0] * idle, first_slot), _rotated(tasks, first_slot)
     if factors is None:
         taken_s = [load_s * pace for load_s, pace in zip(loads_s, paces, strict=True)]
     else:
-        taken_s = [load_s * pace * factor for load_s, pace, factor in zip(loads_s, paces, factors)]  # noqa: B905 - factors have no end
+        taken_s = [load_s * pace * factor for load_s, pace, factor in zip(loads_s, paces, factors)]  # noqa: B905 - factors are infinite
     if warming_s:
         taken_s = [each_s + warming_s[slot] * tasks[slot] for slot, each_s in enumerate(taken_s)]
     return BatchStage(begun_s, [begun_s + each_s for each_s in taken_s], tasks, sum(taken_s))
@@ -211,14 +209,14 @@ def _in_waves(
     first_slot: int = 0,
     warming_s: list[float] | None = None,
 ) -> BatchStage:
-    """Give each task to the slot that is free first; round trips come between two tasks of a slot, and within each.
+    """Assign each task to the first free slot, with round trips between the tasks of a slot and within each task.
 
-    Of several slots that are free at once the one with the fewest tasks is next, so that all get one to begin with.
+    Of several free slots the one with the fewest tasks is next, so that each gets one at the start.
     """
     slots = len(paces)
     ends_s, tasks = [begun_s] * slots, [0] * slots
     work_s = waiting_s = 0.0
-    free = [(begun_s, 0, turn) for turn in range(slots)]  # this is a heap
+    free = [(begun_s, 0, turn) for turn in range(slots)]  # a heap
     for load_s in loads_s:
         free_s, _, turn = free[0]
         slot = (turn + first_slot) % slots
@@ -235,7 +233,7 @@ def _in_waves(
 
 
 def _loads_s(physics: SparkPhysics, rows: float, paces: Sequence[float], factor: float) -> list[float]:
-    """Return what each task of the first stage takes on a slot of weight 1, the largest partition first."""
+    """Return the time of each task of the first stage on a slot of weight 1, the largest partition first."""
     if physics.tasks_by_speed and rows >= 1:
         return _loads_by_speed_s(physics, round(rows), paces, factor)
     tasks = physics.partitions or len(paces)
@@ -248,14 +246,14 @@ def _loads_s(physics: SparkPhysics, rows: float, paces: Sequence[float], factor:
 
 
 def _loads_by_speed_s(physics: SparkPhysics, rows: int, paces: Sequence[float], factor: float) -> list[float]:
-    """Return the same where the source cuts batches by the speeds of the slots, as it has learned them."""
+    """Return the same for a source that cuts batches by the known speeds of the slots."""
     speeds = [1 / pace for pace in paces]
     ranges = split_by_speed(0, rows, len(paces), min(speeds) / sum(speeds))
     row_s = physics.service_ms_per_row / 1000
     return [(physics.task_s + (high - low) * row_s) * factor for low, high in ranges]
 
 
-def _turned(items: list[_T], by: int) -> list[_T]:
+def _rotated(items: list[_T], by: int) -> list[_T]:
     return items[-by:] + items[:-by] if by else items
 
 
@@ -268,7 +266,7 @@ def timeline_after_loss(
     able: Sequence[int],
     elapsed_s: float,
 ) -> BatchTimeline:
-    """Return how a batch goes on without one of its executors."""
+    """Return the timeline of a batch that loses one of its executors."""
     slots = executor_set.slots_each
     resumed_s = elapsed_s + physics.failure_detection_s
     if elapsed_s >= timeline.tasks_until_s:

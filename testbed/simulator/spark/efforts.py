@@ -1,4 +1,4 @@
-"""Which replica did how much of a batch, and for how long."""
+"""Distributes the work of a batch over its replicas and over time."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -8,10 +8,10 @@ from testbed.simulator.spark.batch import BatchTimeline, ExecutorSet
 from testbed.simulator.spark.constants import SparkPhysics
 
 
-class Account:
-    """Work, waiting and the time of kept replicas, as of any instant that is not past.
+class WorkSchedule:
+    """Accumulated work, waiting and lifetime of replicas at any instant from now on.
 
-    What a batch takes is spread evenly over its course, so that a window that ends within it sees its part.
+    The work of a batch is spread evenly over its duration, so that a window that ends within it has its part.
     """
 
     __slots__ = ("_from_s", "_replicas", "_since_s", "_time_s", "_until_s", "_waiting", "_work", "waited_s", "worked_s")
@@ -24,14 +24,14 @@ class Account:
         self._work = self._waiting = 0.0
 
     def plan(self, from_s: float, until_s: float, work_s: float, waiting_s: float) -> None:
-        """Spread what is to be done over a span of time; what was planned before is done."""
+        """Spread new work over a span of time; earlier planned work is done."""
         self.worked_s += self._work
         self.waited_s += self._waiting
         self._from_s, self._until_s = from_s, until_s
         self._work, self._waiting = work_s, waiting_s
 
     def cut(self, at_s: float) -> tuple[float, float]:
-        """Forget what is planned beyond an instant, and return it: work and waiting, seconds."""
+        """Remove the planned work after an instant, and return it: work and waiting, seconds."""
         work, waiting = self.at(at_s)
         left = self.worked_s + self._work - work, self.waited_s + self._waiting - waiting
         self.worked_s, self.waited_s = work, waiting
@@ -39,28 +39,28 @@ class Account:
         return left
 
     def at(self, at_s: float) -> tuple[float, float]:
-        """Return work and waiting until an instant, seconds of replicas."""
+        """Return work and waiting until an instant, replica-seconds."""
         if at_s >= self._until_s:
             return self.worked_s + self._work, self.waited_s + self._waiting
         share = (at_s - self._from_s if at_s > self._from_s else 0.0) / (self._until_s - self._from_s)
         return self.worked_s + share * self._work, self.waited_s + share * self._waiting
 
     def keep(self, replicas: int, at_s: float) -> None:
-        """Note how many replicas are kept from an instant on."""
+        """Set the number of replicas from an instant on."""
         self._time_s = self.replica_seconds(at_s)
         self._since_s, self._replicas = at_s, replicas
 
     def replica_seconds(self, at_s: float) -> float:
-        """Return the time of all kept replicas until an instant."""
+        """Return the lifetime of all replicas until an instant."""
         return self._time_s + self._replicas * (at_s - self._since_s)
 
 
-#: A batch that is done: who worked on it, how it went, and how many rows it had.
-Done = tuple[ExecutorSet, BatchTimeline, int]
+#: A finished batch: its executors, its timeline and its rows.
+FinishedBatch = tuple[ExecutorSet, BatchTimeline, int]
 
 
-def efforts(physics: SparkPhysics, batches: Iterable[Done]) -> Mapping[str, Effort]:
-    """Return what each executor did in some batches together, by node."""
+def efforts(physics: SparkPhysics, batches: Iterable[FinishedBatch]) -> Mapping[str, Effort]:
+    """Return the work of each executor in some batches together, by node."""
     found: dict[str, Effort] = {}
     for executor_set, timeline, rows in batches:
         lanes = executor_set.slots_each
@@ -68,9 +68,9 @@ def efforts(physics: SparkPhysics, batches: Iterable[Done]) -> Mapping[str, Effo
         shares = zip(row_shares, *_times_s(physics, executor_set, timeline), strict=True)
         for slot, (share, work_s, waiting_s) in enumerate(shares):
             node = executor_set.nodes[slot // lanes]
-            sofar = found.get(node, NO_EFFORT)
+            total = found.get(node, NO_EFFORT)
             found[node] = Effort(
-                sofar.rows + share * rows, sofar.work_s + work_s / lanes, sofar.waiting_s + waiting_s / lanes
+                total.rows + share * rows, total.work_s + work_s / lanes, total.waiting_s + waiting_s / lanes
             )
     return found
 
@@ -89,7 +89,7 @@ def _row_shares(physics: SparkPhysics, executor_set: ExecutorSet, timeline: Batc
 
 
 def _shares_by_time(physics: SparkPhysics, executor_set: ExecutorSet, timeline: BatchTimeline) -> list[float]:
-    """Return the share of each slot where partitions are unequal: by the time that it spent on rows."""
+    """Return the share of each slot with unequal partitions, by the time that it spent on rows."""
     between_s = (
         physics.wave_round_trips * rtt_s * max(0, tasks - 1)
         for rtt_s, tasks in zip(executor_set.rtts_s, timeline.tasks, strict=True)
@@ -108,7 +108,7 @@ def _shares_by_time(physics: SparkPhysics, executor_set: ExecutorSet, timeline: 
 def _times_s(
     physics: SparkPhysics, executor_set: ExecutorSet, timeline: BatchTimeline
 ) -> tuple[list[float], list[float]]:
-    """Return for how long each slot worked, and for how long it was held up by the network, seconds."""
+    """Return the time that each slot worked, and waited for the network, seconds."""
     state = timeline.state
     work_s, waiting_s = [], []
     for slot, rtt_s in enumerate(executor_set.rtts_s):

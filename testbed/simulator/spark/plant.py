@@ -20,22 +20,21 @@ from testbed.simulator.spark.constants import SparkPhysics
 from testbed.simulator.spark.query import Emit, Query
 from testbed.simulator.stream import SourceStream, Stream, Topic
 
-#: What stands for ever larger batches, where a query has no cap.
+#: Rows of a batch of a query without a cap.
 UNCAPPED_ROWS = 1_000_000_000
 
 
 class SparkPlant:
     """A `testbed.simulator.plant.Plant` of Spark operators on fog nodes.
 
-    Executors join and leave a running query. One that is ordered works from the first batch on that begins after it
-    has started, and is cold in it. One that leaves ends its tasks. A node that fails takes its executors with it,
-    and what they had not finished is done again elsewhere; where it holds the driver, nothing is processed until it
-    is back and the query has started again.
+    Executors join and leave a running query. A new one works from the first batch that begins after its start, in which
+    it is cold. A removed one finishes its tasks. A failed node loses its executors; their unfinished tasks run again
+    elsewhere. If it is the node of the driver, the query stops until the node is back and the query has restarted.
 
     Raises
     ------
     InputError
-        Where the latency map lacks a node.
+        If the latency map lacks a node.
     """
 
     def __init__(self, scene: Scene, physics: Mapping[str, SparkPhysics], *, seed: int) -> None:
@@ -65,7 +64,7 @@ class SparkPlant:
         self._listed = tuple(self._queries.values())
 
     def advance(self, until_s: float) -> None:
-        """Let time pass; an instant in the past does nothing."""
+        """Advance time to an instant; an instant in the past does nothing."""
         alone = self._listed[0] if len(self._listed) == 1 else None
         while True:
             query = alone or min(self._listed, key=lambda each: each.next_s)

@@ -1,4 +1,4 @@
-"""A streaming query: its triggers, batches and idle times."""
+"""Simulates a streaming query: its triggers, batches and idle times."""
 
 import math
 from collections import deque
@@ -14,50 +14,50 @@ from testbed.simulator.fog import Fog
 from testbed.simulator.plant import Efforts, Tally
 from testbed.simulator.spark.batch import BatchTimeline, factors, run_batch, timeline_after_loss
 from testbed.simulator.spark.constants import SparkPhysics
-from testbed.simulator.spark.efforts import Account, Done, efforts
+from testbed.simulator.spark.efforts import FinishedBatch, WorkSchedule, efforts
 from testbed.simulator.spark.replica_pool import MembershipPeriod, ReplicaPool
 from testbed.simulator.stream import Stream
 
-#: Spark's ``spark.sql.streaming.noDataProgressEventInterval``: an idle query says so this often at most.
+#: Spark's ``spark.sql.streaming.noDataProgressEventInterval``: shortest time between idle reports of a query.
 REPORT_S = 10.0
 
-_RUNS_KEPT = 32
+_IDLE_PERIODS_KEPT = 32
 
 
 class IdleReports:
-    """The reports of the last spells of idling."""
+    """Reports of the last idle periods."""
 
     def __init__(self, trigger_s: float) -> None:
         self._step_s = trigger_s * max(1, math.ceil(REPORT_S / trigger_s - 1e-9))
-        self._runs: deque[list[float]] = deque(maxlen=_RUNS_KEPT)
+        self._idle_periods: deque[list[float]] = deque(maxlen=_IDLE_PERIODS_KEPT)
 
     def note(self, at_s: float) -> None:
-        """Note that it found no rows. The first time after a batch is reported at once."""
-        if self._runs and at_s - self._runs[-1][1] <= self._step_s * 1.001:
-            self._runs[-1][1] = at_s
+        """Note that a trigger found no rows. The first one after a batch is reported at once."""
+        if self._idle_periods and at_s - self._idle_periods[-1][1] <= self._step_s * 1.001:
+            self._idle_periods[-1][1] = at_s
         else:
-            self._runs.append([at_s, at_s])
+            self._idle_periods.append([at_s, at_s])
 
     def last_s(self, by_s: float) -> float | None:
-        """Return when it last reported so up to an instant; None where it did not."""
-        for first_s, last_s in reversed(self._runs):
+        """Return the time of the last idle report up to an instant; None if there is none."""
+        for first_s, last_s in reversed(self._idle_periods):
             if first_s <= by_s:
                 steps = math.floor((min(by_s, last_s) - first_s) / self._step_s + 1e-9)
                 return first_s + steps * self._step_s
         return None
 
 
-#: At least so many, and less than twice as many.
+#: Fewest batches kept; the most is twice as many.
 BATCHES_KEPT = 512
 
-#: Takes rows on: how many rows were read, when, and when the first and the last of them entered the workflow.
-#: It returns how many came of them.
+#: Emits output: number of rows read, time, and when the first and the last of them entered the workflow. Returns the
+#: number of output rows.
 Emit = Callable[[int, float, float, float], int]
 
 
 @dataclass(slots=True)
 class _Running:
-    """A batch under way; without a period it waits for an executor."""
+    """A running batch; without a period it waits for an executor."""
 
     begun_s: float
     rows: int
@@ -69,12 +69,12 @@ class _Running:
 
 
 class Query:
-    """Works through a stream of rows; its next event is at ``next_s``, and `step` lets it happen.
+    """Processes a stream of rows; its next event is at ``next_s``, and `step` executes it.
 
     Parameters
     ----------
     reach_s
-        For how long it remembers how its executors shared the work, seconds.
+        How long it keeps the work of single executors, seconds.
     """
 
     def __init__(
@@ -93,8 +93,8 @@ class Query:
         self.operator = operator
         self.physics = physics
         self.batches: list[Batch] = []
-        # No more than two batches begin in a trigger interval: one on time, and one after a batch that was late.
-        self._done: deque[Done] = deque(maxlen=2 * math.ceil(reach_s / physics.trigger_s) + 2)
+        # At most two batches begin in a trigger interval: one on time, and one after a late batch.
+        self._done: deque[FinishedBatch] = deque(maxlen=2 * math.ceil(reach_s / physics.trigger_s) + 2)
         self.driver_is_up = True
         self.next_s = 0.0
         self._stream = stream
@@ -106,36 +106,36 @@ class Query:
         self._replica_pool = ReplicaPool(
             physics, driver_node=operator.driver_node, fog=fog, placement=placement, rng=of_starts
         )
-        self._account = Account(len(self._replica_pool))
+        self._work_schedule = WorkSchedule(len(self._replica_pool))
         self._running: _Running | None = None
-        self._held_up_s = 0.0
+        self._extra_s = 0.0
         self._done_rows = 0
         self._counted_from_rows = 0
         self._number = 0
 
-    # What is known of it
+    # State
 
     @property
     def placement(self) -> tuple[str, ...]:
-        """The nodes of the replicas that are kept, sorted; starting ones count."""
+        """Nodes of the replicas, sorted, including starting ones."""
         return self._replica_pool.placement
 
     def tally(self, at_s: float) -> Tally:
-        """Return its counters at the present."""
-        account, replica_pool = self._account, self._replica_pool
-        work_s, waiting_s = account.at(at_s)
-        return Tally(  # by position, in the order of its fields: one for each sample
+        """Return its counters now."""
+        schedule, replica_pool = self._work_schedule, self._replica_pool
+        work_s, waiting_s = schedule.at(at_s)
+        return Tally(  # positional, for speed
             self._stream.offered_rows(at_s),
             float(self._done_rows),
             work_s,
             waiting_s,
-            account.replica_seconds(at_s),
+            schedule.replica_seconds(at_s),
             len(replica_pool),
             len(replica_pool.period_at(at_s).members),
         )
 
     def efforts(self, batches: Sequence[Batch]) -> Efforts:
-        """Return a function for how its executors shared the work of some of its batches, none too old."""
+        """Return a function for the work of its executors in some recent batches."""
         done, number = self._done, self._number
         return partial(efforts, self.physics, [done[batch.batch_id - number] for batch in batches])
 
@@ -145,12 +145,12 @@ class Query:
         reported = [instant for instant in (next(ended, None), self._idles.last_s(by_s)) if instant is not None]
         return max(reported, default=None)
 
-    # What happens to it
+    # Events
 
     def order(self, add: Sequence[str], remove: Sequence[str], at_s: float) -> None:
         """Order executors on nodes that are up, and decommission others.
 
-        Who is decommissioned takes no further batch, and ends what it has of the present one.
+        A decommissioned executor takes no further batch, and finishes its tasks of the current one.
         """
         for node in add:
             self._replica_pool.start(node, at_s)
@@ -161,13 +161,13 @@ class Query:
         if not remove:
             return
         if running is None or running.timeline is None:
-            self._held_up_s = leave_s
+            self._extra_s = leave_s
         else:
             longer = replace(running.timeline, seconds=running.timeline.seconds + leave_s)
-            self._go_on(running, running.timeline, longer, at_s)
+            self._change_timeline(running, running.timeline, longer, at_s)
 
     def node_failed(self, node: str, at_s: float) -> None:
-        """Lose what runs on a node."""
+        """Remove everything that runs on a node."""
         self._replica_pool.drop(node)
         self._replicas_changed(at_s)
         if node == self.operator.driver_node:
@@ -176,7 +176,7 @@ class Query:
             self._lose(self._running, node, at_s)
 
     def node_returned(self, node: str, at_s: float) -> None:
-        """Note that a node is back. Only the driver's node matters: executors do not start by themselves."""
+        """Note that a node is back. Only the driver's node matters, as executors do not restart on their own."""
         if node != self.operator.driver_node:
             return
         self.driver_is_up = True
@@ -186,11 +186,11 @@ class Query:
         self.next_s = self._tick_s(runs_at_s)
 
     def links_changed(self) -> None:
-        """Forget how far apart nodes are; the batch that is under way does not notice."""
+        """Update the delays between nodes; the running batch keeps its timeline."""
         self._replica_pool.links_changed()
 
     def step(self) -> None:
-        """Let the next event happen: a trigger, the end of a batch, or the executor that a batch waits for."""
+        """Execute the next event: a trigger, the end of a batch, or the executor that a batch waits for."""
         at_s, running = self.next_s, self._running
         if running is None:
             self._trigger(at_s)
@@ -199,7 +199,7 @@ class Query:
         else:
             self._finish(running, running.period, running.timeline, at_s)
 
-    # How it works
+    # Batches
 
     def _trigger(self, at_s: float) -> None:
         offered_rows = self._stream.offered_rows(at_s)
@@ -231,11 +231,11 @@ class Query:
             if period.random_first_slot
             else 0,
         )
-        timeline.seconds += self._held_up_s
-        self._held_up_s = 0.0
+        timeline.seconds += self._extra_s
+        self._extra_s = 0.0
         running.worked_from_s, running.period, running.timeline = at_s, period, timeline
         self.next_s = at_s + timeline.seconds
-        self._account.plan(at_s, self.next_s, timeline.work_s, timeline.waiting_s)
+        self._work_schedule.plan(at_s, self.next_s, timeline.work_s, timeline.waiting_s)
 
     def _finish(self, running: _Running, period: MembershipPeriod, timeline: BatchTimeline, at_s: float) -> None:
         from_row = self._done_rows
@@ -273,7 +273,7 @@ class Query:
             return
         able = [index for index, replica in enumerate(period.members) if replica in self._replica_pool]
         if not able:
-            self._account.cut(at_s)
+            self._work_schedule.cut(at_s)
             self._work(running, self._replica_pool.period_at(at_s), at_s)
             return
         after = timeline_after_loss(
@@ -284,24 +284,24 @@ class Query:
             able=able,
             elapsed_s=at_s - running.worked_from_s,
         )
-        self._go_on(running, timeline, after, at_s)
+        self._change_timeline(running, timeline, after, at_s)
 
-    def _go_on(self, running: _Running, before: BatchTimeline, after: BatchTimeline, at_s: float) -> None:
-        """Let a batch that is under way take another course from now on."""
-        left_work_s, left_waiting_s = self._account.cut(at_s)
+    def _change_timeline(self, running: _Running, before: BatchTimeline, after: BatchTimeline, at_s: float) -> None:
+        """Change the timeline of a running batch from now on."""
+        left_work_s, left_waiting_s = self._work_schedule.cut(at_s)
         running.timeline = after
         self.next_s = running.worked_from_s + after.seconds
-        self._account.plan(at_s, self.next_s, left_work_s + after.work_s - before.work_s, left_waiting_s)
+        self._work_schedule.plan(at_s, self.next_s, left_work_s + after.work_s - before.work_s, left_waiting_s)
 
     def _driver_failed(self, at_s: float) -> None:
         self.driver_is_up = False
-        self._account.cut(at_s)
-        self._running = None  # what it has not committed it reads again
+        self._work_schedule.cut(at_s)
+        self._running = None  # uncommitted rows are read again
         self.next_s = math.inf
         self._replica_pool.pause()
 
     def _replicas_changed(self, at_s: float) -> None:
-        self._account.keep(len(self._replica_pool), at_s)
+        self._work_schedule.keep(len(self._replica_pool), at_s)
         if self._running is not None and self._running.timeline is None:
             self.next_s = self._replica_pool.period_at(at_s).until_s
 

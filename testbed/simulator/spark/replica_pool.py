@@ -1,4 +1,4 @@
-"""The executors of a query: from the order to their end, how warm they are, and who can work when."""
+"""Simulates the executors of a query: start, warm-up, removal, and which of them can work."""
 
 import math
 from collections.abc import Sequence
@@ -15,45 +15,45 @@ _WARM_S = 1e-3
 
 @dataclass(slots=True, eq=False)
 class Replica:
-    """An executor that is kept."""
+    """An executor."""
 
-    #: Where.
+    #: Node of the executor.
     node: str
-    #: When it can work; infinity while the driver is gone.
+    #: When it can work; infinity while the driver is down.
     ready_at_s: float
-    #: What its first task of the next batch takes longer, on a node of weight 1.
+    #: Extra time of its first task of the next batch, on a node of weight 1.
     cold_s: float = 0.0
-    #: How many it has worked on since it was started.
+    #: Batches since it was started.
     batches: int = 0
 
 
 @dataclass(slots=True, eq=False)
 class MembershipPeriod:
-    """Who can work from one instant until another."""
+    """Executors that can work from one instant until another."""
 
-    #: From when until right before when, unless replicas or links change (from_s, until_s).
+    #: Start, and end unless replicas or links change earlier (from_s, until_s).
     from_s: float
     until_s: float
-    #: The executors, by the name of their node.
+    #: Executors in the order of their node names.
     members: tuple[Replica, ...]
-    #: Where they are.
+    #: Their nodes.
     nodes: tuple[str, ...]
-    #: What a batch needs to know of them.
+    #: Their properties for a batch.
     executor_set: ExecutorSet
-    #: Whether it counts which slot is asked first.
+    #: Whether the first slot matters and is drawn at random.
     random_first_slot: bool
-    #: Whether all of them are known to be warm; once they are, they stay so.
+    #: Whether all of them are known to be warm, which they stay.
     are_warm: bool = False
 
     def cold_s(self) -> Sequence[float]:
-        """Return what the first task of each takes longer; nothing where all are warm."""
+        """Return the extra time of the first task of each; empty if all are warm."""
         cold_s = [replica.cold_s for replica in self.members]
         self.are_warm = not any(cold_s)
         return () if self.are_warm else cold_s
 
 
 class ReplicaPool:
-    """The executors that are kept."""
+    """Executors of a query."""
 
     def __init__(
         self, physics: SparkPhysics, *, driver_node: str, fog: Fog, placement: Sequence[str], rng: np.random.Generator
@@ -73,13 +73,13 @@ class ReplicaPool:
 
     @property
     def placement(self) -> tuple[str, ...]:
-        """The nodes of the executors, sorted; starting ones count."""
+        """Nodes of the executors, sorted, including starting ones."""
         return tuple(sorted(self._replicas))
 
     def start(self, node: str, at_s: float) -> None:
         """Order an executor; one on a node of half the weight takes twice as long to start.
 
-        It and those that are starting already make each other slower.
+        Executors that start at the same time slow each other down.
         """
         physics, weight = self._physics, self._fog.nodes[node].weight
         start_s = physics.start_s / weight * math.exp(physics.start_spread * self._rng.standard_normal())
@@ -92,12 +92,12 @@ class ReplicaPool:
         self._period = None
 
     def drop(self, node: str) -> None:
-        """Keep the executor on a node no longer, if there is one."""
+        """Remove the executor on a node, if there is one."""
         self._replicas.pop(node, None)
         self._period = None
 
     def pause(self) -> None:
-        """Let none of them work until they are started again: the driver is gone."""
+        """Stop all of them until they are started again, as the driver is down."""
         for replica in self._replicas.values():
             replica.ready_at_s = math.inf
         self._period = None
@@ -108,18 +108,18 @@ class ReplicaPool:
             self.start(node, at_s)
 
     def links_changed(self) -> None:
-        """Ask the fog again how far apart they are."""
+        """Read the delays between nodes again."""
         self._period = None
 
     def period_at(self, at_s: float) -> MembershipPeriod:
-        """Return the replicas that can work at an instant; there may be none."""
+        """Return the replicas that can work at an instant, possibly none."""
         period = self._period
         if period is None or not period.from_s <= at_s < period.until_s:
             period = self._period = self._find_period(at_s)
         return period
 
     def worked(self, period: MembershipPeriod) -> None:
-        """Note that executors have done their part of a batch."""
+        """Note that executors have finished a batch."""
         for replica in period.members:
             if replica.cold_s:
                 physics = self._physics
