@@ -1,4 +1,4 @@
-"""A real Spark application on Kubernetes that obeys orders: its driver, its StreamAutoscaler, what is seen of both."""
+"""A real Spark application on Kubernetes that follows orders: its driver and its StreamAutoscaler."""
 
 import contextlib
 import json
@@ -174,8 +174,8 @@ class Application:
         with urlopen(f"http://{self.address}:9108/{page}", timeout=10) as answer:
             return json.load(answer)
 
-    def obeys(self, order, *nodes):
-        """Whether executors are on exactly these nodes, all have worked, and none is on the way."""
+    def has_applied(self, order, *nodes):
+        """Return whether exactly these nodes have an executor, all have worked, and none is starting."""
         replicas = self.ask("replicas")
         reconciler = replicas["reconciler"]
         return (
@@ -184,10 +184,10 @@ class Application:
             and sorted(each["node"] for each in replicas["executors"]) == sorted(nodes)
         )
 
-    def obey(self, *nodes, **order):
-        """Give an order and wait until it is so."""
+    def apply(self, *nodes, **order):
+        """Write an order and wait until it is applied."""
         identity = self.order(*nodes, **order)
-        until(f"order {identity} is obeyed: {nodes}", lambda: self.obeys(identity, *nodes), self)
+        until(f"order {identity} is applied: {nodes}", lambda: self.has_applied(identity, *nodes), self)
         return identity
 
     def executor_on(self, node):

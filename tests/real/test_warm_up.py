@@ -104,7 +104,7 @@ def test_a_warm_up_that_fails_stops_no_executor(tmp_path: Path) -> None:
     for log in (first, second):
         assert position(log, "gesscale: this executor works without a full warm-up") >= 0
         assert position(log, "gesscale: first task") >= 0
-    assert position(second, "no_such_module is not warm") >= 0
+    assert position(second, "gesscale: module no_such_module") >= 0
 
 
 def test_an_image_without_gesscale_uses_sparks_own_daemon(tmp_path: Path) -> None:

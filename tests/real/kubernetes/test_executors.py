@@ -26,7 +26,7 @@ def application(cluster, nodes, tmp_path_factory):
     order = application.order(nodes[0])
     driver = application.start_in_client_mode()
     try:
-        until("the first executor has worked", lambda: application.obeys(order, nodes[0]), application)
+        until("the first executor has worked", lambda: application.has_applied(order, nodes[0]), application)
         yield application
     finally:
         with contextlib.suppress(ProcessLookupError):
@@ -42,12 +42,12 @@ def test_the_first_executors_stand_where_the_order_of_before_the_start_says(appl
 
 def test_one_node_more_adds_an_executor_there_and_one_fewer_takes_that_very_one(application, nodes):
     first, second, third = nodes
-    application.obey(first)
+    application.apply(first)
     runs, kept = application.runs(), application.executor_on(first)
-    application.obey(first, second)
+    application.apply(first, second)
     added = application.executor_on(second)
     until_pods(application, {kept: (first, "Running"), added: (second, "Running")})
-    application.obey(second, third)
+    application.apply(second, third)
     assert application.executor_on(second) == added
     assert kept not in {each["id"] for each in application.ask("replicas")["executors"]}
     until("its pod is gone", lambda: kept not in application.pods(), application)
@@ -56,18 +56,18 @@ def test_one_node_more_adds_an_executor_there_and_one_fewer_takes_that_very_one(
 
 
 def test_a_lost_executor_comes_back_inside_the_placement(application, nodes):
-    application.obey(*nodes[:2])
+    application.apply(*nodes[:2])
     lost = application.executor_on(nodes[1])
     name = application.kubectl("get", "pods", "-l", f"spark-exec-id={lost}", "-o", "name").strip()
     application.kubectl("delete", name, "--wait=false", "--now")
     until("it is missed", lambda: lost not in {e["id"] for e in application.ask("replicas")["executors"]}, application)
     identity = application.ask("replicas")["reconciler"]["order"]
-    until("another one works there", lambda: application.obeys(identity, *nodes[:2]), application)
+    until("another one works there", lambda: application.has_applied(identity, *nodes[:2]), application)
     assert application.is_exactly_once()
 
 
 def test_a_pod_that_waits_for_a_full_node_is_withdrawn_by_the_next_order(application, nodes, cluster):
-    application.obey(nodes[0])
+    application.apply(nodes[0])
     until("no other executor is there", lambda: len(application.pods()) == 1, application)
     fill(application, cluster, nodes[2])
     try:
@@ -96,7 +96,7 @@ def fill(application, cluster, node):
 
 
 def test_an_order_of_an_older_term_and_a_broken_one_change_nothing(application, nodes):
-    application.obey(nodes[0])
+    application.apply(nodes[0])
     ignored = application.ask("replicas")["reconciler"]["ignored_orders"]
     application.order(nodes[1], term=0)
     until(
@@ -106,9 +106,9 @@ def test_an_order_of_an_older_term_and_a_broken_one_change_nothing(application, 
 
 
 def test_a_restart_starts_the_query_with_the_new_number_and_tells_its_downtime(application, nodes):
-    application.obey(nodes[0])
+    application.apply(nodes[0])
     runs, known = application.runs(), len(application.ask("replicas")["restarts"])
-    identity = application.obey(*nodes[1:], strategy="Restart")
+    identity = application.apply(*nodes[1:], strategy="Restart")
     until("the downtime is known", lambda: application.ask("replicas")["restarts"][known]["downtime_s"], application)
     restart = application.ask("replicas")["restarts"][known]
     assert (restart["order"], restart["replicas"]) == (identity, 2)
@@ -124,9 +124,9 @@ def test_a_driver_pod_with_the_least_rights_obeys_too(cluster, nodes, tmp_path):
     try:
         application.order(nodes[0])
         application.submit(nodes[2])
-        until("the first executor has worked", lambda: application.obeys("1-1", nodes[0]), application)
-        application.obey(nodes[0], nodes[1])
-        application.obey(nodes[1])
+        until("the first executor has worked", lambda: application.has_applied("1-1", nodes[0]), application)
+        application.apply(nodes[0], nodes[1])
+        application.apply(nodes[1])
         assert len(application.runs()) == 1
         assert application.is_exactly_once()
     finally:

@@ -101,8 +101,8 @@ def test_spark_works_under_the_policies_of_the_example_and_strangers_are_kept_ou
         pods.start("taxi/executor", mid, {"spark-role": "executor"})
         first = application.order(near)
         application.submit(far)
-        until_seen("the first executor has worked", lambda: application.obeys(first, near), application)
-        application.obey(near, mid)
+        until_seen("the first executor has worked", lambda: application.has_applied(first, near), application)
+        application.apply(near, mid)
         assert application.is_exactly_once()
         pods.wait_ready("taxi/stranger", "taxi/executor")
         pods.addresses["driver"] = application.address

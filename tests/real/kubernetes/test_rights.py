@@ -165,8 +165,8 @@ def test_a_driver_uses_every_right_that_it_is_granted_and_misses_none(defined, t
     try:
         first = application.order(near)
         application.submit(far)
-        until_seen("the first executor has worked", lambda: application.obeys(first, near), application)
-        application.obey(near, mid)
+        until_seen("the first executor has worked", lambda: application.has_applied(first, near), application)
+        application.apply(near, mid)
         withdraw_one_that_waits(application, mid, near)
         with application.log_followed() as log:
             application.kubectl("delete", "pod", "driver", f"--timeout={GRACE_S + 30}s", timeout_s=GRACE_S + 60)
@@ -180,7 +180,7 @@ def test_a_driver_uses_every_right_that_it_is_granted_and_misses_none(defined, t
 
 def withdraw_one_that_waits(application, stays, full):
     """Order an executor to a node that takes none, and then not any more."""
-    application.obey(stays)
+    application.apply(stays)
     application.cluster.run_kubectl("cordon", full)
     try:
         application.order(stays, full)

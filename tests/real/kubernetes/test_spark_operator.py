@@ -137,7 +137,7 @@ def application(cluster, nodes, tmp_path_factory):
     try:
         order = application.order(nodes[0])
         application.submit(nodes[2])
-        until("the first executor has worked", lambda: application.obeys(order, nodes[0]), application)
+        until("the first executor has worked", lambda: application.has_applied(order, nodes[0]), application)
         yield application
     finally:
         with contextlib.suppress(OSError, RuntimeError):
@@ -151,9 +151,9 @@ def application(cluster, nodes, tmp_path_factory):
 def test_executors_stand_on_exactly_the_ordered_nodes_whatever_the_operator_was_told(application, nodes):
     first, second, third = nodes
     driver, runs = application.driver(), application.runs()
-    application.obey(first, second, third)  # spec.executor.instances is 1
-    application.obey(second, third)
-    application.obey(third)
+    application.apply(first, second, third)  # spec.executor.instances is 1
+    application.apply(second, third)
+    application.apply(third)
     until("the others' pods are gone", lambda: len(application.pods()) == 1, application)
     assert application.driver() == driver
     assert application.runs() == runs  # neither the driver nor the query was restarted
@@ -161,7 +161,7 @@ def test_executors_stand_on_exactly_the_ordered_nodes_whatever_the_operator_was_
 
 
 def test_the_operator_sees_executors_come_and_go_and_leaves_them_alone(application, nodes):
-    application.obey(*nodes[:2])
+    application.apply(*nodes[:2])
     until("the leaving pods are gone", lambda: len(application.pods()) == 2, application)
     placed = set(application.pods().values())
 
@@ -176,13 +176,13 @@ def test_the_operator_sees_executors_come_and_go_and_leaves_them_alone(applicati
 
 
 def test_a_driver_that_the_operator_starts_again_comes_back_to_its_placement(application, nodes):
-    application.obey(nodes[0], nodes[1])
+    application.apply(nodes[0], nodes[1])
     identity, before = application.ask("replicas")["reconciler"]["order"], application.driver()
     application.kubectl("delete", "pod", "driver", "--wait=false", "--now")
     until("another driver is there", lambda: application.driver() != before, application)
     until(
         "its executors are where they were",
-        lambda: application.driver() and application.obeys(identity, nodes[0], nodes[1]),
+        lambda: application.driver() and application.has_applied(identity, nodes[0], nodes[1]),
         application,
     )
     assert application.is_exactly_once()
