@@ -1,6 +1,6 @@
-"""A streaming job as it may be yours: rows from a source, work on each, a sink; and one line for gesscale.
+"""An ordinary streaming job, a source, work on each row and a sink, with one line for gesscale.
 
-Run it by ``python examples/own_job/job.py``; Ctrl-C ends it.
+Run it with ``python examples/own_job/job.py``; Ctrl-C ends it.
 """
 
 import os
@@ -10,11 +10,11 @@ import tempfile
 
 ROWS_PER_S = 1000
 TRIGGER_S = 2.0
-PORT = int(os.environ.get("PORT", "9108"))  # another one also goes into gesscale.yaml
+PORT = int(os.environ.get("PORT", "9108"))  # change it in gesscale.yaml too
 
 
 def main() -> None:
-    """Run the job until somebody ends it."""
+    """Run the job until it is stopped."""
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         sys.exit("job: Spark needs Java 17 or newer; install it (Debian: apt install default-jre-headless)")
     try:
@@ -36,7 +36,7 @@ def main() -> None:
     )
     spark.sparkContext.setLogLevel("ERROR")
 
-    # The line for gesscale. Give cap_rows too, where the source has a cap on the rows of a batch.
+    # The line for gesscale. Give cap_rows too if the source has a cap on the rows of a batch.
     attached = gesscale.spark.attach(spark, operator="hashes", port=PORT, trigger_s=TRIGGER_S)
     if attached.url is None:
         sys.exit(f"job: port {PORT} is in use; choose another one: PORT=9109 python examples/own_job/job.py")
@@ -50,7 +50,7 @@ def main() -> None:
             .trigger(processingTime=f"{TRIGGER_S} seconds")
             .start()
         )
-        print(f"job: running; figures at {attached.url}/batches", flush=True)
+        print(f"job: running; metrics at {attached.url}/batches", flush=True)
         try:
             query.awaitTermination()
         except KeyboardInterrupt:

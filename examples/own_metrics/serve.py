@@ -1,6 +1,6 @@
-"""Publishes batches that no Spark driver reports, as the page `/batches` that gesscale reads.
+"""Publishes batches of another engine as the page `/batches` that gesscale reads.
 
-Replace `batches` by what your engine tells: the newest ones, oldest first. What is not known is null, never 0.
+Replace `batches` with the figures of your engine: the newest batches, oldest first. An unknown figure is null, never 0.
 """
 
 import json
@@ -13,11 +13,11 @@ from typing import Any
 
 PORT = int(os.environ.get("PORT", "9208"))
 BEGAN_S = time.time() - 60
-TRIGGER_S, ROWS, OFFERED = 5.0, 400, 500  # a batch every 5 s that could take 400 rows, while 500 arrive
+TRIGGER_S, ROWS, OFFERED = 5.0, 400, 500  # a batch of at most 400 rows every 5 s, while 500 arrive
 
 
 def batches(now_s: float) -> Iterator[dict[str, Any]]:
-    """Yield the finished batches of a made-up engine that falls behind."""
+    """Yield the finished batches of a fictitious engine that cannot keep up."""
     for number in range(int((now_s - BEGAN_S) / TRIGGER_S)):
         ended_s = BEGAN_S + (number + 1) * TRIGGER_S
         yield {
@@ -38,10 +38,10 @@ def batches(now_s: float) -> Iterator[dict[str, Any]]:
 
 
 class Page(BaseHTTPRequestHandler):
-    """Answers `GET /batches`."""
+    """Serves `GET /batches`."""
 
     def do_GET(self) -> None:
-        """Answer with the newest batches."""
+        """Send the newest batches."""
         now_s = time.time()
         known = list(batches(now_s))[-512:]
         document = {
@@ -58,8 +58,8 @@ class Page(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as the base class names it
-        """Say nothing of each request."""
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name in the base class
+        """Do not log requests."""
 
 
 if __name__ == "__main__":
