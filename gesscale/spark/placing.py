@@ -95,9 +95,9 @@ def place(
 
     Call it before the session exists. It reads the current order, so a restarted driver returns to its previous nodes.
     If there is no order yet and the mode is Act, it waits a moment for the controller to choose the first nodes.
-    Without an order, the first ``spec.minReplicas`` executors start in ``spec.nodePool``, placed by the Kubernetes scheduler.
-    If the object cannot be read, the user's number of executors starts on any nodes, one per node, until the first
-    order. Outside Kubernetes, nothing is changed and a warning is logged, so the same program runs in local mode.
+    Without an order, the first ``spec.minReplicas`` executors start in ``spec.nodePool``, placed by Kubernetes. If the
+    object cannot be read, the user's number of executors starts on any nodes, one per node, until the first order.
+    Outside Kubernetes, nothing is changed and a warning is logged, so the same program runs in local mode.
 
     Parameters
     ----------

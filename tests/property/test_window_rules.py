@@ -41,7 +41,7 @@ def test_nonsense_never_raises_nor_leaves_the_ranges(batches: list[Batch], heard
         assert seen.input_rows_per_s is None or seen.input_rows_per_s >= 0
         assert set(seen.warm_batches) <= set(seen.batches)
     else:
-        assert seen.detail
+        assert str(seen.problem)
 
 
 @given(durations, st.integers(1, 500), st.floats(1, 300))
