@@ -1,24 +1,25 @@
-# Commands for everybody; each does all its set-up. `make lock` is for maintainers.
+# Commands for developers; each installs what it needs. `make lock` is for maintainers.
 DIST := dist
 
 .PHONY: demo check test test-all docs fuzz release lock
+# One taxi day on eight emulated nodes, five minutes. ARGS=-v prints every step of the loop.
 demo:
 	@./setup.sh demo
-	@.venv/bin/python -m testbed.demo
+	@.venv/bin/python -m testbed.demo $(ARGS)
 
-# Format, lint, types, import contracts and the tests that run nothing real: a few minutes. DURATIONS=20 names the slowest.
+# Format, lint, types, import contracts and the tests without real systems: a few minutes. DURATIONS=20 lists the slowest.
 check:
 	@./setup.sh check
 	@./check.sh
 
-# The same, then what runs real Spark, Kafka, Prometheus, networks and Kubernetes. Continuous integration runs this.
+# The same, then the tests on real Spark, Kafka, Prometheus, networks and Kubernetes. Continuous integration runs this.
 REAL = PATH="$(CURDIR)/.cache:$$PATH" .venv/bin/pytest -n 2 --dist loadscope $(if $(DURATIONS),--durations=$(DURATIONS)) tests/real
 test:
 	@./setup.sh test
 	@./check.sh
 	@$(REAL) -m "not long"
 
-# The same with more examples of every property, and with tests that need long or rare things: images, network policies,
+# The same with more examples of every property, and with tests that take long or need rare programs: images, network policies,
 # the Spark operator, every command of the docs, 60 changes under chaos. One to two hours.
 test-all: export HYPOTHESIS_PROFILE ?= thorough
 test-all:
@@ -32,12 +33,12 @@ docs:
 	@.venv/bin/sphinx-build -q -W --keep-going -j auto -c docs . build/docs
 	@echo "the docs: build/docs/index.html"
 
-# Looks for new inputs that a parser cannot bear, with more examples than the tests; put what it finds into tests/fuzz/found.
+# Searches for new inputs that crash a parser, with more examples than the tests; add its findings to tests/fuzz/found.
 fuzz:
 	@./setup.sh check
 	@HYPOTHESIS_PROFILE=search .venv/bin/pytest -n auto tests/property/test_parsers.py
 
-# Makes wheel, source package, Helm chart, SBOM, checksums and provenance of the last commit, and checks them.
+# Builds wheel, source package, Helm chart, SBOM, checksums and provenance of the last commit, and verifies them.
 release:
 	@./setup.sh check
 	@PATH="$(CURDIR)/.cache:$$PATH" .venv/bin/python deploy/release/release.py build $(DIST)

@@ -1,26 +1,26 @@
 #!/usr/bin/env bash
-# What `make check` runs after the set-up: format, lint, types, import contracts and the pure tests, beside each other.
-# All of them end and say what they found, whichever fails; the exit status is 1 where one failed.
+# Run by `make check` after the set-up: format, lint, types, import contracts and the pure tests, in parallel.
+# All of them complete and report, even if one fails; the exit status is 1 if any failed.
 #   DURATIONS=20                 names the slowest twenty tests
 #   HYPOTHESIS_PROFILE=thorough  more examples of every property, as `make test`; see tests/conftest.py
 set -uo pipefail
 cd "$(dirname "$0")"
 export PATH="$PWD/.venv/bin:$PWD/.cache:$PATH"
-unset PYTHONDONTWRITEBYTECODE # the commands that tests start begin sooner
+unset PYTHONDONTWRITEBYTECODE # the commands that tests run start faster
 pure_tests=(tests/unit tests/contract tests/property tests/scenario perfmodel latency_map gesscale testbed/baselines)
-said=$(mktemp -d)
-trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$said"' EXIT
+logs=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$logs"' EXIT
 
 declare -A running
-begin() { # NAME COMMAND...: goes on beside the tests
+start() { # NAME COMMAND...: runs in parallel with the tests
   local name=$1; shift
-  "$@" >"$said/$name" 2>&1 &
+  "$@" >"$logs/$name" 2>&1 &
   running[$name]=$!
 }
-begin format ruff format --check .
-begin lint ruff check .
-begin types mypy
-begin contracts lint-imports
+start format ruff format --check .
+start lint ruff check .
+start types mypy
+start contracts lint-imports
 
 # One worker more than cores: many tests wait for a process or a deadline, but each worker collects them all (9 s).
 python -m pytest -n $(($(nproc) + 1)) --dist worksteal ${DURATIONS:+--durations="$DURATIONS"} "${pure_tests[@]}"
@@ -33,7 +33,7 @@ for name in format lint types contracts; do
   [ $status = 0 ] && continue
   failed+=("$name (exit status $status)")
   printf '\n== %s ==\n' "$name"
-  cat "$said/$name"
+  cat "$logs/$name"
 done
 [ ${#failed[@]} = 0 ] && echo "check: format, lint, types, contracts and tests passed" && exit
 printf 'check: failed: %s\n' "${failed[@]}"

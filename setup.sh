@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Prepares everything that `make check`, `make demo` and `make test` need, and nothing twice:
-#   setup.sh check   virtual environment with the locked packages
-#   setup.sh demo    the same, a Java 17+ runtime, iproute2, a C compiler
-#   setup.sh test    the same, and what the tests of real adapters run: Kafka, Prometheus, Chromium, Kubernetes
-#   setup.sh test-all  the same, and what the tests marked "long" run: network policies and Helm
+# Installs everything that `make check`, `make demo` and `make test` need, unless it is installed already:
+#   setup.sh check     virtual environment with the locked packages
+#   setup.sh demo      the same, plus a Java 17+ runtime, iproute2, a C compiler
+#   setup.sh test      the same, plus programs for the tests of real adapters: Kafka, Prometheus, Chromium, Kubernetes
+#   setup.sh test-all  the same, plus programs for the tests marked "long": network policies and Helm
 set -euo pipefail
 cd "$(dirname "$0")"
 purpose=${1:-demo}
@@ -12,20 +12,20 @@ long=no
 venv=.venv
 cache=.cache
 
-say() { printf '\033[1m[setup]\033[0m %s\n' "$*" >&2; }
+log() { printf '\033[1m[setup]\033[0m %s\n' "$*" >&2; }
 fail() { printf '[setup] %s\n' "$*" >&2; exit 1; }
 
 apt_updated=no
-apt_install() { # PURPOSE PACKAGE...: as root through apt, else say what to install
+apt_install() { # PURPOSE PACKAGE...: installs the first available package as root, otherwise names what to install
   local purpose=$1; shift
   if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
     fail "$purpose is missing: install it with the system's packages (Debian, Ubuntu: apt-get install $*), then run this again"
   fi
-  if [ $apt_updated = no ]; then say "reading the system's package lists"; apt-get update -qq; apt_updated=yes; fi
+  if [ $apt_updated = no ]; then log "reading the system's package lists"; apt-get update -qq; apt_updated=yes; fi
   local package
   for package in "$@"; do
     if apt-cache show "$package" >/dev/null 2>&1; then
-      say "installing $package ($purpose)"
+      log "installing $package ($purpose)"
       DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$package" >/dev/null && return 0
     fi
   done
@@ -60,7 +60,7 @@ if [ "$purpose" != check ]; then
   fi
 fi
 
-unpack() { # FOLDER PACKAGE...: unpacks packages there; installed, a server would start as a service on this machine
+unpack() { # FOLDER PACKAGE...: unpacks packages without installing them, which would start servers as services
   local folder=$1; shift
   local downloads=$cache/downloads package
   mkdir -p $downloads
@@ -68,15 +68,15 @@ unpack() { # FOLDER PACKAGE...: unpacks packages there; installed, a server woul
        { [ "$(id -u)" = 0 ] && apt-get update -qq && (cd $downloads && apt-get download -qq "$@"); }; } 2>/dev/null; then
     for package in $downloads/*.deb; do dpkg -x "$package" "$folder"; done
   else
-    say "$* could not be had: the tests that need them will say so and be skipped"
+    log "could not download $*; tests that need them will be skipped"
   fi
   rm -rf $downloads
 }
 
-fetch_programs() { # what tests of real adapters run; system packages, one after the other
+fetch_programs() { # programs for the tests of real adapters; system packages, one after the other
   if ! { [ -x $cache/prometheus ] && [ -x $cache/promtool ]; } &&
      ! { command -v prometheus && command -v promtool; } >/dev/null; then
-    say "fetching Prometheus and promtool for the tests of its adapter and of the alert rules"
+    log "fetching Prometheus and promtool for the tests of its adapter and of the alert rules"
     unpack $cache/unpacked prometheus
     for program in prometheus promtool; do
       [ ! -x $cache/unpacked/usr/bin/$program ] || mv $cache/unpacked/usr/bin/$program $cache/$program
@@ -85,15 +85,15 @@ fetch_programs() { # what tests of real adapters run; system packages, one after
   fi
   if ! { [ -x /usr/bin/chromium ] && [ -x /usr/bin/chromedriver ]; }; then
     { [ "$(id -u)" = 0 ] && (apt_install "Chromium and its driver, for the tests of the page and of the arena's report" chromium-driver); } ||
-      say "no Chromium: the tests of the page and of the arena's report in a browser will say so and be skipped"
+      log "no Chromium: the browser tests of the page and of the arena's report will be skipped"
   fi
   if [ $long = yes ] && ! { command -v iptables && command -v ipset; } >/dev/null; then
     { [ "$(id -u)" = 0 ] && (apt_install "iptables, for the tests of network policies" iptables &&
                              apt_install "ipset, for the tests of network policies" ipset); } ||
-      say "no iptables or no ipset: the tests that have network policies enforced will say so and be skipped"
+      log "no iptables or no ipset: the tests of enforced network policies will be skipped"
   fi
   if [ "$(id -u)" = 0 ] && [ ! -x $cache/containerd/bin/busybox ]; then
-    say "fetching containerd, runc, network plugins and busybox for the tests on Kubernetes"
+    log "fetching containerd, runc, network plugins and busybox for the tests on Kubernetes"
     if command -v containerd >/dev/null && command -v runc >/dev/null; then
       unpack $cache/containerd containernetworking-plugins busybox-static
     else
@@ -110,7 +110,7 @@ fi
 stamp=$venv/.locked
 wanted=$(cat requirements.lock pyproject.toml setup.sh | cksum)
 if [ ! -f $stamp ] || [ "$(cat $stamp)" != "$wanted" ]; then
-  say "creating the virtual environment and installing the locked packages (about a minute, 1 GB on disk)"
+  log "creating the virtual environment and installing the locked packages (about a minute, 1 GB on disk)"
   [ -x $venv/bin/python ] || "$python" -m venv $venv
   $venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
   $venv/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
@@ -119,20 +119,20 @@ fi
 
 if [ "$purpose" = test ] && [ "$(id -u)" = 0 ]; then
   if command -v go >/dev/null || [ -x /usr/local/go/bin/go ]; then
-    # Takes many minutes on a new machine, so it goes on beside the first tests; those that need it wait.
+    # Takes many minutes on a new machine, so it continues during the first tests; those that need it wait.
     mkdir -p $cache/kubernetes
     programs='from testbed.kubernetes.tools import HELM_SOURCES, POLICY_SOURCES, build; build()'
     [ $long = no ] || programs="$programs; build(POLICY_SOURCES); build(HELM_SOURCES)"
     nice -n 10 $venv/bin/python -c "$programs" \
       > $cache/kubernetes/build.log 2>&1 < /dev/null &
   else
-    say "no Go: the tests on Kubernetes will say so and be skipped"
+    log "no Go: the tests on Kubernetes will be skipped"
   fi
 fi
 
 if [ "$purpose" = test ]; then
-  say "fetching the Kafka broker and Spark's Kafka connector (from Maven Central, once)"
+  log "fetching the Kafka broker and Spark's Kafka connector (from Maven Central, once)"
   $venv/bin/python -m testbed.pipeline kafka-jars >/dev/null
   wait "$fetching"
 fi
-say "ready"
+log "ready"

@@ -1,4 +1,4 @@
-"""``testbed``, also ``gesscale testbed``: the commands of the local cluster."""
+"""The command line ``testbed``, also ``gesscale testbed``: the commands of the local cluster."""
 
 import typer
 
@@ -13,7 +13,7 @@ from testbed.nexmark.command import nexmark
 app = typer.Typer(
     name="testbed",
     cls=RootGroup,
-    help="Emulated edge nodes on this machine: network namespaces, a delay between every two of them.\n\n"
+    help="Emulated edge nodes on this machine: network namespaces with a delay between every pair.\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong input or usage, 3 a check failed, 130 interrupted.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

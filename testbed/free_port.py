@@ -1,32 +1,33 @@
-"""A port for a server that is given its port before it starts."""
+"""Free ports for servers whose port must be known before they start."""
 
 import secrets
 import socket
 from pathlib import Path
 
-_LEAST, _TRIES = 12_000, 1000
-_FIRST_OF_THE_SYSTEM = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_MIN_PORT, _TRIES = 12_000, 1000
+_EPHEMERAL_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """Return a port that nobody listens on, below those that the system gives to whoever asks for any.
+    """Return a free port below the range of ephemeral ports.
 
-    One of those would be given to another before the server, which takes seconds to start, has it.
+    The system could assign an ephemeral port to another process before the server, which takes seconds to start,
+    binds it.
 
     Raises
     ------
     OSError
-        If a thousand ports in a row are taken, or the system leaves none.
+        If a thousand random ports are in use, or all ports are ephemeral.
     """
-    end = int(_FIRST_OF_THE_SYSTEM.read_text("ascii").split()[0])
-    error = OSError(f"the system gives every port from {end} on to whoever asks")
-    for _ in range(_TRIES if end > _LEAST else 0):
-        port = _LEAST + secrets.randbelow(end - _LEAST)
+    end = int(_EPHEMERAL_RANGE.read_text("ascii").split()[0])
+    error = OSError(f"no free port: all ports from {end} on are ephemeral")
+    for _ in range(_TRIES if end > _MIN_PORT else 0):
+        port = _MIN_PORT + secrets.randbelow(end - _MIN_PORT)
         try:
             with socket.socket() as probe:
                 probe.bind((host, port))
-        except OSError as taken:
-            error = taken
+        except OSError as in_use:
+            error = in_use
         else:
             return port
     raise error

@@ -1,4 +1,4 @@
-"""Where ``testbed`` begins."""
+"""Entry point of the command ``testbed``."""
 
 from gesscale.cli.start import start
 

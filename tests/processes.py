@@ -1,7 +1,7 @@
-"""``gesscale`` as a process of its own, for tests of signals, pipes and exits."""
+"""``gesscale`` as a separate process, for tests of signals, pipes and exit codes."""
 
 import sys
 
-# A shell's background job, which a test run may be, ignores SIGINT and hands that down.
+# A background job of a shell ignores SIGINT, and its child processes inherit that.
 TAKES_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
 COMMAND = (sys.executable, "-c", f"{TAKES_CTRL_C}from gesscale.cli.start import main; main()")

@@ -1,4 +1,4 @@
-"""Waiting for what real systems do in their own time."""
+"""Polling of real systems."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def until(done: Callable[[], T], what: str, within_s: float = 240.0, state: Callable[[], str] = str) -> T:
-    """Ask again and again until the answer is true, and return it; an answer that fails is none yet."""
+    """Poll until the result is true, and return it; an exception counts as not true yet."""
     end_s = time.monotonic() + within_s
     while True:
         problem = ""

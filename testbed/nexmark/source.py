@@ -8,6 +8,7 @@ import pyarrow as pa
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 from pyspark.sql.datasource import DataSource, DataSourceReader
 
+from gesscale.common.errors import InvalidValueError
 from testbed.nexmark.events import SCHEMA, events
 from testbed.pipeline.admission import AdmissionOptions, AdmissionReader, RowRange
 from testbed.pipeline.operator import node_capacity
@@ -38,7 +39,7 @@ class NexmarkOptions(AdmissionOptions):
         try:
             self.workload()
         except ValueError as error:
-            raise ValueError(f"rates: expected numbers separated by commas, got {self.rates[:80]!r}") from error
+            raise InvalidValueError("rates-invalid", place="rates", got=self.rates) from error
         return self
 
     def workload(self) -> Workload | None:

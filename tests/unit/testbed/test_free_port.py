@@ -1,4 +1,4 @@
-"""A port for a server that is given its port before it starts."""
+"""Free ports for servers whose port must be known before they start."""
 
 import socket
 from pathlib import Path
@@ -9,7 +9,7 @@ from testbed import free_port as module
 from testbed.free_port import free_port
 
 
-def test_the_system_gives_it_to_nobody_and_a_server_can_take_it() -> None:
+def test_the_port_is_not_ephemeral_and_can_be_bound() -> None:
     port = free_port()
     with socket.create_server(("127.0.0.1", 0)) as given:
         first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
@@ -17,7 +17,7 @@ def test_the_system_gives_it_to_nobody_and_a_server_can_take_it() -> None:
     socket.create_server(("127.0.0.1", port)).close()
 
 
-def test_one_that_is_taken_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_in_use_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     taken, free = 12_345, 12_346
     drawn = iter((taken - 12_000, free - 12_000))
     monkeypatch.setattr(module.secrets, "randbelow", lambda _most: next(drawn))
@@ -31,8 +31,8 @@ def test_one_that_is_taken_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> No
     assert free_port() == free
 
 
-def test_a_system_that_leaves_no_port_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_system_without_other_ports_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "range").write_text("1024\t65535\n")
-    monkeypatch.setattr(module, "_FIRST_OF_THE_SYSTEM", tmp_path / "range")
-    with pytest.raises(OSError, match="every port from 1024 on"):
+    monkeypatch.setattr(module, "_EPHEMERAL_RANGE", tmp_path / "range")
+    with pytest.raises(OSError, match="1024"):
         free_port()
