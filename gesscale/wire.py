@@ -62,7 +62,7 @@ def order_problem(identity: str, term: object, placement: Sequence[str]) -> Prob
     if found is None or len(identity) > _MAX_ID_CHARACTERS or int(found[1]) != term:
         return Problem("order-id-invalid", {"got": identity, "term": term})
     if list(placement) != sorted(set(placement)):
-        return Problem("order-nodes-not-sorted", {"got": list(placement)})
+        return Problem("order-nodes-unsorted", {"got": list(placement)})
     return None
 
 

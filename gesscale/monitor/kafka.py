@@ -66,9 +66,7 @@ class KafkaOffsets:
             offsets = admin.list_offsets(wanted, request_timeout=half_s)
             return sum(each.result(timeout=half_s).offset for each in offsets.values())
         except FetchError as error:
-            raise MetricsUnavailableError(
-                "kafka-broker-not-resolved", broker=self.bootstrap, cause=str(error)
-            ) from error
+            raise MetricsUnavailableError("kafka-broker-unresolved", broker=self.bootstrap, cause=str(error)) from error
         except (kafka_exception, TimeoutError) as error:
             raise MetricsUnavailableError(
                 "kafka-broker-timeout",
@@ -124,7 +122,7 @@ class KafkaInput:
         try:
             return self.topics[operator].end_offset_rows(self.timeout_s)
         except MetricsUnavailableError as error:
-            log_problem(_LOG, logging.WARNING, "kafka-input-rate-missing", operator=operator, cause=str(error))
+            log_problem(_LOG, logging.WARNING, "kafka-rate-missing", operator=operator, cause=str(error))
             return None
 
     def _with_input(self, reading: OperatorReading, rows: int | None, now_s: float) -> OperatorReading:

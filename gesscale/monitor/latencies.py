@@ -128,13 +128,13 @@ class CachedLatencies(ABC):
         except (LatencyMapError, GesscaleError, OSError) as error:
             self._fail(_problem_of(error))
         except Exception as error:  # noqa: BLE001 - a malformed response must not stop the loop
-            self._fail(Problem("latency-map-read-failed", {"cause": describe_exception(error)}), exc_info=True)
+            self._fail(Problem("map-read-failed", {"cause": describe_exception(error)}), exc_info=True)
 
     def _fail(self, problem: Problem, *, exc_info: bool = False) -> None:
         self._failures += 1
         self._log((problem,), exc_info=exc_info)
         if self._failures > 1:
-            problem = Problem("latency-map-not-refreshed", {"failures": self._failures, "cause": str(problem)})
+            problem = Problem("map-not-refreshed", {"failures": self._failures, "cause": str(problem)})
         self._problems = (problem,)
 
     def _log(self, problems: tuple[Problem, ...], *, exc_info: bool = False) -> None:
@@ -152,20 +152,20 @@ def staleness(age_s: float | None, max_age_s: float | None) -> Problem | None:
     if age_s is None or max_age_s is None:
         return None
     if age_s < -_CLOCKS_AGREE_S:
-        return Problem("latency-map-in-future", {"ahead": format_duration(-age_s)})
+        return Problem("map-in-future", {"ahead": format_duration(-age_s)})
     if age_s <= max_age_s:
         return None
-    return Problem("latency-map-stale", {"age": format_duration(age_s), "max_age": format_duration(max_age_s)})
+    return Problem("map-stale", {"age": format_duration(age_s), "max_age": format_duration(max_age_s)})
 
 
 def _problem_of(error: Exception) -> Problem:
     if isinstance(error, GesscaleError):
         return error.problem
-    return Problem("latency-map-unreadable", {"cause": cause_of(error)})
+    return Problem("map-file-unreadable", {"cause": cause_of(error)})
 
 
 def _warning(warning: object) -> Problem:
-    return warning if isinstance(warning, Problem) else Problem("latency-map-warning", {"text": str(warning)})
+    return warning if isinstance(warning, Problem) else Problem("map-warning", {"text": str(warning)})
 
 
 #: Reads a text as a survey; see `latency_map.read_survey`.
@@ -201,7 +201,7 @@ class TextLatencies(CachedLatencies):
                 message = message.replace(f"--{name}", f"{self.GROUP}.{name}")
             if message == str(error):
                 raise
-            raise LatencyMapError("latency-map-setting-needed", cause=message) from error
+            raise LatencyMapError("map-setting-needed", cause=message) from error
         return FoundSurvey(survey=imported.survey, problems=tuple(map(_warning, imported.warnings)))
 
 
@@ -275,7 +275,7 @@ class AgentLatencies(CachedLatencies):
         problems = [_warning(gathered.left_out)] if gathered.left_out else []
         if silent:
             fields = {"count": len(silent), "agents": len(urls), "causes": silent[:_NAMED]}
-            problems.insert(0, Problem("latency-agents-unreachable", fields))
+            problems.insert(0, Problem("agents-unreachable", fields))
         return FoundSurvey(survey=gathered.survey, problems=tuple(problems))
 
 
@@ -313,7 +313,7 @@ class PrometheusLatencies(CachedLatencies):
             client=self.client,
         )
         if not series:
-            raise MetricsUnavailableError("prometheus-agents-not-scraped", url=self.url, gauge=RTT_SECONDS)
+            raise MetricsUnavailableError("agents-not-scraped", url=self.url, gauge=RTT_SECONDS)
         samples = (
             GaugeSample(name=one.metric.get("__name__", ""), labels=one.metric, value=one.values[-1][1])
             for one in series

@@ -61,7 +61,7 @@ class PrometheusMetrics(WindowedReader):
         if not scrapes:
             return missing(
                 operator,
-                "prometheus-driver-not-scraped",
+                "driver-not-scraped",
                 url=self.url,
                 gauges=f"{PREFIX}*",
                 operator=operator,
@@ -70,7 +70,9 @@ class PrometheusMetrics(WindowedReader):
         parsed = to_batches(_records(scrapes), self.hosts)
         problems = parsed.problems
         if not parsed.batches and not problems:
-            problems = [Problem("prometheus-batch-id-missing", {"scrapes": len(scrapes), "gauge": f"{PREFIX}batch_id"})]
+            problems = [
+                Problem("prometheus-batches-unnumbered", {"scrapes": len(scrapes), "gauge": f"{PREFIX}batch_id"})
+            ]
         return self.read(
             operator,
             sorted(parsed.batches, key=lambda batch: batch.ended_at_s),

@@ -92,7 +92,7 @@ class _BoundedAdapter(BaseAdapter):
         response.request, response.url = request, request.url or ""
         body = self._fetch(response.url)
         if body.count(b"{") + body.count(b"[") > self._max_parts:
-            raise MetricsUnavailableError("prometheus-response-too-large", url=self._url, max_parts=self._max_parts)
+            raise MetricsUnavailableError("prometheus-response-oversized", url=self._url, max_parts=self._max_parts)
         response._content = body
         response.status_code, response.encoding = 200, "utf-8"
         return response

@@ -76,7 +76,7 @@ class Recording:
         steps = int((max(ends) - min(ends)) // period_s)
         if steps > _MAX_STEPS:
             raise InputError(
-                "record-too-many-periods", max_periods=_MAX_STEPS, period=format_duration(period_s), got=steps
+                "record-periods-exceeded", max_periods=_MAX_STEPS, period=format_duration(period_s), got=steps
             )
         return tuple(min(ends) + period_s * step for step in range(steps + 1))
 
@@ -169,10 +169,7 @@ def _parse_lines(file: Path, parse: Callable[[Any], T], *, optional: bool = Fals
                 problems.append(Problem("record-line-invalid", fields))
             if len(problems) > _MAX_INVALID_LINES:
                 raise InputError(
-                    "record-too-many-invalid-lines",
-                    source=str(file),
-                    max_invalid=_MAX_INVALID_LINES,
-                    first=str(problems[0]),
+                    "record-corrupt", source=str(file), max_invalid=_MAX_INVALID_LINES, first=str(problems[0])
                 )
     except OSError as error:
         if optional and isinstance(error, FileNotFoundError):

@@ -155,7 +155,7 @@ def parse_document(body: bytes, operator: str) -> BatchesDocument:
     """
     # Errors never repeat the response: otherwise one could read internal pages through the error messages (SSRF).
     if sum(map(body.count, (b",", b"[", b"{"))) > _MAX_VALUES:
-        raise MetricsUnavailableError("batches-response-too-large", operator=operator, max_values=_MAX_VALUES)
+        raise MetricsUnavailableError("batches-response-oversized", operator=operator, max_values=_MAX_VALUES)
     try:
         document = BatchesDocument.model_validate_json(body)
     except ValidationError as error:
@@ -164,7 +164,7 @@ def parse_document(body: bytes, operator: str) -> BatchesDocument:
             "batches-response-invalid", operator=operator, bytes=len(body), key=key, cause=cause
         ) from None
     if document.operator != operator:
-        raise MetricsUnavailableError("batches-of-another-operator", operator=operator)
+        raise MetricsUnavailableError("batches-operator-differs", operator=operator)
     return document
 
 

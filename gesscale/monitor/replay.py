@@ -122,7 +122,7 @@ class RecordedWorld:
         ClusterError
             Always, because a recorded run is read-only.
         """
-        raise ClusterError("recorded-run-read-only", operator=operator, placement=list(placement))
+        raise ClusterError("recording-read-only", operator=operator, placement=list(placement))
 
     def _placement(self, operator: str) -> tuple[str, ...]:
         if (live := self.live(operator)) is not None:
@@ -141,7 +141,7 @@ def _seen(decision: Decision) -> OperatorReading | MissingReading:
     if analysis.reading is not None:
         return replace(analysis.reading, operator=decision.operator, at_s=decision.at_s)
     stale = analysis.reason is Reason.METRICS_STALE
-    return missing(decision.operator, "metrics-missing-in-record", stale=stale, text=analysis.detail)
+    return missing(decision.operator, "metrics-not-recorded", stale=stale, text=analysis.detail)
 
 
 def _node(name: str, reason: Reason, detail: str) -> Node:

@@ -97,7 +97,7 @@ def _misplaced(batch: Batch, before: Batch | None, now_s: float) -> Problem | No
     if before is not None and batch.batch_id == before.batch_id:
         return Problem("batch-number-repeated", {"batch_id": batch.batch_id})
     if before is not None and batch.ended_at_s <= before.ended_at_s:
-        return Problem("batch-out-of-order", {"batch_id": batch.batch_id, "before": before.batch_id})
+        return Problem("batch-misordered", {"batch_id": batch.batch_id, "before": before.batch_id})
     return None
 
 

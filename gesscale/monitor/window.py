@@ -61,7 +61,7 @@ def summarise(
         return missing(operator, "batch-without-hosts", batch_id=newest.batch_id)
     span = _span(kept, progress_s=progress_s, window_began_s=now_s - window_s)
     if span.until_s <= span.begin_s:
-        return missing(operator, "metrics-silent-since-idle", stale=True, age_s=now_s - progress_s, window_s=window_s)
+        return missing(operator, "metrics-silent", stale=True, age_s=now_s - progress_s, window_s=window_s)
     reading = _reading(operator, kept, span, now_s=now_s, window_s=window_s, cpu_share=cpu_share, by_node=by_node)
     return replace(reading, problem=str(screened.newest_problem)) if screened.newest_problem else reading
 

@@ -99,7 +99,7 @@ class ApiServer:
                 return found
         except ValueError:
             pass
-        raise ApiRequestError("driver-api-response-invalid", method=method, path=path, max_bytes=_MAX_BYTES)
+        raise ApiRequestError("driver-response-invalid", method=method, path=path, max_bytes=_MAX_BYTES)
 
     @contextmanager
     def _opened(
@@ -114,7 +114,7 @@ class ApiServer:
                 yield response
         except HTTPError as error:
             raise ApiRequestError(
-                "driver-api-request-rejected",
+                "driver-request-rejected",
                 method=method,
                 path=path,
                 status=error.code,
@@ -122,7 +122,7 @@ class ApiServer:
             ) from None
         except (OSError, HTTPException) as error:
             raise ApiRequestError(
-                "driver-api-server-unreachable",
+                "driver-api-unreachable",
                 method=method,
                 path=path,
                 url=self.url,
@@ -151,7 +151,7 @@ def connect(*, timeout_s: float = 10.0) -> ApiServer:
         )
     except (OSError, LookupError, TypeError, ValueError, AttributeError, ModuleNotFoundError) as error:
         raise GesscaleError(
-            "driver-api-credentials-unusable",
+            "driver-credentials-unusable",
             credentials=f"the ServiceAccount in {_ACCOUNT}" if host else "the kubeconfig",
             cause=f"{type(error).__name__} {error}",
         ) from None

@@ -212,7 +212,7 @@ def follow_orders(
         master = scheduler.setting("spark.master")
         if not master.startswith("k8s://"):
             fields = {"operator": operator, "master": master or "unknown"}
-            log_problem(_LOG, logging.WARNING, "driver-not-on-kubernetes", **fields)
+            log_problem(_LOG, logging.WARNING, "driver-outside-kubernetes", **fields)
             return None
         server = connect()
         name = autoscaler or scheduler.setting(AUTOSCALER)

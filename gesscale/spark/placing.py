@@ -125,7 +125,7 @@ def place(
     settings = SessionSettings(builder)
     master = settings.get("spark.master")
     if not master.startswith("k8s://"):
-        log_problem(_LOG, logging.WARNING, "driver-not-on-kubernetes", source=PLACE, master=master or "unknown")
+        log_problem(_LOG, logging.WARNING, "driver-outside-kubernetes", source=PLACE, master=master or "unknown")
         return builder
     _check(settings)
     base = read_base_template(settings.get(TEMPLATE_SETTING))
@@ -182,7 +182,7 @@ def read_base_template(where: str) -> dict[str, Any]:
         return {}
     parts = urlsplit(where)
     if parts.scheme not in ("", "file", "local"):
-        raise InputError("pod-template-not-local", source=TEMPLATE_SETTING, got=where)
+        raise InputError("pod-template-remote", source=TEMPLATE_SETTING, got=where)
     try:
         from gesscale.common.yaml_text import read_yaml
 

@@ -46,7 +46,7 @@ def executor_template(
         If the template is no pod, or the name is no valid label.
     """
     if not _LABEL_VALUE.fullmatch(autoscaler):
-        raise InputError("autoscaler-name-no-label", got=autoscaler)
+        raise InputError("autoscaler-name-invalid", got=autoscaler)
     pod = copy.deepcopy(dict(base))
     if pod.get("kind", "Pod") != "Pod":
         raise InputError("pod-template-invalid", place="kind", expected="Pod", got=pod["kind"])
@@ -106,7 +106,7 @@ def _require_nodes(node_affinity: dict[str, Any], terms: Sequence[Mapping[str, A
     own = _items(required, "nodeSelectorTerms")
     usable = [term for term in own if term and any(term.values())]  # an empty term matches no node
     if own and not usable:
-        raise InputError("pod-template-affinity-empty")
+        raise InputError("pod-affinity-empty")
     required["nodeSelectorTerms"] = [_both(mine, term) for mine in usable or [{}] for term in terms]
 
 

@@ -154,7 +154,7 @@ class Reconciler:
             try:
                 self._delete_pod(pod)
             except Exception as error:  # noqa: BLE001 - retried in the next step; the query must not be affected
-                self._fail("executor-pod-not-deleted", error, pod=pod)
+                self._fail("pod-not-deleted", error, pod=pod)
         self._spark.request_total(actions.total)
 
     def _may_remove(self) -> bool:

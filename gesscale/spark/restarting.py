@@ -60,7 +60,7 @@ class RestartableQuery:
                 self.query.stop()
             failure = self.query.exception()
         if failure is not None and stopped:
-            log_problem(_LOG, logging.WARNING, "query-stopped-with-error", cause=str(failure))
+            log_problem(_LOG, logging.WARNING, "query-stop-failed", cause=str(failure))
         elif failure is not None:
             raise failure
 

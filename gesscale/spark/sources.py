@@ -160,7 +160,7 @@ def kind_of(offset: object, description: str) -> SourceKind | None:
     return next((kind for kind in KINDS if kind.matches(offset, description)), None)
 
 
-_CODES_OF_UNKNOWN_ROWS = {"files": "source-files-without-rows", "rate-micro-batch": "source-without-backlog"}
+_CODES_OF_UNKNOWN_ROWS = {"files": "source-files-uncounted", "rate-micro-batch": "source-without-backlog"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,10 +237,10 @@ class Source:
     def _unknown_rows(self, kind: SourceKind | None, end: object) -> Problem:
         offset = json.dumps(end)[:80]
         if self.offset_rows is not None:
-            return Problem("source-offset-rows-unknown", {"source": self.label, "offset": offset})
+            return Problem("offset-rows-missing", {"source": self.label, "offset": offset})
         if kind is None:
             return Problem("source-kind-unknown", {"source": self.label, "offset": offset})
-        code = _CODES_OF_UNKNOWN_ROWS.get(kind.name, "source-without-latest-offset")
+        code = _CODES_OF_UNKNOWN_ROWS.get(kind.name, "source-offset-missing")
         return Problem(code, {"source": self.label})
 
 

@@ -75,7 +75,7 @@ def _read(spark: Any, inputs: Sequence[str]) -> Any:
     # Read each file separately: Spark matches columns by position, and their order may differ between files.
     frames = [_read_one(spark, file) for path in inputs for file in _files(Path(path))]
     if not frames:
-        raise InputError("trip-files-not-found", folders=list(inputs))
+        raise InputError("trip-folder-empty", folders=list(inputs))
     records = frames[0]
     for frame in frames[1:]:
         records = records.unionByName(frame)

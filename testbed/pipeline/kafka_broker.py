@@ -142,7 +142,7 @@ def _await_broker(process: "subprocess.Popen[bytes]", bootstrap: str, log: Path)
         with contextlib.suppress(GesscaleError):
             require_broker(bootstrap, timeout_s=2.0)
             return
-    raise GesscaleError("kafka-broker-not-started", broker=bootstrap, log=log.read_text()[-500:])
+    raise GesscaleError("kafka-not-started", broker=bootstrap, log=log.read_text()[-500:])
 
 
 def require_broker(bootstrap: str, timeout_s: float = BROKER_S) -> None:

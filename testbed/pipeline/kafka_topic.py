@@ -44,7 +44,7 @@ def create_topics(bootstrap: str, topics: Iterable[str], *, partitions: int) -> 
         except (KafkaException, TimeoutError) as error:
             if isinstance(error, KafkaException) and error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
                 continue
-            raise GesscaleError("kafka-topic-not-created", broker=bootstrap, topic=topic, cause=str(error)) from error
+            raise GesscaleError("kafka-topic-failed", broker=bootstrap, topic=topic, cause=str(error)) from error
 
 
 def send_due(
@@ -85,7 +85,7 @@ def send_due(
             failures.append(f"{waiting} rows not acknowledged within {_FLUSH_S:.0f} s")
         sent = until
     if failures:
-        raise GesscaleError("kafka-rows-not-sent", broker=bootstrap, topic=topic, cause=failures[0])
+        raise GesscaleError("kafka-rows-unsent", broker=bootstrap, topic=topic, cause=failures[0])
     return sent
 
 
@@ -159,7 +159,7 @@ def verify_topic(bootstrap: str, topic: str, expected_rows: int) -> SinkCount:
     finally:
         consumer.close()
     if len(keys) < rows:
-        raise GesscaleError("kafka-rows-not-read", topic=topic, read=len(keys), rows=rows, timeout_s=_READ_S)
+        raise GesscaleError("kafka-rows-unread", topic=topic, read=len(keys), rows=rows, timeout_s=_READ_S)
     ride, copy = np.array(keys, dtype=np.int64).reshape(-1, 2).T
     return count_keys(ride, copy, expected_rows)
 

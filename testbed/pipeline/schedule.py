@@ -45,7 +45,7 @@ class ReplaySchedule:
         if not (np.isfinite(self.speed) and self.speed > 0):
             raise InputError("number-not-positive", place="speed", got=self.speed)
         if not 1 <= self.copies <= MAX_COPIES:
-            raise InputError("replay-copies-out-of-range", max_copies=MAX_COPIES, got=self.copies)
+            raise InputError("replay-copies-invalid", max_copies=MAX_COPIES, got=self.copies)
 
     @property
     def rows_total(self) -> int:

@@ -129,10 +129,10 @@ def committed_files(output_dir: Path) -> list[Path]:
 def _entries(path: Path) -> Iterable[tuple[bool, str]]:
     version, *lines = path.read_text().splitlines()
     if version != "v1":
-        raise InputError("sink-log-version-unknown", source=str(path), got=version)
+        raise InputError("sink-version-unknown", source=str(path), got=version)
     for line in lines:
         try:
             entry = json.loads(line)
             yield entry["action"] == "add", unquote(Path(urlsplit(entry["path"]).path).name)
         except (ValueError, LookupError, TypeError) as error:
-            raise InputError("sink-log-entry-invalid", source=str(path), got=line, cause=str(error)) from error
+            raise InputError("sink-entry-invalid", source=str(path), got=line, cause=str(error)) from error

@@ -48,7 +48,7 @@ def stream(
     if kafka is None and (rides is None or output is None):
         raise InputError("stream-input-missing")
     if kafka is not None and cap_rows_per_replica is not None:
-        raise InputError("stream-kafka-cap-not-fixed")
+        raise InputError("stream-cap-conflict")
     if not trigger_s > 0:
         raise InputError("number-not-positive", place="--trigger-s", got=trigger_s)
     stopping, jars = stop_on_signals(), ""

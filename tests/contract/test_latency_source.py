@@ -157,7 +157,7 @@ def test_an_invalid_map_is_a_problem_and_not_an_error(
     given = origin.open().current(NOW_S)
     assert given.map is None
     assert given.map_status.problem
-    assert "latency-map-read-failed" not in logged_codes(caplog.text)  # an expected failure
+    assert "map-read-failed" not in logged_codes(caplog.text)  # an expected failure
 
 
 def test_a_new_map_is_in_force_with_the_next_question(origin: Origin) -> None:

@@ -159,7 +159,7 @@ def test_scraped_batches_come_back_as_they_were(endpoint: tuple[Endpoint, int], 
 
     later = source.observe(time.time() + 200)
     assert later.missing_readings["nearest"].stale
-    assert later.missing_readings["absent"].code == "prometheus-driver-not-scraped"
+    assert later.missing_readings["absent"].code == "driver-not-scraped"
 
 
 @contextmanager

@@ -241,9 +241,9 @@ def test_unreported_rows_are_null(sources, name):
 def test_each_warning_is_logged_once(sources):
     _, log = sources
     for code in (
-        "source-files-without-rows",
+        "source-files-uncounted",
         "source-without-backlog",
-        "source-without-latest-offset",
+        "source-offset-missing",
         "batch-cap-missing",
         "state-partitions-few",
         "trigger-ends",

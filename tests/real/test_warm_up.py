@@ -87,7 +87,7 @@ def position(log: list[str], words: str) -> int:
     return next((number for number, line in enumerate(log) if words in line), -1)
 
 
-@pytest.mark.parametrize("submitted", [False, True], ids=["by settings", "by a line of a submitted program"])
+@pytest.mark.parametrize("submitted", [False, True], ids=["settings", "program"])
 def test_the_first_task_comes_after_the_warm_up(tmp_path: Path, *, submitted: bool) -> None:
     both = logs(tmp_path, {} if submitted else warm_up_settings(["json"], timeout_s=PATIENT_S), submitted=submitted)
     # Spark counts "boot" from the task's start to that of its worker: below 0, the worker was there before the task

@@ -76,11 +76,11 @@ def _problem(settings: Any) -> Problem | None:
     """Return why the driver's JVM cannot load the jar; None if it has loaded it, or will."""
     if settings.jvm is None:
         if "--jars" in shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "")):
-            return Problem("warm-up-jars-overridden", {"jar": JAR.name})
+            return Problem("warmup-jars-overridden", {"jar": JAR.name})
         return None
     try:  # the JVM of spark-submit runs already, so only its class loader can load the jar
         url = settings.jvm.java.io.File(str(JAR)).toURI().toURL()
         settings.jvm.java.lang.Thread.currentThread().getContextClassLoader().addURL(url)
     except Exception as error:  # noqa: BLE001 - the warm-up must never fail a job
-        return Problem("warm-up-jar-not-loaded", {"jar": JAR.name, "cause": str(error)[:200]})
+        return Problem("warmup-jar-rejected", {"jar": JAR.name, "cause": str(error)[:200]})
     return None

@@ -64,7 +64,7 @@ def test_a_forbidden_broker_is_not_connected_to() -> None:
     with closing(socket.create_server((HOST, 0))) as listener:
         listener.settimeout(0.2)
         port = listener.getsockname()[1]
-        with refused("kafka-broker-not-resolved", MetricsUnavailableError, broker=f"{HOST}:{port}") as raised:
+        with refused("kafka-broker-unresolved", MetricsUnavailableError, broker=f"{HOST}:{port}") as raised:
             KafkaOffsets(f"{HOST}:{port}", "rides", refuse).end_offset_rows(0.4)
         assert "forbidden" in raised.value.fields["cause"]
         with pytest.raises(TimeoutError):

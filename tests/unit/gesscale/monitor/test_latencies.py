@@ -74,11 +74,11 @@ def test_a_file_of_too_many_nodes_is_rejected_with_the_limiting_setting(file):
     ("age_s", "max_age_s", "stale"),
     [
         (HOUR_S, HOUR_S, ""),
-        (HOUR_S + 1, HOUR_S, "latency-map-stale"),
-        (26 * HOUR_S, 24 * HOUR_S, "latency-map-stale"),
+        (HOUR_S + 1, HOUR_S, "map-stale"),
+        (26 * HOUR_S, 24 * HOUR_S, "map-stale"),
         (1e9, None, ""),
         (-30.0, HOUR_S, ""),  # two clocks that differ a little
-        (-7200.0, HOUR_S, "latency-map-in-future"),
+        (-7200.0, HOUR_S, "map-in-future"),
     ],
 )
 def test_a_map_is_stale_from_its_maximum_age_on(file, age_s, max_age_s, stale):
@@ -125,7 +125,7 @@ def test_silent_agents_are_named(httpserver: HTTPServer, caplog):
     serve(httpserver, {**PAGES, "near": 500})
     given = agents(httpserver).current(NOW_S)
     assert given.map.delay_ms("near", "mid") == pytest.approx(45.0)  # as mid sees it
-    assert logged_codes(caplog.text) == ["latency-agents-unreachable"]
+    assert logged_codes(caplog.text) == ["agents-unreachable"]
     assert "count=1 agents=3" in caplog.text
     assert "/near: " in given.map_status.problem
 

@@ -46,7 +46,7 @@ def test_a_stream_that_never_ends_is_cut(httpserver: HTTPServer) -> None:
 def test_an_answer_of_too_many_parts_is_refused(httpserver: HTTPServer) -> None:
     body = "[" + "{}" * 30_000 + "[" * 30_000  # 60,001 opening brackets in 90,001 bytes
     httpserver.expect_request("/api/v1/query").respond_with_data(body)
-    with refused("prometheus-response-too-large", MetricsUnavailableError, max_parts=60_000):
+    with refused("prometheus-response-oversized", MetricsUnavailableError, max_parts=60_000):
         asked(httpserver)
 
 

@@ -130,7 +130,7 @@ def test_a_corrupt_decision_is_left_out_and_named(folder: Path, spoil) -> None:
         (json.dumps(BATCH), ["clean", "sink"], "record-operator-missing"),
         (json.dumps({**BATCH, "operator": "nearest"}), ["op"], "record-operator-unknown"),
         (f"{json.dumps(BATCH)}\n{json.dumps({**BATCH, 'ended_at_s': 101.0 + 31 * 86400})}", ["op"], "record-too-long"),
-        ("x\n" * 1001 + json.dumps(BATCH), ["op"], "record-too-many-invalid-lines"),
+        ("x\n" * 1001 + json.dumps(BATCH), ["op"], "record-corrupt"),
         ("[" * (5 << 20), ["op"], "record-too-large"),
     ],
     ids=["no file", "empty", "corrupt", "unnamed", "of another", "over a month", "in pieces", "endless line"],
@@ -149,5 +149,5 @@ def test_without_decisions_there_is_a_step_every_period_up_to_a_limit(folder: Pa
     # Batches end from 100 to 135 s.
     assert read_recording(folder, ["op"]).instants_s(10.0) == (100.0, 110.0, 120.0, 130.0)
     write(folder, BATCH, {**BATCH, "batch_id": 8, "ended_at_s": 100.0 + 30 * 86400})
-    with refused("record-too-many-periods", InputError, max_periods=100_000):
+    with refused("record-periods-exceeded", InputError, max_periods=100_000):
         read_recording(folder, ["op"]).instants_s(1.0)  # 30 days have 2,592,000

@@ -97,8 +97,8 @@ def test_invalid_records_are_skipped_and_reported(wrong: dict[str, object], key:
             "batches-response-invalid",
             {"key": "apiVersion"},
         ),
-        (json.dumps({**HEAD, "operator": "other", "batches": []}).encode(), "batches-of-another-operator", {}),
-        (b"[" * 200_001, "batches-response-too-large", {"max_values": 200_000}),
+        (json.dumps({**HEAD, "operator": "other", "batches": []}).encode(), "batches-operator-differs", {}),
+        (b"[" * 200_001, "batches-response-oversized", {"max_values": 200_000}),
         (json.dumps({**HEAD, "batches": [None] * 1025}).encode(), "batches-response-invalid", {"key": "batches"}),
     ],
 )

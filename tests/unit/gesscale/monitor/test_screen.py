@@ -24,7 +24,7 @@ def batch(batch_id: int, ended_at_s: float, **changes: object) -> Batch:
         ({"seconds": 1e300}, "batch-duration-invalid", {"got": 1e300}),
         ({"ended_at_s": float("nan")}, "batch-figure-invalid", {"figure": "ended_at_s"}),
         ({"ended_at_s": NOW_S + 60}, "batch-in-future", {"ahead_s": 60.0}),
-        ({"ended_at_s": 989.0}, "batch-out-of-order", {"before": 1}),
+        ({"ended_at_s": 989.0}, "batch-misordered", {"before": 1}),
         ({"batch_id": 1}, "batch-number-repeated", {}),
     ],
 )

@@ -47,7 +47,7 @@ def template(builder):
 def test_outside_kubernetes_nothing_is_changed(caplog):
     builder = place(Builder(master="local[2]"), autoscaler="taxi")
     assert builder._options == {"spark.master": "local[2]"}
-    assert logged_codes(caplog.text) == ["driver-not-on-kubernetes"]
+    assert logged_codes(caplog.text) == ["driver-outside-kubernetes"]
 
 
 def test_a_driver_that_comes_back_takes_its_last_placement(httpserver, server):
@@ -89,7 +89,7 @@ def test_without_the_resource_the_users_number_starts_anywhere(httpserver, serve
     [
         ({"dynamicAllocation_enabled": "true"}, "dynamic-allocation-enabled"),
         ({"kubernetes_allocation_pods_allocator": "statefulset"}, "pods-allocator-unsupported"),
-        ({"kubernetes_executor_podTemplateFile": "s3a://bucket/pod.yaml"}, "pod-template-not-local"),
+        ({"kubernetes_executor_podTemplateFile": "s3a://bucket/pod.yaml"}, "pod-template-remote"),
     ],
 )
 def test_incompatible_settings_are_rejected(settings, code):

@@ -43,7 +43,7 @@ def test_deleting_a_missing_pod_succeeds(httpserver, server):
     httpserver.expect_oneshot_request(f"{PODS}/p1", method="DELETE").respond_with_json(
         {"message": "not yours"}, status=403
     )
-    with refused("driver-api-request-rejected", ApiRequestError, status=403, cause="not yours") as rejected:
+    with refused("driver-request-rejected", ApiRequestError, status=403, cause="not yours") as rejected:
         server.delete_pod("streams", "p1")
     assert not rejected.value.transient
 
@@ -64,7 +64,7 @@ def test_in_a_pod_the_service_account_is_used(tmp_path, monkeypatch):
     assert (server.url, server.namespace) == ("https://[fd00::1]:443", "streams")
     assert server.token_file == tmp_path / "token"
     (tmp_path / "ca.crt").unlink()
-    with refused("driver-api-credentials-unusable", GesscaleError) as unusable:
+    with refused("driver-credentials-unusable", GesscaleError) as unusable:
         connect()
     assert "ServiceAccount" in unusable.value.fields["credentials"]
 
@@ -86,7 +86,7 @@ def test_outside_a_pod_the_kubeconfig_is_used(tmp_path, monkeypatch):
     server = connect()
     assert (server.url, server.namespace, server.token) == ("https://k3s:6443", "streams", "secret")
     file.write_text(yaml.safe_dump({**config, "current-context": "gone"}))
-    with refused("driver-api-credentials-unusable", GesscaleError, credentials="the kubeconfig"):
+    with refused("driver-credentials-unusable", GesscaleError, credentials="the kubeconfig"):
         connect()
 
 

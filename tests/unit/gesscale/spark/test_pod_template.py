@@ -138,10 +138,10 @@ def test_a_template_that_is_no_pod_is_rejected(base, place, got):
 
 def test_a_node_affinity_of_empty_terms_is_rejected():
     base = {"spec": {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{}]}}}}}
-    with refused("pod-template-affinity-empty", InputError):
+    with refused("pod-affinity-empty", InputError):
         executor_template(base, PodPlacement(nodes=("a",)), autoscaler="taxi")
 
 
 def test_a_name_that_is_no_label_is_rejected():
-    with refused("autoscaler-name-no-label", InputError):
+    with refused("autoscaler-name-invalid", InputError):
         executor_template({}, PodPlacement(nodes=("a",)), autoscaler="x" * 64)

@@ -4,7 +4,7 @@ from gesscale.spark.reconcile import Actions, ExecutorPod, LiveExecutor, reconci
 
 
 def live(identity, node, *, warm=True):
-    return LiveExecutor(id=identity, host="10.0.0.1", node=node, order="1-1", is_warm=warm)
+    return LiveExecutor(id=identity, host="10.0.9.1", node=node, order="1-1", is_warm=warm)
 
 
 def pod(executor, node, order="1-1", *, pending=True):

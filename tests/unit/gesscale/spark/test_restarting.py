@@ -107,7 +107,7 @@ def test_an_error_of_an_interrupted_batch_is_logged_not_raised(caplog):
     bench.stopping.set()
     assert bench.ends()
     assert bench.raised is None
-    assert logged_codes(caplog.text) == ["query-stopped-with-error"]
+    assert logged_codes(caplog.text) == ["query-stop-failed"]
 
 
 def test_a_failed_restart_ends_the_run():

@@ -42,9 +42,9 @@ def test_rows_offered_and_waiting_follow_from_recorded_offsets(name, told):
 @pytest.mark.parametrize(
     ("name", "code"),
     [
-        ("files", "source-files-without-rows"),
+        ("files", "source-files-uncounted"),
         ("rate-micro-batch", "source-without-backlog"),
-        ("Python, simple reader", "source-without-latest-offset"),
+        ("Python, simple reader", "source-offset-missing"),
     ],
 )
 def test_a_source_without_latest_offset_is_unknown_for_one_reason(name, code):

@@ -52,4 +52,4 @@ def test_a_setting_turns_it_off():
 def test_overridden_jars_are_reported_and_nothing_is_changed(monkeypatch, caplog):
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--jars /a.jar pyspark-shell")
     assert warm_new_executors(Builder())._options == {}
-    assert logged_codes(caplog.text) == ["warm-up-jars-overridden"]
+    assert logged_codes(caplog.text) == ["warmup-jars-overridden"]

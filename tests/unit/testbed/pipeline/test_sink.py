@@ -66,5 +66,5 @@ def test_a_damaged_sink_is_rejected(sink, tmp_path):
     with refused("sink-file-unreadable", InputError):
         verify_sink(sink.folder, 1)
     (sink.folder / "_spark_metadata" / "0").write_text("v2\n{}")
-    with refused("sink-log-version-unknown", InputError, got="v2"):
+    with refused("sink-version-unknown", InputError, got="v2"):
         verify_sink(sink.folder, 1)

@@ -18,7 +18,7 @@ def test_processed_rows_are_where_the_sources_ended():
     [
         ({}, "stream-input-missing"),
         ({"rides": Path("rides")}, "stream-input-missing"),
-        ({"kafka": "localhost:9092", "cap_rows_per_replica": 5}, "stream-kafka-cap-not-fixed"),
+        ({"kafka": "localhost:9092", "cap_rows_per_replica": 5}, "stream-cap-conflict"),
         ({"kafka": "localhost:9092", "trigger_s": 0.0}, "number-not-positive"),
         ({"kafka": "localhost:9092", "trigger_s": float("nan")}, "number-not-positive"),
     ],

@@ -114,11 +114,7 @@ def test_even_an_object_without_a_name_stops_nothing(nonsense):
         ({"name": "daedalus", "settings": {"cooldown": "soon"}}, "duration-invalid", "spec.policy.settings, cooldown"),
         ({"name": "gesscale2", "settings": {"slo": "1m"}}, "policy-settings-misplaced", "spec.policy.settings"),
         ({"name": "static", "settings": {"cooldown": "3m"}}, "policy-without-settings", "spec.policy.settings"),
-        (
-            {"name": "rules", "settings": {"file": "/etc/passwd"}},
-            "policy-settings-file",
-            "spec.policy.settings.file",
-        ),
+        ({"name": "rules", "settings": {"file": "/etc/passwd"}}, "policy-settings-file", "spec.policy.settings.file"),
         ({"name": "rules", "settings": {"rules": ["x" * 70_000]}}, "policy-settings-oversized", "spec.policy.settings"),
     ],
 )
