@@ -1,7 +1,7 @@
-"""A recorded run fed to a policy: at each recorded instant, what it would have decided there, and why.
+"""Replays a recorded run: the decisions of a policy at each recorded instant, compared with the live ones.
 
-The loop is the live one. What happens is the record's: batches, placements and changes follow the policy that ran
-live. So each decision is an answer to the recorded situation, not a step of another run.
+The loop is the live one. Batches, placements and changes come from the record, so they follow the policy that ran live.
+Each decision responds to the recorded situation; its consequences are not simulated.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,49 +19,47 @@ from gesscale.ports import Policy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayedDecision:
-    """What a policy would have decided for one operator at one instant of a recorded run."""
+    """Decision of a policy for one operator at one instant of a recorded run."""
 
     #: Seconds since the first instant.
     since_start_s: float
-    #: The policy's, never carried out.
+    #: Decision of the policy, never applied.
     decision: Decision
-    #: What was decided then; None where nothing is recorded.
+    #: The live decision; None if none is recorded.
     live: Decision | None
-    #: The same as it is recorded.
+    #: The live decision as recorded.
     live_document: Mapping[str, Any] | None = None
 
     @property
     def agrees(self) -> bool | None:
-        """Whether both want the same replicas started and removed; None without a live decision."""
+        """Whether both have the same change; None without a live decision."""
         return None if self.live is None else self.live.plan.change == self.decision.plan.change
 
     @property
     def same_reason(self) -> bool | None:
-        """Whether both give the same reason; None without a live decision."""
+        """Whether both have the same reason; None without a live decision."""
         return None if self.live is None else self.live.plan.reason is self.decision.plan.reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """How far the answers agree with the live decisions."""
+    """Agreement of the replayed decisions with the live ones."""
 
-    #: Decisions with a live one of the same instant.
+    #: Decisions with a live decision at the same instant.
     compared: int
-    #: How many of these want the same nodes started and removed; how many also, or only, say the same reason
-    #: (same_change, same_reason).
+    #: Those with the same change, and those with the same reason.
     same_change: int
     same_reason: int
-    #: Decisions that wanted a change. One that is not carried out is wanted again at the next instant (live_changes,
-    #: wanted_changes).
+    #: Live and replayed decisions with a change. A change that is not applied repeats at the next instant.
     live_changes: int
-    wanted_changes: int
-    #: Wanted changes that the policy had not wanted an instant before.
+    replayed_changes: int
+    #: Replayed changes that differ from that of the previous instant.
     new_proposals: int
-    #: The first answer that wants another change than the live decision; None where all agree.
+    #: The first decision whose change differs from the live one; None if all agree.
     first_difference: ReplayedDecision | None
 
 
-def answers_of(
+def replay_policy(
     policy: Policy,
     world: RecordedWorld,
     knowledge: MemoryKnowledge,
@@ -70,12 +68,12 @@ def answers_of(
     rescale_timeout_s: float,
     excluded_nodes: frozenset[str] = frozenset(),
 ) -> tuple[ReplayedDecision, ...]:
-    """Ask a policy at every recorded instant.
+    """Return the decisions of a policy at every recorded instant.
 
     Parameters
     ----------
     instants_s
-        When, seconds since the epoch; see `Recording.instants_s`.
+        Seconds since the epoch; see `Recording.instants_s`.
     """
     loop = ControlLoop(
         metrics=world,
@@ -87,13 +85,13 @@ def answers_of(
         rescale_timeout_s=rescale_timeout_s,
         excluded_nodes=excluded_nodes,
     )
-    answers = []
+    replayed = []
     for at_s in instants_s:
         world.now_s = at_s
         for decision in loop.step(at_s):
             recorded = world.live(decision.operator)
             live = None if recorded is None else recorded.decision
-            answers.append(
+            replayed.append(
                 ReplayedDecision(
                     since_start_s=at_s - instants_s[0],
                     decision=decision,
@@ -103,30 +101,30 @@ def answers_of(
             )
             if live is not None and live.acted:
                 knowledge.remember_order(live.operator, Order(at_s=at_s, placement=live.plan.placement))
-    return tuple(answers)
+    return tuple(replayed)
 
 
-def agreement(answers: Sequence[ReplayedDecision]) -> Agreement:
-    """Compare the answers with the live decisions."""
-    wishes = [answer.decision.plan.change for answer in answers]
+def compare_decisions(replayed: Sequence[ReplayedDecision]) -> Agreement:
+    """Compare the replayed decisions with the live ones."""
+    changes = [each.decision.plan.change for each in replayed]
     return Agreement(
-        compared=sum(answer.agrees is not None for answer in answers),
-        same_change=sum(answer.agrees is True for answer in answers),
-        same_reason=sum(answer.same_reason is True for answer in answers),
-        live_changes=sum(answer.live is not None and answer.live.plan.change is not None for answer in answers),
-        wanted_changes=sum(wish is not None for wish in wishes),
-        new_proposals=sum(_new_proposals(listed) for listed in _by_operator(answers)),
-        first_difference=next((answer for answer in answers if answer.agrees is False), None),
+        compared=sum(each.agrees is not None for each in replayed),
+        same_change=sum(each.agrees is True for each in replayed),
+        same_reason=sum(each.same_reason is True for each in replayed),
+        live_changes=sum(each.live is not None and each.live.plan.change is not None for each in replayed),
+        replayed_changes=sum(change is not None for change in changes),
+        new_proposals=sum(_new_proposals(listed) for listed in _by_operator(replayed)),
+        first_difference=next((each for each in replayed if each.agrees is False), None),
     )
 
 
-def _by_operator(answers: Sequence[ReplayedDecision]) -> Iterable[list[ReplayedDecision]]:
+def _by_operator(replayed: Sequence[ReplayedDecision]) -> Iterable[list[ReplayedDecision]]:
     grouped: dict[str, list[ReplayedDecision]] = {}
-    for answer in answers:
-        grouped.setdefault(answer.decision.operator, []).append(answer)
+    for each in replayed:
+        grouped.setdefault(each.decision.operator, []).append(each)
     return grouped.values()
 
 
-def _new_proposals(answers: Sequence[ReplayedDecision]) -> int:
-    wishes = [None, *(answer.decision.plan.change for answer in answers)]
-    return sum(wish is not None and wish != before for before, wish in pairwise(wishes))
+def _new_proposals(replayed: Sequence[ReplayedDecision]) -> int:
+    changes = [None, *(each.decision.plan.change for each in replayed)]
+    return sum(change is not None and change != before for before, change in pairwise(changes))

@@ -31,17 +31,17 @@ def replay(
     are not simulated.
     """
     from gesscale.cli import replaying
-    from gesscale.replay import agreement
+    from gesscale.replay import compare_decisions
 
     settings = replaying.settings_of(record, config, overrides_of(set_, policy))
     name = settings.analyze.policy
-    recording, answers = replaying.replay_record(record, settings)
-    found = agreement(answers)
+    recording, replayed = replaying.replay_record(record, settings)
+    found = compare_decisions(replayed)
     if output is not Output.TABLE:
-        emit(replaying.document(record, name, recording, answers, found), output)
+        emit(replaying.document(record, name, recording, replayed, found), output)
         return
-    shown = [answer for answer in answers if everything or replaying.is_notable(answer)]
-    emit(None, output, replaying.tables(name, shown, len(answers), found))
+    shown = [each for each in replayed if everything or replaying.is_notable(each)]
+    emit(None, output, replaying.tables(name, shown, len(replayed), found))
     replaying.print_notes(recording, found, everything=everything)
 
 

@@ -16,7 +16,7 @@ from gesscale.model.document import decision_document
 from gesscale.monitor.record_files import SETTINGS, Recording, read_recording, settings_file
 from gesscale.monitor.replay import RecordedWorld
 from gesscale.policies.guarded import GuardedPolicy
-from gesscale.replay import Agreement, ReplayedDecision, answers_of
+from gesscale.replay import Agreement, ReplayedDecision, replay_policy
 from gesscale.settings import Settings, load_settings
 from gesscale.settings.loading import naming
 from latency_map import LatencyMap
@@ -40,7 +40,7 @@ def replay_record(record: Path, settings: Settings) -> tuple[Recording, Sequence
         as_read=_reads_alike(record, settings),
     )
     instants_s = recording.instants_s(monitor.period_s)
-    answers = answers_of(
+    replayed = replay_policy(
         GuardedPolicy(settings.analyze.build(settings.workflow.build())),
         world,
         recall_knowledge(settings, math.nextafter(instants_s[0], -math.inf)),
@@ -48,7 +48,7 @@ def replay_record(record: Path, settings: Settings) -> tuple[Recording, Sequence
         rescale_timeout_s=settings.plan.rescale_timeout_s,
         excluded_nodes=frozenset(settings.plan.exclude_nodes),
     )
-    return recording, answers
+    return recording, replayed
 
 
 def settings_of(record: Path, config: Path | None, overrides: Sequence[str]) -> Settings:
@@ -73,44 +73,44 @@ def _reads_alike(record: Path, used: Settings) -> bool:
     return all(getattr(live, name) == getattr(used.monitor, name) for name in names)
 
 
-def is_notable(answer: ReplayedDecision) -> bool:
+def is_notable(each: ReplayedDecision) -> bool:
     """Return whether either decision has a change, or the two disagree."""
-    live = answer.live is not None and answer.live.plan.change is not None
-    return live or answer.decision.plan.change is not None or answer.agrees is False
+    live = each.live is not None and each.live.plan.change is not None
+    return live or each.decision.plan.change is not None or each.agrees is False
 
 
 def tables(policy: str, shown: Sequence[ReplayedDecision], count: int, found: Agreement) -> list[Table]:
     """Return the tables of the shown decisions, of the differences, and of the agreement."""
     title = f"What {policy} would have decided in each recorded situation ({len(shown)} of {count} decisions)"
     columns = ["operator", "at, s", "replicas", "live", policy, "MST, rows/s", "agrees"]
-    found_tables = [table(title, columns, [_row(answer) for answer in shown])]
-    differing = [answer for answer in shown if answer.agrees is False]
+    found_tables = [table(title, columns, [_row(each) for each in shown])]
+    differing = [each for each in shown if each.agrees is False]
     if differing:
         columns = ["operator", "at, s", "why live", f"why {policy}"]
-        found_tables.append(table("Where they differ", columns, [_reasons(answer) for answer in differing]))
+        found_tables.append(table("Where they differ", columns, [_reasons(each) for each in differing]))
     rows = [(words, figure) for words, figure in _figures(found).values()]
     return [*found_tables, table("Agreement", ("which", "decisions"), rows)]
 
 
-def _row(answer: ReplayedDecision) -> tuple[object, ...]:
-    decision, live = answer.decision, answer.live
+def _row(each: ReplayedDecision) -> tuple[object, ...]:
+    decision, live = each.decision, each.live
     plan, verdict = decision.plan, decision.analysis.verdict.value
     undone = "" if live is None or live.acted else live.outcome.status.value
     return (
         decision.operator,
-        f"{answer.since_start_s:.0f}",
+        f"{each.since_start_s:.0f}",
         len(live.plan.before if live else plan.placement) or None,
         _concluded(live.plan.reason.value, live.plan.change, undone) if live else None,
         f"{verdict}: {_concluded(plan.reason.value, plan.change)}",
         plan.mst.mid if plan.mst else None,
-        {True: "yes", False: "no", None: None}[answer.agrees],
+        {True: "yes", False: "no", None: None}[each.agrees],
     )
 
 
-def _reasons(answer: ReplayedDecision) -> tuple[object, ...]:
-    decision, live = answer.decision, answer.live
+def _reasons(each: ReplayedDecision) -> tuple[object, ...]:
+    decision, live = each.decision, each.live
     why = decision.plan.detail or decision.analysis.detail
-    return decision.operator, f"{answer.since_start_s:.0f}", live.plan.detail if live else None, why
+    return decision.operator, f"{each.since_start_s:.0f}", live.plan.detail if live else None, why
 
 
 def _concluded(reason: str, change: Change | None, undone: str = "") -> str:
@@ -126,17 +126,17 @@ def _figures(found: Agreement) -> Mapping[str, tuple[str, int]]:
         "same_change": ("with the same change", found.same_change),
         "same_reason": ("with the same reason", found.same_reason),
         "live_changes": ("with a change live", found.live_changes),
-        "wanted_changes": ("with a change in the replay", found.wanted_changes),
+        "replayed_changes": ("with a change in the replay", found.replayed_changes),
         "new_proposals": ("of these, new in their step", found.new_proposals),
     }
 
 
-def _first_difference(answer: ReplayedDecision | None) -> str | None:
-    if answer is None or answer.live is None:
+def _first_difference(each: ReplayedDecision | None) -> str | None:
+    if each is None or each.live is None:
         return None
-    live, plan = answer.live.plan, answer.decision.plan
+    live, plan = each.live.plan, each.decision.plan
     return (
-        f"{answer.since_start_s:.0f} s, operator {plan.operator}: live {_concluded(live.reason.value, live.change)}, "
+        f"{each.since_start_s:.0f} s, operator {plan.operator}: live {_concluded(live.reason.value, live.change)}, "
         f"here {_concluded(plan.reason.value, plan.change)}"
     )
 
@@ -156,7 +156,7 @@ def _live_policy(recording: Recording) -> str:
 
 
 def document(
-    record: Path, policy: str, recording: Recording, answers: Sequence[ReplayedDecision], found: Agreement
+    record: Path, policy: str, recording: Recording, replayed: Sequence[ReplayedDecision], found: Agreement
 ) -> Mapping[str, Any]:
     """Return the document for JSON and YAML."""
     return {
@@ -172,14 +172,14 @@ def document(
         "problems": [each.as_json() for each in recording.problems],
         "steps": [
             {
-                "at_s": answer.decision.at_s,
-                "since_start_s": answer.since_start_s,
-                "operator": answer.decision.operator,
-                "agrees": answer.agrees,
-                "same_reason": answer.same_reason,
-                "live": answer.live_document,
-                "decision": decision_document(answer.decision),
+                "at_s": each.decision.at_s,
+                "since_start_s": each.since_start_s,
+                "operator": each.decision.operator,
+                "agrees": each.agrees,
+                "same_reason": each.same_reason,
+                "live": each.live_document,
+                "decision": decision_document(each.decision),
             }
-            for answer in answers
+            for each in replayed
         ],
     }

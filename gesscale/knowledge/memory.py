@@ -1,4 +1,4 @@
-"""What is kept of a decision and how much of it; and a store that ends with the process."""
+"""Rules of what is kept of a decision, and a knowledge store in memory."""
 
 import math
 from collections import deque
@@ -14,15 +14,15 @@ from gesscale.model.order import Order
 from gesscale.ports import Knowledge
 from perfmodel import Model, Reading
 
-#: Relative change of a parameter that makes a new version of a model: below it a refit is only noise.
+#: Relative change of a parameter that makes a new version of a model; smaller changes are noise.
 PARAMETER_TOLERANCE = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnowledgeLimits:
-    """How many rows of each kind are kept per operator, the newest; the settings explain the defaults.
+    """Maximum number of rows of each kind per operator; the oldest are forgotten. The settings explain the defaults.
 
-    Saturated and other readings are counted apart: a long calm must not push out the few that tell the MST.
+    Saturated and other readings count separately: calm periods must not displace the few that identify the MST.
     """
 
     readings_per_operator: int = 200
@@ -33,11 +33,11 @@ class KnowledgeLimits:
     def __post_init__(self) -> None:
         for item in fields(self):
             if getattr(self, item.name) < 1:
-                raise InputError(f"{item.name}: expected at least 1 row, got {getattr(self, item.name)}")
+                raise InputError("knowledge-limit-invalid", limit=item.name, got=getattr(self, item.name))
 
 
 def order_of(decision: Decision) -> Order | None:
-    """Return the order that a decision gave; None where it did not act."""
+    """Return the order of a decision; None if it did not act."""
     if not decision.acted:
         return None
     plan = decision.plan
@@ -45,8 +45,8 @@ def order_of(decision: Decision) -> Order | None:
 
 
 def unknown_order(operator: str, order: Order) -> KnowledgeError:
-    """Return the error of a store that is to settle an order that it does not hold."""
-    return KnowledgeError(f"no order of operator {operator!r} at {order.at_s} s is known")
+    """Return the error of a store that has no such order to settle."""
+    return KnowledgeError("knowledge-order-unknown", operator=operator, at_s=order.at_s)
 
 
 def operators_of(known: Knowledge) -> tuple[str, ...]:
@@ -55,12 +55,12 @@ def operators_of(known: Knowledge) -> tuple[str, ...]:
 
 
 def is_new_version(previous: Mapping[str, Any] | None, model: Mapping[str, Any]) -> bool:
-    """Say whether a model differs noticeably from the version kept last.
+    """Return whether a model differs noticeably from the last kept version.
 
     Parameters
     ----------
     previous, model
-        Documents of `gesscale.model.decision.ModelSummary`; None where there is no previous one.
+        Documents of `gesscale.model.decision.ModelSummary`; None without a previous one.
     """
     if previous is None or any(previous[key] != model[key] for key in ("law", "fitted", "calibrated", "drift")):
         return True
@@ -80,7 +80,7 @@ T = TypeVar("T")
 class MemoryKnowledge:
     """A `gesscale.ports.KnowledgeStore` without a file.
 
-    A decision is kept as it is and becomes a document when it is asked for: simulations make many and ask for few.
+    Decisions become documents when they are requested: simulations make many and request few.
     """
 
     def __init__(self, limits: KnowledgeLimits | None = None, known: Knowledge | None = None) -> None:
@@ -94,13 +94,13 @@ class MemoryKnowledge:
         self._memos: dict[str, tuple[float, str]] = {}
         self._numbers = count()
         if known is not None:
-            self._take_over(known)
+            self._load(known)
 
     def close(self) -> None:
         """Do nothing: there is no file."""
 
     def recall(self, now_s: float) -> Knowledge:
-        """Return readings and orders that are not dated later than now."""
+        """Return readings and orders that are not later than now."""
         readings = {name: kept.until(now_s) for name, kept in self._readings.items()}
         orders = {name: tuple(order for order in kept if order.at_s <= now_s) for name, kept in self._orders.items()}
         return Knowledge(
@@ -124,7 +124,7 @@ class MemoryKnowledge:
         decisions = self._decisions.setdefault(name, deque(maxlen=limits.decisions_per_operator))
         decisions.appendleft((next(self._numbers), decision))
 
-    def _take_over(self, known: Knowledge) -> None:
+    def _load(self, known: Knowledge) -> None:
         for name in operators_of(known):
             if name in known.memos:
                 self.remember_memo(name, -math.inf, known.memos[name])
@@ -134,17 +134,17 @@ class MemoryKnowledge:
                 self.remember_order(name, order)
 
     def remember_reading(self, operator: str, reading: Reading) -> None:
-        """Keep a reading; the oldest of its kind is forgotten beyond the limit."""
+        """Keep a reading; forget the oldest of its kind beyond the limit."""
         if operator not in self._readings:
             self._readings[operator] = _Readings(self._limits.readings_per_operator)
         self._readings[operator].add(reading)
 
     def remember_memo(self, operator: str, at_s: float, memo: str) -> None:
-        """Keep the memo of a policy in the place of the one before."""
+        """Replace the memo of a policy."""
         self._memos[operator] = (at_s, memo)
 
     def remember_order(self, operator: str, order: Order) -> None:
-        """Keep an order, whoever gave it."""
+        """Keep an order."""
         kept = (order, *self._orders.get(operator, ()))
         self._orders[operator] = kept[: self._limits.orders_per_operator]
 
@@ -154,7 +154,7 @@ class MemoryKnowledge:
         Raises
         ------
         KnowledgeError
-            When no order of that operator and instant is known.
+            If no order of that operator and instant is known.
         """
         kept = self._orders.get(operator, ())
         if all(known.at_s != order.at_s for known in kept):
@@ -171,7 +171,7 @@ class MemoryKnowledge:
 
     def _remember_model(self, name: str, model: Model, at_s: float) -> None:
         known, self._newest_model[name] = self._newest_model.get(name), model
-        if known is not None and _tells(known) == _tells(model):
+        if known is not None and _version_key(known) == _version_key(model):
             return
         models = self._models.setdefault(name, deque(maxlen=self._limits.models_per_operator))
         document = as_document(ModelSummary.of(model))
@@ -179,16 +179,16 @@ class MemoryKnowledge:
             models.appendleft((next(self._numbers), {"at_s": at_s, "operator": name, **document}))
 
 
-def _tells(model: Model) -> tuple[object, ...]:
-    """Return what makes a new version of a model, see `is_new_version`."""
+def _version_key(model: Model) -> tuple[object, ...]:
+    """Return the values whose change makes a new version, see `is_new_version`."""
     return model.law, model.parameters, model.fitted, model.calibrated, model.drift
 
 
 class _Readings:
-    """An operator's readings, a bounded number of the saturated and of the others; handing out all is cheap."""
+    """Bounded readings of an operator, saturated and other ones separately; returning all of them is cheap."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
         self._numbers = count()
         self._kept: dict[int, Reading] = {}  # oldest first
         self._numbers_of: dict[bool, deque[int]] = {True: deque(), False: deque()}
@@ -198,11 +198,11 @@ class _Readings:
         number, numbers = next(self._numbers), self._numbers_of[reading.saturated]
         self._kept[number] = reading
         numbers.append(number)
-        if len(numbers) > self._most:
+        if len(numbers) > self._limit:
             del self._kept[numbers.popleft()]
 
     def until(self, now_s: float) -> tuple[Reading, ...]:
-        """Return the readings that are not dated later, newest first."""
+        """Return the readings up to an instant, newest first."""
         return tuple(reading for reading in reversed(self._kept.values()) if reading.at_s <= now_s)
 
 

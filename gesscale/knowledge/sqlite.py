@@ -1,4 +1,4 @@
-"""Knowledge in a SQLite file: a table of JSON documents, bounded, whole after a kill, readable while it is written."""
+"""Stores knowledge in an SQLite file: a bounded table of JSON documents that survives a kill and can be read live."""
 
 import json
 import logging
@@ -17,10 +17,10 @@ from pydantic import ValidationError
 from gesscale.knowledge.file import (
     CorruptFileError,
     DocumentError,
-    begin_again,
-    faults_in_words,
     open_for_reading,
     open_for_writing,
+    replace_corrupt,
+    sqlite_errors,
 )
 from gesscale.knowledge.memory import (
     KnowledgeLimits,
@@ -41,7 +41,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class _Kind(StrEnum):
-    """What a document is. Readings are counted apart, so that a long calm does not push out the saturated ones."""
+    """Kind of a document. Saturated readings count separately, so that calm periods do not displace them."""
 
     SATURATED_READING = "saturated reading"
     OTHER_READING = "other reading"
@@ -51,7 +51,7 @@ class _Kind(StrEnum):
     DECISION = "decision"
 
 
-_FORMS: dict[_Kind, type[Any]] = {
+_TYPES: dict[_Kind, type[Any]] = {
     _Kind.SATURATED_READING: Reading,
     _Kind.OTHER_READING: Reading,
     _Kind.ORDER: Order,
@@ -113,13 +113,13 @@ class _KnowledgeFile:
     def _newest(self, kind: _Kind, operator: str | None, limit: int) -> list[_Entry]:
         sql = "WHERE kind = ? AND (?2 IS NULL OR operator = ?2) ORDER BY id DESC LIMIT ?3"
         name = None if operator is None else operator.encode("utf-8", "replace").decode()
-        with self._lock, faults_in_words(self.path):
+        with self._lock, sqlite_errors(self.path):
             return [entry for entry, _ in self._read(sql, kind.value, name, limit)]
 
     def _load(self, memory: MemoryKnowledge, *kinds: _Kind) -> MemoryKnowledge:
-        """Read and check all documents of some kinds, the oldest first; put into memory what it takes."""
+        """Read and check all documents of some kinds, the oldest first, and keep them in memory."""
         places = ", ".join("?" * len(kinds))
-        with self._lock, faults_in_words(self.path):
+        with self._lock, sqlite_errors(self.path):
             for entry, value in self._read(f"WHERE kind IN ({places}) ORDER BY id", *kinds):
                 if isinstance(value, Reading):
                     memory.remember_reading(entry.operator, value)
@@ -130,7 +130,7 @@ class _KnowledgeFile:
         return memory
 
     def _read(self, sql: str, *values: object) -> Iterator[tuple[_Entry, Any]]:
-        # A question that is left open would keep a corrupt file open after it was set aside.
+        # An open cursor would keep a corrupt file open after it was renamed.
         with closing(self._connection.cursor()) as cursor:
             cursor.execute(f"SELECT id, kind, operator, at_s, document FROM knowledge {sql}", values)  # noqa: S608 - ours
             for row in cursor:
@@ -140,7 +140,7 @@ class _KnowledgeFile:
 def _checked(number: int, kind: str, operator: str, at_s: float, document: str) -> tuple[_Entry, Any]:
     try:
         entry = _Entry(_Kind(kind), operator, at_s, document)
-        return entry, codec(_FORMS[entry.kind]).validate_json(document)
+        return entry, codec(_TYPES[entry.kind]).validate_json(document)
     except ValidationError as error:
         raise DocumentError(f"row {number}, {kind}: {first_problem(error)}") from None
     except ValueError as error:
@@ -148,19 +148,19 @@ def _checked(number: int, kind: str, operator: str, at_s: float, document: str) 
 
 
 class SqliteHistory(_KnowledgeFile):
-    """What a knowledge file holds, also while a loop writes it; changes and creates nothing.
+    """Reads a knowledge file, also while a loop writes it; changes and creates nothing.
 
     Raises
     ------
     KnowledgeError
-        When it is no knowledge file or cannot be read. The methods raise it too.
+        If it is not a knowledge file or cannot be read. The methods raise it too.
     """
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, open_for_reading(path))
 
     def recall(self, now_s: float) -> Knowledge:
-        """Return what was known at an instant: a replay sees only its own past."""
+        """Return the knowledge at an instant, for a replay."""
         everything = 1 << 30
         limits = KnowledgeLimits(readings_per_operator=everything, orders_per_operator=everything)
         return self._load(MemoryKnowledge(limits), *_RECALLED).recall(now_s)
@@ -169,14 +169,14 @@ class SqliteHistory(_KnowledgeFile):
 class SqliteKnowledge(_KnowledgeFile):
     """A `gesscale.ports.KnowledgeStore` in a file; may be shared by threads, written by one process.
 
-    What the loop recalls is held in memory; the file is read when it is opened. Where it turns out to be corrupt
-    later, a new one is begun with what is held.
+    Recalled knowledge is held in memory; the file is read once, when it is opened. If it is found to be corrupt later,
+    a new file is started from memory.
 
     Raises
     ------
     KnowledgeError
-        When the file cannot be opened or written, belongs to another program, or has a newer schema. The
-        methods raise it too.
+        If the file cannot be opened or written, belongs to another program, or has a newer schema. The methods
+        raise it too.
     """
 
     def __init__(self, path: Path, *, now_s: float, limits: KnowledgeLimits | None = None) -> None:
@@ -186,18 +186,18 @@ class SqliteKnowledge(_KnowledgeFile):
         self._memory = self._empty()
         try:
             self._load(self._memory, *_Kind)
-        except CorruptFileError as fault:
+        except CorruptFileError as error:
             self._memory = self._empty()
-            self._begin_again(fault)
+            self._start_again(error)
 
     def recall(self, now_s: float) -> Knowledge:
-        """Return readings and orders that are not dated later than now, whatever becomes of the file."""
+        """Return readings and orders that are not later than now, from memory."""
         with self._lock:
             self._now_s = now_s
             return self._memory.recall(now_s)
 
     def remember(self, decision: Decision) -> None:
-        """Keep a decision and all it brought, in one transaction."""
+        """Keep a decision with its evidence, model and order, in one transaction."""
         name, analysis = decision.operator, decision.analysis
         with self._lock:
 
@@ -223,7 +223,7 @@ class SqliteKnowledge(_KnowledgeFile):
         Raises
         ------
         KnowledgeError
-            When no order of that operator and instant is known.
+            If no order of that operator and instant is known.
         """
 
         def write() -> None:
@@ -251,7 +251,7 @@ class SqliteKnowledge(_KnowledgeFile):
         }.get(kind, limits.readings_per_operator)
 
     def _keep(self, entries: Iterable[_Entry]) -> None:
-        """Add rows, and forget the oldest of their kinds and operators beyond the limit."""
+        """Add rows, and delete the oldest of their kinds and operators beyond the limit."""
         listed = list(entries)
         self._connection.executemany(
             "INSERT INTO knowledge (kind, operator, at_s, document) VALUES (?, ?, ?, ?)", listed
@@ -264,19 +264,19 @@ class SqliteKnowledge(_KnowledgeFile):
             )
 
     def _write(self, write: Callable[[], None]) -> None:
-        """Write in one transaction; where the file turns out to be corrupt, into a new one."""
+        """Write in one transaction; if the file is corrupt, into a new one."""
         try:
             with self._transaction():
                 write()
-        except CorruptFileError as fault:
-            self._begin_again(fault)
+        except CorruptFileError as error:
+            self._start_again(error)
             with self._transaction():
                 write()
 
-    def _begin_again(self, fault: CorruptFileError) -> None:
+    def _start_again(self, error: CorruptFileError) -> None:
         with suppress(sqlite3.Error):
             self._connection.close()
-        self._connection = begin_again(self.path, fault, self._now_s)
+        self._connection = replace_corrupt(self.path, error, self._now_s)
         known = self._memory.recall(math.inf)
         with self._transaction():
             for name in operators_of(known):
@@ -288,7 +288,7 @@ class SqliteKnowledge(_KnowledgeFile):
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        with faults_in_words(self.path):
+        with sqlite_errors(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield

@@ -1,4 +1,4 @@
-"""What people order in place of the policy: only advise, pause, or hold a placement by hand until some time."""
+"""Manual directives that override the policy: advice only, pause, or a fixed placement until an instant."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,41 +15,38 @@ from gesscale.ports import ClusterState, Knowledge, Latencies
 class Pause:
     """No change until an instant."""
 
-    #: Seconds since the epoch; None until it is taken back.
+    #: Seconds since the epoch; None for no end.
     until_s: float | None = None
-    #: In a few words; may be empty.
+    #: Reason, may be empty.
     why: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Override:
-    """Replicas that a person asks for, until an instant.
+    """Manual number of replicas or nodes, until an instant.
 
     Raises
     ------
     InputError
-        Where neither or both are given, a node twice, or fewer than one replica.
+        If neither or both are given, a node is repeated, or there are no replicas.
     """
 
     #: Seconds since the epoch.
     until_s: float
-    #: How many, on nodes that are chosen by the latency map; None where the nodes are named.
+    #: Number of replicas, on nodes that the latency map selects; None if nodes are given.
     replicas: int | None = None
-    #: On which; empty where only their number is given.
+    #: Nodes; empty if a number is given.
     nodes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         counted = self.replicas is not None
         if counted == bool(self.nodes) or len(set(self.nodes)) != len(self.nodes) or self.replicas == 0:
-            raise InputError(
-                "an override gives either a positive number of replicas or the nodes, each once; got "
-                f"replicas={self.replicas}, nodes={list(self.nodes)}"
-            )
+            raise InputError("override-invalid", replicas=self.replicas, nodes=self.nodes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Directive:
-    """What holds for one operator, whatever its policy concludes. A pause comes before an override."""
+    """Directive for one operator; it takes precedence over the policy. A pause takes precedence over an override."""
 
     operator: Operator
     #: False for advice only.
@@ -65,7 +62,7 @@ def apply_directives(
     knowledge: Knowledge,
     now_s: float,
 ) -> Mapping[str, Plan]:
-    """Let directives take precedence over plans."""
+    """Apply directives to plans."""
     return {
         name: _directed(plan, directives[name], cluster.for_operator(name), knowledge, now_s)
         if name in directives
@@ -87,7 +84,7 @@ def _paused(plan: Plan, pause: Pause, cluster: ClusterState, now_s: float) -> Pl
     until = "until it is resumed" if pause.until_s is None else f"for {format_duration(pause.until_s - now_s)} more"
     detail = f"paused {until}" + (f" ({pause.why})" if pause.why else "")
     if plan.change is not None:
-        detail += f"; else: {plan.reason.value}, {plan.detail}"
+        detail += f"; planned: {plan.reason.value}, {plan.detail}"
     return unchanged(plan, Reason.PAUSED, detail, _live(plan, cluster))
 
 
@@ -117,7 +114,7 @@ def _overridden(
 
 
 def _named(nodes: tuple[str, ...], live: tuple[str, ...], cluster: ClusterState) -> tuple[tuple[str, ...], str]:
-    """Return the possible placement, and a remark on what is not possible; without any node all stays as it is."""
+    """Return the feasible placement and a remark on the rest; without a feasible node, the present placement."""
     free = usable(cluster, live).nodes
     target = tuple(sorted(node for node in nodes if node in live or node in free))
     refused = [_refusal(node, cluster) for node in nodes if node not in target]
@@ -132,7 +129,7 @@ def _refusal(node: str, cluster: ClusterState) -> str:
 def _counted(
     replicas: int, live: tuple[str, ...], operator: Operator, cluster: ClusterState, latencies: Latencies
 ) -> tuple[tuple[str, ...], str]:
-    """Return that many nodes: add the nearest, give up the farthest; go by name where no map knows the delays."""
+    """Return this many nodes: add the nearest, remove the farthest; by name if delays are unknown."""
     if replicas > len(live):
         known = additions(latencies.map, cluster, live, operator.driver_node).nodes
         free = usable(cluster, live).nodes
@@ -147,5 +144,5 @@ def _counted(
 
 
 def _live(plan: Plan, cluster: ClusterState) -> tuple[str, ...]:
-    """Return the present placement: as the cluster sees it, else as the plan began with it."""
+    """Return the present placement of the cluster, or else of the plan."""
     return tuple(sorted(cluster.placements.get(plan.operator, plan.before)))

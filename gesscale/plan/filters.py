@@ -12,9 +12,9 @@ from latency_map import LatencyMap, NoChoiceError, least_nd_max_subset
 def restore_lost(
     plans: Mapping[str, Plan], analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
 ) -> Mapping[str, Plan]:
-    """Bring back replicas that died since they were ordered; this takes precedence over what a policy concludes.
+    """Restart replicas that died since they were ordered; this takes precedence over the policy's plan.
 
-    A plan of reason Overridden stands as it is: somebody ordered it after that, so what it does not name stays away.
+    A plan with reason Overridden is newer than the lost replica, so it stays unchanged.
     """
     return {
         name: _restored(plan, analyses[name], cluster.for_operator(name), knowledge) for name, plan in plans.items()
@@ -39,10 +39,10 @@ def _restored(plan: Plan, analysis: Analysis, cluster: ClusterState, knowledge: 
         return plan
     free = usable(cluster, sorted(live)).nodes
     back = [node for node in were if node not in there and node in free]
-    detail = f"the replica on {', '.join(back)} is gone; it is started again"
+    detail = f"the replica on {', '.join(back)} was lost and is restarted"
     if not there and not back:
         back = _nearest(were, free, cluster, knowledge)
-        detail = f"no replica is left, and {', '.join(were)} cannot take one; it goes to the nearest nodes"
+        detail = f"no replica is left, and {', '.join(were)} cannot take one; the nearest nodes replace them"
     if not back:
         return plan
     return Plan(
@@ -56,7 +56,7 @@ def _restored(plan: Plan, analysis: Analysis, cluster: ClusterState, knowledge: 
 
 
 def _nearest(were: Sequence[str], free: Sequence[str], cluster: ClusterState, knowledge: Knowledge) -> list[str]:
-    """Return as many free nodes as there were others, the nearest to these first; any where delays are not known."""
+    """Return as many free nodes as were lost, the nearest first; any nodes if delays are unknown."""
     near = additions(knowledge.latencies.map, cluster, were, were[0]).nodes if were else ()
     return [*near, *(node for node in free if node not in near)][: len(were)]
 
@@ -76,7 +76,7 @@ def _without_removal(plan: Plan, analysis: Analysis) -> Plan:
 def place_first(
     plans: Mapping[str, Plan], directives: Mapping[str, Directive], cluster: ClusterState, knowledge: Knowledge
 ) -> Mapping[str, Plan]:
-    """Choose the first nodes of operators that have none."""
+    """Choose the first nodes of operators that have no replicas yet."""
     return {
         name: _first(plan, directives[name], cluster.for_operator(name), knowledge.latencies.map)
         if name in cluster.unplaced and name in directives
@@ -95,7 +95,7 @@ def _first(plan: Plan, directive: Directive, cluster: ClusterState, delays: Late
     return Plan(
         operator=plan.operator,
         reason=Reason.FIRST_PLACEMENT,
-        detail=f"of least NDmax with {operator.driver_node}, the driver's node",
+        detail=f"lowest NDmax with {operator.driver_node}, the driver's node",
         before=(),
         placement=chosen,
         nd_max_ms=apart,
@@ -104,7 +104,7 @@ def _first(plan: Plan, directive: Directive, cluster: ClusterState, delays: Late
 
 
 def _least_apart(delays: LatencyMap | None, nodes: tuple[str, ...], driver_node: str, replicas: int) -> tuple[str, ...]:
-    """Return so many nodes of least NDmax with the driver's node; none where the map does not know."""
+    """Return the nodes of lowest NDmax with the driver's node; empty if the map lacks delays."""
     if delays is None or driver_node not in delays:
         return ()
     known = [node for node in nodes if node in delays]

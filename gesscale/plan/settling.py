@@ -1,4 +1,4 @@
-"""Orders that have not settled yet, what they cost, and replicas that were lost since."""
+"""Detects when an order has settled, and its downtime."""
 
 from collections.abc import Iterable
 from itertools import pairwise
@@ -13,7 +13,7 @@ def longest_gap_s(reading: OperatorReading, since_s: float) -> float:
     Parameters
     ----------
     since_s
-        The instant of interest, seconds since the epoch; the gap that contains it counts whole.
+        Only gaps that end later count, in full; seconds since the epoch.
     """
     ends = [batch.ended_at_s for batch in reading.batches]
     gaps = [later - earlier for earlier, later in pairwise(ends) if later > since_s]
@@ -21,7 +21,7 @@ def longest_gap_s(reading: OperatorReading, since_s: float) -> float:
 
 
 def settled(pending: Order, reading: OperatorReading, rescale_timeout_s: float) -> Order | None:
-    """Say whether an order has settled or is given up, and what it cost."""
+    """Return a pending order with its end if it has settled or timed out; None otherwise."""
     arrived = reading.placement == pending.placement
     warm = bool(_began_on(pending, reading.warm_batches))
     late = reading.at_s - pending.at_s >= rescale_timeout_s
@@ -34,7 +34,7 @@ def settled(pending: Order, reading: OperatorReading, rescale_timeout_s: float) 
 
 
 def _began_on(order: Order, batches: Iterable[Batch]) -> list[float]:
-    """Return how long after an order its batches on just the ordered nodes began, seconds."""
+    """Return the starts of batches on exactly the ordered nodes, in seconds after the order."""
     ordered = set(order.placement)
     after = ((batch.ended_at_s - batch.seconds - order.at_s, batch) for batch in batches)
     return [began_s for began_s, batch in after if began_s >= 0 and set(batch.nodes) == ordered]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from gesscale.errors import KnowledgeError
 from gesscale.knowledge.memory import KnowledgeLimits, MemoryKnowledge
@@ -131,7 +132,7 @@ def test_a_change_is_pending_until_it_is_settled(store: Store) -> None:
 
 
 def test_settling_an_unknown_change_is_an_error(store: Store) -> None:
-    with pytest.raises(KnowledgeError, match="no order of operator 'nearest' at 7"):
+    with refused("knowledge-order-unknown", KnowledgeError, operator="nearest", at_s=7):
         store.settle("nearest", Order(at_s=7, placement=(), downtime_s=1))
 
 

@@ -9,7 +9,7 @@ from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Knowledge, Latencies, Node
 from perfmodel import Reading
 
-STALE = "the latency map is 26 h old, over the 24 h of latency_map.max_age; measure it again"
+STALE = "26 h old: stale"
 NONE_YET = Knowledge(latencies=Latencies(map_status=MapStatus(problem="agents: none answers")))
 AWARE = ("gesscale", "thr-nlaware")
 

@@ -79,7 +79,7 @@ def test_a_lost_replica_is_started_again_on_its_node():
 
 
 def test_a_failing_cluster_is_a_decision_and_the_next_step_goes_on():
-    cluster = FakeCluster({"op": ("hub",)}, failure="the node does not answer")
+    cluster = FakeCluster({"op": ("hub",)}, failure="no answer")
     running = loop(cluster, observe(OVERLOADED))
     (unreadable,) = running.step(1000.0)
     assert unreadable.plan.reason is Reason.CLUSTER_UNAVAILABLE
@@ -141,13 +141,13 @@ IDLE = reading(("hub", "near"), throughput=20)
 
 
 def test_nothing_is_removed_by_figures_whose_newest_could_not_be_believed():
-    doubted = replace(IDLE, problem="batch 7 is dropped: rows is -1, expected a finite number >= 0")
+    doubted = replace(IDLE, problem="batch 7: rows is -1")
     cluster = FakeCluster({"op": ("hub", "near")})
     running = replace(loop(cluster, observe(doubted), observe(IDLE)), policy=GivesBack())
     (decision,) = running.step(1000.0)
     assert cluster.orders == []
     assert decision.plan.reason is Reason.METRICS_STALE
-    assert decision.plan.detail.endswith("but nothing is removed: " + doubted.problem)
+    assert decision.plan.detail.endswith(doubted.problem)
     running.step(1060.0)
     assert cluster.orders == [("op", ("hub",))]
 

@@ -10,7 +10,7 @@ from gesscale.model.decision import Change, Reason
 from gesscale.monitor.record_files import Recording, read_recording
 from gesscale.monitor.replay import RecordedWorld
 from gesscale.policies import policy_named, policy_names
-from gesscale.replay import ReplayedDecision, agreement, answers_of
+from gesscale.replay import ReplayedDecision, compare_decisions, replay_policy
 from gesscale.settings import load_settings
 from latency_map import read_survey
 
@@ -37,7 +37,7 @@ def answers(
         stale_after_s=monitor.stale_after_s,
         **changes,
     )
-    return answers_of(
+    return replay_policy(
         policy_named(policy, SETTINGS.workflow.build(), SETTINGS.analyze),
         world,
         knowledge or MemoryKnowledge(),
@@ -55,10 +55,10 @@ def test_every_policy_can_be_asked_what_it_would_have_done(recording: Recording,
 
 @pytest.mark.parametrize("as_read", [True, False], ids=["figures as read", "figures from the batches"])
 def test_the_policy_that_ran_live_decides_the_same_for_the_same_reason(recording: Recording, as_read: bool) -> None:
-    found = agreement(answers(recording, as_read=as_read))
+    found = compare_decisions(answers(recording, as_read=as_read))
     # All 26 decisions of the record; 8 of them wanted a change.
     assert (found.compared, found.same_change, found.same_reason) == (26, 26, 26)
-    assert (found.live_changes, found.wanted_changes, found.new_proposals) == (8, 8, 8)
+    assert (found.live_changes, found.replayed_changes, found.new_proposals) == (8, 8, 8)
     assert found.first_difference is None
 
 
@@ -77,7 +77,7 @@ def test_a_live_change_settles_as_it_did_live(recording: Recording) -> None:
 
 def test_another_policy_answers_the_same_situations_its_own_way(recording: Recording) -> None:
     steps = answers(recording, "thr-nlaware")
-    found = agreement(steps)
+    found = compare_decisions(steps)
     # At 40 s batches fill 95 % of the time, over THR's 90 %; Gesscale waits for back pressure.
     first = found.first_difference
     assert first is not None
@@ -85,7 +85,7 @@ def test_another_policy_answers_the_same_situations_its_own_way(recording: Recor
     assert first.live.plan.change is None
     assert first.decision.plan.change == Change(add=("edge2",))
     # The wish of 40 s comes again at 50 s, since it was not carried out then.
-    assert (found.wanted_changes, found.new_proposals) == (6, 5)
+    assert (found.replayed_changes, found.new_proposals) == (6, 5)
     # The record goes on as it was: the placement of each step is the live one.
     assert all(
         step.live.plan.before == step.decision.analysis.reading.placement
@@ -98,7 +98,7 @@ def test_without_recorded_decisions_there_is_nothing_to_agree_with(recording: Re
     steps = answers(replace(recording, decisions=()))
     # Batches end over 249 s, so from 0 to 240 s every 10 s.
     assert len(steps) == 25
-    found = agreement(steps)
+    found = compare_decisions(steps)
     assert (found.compared, found.same_change, found.live_changes) == (0, 0, 0)
     assert steps[0].agrees is None
     # Nobody acted on its wishes as far as it knows, but the placements of the batches grow and shrink.

@@ -57,7 +57,7 @@ def test_settings_can_come_from_elsewhere(gesscale, record):
     config.write_text(yaml.safe_dump({**settings, "analyze": {"policy": "static"}}))
     (record / "gesscale.yaml").unlink()
     _, out, _ = gesscale("replay", record, "--config", config, "-o", "json")
-    assert json.loads(out)["summary"]["wanted_changes"] == 0
+    assert json.loads(out)["summary"]["replayed_changes"] == 0
 
 
 def test_torn_lines_are_counted_and_named(gesscale, record):

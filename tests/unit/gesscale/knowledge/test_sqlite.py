@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from gesscale.errors import KnowledgeError
 from gesscale.knowledge.sqlite import SqliteHistory, SqliteKnowledge
@@ -92,9 +93,14 @@ for at_s in range(100_000):
 """
 
 
+TESTS = Path(__file__).parents[3]
+
+
 def test_a_killed_writer_leaves_a_whole_prefix(path: Path) -> None:
     writer = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(path), str(Path(__file__).parent)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", WRITER, str(path), str(Path(__file__).parent), str(TESTS)],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert writer.stdout is not None
     said = [int(writer.stdout.readline()) for _ in range(20)]
@@ -217,7 +223,7 @@ def test_a_second_writer_in_the_middle_of_a_step_is_named(path: Path, monkeypatc
     monkeypatch.setattr("gesscale.knowledge.file.LOCK_TIMEOUT_S", 0.05)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(KnowledgeError, match="another process"):
+        with refused("knowledge-file-failed", KnowledgeError):
             SqliteKnowledge(path, now_s=NOW_S)
 
 

