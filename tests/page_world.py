@@ -11,6 +11,7 @@ from gesscale.common.http_server import PageServer
 from gesscale.model.decision import CandidateCost, Decision, OutcomeStatus, Reason, Rejection, Verdict
 from gesscale.model.order import Order
 from gesscale.model.workflow import Workflow
+from gesscale.policies.gesscale2.details import load_and_capacity
 from gesscale.ports import ClusterState, Node
 from gesscale.service.access import HEADERS, Access
 from gesscale.service.api import pages_of, streams_of
@@ -19,6 +20,7 @@ from gesscale.service.journal import Journal, JournalStep
 
 EVIL = "<img src=x onerror=alert(1)>\"'&"
 PERIOD_S = 10.0
+DETAIL = load_and_capacity(347, 2, 196)
 
 
 def step_of(
@@ -55,7 +57,7 @@ def renamed(decision: Decision, name: str) -> Decision:
     )
 
 
-def growing(at_s: float, *, detail: str = "347 rows/s are expected, 2 replicas do 196") -> Decision:
+def growing(at_s: float, *, detail: str = DETAIL) -> Decision:
     """Return a decision that adds mid, as that costs least; far and edge lost."""
     decision = decided(
         at_s,

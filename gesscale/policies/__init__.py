@@ -1,4 +1,4 @@
-"""Policies: the pure Analyze and Plan of Gesscale and of its rivals, by name."""
+"""Policies, by name: the pure Analyze and Plan phases."""
 
 from gesscale.policies.guarded import GuardedPolicy
 from gesscale.policies.registry import PolicyInfo, policy_info, policy_named, policy_names

@@ -1,4 +1,4 @@
-"""The nodes of a plan: what every policy that changes something shares, and the two things each must say."""
+"""Base classes of policies that change placements: they apply limits and rank nodes, policies choose."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -26,33 +26,33 @@ from gesscale.ports import ClusterState, Knowledge, Latencies
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanningContext:
-    """An operator that needs another number of replicas, and what there is to choose from."""
+    """Operator that needs another number of replicas, with the cluster and the latencies."""
 
-    #: The operator, what Analyze concluded, and from which reading (operator, analysis, reading).
+    #: The operator, its analysis, and the reading of the analysis (operator, analysis, reading).
     operator: Operator
     analysis: Analysis
     reading: OperatorReading
-    #: The nodes that hold its replicas now, sorted.
+    #: The present nodes of its replicas, sorted.
     placement: tuple[str, ...]
-    #: The nodes there are.
+    #: State of the cluster.
     cluster: ClusterState
-    #: How far apart they are.
+    #: Latency map and its status.
     latencies: Latencies
 
 
 @dataclass(frozen=True, slots=True)
 class ChoosingPolicy(ABC):
-    """Keeps the limits, ranks the nodes, and leaves the rest to the policy."""
+    """Applies limits and ranks nodes; the policy chooses."""
 
-    #: What is scaled, and the settings of the policy (workflow, options).
+    #: The workflow to scale, and the settings of the policy (workflow, options).
     workflow: Workflow
     options: PolicyOptions
-    #: Whether nodes are chosen by the latency map. Then nothing changes without a map. With a map that is
-    #: stale, or lacks a replica's node, nothing is removed. Else a seeded draw takes its place.
+    #: Choose nodes by the latency map. Then nothing changes without a map, and nothing is removed if the map is stale
+    #: or lacks the node of a replica. Otherwise nodes are chosen at random, by a seed.
     latency_aware: bool = True
 
     def plan(self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge) -> Mapping[str, Plan]:
-        """Choose for every operator its nodes; see `gesscale.ports.Policy`."""
+        """Choose the nodes of every operator; see `gesscale.ports.Policy`."""
         return {
             name: self._plan(analysis, cluster.for_operator(name), knowledge.latencies)
             for name, analysis in analyses.items()
@@ -60,18 +60,18 @@ class ChoosingPolicy(ABC):
 
     @abstractmethod
     def plan_more(self, context: PlanningContext) -> Plan:
-        """Choose where more replicas go; ``max_replicas`` leaves room for one at least."""
+        """Choose the nodes of additional replicas; ``max_replicas`` allows at least one."""
 
     @abstractmethod
     def plan_fewer(self, context: PlanningContext) -> Plan:
-        """Choose which replicas go; there are more than ``min_replicas``."""
+        """Choose the replicas to remove; there are more than ``min_replicas``."""
 
     def candidates(self, context: PlanningContext) -> NodeRanking:
-        """Rank the nodes that could take one more replica: the nearest first, or as drawn."""
+        """Rank the nodes that can take another replica: the nearest first, or in random order."""
         return self.additions_to(context, context.placement)
 
     def additions_to(self, context: PlanningContext, present: tuple[str, ...]) -> NodeRanking:
-        """Rank the nodes that could take a replica in addition to its holders: the nearest first, or as drawn."""
+        """Rank the nodes that can take a replica beyond a placement: the nearest first, or in random order."""
         cluster = context.cluster
         if self.latency_aware:
             return additions(context.latencies.map, cluster, present, context.operator.driver_node)
@@ -79,20 +79,20 @@ class ChoosingPolicy(ABC):
         return replace(free, nodes=self._in_random_order(free.nodes, context))
 
     def shrunk(self, context: PlanningContext) -> tuple[tuple[str, ...], ...]:
-        """Return the placements that remain as replicas go one by one: the farthest first, or as drawn."""
+        """Return the placements after removing replicas one by one: the farthest first, or in random order."""
         present = context.placement
         if self.latency_aware:
             return shrinking(context.latencies.map, present, context.operator.driver_node)
         order = self._in_random_order(present, context)
-        return tuple(tuple(sorted(order[gone:])) for gone in range(1, len(order)))
+        return tuple(tuple(sorted(order[removed:])) for removed in range(1, len(order)))
 
     @property
     def passed_over(self) -> Reason:
-        """Why a node that would have done was not taken."""
+        """Reason of an eligible node that was not chosen."""
         return Reason.FARTHER if self.latency_aware else Reason.NOT_SELECTED
 
     def lost(self, nodes: Sequence[str]) -> tuple[Rejection, ...]:
-        """Return the nodes that would have done, the best first, as candidates that lost."""
+        """Return eligible nodes that were not chosen, the best first, as rejections."""
         return rejected(nodes, self.passed_over)
 
     def changed(
@@ -102,18 +102,18 @@ class ChoosingPolicy(ABC):
         rejections: tuple[Rejection, ...],
         more_detail: str = "",
     ) -> Plan:
-        """Return the plan of another placement, for the reason that Analyze gave.
+        """Return the plan of another placement, with the reason of the analysis.
 
         Parameters
         ----------
         context
-            The operator, and where its replicas are.
+            The operator and its present placement.
         placement
-            The nodes that are to hold them, sorted.
+            The new nodes, sorted.
         rejections
             The candidates that lost.
         more_detail
-            What to say in addition to the detail of the analysis.
+            Text to append to the detail of the analysis.
         """
         return Plan(
             operator=context.operator.name,
@@ -139,29 +139,29 @@ class ChoosingPolicy(ABC):
             cluster=cluster,
             latencies=latencies,
         )
-        hindrance = _blocking_reason(context) or (_map_blocker(context) if self.latency_aware else None)
-        if hindrance is not None:
-            return stay(analysis, cluster, *hindrance)
+        blocked = _blocking_reason(context) or (_map_blocker(context) if self.latency_aware else None)
+        if blocked is not None:
+            return stay(analysis, cluster, *blocked)
         if analysis.verdict is Verdict.FEWER:
             return self.plan_fewer(context)
         plan = self.plan_more(context)
         if plan.change and self.latency_aware and latencies.map_status.stale:
-            return replace(plan, detail=f"{plan.detail}; note that {latencies.map_status.stale}")
+            return replace(plan, detail=f"{plan.detail}; latency map: {latencies.map_status.stale}")
         return plan
 
 
 def _blocking_reason(context: PlanningContext) -> tuple[Reason, str] | None:
-    """Return why nothing may change, whatever the policy proposes."""
+    """Return the reason that blocks any change; None if there is none."""
     cluster, operator = context.cluster, context.operator
     count = len(context.placement)
     if cluster.problem:
         return Reason.CLUSTER_UNAVAILABLE, cluster.problem
     idles = context.reading.throughput_rows_per_s == 0
     if set(context.placement) != set(context.reading.placement) and not idles:
-        # The reading belongs to other nodes than those of the plan. (A query that idles runs no batch. So all night its
-        # newest batch is from the time before the scale-in.)
+        # The reading belongs to another placement. (An idle query runs no batch, so after a scale-in at night its
+        # newest batch is from the old placement.)
         live, read = ", ".join(context.placement) or "no node", ", ".join(context.reading.placement)
-        return Reason.RECONFIGURING, f"replicas live on {live}, but the newest batch ran on {read}"
+        return Reason.RECONFIGURING, f"replicas are on {live}, the newest batch ran on {read}"
     if context.analysis.verdict is Verdict.MORE and count >= operator.max_replicas:
         return Reason.AT_MAX_REPLICAS, f"max_replicas is {operator.max_replicas}"
     if context.analysis.verdict is Verdict.FEWER and count <= operator.min_replicas:
@@ -170,22 +170,22 @@ def _blocking_reason(context: PlanningContext) -> tuple[Reason, str] | None:
 
 
 def _map_blocker(context: PlanningContext) -> tuple[Reason, str] | None:
-    """Return why the latency map does not allow the change: nothing without one, no removal by a poor one."""
+    """Return the reason why the latency map blocks the change: there is no map, or a removal has a poor one."""
     analysis, map_status = context.analysis, context.latencies.map_status
     unknown = unknown_delays(context.latencies, context.placement, context.operator.driver_node)
     if analysis.verdict is Verdict.MORE:
         return unknown if context.latencies.map is None else None
     if unknown is None and map_status.stale:
-        return Reason.LATENCY_MAP_STALE, f"{analysis.detail}; but nothing is removed: {map_status.stale}"
+        return Reason.LATENCY_MAP_STALE, f"{analysis.detail}; no removal: {map_status.stale}"
     return unknown
 
 
 @dataclass(frozen=True, slots=True)
 class PerOperatorPolicy(ChoosingPolicy):
-    """Screens the readings and leaves each to the policy."""
+    """Screens the readings; the policy analyzes each operator separately."""
 
     def analyze(self, observation: WorkflowObservation, knowledge: Knowledge) -> Mapping[str, Analysis]:
-        """Conclude for every operator what it needs; see `gesscale.ports.Policy`."""
+        """Analyze every operator; see `gesscale.ports.Policy`."""
         analyses = {}
         for name in self.workflow.operators:
             screened = screen(name, observation, knowledge, self.options.stabilization_window_s)
@@ -198,4 +198,4 @@ class PerOperatorPolicy(ChoosingPolicy):
     def analyze_operator(
         self, reading: OperatorReading, observation: WorkflowObservation, knowledge: Knowledge
     ) -> Analysis:
-        """Conclude what an operator with a usable reading needs."""
+        """Analyze an operator with a usable reading."""

@@ -1,8 +1,8 @@
-"""The policy of the paper: Algorithms 1-4 as the specification corrects them (sections 3-5), and MDL, its baseline.
+"""The policy of the paper (Algorithms 1-4, with the corrections of docs/reference/policies/gesscale.md), and MDL.
 
-Each operator is decided on its own. An overloaded operator gets one replica more, on the nearest node. An underused one
-gives up all the farthest replicas that the performance model does not need. MDL-NLUnaware does the same by Eq. 2 alone,
-on nodes that it draws (paper V).
+Each operator is decided separately. An overloaded operator gets one more replica, on the nearest node. An underused
+one loses all farthest replicas that the performance model does not need. The baseline MDL-NLUnaware does the same with
+Eq. 2 and random nodes (section V of the paper).
 """
 
 import math
@@ -24,7 +24,7 @@ from gesscale.analyze.capacity import (
     predict_all,
     weight_of,
 )
-from gesscale.model.decision import Analysis, Plan, Reason, Rejection, Verdict
+from gesscale.model.decision import Analysis, Plan, Reason, Rejection, Verdict, format_replicas
 from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.plan.placement import nd_max_ms, nd_max_with_each_ms, rejected, stay, unknown_delays
 from gesscale.policies.choosing import PerOperatorPolicy, PlanningContext
@@ -37,9 +37,9 @@ from perfmodel import Estimate, Estimates, Estimator, law_named
 class SizedPlacement:
     """A placement and its predicted capacity."""
 
-    #: The nodes that would hold the replicas, sorted.
+    #: Nodes of the replicas, sorted.
     placement: tuple[str, ...]
-    #: NDmax with the driver's node, round trip; None where the latency map does not know it.
+    #: NDmax including the driver's node, round trip; None if the latency map lacks a delay.
     nd_max_ms: float | None
     #: Predicted MST, rows/s; None without a model.
     mst: Estimate | None
@@ -51,17 +51,17 @@ class SizedPlacement:
         return f"{delay}, MST {self.mst.mid:.0f} ({self.mst.low:.0f} to {self.mst.high:.0f}) rows/s"
 
     def sustains(self, rows_per_s: float) -> bool:
-        """Whether even the low end of its MST covers a rate (scale-down never trusts the middle)."""
+        """Return True if the low end of the MST is at least a rate (scale-in never relies on the middle)."""
         return self.mst is not None and self.mst.low >= rows_per_s
 
 
-#: Makes an analysis of what is left to say: the verdict where it is not Same, the reason, the detail.
+#: Creates an analysis from a verdict (default Same), a reason and a detail.
 _Concluded = Callable[..., Analysis]
 
 
 @dataclass(frozen=True, slots=True)
 class GesscalePolicy(PerOperatorPolicy):
-    """Analyze by back pressure and model, plan by model and latency map."""
+    """Analyzes by back pressure and performance model, plans by model and latency map."""
 
     @property
     def name(self) -> str:
@@ -73,15 +73,15 @@ class GesscalePolicy(PerOperatorPolicy):
     def analyze_operator(
         self, reading: OperatorReading, observation: WorkflowObservation, knowledge: Knowledge
     ) -> Analysis:
-        """Decide whether the operator is the root of an overload (Algorithm 1) or has headroom to give up (2)."""
+        """Decide whether the operator is the root of an overload (Algorithm 1) or has headroom (Algorithm 2)."""
         name = reading.operator
         operator = self.workflow.operators[name]
         nd = nd_max_ms(knowledge.latencies.map, reading.placement, operator.driver_node)
         weight = weight_of(reading.placement, observation.node_weights)
-        # A stale map would teach the model outdated delays; one node alone has none.
-        alone = {*reading.placement} == {operator.driver_node}
-        told_nd = nd if alone or not knowledge.latencies.map_status.stale else None
-        evidence = evidence_of(reading, told_nd, weight, self.options.back_pressure_threshold)
+        # The model must not learn outdated delays from a stale map; a single node has none.
+        on_driver = {*reading.placement} == {operator.driver_node}
+        known_nd = nd if on_driver or not knowledge.latencies.map_status.stale else None
+        evidence = evidence_of(reading, known_nd, weight, self.options.back_pressure_threshold)
         model = fit((*evidence, *knowledge.readings.get(name, ())), self._law(), observation.at_s)
         mst = predict(model, reading.placement, nd, operator, weight)
         concluded = partial(
@@ -96,13 +96,15 @@ class GesscalePolicy(PerOperatorPolicy):
         )
         if reading.saturated_share > self.options.back_pressure_threshold:
             return self._analyze_saturated(concluded, reading, observation)
-        if held_up := self._held_up(reading.operator, observation, knowledge):
-            detail = f"rows that are to come wait at {', '.join(held_up)}"
+        if lagging := self._lagging_ancestors(reading.operator, observation, knowledge):
+            detail = f"upstream operators lag: {', '.join(lagging)}"
             return concluded(reason=Reason.DRAINING_BACKLOG, detail=detail)
         return self._analyze_headroom(concluded, mst, reading, knowledge.latencies)
 
-    def _held_up(self, operator: str, observation: WorkflowObservation, knowledge: Knowledge) -> tuple[str, ...]:
-        """Return the operators before this one that hand on less than they were offered, so that it seems underused."""
+    def _lagging_ancestors(
+        self, operator: str, observation: WorkflowObservation, knowledge: Knowledge
+    ) -> tuple[str, ...]:
+        """Return the upstream operators whose output is below their input, so that this one seems underused."""
         return tuple(
             name
             for name in self.workflow.ancestors(operator)
@@ -121,21 +123,21 @@ class GesscalePolicy(PerOperatorPolicy):
     def _analyze_saturated(
         self, concluded: _Concluded, reading: OperatorReading, observation: WorkflowObservation
     ) -> Analysis:
-        pushed_back = [
+        blocking = [
             consumer
             for consumer in self.workflow.downstream(reading.operator)
             if (other := observation.readings.get(consumer)) is not None
             and other.saturated_share > self.options.back_pressure_threshold
         ]
-        if pushed_back:
+        if blocking:
             return concluded(
-                reason=Reason.NOT_ROOT_OF_OVERLOAD, detail=f"saturated, but held back by {', '.join(pushed_back)}"
+                reason=Reason.NOT_ROOT_OF_OVERLOAD, detail=f"saturated by back pressure of {', '.join(blocking)}"
             )
         drain_s = drain_time_s(reading)
         if drain_s is not None and drain_s <= self.options.recovery_target_s:
             return concluded(
                 reason=Reason.DRAINING_BACKLOG,
-                detail=f"the backlog of {reading.backlog_rows or 0:.0f} rows drains within {drain_s:.0f} s",
+                detail=f"a backlog of {reading.backlog_rows or 0:.0f} rows drains within {drain_s:.0f} s",
             )
         offered = "" if reading.input_rows_per_s is None else f", offered {reading.input_rows_per_s:.0f}"
         observed = reading.warm_rows_per_s or reading.throughput_rows_per_s
@@ -148,8 +150,7 @@ class GesscalePolicy(PerOperatorPolicy):
     ) -> Analysis:
         if has_backlog(reading):
             return concluded(
-                reason=Reason.DRAINING_BACKLOG,
-                detail=f"a backlog of {reading.backlog_rows or 0:.0f} rows is being processed",
+                reason=Reason.DRAINING_BACKLOG, detail=f"draining a backlog of {reading.backlog_rows or 0:.0f} rows"
             )
         driver_node = self.workflow.operators[reading.operator].driver_node
         if (unknown := unknown_delays(latencies, reading.placement, driver_node)) is not None:
@@ -158,12 +159,11 @@ class GesscalePolicy(PerOperatorPolicy):
             stale = latencies.map_status.stale
             return concluded(
                 reason=Reason.MODEL_UNCALIBRATED,
-                detail="there is no reading of saturation yet, so the model knows no MST"
-                + (f"; none is taken now: {stale}" if stale else ""),
+                detail="MST unknown: no saturated reading yet" + (f"; not learning: {stale}" if stale else ""),
             )
         headroom = headroom_pct(mst.low, reading.throughput_rows_per_s)
         detail = (
-            f"throughput {reading.throughput_rows_per_s:.0f} of at least {mst.low:.0f} rows/s, "
+            f"throughput {reading.throughput_rows_per_s:.0f} rows/s, MST at least {mst.low:.0f}, "
             f"headroom {headroom:.0f} %, threshold {self.options.headroom_threshold_pct:.0f} %"
         )
         if headroom >= self.options.headroom_threshold_pct:
@@ -173,7 +173,7 @@ class GesscalePolicy(PerOperatorPolicy):
     # Plan
 
     def plan_more(self, context: PlanningContext) -> Plan:
-        """Add one replica on the nearest node whose delay is not known to cancel the gain (Algorithm 3, IV-E)."""
+        """Add one replica on the nearest node, unless its delay is known to cancel the gain (Algorithm 3, IV-E)."""
         analysis, cluster, present = context.analysis, context.cluster, context.placement
         ranked = self.candidates(context)
         now = self._sized(context, present)
@@ -182,24 +182,27 @@ class GesscalePolicy(PerOperatorPolicy):
         helpful = [ranked.nodes[index] for index in np.flatnonzero(helps).tolist()]
         useless = [ranked.nodes[index] for index in np.flatnonzero(~helps).tolist()]
         rank = dict(zip(ranked.nodes, range(len(ranked.nodes)), strict=True))
-        present_said = str(now)
+        present_text = str(now)
 
-        def said(node: str) -> str:
-            return f"{grown.sized(rank[node])}; now {present_said}"
+        def comparison(node: str) -> str:
+            return f"{grown.sized(rank[node])}; now {present_text}"
 
-        lost = (*rejected(helpful[1:], self.passed_over, said), *rejected(useless, Reason.DELAY_EATS_GAIN, said))
+        lost = (
+            *rejected(helpful[1:], self.passed_over, comparison),
+            *rejected(useless, Reason.DELAY_EATS_GAIN, comparison),
+        )
         rejections = (*ranked.rejections, *sorted(lost, key=lambda each: rank[each.node]))
         if not helpful:
             reason = Reason.DELAY_EATS_GAIN if useless else Reason.NO_CANDIDATE_NODE
-            detail = "every free node is too far to help" if useless else "no node can take one more replica"
+            detail = "every free node is too far away" if useless else "no node can take another replica"
             return replace(stay(analysis, cluster, reason, detail), rejections=rejections)
         node, after = helpful[0], self._sized(context, (*present, helpful[0]))
-        best = "the nearest free node that helps" if self.latency_aware else "a random free node"
-        plan = self.changed(context, after.placement, rejections, f"; {node} is {best}: {after}")
+        choice = "nearest node with a gain" if self.latency_aware else "random node"
+        plan = self.changed(context, after.placement, rejections, f"; {choice} {node}: {after}")
         return replace(plan, mst=after.mst)
 
     def plan_fewer(self, context: PlanningContext) -> Plan:
-        """Give up all the farthest replicas that the model says can be spared (Algorithm 4, IV-E)."""
+        """Remove all farthest replicas that the model does not need (Algorithm 4, IV-E)."""
         analysis, operator, present = context.analysis, context.operator, context.placement
         needed = max(context.reading.input_rows_per_s or 0.0, context.reading.throughput_rows_per_s)
         calibrated = analysis.model is not None and analysis.model.calibrated
@@ -207,21 +210,21 @@ class GesscalePolicy(PerOperatorPolicy):
         sized = [self._sized(context, after) for after in self.shrunk(context)[:most]]
         enough = list(takewhile(lambda after: after.sustains(needed), sized))
         too_few = sized[len(enough)] if len(enough) < len(sized) else None
-        kept = enough[-1].placement if enough else present
+        remaining = enough[-1].placement if enough else present
         rejections = tuple(
             Rejection(
                 node=node,
                 reason=Reason.FEWER_WOULD_NOT_SUSTAIN,
-                detail=f"without it: {too_few}; {needed:.0f} rows/s are needed",
+                detail=f"without it: {too_few}; {needed:.0f} rows/s needed",
             )
-            for node in kept
+            for node in remaining
             if too_few is not None and node not in too_few.placement
         )
         if not enough:
-            detail = f"one replica fewer: {too_few}; {needed:.0f} rows/s are needed"
-            stuck = stay(analysis, context.cluster, Reason.FEWER_WOULD_NOT_SUSTAIN, detail)
-            return replace(stuck, rejections=rejections)
-        detail = f"{needed:.0f} rows/s are needed; {len(kept)} replicas: {enough[-1]}"
+            detail = f"one replica fewer: {too_few}; {needed:.0f} rows/s needed"
+            unchanged = stay(analysis, context.cluster, Reason.FEWER_WOULD_NOT_SUSTAIN, detail)
+            return replace(unchanged, rejections=rejections)
+        detail = f"{needed:.0f} rows/s needed; {format_replicas(len(remaining))}: {enough[-1]}"
         plan = self.changed(context, enough[-1].placement, rejections)
         return replace(plan, detail=detail, mst=enough[-1].mst)
 
@@ -235,13 +238,13 @@ class GesscalePolicy(PerOperatorPolicy):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Grown:
-    """The present placement with one more replica on each of m nodes, and what it promises then."""
+    """The present placement with one more replica on each of m nodes, and its predicted MSTs."""
 
     present: tuple[str, ...]
     nodes: tuple[str, ...]
-    #: Shape ``(m,)``; NaN where it is not known.
+    #: Shape ``(m,)``; NaN if unknown.
     nd_max_ms: NDArray[np.float64]
-    #: Of shape ``(m,)``; None without a model.
+    #: Shape ``(m,)``; None without a model.
     msts: Estimates | None
 
     @classmethod
@@ -254,18 +257,18 @@ class _Grown:
         return cls(present=present, nodes=nodes, nd_max_ms=nd_ms, msts=msts)
 
     def beat(self, now: SizedPlacement) -> NDArray[np.bool_]:
-        """Say of each node whether a placement with it can promise more than the present one, shape (nodes,).
+        """Return, for each node, True if a placement with it may have a higher MST than the present one.
 
-        Doubt does not excuse an overload: only where even the high end falls short, the delay is known to cancel the
-        gain. Three readings along one path of growth hardly separate the effects of replicas and delay.
+        An uncertain gain is enough under overload: the delay is known to cancel the gain only if even the high end is
+        too low. Three readings along one path of growth hardly separate the effects of replicas and delay.
         """
         if self.msts is None or now.mst is None:
             return np.ones(len(self.nodes), dtype=bool)
-        beaten: NDArray[np.bool_] = self.msts.high <= now.mst.mid
-        return ~beaten
+        worse: NDArray[np.bool_] = self.msts.high <= now.mst.mid
+        return ~worse
 
     def sized(self, index: int) -> SizedPlacement:
-        """Return one of them."""
+        """Return the placement with one of the nodes."""
         nd_ms = float(self.nd_max_ms[index])
         known = not math.isnan(nd_ms)
         return SizedPlacement(
@@ -294,7 +297,7 @@ POLICY = PolicyInfo(
 )
 UNAWARE_POLICY = PolicyInfo(
     name="mdl-nlunaware",
-    summary="Eq. 2 alone, which knows no delays; random nodes",
+    summary="Eq. 2 alone, which ignores delays; random nodes",
     source=f"{POLICY.source}, section V",
     build=partial(GesscalePolicy, latency_aware=False),
     accepts=(*_ACCEPTS, "seed"),

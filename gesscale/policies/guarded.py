@@ -1,4 +1,4 @@
-"""A policy whose faults change nothing: an exception or a missing answer becomes a decision that says so."""
+"""Guards a policy: an exception or a missing result becomes a decision without a change and with its cause."""
 
 import traceback
 from collections.abc import Callable, Mapping
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from gesscale.common.errors import Problem
 from gesscale.model.decision import Analysis, Plan, Reason, Verdict
 from gesscale.model.observation import WorkflowObservation
 from gesscale.plan.placement import stay
@@ -19,7 +20,7 @@ _SHOWN_CHARACTERS = 200
 class GuardedPolicy:
     """A `gesscale.ports.Policy` that never raises."""
 
-    #: What is guarded, such as a policy of one's own.
+    #: The guarded policy, such as a custom one.
     inner: Policy
 
     @property
@@ -28,41 +29,43 @@ class GuardedPolicy:
         return self.inner.name
 
     def analyze(self, observation: WorkflowObservation, knowledge: Knowledge) -> Mapping[str, Analysis]:
-        """Analyze; where the policy fails, nothing is known of any operator."""
+        """Analyze; if the policy fails, the verdict of every operator is unknown."""
         operators = {*observation.readings, *observation.missing_readings}
-        found, fault = _attempt(lambda: self.inner.analyze(observation, knowledge), operators)
-        if found is not None:
+        found = self._attempt("analyze", lambda: self.inner.analyze(observation, knowledge), operators)
+        if not isinstance(found, Problem):
             return found
         return {
             name: Analysis(
                 operator=name,
                 verdict=Verdict.UNKNOWN,
                 reason=Reason.POLICY_FAILED,
-                detail=f"policy {self.name}, analyze: {fault}",
+                detail=str(found),
                 reading=observation.readings.get(name),
             )
             for name in sorted(operators)
         }
 
     def plan(self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge) -> Mapping[str, Plan]:
-        """Plan; where the policy fails, every replica stays where it is."""
+        """Plan; if the policy fails, no placement changes."""
         if any(analysis.reason is Reason.POLICY_FAILED for analysis in analyses.values()):
             return {name: stay(analysis, cluster) for name, analysis in analyses.items()}
-        found, fault = _attempt(lambda: self.inner.plan(analyses, cluster, knowledge), {*analyses})
-        if found is not None:
+        found = self._attempt("plan", lambda: self.inner.plan(analyses, cluster, knowledge), {*analyses})
+        if not isinstance(found, Problem):
             return found
-        detail = f"policy {self.name}, plan: {fault}"
-        return {name: stay(analysis, cluster, Reason.POLICY_FAILED, detail) for name, analysis in analyses.items()}
+        return {name: stay(analysis, cluster, Reason.POLICY_FAILED, str(found)) for name, analysis in analyses.items()}
 
-
-def _attempt(call: Callable[[], Mapping[str, T]], operators: set[str]) -> tuple[Mapping[str, T] | None, str]:
-    """Return what a call gives for these operators, or None and what was wrong with it."""
-    try:
-        found = call()
-        missing = sorted(operators - set(found))
-    except Exception as error:  # noqa: BLE001 - code of the user's, which may raise anything
-        frames = traceback.extract_tb(error.__traceback__)
-        place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-        said = " ".join(str(error).split())[:_SHOWN_CHARACTERS]
-        return None, f"{type(error).__name__}{place}: {said}"
-    return (None, f"it says nothing of operator {missing[0]}") if missing else (found, "")
+    def _attempt(
+        self, method: str, call: Callable[[], Mapping[str, T]], operators: set[str]
+    ) -> Mapping[str, T] | Problem:
+        """Return the result of a call for all these operators, or its problem."""
+        source = f"policy {self.name}, {method}"
+        try:
+            found = call()
+            missing = sorted(operators - set(found))
+        except Exception as error:  # noqa: BLE001 - a custom policy may raise anything
+            frames = traceback.extract_tb(error.__traceback__)
+            place = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
+            cause = " ".join(str(error).split())[:_SHOWN_CHARACTERS]
+            fields = {"source": source, "place": place, "kind": type(error).__name__, "cause": cause}
+            return Problem("policy-failed", fields)
+        return Problem("policy-result-missing", {"source": source, "operators": missing}) if missing else found

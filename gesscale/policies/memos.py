@@ -1,6 +1,6 @@
-"""What a policy remembers from step to step: it hands a value out with an analysis and gets it with Knowledge.
+"""Memos: state of a policy between steps, returned with an analysis and received again with the knowledge.
 
-So a policy stays a pure function, and what it remembers outlives the process, a failover and a replay.
+So a policy is a pure function, and its state survives restarts, failovers and replays.
 """
 
 from typing import ClassVar, TypeVar
@@ -11,13 +11,13 @@ from gesscale.ports import Knowledge
 
 
 class Memo(BaseModel):
-    """What one policy remembers of one operator; its writer bounds its size."""
+    """State of one policy for one operator; the policy bounds its size."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
 
-    #: The registered name of the policy that wrote it; no other reads it.
+    #: Registered name of the policy that wrote it; no other policy reads it.
     policy: str
-    #: The newest observation in it, seconds since the epoch: to plan again on that one adds nothing.
+    #: Time of its newest observation, seconds since the epoch. The same observation is not added twice.
     at_s: float
 
 
@@ -25,7 +25,7 @@ M = TypeVar("M", bound=Memo)
 
 
 class SerializedMemo(str):
-    """A memo's JSON that still knows what it says: knowledge in memory hands the very text back in the next step."""
+    """JSON of a memo with the memo itself, which saves parsing while the knowledge is in memory."""
 
     __slots__ = ("memo",)
 
@@ -33,19 +33,19 @@ class SerializedMemo(str):
 
 
 def serialize_memo(memo: Memo) -> str:
-    """Return a memo as JSON; `read` of this very text is quick."""
+    """Return a memo as JSON; `parse_memo` of the same object is fast."""
     text = SerializedMemo(memo.model_dump_json())
     text.memo = memo
     return text
 
 
 def parse_memo(kind: type[M], text: str) -> M:
-    """Return what a memo's JSON says.
+    """Parse the JSON of a memo.
 
     Raises
     ------
     ValidationError
-        It is none of this kind.
+        If it is not a memo of this kind.
     """
     if isinstance(text, SerializedMemo) and isinstance(text.memo, kind):
         return text.memo
@@ -53,24 +53,24 @@ def parse_memo(kind: type[M], text: str) -> M:
 
 
 def load_memo(kind: type[M], policy: str, operator: str, knowledge: Knowledge) -> M | None:
-    """Return what a policy remembers of an operator.
+    """Return the memo of a policy for an operator.
 
     Parameters
     ----------
     kind
-        Its memo.
+        Class of the memo.
     policy
-        Its registered name.
+        Registered name of the policy.
     operator
-        Whose.
+        Name of the operator.
     knowledge
-        Where it is kept.
+        The knowledge that contains the memo.
 
     Returns
     -------
     Memo or None
-        None where there is none, where another policy or another version wrote it, or where it is damaged: the
-        policy then begins again.
+        None if there is no memo, if it is damaged, or if another policy or version wrote it. The policy then starts
+        without state.
     """
     text = knowledge.memos.get(operator)
     if text is None:

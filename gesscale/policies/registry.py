@@ -49,7 +49,7 @@ class PolicyInfo:
 
     @property
     def group(self) -> str:
-        """Key of its own settings in group ``analyze``."""
+        """Key of the policy's settings in group ``analyze``."""
         return self.name.replace("-", "_")
 
     @property

@@ -1,4 +1,4 @@
-"""Static: as many replicas as it began with, the baseline without a scaler."""
+"""The policy `static`: keeps the initial replicas, the baseline without a scaler."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from gesscale.ports import ClusterState, Knowledge
 
 @dataclass(frozen=True, slots=True)
 class StaticPolicy:
-    """Changes nothing; the loop still brings back replicas that were lost."""
+    """Changes nothing; the loop still restores lost replicas."""
 
     name: ClassVar[str] = "static"
 
@@ -24,11 +24,11 @@ class StaticPolicy:
     options: PolicyOptions
 
     def analyze(self, observation: WorkflowObservation, knowledge: Knowledge) -> Mapping[str, Analysis]:
-        """Report what was read; see `gesscale.ports.Policy`."""
+        """Report the readings; see `gesscale.ports.Policy`."""
         return {name: self._analyze(name, observation, knowledge) for name in self.workflow.operators}
 
     def plan(self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge) -> Mapping[str, Plan]:
-        """Stay; see `gesscale.ports.Policy`."""
+        """Keep the placement; see `gesscale.ports.Policy`."""
         del knowledge
         return {name: stay(analysis, cluster) for name, analysis in analyses.items()}
 
@@ -47,7 +47,7 @@ class StaticPolicy:
 
 POLICY = PolicyInfo(
     name="static",
-    summary="as many replicas as it began with",
+    summary="keeps the initial replicas",
     source="the baseline without a scaler",
     build=StaticPolicy,
     guide="reference/policies/thresholds.md",

@@ -1,7 +1,7 @@
-"""Replicas by expected bill: learn the law and the load, play the candidates against what may come, take the cheapest.
+"""The policy `gesscale2`: learns the law and the load, simulates candidates on scenarios, and takes the cheapest.
 
-Each operator is decided on its own. A late minute has a price in replica-minutes, so replicas, lateness and changes
-are compared in one currency, and a decision says the bill of each number of replicas.
+Each operator is decided separately. A late minute has a price in replica-minutes, so replicas, lateness and changes are
+compared in one currency. A decision contains the expected cost of each number of replicas.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,11 +10,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from gesscale.analyze.screening import screen
-from gesscale.model.decision import Analysis, CandidateCost, Plan, Reason, Verdict, format_replicas
+from gesscale.model.decision import Analysis, CandidateCost, Plan, Reason, Verdict
 from gesscale.model.observation import Batch, OperatorReading, WorkflowObservation
 from gesscale.model.workflow import Operator, Workflow
 from gesscale.options import PolicyOptions
 from gesscale.plan.placement import nd_max_ms, nearest_first, present_placement, rejected, stay, unknown_delays, usable
+from gesscale.policies.gesscale2 import details
 from gesscale.policies.gesscale2.analysis.capacity import predicted_mst, warm_samples
 from gesscale.policies.gesscale2.analysis.changes import buckets_ahead, change_cost
 from gesscale.policies.gesscale2.analysis.costs import estimate_costs
@@ -30,7 +31,7 @@ from gesscale.policies.gesscale2.analysis.limits import (
     work_limit,
 )
 from gesscale.policies.gesscale2.analysis.placements import Placements, placements
-from gesscale.policies.gesscale2.analysis.planning_horizon import Candidate, PlanningHorizon
+from gesscale.policies.gesscale2.analysis.planning_horizon import FirstAction, PlanningHorizon
 from gesscale.policies.gesscale2.analysis.rollout import Rollout
 from gesscale.policies.gesscale2.analysis.scenarios import scenarios
 from gesscale.policies.gesscale2.flows import Flow, growth_of
@@ -42,16 +43,16 @@ from gesscale.policies.memos import load_memo, parse_memo, serialize_memo
 from gesscale.ports import ClusterState, Knowledge
 
 _FIRST_PERIOD_S = 60.0
-#: In the time that a row may wait the load is looked at so often.
+#: Steps of the loop within one latency objective.
 _STEPS_PER_OBJECTIVE = 3.0
-#: So much earlier than the objective a batch has to begin.
+#: Safety margin of a batch before its deadline, in cycles.
 _SAFETY_CYCLES = 1.5
 _MIN_ALLOWED_SHARE = 0.3
 
 
 @dataclass(frozen=True, slots=True)
 class Gesscale2Policy:
-    """Chooses the number of replicas, and their nodes, of the least expected bill."""
+    """Chooses the replicas, and their nodes, with the lowest expected cost."""
 
     workflow: Workflow
     options: PolicyOptions
@@ -65,14 +66,14 @@ class Gesscale2Policy:
     # Analyze
 
     def analyze(self, observation: WorkflowObservation, knowledge: Knowledge) -> Mapping[str, Analysis]:
-        """Learn from what was seen; see `gesscale.ports.Policy`."""
+        """Learn from the observation; see `gesscale.ports.Policy`."""
         return {name: self._analysis(name, observation, knowledge) for name in self.workflow.operators}
 
     def _analysis(self, name: str, observation: WorkflowObservation, knowledge: Knowledge) -> Analysis:
         screened = screen(name, observation, knowledge, self.options.stabilization_window_s)
         reading = observation.readings.get(name)
         if reading is None:
-            assert isinstance(screened, Analysis)  # noqa: S101 - without a reading nothing else comes back
+            assert isinstance(screened, Analysis)  # noqa: S101 - without a reading it is an analysis
             return screened
         memo = self._memo(reading, observation, knowledge)
         analysis = (
@@ -87,12 +88,12 @@ class Gesscale2Policy:
     def _verdict(
         self, reading: OperatorReading, memo: Gesscale2Memo, observation: WorkflowObservation, knowledge: Knowledge
     ) -> Analysis:
-        """Compare the load to come with what the present replicas and one fewer can do."""
+        """Compare the expected load with the capacity of the present replicas, and of one fewer."""
         same = Analysis(
             operator=reading.operator,
             verdict=Verdict.SAME,
             reason=Reason.MODEL_UNCALIBRATED,
-            detail="no batch with rows and no offered rows have been seen yet",
+            detail=details.NOTHING_LEARNED,
             reading=reading,
         )
         law = memo.law.law()
@@ -120,8 +121,7 @@ class Gesscale2Policy:
         )
         load = memo.load.forecast(self._bucket_s(memo, operator)).rate
         present = sized.present_rows_per_s
-        doing = f"{format_replicas(reading.replicas)} {'does' if reading.replicas == 1 else 'do'}"
-        detail = f"{load:.0f} rows/s are expected, {doing} {present:.0f}"
+        detail = details.load_and_capacity(load, reading.replicas, present)
         if load > present:
             return replace(same, verdict=Verdict.MORE, reason=Reason.OVERLOADED, detail=detail)
         if reading.replicas > 1 and load <= sized.rows_per_s[reading.replicas - 2]:
@@ -129,14 +129,14 @@ class Gesscale2Policy:
         return replace(same, reason=Reason.WITHIN_TARGET, detail=detail)
 
     def _memo(self, reading: OperatorReading, observation: WorkflowObservation, knowledge: Knowledge) -> Gesscale2Memo:
-        """Return the memo with this observation taken in; as it is where it holds that already."""
+        """Return the memo including this observation; unchanged if it has it already."""
         at_s = observation.at_s
         memo = load_memo(Gesscale2Memo, self.name, reading.operator, knowledge)
         if memo is None or memo.at_s > at_s:
             memo = Gesscale2Memo(policy=self.name, at_s=at_s, period_s=_FIRST_PERIOD_S)
         elif memo.at_s == at_s:
             return memo
-        elif at_s - memo.at_s < 3 * memo.period_s:  # after a longer silence the period is still the same
+        elif at_s - memo.at_s < 3 * memo.period_s:  # after a longer gap the period is unchanged
             memo = memo.model_copy(update={"period_s": at_s - memo.at_s})
         batches = reading.batches
         bucket_s = self._bucket_s(memo, self.workflow.operators[reading.operator])
@@ -167,36 +167,37 @@ class Gesscale2Policy:
     # Plan
 
     def plan(self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge) -> Mapping[str, Plan]:
-        """Choose for every operator its nodes; see `gesscale.ports.Policy`."""
+        """Choose the nodes of every operator; see `gesscale.ports.Policy`."""
         return resolve_node_contention(cluster, lambda seen: self._plans(analyses, seen, knowledge))
 
     def _plans(
         self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
     ) -> Mapping[str, Plan]:
-        """Choose for every operator its nodes, after those that feed it, as if no other wanted them."""
+        """Choose the nodes of every operator, upstream first, without regard to contention."""
         plans: dict[str, Plan] = {}
         next_step_after_s = self.sizing.slo_s / _STEPS_PER_OBJECTIVE
         flows: dict[str, Flow] = {}
         for names in self.workflow.generations:
             growth = {name: growth_of([flows[each] for each in self.workflow.upstream(name)]) for name in names}
-            begun = {
-                name: self._begin(analyses[name], cluster.for_operator(name), knowledge, growth[name]) for name in names
+            prepared = {
+                name: self._prepare(analyses[name], cluster.for_operator(name), knowledge, growth[name])
+                for name in names
             }
-            choices = {name: each for name, each in begun.items() if isinstance(each, ReplicaOptions)}
-            priced = estimate_costs([each.rollout for each in choices.values()])
-            concluded = {
-                name: self._conclude(each, cluster.for_operator(name), knowledge, found)
-                for (name, each), found in zip(choices.items(), priced, strict=True)
+            options = {name: each for name, each in prepared.items() if isinstance(each, ReplicaOptions)}
+            costs = estimate_costs([each.rollout for each in options.values()])
+            chosen = {
+                name: self._choose(each, cluster.for_operator(name), knowledge, found)
+                for (name, each), found in zip(options.items(), costs, strict=True)
             }
-            for name, each in begun.items():
-                plan = concluded[name] if isinstance(each, ReplicaOptions) else each
+            for name, each in prepared.items():
+                plan = chosen[name] if isinstance(each, ReplicaOptions) else each
                 plans[name] = replace(plan, next_step_after_s=next_step_after_s)
                 if self.workflow.downstream(name):
                     flows[name] = self._flow(analyses[name], plans[name], growth[name])
         return {name: plans[name] for name in analyses}
 
     def _flow(self, analysis: Analysis, plan: Plan, growth: float) -> Flow:
-        """Return what an operator hands on now and by its plan: no more than reaches it or waits, nor than it can."""
+        """Return the output of an operator now and after its plan, limited by its input, backlog and capacity."""
         reading = analysis.reading
         if reading is None or analysis.memo is None or analysis.mst is None:
             return Flow(0.0, 0.0)
@@ -204,27 +205,27 @@ class Gesscale2Policy:
         memo = parse_memo(Gesscale2Memo, analysis.memo)
         bucket_s = self._bucket_s(memo, self.workflow.operators[analysis.operator])
         load = memo.load.forecast(bucket_s).rate * growth
-        wanted = load + (reading.backlog_rows or 0.0) / self._slo_s(analysis.operator)
-        return Flow(min(wanted / growth, analysis.mst.mid), min(wanted, planned.mid))
+        demand = load + (reading.backlog_rows or 0.0) / self._slo_s(analysis.operator)
+        return Flow(min(demand / growth, analysis.mst.mid), min(demand, planned.mid))
 
     def _slo_s(self, operator: str) -> float:
-        """Return an operator's share of the objective: all operators that a row passes have the same."""
+        """Return the share of the objective of an operator, equal for all operators on a path."""
         return self.sizing.slo_s / self.workflow.path_operators(operator)
 
     def _bucket_s(self, memo: Gesscale2Memo, operator: Operator) -> float:
-        """Return over how long the load is averaged: rows may wait so long."""
+        """Return the time over which the load is averaged, the longest acceptable wait of a row."""
         return max(memo.period_s, self._slo_s(operator.name))
 
-    def _begin(
+    def _prepare(
         self, analysis: Analysis, cluster: ClusterState, knowledge: Knowledge, growth: float
     ) -> Plan | ReplicaOptions:
-        """Return the plan where there is nothing to choose, else what there is."""
+        """Return the options of an operator, or its plan if there is nothing to choose."""
         operator = self.workflow.operators[analysis.operator]
         present = present_placement(analysis, cluster)
         reading, text = analysis.reading, analysis.memo
-        if reading is None or text is None or analysis.reason not in _JUDGED:
+        if reading is None or text is None or analysis.reason not in _COMPARED:
             unknown = None
-            if analysis.reason is Reason.MODEL_UNCALIBRATED:  # without delays no batch teaches anything
+            if analysis.reason is Reason.MODEL_UNCALIBRATED:  # without delays no batch is evidence
                 unknown = unknown_delays(knowledge.latencies, present, operator.driver_node)
             return stay(analysis, cluster, *(unknown or ()))
         if (reason := blocking_reason(reading, present, operator, cluster, knowledge)) is not None:
@@ -235,7 +236,7 @@ class Gesscale2Policy:
         free = usable(cluster, present)
         memo = parse_memo(Gesscale2Memo, text)
         law = memo.law.law()
-        assert law is not None  # noqa: S101 - Analyze has judged by it
+        assert law is not None  # noqa: S101 - the analysis used it
         sized = placements(
             law,
             operator,
@@ -249,57 +250,59 @@ class Gesscale2Policy:
         if (limit := work_limit(knowledge, reading)) is not None:
             sized = sized.up_to(limit)
         horizon = self._planning_horizon(memo, reading, operator, sized, len(present), knowledge, growth)
-        listed = {present, *sized.nodes[min(horizon.least, len(present)) - 1 :]}
-        placed = sorted(listed, key=lambda choice: (len(choice), moved(present, choice)))
+        candidates = {present, *sized.nodes[min(horizon.least, len(present)) - 1 :]}
+        ordered = sorted(candidates, key=lambda nodes: (len(nodes), moved(present, nodes)))
         return ReplicaOptions(
             analysis=analysis,
             reading=reading,
             memo=memo,
             present=present,
             free=free,
-            placements=tuple(placed),
-            rollout=Rollout(horizon, [Candidate(len(choice), choice != present) for choice in placed]),
+            placements=tuple(ordered),
+            rollout=Rollout(horizon, [FirstAction(len(nodes), nodes != present) for nodes in ordered]),
         )
 
-    def _conclude(
-        self, choice: ReplicaOptions, cluster: ClusterState, knowledge: Knowledge, priced: Sequence[CandidateCost]
+    def _choose(
+        self, options: ReplicaOptions, cluster: ClusterState, knowledge: Knowledge, estimated: Sequence[CandidateCost]
     ) -> Plan:
-        """Return the plan of the least bill."""
-        analysis, present, free, reading = choice.analysis, choice.present, choice.free, choice.reading
+        """Return the plan with the lowest cost."""
+        analysis, present, free, reading = options.analysis, options.present, options.free, options.reading
         operator = self.workflow.operators[analysis.operator]
-        choices = {
-            placement: replace(bill, moved=moved(present, placement))
-            for placement, bill in zip(choice.placements, priced, strict=True)
+        by_placement = {
+            placement: replace(cost, moved=moved(present, placement))
+            for placement, cost in zip(options.placements, estimated, strict=True)
         }
-        found = tuple(choices.values())
-        placement, bill = min(
-            choices.items(), key=lambda one: (one[1].total, abs(one[1].replicas - len(present)), one[1].moved)
+        costs = tuple(by_placement.values())
+        placement, cost = min(
+            by_placement.items(), key=lambda one: (one[1].total, abs(one[1].replicas - len(present)), one[1].moved)
         )
-        held = replace(stay(analysis, cluster, Reason.WITHIN_TARGET), costs=found)
+        unchanged = replace(stay(analysis, cluster, Reason.WITHIN_TARGET), costs=costs)
         if placement == present:
-            detail = f"{analysis.detail}; {self._in_words(bill)} is the least bill"
+            detail = f"{analysis.detail}; {details.lowest_cost(self._breakdown(cost))}"
             if analysis.verdict is not Verdict.MORE:
-                return replace(held, detail=detail)
-            if bill.replicas < found[-1].replicas:
-                return replace(held, reason=Reason.CHEAPER_TO_WAIT, detail=f"{detail}; so rows wait")
-            lacking, why = why_no_more(operator, bill.replicas, work_limit(knowledge, reading))
-            return replace(held, reason=lacking, detail=f"{detail}; {why}", rejections=free.rejections)
-        detail = f"{analysis.detail}; {self._in_words(bill)}; {self._in_words(choices[present])}"
+                return replace(unchanged, detail=detail)
+            if cost.replicas < costs[-1].replicas:
+                detail = f"{detail}; {details.CHEAPER_TO_WAIT}"
+                return replace(unchanged, reason=Reason.CHEAPER_TO_WAIT, detail=detail)
+            reason, text = why_no_more(operator, cost.replicas, work_limit(knowledge, reading))
+            return replace(unchanged, reason=reason, detail=f"{detail}; {text}", rejections=free.rejections)
+        comparison = details.lower_cost(self._breakdown(cost), self._breakdown(by_placement[present]))
+        detail = f"{analysis.detail}; {comparison}"
         stale = knowledge.latencies.map_status.stale
         if stale and not set(present) <= set(placement):
-            kept = f"{detail}; but nothing is removed: {stale}"
-            return replace(held, reason=Reason.LATENCY_MAP_STALE, detail=kept)
+            detail = f"{detail}; {details.no_removal(stale)}"
+            return replace(unchanged, reason=Reason.LATENCY_MAP_STALE, detail=detail)
         taken, nearest = (set(placement), nearest_first(knowledge.latencies.map, free.nodes, operator.driver_node))
         return replace(
-            held,
+            unchanged,
             reason=reason_of_change(len(present), len(placement)),
             detail=detail,
             placement=placement,
             mst=predicted_mst(
-                choice.memo.law,
+                options.memo.law,
                 operator,
                 placement,
-                weights=choice.memo.speeds.weights(cluster.weights),
+                weights=options.memo.speeds.weights(cluster.weights),
                 delays=knowledge.latencies.map,
                 trigger_s=trigger_of_s(reading),
             ),
@@ -317,7 +320,7 @@ class Gesscale2Policy:
         knowledge: Knowledge,
         growth: float,
     ) -> PlanningHorizon:
-        """Lay out what may come: a bucket in steps of the loop, then steps of a bucket."""
+        """Return the planning horizon: one bucket in steps of the loop, then steps of a bucket."""
         slo_s, bucket_s, trigger_s = (self._slo_s(operator.name), self._bucket_s(memo, operator), trigger_of_s(reading))
         change = change_cost(
             knowledge.orders.get(operator.name, ()),
@@ -330,17 +333,18 @@ class Gesscale2Policy:
         instants_s = np.concatenate([[0.0], np.cumsum(steps_s)])
         rates, ahead = memo.load.rates(bucket_s), memo.load.forecast(bucket_s)
         after = (instants_s[1:] + instants_s[:-1]) / 2 / bucket_s + 0.5
-        played = scenarios(rates, ahead, after, float(sized.rows_per_s[0]))
+        futures = scenarios(rates, ahead, after, float(sized.rows_per_s[0]))
         offered = np.concatenate(
-            [np.zeros((len(played.weights), 1)), np.cumsum(growth * played.rates * steps_s, axis=1)], axis=1
+            [np.zeros((len(futures.weights), 1)), np.cumsum(growth * futures.rates * steps_s, axis=1)], axis=1
         )
         newest = reading.batches[-1]
         late_s = _SAFETY_CYCLES * max(trigger_s, newest.seconds)
         allowed_s = max(slo_s - late_s, _MIN_ALLOWED_SHARE * slo_s)
-        # The driver counted what waits as its newest batch began; since then rows came, and after it rows went.
+        # The driver counted the backlog when its newest batch began. Since then rows arrived, and after the batch more
+        # rows were processed.
         since_s = max(0.0, reading.at_s - newest.ended_at_s)
-        came = ahead.newest * (since_s + newest.seconds)
-        went = sized.present_rows_per_s * since_s
+        arrived_rows = ahead.newest * (since_s + newest.seconds)
+        processed_rows = sized.present_rows_per_s * since_s
         return PlanningHorizon(
             rows_per_s=np.maximum.accumulate(sized.rows_per_s),
             replicas=present,
@@ -349,20 +353,21 @@ class Gesscale2Policy:
             most=min(operator.max_replicas, len(sized.nodes)),
             steps_s=steps_s,
             offered=offered,
-            due=memo.load.deadline_rows(offered, instants_s, allowed_s),
-            weights=played.weights,
-            backlog_rows=max(0.0, (reading.backlog_rows or 0.0) + came - went),
+            deadline_rows=memo.load.deadline_rows(offered, instants_s, allowed_s),
+            weights=futures.weights,
+            backlog_rows=max(0.0, (reading.backlog_rows or 0.0) + arrived_rows - processed_rows),
             change=change,
             late_minute_price=self.sizing.late_minute_price,
         )
 
-    def _in_words(self, bill: CandidateCost) -> str:
-        return bill.breakdown(self.sizing.late_minute_price, self.sizing.change_price)
+    def _breakdown(self, cost: CandidateCost) -> str:
+        return cost.breakdown(self.sizing.late_minute_price, self.sizing.change_price)
 
 
-_JUDGED = frozenset({Reason.OVERLOADED, Reason.UNDERUSED, Reason.WITHIN_TARGET})
+#: Reasons of an analysis that compared load and capacity.
+_COMPARED = frozenset({Reason.OVERLOADED, Reason.UNDERUSED, Reason.WITHIN_TARGET})
 
 
 def _in_every_batch(node: str, batches: Sequence[Batch], since_s: float) -> bool:
-    """Return whether a node had a part in all batches that ended since an instant: its replica is not new."""
+    """Return True if a node took part in all batches that ended since an instant, so its replica is not new."""
     return all(node in batch.nodes for batch in batches if batch.ended_at_s > since_s)

@@ -1,4 +1,4 @@
-"""What an operator can choose from in one step."""
+"""Options of an operator in one step."""
 
 from typing import NamedTuple
 
@@ -10,14 +10,14 @@ from gesscale.policies.gesscale2.memo import Gesscale2Memo
 
 
 class ReplicaOptions(NamedTuple):
-    """What an operator can choose from: the present placement, and the best of each number of replicas."""
+    """Placements to choose from: the present one, and the best one of each number of replicas."""
 
     analysis: Analysis
     reading: OperatorReading
     memo: Gesscale2Memo
     present: tuple[str, ...]
     free: NodeRanking
-    #: The fewest replicas first.
+    #: Placements, the fewest replicas first.
     placements: tuple[tuple[str, ...], ...]
-    #: With a candidate for each of them.
+    #: Rollout with one candidate per placement.
     rollout: Rollout

@@ -1,1 +1,1 @@
-"""What `gesscale2` learns and computes: the law of batch times, the load and its scenarios, placements, and bills."""
+"""Models of `gesscale2`: the law of batch times, load and scenarios, placements, and costs."""

@@ -1,4 +1,4 @@
-"""What a placement is to the law: its weight and its delays, and the MST that the law predicts from them."""
+"""Weights and delays of placements as inputs of the law, and the MST that the law predicts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ _Z_90 = 1.645
 def sample_of(
     nodes: Sequence[str], driver_node: str, weights: Mapping[str, float], delays: LatencyMap | None
 ) -> BatchSample | None:
-    """Return a sample without rows that has a placement's weight and delays; None where the map lacks one."""
+    """Return a sample without rows with the weight and delays of a placement; None if the map lacks a delay."""
     driver_rtt_s, pair_rtt_s = longest_trips_s(tuple(nodes), driver_node, delays)
     if np.isnan(driver_rtt_s) or np.isnan(pair_rtt_s):
         return None
@@ -37,7 +37,7 @@ def sample_of(
 def warm_samples(
     batches: Sequence[Batch], since_s: float, driver_node: str, weights: Mapping[str, float], delays: LatencyMap | None
 ) -> Iterator[BatchSample]:
-    """Yield the warm batches that ended after an instant and whose delays the latency map knows, as samples."""
+    """Yield the warm batches that ended after an instant as samples, if the latency map has their delays."""
     samples: dict[tuple[str, ...], BatchSample | None] = {}
     for batch, is_warm in zip(batches, warm(batches), strict=True):
         if not is_warm or batch.ended_at_s <= since_s or not batch.nodes:
@@ -57,7 +57,7 @@ def predicted_mst(
     delays: LatencyMap | None,
     trigger_s: float,
 ) -> Estimate | None:
-    """Predict the MST of a placement with an interval of 90 %."""
+    """Predict the MST of a placement with a 90 % interval; None before any evidence, or if a delay is unknown."""
     law, sample = evidence.law(), sample_of(nodes, operator.driver_node, weights, delays)
     if law is None or sample is None:
         return None

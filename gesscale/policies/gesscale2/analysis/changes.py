@@ -1,4 +1,4 @@
-"""What a change costs, by the last ones, and within which time it has to pay."""
+"""Cost of a change, estimated from the last changes, and the length of the planning horizon."""
 
 from collections.abc import Sequence
 from statistics import median
@@ -7,23 +7,22 @@ from gesscale.model.order import Order
 from gesscale.policies.gesscale2.analysis.planning_horizon import ChangeCost
 
 _CHANGES_COUNTED = 9
-#: A change that held batches up for more than so many triggers stopped the job.
+#: A change that delayed batches by more than this number of triggers stopped the job.
 _STOP_CYCLES = 1.5
-#: What takes a new replica until it serves, and a restart of the query where none has been measured.
+#: Start time of a new replica, and downtime of a restart of the query, until they are measured.
 _START_S, _RESTART_S = 8.0, 120.0
-#: So many triggers after a change its replicas have run a warm batch, and the next change may follow.
+#: Number of triggers after a change until its replicas have run a warm batch, and the next change may follow.
 _SETTLE_CYCLES = 2.0
 
-#: A bill covers so many buckets after the first, and so many more for each bucket that a change stops the
-#: job.
+#: Buckets of the horizon after the first, additional buckets for each bucket of downtime, and the maximum.
 _BUCKETS_AHEAD, _BUCKETS_A_STOP, _MOST_BUCKETS_AHEAD = 6, 3, 24
 
 
 def change_cost(orders: Sequence[Order], trigger_s: float, *, restarts: bool, replica_minutes: float) -> ChangeCost:
-    """Tell by the last changes whether one stops the query, and how long it takes."""
+    """Estimate the cost of a change from the last ones: whether it stops the query, and its duration."""
     changes = orders[:_CHANGES_COUNTED]
-    held_s = [each.downtime_s - trigger_s for each in changes if each.downtime_s is not None]
-    took_s = max(0.0, median(held_s)) if held_s else _RESTART_S if restarts else _START_S
+    delayed_s = [each.downtime_s - trigger_s for each in changes if each.downtime_s is not None]
+    took_s = max(0.0, median(delayed_s)) if delayed_s else _RESTART_S if restarts else _START_S
     started_s = [each.first_tasks_s for each in changes if each.first_tasks_s is not None and _grows(each)]
     start_s = median(started_s) if started_s else _START_S
     settled_s = [each.settled_at_s - each.at_s for each in changes if each.settled_at_s is not None]
@@ -36,7 +35,7 @@ def change_cost(orders: Sequence[Order], trigger_s: float, *, restarts: bool, re
 
 
 def buckets_ahead(change: ChangeCost, bucket_s: float) -> int:
-    """Return how many buckets after the first one a bill covers: a change that stops the job has to pay for longer.
+    """Return the number of buckets after the first: a change that stops the job needs longer to pay off.
 
     Examples
     --------

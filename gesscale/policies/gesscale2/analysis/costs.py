@@ -1,7 +1,7 @@
-"""What each number of replicas is expected to cost: every candidate is played against every scenario of the load.
+"""Expected cost of each number of replicas: simulates every candidate on every scenario of the load.
 
-After its first step a candidate goes on as dynamic programming advises. The loop decides again at each step, so the
-advice follows what the load does on a scenario, and does not know what it will do.
+After the first step a candidate follows the scaling table. Like the loop, which decides again in each step, the table
+reacts to the load of a scenario but cannot foresee it.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from gesscale.policies.gesscale2.analysis.rollout import Rollout, RolloutCost, s
 
 
 def estimate_costs(rollouts: Sequence[Rollout]) -> list[tuple[CandidateCost, ...]]:
-    """Return the bills of the candidates of many operators."""
+    """Return the expected costs of the candidates of many operators."""
     return [_costs_of(rollout, cost) for rollout, cost in zip(rollouts, simulate_rollouts(rollouts), strict=True)]
 
 
@@ -26,7 +26,7 @@ def _costs_of(rollout: Rollout, cost: RolloutCost) -> tuple[CandidateCost, ...]:
             replica_minutes=replicas,
             late_minutes=late_minutes,
             changes=changed,
-            total=bill,
+            total=total_cost,
         )
-        for candidate, replicas, late_minutes, changed, bill in zip(candidates, *expected, strict=True)
+        for candidate, replicas, late_minutes, changed, total_cost in zip(candidates, *expected, strict=True)
     )

@@ -1,7 +1,7 @@
-"""The offered load: its history, and a forecast of the next bucket that learns how the load goes on.
+"""Offered load: its history, and an adaptive forecast of the next bucket.
 
-A bucket is as long as the objective, or as the period where that is longer: rows may wait so long, so what the load
-does within it does not matter.
+A bucket is as long as the objective, or as the period if that is longer. Rows may wait this long, so variation of the
+load within a bucket is irrelevant.
 """
 
 import math
@@ -21,81 +21,80 @@ Array = NDArray[np.float64]
 #: Three hours of one-minute buckets.
 BUCKETS_KEPT = 180
 
-#: Of the last two buckets up to so many points a bucket are kept; of older ones, one a bucket.
+#: Up to twelve points per bucket are kept of the last two buckets, and one per bucket of older ones.
 _FINE_BUCKETS, _FINE_STEPS = 2.0, 12
 
 _FADE = 0.98
 _PRIOR_SLOPES = np.array([0.9, 0.2])
-#: First guess: nearly all of what the newest batch says beyond the bucket, and a fifth of the last growth,
-#: goes on.
+#: Prior: nearly all of the excess of the newest batch over its bucket, and a fifth of the last growth, continue.
 _PRIOR_WEIGHTS = np.array([0.2, 0.5])
 _SLOPE_RANGES = ([-0.5, -1.0], [1.5, 1.5])
 _PRIOR_SPREAD_SHARE = 0.10
-#: First guess of the spread: a tenth of the load, worth as much as six buckets of errors.
+#: Prior of the spread: a tenth of the load, with the weight of six buckets of errors.
 _PRIOR_SPREAD_BUCKETS = 6.0
-#: A larger error counts as this share of the load: a jump is no noise.
+#: Errors are limited to this share of the load: a jump is not noise.
 _LARGEST_ERROR_SHARE = 0.5
 
 
 class OfferedPoint(NamedTuple):
-    """How many rows the sources had offered until an instant."""
+    """Cumulative rows that the sources had offered at an instant."""
 
     #: Seconds since the epoch.
     at_s: float
-    #: Since the counting began.
+    #: Rows since the start of the counter.
     rows: float
 
 
 class Forecast(NamedTuple):
-    """The next bucket."""
+    """Forecast of the next bucket."""
 
     #: Expected mean rate and its standard deviation, rows/s (rate, spread).
     rate: float
     spread: float
-    #: The rate between the two newest batches, rows/s.
+    #: Rate between the two newest batches, rows/s.
     newest: float
-    #: How much of `rate` goes on from the last growth, rows/s per bucket.
+    #: Part of `rate` that continues the last growth, rows/s per bucket.
     growth: float
 
 
 class _Pending(NamedTuple):
-    """A forecast whose bucket has not passed yet."""
+    """Forecast whose bucket has not passed yet."""
 
-    #: When the bucket begins.
+    #: Start of the bucket.
     at_s: float
-    #: The last bucket's mean rate, and what was forecast, rows/s (level, expected).
+    #: Mean rate of the last bucket, and the forecast, rows/s (level, expected).
     level: float
     expected: float
-    #: The features: how much the newest batch is above its bucket, and the last growth, rows/s (beyond, growth).
+    #: Features: excess of the newest batch over its bucket, and the last growth, rows/s (beyond, growth).
     beyond: float
     growth: float
-    #: Of a bucket that lies between this forecast and the one before it.
+    #: Share of a bucket between this forecast and the one before it.
     share: float
 
 
 class LoadHistory(BaseModel):
-    """What was offered, and what it tells of what comes."""
+    """Offered load so far, and the learned forecast."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
 
-    #: Oldest first; rows count from the oldest. Some `BUCKETS_KEPT` buckets.
+    #: Points of about `BUCKETS_KEPT` buckets, oldest first; rows count from the oldest.
     points: tuple[OfferedPoint, ...] = ()
-    #: The sources' own counter at the newest point; it may begin again.
+    #: Counter of the sources at the newest point; it may restart.
     counted_rows: float = 0.0
-    #: The rate between the two newest batches, rows/s.
+    #: Rate between the two newest batches, rows/s.
     newest: float = 0.0
     #: Forecasts whose buckets have not passed.
     pending: tuple[_Pending, ...] = ()
-    #: Sums of the regression of the next growth on how much the newest batch is above its bucket, and on the last
-    #: growth (gram, moments).
+    #: Sums of the regression of the next growth on the excess of the newest batch and on the last growth (gram,
+    #: moments).
     gram: tuple[float, float, float] = (0.0, 0.0, 0.0)
     moments: tuple[float, float] = (0.0, 0.0)
-    #: Of forecasts, faded: their sum, (rows/s)^2, and how many (squared_errors, errors).
+    #: Faded sum and number of squared forecast errors, (rows/s)^2 (squared_errors, errors).
     squared_errors: float = 0.0
     errors: float = 0.0
 
     def learned(self, counted: Sequence[OfferedPoint], bucket_s: float) -> "LoadHistory":
-        """Return the history with what the sources have counted since; as it is where that is known."""
+        """Add the new points of the sources; unchanged if there are none."""
         last_s = self.points[-1].at_s if self.points else -math.inf
         if len(counted) < 2 or counted[-1].at_s <= last_s:
             return self
@@ -119,7 +118,7 @@ class LoadHistory(BaseModel):
         return scored.model_copy(update={"pending": (*scored.pending, latest)})
 
     def rates(self, bucket_s: float) -> Array:
-        """Return the mean rates of past buckets, oldest first, rows/s; of a part of one where no whole one is known."""
+        """Return the mean rates of past buckets, oldest first, rows/s; of a partial one if no whole one is known."""
         return _rates(_PointsKey(self.points), bucket_s)
 
     def history(self) -> tuple[Array, Array]:
@@ -127,7 +126,7 @@ class LoadHistory(BaseModel):
         return _history_arrays(_PointsKey(self.points))
 
     def forecast(self, bucket_s: float) -> Forecast:
-        """Forecast the next bucket; nothing is offered in it where nothing is known."""
+        """Forecast the next bucket; the rate is 0 if nothing is known."""
         level, growth = self._level_and_growth(bucket_s)
         one, both, two = self.gram
         gram = np.array([[one, both], [both, two]]) + np.diag(_PRIOR_WEIGHTS)
@@ -142,7 +141,7 @@ class LoadHistory(BaseModel):
         )
 
     def deadline_rows(self, offered: Array, instants_s: Array, allowed_s: float) -> Array:
-        """Return the rows that have to be through at each instant: those that had been offered the allowed time before.
+        """Return the rows that must be processed at each instant: those offered the allowed time before.
 
         Parameters
         ----------
@@ -153,26 +152,26 @@ class LoadHistory(BaseModel):
         past_s, past_rows = (times - times[-1])[:-1], (rows - rows[-1])[:-1]
         known_s = np.concatenate([past_s, instants_s])
         known = np.concatenate([np.broadcast_to(past_rows, (len(offered), len(past_rows))), offered], axis=1)
-        wanted_s = np.maximum(instants_s - allowed_s, known_s[0])
-        index = np.clip(np.searchsorted(known_s, wanted_s, side="right") - 1, 0, len(known_s) - 2)
-        share = (wanted_s - known_s[index]) / (known_s[index + 1] - known_s[index])
+        offered_s = np.maximum(instants_s - allowed_s, known_s[0])
+        index = np.clip(np.searchsorted(known_s, offered_s, side="right") - 1, 0, len(known_s) - 2)
+        share = (offered_s - known_s[index]) / (known_s[index + 1] - known_s[index])
         found: Array = known[:, index] * (1 - share) + known[:, index + 1] * share
         return found
 
     def _level_and_growth(self, bucket_s: float) -> tuple[float, float]:
-        """Return the mean rate of the last bucket, and how much that is above the one before; rows/s."""
+        """Return the mean rate of the last bucket, and its growth over the one before; rows/s."""
         last = self.rates(bucket_s)[-2:].tolist()
         return (last or [0.0])[-1], last[-1] - last[0] if last else 0.0
 
     def _continued(self, counted: Sequence[OfferedPoint]) -> Sequence[OfferedPoint]:
-        """Return the new points, with rows counted on from the last one."""
+        """Return the new points, with rows counted from the oldest known point."""
         if not self.points:
             return [OfferedPoint(each.at_s, each.rows - counted[0].rows) for each in counted]
         last = self.points[-1]
         before = [each for each in counted if each.at_s <= last.at_s]
         fresh = [each for each in counted if each.at_s > last.at_s]
         known = before[-1].rows if before else self.counted_rows
-        known = min(known, fresh[0].rows)  # fewer: the counter began again, some time after the last point
+        known = min(known, fresh[0].rows)  # fewer: the counter restarted after the last point
         return [OfferedPoint(each.at_s, round(last.rows + each.rows - known, 1)) for each in fresh]
 
     def _scored(self, bucket_s: float) -> "LoadHistory":
@@ -186,7 +185,7 @@ class LoadHistory(BaseModel):
             rate = float(end - begin) / bucket_s
             error, scale = rate - each.expected, max(1.0, each.level)
             fade = _FADE**each.share
-            # Large errors weigh less: the slope of a jump is not that of the load.
+            # Large errors have less weight: a jump is not the usual slope of the load.
             weight = each.share / (0.05 * scale + abs(error)) / scale
             one, two = each.beyond, each.growth
             gram = fade * gram + weight * np.array([one * one, one * two, two * two])
@@ -206,7 +205,7 @@ class LoadHistory(BaseModel):
 
 
 class _PointsKey(tuple[OfferedPoint, ...]):
-    """Points as the key of what is computed from them: equal ones are mostly the very same objects."""
+    """Points as a cache key; equal points are mostly identical objects."""
 
     __slots__ = ()
 
@@ -214,7 +213,7 @@ class _PointsKey(tuple[OfferedPoint, ...]):
         return hash((len(self), self[-1:]))
 
 
-@lru_cache(maxsize=8)  # a step asks for those of the same points again and again
+@lru_cache(maxsize=8)  # a step uses the same points several times
 def _history_arrays(points: _PointsKey) -> tuple[Array, Array]:
     columns = np.array(points).T
     columns.setflags(write=False)
@@ -241,13 +240,13 @@ def _rate(before: OfferedPoint, after: OfferedPoint) -> float:
 
 
 def _thinned(points: Sequence[OfferedPoint], bucket_s: float) -> tuple[OfferedPoint, ...]:
-    """Return as many points as are needed: the ends of old buckets, and the last ones more finely."""
+    """Drop points that are not needed: keep one per old bucket, and more of the last buckets."""
     newest_s = points[-1].at_s
     kept = [points[0]]
     for point, following in pairwise(points[1:]):
         fine = newest_s - point.at_s <= _FINE_BUCKETS * bucket_s
         least_s = bucket_s / _FINE_STEPS if fine else bucket_s
-        if following.at_s - kept[-1].at_s > least_s:  # without it there would be a longer gap
+        if following.at_s - kept[-1].at_s > least_s:  # dropping it would leave a longer gap
             kept.append(point)
     if len(points) > 1:
         kept.append(points[-1])
@@ -256,10 +255,10 @@ def _thinned(points: Sequence[OfferedPoint], bucket_s: float) -> tuple[OfferedPo
 
 
 def offered_points(reading: OperatorReading) -> Sequence[OfferedPoint]:
-    """Return how many rows had been offered when, of the newest run of the query.
+    """Return the cumulative offered rows of the newest run of the query.
 
-    Spark asks its sources while it plans a batch, so the counter belongs to the beginning of the batch. A query that
-    idles runs no batches: its sources have had no more rows until now.
+    Spark asks its sources while it plans a batch, so the counter belongs to the start of the batch. An idle query runs
+    no batches: its sources have had no new rows until now.
     """
     points: list[OfferedPoint] = []
     before: Batch | None = None

@@ -1,4 +1,4 @@
-"""Draws that cover the normal distribution evenly: a Latin hypercube, mirrored."""
+"""Normal draws that cover the distribution evenly: an antithetic Latin hypercube."""
 
 from functools import lru_cache
 from statistics import NormalDist
@@ -13,9 +13,9 @@ SEED = 2021
 
 @lru_cache(maxsize=16)
 def normal_draws(count: int, steps: int) -> Array:
-    """Return draws in pairs that cancel out.
+    """Return antithetic pairs of draws.
 
-    In each step the chances are cut into as many equal parts as there are pairs, and each pair gets the middle of one.
+    In each step the probability range is divided into one equal part per pair, and each pair gets the middle of one.
     """
     pairs = count // 2
     parts = np.tile(np.arange(pairs), (steps, 1))

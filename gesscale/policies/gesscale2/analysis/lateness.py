@@ -1,4 +1,4 @@
-"""How long rows are late in a step, and how fast what waits in the end can go."""
+"""Lateness of rows within a step, and the rate at which a final backlog drains."""
 
 from typing import TypeVar
 
@@ -11,7 +11,7 @@ _LEAST_SPARE_SHARE = 0.25
 
 
 def share_above_0(begin: Floats, end: Floats) -> Floats:
-    """Return the share of a time in which what goes straight from one value to another is above 0.
+    """Return the share of a step in which a linear function from one value to another is above 0.
 
     Examples
     --------
@@ -19,16 +19,16 @@ def share_above_0(begin: Floats, end: Floats) -> Floats:
     [0.75, 1.0, 0.5, 0.0]
     """
     high = np.maximum(np.maximum(begin, 0.0), end)
-    low = np.minimum(np.minimum(begin, -1e-30), end)  # so that there is something to divide by
+    low = np.minimum(np.minimum(begin, -1e-30), end)  # avoids a division by zero
     np.subtract(high, low, out=low)
     high /= low
     return high
 
 
 def spare_rows_per_s(most_rows_per_s: Floats, load_rows_per_s: Floats) -> Floats:
-    """Return what all replicas have left above the load, rows/s; a quarter of what they carry where that is more.
+    """Return the spare capacity of all replicas, rows/s, at least a quarter of their capacity.
 
-    A load that no number of replicas carries goes down again some day: the less waits until then, the better.
+    A load above the capacity of all replicas will fall again at some time; a smaller backlog is better until then.
     """
     spare: Floats = np.maximum(most_rows_per_s - load_rows_per_s, _LEAST_SPARE_SHARE * most_rows_per_s)
     return spare

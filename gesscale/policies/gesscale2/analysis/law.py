@@ -1,11 +1,11 @@
 """The law of batch times, learned from every warm batch: T = T0 + a R / W + e R / V + b R + k D + m P.
 
-R are the rows of the batch. W is the summed weight of its replicas, and V their number times the least weight: where
-rows are spread evenly, the batch waits for the slowest replica; where fast ones take more tasks, it does not. D is the
-longest round trip to the driver and P the longest between two replicas. A query that only maps pays D, one that
-shuffles pays P as well. In both the evidence tells.
+R is the number of rows of the batch. W is the total weight of its replicas, and V their number times the smallest
+weight: with evenly distributed rows the batch waits for the slowest replica; if fast replicas take more tasks, it does
+not. D is the longest round trip to the driver and P the longest between two replicas. A query that only maps depends on
+D, one that shuffles also on P. The fit finds both from the evidence.
 
-The fit is a ridge regression whose evidence fades by a factor for each batch, so that its sums are all that is kept.
+The fit is a ridge regression whose evidence fades by a factor per batch, so that only its sums are stored.
 """
 
 import math
@@ -23,26 +23,26 @@ from gesscale.model.decision import LearnedParameter
 Vector = NDArray[np.float64]
 
 TERMS = 6
-#: What remains of the evidence at each batch: half of it after 230 batches.
+#: Share of the evidence that remains after each batch: half of it after 230 batches.
 FADE = 0.997
 
 _PRIOR = np.array([0.3, 0.475, 0.475, 0.02, 4.5, 0.5])
-#: First guesses and their standard deviations: T0 in seconds, a, e and b as shares of what a row took, k and
-#: m in round trips (measured on Spark 4: a batch that maps takes 4 to 5 of them).
+#: Prior means and standard deviations: T0 in seconds; a, e and b as shares of the time of a row; k and m in round trips
+#: (measured on Spark 4: a batch that maps takes 4 to 5 of them).
 _PRIOR_SPREAD = np.array([0.4, 0.354, 0.354, 0.02, 2.0, 1.0])
 
-#: A row takes at least this share of what it took in the largest batch, whatever the other terms explain.
+#: Minimum time of a row, as a share of its time in the largest batch.
 _LEAST_SHARE = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSample:
-    """A warm batch as evidence."""
+    """Warm batch as evidence."""
 
-    #: How many rows it had, and how long it took (rows, seconds).
+    #: Rows and duration (rows, seconds).
     rows: float
     seconds: float
-    #: The capacity weights of its replicas: their sum, and their number times the least (weight, even_weight).
+    #: Weights of its replicas: their sum, and their number times the smallest (weight, even_weight).
     weight: float
     even_weight: float
     #: The longest round trip to the driver, and between two replicas, seconds (driver_rtt_s, pair_rtt_s).
@@ -52,7 +52,7 @@ class BatchSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchTimeLaw:
-    """The law with its parameters: seconds, seconds per row, and round trips; none is negative."""
+    """Fitted law. Parameters are seconds, seconds per row, and round trips; none is negative."""
 
     fixed_s: float
     row_s: float
@@ -75,7 +75,7 @@ class BatchTimeLaw:
         Parameters
         ----------
         cap_rows
-            The most rows of a batch, one figure or shape ``(p,)``; None without a cap.
+            Maximum rows of a batch, a number or shape ``(p,)``; None without a cap.
         """
         overhead_s = self.fixed_s + self.driver_trips * driver_rtt_s + self.pair_trips * pair_rtt_s
         each_s = self.row_s / weight + self.even_row_s / even_weight + self.shared_row_s
@@ -86,7 +86,7 @@ class BatchTimeLaw:
 
 
 class LawEvidence(BaseModel):
-    """What all samples say, each faded by its age in batches."""
+    """Sums of all samples, each faded by its age in batches."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
 
@@ -94,13 +94,13 @@ class LawEvidence(BaseModel):
     #: moments).
     gram: tuple[float, ...] = ()
     moments: tuple[float, ...] = ()
-    #: The rows of the largest batch, and what one of them took a replica of weight 1, seconds; 0 before any
-    #: (most_rows, row_s).
+    #: Rows of the largest batch, and the time per row on a replica of weight 1, seconds; 0 before any (most_rows,
+    #: row_s).
     most_rows: float = 0.0
     row_s: float = 0.0
 
     def learned(self, samples: Iterable[BatchSample]) -> "LawEvidence":
-        """Return the evidence with some samples more; those without rows, or whose figures cannot be, tell nothing."""
+        """Add samples to the evidence; samples without rows or with invalid figures are ignored."""
         gram, moments = self._sums()
         most_rows, row_s = self.most_rows, self.row_s
         for sample in samples:
@@ -137,21 +137,21 @@ class LawEvidence(BaseModel):
         )
 
     def parameters(self) -> tuple[LearnedParameter, ...]:
-        """Return the parameters of the law with how sure they are; none before any sample.
+        """Return the parameters of the law with their uncertainty; empty before any sample.
 
-        The two times of a row are told as their sum and the share that waits for the slowest replica: as long as all
-        replicas are equally fast, only the sum can be known.
+        The two times of a row are reported as their sum and the share that waits for the slowest replica: with equally
+        fast replicas only the sum can be identified.
         """
         law = self.law()
         if law is None:
             return ()
         row_s = law.row_s + law.even_row_s
-        told = np.delete(np.eye(TERMS), 2, axis=0)
-        told[1, 2] = 1.0
-        told = np.vstack([told, np.array([0, -1, 1, 0, 0, 0]) / (2 * row_s)])
+        transform = np.delete(np.eye(TERMS), 2, axis=0)
+        transform[1, 2] = 1.0
+        transform = np.vstack([transform, np.array([0, -1, 1, 0, 0, 0]) / (2 * row_s)])
         precision, _ = self.posterior
-        known, guessed = np.linalg.inv(precision), np.diag((_PRIOR_SPREAD * self._scale()) ** 2)
-        now, first = (np.sqrt(np.diag(told @ spread @ told.T)).tolist() for spread in (known, guessed))
+        known, prior = np.linalg.inv(precision), np.diag((_PRIOR_SPREAD * self._scale()) ** 2)
+        now, first = (np.sqrt(np.diag(transform @ spread @ transform.T)).tolist() for spread in (known, prior))
         values = {
             "fixed_s": law.fixed_s,
             "row_s": row_s,
@@ -166,21 +166,21 @@ class LawEvidence(BaseModel):
         )
 
     def spread_share(self, sample: BatchSample) -> float:
-        """Return the standard deviation of the law's time for a batch, as a share of the sample's."""
+        """Return the standard deviation of the predicted batch time, as a share of the sample's time."""
         precision, _ = self.posterior
         terms = _terms(sample)
         return float(np.sqrt(terms @ np.linalg.solve(precision, terms))) / sample.seconds
 
     @cached_property
     def posterior(self) -> tuple[Vector, Vector]:
-        """The precision of the parameters, and that times their means, with the first guesses."""
+        """Precision matrix of the parameters, and its product with their means, including the prior."""
         scale = self._scale()
         stiffness = np.diag((_PRIOR_SPREAD * scale) ** -2)
         gram, moments = self._sums()
         return gram + stiffness, moments + stiffness @ (_PRIOR * scale)
 
     def _scale(self) -> Vector:
-        """Return what the first guesses are multiples of."""
+        """Return the units of the prior."""
         return np.array([1.0, self.row_s, self.row_s, self.row_s, 1.0, 1.0])
 
     def _sums(self) -> tuple[Vector, Vector]:

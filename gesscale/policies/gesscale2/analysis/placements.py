@@ -14,30 +14,30 @@ Array = NDArray[np.float64]
 NodeOrders = NDArray[np.int64]
 _Nodes = tuple[str, ...]
 
-#: A delay that the map does not know counts as long.
+#: Round trip assumed for a delay that the map does not have.
 UNKNOWN_RTT_S = 1.0
 
-#: Of more free nodes those nearest to the driver are considered.
+#: Maximum number of free nodes considered: those nearest to the driver.
 MOST_FREE_NODES = 64
 MOST_CENTRES = 16
 
-#: Replicas move only to nodes that carry so much more: a share of the capacity.
+#: Replicas move only if the capacity grows by at least this share.
 LEAST_GAIN = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placements:
-    """A placement for each number of replicas."""
+    """Best placement for each number of replicas."""
 
-    #: For 1, 2, ... replicas the nodes that hold them, sorted.
+    #: Nodes of 1, 2, ... replicas, sorted.
     nodes: tuple[tuple[str, ...], ...]
-    #: The predicted capacity of each.
+    #: Predicted capacity of each placement.
     rows_per_s: Array
-    #: That of the present placement.
+    #: Predicted capacity of the present placement.
     present_rows_per_s: float
 
     def up_to(self, replicas: int) -> "Placements":
-        """Return those of at most so many replicas; the present ones carry no more than these."""
+        """Return the placements of at most this number of replicas; limits the present capacity too."""
         most = float(self.rows_per_s[:replicas].max())
         return Placements(
             nodes=self.nodes[:replicas],
@@ -55,7 +55,7 @@ class RoundTrips:
 
     @classmethod
     def of(cls, nodes: Sequence[str], driver_node: str, delays: LatencyMap | None) -> "RoundTrips":
-        """Read them from a latency map; a node is 0 from itself without one, too."""
+        """Read round trips from a latency map; a node has 0 to itself, also without a map."""
         pairs_s = np.full((len(nodes), len(nodes)), np.nan)
         if delays is not None:
             known = [index for index, node in enumerate(nodes) if node in delays]
@@ -97,11 +97,11 @@ def placements(
     trigger_s: float,
     moves: bool = True,
 ) -> Placements:
-    """Find for each number of replicas the nodes with the best predicted capacity.
+    """Find the nodes with the highest predicted capacity for each number of replicas.
 
-    Nodes are put in order by their distance to the driver or to one of the nodes, once with the present ones first
-    and once without, and once with the strongest first. The beginnings of all these orders are compared. So a query
-    that only maps gets nodes near its driver, and one that shuffles gets nodes near each other.
+    Nodes are sorted by their distance to the driver or to one of the nodes, with and without the present nodes first,
+    and with the strongest first. The prefixes of all these orders are compared. So a query that only maps gets nodes
+    near its driver, and one that shuffles gets nodes near each other.
     """
     nodes = _candidate_nodes(tuple(present), tuple(free), operator.driver_node, delays)
     options = _enumerate_placements(
@@ -133,20 +133,20 @@ def placements(
 
 @dataclass(frozen=True, slots=True)
 class _PlacementOptions:
-    """NodeOrders in which nodes are taken, and what the first nodes of each are to the law; shape ``(o, most)``."""
+    """Orders of nodes, and the inputs of the law for each prefix; shape ``(o, most)``."""
 
-    #: That are considered.
+    #: The considered nodes.
     nodes: _Nodes
-    #: As their indices.
+    #: Orders as indices of the nodes.
     orders: NodeOrders
-    #: As `BatchTimeLaw.rows_per_s` takes them (weight, even_weight, driver_s, pairs_s).
+    #: Inputs of `BatchTimeLaw.rows_per_s` (weight, even_weight, driver_s, pairs_s).
     weight: Array
     even_weight: Array
     driver_s: Array
     pairs_s: Array
-    #: How many of the replicas leave a node for another.
+    #: Number of replicas that move to another node.
     moved: NodeOrders
-    #: An order that begins with the present nodes.
+    #: Index of an order that starts with the present nodes.
     present_row: int
     _named: dict[tuple[int, int], _Nodes] = field(default_factory=dict)
 
@@ -160,7 +160,7 @@ class _PlacementOptions:
 
 
 def _candidate_nodes(present: _Nodes, free: _Nodes, driver_node: str, delays: LatencyMap | None) -> _Nodes:
-    """Return the present nodes, and the free ones that are considered."""
+    """Return the present nodes and the considered free ones."""
 
     def find() -> _Nodes:
         return (*present, *_nearest(free, driver_node, delays))
@@ -180,7 +180,7 @@ def _enumerate_placements(
     most: int,
     moves: bool,
 ) -> _PlacementOptions:
-    """Lay out the orders of some nodes, of which the first are the present ones; once for each map."""
+    """Return the orders of nodes, the first of which are the present ones; cached per map."""
 
     def find() -> _PlacementOptions:
         trips = RoundTrips.of(nodes, driver_node, delays)
@@ -206,7 +206,7 @@ def _enumerate_placements(
 
 
 def _nearest(free: Sequence[str], driver_node: str, delays: LatencyMap | None) -> Sequence[str]:
-    """Return the free nodes, or so many of them as are considered."""
+    """Return the free nodes nearest to the driver, at most `MOST_FREE_NODES`."""
     if len(free) <= MOST_FREE_NODES:
         return free
     driver_s = _driver_rtts_s(free, driver_node, delays)  # NaN is sorted last
@@ -216,9 +216,9 @@ def _nearest(free: Sequence[str], driver_node: str, delays: LatencyMap | None) -
 def _orders(
     driver_s: Array, pairs_s: Array, weight: Array, kept: NDArray[np.bool_], most: int, *, moves: bool
 ) -> NodeOrders:
-    """Return the first ``most`` nodes of each order in which nodes are taken, shape ``(o, most)``; no two are equal.
+    """Return the first ``most`` nodes of each order, shape ``(o, most)``, without duplicates.
 
-    The present ones come first in some of them.
+    Some orders start with the present nodes.
     """
     centres = np.argsort(driver_s, kind="stable")[:MOST_CENTRES]
     distances = np.concatenate([driver_s[None], pairs_s[centres] + 1e-6 * driver_s])
@@ -232,12 +232,12 @@ def _orders(
 
 
 def _first(orders: NodeOrders, keys: NDArray[np.generic]) -> NodeOrders:
-    """Put the nodes of the least key first in each order, and leave the order of equal ones."""
+    """Sort each order by a key of its nodes, stably."""
     return np.take_along_axis(orders, np.argsort(keys[orders], axis=1, kind="stable"), axis=1)
 
 
 def _widest_pairs(pairs_s: Array, orders: NodeOrders) -> Array:
-    """Return the longest round trip between two of the first 1, 2, ... nodes of each order."""
+    """Return the longest round trip between the first 1, 2, ... nodes of each order."""
     among = pairs_s[orders[:, :, None], orders[:, None, :]]
     earlier = np.tril(np.ones(among.shape[1:], dtype=bool))
     widest: Array = np.maximum.accumulate(np.where(earlier, among, 0.0).max(axis=2), axis=1)

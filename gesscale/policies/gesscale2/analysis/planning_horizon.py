@@ -1,4 +1,4 @@
-"""What a bill is made from: an operator, the scenarios that its load may take, and what a change costs."""
+"""Inputs of a cost estimate: an operator, the scenarios of its load, and the cost of a change."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -12,66 +12,66 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeCost:
-    """What a change of the replicas costs."""
+    """Cost of a change of the replicas."""
 
-    #: For how long the job stops; 0 where it goes on.
+    #: Time during which the job stops; 0 if it continues.
     stop_s: float
-    #: For how long a new replica does not count where the job goes on.
+    #: Time until a new replica serves, if the job continues.
     start_s: float
-    #: For how long no other change can be ordered.
+    #: Time until the change has settled.
     settle_s: float
-    #: What a change costs on top.
+    #: Price of a change in addition.
     replica_minutes: float
 
     @property
     def serves_during_change(self) -> bool:
-        """Whether the replicas that stay serve during a change."""
+        """True if the remaining replicas serve during a change."""
         return self.stop_s == 0
 
     @property
-    def held_s(self) -> float:
-        """For how long a change holds up the replicas: all of them, or the new ones."""
+    def stalled_s(self) -> float:
+        """Time during which a change stalls replicas: all of them, or only the new ones."""
         return self.stop_s or self.start_s
 
     @property
-    def busy_s(self) -> float:
-        """For how long no other change can be ordered, as the job stops or the last one has not settled."""
+    def locked_s(self) -> float:
+        """Time during which no other change can be ordered, because the job stops or the change has not settled."""
         return max(self.settle_s, self.stop_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanningHorizon:
-    """An operator and its load from now on; c scenarios, k steps."""
+    """Operator and predicted load over the planning horizon; c scenarios, k steps."""
 
-    #: Shape ``(most,)``: capacity of 1, 2, ... replicas, never falling.
+    #: Shape ``(most,)``: capacity of 1, 2, ... replicas, non-decreasing.
     rows_per_s: Array
-    #: How many there are.
+    #: Present number of replicas.
     replicas: int
-    #: What they carry where they are.
+    #: Capacity of the present placement.
     present_rows_per_s: float
-    #: How many there may be (least, most).
+    #: Minimum and maximum number of replicas (least, most).
     least: int
     most: int
     #: Shape ``(k,)``: length of each step, seconds.
     steps_s: Array
-    #: Shape ``(c, k + 1)``: rows offered from now until each instant, and those that have to be through by then
-    #: (offered, due).
+    #: Shape ``(c, k + 1)``: rows offered from now until each instant, and rows that must be processed by then to meet
+    #: the objective (offered, deadline_rows).
     offered: Array
-    due: Array
-    #: Shape ``(c,)``: of the scenarios.
+    deadline_rows: Array
+    #: Shape ``(c,)``: weights of the scenarios.
     weights: Array
-    #: Rows that wait now.
+    #: Present backlog.
     backlog_rows: float
-    #: What a change costs.
+    #: Cost of a change.
     change: ChangeCost
-    #: In replica-minutes.
+    #: Price of a late minute, in replica-minutes.
     late_minute_price: float
 
 
-class Candidate(NamedTuple):
-    """What may be done in the first step."""
+class FirstAction(NamedTuple):
+    """FirstAction for the first step."""
 
-    #: How many to hold, from 1 to as many as have a capacity.
+    #: Number of replicas, from 1 to the number of known capacities.
     replicas: int
-    #: Whether that is a change: another number, or the same on other nodes.
+    #: True if it is a change: another number, or the same number on other nodes.
     changed: bool

@@ -1,4 +1,4 @@
-"""Courses that the load may take from now on, each with its weight: walks, repetitions of the past, and jumps."""
+"""Weighted scenarios of the future load: random walks, repetitions of the past, and jumps."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,42 +12,40 @@ from gesscale.policies.gesscale2.analysis.draws import normal_draws
 Array = NDArray[np.float64]
 
 WALKS = 16
-#: What remains after a bucket of how far a walk is from the forecast.
+#: Share of the deviation of a walk from the forecast that remains after a bucket.
 REVERSION = 0.8
-#: What remains of the growth from bucket to bucket after the next, and how much of it is still to come in
-#: all.
+#: Share of the growth that remains from bucket to bucket after the next, and the total that is still to come.
 GROWTH_FADE, GROWTH_SHARE = 0.7, 0.8
 
 REPETITIONS = 24
-#: So many buckets must be known before the past is a guide.
+#: Minimum number of known buckets for repetitions of the past.
 LEAST_BUCKETS = 8
-#: How alike two loads must be to be compared: a standard deviation, as a share of the load and of one
-#: replica.
+#: Standard deviation of the similarity of two loads, as a share of the load and of one replica.
 LEVEL_WIDTH_SHARE, LEVEL_WIDTH_REPLICAS = 0.12, 0.4
-LEAST_LIKENESS = 0.05
-#: All walks together weigh as much as so many buckets that are just like the present one.
+LEAST_SIMILARITY = 0.05
+#: Total weight of all walks, in buckets identical to the present one.
 WALKS_WEIGHT = 1.0
-#: How fast a repetition forgets, after the next bucket, how far the present is from its own past.
+#: Time constant, in buckets, with which the shift of a repetition to the present level fades.
 PRESENT_FADE_BUCKETS = 4.0
 
-#: Of a jump in the next bucket.
+#: Probability of a jump in the next bucket.
 JUMP_CHANCE = 1 / 60
-#: A jump leads to one of these levels of the past.
+#: Quantiles of the past load that a jump leads to.
 JUMP_QUANTILES = (0.1, 0.5, 0.9, 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenarios:
-    """Courses of the load."""
+    """Scenarios of the load."""
 
     #: Shape ``(s, steps)``: mean rate in each step, rows/s.
     rates: Array
-    #: Shape ``(s,)``; their sum is 1.
+    #: Shape ``(s,)``: weights with sum 1.
     weights: Array
 
 
 def scenarios(rates: Array, ahead: Forecast, after: Array, replica_rows_per_s: float) -> Scenarios:
-    """Return the scenarios that the load may take.
+    """Return weighted scenarios of the load.
 
     Parameters
     ----------
@@ -77,19 +75,19 @@ def _walks(ahead: Forecast, after: Array) -> Array:
 
 @lru_cache(maxsize=16)
 def _distance(after: tuple[float, ...]) -> Array:
-    """Return how far each walk is from the forecast, in spreads; shape ``(WALKS, steps)``."""
+    """Return the distance of each walk from the forecast, in spreads; shape ``(WALKS, steps)``."""
     draws = normal_draws(WALKS, len(after))
     lengths = np.diff(np.array(after), prepend=0.0)
-    away, distances = np.zeros_like(draws), np.zeros(WALKS)
+    walks, distances = np.zeros_like(draws), np.zeros(WALKS)
     for step, buckets in enumerate(lengths):
         distances = distances * REVERSION**buckets + draws[:, step] * np.sqrt(buckets)
-        away[:, step] = distances
-    away.setflags(write=False)
-    return away
+        walks[:, step] = distances
+    walks.setflags(write=False)
+    return walks
 
 
 def _repetitions(rates: Array, ahead: Forecast, after: Array, replica_rows_per_s: float) -> tuple[Array, Array]:
-    """Return what followed past buckets of a like level and growth, shifted to the present level.
+    """Return the loads that followed past buckets of similar level and growth, shifted to the present level.
 
     The next bucket of each is at most one spread from the forecast.
     """
@@ -97,13 +95,13 @@ def _repetitions(rates: Array, ahead: Forecast, after: Array, replica_rows_per_s
     starts = np.arange(1, known - 3)
     width = max(LEVEL_WIDTH_REPLICAS * replica_rows_per_s, LEVEL_WIDTH_SHARE * rates[-1])
     growths = np.diff(rates)
-    unlike = ((rates[starts] - rates[-1]) / width) ** 2 + ((growths[starts - 1] - growths[-1]) / width) ** 2
-    likeness = np.exp(-0.5 * unlike)
-    best = np.argsort(-likeness, kind="stable")[:REPETITIONS]
-    best = best[likeness[best] > LEAST_LIKENESS]
+    squares = ((rates[starts] - rates[-1]) / width) ** 2 + ((growths[starts - 1] - growths[-1]) / width) ** 2
+    similarity = np.exp(-0.5 * squares)
+    best = np.argsort(-similarity, kind="stable")[:REPETITIONS]
+    best = best[similarity[best] > LEAST_SIMILARITY]
     followed = np.interp(starts[best][:, None] + after, np.arange(known), rates)
     following = rates[starts[best] + 1]
     following_now = following - rates[starts[best]] + ahead.rate - ahead.growth
     shift = np.clip(following_now, ahead.rate - ahead.spread, ahead.rate + ahead.spread) - following
     fades = np.exp(-np.maximum(after - 1.0, 0.0) / PRESENT_FADE_BUCKETS)
-    return followed + shift[:, None] * fades, likeness[best]
+    return followed + shift[:, None] * fades, similarity[best]

@@ -1,8 +1,8 @@
-"""How fast each node is, by what its replica did beside the others.
+"""Relative speeds of nodes, learned from the throughput of replicas in the same window.
 
-In one window all replicas work on the same query. So the logarithm of the rows that one does in a busy second is that
-of the query plus that of its node. The part of the nodes is learned, the part of the query is the mean of what is left:
-rows that become costlier make no node slower. A node is compared only with those that it has worked with.
+In one window all replicas process the same query. So the logarithm of the rows per busy second is a term of the query
+plus a term of the node. The terms of the nodes are learned, and that of the query is the mean of the rest: rows that
+become more expensive make no node slower. A node is compared only with nodes that worked at the same time.
 """
 
 from collections.abc import Mapping
@@ -13,26 +13,26 @@ from pydantic import BaseModel, ConfigDict
 
 from gesscale.model.observation import NodeReading
 
-#: What the figures of a whole bucket count against all earlier ones.
+#: Weight of the samples of a whole bucket against all earlier ones.
 GAIN = 0.3
-#: Logarithms that differ less from 0 count as 0: noise must not move a replica.
+#: Smaller logarithms count as 0: noise must not move a replica.
 EQUAL_WITHIN = 0.15
 MOST_NODES = 100
 _MOST_LOG = 3.0
 
 
 class NodeSpeeds(BaseModel):
-    """The speeds of nodes against their reported weights."""
+    """Speeds of nodes relative to their reported weights."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
 
-    #: By node the logarithm of its speed over its weight, the last seen last.
+    #: Logarithm of speed over weight by node, the most recent last.
     logs: Mapping[str, float] = {}
 
     def learned(
         self, by_node: Mapping[str, NodeReading], weights: Mapping[str, float], share: float = 1.0
     ) -> "NodeSpeeds":
-        """Return the speeds after one window more; one that tells of fewer than two replicas teaches nothing."""
+        """Add one window; windows with fewer than two replicas are ignored."""
         seen = {
             node: log(each.throughput_rows_per_s / each.cpu_share / weights.get(node, 1.0))
             for node, each in by_node.items()
@@ -49,7 +49,7 @@ class NodeSpeeds(BaseModel):
         return NodeSpeeds(logs=dict([*logs.items()][-MOST_NODES:]))
 
     def weights(self, reported: Mapping[str, float]) -> Mapping[str, float]:
-        """Return the weights of nodes with what was learned; those of which nothing is known as reported."""
+        """Return the weights of nodes, adjusted by the learned speeds; others as reported."""
         differing = {node: value for node, value in self.logs.items() if abs(value) > EQUAL_WITHIN}
         if not differing:
             return reported

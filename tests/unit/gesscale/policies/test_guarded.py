@@ -2,6 +2,7 @@
 
 from edge import FakeCluster, control_loop, known, observe, reading, workflow
 
+from gesscale.common.errors import Problem
 from gesscale.model.decision import OutcomeStatus, Reason
 from gesscale.options import PolicyOptions
 from gesscale.policies import GuardedPolicy, policy_named
@@ -30,6 +31,9 @@ def divide():
     return 1 / 0
 
 
+DIVIDES_AT = divide.__code__.co_firstlineno + 1
+
+
 def step(policy, cluster=None, directives=None):
     loop = control_loop(
         cluster or FakeCluster({"op": ("hub", "near")}),
@@ -47,14 +51,15 @@ def test_what_a_policy_raises_changes_nothing_and_is_said_with_its_place():
         assert (decision.plan.reason, decision.plan.change) == (Reason.POLICY_FAILED, None)
         assert decision.plan.placement == ("hub", "near")
         assert decision.outcome.status is OutcomeStatus.NOTHING_TO_DO
-        said = f"policy mine, {phase}: ZeroDivisionError at test_guarded.py:"
-        assert decision.plan.detail.startswith(said)
-        assert decision.plan.detail.endswith("division by zero")
+        fields = {"source": f"policy mine, {phase}", "place": f"test_guarded.py, line {DIVIDES_AT}"}
+        problem = Problem("policy-failed", {**fields, "kind": "ZeroDivisionError", "cause": "division by zero"})
+        assert decision.plan.detail == str(problem)
 
 
 def test_an_operator_that_a_policy_forgets_is_said():
     decision = step(Broken(analyze=dict))
-    assert decision.plan.detail == "policy mine, analyze: it says nothing of operator op"
+    problem = Problem("policy-result-missing", {"source": "policy mine, analyze", "operators": ["op"]})
+    assert decision.plan.detail == str(problem)
     assert step(Broken(plan=lambda: 5)).plan.reason is Reason.POLICY_FAILED
 
 

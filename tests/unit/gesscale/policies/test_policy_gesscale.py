@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from edge import known, observe, operator, reading, workflow
+from figures import figures
 
 from gesscale.model.decision import Change, Reason, Verdict
 from gesscale.model.order import Order
@@ -149,7 +150,7 @@ def test_an_operator_is_not_judged_again_before_the_stabilization_window_is_over
     learned = replace(EXACT, orders={"op": (change,)})
     held = policy(stabilization_window=300.5).analyze(observe(seen), learned)["op"]
     assert (held.reason, held.evidence) == (Reason.RECONFIGURING, ())
-    assert "300 s ago is held for 300.5 s" in held.detail
+    assert figures(held.detail) == [300, 300.5]
     assert policy(stabilization_window=300.0).analyze(observe(seen), learned)["op"].verdict is Verdict.MORE
 
 
@@ -165,7 +166,7 @@ def test_a_reading_of_other_nodes_than_the_live_ones_is_not_planned_on():
     seen = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=400)
     _, plans = decide(policy(), observe(seen), cluster("hub", "near"))
     assert (plans["op"].reason, plans["op"].change) == (Reason.RECONFIGURING, None)
-    assert "live on hub, near, but the newest batch ran on hub" in plans["op"].detail
+    assert "hub, near" in plans["op"].detail
 
 
 def test_a_query_that_idles_is_planned_on_though_its_newest_batch_ran_on_other_nodes():

@@ -8,6 +8,7 @@ from gesscale2_streams import decide, stream
 
 from gesscale.model.decision import Reason
 from gesscale.model.order import Order
+from gesscale.policies.gesscale2 import details
 from gesscale.ports import ClusterState, Node
 
 
@@ -23,7 +24,7 @@ def test_a_replica_that_gets_no_work_while_rows_wait_is_given_up() -> None:
     seen = replace(stream(350, backlog=15000), saturated_share=1.0)
     _, plan = decide(seen, knowledge=known(orders={"op": (given_up(("hub", "near")),)}), cluster=on("hub", "near"))
     assert (plan.reason, plan.placement) == (Reason.IDLE_REPLICA, ("hub",))
-    assert "near had no part in any batch" in plan.detail
+    assert plan.detail == details.idle(["near"])
 
 
 def test_where_no_rows_wait_bills_decide_on_a_replica_without_work() -> None:
@@ -47,4 +48,4 @@ def test_a_replica_that_got_no_work_is_not_added_again_within_the_hour(ago_s: fl
     )
     _, plan = decide(seen, knowledge=known(orders={"op": (gone,)}))
     assert plan.reason is reason
-    assert ("of more than 1 the others got no work" in plan.detail) == (reason is Reason.AT_MAX_REPLICAS)
+    assert (details.limited_by_work(1) in plan.detail) == (reason is Reason.AT_MAX_REPLICAS)

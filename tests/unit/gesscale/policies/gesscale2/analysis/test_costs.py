@@ -12,7 +12,7 @@ from gesscale.model.decision import CandidateCost
 from gesscale.model.order import Order
 from gesscale.policies.gesscale2.analysis.changes import buckets_ahead, change_cost
 from gesscale.policies.gesscale2.analysis.costs import estimate_costs
-from gesscale.policies.gesscale2.analysis.planning_horizon import Candidate, ChangeCost, PlanningHorizon
+from gesscale.policies.gesscale2.analysis.planning_horizon import ChangeCost, FirstAction, PlanningHorizon
 from gesscale.policies.gesscale2.analysis.rollout import Rollout
 
 
@@ -28,7 +28,7 @@ def horizon(**changes: object) -> PlanningHorizon:
         most=3,
         steps_s=steps_s,
         offered=15.0 * instants_s[None, :],
-        due=15.0 * (instants_s - 40.0)[None, :],
+        deadline_rows=15.0 * (instants_s - 40.0)[None, :],
         weights=np.ones(1),
         backlog_rows=0.0,
         change=ChangeCost(stop_s=0.0, start_s=0.0, settle_s=0.0, replica_minutes=1.0),
@@ -38,16 +38,16 @@ def horizon(**changes: object) -> PlanningHorizon:
 
 
 def bills_of(asked: PlanningHorizon, *counts: int) -> tuple[CandidateCost, ...]:
-    (found,) = estimate_costs([Rollout(asked, [Candidate(count, count != asked.replicas) for count in counts])])
+    (found,) = estimate_costs([Rollout(asked, [FirstAction(count, count != asked.replicas) for count in counts])])
     return found
 
 
 def test_too_few_replicas_wait_and_are_late() -> None:
     only = horizon(most=1, steps_s=np.full(4, 60.0))
-    only = replace(only, offered=only.offered[:, :5], due=only.due[:, :5])
+    only = replace(only, offered=only.offered[:, :5], deadline_rows=only.deadline_rows[:, :5])
     (one,) = bills_of(only, 1)
     # 10 of 15 rows/s are served: 10 t < 15 (t - 40) after 120 s, so 2 of 4 minutes are late. At the end 15 * 200 are
-    # due and 10 * 240 served. The load is more than all can do: a quarter of that is spare then, 600 / 2.5 = 240 s.
+    # due and 10 * 240 served. The load is above the capacity of all, so a quarter of that is spare, 600 / 2.5 = 240 s.
     assert one.late_minutes == pytest.approx(2 + 4)
     # 4 replica-minutes, and 1,200 waiting rows of 2 minutes of one replica.
     assert one.replica_minutes == pytest.approx(4 + 2)
@@ -73,11 +73,13 @@ def test_what_follows_does_not_know_which_course_comes() -> None:
     # 15 rows/s that stay, and 15 rows/s that end after two minutes: alone, the first one wants a second replica and
     # the other one does not. While they are alike, the same is done on both: at least what each costs alone.
     stays = horizon()
-    ends = replace(stays, offered=np.minimum(stays.offered, 15.0 * 120), due=np.minimum(stays.due, 15.0 * 120))
+    ends = replace(
+        stays, offered=np.minimum(stays.offered, 15.0 * 120), deadline_rows=np.minimum(stays.deadline_rows, 15.0 * 120)
+    )
     either = replace(
         stays,
         offered=np.concatenate([stays.offered, ends.offered]),
-        due=np.concatenate([stays.due, ends.due]),
+        deadline_rows=np.concatenate([stays.deadline_rows, ends.deadline_rows]),
         weights=np.array([0.5, 0.5]),
     )
     alone = [bills_of(each, 1, 2) for each in (stays, ends)]
@@ -156,7 +158,7 @@ def test_bills_are_finite_and_no_part_is_negative(load: float, backlog: float, p
     instants_s = np.arange(11) * 60.0
     asked = horizon(
         offered=load * instants_s[None, :],
-        due=load * (instants_s - 40.0)[None, :],
+        deadline_rows=load * (instants_s - 40.0)[None, :],
         backlog_rows=backlog,
         late_minute_price=price,
         change=ChangeCost(stop_s=stop_s, start_s=8.0, settle_s=0.0, replica_minutes=1.0),

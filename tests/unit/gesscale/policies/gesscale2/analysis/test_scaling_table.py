@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gesscale.policies.gesscale2.analysis.costs import estimate_costs
-from gesscale.policies.gesscale2.analysis.planning_horizon import Array, Candidate, ChangeCost, PlanningHorizon
+from gesscale.policies.gesscale2.analysis.planning_horizon import Array, ChangeCost, FirstAction, PlanningHorizon
 from gesscale.policies.gesscale2.analysis.rollout import Rollout
 from gesscale.policies.gesscale2.analysis.scaling_table import solve_scaling_table
 
@@ -20,7 +20,7 @@ def horizon(*scenarios: list[float], least: int = 1, most: int = 3) -> PlanningH
     instants_s = np.arange(rates.shape[1] + 1) * 60.0
     offered = np.concatenate([np.zeros((len(rates), 1)), np.cumsum(60 * rates, axis=1)], axis=1)
     past_s, past_rows = -60.0, -offered[:, 1]  # the minute before was like the first one
-    due = [
+    deadline_rows = [
         np.interp(instants_s - ALLOWED_S, [past_s, *instants_s], [past, *rows])
         for past, rows in zip(past_rows, offered, strict=True)
     ]
@@ -32,7 +32,7 @@ def horizon(*scenarios: list[float], least: int = 1, most: int = 3) -> PlanningH
         most=most,
         steps_s=np.full(rates.shape[1], 60.0),
         offered=offered,
-        due=np.array(due),
+        deadline_rows=np.array(deadline_rows),
         weights=np.full(len(rates), 1 / len(rates)),
         backlog_rows=0.0,
         change=ChangeCost(stop_s=STOP_S, start_s=0.0, settle_s=0.0, replica_minutes=1.0),
@@ -43,7 +43,9 @@ def horizon(*scenarios: list[float], least: int = 1, most: int = 3) -> PlanningH
 def wanted(asked: PlanningHorizon, replicas: int, rows: float = 0.0) -> list[int]:
     """Return how many replicas are advised in the second step, on each scenario."""
     scenarios = len(asked.weights)
-    found = solve_scaling_table(asked).wanted(1, np.full((1, scenarios), replicas), np.full((1, scenarios), rows))
+    found = solve_scaling_table(asked).best_replicas(
+        1, np.full((1, scenarios), replicas), np.full((1, scenarios), rows)
+    )
     return [int(each) for each in found[0]]
 
 
@@ -82,12 +84,12 @@ def cheapest(asked: PlanningHorizon, replicas: int) -> float:
     minutes = len(asked.steps_s)
     rate = np.repeat(np.diff(asked.offered[0]) / 60, 60)
     offered = np.cumsum(rate)
-    due = np.concatenate([-rate[0] * np.arange(ALLOWED_S - 1, -1, -1), offered[: -int(ALLOWED_S)]])
+    deadline_rows = np.concatenate([-rate[0] * np.arange(ALLOWED_S - 1, -1, -1), offered[: -int(ALLOWED_S)]])
     plans = [(replicas, *plan) for plan in product((1, 2, 3), repeat=minutes - 1)]
-    return min(_cost(plan, offered, due) for plan in plans)
+    return min(_cost(plan, offered, deadline_rows) for plan in plans)
 
 
-def _cost(plan: tuple[int, ...], offered: Array, due: Array) -> float:
+def _cost(plan: tuple[int, ...], offered: Array, deadline_rows: Array) -> float:
     """Return what a plan costs, infinite where a change comes before the last one is over."""
     changed = [minute for minute in range(1, len(plan)) if plan[minute] != plan[minute - 1]]
     if any(later - earlier < STOP_S / 60 for earlier, later in pairwise(changed)):
@@ -98,9 +100,9 @@ def _cost(plan: tuple[int, ...], offered: Array, due: Array) -> float:
     served, late_s = 0.0, 0.0
     for second, rows in enumerate(carried):
         served = min(offered[second], served + rows)
-        late_s += due[second] > served
+        late_s += deadline_rows[second] > served
     load = offered[-1] - offered[-2]
-    late_s += max(0.0, due[-1] - served) / max(30 - load, 0.25 * 30)
+    late_s += max(0.0, deadline_rows[-1] - served) / max(30 - load, 0.25 * 30)
     replica_minutes = sum(plan) + (offered[-1] - served) / 10 / 60
     return float(replica_minutes + PRICE * late_s / 60 + len(changed))
 
@@ -120,6 +122,6 @@ def test_what_is_advised_costs_little_more_than_the_best_of_all_plans(load: list
     # between those of the table cost what lies between. Where the advice were never to change, the bill of one replica
     # would be 2.4 times the best on the first load, and 1.5 times on the last one.
     asked = replace(horizon(load), replicas=replicas, present_rows_per_s=10.0 * replicas)
-    ((bill,),) = estimate_costs([Rollout(asked, [Candidate(replicas, changed=False)])])
+    ((bill,),) = estimate_costs([Rollout(asked, [FirstAction(replicas, changed=False)])])
     best = cheapest(asked, replicas)
     assert 0.9 * best - 1 <= bill.total <= 1.25 * best + 1
