@@ -1,4 +1,4 @@
-"""The examples' jobs as processes, until the test is done with them."""
+"""Runs the jobs of the examples as processes."""
 
 import contextlib
 import json
@@ -11,12 +11,12 @@ from pathlib import Path
 from urllib.request import urlopen
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-WAIT_S = 300  # bound of a wait, not an expectation
+WAIT_S = 300  # timeout, not an expected duration
 
 
 @contextlib.contextmanager
 def started(program: Path, log: Path, environment: Mapping[str, str]) -> "Iterator[subprocess.Popen[bytes]]":
-    """Start a program, and end it as Ctrl-C's sibling SIGTERM does."""
+    """Start a program, and end it with SIGTERM."""
     with log.open("wb") as file:
         process = subprocess.Popen(
             [sys.executable, str(program)], stdout=file, stderr=subprocess.STDOUT, env={**os.environ, **environment}
@@ -33,7 +33,7 @@ def started(program: Path, log: Path, environment: Mapping[str, str]) -> "Iterat
 
 
 def await_batches(port: int, count: int, job: "subprocess.Popen[bytes]", log: Path) -> None:
-    """Wait until a job has ended some batches; fail with its log where it ends before."""
+    """Wait until a job has finished a number of batches; fail with its log if it exits before."""
     until_s = time.monotonic() + WAIT_S
     while len(_batches(port)) < count and time.monotonic() < until_s:
         assert job.poll() is None, log.read_text()
@@ -53,7 +53,7 @@ def recommend(settings: Path, *options: str) -> dict[str, object]:
 
 def _batches(port: int) -> list[dict[str, object]]:
     try:
-        with urlopen(f"http://127.0.0.1:{port}/batches", timeout=30) as answer:
-            return list(json.load(answer)["batches"])
+        with urlopen(f"http://127.0.0.1:{port}/batches", timeout=30) as response:
+            return list(json.load(response)["batches"])
     except OSError:
         return []

@@ -1,4 +1,4 @@
-"""Which batches say what an operator can do: the saturated and the warm ones (specification section 3)."""
+"""Classifies batches as evidence of an operator's capacity: saturated ones and warm ones."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -7,13 +7,12 @@ from gesscale.model.observation import Batch
 
 
 def saturated(batches: Sequence[Batch]) -> list[bool]:
-    """Say of each batch whether the operator worked at its limit.
+    """Return for each batch whether the operator was saturated.
 
-    A batch is *pressed* when it is full or, where no cap is known, late. A batch is saturated when it belongs
-    to a run of at least two consecutive pressed batches, and one of two things holds: it is late itself, or it left
-    a larger backlog than the batch right before it. Full batches that are shorter than the trigger interval and
-    shrink the backlog are not saturated: they drain it with room to spare. Full and late ones are, also while the
-    backlog shrinks.
+    A batch is *at the limit* if it is full or, without a known cap, late. A batch is saturated if it belongs to a run
+    of at least two consecutive batches at the limit, and either is late itself or left a larger backlog than the batch
+    before it. Full batches that are shorter than the trigger interval and reduce the backlog are not saturated: they
+    drain it with spare capacity. Full and late batches are, even while the backlog decreases.
 
     Parameters
     ----------
@@ -27,13 +26,13 @@ def saturated(batches: Sequence[Batch]) -> list[bool]:
 
     Notes
     -----
-    Source: specification section 3; full alone is not enough, since a batch is full whenever rows wait.
+    A full batch alone is not enough, because a batch is full whenever there is a backlog.
     """
-    pressed = [batch.is_late if batch.cap_rows is None else batch.is_full for batch in batches]
-    if not any(pressed):
-        return pressed
+    at_limit = [batch.is_late if batch.cap_rows is None else batch.is_full for batch in batches]
+    if not any(at_limit):
+        return at_limit
     joined = [
-        pressed[index] and pressed[index + 1] and batch.follows(before)
+        at_limit[index] and at_limit[index + 1] and batch.follows(before)
         for index, (before, batch) in enumerate(pairwise(batches))
     ]
     in_run = [left or right for left, right in zip([False, *joined], [*joined, False], strict=True)]
@@ -42,11 +41,11 @@ def saturated(batches: Sequence[Batch]) -> list[bool]:
 
 
 def warm(batches: Sequence[Batch]) -> list[bool]:
-    """Say of each batch whether its duration is evidence for the performance model.
+    """Return for each batch whether its duration is evidence for the performance model.
 
-    Cold are: the first known batches of a run of the query up to the first that has rows, any batch whose predecessor
-    was not seen, a batch on other nodes than the batch before it, and the batch after that. A new replica joins in the
-    middle of the one and is the straggler of the next. The removal of a replica counts like its start.
+    These batches are cold: the first ones of a run of the query up to the first with rows, a batch whose predecessor
+    was not seen, a batch on other nodes than the one before it, and the batch after that. A new replica joins during
+    the former and is the straggler of the latter. Removing a replica counts like adding one.
 
     Parameters
     ----------
@@ -60,9 +59,8 @@ def warm(batches: Sequence[Batch]) -> list[bool]:
 
     Notes
     -----
-    Source: specification section 3, measured: a cold executor makes its first batch 2 to 2.7 times longer. A query
-    begins with an empty batch where no rows have come yet; in a demo
-    its first 24 rows then took 2.7 s, where the law that was learned later has 0.4 s.
+    Measured: a cold executor makes its first batch 2 to 2.7 times longer. A query starts with an empty batch if there
+    are no rows yet; in a demo, its first 24 rows then took 2.7 s, while the law fitted later predicts 0.4 s.
     """
     are_warm = [False] * len(batches)
     had_moved = has_worked = False

@@ -1,4 +1,4 @@
-"""What Monitor saw: micro-batches, a reading per operator, and what could not be seen."""
+"""Observations of a step: micro-batches, a reading per operator, and the reasons for missing readings."""
 
 import math
 from collections.abc import Mapping
@@ -12,31 +12,31 @@ from gesscale.common.errors import Problem
 from gesscale.errors import MetricsUnavailableError
 from gesscale.fields import MAX_DURATION_S, MIN_DURATION_S, EpochSeconds
 
-#: Of a figure that is read from a file; arithmetic with it does not overflow.
+#: Largest figure in a file; arithmetic with it does not overflow.
 LARGEST = 1e18
 Bounded = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
-#: A figure that may be infinite or no number; JSON has null for it.
+#: A figure that may be infinite or NaN, which is null in JSON.
 Possible = Annotated[float, BeforeValidator(lambda value: math.nan if value is None else value)]
 
-#: A replica with so many partitions of state could leave one to a replica that has none.
+#: A replica with this many state partitions could give one to a replica that has none.
 SEVERAL_PARTITIONS = 2
-#: What is said of a replica without state while another holds several partitions.
+#: Text for a replica without state while another has several partitions.
 HOLDS_NONE_YET = "added, holds none yet"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch(BatchFigures):
-    """One finished micro-batch of an operator, as its driver reported it."""
+    """One finished micro-batch of an operator, as reported by its driver."""
 
     #: The nodes that held a replica when the batch ended.
     nodes: tuple[str, ...]
 
     @property
     def is_full(self) -> bool:
-        """Whether the batch took all the rows its cap allows.
+        """Whether the batch has as many rows as its cap allows.
 
-        Kafka's connector shares a cap out to the partitions and rounds each share down: 297 rows were seen under a
-        cap of 300, so one per cent less still counts as full.
+        Kafka's connector divides the cap among the partitions and rounds down: 297 rows were observed with a cap of
+        300, so one per cent less still counts as full.
         """
         return self.cap_rows is not None and self.rows >= 0.99 * self.cap_rows
 
@@ -45,15 +45,15 @@ class Batch(BatchFigures):
         """Whether the batch took at least the trigger interval."""
         return self.trigger_s is not None and self.seconds >= self.trigger_s
 
-    def began_again_since(self, before: "Batch") -> bool:
-        """Return whether the query was restarted after an earlier batch: its numbers or its offered rows fell.
+    def restarted_since(self, before: "Batch") -> bool:
+        """Return whether the query was restarted after an earlier batch: its numbers or its offered rows decreased.
 
-        A query that resumes from its checkpoint goes on numbering, but counts what is offered again.
+        A query that resumes from its checkpoint continues the batch numbers, but counts offered rows from 0.
         """
         return self.batch_id <= before.batch_id or self._offers_less_than(before)
 
     def follows(self, before: "Batch") -> bool:
-        """Return whether this is the very next batch in the same run of the query."""
+        """Return whether this is the next batch in the same run of the query."""
         return self.batch_id == before.batch_id + 1 and not self._offers_less_than(before)
 
     def _offers_less_than(self, before: "Batch") -> bool:
@@ -67,11 +67,9 @@ class NodeReading:
 
     #: Rows that it processed per second.
     throughput_rows_per_s: Bounded
-    #: Its CPU utilisation, 0..1: the share of the window in which it computed; on Spark, in which its slots
-    #: held a task.
+    #: Its CPU utilisation, 0..1: the share of the window in which it computed; on Spark, in which its slots held a task.
     cpu_share: Bounded
-    #: How many partitions of state it had in the newest batch; None where the query keeps none, or nobody
-    #: tells.
+    #: State partitions in the newest batch; None if the query has no state, or they are not reported.
     state_partitions: Annotated[int, Field(ge=0)] | None = None
 
 
@@ -79,7 +77,7 @@ def _only_counted(batches: Any) -> Any:
     return () if isinstance(batches, int) else batches
 
 
-#: Batches; JSON has only their number, and read from there they are missing.
+#: Batches; in JSON only their number, so they are empty when read from it.
 CountedBatches = Annotated[tuple[Batch, ...], BeforeValidator(_only_counted), PlainSerializer(len, return_type=int)]
 
 
@@ -99,25 +97,23 @@ class OperatorReading:
     saturated_share: Bounded
     #: Share of the window spent inside batches, 0..1; waiting for the network counts as busy.
     busy_share: Bounded
-    #: IR: growth of the sources' latest offsets over the window; None where the sources do not tell.
+    #: IR: growth of the sources' latest offsets over the window; None if the sources do not report it.
     input_rows_per_s: Bounded | None = None
-    #: Rows offered and not yet processed; None where the sources do not tell.
+    #: Rows offered and not yet processed; None if the sources do not report it.
     backlog_rows: Bounded | None = None
-    #: Rows handed on per second over the window; None where that is not known.
+    #: Rows written per second over the window; None if unknown.
     output_rows_per_s: Bounded | None = None
-    #: CPU utilisation of the replicas, 0..1; None where it is not measured.
+    #: CPU utilisation of the replicas, 0..1; None if it is not measured.
     cpu_share: Bounded | None = None
-    #: Each replica on its own, by node; empty where that is not measured.
+    #: Readings of single replicas, by node; empty if they are not measured.
     by_node: Mapping[str, NodeReading] = field(default_factory=dict)
-    #: The batches of the window that are evidence: whole inside it, same placement throughout, not the first
-    #: after a change of placement.
+    #: The batches that are evidence: completely inside the window, on one placement, not the first after a change.
     warm_batches: CountedBatches = ()
-    #: The recent batches, oldest first; they reach further back than the window.
+    #: The recent batches, oldest first; they go back further than the window.
     batches: CountedBatches = ()
-    #: The trigger interval; None where unknown.
+    #: The trigger interval; None if unknown.
     trigger_s: Annotated[float, Field(ge=MIN_DURATION_S, le=MAX_DURATION_S)] | None = None
-    #: Whether its tasks hold their slots for a long batch (Real-Time Mode): then its replicas are never
-    #: changed.
+    #: Whether its tasks hold their slots for a long batch (Real-Time Mode); then its replicas are never changed.
     fixed_slots: bool = False
     #: Why the newest batch was rejected; empty if it was not. The figures are then older, and no replica may be
     #: removed because of them.
@@ -130,7 +126,7 @@ class OperatorReading:
 
     @property
     def without_state(self) -> tuple[str, ...]:
-        """The nodes whose replica holds no state yet, while another holds several partitions; sorted."""
+        """The nodes whose replica has no state yet, while another has several partitions; sorted."""
         held = {node: each.state_partitions for node, each in self.by_node.items()}
         if max((count or 0 for count in held.values()), default=0) < SEVERAL_PARTITIONS:
             return ()
@@ -164,14 +160,14 @@ class MissingReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowObservation:
-    """Everything Monitor saw in one period."""
+    """The readings of all operators in one step."""
 
     #: When, seconds since the epoch.
     at_s: float
-    #: For each operator a reading, or why there is none (readings, missing_readings).
+    #: A reading or a missing reading for each operator (readings, missing_readings).
     readings: Mapping[str, OperatorReading] = field(default_factory=dict)
     missing_readings: Mapping[str, MissingReading] = field(default_factory=dict)
-    #: Capacity weight of each node; one that is not listed weighs 1.
+    #: Capacity weight of each node; 1 for unlisted nodes.
     node_weights: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -179,5 +175,5 @@ class WorkflowObservation:
             raise MetricsUnavailableError("reading-ambiguous", operators=sorted(both))
 
     def with_weights(self, node_weights: Mapping[str, float]) -> "WorkflowObservation":
-        """Return the same with the capacity weight of each node."""
+        """Return a copy with the capacity weight of each node."""
         return replace(self, node_weights=node_weights)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from gesscale.common.errors import InvalidValueError
 from gesscale.common.http_client import UNRESTRICTED_CLIENT, FetchError, HttpClient
 from gesscale.errors import InputError, MetricsUnavailableError
 from gesscale.fields import web_address
@@ -23,7 +24,9 @@ def metrics_page(
         with client.page(url, timeout_s=timeout_s, max_bytes=max_bytes) as body:
             yield body
     except FetchError as error:
-        raise MetricsUnavailableError("metrics-unreachable", url=url, cause=str(error)) from error
+        raise MetricsUnavailableError(
+            "metrics-unreachable", url=url, cause=str(error), cause_code=error.code
+        ) from error
 
 
 def fetch(url: str, *, timeout_s: float, max_bytes: int, client: HttpClient = UNRESTRICTED_CLIENT) -> bytes:
@@ -32,7 +35,7 @@ def fetch(url: str, *, timeout_s: float, max_bytes: int, client: HttpClient = UN
         return body
 
 
-def check_url(url: str, what: str) -> None:
+def check_url(url: str, subject: str) -> None:
     """Reject an invalid address.
 
     Raises
@@ -42,5 +45,5 @@ def check_url(url: str, what: str) -> None:
     """
     try:
         web_address(url)
-    except ValueError as error:
-        raise InputError("metrics-address-invalid", source=what, cause=str(error), got=url) from None
+    except InvalidValueError as error:
+        raise InputError(error.code, **{**error.fields, "source": subject}) from None

@@ -20,7 +20,7 @@ from gesscale.errors import GesscaleError, MetricsUnavailableError
 from gesscale.formatting import describe_exception, format_duration
 from gesscale.model.decision import MapStatus
 from gesscale.monitor.fetch import check_url
-from gesscale.monitor.prometheus_query import ask
+from gesscale.monitor.prometheus_query import query_prometheus
 from gesscale.ports import Latencies
 from latency_map import (
     Asymmetry,
@@ -302,7 +302,7 @@ class PrometheusLatencies(CachedLatencies):
     def read(self, now_s: float) -> FoundSurvey:
         """Query the round trips and their times; a map needs no other gauges of the agents."""
         query = f'{{__name__=~"{RTT_SECONDS}|{MEASURED_TIMESTAMP_SECONDS}"}}'
-        series = ask(
+        series = query_prometheus(
             self.url,
             query,
             RTT_SECONDS,

@@ -10,10 +10,10 @@ from gesscale.common.errors import Problem
 from gesscale.common.http_client import UNRESTRICTED_CLIENT, HttpClient
 from gesscale.model.observation import MissingReading, OperatorReading, WorkflowObservation
 from gesscale.monitor.fetch import check_url
-from gesscale.monitor.prometheus_query import PrometheusSeries, ask
+from gesscale.monitor.prometheus_query import PrometheusSeries, query_prometheus
 from gesscale.monitor.records import to_batches
 from gesscale.monitor.source import WindowedReader
-from gesscale.monitor.window import WorkByNode, missing
+from gesscale.monitor.window import WorkByNode, missing_reading
 
 #: Field of the batch record by gauge of `gesscale.spark`, without prefix.
 FIELD_OF_GAUGE = {figure.gauge: name for name, figure in figures_of(BatchFigures).items()}
@@ -59,7 +59,7 @@ class PrometheusMetrics(WindowedReader):
     def _read(self, operator: str, now_s: float) -> OperatorReading | MissingReading:
         scrapes = _join(self._samples(operator, now_s))
         if not scrapes:
-            return missing(
+            return missing_reading(
                 operator,
                 "driver-not-scraped",
                 url=self.url,
@@ -85,7 +85,7 @@ class PrometheusMetrics(WindowedReader):
     def _samples(self, operator: str, now_s: float) -> tuple[PrometheusSeries, ...]:
         name = operator.replace("\\", "\\\\").replace('"', '\\"')
         query = f'{{__name__=~"{PREFIX}.+",operator="{name}"}}[{round(self.history_s * 1000)}ms]'
-        return ask(
+        return query_prometheus(
             self.url,
             query,
             f"{PREFIX}*",

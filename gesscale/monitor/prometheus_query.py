@@ -31,10 +31,10 @@ class PrometheusSeries(BaseModel):
 _ANSWER = TypeAdapter(tuple[PrometheusSeries, ...])
 
 
-def ask(
+def query_prometheus(
     url: str,
     query: str,
-    what: str,
+    gauges: str,
     *,
     now_s: float,
     timeout_s: float,
@@ -46,7 +46,7 @@ def ask(
 
     Parameters
     ----------
-    what
+    gauges
         The queried gauges, for error messages.
     now_s
         The instant of the query, seconds since the epoch.
@@ -66,10 +66,12 @@ def ask(
             session.mount(server.url, bounded)  # replaces the client's unlimited adapter
             return _ANSWER.validate_python(server.custom_query(query, params={"time": now_s}))
     except FetchError as error:
-        raise MetricsUnavailableError("prometheus-unreachable", url=url, gauges=what, cause=str(error)) from error
+        raise MetricsUnavailableError(
+            "prometheus-unreachable", url=url, gauges=gauges, cause=str(error), cause_code=error.code
+        ) from error
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
         # Without the error's text, which repeats the response.
-        raise MetricsUnavailableError("prometheus-response-invalid", url=url, gauges=what) from error
+        raise MetricsUnavailableError("prometheus-response-invalid", url=url, gauges=gauges) from error
 
 
 class _BoundedAdapter(BaseAdapter):

@@ -10,7 +10,7 @@ from gesscale.model.decision import Decision, Outcome, Reason
 from gesscale.model.observation import Batch, MissingReading, OperatorReading, WorkflowObservation
 from gesscale.monitor.record_files import RecordedDecision, Recording
 from gesscale.monitor.screen import CLOCK_TOLERANCE_S, screen
-from gesscale.monitor.window import missing, summarise
+from gesscale.monitor.window import missing_reading, summarise
 from gesscale.ports import NODE_PROBLEMS, ClusterState, Latencies, Node
 from latency_map import LatencyMap
 
@@ -141,7 +141,7 @@ def _seen(decision: Decision) -> OperatorReading | MissingReading:
     if analysis.reading is not None:
         return replace(analysis.reading, operator=decision.operator, at_s=decision.at_s)
     stale = analysis.reason is Reason.METRICS_STALE
-    return missing(decision.operator, "metrics-not-recorded", stale=stale, text=analysis.detail)
+    return missing_reading(decision.operator, "metrics-not-recorded", stale=stale, text=analysis.detail)
 
 
 def _node(name: str, reason: Reason, detail: str) -> Node:

@@ -15,7 +15,7 @@ from gesscale.errors import MetricsUnavailableError
 from gesscale.formatting import describe_exception
 from gesscale.model.observation import Batch, MissingReading, OperatorReading, WorkflowObservation
 from gesscale.monitor.screen import screen
-from gesscale.monitor.window import ByNode, missing, summarise
+from gesscale.monitor.window import ByNode, missing_reading, summarise
 
 #: The settings of a `WindowedReader`.
 PERIODS = ("window_s", "stale_after_s", "history_s", "timeout_s")
@@ -82,13 +82,13 @@ class WindowedReader:
         self, operators: Iterable[str], read: Callable[[str], OperatorReading | MissingReading], now_s: float
     ) -> WorkflowObservation:
         """Read operators in parallel; a failure or timeout of one does not affect the others."""
-        answers = {
+        futures = {
             operator: in_thread(partial(_read_safely, operator, read), name=f"monitor-{operator}")
             for operator in operators
         }
         deadline_s = self.monotonic_s() + self.timeout_s
         summaries = [
-            self._await(operator, answer, deadline_s - self.monotonic_s()) for operator, answer in answers.items()
+            self._await(operator, future, deadline_s - self.monotonic_s()) for operator, future in futures.items()
         ]
         return WorkflowObservation(
             at_s=now_s,
@@ -97,12 +97,12 @@ class WindowedReader:
         )
 
     def _await(
-        self, operator: str, answer: "Future[OperatorReading | MissingReading]", left_s: float
+        self, operator: str, future: "Future[OperatorReading | MissingReading]", left_s: float
     ) -> OperatorReading | MissingReading:
         try:
-            return answer.result(timeout=max(0.0, left_s))
+            return future.result(timeout=max(0.0, left_s))
         except TimeoutError:
-            return missing(operator, "metrics-timeout", timeout_s=self.timeout_s)
+            return missing_reading(operator, "metrics-timeout", timeout_s=self.timeout_s)
 
 
 def _read_safely(
@@ -112,11 +112,11 @@ def _read_safely(
     try:
         return read(operator)
     except MetricsUnavailableError as error:
-        return missing(operator, error.code, **error.fields)
+        return missing_reading(operator, error.code, **error.fields)
     except Exception as error:  # noqa: BLE001 - a malformed response must not stop the other operators
         problem: dict[str, Any] = {"operator": operator, "cause": describe_exception(error)}
         log_problem(_LOG, logging.ERROR, "metrics-read-failed", exc_info=True, **problem)
-        return missing(operator, "metrics-read-failed", **problem)
+        return missing_reading(operator, "metrics-read-failed", **problem)
 
 
 def nodes_of(hosts: Iterable[str], names: Mapping[str, str]) -> tuple[str, ...]:

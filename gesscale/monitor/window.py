@@ -48,25 +48,25 @@ def summarise(
     `evidence` defines saturated and warm batches. Shares count each batch once. Rates and the busy share cover the time
     up to the end of the newest batch, not up to now, because the running batch is not known.
     """
-    kept, problems = screened.batches, screened.problems
-    if not kept and problems:
-        return missing(operator, "batches-unusable", problems=len(problems), first=str(problems[0]))
-    if not kept:
-        return missing(operator, "batches-missing")
-    newest = kept[-1]
+    batches, problems = screened.batches, screened.problems
+    if not batches and problems:
+        return missing_reading(operator, "batches-unusable", problems=len(problems), first=str(problems[0]))
+    if not batches:
+        return missing_reading(operator, "batches-missing")
+    newest = batches[-1]
     progress_s = max(newest.ended_at_s, _past(last_progress_at_s, now_s))
     if now_s - progress_s > stale_after_s:
-        return missing(operator, "metrics-stale", stale=True, age_s=now_s - progress_s, max_age_s=stale_after_s)
+        return missing_reading(operator, "metrics-stale", stale=True, age_s=now_s - progress_s, max_age_s=stale_after_s)
     if not newest.nodes:
-        return missing(operator, "batch-without-hosts", batch_id=newest.batch_id)
-    span = _span(kept, progress_s=progress_s, window_began_s=now_s - window_s)
+        return missing_reading(operator, "batch-without-hosts", batch_id=newest.batch_id)
+    span = _span(batches, progress_s=progress_s, window_began_s=now_s - window_s)
     if span.until_s <= span.begin_s:
-        return missing(operator, "metrics-silent", stale=True, age_s=now_s - progress_s, window_s=window_s)
-    reading = _reading(operator, kept, span, now_s=now_s, window_s=window_s, cpu_share=cpu_share, by_node=by_node)
+        return missing_reading(operator, "metrics-silent", stale=True, age_s=now_s - progress_s, window_s=window_s)
+    reading = _reading(operator, batches, span, now_s=now_s, window_s=window_s, cpu_share=cpu_share, by_node=by_node)
     return replace(reading, problem=str(screened.newest_problem)) if screened.newest_problem else reading
 
 
-def missing(operator: str, code: str, /, *, stale: bool = False, **fields: Any) -> MissingReading:
+def missing_reading(operator: str, code: str, /, *, stale: bool = False, **fields: Any) -> MissingReading:
     """Return why an operator has no reading."""
     return MissingReading(operator=operator, code=code, fields=fields, stale=stale)
 
@@ -81,35 +81,37 @@ class _Span:
     begin_s: float
     until_s: float
     #: Whether the query has reported that it is idle since its newest batch.
-    idles: bool
+    is_idle: bool
     #: Whether the query idled between the batch before the window and its first one.
-    rested: bool = False
+    resumes_after_idling: bool = False
 
 
-def _span(kept: Sequence[Batch], *, progress_s: float, window_began_s: float) -> _Span:
-    newest = kept[-1]
-    idles = progress_s - newest.ended_at_s >= _trigger_s(newest)
-    until_s = progress_s if idles else newest.ended_at_s
-    first = bisect_right(kept, window_began_s, key=lambda batch: batch.ended_at_s)
-    if first == len(kept) and idles:
-        return _Span(first=first, begin_s=window_began_s, until_s=until_s, idles=idles)
-    first = min(first, len(kept) - 1)
-    began_s = kept[first].ended_at_s - max(kept[first].seconds, kept[first].trigger_s or 0.0)
+def _span(batches: Sequence[Batch], *, progress_s: float, window_began_s: float) -> _Span:
+    newest = batches[-1]
+    is_idle = progress_s - newest.ended_at_s >= _trigger_s(newest)
+    until_s = progress_s if is_idle else newest.ended_at_s
+    first = bisect_right(batches, window_began_s, key=lambda batch: batch.ended_at_s)
+    if first == len(batches) and is_idle:
+        return _Span(first=first, begin_s=window_began_s, until_s=until_s, is_idle=is_idle)
+    first = min(first, len(batches) - 1)
+    began_s = batches[first].ended_at_s - max(batches[first].seconds, batches[first].trigger_s or 0.0)
     if first == 0:
-        return _Span(first=first, begin_s=began_s, until_s=until_s, idles=idles)
-    before = kept[first - 1]
-    follows = kept[first].follows(before)
-    rested = follows and _started_s(kept[first]) - before.ended_at_s >= _trigger_s(kept[first])
-    if follows and not rested:
+        return _Span(first=first, begin_s=began_s, until_s=until_s, is_idle=is_idle)
+    before = batches[first - 1]
+    follows = batches[first].follows(before)
+    resumes_after_idling = follows and _started_s(batches[first]) - before.ended_at_s >= _trigger_s(batches[first])
+    if follows and not resumes_after_idling:
         begin_s = before.ended_at_s
     else:
         begin_s = max(before.ended_at_s, min(window_began_s, began_s))
-    return _Span(first=first, begin_s=begin_s, until_s=until_s, idles=idles, rested=rested)
+    return _Span(
+        first=first, begin_s=begin_s, until_s=until_s, is_idle=is_idle, resumes_after_idling=resumes_after_idling
+    )
 
 
 def _reading(
     operator: str,
-    kept: Sequence[Batch],
+    batches: Sequence[Batch],
     span: _Span,
     *,
     now_s: float,
@@ -117,70 +119,70 @@ def _reading(
     cpu_share: float | None,
     by_node: ByNode | None,
 ) -> OperatorReading:
-    newest = kept[-1]
+    newest = batches[-1]
     placement = tuple(sorted(set(newest.nodes)))
-    inside = kept[span.first :]
+    inside = batches[span.first :]
     began = [batch.ended_at_s - batch.seconds for batch in inside]
-    seen_s = max(_LEAST_S, span.until_s - span.begin_s - _unseen_s(inside))
+    duration_s = max(_LEAST_S, span.until_s - span.begin_s - _gap_s(inside))
     busy_s = sum([batch.ended_at_s - max(at_s, span.begin_s) for batch, at_s in zip(inside, began, strict=True)])
     # Whether a batch is saturated or warm depends on the two batches before it and the last one with rows.
-    worked = next((index for index in reversed(range(span.first)) if kept[index].rows > 0), 0)
-    since = max(0, min(span.first - 2, worked))
-    judged, back = kept[since:], span.first - since
-    at_limit, is_warm = saturated(judged)[back:], warm(judged)[back:]
+    last_with_rows = next((index for index in reversed(range(span.first)) if batches[index].rows > 0), 0)
+    since = max(0, min(span.first - 2, last_with_rows))
+    recent, skipped = batches[since:], span.first - since
+    is_saturated, is_warm = saturated(recent)[skipped:], warm(recent)[skipped:]
     return OperatorReading(
         operator=operator,
         at_s=now_s,
         placement=placement,
-        input_rows_per_s=_input_rows_per_s(kept, span),
-        throughput_rows_per_s=sum([batch.rows for batch in inside]) / seen_s,
+        input_rows_per_s=_input_rows_per_s(batches, span),
+        throughput_rows_per_s=sum([batch.rows for batch in inside]) / duration_s,
         backlog_rows=newest.backlog_rows,
-        saturated_share=sum(at_limit) / len(inside) if inside else 0.0,
-        busy_share=min(1.0, busy_s / seen_s),
-        output_rows_per_s=_output_rows_per_s(inside, newest, seen_s),
+        saturated_share=sum(is_saturated) / len(inside) if inside else 0.0,
+        busy_share=min(1.0, busy_s / duration_s),
+        output_rows_per_s=_output_rows_per_s(inside, newest, duration_s),
         cpu_share=cpu_share,
-        by_node=by_node(inside, placement, seen_s) if by_node else {},
+        by_node=by_node(inside, placement, duration_s) if by_node else {},
         warm_batches=tuple(
             batch
             for batch, at_s, evidence in zip(inside, began, is_warm, strict=True)
             if evidence and not batch.fixed_slots and at_s >= now_s - window_s
         ),
-        batches=tuple(kept),
+        batches=tuple(batches),
         trigger_s=newest.trigger_s,
         fixed_slots=bool(newest.fixed_slots),
     )
 
 
-def _output_rows_per_s(inside: Sequence[Batch], newest: Batch, seen_s: float) -> float | None:
+def _output_rows_per_s(inside: Sequence[Batch], newest: Batch, duration_s: float) -> float | None:
     known = [batch.output_rows for batch in inside if batch.output_rows is not None]
-    return sum(known) / seen_s if len(known) == len(inside) and newest.output_rows is not None else None
+    return sum(known) / duration_s if len(known) == len(inside) and newest.output_rows is not None else None
 
 
-def _input_rows_per_s(kept: Sequence[Batch], span: _Span) -> float | None:
+def _input_rows_per_s(batches: Sequence[Batch], span: _Span) -> float | None:
     """Return the growth of the offered rows divided by the time between the two totals.
 
     Spark requests the latest offset of a source while it plans a batch, so a total belongs to the start of the batch
     (measured on 4.3: 2 to 4 ms after it). Batches of unequal length therefore do not distort the rate.
     """
-    if span.first == len(kept):
+    if span.first == len(batches):
         return 0.0  # idle: no source offered a row in the whole window
-    with_total = (index for index in range(len(kept) - 1, -1, -1) if kept[index].offered_rows_total is not None)
+    with_total = (index for index in range(len(batches) - 1, -1, -1) if batches[index].offered_rows_total is not None)
     index = next(with_total, -1)
     if index < span.first:
         return None
-    last = base = kept[index]
+    last = base = batches[index]
     for earlier in with_total:
-        if index < span.first or base.began_again_since(kept[earlier]):
+        if index < span.first or base.restarted_since(batches[earlier]):
             break
-        index, base = earlier, kept[earlier]
+        index, base = earlier, batches[earlier]
     from_s = _started_s(base)
-    if span.rested and index < span.first:
+    if span.resumes_after_idling and index < span.first:
         from_s = max(from_s, span.begin_s)
-    to_s = span.until_s if span.idles else _started_s(last)
+    to_s = span.until_s if span.is_idle else _started_s(last)
     return (_offered(last) - _offered(base)) / (to_s - from_s) if to_s > from_s else None
 
 
-def _unseen_s(inside: Sequence[Batch]) -> float:
+def _gap_s(inside: Sequence[Batch]) -> float:
     """Return the time of batches that are missing from the record; a restart of the query does not count."""
     return sum(
         max(0.0, _started_s(batch) - before.ended_at_s)

@@ -263,7 +263,7 @@ def offered_points(reading: OperatorReading) -> Sequence[OfferedPoint]:
     points: list[OfferedPoint] = []
     before: Batch | None = None
     for batch in reading.batches:
-        if before is not None and batch.began_again_since(before):
+        if before is not None and batch.restarted_since(before):
             points.clear()
         at_s, before, rows = batch.ended_at_s - batch.seconds, batch, batch.offered_rows_total
         if rows is not None and 0 <= rows < math.inf and (not points or at_s > points[-1].at_s):

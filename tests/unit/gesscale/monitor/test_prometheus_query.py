@@ -10,14 +10,16 @@ from refusals import refused
 from werkzeug import Request, Response
 
 from gesscale.errors import MetricsUnavailableError
-from gesscale.monitor.prometheus_query import PrometheusSeries, ask
+from gesscale.monitor.prometheus_query import PrometheusSeries, query_prometheus
 
 HIDDEN = "words-of-another-page"
 
 
 def asked(httpserver: HTTPServer, *, timeout_s: float = 60.0) -> tuple[PrometheusSeries, ...]:
     url = httpserver.url_for("/").rstrip("/")
-    return ask(url, "up", "samples", now_s=1000.0, timeout_s=timeout_s, max_bytes=100_000, max_parts=60_000)
+    return query_prometheus(
+        url, "up", "samples", now_s=1000.0, timeout_s=timeout_s, max_bytes=100_000, max_parts=60_000
+    )
 
 
 def test_a_gzip_bomb_is_not_unpacked(httpserver: HTTPServer) -> None:
@@ -25,7 +27,7 @@ def test_a_gzip_bomb_is_not_unpacked(httpserver: HTTPServer) -> None:
     bomb = gzip.compress(b" " * 90_000_000)
     assert len(bomb) < 100_000
     httpserver.expect_request("/api/v1/query").respond_with_data(bomb, headers={"Content-Encoding": "gzip"})
-    with refused("prometheus-unreachable", MetricsUnavailableError):
+    with refused("prometheus-unreachable", MetricsUnavailableError, cause_code="fetch-response-compressed"):
         asked(httpserver)
 
 
@@ -39,7 +41,7 @@ def test_a_stream_that_never_ends_is_cut(httpserver: HTTPServer) -> None:
         return Response(parts(), content_type="application/json")
 
     httpserver.expect_request("/api/v1/query").respond_with_handler(drip)
-    with refused("prometheus-unreachable", MetricsUnavailableError):
+    with refused("prometheus-unreachable", MetricsUnavailableError, cause_code="fetch-timeout"):
         asked(httpserver, timeout_s=0.5)
 
 
@@ -54,7 +56,7 @@ def test_a_redirect_is_not_followed(httpserver: HTTPServer) -> None:
     httpserver.expect_request("/api/v1/query").respond_with_data(
         status=302, headers={"Location": httpserver.url_for("/elsewhere")}
     )
-    with refused("prometheus-unreachable", MetricsUnavailableError):
+    with refused("prometheus-unreachable", MetricsUnavailableError, cause_code="fetch-redirect-refused"):
         asked(httpserver)
     assert [request.path for request, _ in httpserver.log] == ["/api/v1/query"]
 
