@@ -67,7 +67,7 @@ class NodeReading:
 
     #: Rows that it processed per second.
     throughput_rows_per_s: Bounded
-    #: Its CPU utilisation, 0..1: the share of the window in which it computed; on Spark, in which its slots held a task.
+    #: CPU utilisation, 0..1: the share of the window in which it computed; on Spark, in which its slots held a task.
     cpu_share: Bounded
     #: State partitions in the newest batch; None if the query has no state, or they are not reported.
     state_partitions: Annotated[int, Field(ge=0)] | None = None
