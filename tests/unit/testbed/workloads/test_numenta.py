@@ -39,7 +39,7 @@ def test_first_and_last_day_are_those_that_a_whole_window_follows(series):
         assert len(rows_by_minute(f"{series.name}:{day}")) == series.window_bins
     (entry,) = [entry for entry in entries() if entry.name == series.name]
     assert f"the first day, {series.first} to {series.last}; " in entry.parameter
-    assert entry.parameter.endswith(f"without: {series.default}")
+    assert entry.parameter.endswith(f"default: {series.default}")
     first = whole[0] * per_day
     expected = bins(series)[first : first + series.window_bins] * series.bin_min / 5
     assert rows_by_minute(f"{series.name}:{series.first}") == pytest.approx(expected.tolist())

@@ -31,7 +31,7 @@ def test_what_is_drawn_differs_between_seeds_but_not_in_length(name):
 
 def workload_table() -> str:
     """Return a Markdown table, a row per named load."""
-    head = "| name | what | length | source | by seed | after a colon |\n|---|---|---|---|---|---|\n"
+    head = "| name | shape | length | source | random | parameter |\n|---|---|---|---|---|---|\n"
     rows = (
         f"| `{entry.name}` | {entry.what} | {entry.length} | {entry.source} "
         f"| {'yes' if entry.is_random else '–'} | {entry.parameter or '–'} |\n"
