@@ -62,10 +62,10 @@ def _choose(
         else:
             chosen = gesscale if eq1 < micro - CLEAR_LEAD_PCT else microbatch
             figures = {"law": chosen.name, "microbatch_pct": micro, "gesscale_pct": eq1}
-            return chosen, Problem("model-law-by-error", figures)
+            return chosen, Problem("law-compared", figures)
     if any(reading.batch_rows is not None for reading in readings):
-        return microbatch, Problem("model-law-by-too-few-readings", {"law": microbatch.name})
-    return gesscale, Problem("model-law-by-missing-batch-rows", {"law": gesscale.name})
+        return microbatch, Problem("law-not-compared", {"law": microbatch.name})
+    return gesscale, Problem("law-without-batches", {"law": gesscale.name})
 
 
 def _folds(readings: Sequence[Reading]) -> list[list[Reading]]:

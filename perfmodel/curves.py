@@ -154,7 +154,7 @@ class BatchTime(Curve):
         """Return the readings with batch rows, saturated or not."""
         sized = [reading for reading in readings if reading.batch_rows is not None]
         if not sized:
-            raise ModelError("readings-without-batch-rows", law=self.law, count=len(readings))
+            raise ModelError("readings-without-sizes", law=self.law, count=len(readings))
         return sized
 
     def shape_coordinate(self, points: Points) -> Vector:

@@ -97,4 +97,4 @@ def _check(owner: str, name: str, value: float | None, *, least: float = _SMALLE
         return
     limit = "> 0" if least == _SMALLEST else f">= {least:g}"
     got = value if isinstance(value, float) or value <= _LARGEST else math.inf  # a long int cannot be printed
-    raise ModelError("reading-out-of-range", owner=owner, field=name, limit=limit, got=got)
+    raise ModelError("reading-invalid", owner=owner, field=name, limit=limit, got=got)

@@ -51,7 +51,7 @@ class FittedModel:
         if conditions.batch_rows is None and self._usual_batch_rows is not None:
             conditions = dataclasses.replace(conditions, batch_rows=self._usual_batch_rows)
             if self.law == "microbatch":
-                remarks.append(Problem("estimate-largest-batch-used", {"batch_rows": self._usual_batch_rows}))
+                remarks.append(Problem("estimate-batch-assumed", {"batch_rows": self._usual_batch_rows}))
         seen = self._evaluations.get(conditions)
         if seen is None:
             seen = self._evaluations[conditions] = self._evaluate(Points.of([conditions]))

@@ -29,7 +29,7 @@ class Estimate:
 
     def __post_init__(self) -> None:
         if not 0 <= self.low <= self.mid <= self.high:
-            raise ModelError("estimate-order-invalid", low=self.low, mid=self.mid, high=self.high)
+            raise ModelError("estimate-unordered", low=self.low, mid=self.mid, high=self.high)
 
 
 class Estimates(NamedTuple):

@@ -112,23 +112,23 @@ def draw_micro_batch() -> Figure:
     return figure
 
 
-def draw_bills() -> Figure:
+def draw_costs() -> Figure:
     """Draw what `gesscale2` would have compared in one step of a recorded day."""
     command = (
         *(sys.executable, "-m", "gesscale", "replay", "tests/data/records/day_of_gesscale"),
         *("--policy", "gesscale2", "--set", "analyze.gesscale2.slo=12s", "--output", "json"),
     )
-    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    decision = json.loads(told.stdout)["steps"][STEP]["decision"]
-    bills = decision["plan"]["costs"]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    decision = json.loads(result.stdout)["steps"][STEP]["decision"]
+    costs = decision["plan"]["costs"]
     figure = Figure(figsize=(7.5, 3.4), layout="constrained")
     plot = figure.subplots()
-    below = np.zeros(len(bills))
-    names = [str(each["replicas"]) for each in bills]
+    below = np.zeros(len(costs))
+    names = [str(each["replicas"]) for each in costs]
     for colour, label, part in zip(
         COLOURS,
         ("replica-minutes", "late minutes, at 10 each", "changes, at 1 each"),
-        (_part(bills, "replica_minutes", 1), _part(bills, "late_minutes", 10), _part(bills, "changes", 1)),
+        (_part(costs, "replica_minutes", 1), _part(costs, "late_minutes", 10), _part(costs, "changes", 1)),
         strict=True,
     ):
         plot.bar(names, part, bottom=below, color=colour, label=label, width=0.6)
@@ -138,14 +138,16 @@ def draw_bills() -> Figure:
     load = decision["analysis"]["reading"]["input_rows_per_s"]
     present = len(decision["plan"]["before"])
     least = names[int(np.argmin(below))]
-    title = f"{load:.0f} rows/s arrive, {present} replicas run: the least bill is that of {least}"
-    axes(title, "replicas until the next step", "bill, replica-minutes", plot).legend(loc="upper center", ncols=3)
+    title = f"{load:.0f} rows/s arrive, {present} replicas run: {least} cost least"
+    axes(title, "replicas until the next step", "expected cost, replica-minutes", plot).legend(
+        loc="upper center", ncols=3
+    )
     plot.set_ylim(0, 1.25 * below.max())
     return figure
 
 
-def _part(bills: Iterable[dict[str, float]], name: str, price: float) -> np.ndarray:
-    return np.array([price * each[name] for each in bills])
+def _part(costs: Iterable[dict[str, float]], name: str, price: float) -> np.ndarray:
+    return np.array([price * each[name] for each in costs])
 
 
 def _band(at: Axes, x: np.ndarray, colour: str, label: str, predicted: list) -> None:
@@ -157,5 +159,5 @@ def _band(at: Axes, x: np.ndarray, colour: str, label: str, predicted: list) -> 
 
 if __name__ == "__main__":
     mpl.rcParams["font.size"] = 9
-    for file, draw in (("eq1", draw_eq1), ("micro_batch", draw_micro_batch), ("bills", draw_bills)):
+    for file, draw in (("eq1", draw_eq1), ("micro_batch", draw_micro_batch), ("costs", draw_costs)):
         draw().savefig(FOLDER / f"model_{file}.png", dpi=120, metadata={"Software": None})

@@ -76,7 +76,7 @@ class RulesSettings(SettingsGroup):
     @model_validator(mode="after")
     def _check_source(self) -> Self:
         if self.rules and self.file is not None:
-            raise InvalidValueError("rules-and-file-given", count=len(self.rules), file=str(self.file))
+            raise InvalidValueError("rules-given-twice", count=len(self.rules), file=str(self.file))
         return self
 
 

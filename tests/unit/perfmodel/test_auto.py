@@ -15,7 +15,7 @@ def readings(rate, batch_rows=12_000.0, delays_ms=(0, 100, 200)):
 def test_equation_1_is_taken_where_delay_costs_the_same_at_every_size():
     model = AutoLaw().fit(readings(lambda n, nd: 2000 * n**0.8 - 5 * nd))
     assert model.law == "gesscale"
-    assert (model.warnings[0].code, model.warnings[0].fields["law"]) == ("model-law-by-error", "gesscale")
+    assert (model.warnings[0].code, model.warnings[0].fields["law"]) == ("law-compared", "gesscale")
 
 
 def test_micro_batch_law_is_taken_where_delay_costs_time_per_batch():

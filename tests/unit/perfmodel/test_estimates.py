@@ -82,7 +82,7 @@ def test_micro_batch_law_without_batch_rows_takes_the_largest_batch_and_says_so(
     model = MicroBatchLaw().fit(list(swept(MicroBatchLaw())))
     estimate = model.predict(Conditions(replicas=2, nd_max_ms=0))
     assert estimate.mid == pytest.approx(12_000 / 3.3)
-    assert remark("estimate-largest-batch-used", batch_rows=12_000) in estimate.reason
+    assert remark("estimate-batch-assumed", batch_rows=12_000) in estimate.reason
 
 
 @pytest.mark.parametrize(
@@ -98,5 +98,5 @@ def test_micro_batch_law_without_batch_rows_takes_the_largest_batch_and_says_so(
 )
 def test_impossible_readings_cannot_be_built(value, limit, got):
     (field,) = value
-    with refused("reading-out-of-range", ModelError, field=field, limit=limit, got=got):
+    with refused("reading-invalid", ModelError, field=field, limit=limit, got=got):
         Reading(**({"replicas": 1, "nd_max_ms": 0.0, "rows_per_s": 1.0} | value))

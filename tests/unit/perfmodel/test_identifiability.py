@@ -102,7 +102,7 @@ def test_weights_replace_replicas():
     [
         (GesscaleLaw(), [], "readings-unsaturated"),
         (GesscaleLaw(), batches((1, 0, 600, 0.5)), "readings-unsaturated"),
-        (MicroBatchLaw(), mst((1, 0, 2000)), "readings-without-batch-rows"),
+        (MicroBatchLaw(), mst((1, 0, 2000)), "readings-without-sizes"),
         (AutoLaw(), [], "readings-unsaturated"),
     ],
 )

@@ -214,6 +214,6 @@ def test_rules_come_from_a_file_or_from_the_settings(tmp_path: Path):
     with pytest.raises(ValidationError) as caught:
         rules_settings(OUT, file=file)
     error = caught.value.errors()[0]["ctx"]["error"]
-    assert (error.code, error.fields["count"], error.fields["file"]) == ("rules-and-file-given", 1, str(file))
+    assert (error.code, error.fields["count"], error.fields["file"]) == ("rules-given-twice", 1, str(file))
     with refused("rules-file-unreadable", InputError):
         policy_named("rules", workflow(), AnalyzeSettings(rules=RulesSettings(file=tmp_path / "none.yaml")))
