@@ -36,13 +36,13 @@ class ExecutorWatch:
                 return self._snapshots[-1]
             members = tuple(self._executors())
             now_s = self._clock_s()
-            self._note_first_tasks(members, now_s)
+            self._record_first_tasks(members, now_s)
             staying = [each for each in members if each.is_warm and each.id not in self._leaving]
             executors = ExecutorSnapshot(hosts=hosts_of(staying), at_s=now_s, members=members)
             self._snapshots.append(executors)
             return executors
 
-    def seen_by(self, at_s: float) -> ExecutorSnapshot | None:
+    def snapshot_at(self, at_s: float) -> ExecutorSnapshot | None:
         """Return the last snapshot up to an instant, or else the oldest one; None if there is none."""
         with self._lock:
             earlier = [executors for executors in self._snapshots if executors.at_s <= at_s]
@@ -52,12 +52,12 @@ class ExecutorWatch:
         """Return when an executor was first seen with a task; None if it has had none."""
         return self._first_task_at_s.get(executor)
 
-    def expect_to_leave(self, executors: frozenset[str]) -> None:
+    def mark_leaving(self, executors: frozenset[str]) -> None:
         """Set the executors that are being removed; they get no further tasks and no longer count as replicas."""
         with self._lock:
             self._leaving = executors
 
-    def _note_first_tasks(self, members: Sequence[LiveExecutor], now_s: float) -> None:
+    def _record_first_tasks(self, members: Sequence[LiveExecutor], now_s: float) -> None:
         self._first_task_at_s = {
             each.id: self._first_task_at_s.get(each.id, now_s) for each in members if each.has_worked
         }
@@ -74,8 +74,8 @@ def hosts_of(executors: Sequence[LiveExecutor]) -> tuple[str, ...]:
     return tuple(sorted(each.node or each.host for each in executors))
 
 
-class TasksDone(NamedTuple):
-    """Work of the tasks of an executor."""
+class TaskTotals(NamedTuple):
+    """Total work of the tasks of an executor."""
 
     #: Records read.
     records: int
@@ -100,7 +100,7 @@ class SparkJob:
 class JobStore(Protocol):
     """Access to Spark's job records."""
 
-    def begun(self) -> int:
+    def job_count(self) -> int:
         """Return the number of jobs so far; job ids start at 0."""
         ...
 
@@ -108,7 +108,7 @@ class JobStore(Protocol):
         """Return a job; None if it is not recorded yet, or no longer."""
         ...
 
-    def tasks_done(self, stage: int) -> Mapping[str, TasksDone]:
+    def task_totals(self, stage: int) -> Mapping[str, TaskTotals]:
         """Return the work of the tasks of a stage by executor; only executors with a task."""
         ...
 
@@ -127,9 +127,9 @@ class JobWatch:
         self._pause = pause
         self._next = 0
         self._open: list[int] = []
-        self._work: dict[tuple[str, int], dict[str, TasksDone]] = {}
+        self._work: dict[tuple[str, int], dict[str, TaskTotals]] = {}
 
-    def done_in(self, run_id: str, batch_id: int) -> Mapping[str, TasksDone] | None:
+    def work_of_batch(self, run_id: str, batch_id: int) -> Mapping[str, TaskTotals] | None:
         """Return the work of the tasks of a finished batch, once; None if it is not complete."""
         key = run_id, batch_id
         for pause_s in _RETRY_PAUSES_S:
@@ -142,9 +142,9 @@ class JobWatch:
 
     def _add_finished_jobs(self, key: tuple[str, int]) -> bool:
         """Add newly finished jobs; return whether all jobs of a batch are finished."""
-        begun = self._store.begun()
-        fresh = range(max(self._next, begun - _MAX_REMEMBERED), begun)
-        self._next = begun
+        job_count = self._store.job_count()
+        fresh = range(max(self._next, job_count - _MAX_REMEMBERED), job_count)
+        self._next = job_count
         still_open, is_complete = [], True
         for number in (*self._open, *fresh):
             job = self._store.job(number)
@@ -152,7 +152,7 @@ class JobWatch:
             if job is not None and not job.is_running:
                 if batch is not None:
                     self._add(batch, job)
-            elif number >= begun - _MAX_REMEMBERED:
+            elif number >= job_count - _MAX_REMEMBERED:
                 still_open.append(number)
                 is_complete = is_complete and job is not None and batch != key
         self._open = still_open
@@ -161,9 +161,9 @@ class JobWatch:
     def _add(self, batch: tuple[str, int], job: SparkJob) -> None:
         sums = self._work.setdefault(batch, {})
         for stage in job.stages:
-            for executor, tasks in self._store.tasks_done(stage).items():
-                before = sums.get(executor, TasksDone(0, 0.0))
-                sums[executor] = TasksDone(
+            for executor, tasks in self._store.task_totals(stage).items():
+                before = sums.get(executor, TaskTotals(0, 0.0))
+                sums[executor] = TaskTotals(
                     before.records + tasks.records, before.seconds + tasks.seconds, before.with_state + tasks.with_state
                 )
         while len(self._work) > _MAX_REMEMBERED:
@@ -171,7 +171,7 @@ class JobWatch:
 
 
 def work_by_host(
-    done: Mapping[str, TasksDone], executors: Collection[LiveExecutor], rows: int
+    done: Mapping[str, TaskTotals], executors: Collection[LiveExecutor], rows: int
 ) -> Mapping[str, HostWork] | None:
     """Return the share of each replica in the work of a batch; None if it is unknown."""
     records = sum(tasks.records for tasks in done.values())
@@ -191,8 +191,8 @@ def work_by_host(
     }
 
 
-def _of(done: Mapping[str, TasksDone], executor: LiveExecutor) -> TasksDone:
-    return done.get(executor.id, TasksDone(0, 0.0))
+def _of(done: Mapping[str, TaskTotals], executor: LiveExecutor) -> TaskTotals:
+    return done.get(executor.id, TaskTotals(0, 0.0))
 
 
 def _batch_of(job: SparkJob) -> tuple[str, int] | None:

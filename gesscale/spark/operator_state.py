@@ -42,7 +42,7 @@ class OperatorState:
         self._logged: set[str] = set()
         self._batch_end_listeners: list[Callable[[], None]] = []
 
-    def notify_of_batch_ends(self, listener: Callable[[], None]) -> None:
+    def on_batch_end(self, listener: Callable[[], None]) -> None:
         """Call a function whenever a batch has ended."""
         self._batch_end_listeners.append(listener)
 
@@ -64,7 +64,7 @@ class OperatorState:
         history = self._history(run_id, query)
         history.last_progress_at_s = self._clock_s()
         latest_offset_ms = (report.get("durationMs") or {}).get("latestOffset", 0)
-        planned_with = self._watch.seen_by(trigger_time_s(report["timestamp"]) + latest_offset_ms / 1000)
+        planned_with = self._watch.snapshot_at(trigger_time_s(report["timestamp"]) + latest_offset_ms / 1000)
         now = self.executors()
         by_host = self._by_host(run_id, report, planned_with, now)
         batch = history.add(report, self.settings, planned_with=planned_with, now=now, by_host=by_host)
@@ -108,7 +108,7 @@ class OperatorState:
         if self._jobs is None or not ran_batch(report):
             return None
         try:
-            done = self._jobs.done_in(run_id, int(report["batchId"]))
+            done = self._jobs.work_of_batch(run_id, int(report["batchId"]))
         except Exception as error:  # noqa: BLE001 - py4j may raise anything; the query must not be affected
             self._jobs = None
             self.count_failure("spark-jobs-unreadable", error)

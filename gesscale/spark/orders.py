@@ -234,7 +234,7 @@ def follow_orders(
         log_problem(_LOG, logging.WARNING, "orders-not-followed", operator=operator, cause=_cause(error))
         return None
     orders = OrderWatch(server, namespace=resource_namespace, name=name, reader=reader, on_order=reconciler.wake)
-    state.notify_of_batch_ends(reconciler.batch_ended)
+    state.on_batch_end(reconciler.batch_ended)
     orders.start()
     reconciler.start()
     return OrderFollower(orders=orders, reconciler=reconciler)

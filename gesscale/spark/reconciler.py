@@ -171,7 +171,7 @@ class Reconciler:
             return
         self._spark.request_total(actions.total)  # first, otherwise Spark replaces the removed executors
         self._leaving |= frozenset(actions.decommission)
-        self._watch.expect_to_leave(self._leaving)
+        self._watch.mark_leaving(self._leaving)
         self._spark.decommission(actions.decommission)
         self._removal_due_since_s = None
         _LOG.info("decommissioning order=%s executors=%s", order.id, ",".join(actions.decommission))

@@ -32,7 +32,7 @@ class RestartableQuery:
         self._spark, self._start, self._state = spark, start, state
         self._lock = threading.Lock()
         self._batch_ended = threading.Event()
-        state.notify_of_batch_ends(self._batch_ended.set)
+        state.on_batch_end(self._batch_ended.set)
         self.query: Any = None
         self.replicas: int | None = None
         self._failure: Exception | None = None

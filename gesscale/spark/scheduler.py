@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from gesscale.spark.executors import SparkJob, TasksDone
+from gesscale.spark.executors import SparkJob, TaskTotals
 from gesscale.spark.pod_template import NODE_ATTRIBUTE, ORDER_ATTRIBUTE
 from gesscale.spark.reconcile import LiveExecutor
 
@@ -118,7 +118,7 @@ class SparkJobs:
         self._context = spark._jsc.sc()
         self._graphs = spark._jvm.org.apache.spark.ui.scope.RDDOperationGraph
 
-    def begun(self) -> int:
+    def job_count(self) -> int:
         """Return the number of jobs so far."""
         return int(self._context.dagScheduler().numTotalJobs())
 
@@ -139,12 +139,12 @@ class SparkJobs:
             stages=tuple(int(stage) for stage in stages.split(",") if stage),
         )
 
-    def tasks_done(self, stage: int) -> Mapping[str, TasksDone]:
+    def task_totals(self, stage: int) -> Mapping[str, TaskTotals]:
         """Return the work of the tasks in the first attempt of a stage, by executor."""
         summaries = self._context.statusStore().executorSummary(stage, 0)
         executors = [each for each in str(summaries.keys().mkString(",")).split(",") if each]
         has_state = bool(executors) and self._has_state(stage)
-        return {executor: _tasks_done(summaries.apply(executor), has_state) for executor in executors}
+        return {executor: _task_totals(summaries.apply(executor), has_state) for executor in executors}
 
     def _has_state(self, stage: int) -> bool:
         """Return whether each task of a stage has a state partition, by the names in its graph of RDDs."""
@@ -156,8 +156,8 @@ def _text(option: Any) -> str:
     return str(option.get()) if option.isDefined() else ""  # py4j cannot pass `getOrElse` its function
 
 
-def _tasks_done(summary: Any, has_state: bool) -> TasksDone:
-    return TasksDone(
+def _task_totals(summary: Any, has_state: bool) -> TaskTotals:
+    return TaskTotals(
         records=int(summary.inputRecords()),
         seconds=summary.taskTime() / 1000,
         with_state=int(summary.succeededTasks()) if has_state else 0,

@@ -1,5 +1,5 @@
 from gesscale.batch_record import HostWork
-from gesscale.spark.executors import ExecutorWatch, JobWatch, SparkJob, TasksDone, work_by_host
+from gesscale.spark.executors import ExecutorWatch, JobWatch, SparkJob, TaskTotals, work_by_host
 from gesscale.spark.reconcile import LiveExecutor
 
 RUN = "0f4e"
@@ -33,56 +33,56 @@ class Spark:
             happens()
         self.late.clear()
 
-    def begun(self):
+    def job_count(self):
         return len(self.jobs)
 
     def job(self, number):
         self.looked_at.append(number)
         return self.jobs[number]
 
-    def tasks_done(self, stage):
+    def task_totals(self, stage):
         return self.stages.get(stage, {})
 
 
 def test_the_jobs_of_a_batch_add_up():
     spark = Spark()
-    spark.run(4, a=TasksDone(10, 1.0), b=TasksDone(20, 2.0))
-    spark.run(4, a=TasksDone(1, 0.5))
-    spark.stages[101] = {"b": TasksDone(0, 0.25)}  # the second stage of the second job
-    assert spark.watch.done_in(RUN, 4) == {"a": (11, 1.5, 0), "b": (20, 2.25, 0)}
+    spark.run(4, a=TaskTotals(10, 1.0), b=TaskTotals(20, 2.0))
+    spark.run(4, a=TaskTotals(1, 0.5))
+    spark.stages[101] = {"b": TaskTotals(0, 0.25)}  # the second stage of the second job
+    assert spark.watch.work_of_batch(RUN, 4) == {"a": (11, 1.5, 0), "b": (20, 2.25, 0)}
     assert spark.pauses_s == []
 
 
 def test_other_batches_other_queries_and_other_jobs_do_not_count():
     spark = Spark()
-    spark.run(3, a=TasksDone(1, 1.0))
-    spark.run(4, "9a9a", a=TasksDone(2, 1.0))
-    spark.run(0, description="broadcast exchange (runId 0f4e)", a=TasksDone(4, 1.0))
-    spark.run(0, description="", a=TasksDone(4, 1.0))
-    spark.run(4, a=TasksDone(8, 1.0))
-    spark.run(5, a=TasksDone(16, 1.0))
-    assert spark.watch.done_in(RUN, 4) == {"a": (8, 1.0, 0)}
-    assert spark.watch.done_in(RUN, 5) == {"a": (16, 1.0, 0)}, "it ended before it was asked for"
-    assert spark.watch.done_in("9a9a", 4) == {"a": (2, 1.0, 0)}
+    spark.run(3, a=TaskTotals(1, 1.0))
+    spark.run(4, "9a9a", a=TaskTotals(2, 1.0))
+    spark.run(0, description="broadcast exchange (runId 0f4e)", a=TaskTotals(4, 1.0))
+    spark.run(0, description="", a=TaskTotals(4, 1.0))
+    spark.run(4, a=TaskTotals(8, 1.0))
+    spark.run(5, a=TaskTotals(16, 1.0))
+    assert spark.watch.work_of_batch(RUN, 4) == {"a": (8, 1.0, 0)}
+    assert spark.watch.work_of_batch(RUN, 5) == {"a": (16, 1.0, 0)}, "it ended before it was asked for"
+    assert spark.watch.work_of_batch("9a9a", 4) == {"a": (2, 1.0, 0)}
 
 
 def test_an_account_that_is_late_is_waited_for():
     spark = Spark()
-    first = spark.run(0, ended=False, a=TasksDone(1, 1.0))
+    first = spark.run(0, ended=False, a=TaskTotals(1, 1.0))
     spark.late.append(lambda: spark.end(first))
-    assert spark.watch.done_in(RUN, 0) == {"a": (1, 1.0, 0)}
+    assert spark.watch.work_of_batch(RUN, 0) == {"a": (1, 1.0, 0)}
     assert spark.pauses_s == [0.05]
 
 
 def test_of_a_long_session_only_the_newest_jobs_are_looked_at_and_little_is_kept():
     spark = Spark()
     for batch in range(1000):
-        spark.run(batch, a=TasksDone(1, 1.0))
-    assert spark.watch.done_in(RUN, 999) == {"a": (1, 1.0, 0)}
+        spark.run(batch, a=TaskTotals(1, 1.0))
+    assert spark.watch.work_of_batch(RUN, 999) == {"a": (1, 1.0, 0)}
     assert len(spark.looked_at) == 64
     for batch in range(1000, 1200):
-        spark.run(batch, a=TasksDone(1, 1.0))
-        spark.watch.done_in("another", batch)
+        spark.run(batch, a=TaskTotals(1, 1.0))
+        spark.watch.work_of_batch("another", batch)
     assert len(spark.watch._work) <= 64
 
 
@@ -95,7 +95,7 @@ def executor(identity, host, *, node=None, slots=1):
 
 def test_rows_are_shared_out_as_the_records_were_read():
     known = [executor("1", "10.0.9.2"), executor("2", "10.1.0.9", node="edge1"), executor("3", "10.0.0.4")]
-    done = {"1": TasksDone(300, 1.5), "2": TasksDone(100, 0.75)}
+    done = {"1": TaskTotals(300, 1.5), "2": TaskTotals(100, 0.75)}
     # 200 rows that were read twice, 400 records: three quarters of them on the first executor.
     assert work_by_host(done, [*known, *known], 200) == {
         "10.0.9.2": HostWork(rows=150.0, busy_s=1.5),
@@ -106,25 +106,25 @@ def test_rows_are_shared_out_as_the_records_were_read():
 
 def test_time_is_that_of_the_mean_slot_and_executors_of_a_host_count_together():
     known = [executor("1", "h", slots=2), executor("2", "h", slots=2)]
-    done = {"1": TasksDone(10, 4.0), "2": TasksDone(30, 2.0)}
+    done = {"1": TaskTotals(10, 4.0), "2": TaskTotals(30, 2.0)}
     assert work_by_host(done, known, 40) == {"h": HostWork(rows=40.0, busy_s=1.5)}
 
 
 def test_a_source_that_does_not_count_its_records_tells_nothing_and_an_empty_batch_no_rows():
     known = [executor("1", "h")]
-    assert work_by_host({"1": TasksDone(0, 1.0)}, known, 40) is None
+    assert work_by_host({"1": TaskTotals(0, 1.0)}, known, 40) is None
     assert work_by_host({}, known, 40) is None
-    assert work_by_host({"1": TasksDone(40, 1.0)}, [], 40) is None
-    assert work_by_host({"1": TasksDone(0, 1.0)}, known, 0) == {"h": HostWork(rows=0.0, busy_s=1.0)}
+    assert work_by_host({"1": TaskTotals(40, 1.0)}, [], 40) is None
+    assert work_by_host({"1": TaskTotals(0, 1.0)}, known, 0) == {"h": HostWork(rows=0.0, busy_s=1.0)}
 
 
 def test_partitions_of_state_are_counted_by_host_where_the_query_keeps_any():
     known = [executor("1", "a"), executor("2", "a"), executor("3", "b"), executor("4", "c")]
     # Two stages with state: the first executor ran 2 + 1 of their tasks, the second 1, the third 4, the fourth none.
-    done = {"1": TasksDone(10, 1.0, 3), "2": TasksDone(0, 1.0, 1), "3": TasksDone(10, 1.0, 4)}
+    done = {"1": TaskTotals(10, 1.0, 3), "2": TaskTotals(0, 1.0, 1), "3": TaskTotals(10, 1.0, 4)}
     held = {host: work.state_partitions for host, work in work_by_host(done, known, 20).items()}
     assert held == {"a": 4, "b": 4, "c": 0}
-    without = work_by_host({"1": TasksDone(10, 1.0)}, known, 10)
+    without = work_by_host({"1": TaskTotals(10, 1.0)}, known, 10)
     assert {work.state_partitions for work in without.values()} == {None}
 
 

@@ -33,7 +33,7 @@ class Bench:
             raise RuntimeError("no JVM")
         return [LiveExecutor(id=str(number), host=host) for number, host in enumerate(self.hosts)]
 
-    def done_in(self, run, batch_id):
+    def work_of_batch(self, run, batch_id):
         self.asked.append((run, batch_id))
         if self.done is None:
             raise RuntimeError("no JVM")
@@ -140,7 +140,7 @@ def test_the_newest_active_query_is_served_and_old_ones_are_forgotten():
 
 def test_the_end_of_a_batch_is_notified():
     bench, ends = Bench(), []
-    bench.state.notify_of_batch_ends(lambda: ends.append(bench.now_s))
+    bench.state.on_batch_end(lambda: ends.append(bench.now_s))
     assert bench.state.batch_ends_s("r1") is None
     bench.batch()
     bench.state.progress("r1", "q1", {"batchId": 1, "timestamp": "1970-01-01T00:01:40.000Z", "durationMs": {}})
