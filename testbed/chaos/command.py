@@ -63,6 +63,6 @@ def chaos(
         verdict = run_chaos(settings, changes, results.absolute(), progress)
     records = Results(folder=results).records()
     tables = tables_of(f"Chaos, seed {seed}", records, verdict)
-    emit(verdict, output, [each.shown() for each in tables])
+    emit(verdict, output, [each.for_terminal() for each in tables])
     if not verdict.kept:
         raise typer.Exit(3)

@@ -117,5 +117,5 @@ def control(folder: Path) -> None:
 if __name__ == "__main__":
     try:
         control(Path(sys.argv[1]))
-    except GesscaleError as fault:
-        sys.exit(str(fault))
+    except GesscaleError as error:
+        sys.exit(f"error[{error.code}]: {error}")

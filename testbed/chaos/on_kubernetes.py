@@ -148,10 +148,10 @@ class KubernetesQuery(ChaosQuery):
         try:
             known = self._replicas()["hosts"] or ()
             status = self.application.document("streamautoscaler", self.application.operator.name).get("status", {})
-            found = self.nodes()
+            nodes = self.nodes()
         except (ClusterError, MetricsUnavailableError):
             return False
-        return sorted(found) == sorted(placement) == sorted(known) == sorted(status.get("placement", ()))
+        return sorted(nodes) == sorted(placement) == sorted(known) == sorted(status.get("placement", ()))
 
     def driver_logs(self) -> str:
         """Return the output of all drivers of this run."""

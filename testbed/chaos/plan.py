@@ -98,14 +98,14 @@ def parse_faults(names: str) -> tuple[ChaosFault, ...]:
     >>> [fault.name for fault in parse_faults("none, map-stale")]
     ['NONE', 'MAP_STALE']
     """
-    found = []
+    faults = []
     for name in (each.strip() for each in names.split(",")):
         try:
-            found.append(ChaosFault(name))
+            faults.append(ChaosFault(name))
         except ValueError:
             known = ", ".join(ChaosFault)
             raise InputError("chaos-fault-unknown", place="--faults", got=name, known=known) from None
-    return tuple(found)
+    return tuple(faults)
 
 
 def draw_plan(

@@ -199,7 +199,7 @@ def tables_of(title: str, records: Sequence[ChangeRecord], verdict: ChaosVerdict
     """Return the verdict, and the results of each injected fault, as tables."""
     headings = ("fault", "changes", "converged, median s", "longest s", "removals", "failed batches", "lost tasks")
     by_fault = {fault: [record for record in records if record.fault is fault] for fault in ChaosFault}
-    rows = [_fault_row(fault, those) for fault, those in by_fault.items() if those]
+    rows = [_fault_row(fault, changes) for fault, changes in by_fault.items() if changes]
     return [ReportTable(title, ("figure", "value"), verdict.summary()), ReportTable("By fault", headings, rows)]
 
 
@@ -223,7 +223,7 @@ class Results:
 
     folder: Path
 
-    def claim(self, wanted: Mapping[str, Any]) -> None:
+    def claim(self, settings: Mapping[str, Any]) -> None:
         """Create the folder of a run, or resume a run with the same settings.
 
         Raises
@@ -233,7 +233,7 @@ class Results:
         """
         claim_results_folder(self.folder, mark=SETTING)
         file = self.folder / SETTING
-        text = json.dumps(wanted, indent=2) + "\n"
+        text = json.dumps(settings, indent=2) + "\n"
         if file.exists() and (found := file.read_text()) != text:
             raise InputError("chaos-settings-differ", source=str(file), wanted=text, found=found)
         file.write_text(text)

@@ -63,8 +63,8 @@ class NumberedRides:
     def count(self) -> SinkCount:
         """Count the committed rides; others belong to a batch that is being committed."""
         rows = committed_rows(self.checkpoint)
-        found = np.concatenate([np.empty(0, np.int64), *(table["ride"].to_numpy() for table in self.sink.read())])
-        early = found[found < rows]
+        rides = np.concatenate([np.empty(0, np.int64), *(table["ride"].to_numpy() for table in self.sink.read())])
+        early = rides[rides < rows]
         return count_keys(early, np.zeros_like(early), rows)
 
 
@@ -100,8 +100,8 @@ class HotWindows:
 def hot_auctions(until_us: int, events_per_s: float) -> list[tuple[int, int, int]]:
     """Return the result of query q5 up to an instant: end of the window, auction, bids."""
     last = int((until_us / 1e6 - BEGINS_S) * events_per_s) + 1
-    made = events(0, max(1, last), events_per_s=events_per_s)
-    bids = made.filter(pc.equal(made["kind"], BID))
+    generated = events(0, max(1, last), events_per_s=events_per_s)
+    bids = generated.filter(pc.equal(generated["kind"], BID))
     at_us = bids["at"].cast(pa.int64()).to_numpy()
     first_end = (at_us // _SLIDE_US + 1) * _SLIDE_US
     ends = np.concatenate([first_end + shift * _SLIDE_US for shift in range(_SLIDES)])
@@ -168,8 +168,8 @@ def driver_of(settings: ChaosSettings, folder: Path, topic: KafkaFeed | None) ->
     else:
         checkpoint = folder / "checkpoint"
         job = _nexmark(settings, start_at_s, topic)
-        found = FileSink(sink, ("window_end", "auction", "bids"))
-        rows = HotWindows(sink=found, events_per_s=settings.rows_per_s)
+        files = FileSink(sink, ("window_end", "auction", "bids"))
+        rows = HotWindows(sink=files, events_per_s=settings.rows_per_s)
     autoscaler = ("--autoscaler", operator.name) if settings.kubernetes else ()
     return Driver(program=(*job.program(operator, folder), *autoscaler), checkpoint=checkpoint, rows=rows)
 

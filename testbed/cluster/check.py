@@ -95,14 +95,14 @@ def echoes(entered: Path, addresses: Sequence[str], *, count: int, timeout_s: fl
             os.close(descriptor)
     except OSError as error:
         raise ClusterError("namespace-not-entered", namespace=str(entered), cause=error.strerror) from error
-    found: dict[str, list[float | None]] = {address: [] for address in addresses}
+    rtts_ms: dict[str, list[float | None]] = {address: [] for address in addresses}
     for number in range(count):
         for place, address in enumerate(addresses):
             sequence = (os.getpid() + number * len(addresses) + place) % (1 << 16)
             answer = ping_rtt_ms(address, timeout_s=timeout_s, sequence=sequence)
-            found[address].append(answer.rtt_ms if isinstance(answer, Reply) else None)
+            rtts_ms[address].append(answer.rtt_ms if isinstance(answer, Reply) else None)
         time.sleep(_PAUSE_S)
-    return found
+    return rtts_ms
 
 
 def evaluate_pair(expected_ms: float, answers_ms: Sequence[float | None], *, first: str, second: str) -> PairCheck:

@@ -1,4 +1,4 @@
-"""``testbed up``, ``prepare``, ``check``, ``status``, ``down``: the local cluster."""
+"""``testbed up``, ``check``, ``status``, ``down``: the commands of the local cluster."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
@@ -21,18 +21,18 @@ app = typer.Typer()
 @app.command(epilog="Example: testbed up edge8")
 def up(
     topology: Annotated[str, typer.Argument(help="A topology file, or the name of a bundled one.")] = "edge8",
-    delays: Annotated[DelayBackend, typer.Option(help="What makes the delays.")] = DelayBackend.AUTO,
+    delays: Annotated[DelayBackend, typer.Option(help="Mechanism that delays packets.")] = DelayBackend.AUTO,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Bring a cluster up; do nothing if it is up and healthy."""
     from testbed.cluster import lifecycle, privilege
     from testbed.cluster.topology import read_topology
 
-    wanted = read_topology(topology)
+    described = read_topology(topology)
     privilege.enter()
-    fresh = lifecycle.up(wanted, delays_by=delays)
-    stderr_console.print(f"cluster {wanted.name} is up" if fresh else f"cluster {wanted.name} was up already")
-    _show(wanted.name, output)
+    fresh = lifecycle.up(described, delays_by=delays)
+    stderr_console.print(f"cluster {described.name} is up" if fresh else f"cluster {described.name} was up already")
+    _show(described.name, output)
 
 
 @app.command(epilog="Example: testbed check -o json")
@@ -41,7 +41,7 @@ def check(
     count: Annotated[int, typer.Option(min=1, max=100, help="Echoes per pair of nodes.")] = 5,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Measure every pair of nodes against the map; exits 3 beyond 2 ms or 5 %."""
+    """Compare the delay of every pair of nodes with the map; exits 3 beyond 2 ms or 5 %."""
     from testbed.cluster import privilege, state
     from testbed.cluster.check import check_pairs
 
@@ -77,7 +77,7 @@ def down(
     for each in names:
         control_groups.remove(each)  # only a Kubernetes has some
     privilege.release()
-    rows = [(each, found.processes, found.network_parts) for each, found in removed.items()]
+    rows = [(each, counts.processes, counts.network_parts) for each, counts in removed.items()]
     emit(removed, output, [table("removed", ("cluster", "processes", "namespaces and devices"), rows)])
 
 

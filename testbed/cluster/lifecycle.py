@@ -72,12 +72,12 @@ def status(name: str) -> ClusterStatus:
         problem = "a network namespace or the outside device is missing"
     elif record.delays == DelayBackend.RELAY_C and not delays.relay_answers(name):
         problem = "the relay does not answer"
-    found = processes.find(str(state.state_directory(name)))
+    running = processes.find(str(state.state_directory(name)))
     return ClusterStatus(
         topology=topology,
         delays=DelayBackend(record.delays),
         problem=problem,
-        running=tuple(process for process in found if process.started),
+        running=tuple(process for process in running if process.started),
     )
 
 
@@ -93,12 +93,12 @@ def down(name: str) -> Removed:
         return _remove(name)
 
 
-def _is_up(topology: Topology, wanted: DelayBackend) -> bool:
+def _is_up(topology: Topology, requested: DelayBackend) -> bool:
     try:
         present = status(topology.name)
     except ClusterError:
         return False
-    return not present.problem and present.topology == topology and wanted in (DelayBackend.AUTO, present.delays)
+    return not present.problem and present.topology == topology and requested in (DelayBackend.AUTO, present.delays)
 
 
 def _build(topology: Topology, kind: DelayBackend) -> None:

@@ -37,8 +37,8 @@ def existing(cluster: str) -> tuple[str, ...]:
 
 def intact(topology: Topology) -> bool:
     """Return whether all namespaces and the outside device exist."""
-    wanted = {namespace(topology.name, node.name) for node in topology.nodes}
-    return wanted <= set(existing(topology.name)) and _has_device(control_device(topology.name))
+    expected = {namespace(topology.name, node.name) for node in topology.nodes}
+    return expected <= set(existing(topology.name)) and _has_device(control_device(topology.name))
 
 
 def _has_device(name: str) -> bool:

@@ -48,9 +48,9 @@ def enter() -> None:
     os.environ[STATE_ROOT] = os.environ.get(STATE_ROOT) or str(
         Path(tempfile.gettempdir()) / f"gesscale-testbed-{os.geteuid()}-user"
     )
-    way_in = ("nsenter", f"--target={_holder()}", "--user", "--net", "--mount", "--preserve-credentials")
+    enter_namespaces = ("nsenter", f"--target={_holder()}", "--user", "--net", "--mount", "--preserve-credentials")
     here = f"--wd={Path.cwd()}"
-    os.execvp("nsenter", (*way_in, here, "--", sys.executable, *sys.orig_argv[1:]))  # noqa: S606 - no shell wanted
+    os.execvp("nsenter", (*enter_namespaces, here, "--", sys.executable, *sys.orig_argv[1:]))  # noqa: S606 - no shell needed
 
 
 def is_privileged() -> bool:

@@ -92,8 +92,8 @@ class LocalSpark:
             network_timeout_s=network_timeout_s,
         )
         properties = self.directory / f"driver-{self.operator}.properties"
-        given = {**spark_command.warm_executors(), **(settings or {}), **fixed}
-        properties.write_text("".join(f"{name} {value}\n" for name, value in given.items()), encoding="utf-8")
+        all_settings = {**spark_command.warm_executors(), **(settings or {}), **fixed}
+        properties.write_text("".join(f"{name} {value}\n" for name, value in all_settings.items()), encoding="utf-8")
         return processes.start(
             inside(self.topology.name, node.name, (sys.executable, *program)),
             self.mark(Role.DRIVER, node),
@@ -301,12 +301,12 @@ def executors(base_url: str, application: str) -> dict[int, bool]:
         If the driver does not answer.
     """
     listed = _get(base_url, f"applications/{application}/allexecutors")
-    found = {}
+    active_by_number = {}
     for entry in listed if isinstance(listed, list) else ():
         match entry:
             case {"id": str(number), "isActive": bool(active)} if number.isdecimal():
-                found[int(number)] = active
-    return found
+                active_by_number[int(number)] = active
+    return active_by_number
 
 
 def _get(base_url: str, path: str) -> object:

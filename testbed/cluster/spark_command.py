@@ -103,10 +103,10 @@ def spark_home() -> Path:
     """Return the folder of the installed PySpark, jars included."""
     from importlib.util import find_spec
 
-    found = find_spec("pyspark")
-    if found is None or found.origin is None:
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
         raise InputError("package-missing", package="pyspark", extra="spark", command=how_to_install("spark"))
-    return Path(found.origin).parent
+    return Path(spec.origin).parent
 
 
 def java_program() -> str:

@@ -94,8 +94,8 @@ class KubernetesObserver:
         )
 
     def _poll_order(self) -> None:
-        found = self.application.document("streamautoscaler", self.application.operator.name)
-        order = (found.get("status") or {}).get("order")
+        resource = self.application.document("streamautoscaler", self.application.operator.name)
+        order = (resource.get("status") or {}).get("order")
         if order and order["id"] not in self.orders:
             self.orders[order["id"]] = order
             self.log(f"order {order['id']}: executors on {', '.join(order['placement'])}")
@@ -127,13 +127,13 @@ def read_decisions(url: str) -> list[dict[str, Any]]:
     ClusterError
         If it does not answer, or not with JSON.
     """
-    found = []
+    decisions = []
     for workflow in _get(url, "run")["workflows"]:
         for point in _get(url, "points", workflow=workflow["name"])["points"]:
             key = {"workflow": workflow["name"], "operator": point["operator"], "at_s": point["at_s"]}
             if (decision := _get(url, "decision", **key)) is not None:
-                found.append(decision)
-    return sorted(found, key=lambda each: float(each["at_s"]))
+                decisions.append(decision)
+    return sorted(decisions, key=lambda each: float(each["at_s"]))
 
 
 def write_decisions(
@@ -164,7 +164,8 @@ def run_demo(scenario: Scenario, folder: Path, console: Console, *, verbose: boo
     GesscaleError
         If something cannot be started; nothing stays behind.
     """
-    log = ProgressLog(console).log
+    progress = ProgressLog(console)
+    log = progress.log
     rides = prepare_rides(bundled_demand(), scenario.share, scenario.copies, log)
     with ExitStack() as stack:
         log("starting a Kubernetes with three kubelets and delays between them")
@@ -183,7 +184,7 @@ def run_demo(scenario: Scenario, folder: Path, console: Console, *, verbose: boo
         console.print(application.kubectl("get", "streamautoscalers"), highlight=False)
         if verbose:
             console.print(application.kubectl("describe", "streamautoscaler", name), highlight=False)
-        decisions = _decisions(application, log)
+        decisions = _decisions(application, progress)
     observer.record.rescales.extend(observer.rescales())
     sink = verify_sink(folder / "sink", rides.rows)
     day = DayResult(records={name: observer.record}, produced=rides.rows, sink=sink)
@@ -198,12 +199,12 @@ def run_demo(scenario: Scenario, folder: Path, console: Console, *, verbose: boo
     return kept
 
 
-def _decisions(application: KubernetesApplication, log: Callable[[str], None]) -> list[dict[str, Any]]:
+def _decisions(application: KubernetesApplication, progress: ProgressLog) -> list[dict[str, Any]]:
     """Return the controller's decisions; empty if it does not answer, which only costs the page of the run."""
     try:
         return read_decisions(application.page_url)
     except ClusterError as error:
-        log(f"no page of this run: {error}")
+        progress.warn(error.problem)
         return []
 
 

@@ -161,8 +161,8 @@ class KubernetesTestBed:
 
     def kill_api_server(self) -> None:
         """End the API server by SIGKILL; pods keep running."""
-        found = processes.find(str(state.state_directory(self.topology.name)))
-        parts = [each for each in found if each.mark.role is processes.Role.CONTROL_PLANE]
+        running = processes.find(str(state.state_directory(self.topology.name)))
+        parts = [each for each in running if each.mark.role is processes.Role.CONTROL_PLANE]
         processes.kill([each for each in parts if each.mark.operator == API_SERVER])
 
     def start_api_server(self) -> None:

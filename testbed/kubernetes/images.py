@@ -166,10 +166,10 @@ def host_programs() -> HostPrograms:
 
 def mounted_paths() -> tuple[Path, ...]:
     """Return the folders and files of this machine that pods see, none inside another."""
-    wanted = [Path("/usr"), *(Path("/") / name for name in _MERGED), *map(Path, _SETTINGS)]
-    wanted += [*Path("/etc").glob("java*"), Path(sys.base_prefix), Path(sys.prefix), PROJECT]
-    wanted.append(cache_directory())  # Kafka's jars
-    present = [path for path in wanted if path.exists() and not path.is_symlink()]
+    paths = [Path("/usr"), *(Path("/") / name for name in _MERGED), *map(Path, _SETTINGS)]
+    paths += [*Path("/etc").glob("java*"), Path(sys.base_prefix), Path(sys.prefix), PROJECT]
+    paths.append(cache_directory())  # Kafka's jars
+    present = [path for path in paths if path.exists() and not path.is_symlink()]
     return tuple(path for path in dict.fromkeys(present) if not _covered(path, present))
 
 
@@ -185,8 +185,8 @@ def _covered(path: Path, others: list[Path]) -> bool:
 def _environment() -> dict[str, str]:
     from importlib.util import find_spec
 
-    found = find_spec("pyspark")
-    spark = str(Path(found.origin).parent) if found and found.origin else ""
+    spec = find_spec("pyspark")
+    spark = str(Path(spec.origin).parent) if spec and spec.origin else ""
     named = {
         "PATH": f"{Path(sys.prefix) / 'bin'}:/usr/local/bin:/usr/bin:/bin",
         "PYTHONPATH": str(PROJECT),

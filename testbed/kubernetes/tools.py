@@ -138,13 +138,13 @@ def find_tools() -> Tools:
     ClusterError
         If one is missing; the message names all that are.
     """
-    found = {name: _program(name) for name in ("containerd", "ctr", "runc", "busybox")}
+    programs = {name: _program(name) for name in ("containerd", "ctr", "runc", "busybox")}
     plugins = next((at for at in _plugin_folders() if (at / "host-local").exists()), None)
-    missing = [name for name, path in found.items() if path is None]
+    missing = [name for name, path in programs.items() if path is None]
     if plugins is None or missing:
         raise ClusterError("node-tools-missing", tools=[*missing, *([] if plugins else ["CNI plugins"])])
-    programs = {name: path for name, path in found.items() if path is not None}
-    return Tools(plugins=plugins, **programs)
+    installed = {name: path for name, path in programs.items() if path is not None}
+    return Tools(plugins=plugins, **installed)
 
 
 def missing_rights() -> Problem | None:

@@ -66,7 +66,7 @@ def league(
         )
         with resumable(progress):
             league = run_league(settings, results, progress, attempts=attempts, runs=runs)
-    emit(league.document(), output, [each.shown() for each in league.tables()])
+    emit(league.document(), output, [each.for_terminal() for each in league.tables()])
     progress.log(f"report: {results}/league.md, league.json; for more: gesscale arena report {results}/live")
     if league.faults:
         raise typer.Exit(1)

@@ -120,11 +120,11 @@ def _ranked(entries: Sequence[LeagueEntry]) -> list[LeagueEntry]:
     """Return the entries of a load with their ranks, the lowest live cost first."""
     live = _ranks({entry.policy: entry.live[TOTAL_COST] for entry in entries})
     simulated = _ranks({entry.policy: entry.simulated[TOTAL_COST] for entry in entries})
-    found = [
+    ranked = [
         replace(entry, live_rank=live.get(entry.policy), simulated_rank=simulated.get(entry.policy))
         for entry in entries
     ]
-    return sorted(found, key=lambda entry: entry.live_rank or len(found) + 1)
+    return sorted(ranked, key=lambda entry: entry.live_rank or len(ranked) + 1)
 
 
 def _ranks(costs: Mapping[str, Interval | None]) -> dict[str, int]:

@@ -70,10 +70,12 @@ def result_of_run(run: LiveRun, case: Case, world: World, *, with_series: bool) 
 
 
 def _require_whole(batches: Sequence[Batch]) -> None:
-    seen = {batch.batch_id for batch in batches}
-    missing = [number for number in range(max(seen, default=0) + 1) if number not in seen]
+    recorded = {batch.batch_id for batch in batches}
+    missing = [number for number in range(max(recorded, default=0) + 1) if number not in recorded]
     if missing:
-        raise ClusterError("batches-not-recorded", missing=len(missing), last=max(seen, default=0), first=missing[0])
+        raise ClusterError(
+            "batches-not-recorded", missing=len(missing), last=max(recorded, default=0), first=missing[0]
+        )
 
 
 def _require_in_time(record: Record, period_s: float) -> None:

@@ -71,8 +71,8 @@ def _run_nexmark(setup: Setup, load: Workload) -> LiveRun:
     )
     (record,) = run_job(setup, job, rows=job.rows_total).values()
     setup.progress.log("comparing the result with a batch")
-    found = job.verified(setup.folder, record.processed_rows)
-    return LiveRun(record=record, schedule=job, rows_doubled=found["unexpected"], rows_lost=found["missing"])
+    comparison = job.verify(setup.folder, record.processed_rows)
+    return LiveRun(record=record, schedule=job, rows_doubled=comparison["unexpected"], rows_lost=comparison["missing"])
 
 
 RIDES = "rides"

@@ -54,8 +54,8 @@ def _draw_operator(record: Record, panels: Sequence[Callable[[Record, "Axes"], N
 def _series(record: Record, value: Callable[[Decision], Any]) -> tuple[list[float], list[Any]]:
     """Return times (s) and values of one figure of the decisions that have it."""
     known = [(each.at_s, value(each)) for each in record.decisions]
-    known = [(at_s, found) for at_s, found in known if found is not None]
-    return [record.since_start_s(at_s) for at_s, _ in known], [found for _, found in known]
+    known = [(at_s, figure) for at_s, figure in known if figure is not None]
+    return [record.since_start_s(at_s) for at_s, _ in known], [figure for _, figure in known]
 
 
 def _draw_load(record: Record, ax: "Axes") -> None:

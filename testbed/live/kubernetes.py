@@ -67,8 +67,8 @@ class KubernetesApplication:
 
     def document(self, *what: str) -> dict[str, Any]:
         """Return an object or a list as JSON."""
-        found: dict[str, Any] = json.loads(self.kubectl("get", *what, "-o", "json"))
-        return found
+        document: dict[str, Any] = json.loads(self.kubectl("get", *what, "-o", "json"))
+        return document
 
     def driver(self) -> dict[str, Any]:
         """Return the driver's pod."""
@@ -151,8 +151,8 @@ class KubernetesApplication:
     @property
     def page_url(self) -> str:
         """URL of the controller's page, from its log; empty until it is logged."""
-        found = re.search(r"http://127\.0\.0\.1:\d+", (self.folder / "controller.log").read_text("utf-8"))
-        return found[0] if found else ""
+        match = re.search(r"http://127\.0\.0\.1:\d+", (self.folder / "controller.log").read_text("utf-8"))
+        return match[0] if match else ""
 
     def submit(self, program: Sequence[str], settings: Mapping[str, str] = MappingProxyType({})) -> None:
         """Submit a driver in cluster mode.

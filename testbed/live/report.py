@@ -24,25 +24,18 @@ from testbed.live.record import DayResult, Record, Rescale, write_records
 
 @dataclass(frozen=True, slots=True)
 class ReportTable:
-    """A table.
-
-    Attributes
-    ----------
-    title: above it
-    headings: of its columns
-    rows: their cells
-    """
+    """A table for a terminal or a Markdown page."""
 
     title: str
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
 
-    def shown(self) -> Table:
-        """Return it for a terminal."""
+    def for_terminal(self) -> Table:
+        """Return a table of Rich."""
         return table(self.title, self.headings, self.rows)
 
     def markdown(self) -> str:
-        """Return it as Markdown, its title as a heading."""
+        """Return a Markdown table with its title as a heading."""
         lines = [self.headings, ["---"] * len(self.headings), *self.rows]
         return "\n".join([f"### {self.title}", "", *(f"| {' | '.join(line)} |" for line in lines), ""])
 

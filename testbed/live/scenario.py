@@ -245,12 +245,12 @@ def prepare_settings(scenario: Scenario, topology: Topology, folder: Path, confi
     file = folder / "gesscale.yaml"
     file.write_text(text)
     settings = load_settings(file)
-    wanted = {operator.name for operator in scenario.operators}
-    if settings.workflow.operators.keys() != wanted:
+    names = {operator.name for operator in scenario.operators}
+    if settings.workflow.operators.keys() != names:
         raise InputError(
             "scenario-operators-differ",
             source=str(config),
-            expected=sorted(wanted),
+            expected=sorted(names),
             got=sorted(settings.workflow.operators),
         )
     return settings

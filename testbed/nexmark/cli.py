@@ -55,12 +55,12 @@ def stream(
     from testbed.pipeline.kafka_jars import connector_jars
     from testbed.pipeline.session import run_query, stop_on_signals
 
-    given = {
+    settings = {
         "events": events, "events_per_s": events_per_s, "start_at": start_at, "step_s": step_s,
         "rates": rates, "service_s_per_row": service_ms_per_row / 1000, "cap_rows": cap_rows,
         "cap_rows_per_replica": cap_rows_per_replica,
     }  # fmt: skip
-    source, chosen, jars = NexmarkOptions.parse(NAME, given), nexmark_query(query), ""
+    source, chosen, jars = NexmarkOptions.parse(NAME, settings), nexmark_query(query), ""
     if kafka is not None:
         if cap_rows_per_replica is not None:
             raise InputError("kafka-cap-fixed", place="--cap-rows-per-replica")
@@ -105,11 +105,11 @@ def produce(
     from testbed.nexmark.stream import produce_events
     from testbed.pipeline.kafka_broker import require_broker
 
-    given = {
+    settings = {
         "events": events, "events_per_s": events_per_s, "step_s": step_s, "rates": rates,
         "start_at": time.time() if start_at is None else start_at,
     }  # fmt: skip
-    options = NexmarkOptions.parse(NAME, given)
+    options = NexmarkOptions.parse(NAME, settings)
     require_broker(kafka)
     sent = produce_events(options, kafka, topic, partitions=partitions)
     typer.echo(json.dumps({"events": sent}))
@@ -130,10 +130,10 @@ def verify(
     source = NexmarkOptions(events=events, events_per_s=events_per_s)
     spark = open_nexmark_session(f"verify-{query}", 2)
     try:
-        found = compare(spark, nexmark_query(query), source, folder / "sink")
+        comparison = compare(spark, nexmark_query(query), source, folder / "sink")
     finally:
         spark.stop()
-    fields = {name: getattr(found, name) for name in found.__slots__}
-    emit(found, form, [table(f"{query}: rows of the batch and of the stream", ["figure", "rows"], fields.items())])
-    if not found.exact:
+    fields = {name: getattr(comparison, name) for name in comparison.__slots__}
+    emit(comparison, form, [table(f"{query}: rows of the batch and of the stream", ["figure", "rows"], fields.items())])
+    if not comparison.exact:
         raise typer.Exit(3)

@@ -131,7 +131,7 @@ class NexmarkJob:
         if self.feed is not None:
             self.feed.check()
 
-    def verified(self, folder: Path, processed_rows: int) -> dict[str, int]:
+    def verify(self, folder: Path, processed_rows: int) -> dict[str, int]:
         """Compare the query's result with a batch over the processed events, row for row.
 
         It runs in a new process, as a Spark driver cannot be started twice in one process.
@@ -151,10 +151,10 @@ class NexmarkJob:
         except subprocess.TimeoutExpired:
             raise ClusterError("verify-timeout", timeout_s=_VERIFY_WITHIN_S) from None
         try:
-            found: dict[str, int] = json.loads(done.stdout)
+            comparison: dict[str, int] = json.loads(done.stdout)
         except ValueError:
             raise ClusterError("verify-failed", cause=done.stderr.strip()[-500:]) from None
-        return found
+        return comparison
 
 
 _STEPS = 24
@@ -247,10 +247,10 @@ def run_day(day: NexmarkDay, folder: Path, console: Console, *, verbose: bool = 
         )
     up, down = (sum(sign * each.growth > 0 for each in record.rescales) for sign in (1, -1))
     progress.log(f"{len(record.rescales)} changes, {up} up and {down} down; comparing the result with a batch")
-    found = job.verified(folder, record.processed_rows)
-    exact = found["expected"] > 0 and found["missing"] == found["unexpected"] == 0
+    comparison = job.verify(folder, record.processed_rows)
+    exact = comparison["expected"] > 0 and comparison["missing"] == comparison["unexpected"] == 0
     progress.log(
-        f"{'kept' if exact else 'BROKEN'}: each row of {name} once: {found['expected']} expected, "
-        f"{found['missing']} missing, {found['unexpected']} unexpected; record: {folder}"
+        f"{'kept' if exact else 'BROKEN'}: each row of {name} once: {comparison['expected']} expected, "
+        f"{comparison['missing']} missing, {comparison['unexpected']} unexpected; record: {folder}"
     )
     return exact

@@ -84,10 +84,10 @@ class NexmarkReader(AdmissionReader):
     def read(self, partition: RowRange) -> Iterator[pa.RecordBatch]:
         """Generate the events of one task, at the node's emulated capacity."""
         began_s = time.perf_counter()
-        made = _events(self._options, partition)
+        generated = _events(self._options, partition)
         rows = partition.end - partition.start
         time.sleep(node_capacity(self._options.service_s_per_row).pause_s(rows, time.perf_counter() - began_s))
-        yield from made
+        yield from generated
 
 
 class NexmarkBatch(DataSourceReader):  # type: ignore[misc] # pyspark is not followed by mypy
@@ -114,5 +114,5 @@ def due_events(options: NexmarkOptions, now_s: float) -> int:
 
 
 def _events(options: NexmarkOptions, rows: RowRange) -> Iterator[pa.RecordBatch]:
-    made = events(rows.start, rows.end, events_per_s=options.events_per_s)
-    yield from made.to_batches()
+    generated = events(rows.start, rows.end, events_per_s=options.events_per_s)
+    yield from generated.to_batches()

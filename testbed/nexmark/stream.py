@@ -52,8 +52,8 @@ def produce_events(options: NexmarkOptions, bootstrap: str, topic: str, *, parti
 
 def event_texts(options: NexmarkOptions, start: int, end: int) -> list[str]:
     """Return the events [start, end) as JSON texts, without the fields of other kinds."""
-    made = events(start, end, events_per_s=options.events_per_s)
-    texts = made.set_column(made.schema.get_field_index("at"), "at", _as_text(made["at"]))
+    generated = events(start, end, events_per_s=options.events_per_s)
+    texts = generated.set_column(generated.schema.get_field_index("at"), "at", _as_text(generated["at"]))
     texts = texts.set_column(texts.schema.get_field_index("expires"), "expires", _as_text(texts["expires"]))
     return [
         json.dumps({name: value for name, value in event.items() if value is not None}) for event in texts.to_pylist()
@@ -75,10 +75,10 @@ def generate_events(spark: Any, options: NexmarkOptions, url: str | None) -> Any
     url
         URL at which `gesscale.spark` serves the live replicas; None if it does not.
     """
-    given = options.model_dump(exclude_none=True)
+    settings = options.model_dump(exclude_none=True)
     if url is not None:
-        given["replicas_url"] = f"{url}/replicas"
-    texts = {name: str(value) for name, value in given.items()}
+        settings["replicas_url"] = f"{url}/replicas"
+    texts = {name: str(value) for name, value in settings.items()}
     return spark.readStream.format(NAME).options(**texts).load()
 
 
@@ -177,9 +177,9 @@ class BatchComparison:
 def compare(spark: Any, query: NexmarkQuery, options: NexmarkOptions, sink: Path) -> BatchComparison:
     """Compare the files that a stream wrote with the result of the same query as a batch."""
     spark.dataSource.register(Nexmark)
-    given = {name: str(value) for name, value in options.model_dump(exclude_none=True).items()}
+    settings = {name: str(value) for name, value in options.model_dump(exclude_none=True).items()}
     # Cached before it is filtered: Spark 4.3 moves a filter on the end of a session below the merging of its events.
-    batch = query.result(spark.read.format(NAME).options(**given).load()).cache()
+    batch = query.result(spark.read.format(NAME).options(**settings).load()).cache()
     stream = spark.read.schema(batch.schema).parquet(str(sink))
     if query.closes:
         last_s = BEGINS_S + options.events / options.events_per_s - TAIL_S
