@@ -76,7 +76,7 @@ def proxy(api: ApiServer) -> Iterator[FaultyProxy]:
         (ProxyFault.ERROR, 500, True),
     ],
 )
-def test_each_fault_is_answered_like_by_an_api_server(
+def test_injected_answers_have_the_form_of_an_api_server(
     api: ApiServer, proxy: FaultyProxy, trouble: ProxyFault, status: int, reads: bool
 ) -> None:
     api.says(as_json({"items": [], "metadata": {"resourceVersion": "7"}}))
@@ -102,7 +102,7 @@ def test_each_fault_is_answered_like_by_an_api_server(
     assert api.asked[-1].headers["authorization"] == "Bearer secret"  # the client's own
 
 
-def test_a_watch_that_is_open_ends_when_its_version_is_too_old(api: ApiServer, proxy: FaultyProxy) -> None:
+def test_an_open_watch_ends_with_410(api: ApiServer, proxy: FaultyProxy) -> None:
     first = {"type": "ADDED", "object": {"metadata": {"name": "a", "resourceVersion": "8"}}}
     api.says(stream(first, then=lambda _: api.over.wait(SETTLE_S)), to="watch")
     lines = connection_to(proxy.url).watch(PODS, resource_version="7", lasts_s=30.0)

@@ -28,7 +28,7 @@ GOOD = ChangeRecord(
 )
 
 
-def test_rows_count_from_the_beginning_of_a_part_and_failed_batches_are_no_fault() -> None:
+def test_rows_are_summed_by_part_and_failed_batches_are_allowed() -> None:
     failed = Tallies(failed_batches=1, lost_tasks=2)
     records = [GOOD, replace(GOOD, number=1, rows=250, tallies=failed), replace(GOOD, number=2, part=1, rows=30)]
     verdict = judge(records)
@@ -48,12 +48,12 @@ def test_rows_count_from_the_beginning_of_a_part_and_failed_batches_are_no_fault
         {"tallies": Tallies(controller_exits=1)},
     ],
 )
-def test_one_fault_is_enough(fault: dict[str, object]) -> None:
+def test_a_single_violation_breaks_the_verdict(fault: dict[str, object]) -> None:
     assert not judge([GOOD], ["process 7 (executor)"]).kept
     assert not judge([GOOD, replace(GOOD, number=1, **fault), replace(GOOD, number=2)]).kept  # type: ignore[arg-type]
 
 
-def test_records_are_read_as_written_without_a_line_cut_short(tmp_path: Path) -> None:
+def test_an_incomplete_last_record_is_ignored(tmp_path: Path) -> None:
     file = tmp_path / "changes.jsonl"
     assert read_records(file) == ()
     file.write_text(record_line(GOOD) + record_line(GOOD)[:20])

@@ -66,7 +66,7 @@ def test_a_directory_of_another_user_is_refused(state_root: Path) -> None:
         pass
 
 
-def test_to_forget_takes_links_and_leaves_what_they_lead_to(state_root: Path, tmp_path: Path, three: Topology) -> None:
+def test_forget_removes_links_but_not_their_targets(state_root: Path, tmp_path: Path, three: Topology) -> None:
     (tmp_path / "precious").write_text("")
     state.save(RECORD, three)
     (state_root / "three" / "out").symlink_to(tmp_path)

@@ -42,7 +42,7 @@ def await_output(cluster: str, text: str) -> None:
         time.sleep(0.01)
 
 
-def test_a_started_process_is_found_with_what_it_is_for_and_its_children_apart(cluster: str) -> None:
+def test_a_started_process_is_found_with_its_mark(cluster: str) -> None:
     body = (sys.executable, "-c", f"import subprocess; subprocess.run({SLEEP!r})")
     started = start(cluster, body, node="edge1", operator="nearest", serial=7)
     deadline = time.monotonic() + SETTLE_S
@@ -53,7 +53,7 @@ def test_a_started_process_is_found_with_what_it_is_for_and_its_children_apart(c
     assert started.mark == Mark(cluster=cluster, role=Role.EXECUTOR, node="edge1", operator="nearest", serial=7)
 
 
-def test_a_process_is_found_while_it_becomes_another_program(cluster: str) -> None:
+def test_a_process_is_found_during_exec(cluster: str) -> None:
     # One in five looks missed it while its environment was read but once.
     again = 'test "$1" = 0 || exec sh -c "$0" "$0" $(($1 - 1))'
     started = start(cluster, ("sh", "-c", again, again, "400"))
@@ -72,7 +72,7 @@ def test_nothing_of_another_cluster_is_found_or_ended(cluster: str, other: str) 
     processes.stop_all(other)
 
 
-def test_a_process_is_asked_to_end_and_killed_where_it_does_not_listen(cluster: str) -> None:
+def test_a_process_that_ignores_sigterm_is_killed(cluster: str) -> None:
     assert processes.stop([start(cluster)], grace_s=SETTLE_S) == ()
     deaf = start(cluster, DEAF)
     await_output(cluster, "deaf")
@@ -80,7 +80,7 @@ def test_a_process_is_asked_to_end_and_killed_where_it_does_not_listen(cluster: 
     assert processes.find(cluster) == ()
 
 
-def test_a_pid_that_another_process_has_got_is_left_alone(cluster: str) -> None:
+def test_a_reused_pid_is_left_alone(cluster: str) -> None:
     with subprocess.Popen(SLEEP) as innocent:
         mistaken = Process(pid=innocent.pid, mark=Mark(cluster=cluster, role=Role.RELAY), started=True)
         processes.stop([mistaken], grace_s=0.1)

@@ -41,6 +41,6 @@ def test_the_relay_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert [path.name for path in program.parent.iterdir()] == [program.name]
 
 
-def test_a_relay_that_is_not_there_does_not_answer(state_root: Path) -> None:
+def test_a_missing_relay_does_not_answer(state_root: Path) -> None:
     assert state_root.name == "state"
     assert not delays.relay_answers("three")

@@ -12,7 +12,7 @@ def executor(number: str, **changes: object) -> dict[str, object]:
     return {"id": number, "isActive": True, "completedTasks": 3, "hostPort": "10.77.9.1:40000", **changes}
 
 
-def test_executors_are_read_and_the_driver_is_none_of_them(httpserver: HTTPServer) -> None:
+def test_executors_are_read_without_the_driver(httpserver: HTTPServer) -> None:
     httpserver.expect_request("/api/v1/applications").respond_with_json([{"id": "app-1", "name": "x"}])
     listed = [executor("driver"), executor("1"), executor("12", isActive=False), executor("3", isActive="yes")]
     httpserver.expect_request(EXECUTORS).respond_with_json([*listed, "x", {}, None])

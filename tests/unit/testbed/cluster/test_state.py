@@ -11,7 +11,7 @@ from testbed.cluster.topology import Topology
 RECORD = ClusterRecord(delays="relay-c", complete=True)
 
 
-def test_what_is_saved_is_loaded_whatever_becomes_of_the_source(
+def test_saved_state_is_independent_of_the_topology_file(
     state_root: Path, three: Topology, topology_file: Path
 ) -> None:
     before = os.umask(0)
@@ -48,7 +48,7 @@ def test_the_only_cluster_needs_no_name(state_root: Path) -> None:
     assert state.only_cluster("two") == "two"
 
 
-def test_the_lock_is_held_once_and_given_back(state_root: Path) -> None:
+def test_the_lock_is_exclusive_and_released(state_root: Path) -> None:
     with state.locked(), refused("cluster-locked"), state.locked(0.0):
         pass
     with state.locked(0.0):

@@ -8,7 +8,7 @@ from gesscale.errors import InputError
 from testbed.cluster.topology import read_topology
 
 
-def test_edge8_is_eight_equal_nodes_a_few_to_300_ms_apart_and_no_star() -> None:
+def test_edge8_has_equal_nodes_and_is_no_star() -> None:
     topology = read_topology("edge8")
     rtt = topology.map.rtt_ms
     apart = rtt[~np.eye(8, dtype=bool)]

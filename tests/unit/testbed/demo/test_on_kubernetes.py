@@ -44,7 +44,7 @@ def test_a_controller_that_does_not_answer_is_named():
         read_decisions(world.url)
 
 
-def test_the_address_of_the_page_is_what_the_controller_logs(tmp_path):
+def test_the_address_of_the_page_is_read_from_the_log(tmp_path):
     application = KubernetesApplication(cluster=None, scenario=KUBE3, folder=tmp_path)
     log = tmp_path / "controller.log"
     log.write_text("")

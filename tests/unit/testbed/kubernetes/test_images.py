@@ -43,7 +43,7 @@ def test_an_archive_holds_each_image_with_its_layer_by_digest(tmp_path: Path) ->
     assert config["config"]["Entrypoint"] == ["/x", "y"]
 
 
-def test_programs_are_executable_links_are_kept_and_everybody_may_write_to_tmp(tmp_path: Path) -> None:
+def test_modes_and_links_in_an_image(tmp_path: Path) -> None:
     write_archive(tmp_path / "images.tar", two_images(), architecture="amd64")
     _, layer = read_archive(tmp_path / "images.tar")["localhost/one:1"]
     assert layer["bin/tool"].mode == 0o755
@@ -59,7 +59,7 @@ def test_a_busybox_that_does_not_run_is_named(tmp_path: Path) -> None:
         bundled_images(broken)
 
 
-def test_the_image_for_programs_of_this_machine_has_the_links_of_its_root(tmp_path: Path) -> None:
+def test_the_host_image_has_the_links_of_the_root(tmp_path: Path) -> None:
     busybox = tmp_path / "busybox"
     busybox.write_text("#!/bin/sh\necho sh\n")
     busybox.chmod(0o755)

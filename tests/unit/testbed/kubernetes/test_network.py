@@ -18,6 +18,6 @@ def test_addresses_follow_from_the_subnet_and_the_host(three: Topology) -> None:
     assert network.whole == "10.137.0.0/16"
 
 
-def test_a_node_reaches_pods_of_the_others_through_their_nodes_and_its_own_by_its_bridge(three: Topology) -> None:
+def test_routes_to_pods_of_other_nodes(three: Topology) -> None:
     routes = [command for command in commands_of(three, "a") if "route add 10.137" in command]
     assert routes == ["ip -n gesscale-three-a route add 10.137.3.0/24 via 10.137.0.3 dev pods0"]

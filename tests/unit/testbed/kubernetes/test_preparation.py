@@ -22,7 +22,7 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return copy
 
 
-def test_the_program_is_built_anew_when_a_source_changes_and_only_then(sources: Path) -> None:
+def test_a_changed_source_needs_a_new_build(sources: Path) -> None:
     before = tools.program_path()
     assert tools.program_path() == before
     (sources / "main.go").write_text((sources / "main.go").read_text() + "\n")
@@ -37,7 +37,7 @@ def test_a_build_without_go_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("sources")
-def test_a_compiler_that_fails_is_quoted_and_leaves_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_build_is_quoted_and_leaves_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiler = tmp_path / "go"
     compiler.write_text("#!/bin/sh\necho main.go: no such thing\nexit 1\n")
     compiler.chmod(0o755)
@@ -66,9 +66,7 @@ def test_a_kubeconfig_names_server_authority_and_token(tmp_path: Path) -> None:
     assert document["users"][0]["user"] == {"token": "t0"}
 
 
-def test_policies_that_cannot_be_enforced_say_which_programs_are_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_programs_for_network_policies_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ipset").touch(mode=0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(network_policies, "SYSTEM", ())

@@ -11,7 +11,7 @@ KEPT = Path(__file__).parents[4] / "docs" / "evidence" / "data" / "live_league"
 
 
 @pytest.mark.parametrize("folder", sorted(KEPT.iterdir()), ids=lambda folder: folder.name)
-def test_kept_runs_lost_no_row_and_each_was_played_once(folder):
+def test_stored_runs_are_exact_and_unique(folder):
     experiment, live = read_results(folder / LIVE)
     assert live
     assert all(run.metrics["rows_lost"] == run.metrics["rows_doubled"] == 0 for run in live)

@@ -57,7 +57,7 @@ def result(*, batches=12, decisions=(), numbers=None, first_step_s=-15):
     return result_of_run(run, CASE, world_of(settings.experiment, CASE), with_series=False)
 
 
-def test_a_run_is_scored_by_what_was_recorded():
+def test_a_run_is_scored_by_its_record():
     metrics = result(decisions=[order(30, NODES[:1], NODES), order(90, NODES, NODES[:2])]).metrics
     # one replica for 30 s, three for 60 s, two until the last batch ends at 122 s
     assert metrics["node_seconds"] == pytest.approx(30 + 180 + 2 * 32)
@@ -72,7 +72,7 @@ def test_a_run_is_scored_by_what_was_recorded():
     assert set(METRICS) <= set(metrics)
 
 
-def test_rows_that_never_came_through_are_late_until_the_run_was_given_up():
+def test_unprocessed_rows_are_late_until_the_end_of_the_run():
     kept = order(200, NODES[:1], NODES[:1])
     metrics = result(batches=11, decisions=[kept]).metrics
     assert metrics["drained"] is False
@@ -81,7 +81,7 @@ def test_rows_that_never_came_through_are_late_until_the_run_was_given_up():
     assert metrics["lag_above_slo_s"] == pytest.approx(44 + 82, abs=1.0)
 
 
-def test_a_record_that_lacks_a_batch_or_began_late_is_not_scored():
+def test_incomplete_or_late_records_are_not_scored():
     assert not result(first_step_s=5).lost
     with refused("first-step-late", late_s=6.0):
         result(first_step_s=6)

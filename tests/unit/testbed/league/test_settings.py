@@ -46,7 +46,7 @@ def test_live_and_simulated_loop_have_the_same_settings(policy, tmp_path):
     assert (operator.cap, operator.max_replicas) == (simulated.cap, simulated.max_replicas)
 
 
-def test_every_load_lasts_as_long_and_its_peak_needs_80_pct_of_five_replicas():
+def test_peaks_need_80_percent_of_five_replicas():
     for workload in SETTINGS.loads:
         load = world_of(SETTINGS.experiment, Case(policy="ds2", workload=workload, seed=0)).scene.workloads["nearest"]
         assert load.duration_s == pytest.approx(900.0)
@@ -55,7 +55,7 @@ def test_every_load_lasts_as_long_and_its_peak_needs_80_pct_of_five_replicas():
         assert load.peak_rows_per_s == pytest.approx(0.8 * 1813, rel=1e-3)
 
 
-def test_a_load_becomes_as_many_rides_as_it_has_rows():
+def test_a_load_becomes_rides_for_its_rows():
     load = Workload.of_rates("made", 0.5, [10.0, 0.0, 30.0, 31.0])
     demand = demand_of(load, 3)
     # rows offered by the ends of the steps: 5, 5, 20, 35.5; in rides of three: 1.7, 1.7, 6.7, 11.8, rounded

@@ -42,7 +42,7 @@ def day(topic: SinkCount, sink: SinkCount) -> DayResult:
         (count(100, 100), count(100, 100), [False, False]),  # the broken ones went through
     ],
 )
-def test_every_valid_row_is_at_either_end_once(topic: SinkCount, sink: SinkCount, kept: list[bool]) -> None:
+def test_each_output_has_every_valid_row_once(topic: SinkCount, sink: SinkCount, kept: list[bool]) -> None:
     checks = check_rows(day(topic, sink))
     assert [check.kept for check in checks] == kept
 

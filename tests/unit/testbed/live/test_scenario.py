@@ -52,7 +52,7 @@ def test_kept_settings_serve_another_run(tmp_path: Path) -> None:
         prepare_settings(SCENARIO, TOPOLOGY, tmp_path, kept)
 
 
-def test_an_operator_alone_has_a_cap_that_grows_and_a_policy_cools_down_within_the_day(tmp_path: Path) -> None:
+def test_a_single_operator_has_a_cap_per_replica_and_a_short_cooldown(tmp_path: Path) -> None:
     settings = prepare_settings(replace(DEMO, policy="ds2"), TOPOLOGY, tmp_path)
     assert settings.workflow.build().operators["nearest"].batch_rows(3) == 3600
     assert settings.workflow.operators["nearest"].kafka is None

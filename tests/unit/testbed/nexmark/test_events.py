@@ -28,7 +28,7 @@ def test_any_range_gives_the_same_events(start, end):
     assert events(start, end, events_per_s=100.0).equals(ALL.slice(start, end - start))
 
 
-def test_sellers_bidders_and_auctions_have_come_before():
+def test_references_point_to_earlier_events():
     persons, auctions = set(), set()
     for row in ROWS:
         if row["kind"] == PERSON:

@@ -19,7 +19,7 @@ def test_the_load_rises_and_falls_between_its_bounds():
 
 # (240 s of the day + 120 s of draining) / 2 s: 180 batches, of 3 x 300 rows, through Kafka of 750
 @pytest.mark.parametrize(("kafka", "most", "rows"), [(False, 162_000, 900), (True, 135_000, 750)])
-def test_a_load_that_no_policy_could_carry_is_refused(kafka, most, rows):
+def test_a_load_beyond_full_batches_is_refused(kafka, most, rows):
     def day(most_rows_per_s):
         return NexmarkDay(query=nexmark_query("q5"), policy="static", most_rows_per_s=most_rows_per_s, kafka=kafka)
 
