@@ -27,7 +27,7 @@ class Case:
     """A policy on a workload with a seed; the experiment defines everything else."""
 
     workload: str
-    #: Source of the noise, of what is random in the workload and, if the experiment says so, of day and latency map.
+    #: Seed of the noise, of random parts of the workload and, optionally, of day and latency map.
     #: The same seed gives every policy the same world.
     seed: int
     policy: str

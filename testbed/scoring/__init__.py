@@ -1,1 +1,1 @@
-"""How good a run was: the paper's seven metrics and those it lacks, from a series; the frontier of what is possible."""
+"""Scores runs by the paper's seven metrics and others, and computes the frontier of possible costs."""

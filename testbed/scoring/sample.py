@@ -55,7 +55,7 @@ class Scores:
     cost: float
     #: Whether all rows were processed in the end; if not, ``excess_time`` is a lower bound.
     drained: bool
-    #: From event time to sink, weighted by rows; None if no row was processed (latency_mean_s, latency_p50_s,
+    #: Latency from event time to sink, weighted by rows; None if no row was processed (latency_mean_s, latency_p50_s,
     #: latency_p95_s, latency_p99_s).
     latency_mean_s: float | None
     latency_p50_s: float | None

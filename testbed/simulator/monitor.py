@@ -140,7 +140,7 @@ class SimulatedMetrics:
 
 
 class FixedLatencies:
-    """A latency map that neither ages nor changes, as `gesscale.ports.LatencySource`."""
+    """A `gesscale.ports.LatencySource` of a fixed latency map."""
 
     def __init__(self, delays: LatencyMap) -> None:
         self._latencies = Latencies(map=delays)

@@ -149,7 +149,7 @@ class Scene:
     delays: LatencyMap
     #: The load of each operator that reads a source of the workflow.
     workloads: Mapping[str, Workload]
-    #: Where the replicas of each operator are when the measurement begins, warm.
+    #: Initial placement of each operator; its replicas are warm.
     initial: Mapping[str, tuple[str, ...]]
     #: Rows that an operator emits per row that it reads; 1 by default.
     selectivity: Mapping[str, float] = field(default_factory=dict)

@@ -1,1 +1,1 @@
-"""Experiments: what is played and varied, as files and as checked values."""
+"""Experiments as files and as validated values."""

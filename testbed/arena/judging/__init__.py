@@ -1,1 +1,1 @@
-"""What results say: intervals over the seeds, summaries, comparisons with a baseline."""
+"""Evaluates results: confidence intervals, summaries, comparisons with a baseline, and the league."""

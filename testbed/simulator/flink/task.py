@@ -243,7 +243,7 @@ class Task:
         return self.processed_rows - before
 
     def limited_to(self, most_output_rows: float) -> float:
-        """Return how many rows it may take so that it emits at most so many."""
+        """Return the most input rows for a limit of output rows."""
         again = self.processed_rows - self.position
         fresh = max(0.0, most_output_rows) / self.selectivity if self.selectivity else math.inf
         return again + fresh
@@ -263,7 +263,7 @@ class Task:
         self._waiting_s += busy_s * len(self.working) - work_s
         self._ticks += 1
         self._done.append(Tick(self._ticks, self.working, self._capacity, self._speed, rows, busy_s))
-        # Monitor takes what is offered for a figure of the instant at which the batch began.
+        # Monitor relates the offered rows to the start of the batch.
         arrived = (offered - self._offered_rows) * (1 - busy_s / self._tick_s)
         emitted_rows = int(max(self.processed_rows, after) * self.selectivity + _ROUNDING)
         self.batches.append(

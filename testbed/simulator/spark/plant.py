@@ -1,4 +1,4 @@
-"""Operators on Spark Structured Streaming, each a query of its own, joined by topics without a bound."""
+"""Simulates operators on Spark Structured Streaming: separate queries, connected by unbounded topics."""
 
 import math
 import zlib
@@ -136,7 +136,7 @@ class SparkPlant:
 
         Notes
         -----
-        B / max(T(B), trigger); without a cap what ever larger batches approach. Links are as the latency map says.
+        B / max(T(B), trigger); without a cap the limit of large batches. Delays are those of the latency map.
         """
         if not placement:
             return 0.0

@@ -165,7 +165,7 @@ class RunTotal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distance:
-    """How far courses are apart at the same instants."""
+    """Differences of runs at the same instants."""
 
     #: The simulated ones from the recorded one, over seeds.
     from_record: FigureSpread
@@ -178,7 +178,7 @@ class Distance:
 class RunComparison:
     """A recorded run against the same run acted again."""
 
-    #: Of the record, each against the physics on its own rows and nodes: all, and parts of them.
+    #: Errors of the physics on the warm batches of the record, in total and for parts of them.
     warm_batches: Mapping[str, BatchErrors]
     #: By the name of the quantity: of `RunTimeline` and of `TimelineErrors` (totals, distances).
     totals: Mapping[str, RunTotal]

@@ -52,7 +52,7 @@ def test_waiting_for_a_slow_link_starves_who_looks_at_work_alone(adversity):
 
 
 def test_a_stage_waits_for_its_slowest_node_told_or_not(world):
-    for variant, reported in (("speed=unequal-untold", 1.0), ("speed=unequal-told", 0.5)):
+    for variant, reported in (("speed=unequal-unknown", 1.0), ("speed=unequal-known", 0.5)):
         plant = world(variant).plant
         # 2400 rows of 5 ms take 12 s on edge1 and 24 s on edge2, at half the speed: two replicas work off 4800 rows
         # in what one takes for 4800. The rest of a batch, 0.31 s and 4.41 round trips of 4 ms, is below 3 % of it.
