@@ -1,4 +1,4 @@
-"""What the API server recorded of requests: who asked for what, and whether it was allowed."""
+"""The audit log of the API server: requests by account, and whether they were allowed."""
 
 import json
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _DECISION, _REASON = "authorization.k8s.io/decision", "authorization.k8s.io/reas
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditedRequest:
-    """One request, as a role would name it."""
+    """One request in the terms of a role."""
 
     verb: str
     group: str
@@ -25,12 +25,12 @@ class AuditedRequest:
 
     @property
     def target(self) -> str:
-        """The kind as roles name it, such as ``streamautoscalers/status``."""
+        """The resource in the terms of a role, such as ``streamautoscalers/status``."""
         return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
 
 def requests_of(files: Files, namespace: str, account: str) -> frozenset[AuditedRequest]:
-    """Return what a service account has asked for so far."""
+    """Return the requests of a service account so far."""
     return frozenset(_requests(files, f"system:serviceaccount:{namespace}:{account}"))
 
 

@@ -1,4 +1,4 @@
-"""Chromium for tests of pages: one that asks for nothing by itself, in a given size and in given colours."""
+"""Chromium for tests of pages, without background requests, in a given size and colour scheme."""
 
 import contextlib
 import re
@@ -58,7 +58,7 @@ def open_chromium(profile: Path) -> Iterator[webdriver.Chrome]:
 
 
 def see(driver: webdriver.Chrome, width: int, colours: str) -> None:
-    """Look at pages in a window of so many pixels, as a telephone where it is narrow."""
+    """Open pages in a window of this size; a narrow one emulates a phone."""
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     preferred = [
@@ -69,12 +69,12 @@ def see(driver: webdriver.Chrome, width: int, colours: str) -> None:
 
 
 def pairs_of_colours(driver: webdriver.Chrome, selector: str) -> dict[str, str]:
-    """Return ``colour on colour`` of every text, with the beginning of an element that has it."""
+    """Return ``colour on colour`` of every text, with the start of an element that has it."""
     return driver.execute_script(_COLOURS_OF_TEXTS, selector)
 
 
 def contrast(pair: str) -> float:
-    """Return the contrast of ``colour on colour`` as of WCAG 2.1."""
+    """Return the contrast of ``colour on colour`` by WCAG 2.1."""
     low, high = sorted(luminance(colour) for colour in pair.split(" on "))
     return (high + 0.05) / (low + 0.05)
 

@@ -1,4 +1,4 @@
-"""What every `gesscale.ports.Cluster` promises; each adapter's test gives the site on which it is shown."""
+"""The contract of `gesscale.ports.Cluster`; the test of each adapter provides its site."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Site(ABC):
 
     @abstractmethod
     def settle(self) -> None:
-        """Let time pass until the cluster has made so what was ordered."""
+        """Let time pass until the cluster has applied the order."""
 
     def apply(self, *nodes: str):
         return self.cluster.apply(self.operator, tuple(sorted(nodes)))
@@ -36,7 +36,7 @@ class Site(ABC):
 
 
 class ClusterContract:
-    """The promises. A subclass has a fixture ``site``; each test finds the replica on the first node."""
+    """The contract. A subclass has a fixture ``site``; each test starts with a replica on the first node."""
 
     def test_replicas_come_go_and_move_to_what_was_ordered(self, site):
         first, second, third = site.nodes

@@ -1,4 +1,4 @@
-"""A namespace of a real cluster in which operators are steered: drivers and executors that are no Spark.
+"""A namespace of a real cluster with controlled operators, whose drivers and executors are not Spark.
 
 A driver here is a local server that tells batches as ``gesscale.spark`` does, and a thread that makes the order so with
 busybox pods. What Spark does is tested with Spark; here it is the controller that is under test.
@@ -35,12 +35,12 @@ NAMESPACES = Resource(plural="namespaces", kind="Namespace", namespaced=False)
 ROWS_PER_REPLICA = 500
 PERIOD_S = 2.0
 QUICK = {"gesscale2": {"slo": "5s"}}
-"""Settings by which a row is soon late, so that no test waits for a minute until a replica is worth its price."""
+"""Settings with a short objective, so that a test need not wait a minute until a replica pays off."""
 
 
 @dataclass
 class Operator:
-    """Runs a batch each second: so many rows as are offered, at most 500 per executor."""
+    """Runs a batch each second with the offered rows, at most 500 per executor."""
 
     name: str
     offered: int
@@ -184,7 +184,7 @@ class World:
         return self.get(name).get("status") or {}
 
     def order(self, name: str) -> dict:
-        """Return its order as it was written, without how it ended, which is added later."""
+        """Return its order as written, without the outcome, which is added later."""
         order = self.status(name).get("order") or {}
         return {key: value for key, value in order.items() if key not in _ENDED}
 
@@ -301,7 +301,7 @@ class Process:
 
 
 def kubeconfig_of(cluster, namespace: str, folder: Path) -> Path:
-    """Return the administrator's kubeconfig with a namespace of its own, where the lease is then fought for."""
+    """Return the administrator's kubeconfig with its namespace, which contains the lease."""
     content = yaml.safe_load(cluster.kubeconfig.read_text())
     for context in content["contexts"]:
         context["context"]["namespace"] = namespace
@@ -313,7 +313,7 @@ def kubeconfig_of(cluster, namespace: str, folder: Path) -> Path:
 
 @contextlib.contextmanager
 def controller(world: World, name: str = "one") -> Iterator[Process]:
-    """Run a controller of the world's namespace until the context ends."""
+    """Run a controller of the world's namespace within the context."""
     port = free_port()
     log = world.folder / f"controller-{name}.log"
     command = (
@@ -341,7 +341,7 @@ def controller(world: World, name: str = "one") -> Iterator[Process]:
 
 
 def define(cluster, admin: Connection) -> None:
-    """Have StreamAutoscalers served."""
+    """Install the definition of StreamAutoscalers."""
     definition = ROOT / "deploy" / "k3s" / "crd" / "streamautoscalers.yaml"
     cluster.run_kubectl("apply", "--server-side", "--force-conflicts", "-f", str(definition))
 

@@ -34,12 +34,12 @@ def _run(*command, timeout_s, **options):
 
 
 def buildah(*arguments, timeout_s=120):
-    """Run buildah over the storage of these tests and return what it says."""
+    """Run buildah with the storage of these tests and return its output."""
     return _run("buildah", *arguments, timeout_s=timeout_s)
 
 
 def require_building():
-    """Skip where images cannot be built, or the user did not ask for it: it takes minutes and 3 GB."""
+    """Skip if images cannot be built, or were not requested: this takes minutes and 3 GB."""
     if os.environ.get("GESSCALE_TEST_IMAGES") != "1":
         pytest.skip("building images takes minutes and 3 GB: set GESSCALE_TEST_IMAGES=1 to have it done")
     missing = [name for name in ("buildah", "debootstrap") if shutil.which(name) is None]
@@ -51,7 +51,7 @@ def require_building():
 
 @functools.cache
 def built(target):
-    """Build an image and return its name, or skip where that cannot be done."""
+    """Build an image and return its name, or skip if that is impossible."""
     require_building()
     _prepare()
     name = f"localhost/gesscale-{target}:{VERSION}"
@@ -65,7 +65,7 @@ def built(target):
 
 @functools.cache
 def archived(target):
-    """Return the image as an archive that a node's containerd imports."""
+    """Return the image as an archive for containerd."""
     name = built(target)
     path = FOLDER / f"{target}.tar"
     path.unlink(missing_ok=True)
@@ -74,7 +74,7 @@ def archived(target):
 
 
 def in_image(target, *command):
-    """Run a command in a container of an image and return what it says."""
+    """Run a command in a container of an image and return its output."""
     container = buildah("from", "--pull-never", built(target))
     try:
         return buildah("run", container, "--", *command, timeout_s=600)
@@ -83,7 +83,7 @@ def in_image(target, *command):
 
 
 def make_storage():
-    """Say where buildah keeps the images of these tests."""
+    """Configure the storage of buildah for these tests."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     (FOLDER / "storage.conf").write_text(
         f'[storage]\ndriver = "overlay"\ngraphroot = "{FOLDER}/storage"\nrunroot = "{FOLDER}/run"\n'
@@ -107,7 +107,7 @@ def _prepare():
 
 
 def _mounts():
-    """Give the build this machine's pip settings and the jars that it has, by mounts: no layer holds them."""
+    """Mount this machine's pip settings and jars into the build, so that no layer contains them."""
     said = _run(sys.executable, "-m", "pip", "config", "list", timeout_s=60).splitlines()
     found = (re.fullmatch(r"(?:\w+|:env:)\.([\w-]+)='(.*)'", line) for line in said)
     settings = {each[1]: each[2] for each in found if each and each[1] in _PASSED_ON}

@@ -35,7 +35,7 @@ def refused(status: int, verb: str = "patch") -> ApiError:
 
 @dataclass
 class FakeApi:
-    """Keeps StreamAutoscalers as the API server does: a patch with an old version is a conflict."""
+    """Stores StreamAutoscalers like the API server: a patch with an old version is a conflict."""
 
     served: dict[str, dict[str, Any]] = field(default_factory=dict)
     seen: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class FakeApi:
     version: int = 100
 
     def put(self, name: str = "op", *, status: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
-        """Create a resource, or change its spec, by hand; the watch sees it."""
+        """Create a resource, or change its spec, like a user; the watch reports it."""
         self.version += 1
         before = self.served.get(f"{SPACE}/{name}")
         metadata = {
@@ -65,7 +65,7 @@ class FakeApi:
         return self.served[f"{SPACE}/{name}"]
 
     def write_status(self, name: str, **status: Any) -> None:
-        """Change a status as another controller does; the watch does not see it yet."""
+        """Change a status like another controller; the watch does not report it yet."""
         self.version += 1
         document = deepcopy(self.served[f"{SPACE}/{name}"])
         document["metadata"]["resourceVersion"] = str(self.version)
@@ -109,7 +109,7 @@ class FakeApi:
         yield {"items": [deepcopy(found)] if found else []}
 
     def workflow(self) -> ManagedWorkflow:
-        """Return the one workflow of the resources as watched."""
+        """Return the only workflow of the watched resources."""
         gathered = gather(self.seen.values())
         assert not gathered.faults
         (only,) = gathered.workflows.values()
@@ -153,7 +153,7 @@ def index_of(*pods: PodRecord) -> ClusterIndex:
 
 @dataclass
 class FakeCluster:
-    """Nodes and pods that a test sets, as the watches show them."""
+    """Nodes and pods set by a test, in the form of the watches."""
 
     nodes: list[NodeRecord] = field(default_factory=lambda: [node(name) for name in ("a", "b", "c", "d")])
     pods: list[PodRecord] = field(default_factory=lambda: [driver("a")])
@@ -182,23 +182,23 @@ def desk_of(api: FakeApi, term: Callable[[], int | None] = lambda: 1) -> OrderWr
 
 
 class _NoMap:
-    """A connection by which no ConfigMap is found."""
+    """A connection that finds no ConfigMap."""
 
     def get(self, *_: object, **__: object) -> dict[str, Any]:
         raise refused(404, "get")
 
 
 def no_maps() -> LatencyMaps:
-    """Return where no latency map is found: nodes are then chosen by name, as by an override."""
+    """Return a source without a latency map: nodes are then chosen by name, as by an override."""
     return LatencyMaps(_NoMap(), lambda _namespace: HttpClient(), tuple)
 
 
 OUTSIDE = {"node": "a", "metricsUrl": "http://127.0.0.1:9"}
-"""A driver that cannot be reached, so that only what people say is done."""
+"""A driver that cannot be reached, so that only directives apply."""
 
 
 def by_hand(*nodes: str, **spec: Any) -> dict[str, Any]:
-    """Return a spec by which executors are to be on exactly these nodes."""
+    """Return a spec that places executors on exactly these nodes."""
     return {
         "mode": "Act",
         "maxReplicas": 3,
@@ -210,14 +210,14 @@ def by_hand(*nodes: str, **spec: Any) -> dict[str, Any]:
 
 
 class Silent:
-    """Events that nobody reads."""
+    """Events that are discarded."""
 
     def publish(self, *_: object, **__: object) -> None:
         pass
 
 
 def context_of(snapshot: Callable[[], ClusterView], order_writer: OrderWriter, **more: Any) -> ControllerContext:
-    """Return what the workflows of a controller share, without latency maps and with no one to connect to."""
+    """Return the shared parts of a controller's workflows, without latency maps and connections."""
     given = {
         "journal": Journal(),
         "latency_maps": no_maps(),

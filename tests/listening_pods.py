@@ -1,4 +1,4 @@
-"""Pods that listen on many ports under the policies of deploy/k3s, for tests of who reaches whom."""
+"""Pods that listen on many ports, for tests of the network policies of deploy/k3s."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ PORTS = (7078, 7079, 8080, 9090, 9092, 9108, 9109, 9999)
 
 
 class ListeningPods:
-    """Pods of one test that listen on many ports, and who reaches whom among them.
+    """Pods of one test that listen on many ports, and the connections among them.
 
     A pod's place is NAMESPACE/NAME; namespaces are those of the manifests, such as ``taxi``.
     """
@@ -42,7 +42,7 @@ class ListeningPods:
         self.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
 
     def wait_ready(self, *places):
-        """Wait until pods listen, and note their addresses."""
+        """Wait until pods listen, and store their addresses."""
         for place in places:
             space, name = place.split("/")
             at = ("-n", self.spaces[space])
@@ -53,7 +53,7 @@ class ListeningPods:
             self.addresses[place] = found["status"]["podIP"]
 
     def runs(self, place, *command):
-        """Return what a command in a pod said; empty where it failed."""
+        """Return the output of a command in a pod; empty if it failed."""
         space, name = place.split("/")
         try:
             return self.cluster.run_kubectl("exec", "-n", self.spaces[space], name, "--", *command)
@@ -61,20 +61,20 @@ class ListeningPods:
             return ""
 
     def reaches(self, source, target, port):
-        """Return whether a pod gets an answer, of whatever status, from a pod or an address."""
+        """Return whether a pod gets an answer of any status from a pod or an address."""
         address = self.addresses.get(target, target)
         ask = f"printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -w 3 {address} {port}"
         return "HTTP/" in self.runs(source, "sh", "-c", ask)
 
     def apply_policies(self, *files, default=None):
-        """Apply the policies of files in deploy/k3s that are for our namespaces."""
+        """Apply the policies in deploy/k3s for our namespaces."""
         written = [each for file in files for each in yaml.safe_load_all((K3S / file).read_text())]
         of = {id(each): each["metadata"].get("namespace", default) for each in written}
         items = [self._adapted(each, of[id(each)]) for each in written if of[id(each)] in self.spaces]
         self.create({"apiVersion": "v1", "kind": "List", "items": items})
 
     def _adapted(self, policy, space):
-        """Name the API server and the names of this cluster, which are no pods here, and our namespaces."""
+        """Adapt a policy to this cluster: addresses of API server and DNS, which are no pods, and our namespaces."""
         api = self.cluster.address(self.cluster.topology.driver_node)
         for rule in policy["spec"].get("egress", ()):
             ports = {each["port"] for each in rule.get("ports", ())}

@@ -1,4 +1,4 @@
-"""The live loop over a simulated cluster while faults strike; benchmarks/long_run.py plays a day of it."""
+"""The live loop over a simulated cluster with injected faults; benchmarks/long_run.py runs a day of it."""
 
 import math
 from collections import Counter
@@ -46,7 +46,7 @@ _PHYSICS = replace(read_physics("map"), service_ms_per_row=2.0)
 
 @dataclass(kw_only=True)
 class LongRunReport:
-    """What a long run came to."""
+    """The result of a long run."""
 
     operators: int
     steps: int = 0
@@ -107,7 +107,7 @@ def long_run(
     seed: int = 0,
     hourly: Callable[[float], None] = lambda _: None,
 ) -> LongRunReport:
-    """Run the loop over a plant until the load has ended and is processed."""
+    """Run the loop over a plant until the load has ended and all rows are processed."""
     plant = SparkPlant(scene, dict.fromkeys(scene.workflow.operators, _PHYSICS), seed=seed)
     watch = _Watch(plant, scene.workflow.operators, faults, hourly)
     bare, plant_clock = assemble(
@@ -150,7 +150,7 @@ def _wired(loop: ControlLoop, faults: Faults, clock: SimulatedClock) -> ControlL
 
 
 class _Watch:
-    """Counts what happens, and keeps nothing that grows with time but the report."""
+    """Counts events; only the report grows with time."""
 
     def __init__(
         self, plant: Plant, operators: Collection[str], faults: Faults, hourly: Callable[[float], None]
@@ -162,11 +162,11 @@ class _Watch:
         self._last_step_s: float | None = None
 
     def take_over(self, loop: ControlLoop, clock: SimulatedClock) -> None:
-        """Watch the loop that begins now."""
+        """Watch the loop that starts now."""
         self._loop, self._clock = loop, clock
 
     def sampled(self, operator: str, sample: Sample) -> None:
-        """Count rows that wait."""
+        """Count the backlog."""
         tally = self._plant.tally(operator)
         self._samples += 1
         self._late += tally.offered_rows - tally.processed_rows > 60.0 * max(sample.input_rows_per_s, 1.0)
@@ -176,7 +176,7 @@ class _Watch:
             self._hourly(sample.t_s)
 
     def completed(self, completion: Completion) -> None:
-        """Keep nothing: the tallies have the sums."""
+        """Store nothing: the tallies have the sums."""
 
     def decided(self, decisions: tuple[Decision, ...]) -> None:
         """Count a step."""

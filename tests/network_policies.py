@@ -1,4 +1,4 @@
-"""Network policies that hold: on every node runs the controller that k3s has in it, for as long as a context lasts."""
+"""Enforcement of network policies: runs the controller of k3s on every node within a context."""
 
 import contextlib
 import os
@@ -19,12 +19,12 @@ from testbed.kubernetes.tools import POLICY_SOURCES, SYSTEM, build, find_go, is_
 
 _PROGRAMS = ("iptables", "iptables-save", "iptables-restore", "ipset")
 _TRIAL = "ipset create trial hash:ip && iptables -A FORWARD -m set --match-set trial src -j REJECT"
-"""In a network namespace that goes with the command."""
+"""Run in a temporary network namespace."""
 _CHAIN = "KUBE-ROUTER-FORWARD"
-"""It is there once the controller runs."""
+"""Exists once the controller runs."""
 _START_TIMEOUT_S = 240.0
 _CLEAR = "iptables -F && iptables -X && ipset destroy"
-"""Rules first: a set that a rule names cannot go. Only the node's own are seen, in its network namespace."""
+"""Rules first, as a set in use cannot be destroyed. Affects only the node's network namespace."""
 
 
 def obstacle() -> str:

@@ -49,7 +49,7 @@ finally:
 
 
 class Application:
-    """A driver, its StreamAutoscaler, and what can be seen of both."""
+    """A driver, its StreamAutoscaler, and observations of both."""
 
     def __init__(self, cluster, folder):
         self.cluster, self.folder, self.namespace = cluster, folder, f"executors-{uuid.uuid4().hex[:8]}"
@@ -118,7 +118,7 @@ class Application:
             )  # fmt: skip
 
     def grant(self):
-        """Create the driver's account with the rights that deploy/k3s/example gives to its own."""
+        """Create the driver's account with the rights of the account in deploy/k3s/example."""
         self.kubectl("create", "-f", "-", stdin=driver_account("taxi", "driver"))
 
     def submit(self, node):
@@ -175,7 +175,7 @@ class Application:
             return json.load(answer)
 
     def has_applied(self, order, *nodes):
-        """Return whether exactly these nodes have an executor, all have worked, and none is starting."""
+        """Return whether exactly these nodes have an executor that has worked, and none is starting."""
         replicas = self.ask("replicas")
         reconciler = replicas["reconciler"]
         return (
@@ -207,7 +207,7 @@ class Application:
         return [tuple(line.split()) for line in (self.folder / "runs").read_text().splitlines()]
 
     def is_exactly_once(self):
-        """Whether the sink holds every number from 0 on, each once."""
+        """True if the sink contains every number from 0 once."""
         files = committed_files(self.folder / "out")
         values = sorted(json.loads(line)["value"] for file in files for line in file.read_text().splitlines())
         return bool(values) and values == list(range(len(values)))
@@ -220,7 +220,7 @@ class Application:
 
     @contextlib.contextmanager
     def log_followed(self):
-        """Yield the file that gets the log of a driver pod, also of one that is deleted meanwhile."""
+        """Yield the file with the log of a driver pod, which may be deleted during the test."""
         file = self.folder / "followed.log"
         command = (self.cluster.kubectl, "--kubeconfig", self.cluster.kubeconfig, "-n", self.namespace)
         with (
@@ -234,7 +234,7 @@ class Application:
 
 
 def until(what, holds, application, timeout_s=240.0):
-    """Wait as `waiting.until`; where the time is over, tell what the driver says."""
+    """Wait like `waiting.until`; on timeout, report the driver's log."""
 
     def state():
         with contextlib.suppress(OSError):
@@ -245,5 +245,5 @@ def until(what, holds, application, timeout_s=240.0):
 
 
 def until_pods(application, wanted):
-    """Wait until the pods are these: a kubelet says that one runs after its executor has worked."""
+    """Wait until the running pods are these; a kubelet reports a pod as running only after its executor has worked."""
     until(f"the pods are {wanted}", lambda: application.pods() == wanted, application)

@@ -1,4 +1,4 @@
-"""An API server that dies and comes back, under whoever watches it."""
+"""An API server that is killed and started again while clients watch it."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ from testbed.cluster import processes, state
 
 @contextlib.contextmanager
 def stopped_api_server(cluster) -> Iterator[None]:
-    """Kill the API server; start it again as it was, and wait until it answers."""
+    """Kill the API server, start it again with its state, and wait until it answers."""
     cluster.in_control_plane(("true",))  # skips where the cluster is not ours
     folder = str(state.state_directory(cluster.topology.name))
     (found,) = [each for each in processes.find(folder) if each.mark.operator == "kube-apiserver" and each.started]

@@ -1,4 +1,4 @@
-"""Workflows that AuTraScale+ tries its configurations on: replicas come and go at once, a step takes a minute."""
+"""Workflows for the trials of AuTraScale+: rescales are immediate, a step takes a minute."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -29,7 +29,7 @@ def policy(flow=ALONE, **given):
 
 
 def seen(name, replicas, *, offered, throughput, busy, at_s, waiting=0.0, **changes):
-    """Return a reading whose batches fill so much of their interval."""
+    """Return a reading whose batches fill this share of their interval."""
     nodes = tuple(f"n{index:03}" for index in range(replicas))
     batch = Batch(
         batch_id=1,
@@ -115,14 +115,14 @@ class World:
 
 
 def alone(rate, *, replicas=1, each=100.0, **more):
-    """Return one operator whose replicas do so many rows/s each."""
+    """Return one operator with this capacity per replica, rows/s."""
     offered = rate if callable(rate) else lambda _: rate
     given = {key: more.pop(key) for key in list(more) if key in AutrascaleSettings.model_fields}
     return World(policy(**durations(given)), offered, lambda _, count: each * count, {"op": replicas}, **more)
 
 
 def durations(given):
-    """Return settings by their names in the configuration."""
+    """Return settings by their configuration names."""
     return {name.removesuffix("_s"): value for name, value in given.items()}
 
 
