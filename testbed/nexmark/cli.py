@@ -63,7 +63,7 @@ def stream(
     source, chosen, jars = NexmarkOptions.parse(NAME, settings), nexmark_query(query), ""
     if kafka is not None:
         if cap_rows_per_replica is not None:
-            raise InputError("kafka-cap-fixed", place="--cap-rows-per-replica")
+            raise InputError("stream-cap-conflict")
         require_broker(kafka)
         jars = ",".join(map(str, connector_jars()))
     stopping = stop_on_signals()
