@@ -60,9 +60,9 @@ def order_problem(identity: str, term: object, placement: Sequence[str]) -> Prob
     """Return what is wrong with the id or the nodes of an order; None if both are valid."""
     found = _ID.fullmatch(identity)
     if found is None or len(identity) > _MAX_ID_CHARACTERS or int(found[1]) != term:
-        return Problem("order-id-invalid", {"got": identity, "term": term})
+        return Problem("order-id-invalid", {"place": "id", "got": identity, "term": term})
     if list(placement) != sorted(set(placement)):
-        return Problem("order-nodes-unsorted", {"got": list(placement)})
+        return Problem("order-nodes-unsorted", {"place": "placement", "got": list(placement)})
     return None
 
 
@@ -80,9 +80,9 @@ def read_order(value: object) -> OrderDocument:
     if not isinstance(identity, str):
         problem = Problem("order-without-id", {"got": value})
     elif not isinstance(nodes, list) or not 1 <= len(nodes) <= MAX_REPLICAS or not all(map(_is_name, nodes)):
-        problem = Problem("order-nodes-invalid", {"max_nodes": MAX_REPLICAS, "got": nodes})
+        problem = Problem("order-nodes-invalid", {"place": "placement", "max_nodes": MAX_REPLICAS, "got": nodes})
     elif strategy not in list(Strategy):
-        problem = Problem("order-strategy-unknown", {"known": list(Strategy), "got": strategy})
+        problem = Problem("order-strategy-unknown", {"place": "strategy", "known": list(Strategy), "got": strategy})
     else:
         problem = order_problem(identity, order.get("term"), nodes)
     if problem is not None:

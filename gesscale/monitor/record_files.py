@@ -116,8 +116,10 @@ def read_recording(folder: Path, operators: Collection[str]) -> Recording:
     """
     file = folder / BATCHES
     batches, invalid_batches = _parse_lines(file, recorded_batch)
+    if not batches and not invalid_batches:
+        raise InputError("record-empty", source=str(file))
     if not batches:
-        first = str(invalid_batches[0]) if invalid_batches else ""
+        first = str(invalid_batches[0])
         raise InputError("record-without-batches", source=str(file), invalid_lines=len(invalid_batches), first=first)
     decisions, invalid_decisions = _parse_lines(folder / DECISIONS, _decision_of, optional=True)
     _check_names({name for name, _ in batches} | {each.decision.operator for each in decisions}, operators, folder)

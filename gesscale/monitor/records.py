@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from gesscale.batch_record import BatchFigures, HostWork, figures_of
-from gesscale.common.errors import Problem
+from gesscale.common.errors import InvalidValueError, Problem
 from gesscale.errors import MetricsUnavailableError
 from gesscale.fields import MIN_DURATION_S, EpochSeconds
 from gesscale.model.observation import LARGEST, Batch
@@ -48,7 +48,7 @@ _FIGURES: Mapping[object, object] = {
 }
 
 
-class _Part(BaseModel):
+class _Document(BaseModel):
     """Base of served and recorded documents; ignores unknown fields."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -72,21 +72,23 @@ def _check_work(by_host: Mapping[str, HostWork] | None) -> Mapping[str, HostWork
     return by_host
 
 
-def _none_if_wrong(value: object, read: ValidatorFunctionWrapHandler) -> object:
+def _none_if_invalid(value: object, read: ValidatorFunctionWrapHandler) -> object:
     try:
         return read(value)
     except ValidationError:
         return None
 
 
-class _OnHosts(_Part):
+class _OnHosts(_Document):
     """Placement of a served batch: hosts are addresses of executors."""
 
     hosts: tuple[str, ...]
-    by_host: Annotated[Mapping[str, HostWork] | None, AfterValidator(_check_work), WrapValidator(_none_if_wrong)] = None
+    by_host: Annotated[Mapping[str, HostWork] | None, AfterValidator(_check_work), WrapValidator(_none_if_invalid)] = (
+        None
+    )
 
 
-class _OnNodes(_Part):
+class _OnNodes(_Document):
     nodes: tuple[str, ...]
     operator: str | None = None
 
@@ -96,9 +98,11 @@ ServedRecord = batch_form("ServedRecord", _OnHosts)
 
 
 def _within(least: float, most: float) -> Any:
+    """Return the type of an optional number within bounds; screening handles values <= 0."""
+
     def check(value: float | None) -> float | None:
-        if value is not None and (least > value > 0 or value > most):  # screening checks values <= 0
-            raise ValueError(f"expected {least:g} to {most:g}")
+        if value is not None and (least > value > 0 or value > most):
+            raise InvalidValueError("number-out-of-range", least=least, most=most, got=value)
         return value
 
     return Annotated[float | None, AfterValidator(check), BeforeValidator(_none_if_nan)]
@@ -127,7 +131,7 @@ def recorded_batch(document: object) -> tuple[str | None, Batch]:
     return operator, Batch(**figures, nodes=tuple(sorted(set(nodes))))
 
 
-class BatchesDocument(_Part):
+class BatchesDocument(_Document):
     """Response of a driver's ``/batches``; its records are validated separately."""
 
     api_version: Literal["gesscale.dev/v1"] = Field(alias="apiVersion")
@@ -221,5 +225,6 @@ def _work_by_node(by_host: Mapping[str, HostWork], names: Mapping[str, str]) -> 
 def _first_fault(error: ValidationError) -> tuple[str, str]:
     """Return the key and the cause of the first fault, without any text of the response."""
     fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = ".".join(str(part) for part in fault["loc"] if isinstance(part, int) or part in _NAMES)
-    return place, f"expected {expectation(fault)}"
+    key = ".".join(str(part) for part in fault["loc"] if isinstance(part, int) or part in _NAMES)
+    expected = f"expected {expectation(fault)}"
+    return key, f"{key}: {expected}" if key else expected

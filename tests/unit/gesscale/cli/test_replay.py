@@ -147,4 +147,4 @@ def test_a_missing_or_empty_record_is_one_line_and_exit_2(gesscale, record):
     (record / "batches.jsonl").write_text("")
     code, _, err = gesscale("replay", record)
     assert (code, err.count("\n")) == (2, 1)
-    assert codes(err) == ["record-without-batches"]
+    assert codes(err) == ["record-empty"]

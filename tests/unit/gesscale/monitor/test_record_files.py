@@ -125,7 +125,7 @@ def test_a_corrupt_decision_is_left_out_and_named(folder: Path, spoil) -> None:
     ("content", "operators", "code"),
     [
         (None, ["op"], "record-unreadable"),
-        ("", ["op"], "record-without-batches"),
+        ("", ["op"], "record-empty"),
         ("nonsense\n", ["op"], "record-without-batches"),
         (json.dumps(BATCH), ["clean", "sink"], "record-operator-missing"),
         (json.dumps({**BATCH, "operator": "nearest"}), ["op"], "record-operator-unknown"),
