@@ -1,4 +1,4 @@
 """Gesscale: a network-latency-aware auto-scaler for Spark Structured Streaming on edge clusters.
 
-Monitor -> Analyze -> Plan -> Execute, once per period, over shared Knowledge; ``loop.py`` shows it.
+It runs Monitor, Analyze, Plan and Execute once per period over shared Knowledge; see ``loop.py``.
 """

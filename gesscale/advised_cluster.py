@@ -1,4 +1,4 @@
-"""A cluster that is only looked at: the nodes of the latency map, for advice without access to anything."""
+"""Cluster for advice only: the nodes of the latency map, without access to a real cluster."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from gesscale.ports import ClusterState, Node
 
 @dataclass(frozen=True, slots=True)
 class AdvisedCluster:
-    """Takes every node of the latency map as usable, and refuses to act."""
+    """Treats every node of the latency map as usable and refuses changes."""
 
-    #: Gives their names, those of the map in force. Placements are what the drivers themselves report.
+    #: Returns the names of the nodes of the current map. Drivers report the placements.
     names: Callable[[], tuple[str, ...]]
 
     def state(self) -> ClusterState:
@@ -20,11 +20,11 @@ class AdvisedCluster:
         return ClusterState(nodes={name: Node(name=name) for name in self.names()})
 
     def apply(self, operator: str, placement: tuple[str, ...]) -> Outcome:
-        """Refuse.
+        """Refuse a change.
 
         Raises
         ------
         ClusterError
-            Always: there is nothing to act on.
+            Always.
         """
         raise ClusterError("no-cluster-configured", operator=operator, placement=placement)

@@ -1,4 +1,4 @@
-"""Puts a loop together from settings: the one place that knows which adapters there are."""
+"""Builds a loop from settings; the only module that knows all adapters."""
 
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
@@ -24,7 +24,7 @@ from gesscale.settings.operators import KafkaSettings
 from gesscale.validation import located
 from latency_map import LatencyMap, LatencyMapError
 
-#: What an entry point of group ``gesscale.clusters`` provides: it takes ``execute.options``.
+#: Type of an entry point of group ``gesscale.clusters``; it receives ``execute.options``.
 OpenCluster = Callable[[Mapping[str, str]], Cluster]
 
 
@@ -36,10 +36,10 @@ def build_loop(
     Raises
     ------
     InputError
-        When a named policy, cluster or file does not exist, the latency map cannot be read, or it lacks a node
-        that the settings name.
+        If a policy, cluster or file does not exist, the latency map cannot be read, or it lacks a node of the
+        settings.
     KnowledgeError
-        When the knowledge file cannot be used.
+        If the knowledge file is unusable.
     """
     workflow = settings.workflow.build()
     latencies = open_latencies(settings)
@@ -58,12 +58,12 @@ def build_loop(
 
 
 def open_latencies(settings: Settings) -> CachedLatencies:
-    """Open the source of the latency map that the settings name; a file is read at once, others when asked.
+    """Open the source of the latency map; a file is read immediately, other sources in the first step.
 
     Raises
     ------
     InputError
-        Where the file cannot be read, or lacks a node that the settings name: NDmax could never be known.
+        If the file cannot be read, or lacks a node of the settings: NDmax would stay unknown.
     """
     group = settings.latency_map
     source, bounds = _latency_source(settings), MapBounds(limits=group.limits())
@@ -90,7 +90,7 @@ def _latency_source(settings: Settings) -> CachedLatencies:
 
 
 def open_cluster(settings: Settings, latencies: CachedLatencies) -> Cluster:
-    """Open the cluster that the settings name; without one, the nodes of the latency map are advised on."""
+    """Open the cluster of the settings; without one, return a cluster for advice on the nodes of the latency map."""
     entry = _cluster_entry(settings)
     if entry is None:
         return AdvisedCluster(lambda: latencies.names)
@@ -99,13 +99,13 @@ def open_cluster(settings: Settings, latencies: CachedLatencies) -> Cluster:
 
 
 def check_environment(settings: Settings) -> CachedLatencies:
-    """Check what settings name outside themselves, without changing anything.
+    """Check the files, names and adapters of the settings, without changing anything.
 
     Raises
     ------
     InputError
-        When a file of the latency map cannot be read or lacks a named node, the policy cannot be made of its
-        settings, no such cluster adapter is installed, or there can be no such knowledge file.
+        If the latency map cannot be read or lacks a node, the policy cannot be created, the cluster adapter is not
+        installed, or the knowledge file cannot be created.
     """
     latencies = open_latencies(settings)
     _cluster_entry(settings)
@@ -125,7 +125,7 @@ def open_knowledge(settings: Settings, now_s: float, *, advise_only: bool) -> Kn
 
 
 def recall_knowledge(settings: Settings, now_s: float) -> MemoryKnowledge:
-    """Return what the knowledge file, if there is one, holds up to an instant; the file stays as it is."""
+    """Return the knowledge of the file up to an instant, without changing it; empty without a file."""
     group = settings.knowledge
     if not group.file.exists():
         return MemoryKnowledge(group.limits())
@@ -136,7 +136,7 @@ def recall_knowledge(settings: Settings, now_s: float) -> MemoryKnowledge:
 
 
 def host_names(settings: Settings, cluster: Cluster) -> Mapping[str, str]:
-    """Return the node name of each host address: the settings' word, else the cluster's."""
+    """Return the node name of each host address, from the settings or else from the cluster."""
     if settings.monitor.hosts:
         return settings.monitor.hosts
     try:
@@ -147,7 +147,7 @@ def host_names(settings: Settings, cluster: Cluster) -> Mapping[str, str]:
 
 
 def open_metrics(settings: Settings, hosts: Mapping[str, str]) -> MetricSource:
-    """Open the metric source that the settings name."""
+    """Open the metric source of the settings."""
     operators = settings.workflow.operators
     return open_monitor(
         settings.monitor,

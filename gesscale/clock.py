@@ -1,4 +1,4 @@
-"""Real time, and the signals that end a loop."""
+"""System clock, and the signals that stop a loop."""
 
 import signal
 import threading
@@ -9,7 +9,7 @@ from collections.abc import Callable
 def on_stop_signals(stop: Callable[[], object]) -> None:
     """Call a function on SIGTERM and on SIGINT.
 
-    SIGINT stays ignored where it is ignored: a shell starts a script's background jobs so, and Ctrl-C is not for them.
+    SIGINT stays ignored if it is: a shell starts background jobs of a script this way.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         if number == signal.SIGTERM or signal.getsignal(number) is not signal.SIG_IGN:
@@ -17,7 +17,7 @@ def on_stop_signals(stop: Callable[[], object]) -> None:
 
 
 class SystemClock:
-    """The machine's clock; a stop request ends the wait that is going on."""
+    """The system clock; a stop request ends the current wait."""
 
     def __init__(self) -> None:
         self._stopping = threading.Event()
@@ -27,13 +27,13 @@ class SystemClock:
         return time.time()
 
     def wait_until(self, at_s: float) -> bool:
-        """Wait for an instant; False as soon as a stop was asked for."""
+        """Wait for an instant; return False when a stop is requested."""
         return not self._stopping.wait(max(0.0, at_s - self.now_s()))
 
     def stop(self) -> None:
-        """Ask the loop to end after the step that is going on."""
+        """Request the loop to end after the current step."""
         self._stopping.set()
 
     def stop_on_signals(self) -> None:
-        """Take SIGINT and SIGTERM as requests to stop."""
+        """Stop on SIGINT and SIGTERM."""
         on_stop_signals(self.stop)

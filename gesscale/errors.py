@@ -8,7 +8,7 @@
     ├── MetricsUnavailableError   a metric source gave no usable answer
     └── ClusterError              nodes or replicas could not be read or changed
 
-A message says what was expected, what came, in which object, and what to do about it.
+Each error has a code and fields; `errors.toml` has its message. See `gesscale.common.errors`.
 "Not ready yet" and "nothing to do" are decisions with a reason, not errors.
 """
 
@@ -26,7 +26,7 @@ class KnowledgeError(GesscaleError):
 
 
 class MetricsUnavailableError(GesscaleError):
-    """A metric source hangs, is absent, or answers what cannot be metrics."""
+    """A metric source timed out, is unreachable, or returned invalid metrics."""
 
 
 class ClusterError(GesscaleError):

@@ -1,13 +1,13 @@
-"""Packages that only some commands need: which extra installs each, and how."""
+"""Optional packages: the extra of each, and the command that installs it."""
 
 from importlib.metadata import version
 
 from gesscale.common.errors import Problem
 
-#: What works before the first publication; afterwards it is ``pip install 'gesscale[{extra}]'``.
+#: Command before the first publication; afterwards it is ``pip install 'gesscale[{extra}]'``.
 HOW = "pip install '.[{extra}]' in a checkout of gesscale, or '{wheel}[{extra}]' in the folder of its wheel file"
 
-#: By the extra that brings them, under the names that are imported.
+#: Imported names of packages, by extra.
 _PACKAGES = {
     "spark": ("pandas", "py4j", "pyarrow", "pyspark"),
     "controller": (
@@ -24,7 +24,7 @@ def how_to_install(extra: str) -> str:
 
 
 def missing_package(error: ModuleNotFoundError) -> Problem | None:
-    """Report which extra installs a missing package; None if no extra does."""
+    """Return the problem of a missing package with the command that installs it; None if no extra has it."""
     package = (error.name or "").partition(".")[0]
     extra = next((extra for extra, packages in _PACKAGES.items() if package in packages), None)
     if extra is None:

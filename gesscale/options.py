@@ -1,4 +1,4 @@
-"""Settings of group ``analyze`` that several policies use."""
+"""Settings of group ``analyze`` that several policies share."""
 
 from typing import ClassVar, Literal
 
@@ -9,37 +9,35 @@ from gesscale.fields import MAX_EXACT_INTEGER, Duration, SettingsGroup
 
 
 class PolicyOptions(SettingsGroup):
-    """The settings that several policies share."""
+    """Settings that several policies share."""
 
     CONSTRAINTS: ClassVar[tuple[Constraint, ...]] = (Ascending("cpu_low_pct", "cpu_high_pct", strict=True),)
 
     law: Literal["gesscale", "microbatch", "auto"] = "gesscale"
     """Law of the performance model. Default: Eq. 1, the reference."""
     back_pressure_threshold: float = Field(0.5, gt=0, lt=1)
-    """BP above which an operator is held back, 0..1. Default: Algorithm 1."""
+    """Back pressure (BP) above which an operator is overloaded, 0..1. Default: Algorithm 1."""
     headroom_threshold_pct: float = Field(30.0, gt=0, lt=100)
-    """DT from which a policy proposes fewer replicas, per cent. Default: the authors' scripts."""
+    """Headroom (DT) from which a policy proposes fewer replicas, per cent. Default: the authors' scripts."""
     recovery_target_s: Duration = 600.0
-    """A backlog that drains within this time is no overload. Default: ten periods. A replica takes seconds to start,
-    and for less it is wasted."""
+    """A backlog that drains within this time is no overload. Default: ten periods, as a replica for a shorter time is
+    wasted."""
     stabilization_window_s: Duration | None = None
-    """For this long after a change, an operator is not judged again. Default: only until the change has settled; the
+    """Time after a change in which an operator is not evaluated again. Default: only until the change has settled; the
     scripts of the paper's authors wait 300 s."""
     reading_max_age_s: Duration | None = 7 * 86400.0
-    """Evidence older than this does not count; null: all counts. Default: a week, the longest rhythm that loads
-    usually have."""
+    """Maximum age of evidence; null: no limit. Default: a week, the longest rhythm of most loads."""
     reading_half_life_s: Duration | None = 86400.0
-    """Age at which evidence counts half; null: age does not matter. Default: a day, so that yesterday's cycle still
-    counts."""
+    """Age at which evidence counts half; null: age does not matter. Default: a day, so that yesterday still counts."""
     cpu_high_pct: float = Field(90.0, gt=0, le=100)
-    """THR adds a replica above this CPU use, per cent. Default: paper V."""
+    """CPU use above which THR adds a replica, per cent. Default: paper V."""
     cpu_low_pct: float = Field(50.0, ge=0, lt=100)
-    """THR removes one below this CPU use, per cent. Default: paper V."""
+    """CPU use below which THR removes a replica, per cent. Default: paper V."""
     seed: int = Field(0, ge=0, le=MAX_EXACT_INTEGER)
-    """Seed of the policies that draw at random. Default: any; fixed, so that runs repeat."""
+    """Seed of policies that choose at random. Default: fixed, so that runs repeat."""
     node_choice: Literal["random", "nearest"] = "random"
-    """Where a policy that knows no delays puts replicas (all but gesscale, mdl and thr). Default: random, like a
-    scheduler that does not know the delays either."""
+    """How policies without delays choose nodes (all but gesscale, mdl and thr). Default: random, like a scheduler that
+    does not know the delays."""
 
     @property
     def cpu_high_share(self) -> float:

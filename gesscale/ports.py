@@ -1,4 +1,4 @@
-"""What the loop asks of the world: five ports; their adapters are in monitor/, knowledge/, kubernetes/ and testbed/."""
+"""Ports of the loop. Their adapters are in monitor/, knowledge/, kubernetes/ and testbed/."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -12,7 +12,7 @@ from gesscale.model.order import Order
 from latency_map import LatencyMap
 from perfmodel import Reading
 
-#: Why a node cannot take a replica, whatever its delays.
+#: Reasons of nodes that cannot take a replica, regardless of delays.
 NODE_PROBLEMS = (
     Reason.NOT_READY,
     Reason.CORDONED,
@@ -30,17 +30,17 @@ class Node:
     Raises
     ------
     ClusterError
-        At another reason.
+        If the reason is another one.
     """
 
     name: str
-    #: The host address that its replicas report; empty where it is the name itself or not known.
+    #: Host address that its replicas report; empty if it equals the name or is unknown.
     address: str = ""
-    #: Its capacity against a node of weight 1.
+    #: Capacity relative to a node of weight 1.
     weight: float = 1.0
-    #: Why it cannot take a replica now, in a sentence; empty where it can.
+    #: Why it cannot take a replica now, in a sentence; empty if it can.
     problem: str = ""
-    #: The same in a word, one of `NODE_PROBLEMS`. Without a problem it says nothing.
+    #: The same in a word, one of `NODE_PROBLEMS`. It has no meaning without a problem.
     reason: Reason = Reason.NOT_READY
 
     def __post_init__(self) -> None:
@@ -50,25 +50,25 @@ class Node:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterState:
-    """The nodes, and where each operator's live replicas are."""
+    """The nodes, and the live replicas of each operator."""
 
     nodes: Mapping[str, Node] = field(default_factory=dict)
-    #: By operator; one that does not run at all is missing.
+    #: Nodes of the live replicas by operator; operators that do not run are absent.
     placements: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     #: Operators that wait for their first replicas to be placed.
     unplaced: frozenset[str] = frozenset()
-    #: By operator, the nodes on which the cluster is starting a replica by itself, as it was ordered.
-    coming: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    #: By operator, the nodes that cannot take a replica of this one: its pool, its image, its requests.
+    #: By operator, the nodes on which the cluster is starting an ordered replica.
+    starting: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    #: By operator, the nodes that cannot take its replicas because of its node pool, image or requests.
     ineligible: Mapping[str, Mapping[str, Node]] = field(default_factory=dict)
-    #: How many replicas more a node can take of all operators together; one that is not listed can take one
-    #: of each.
+    #: How many more replicas a node can take of all operators together; a node that is absent can take one of
+    #: each.
     room: Mapping[str, int] = field(default_factory=dict)
-    #: Why the cluster could not be read; empty where it could.
+    #: Why the cluster could not be read; empty if it was read.
     problem: str = ""
 
     def for_operator(self, operator: str) -> "ClusterState":
-        """Return the same cluster with the nodes as they are to one operator; a problem for all comes first."""
+        """Return the same cluster with the problems of nodes for one operator; general problems take precedence."""
         ineligible = self.ineligible.get(operator)
         if not ineligible:
             return self
@@ -82,7 +82,7 @@ class ClusterState:
 
     @cached_property
     def unusable(self) -> Mapping[Reason, tuple[str, ...]]:
-        """The nodes that cannot, by name for each reason."""
+        """The ineligible nodes by reason, sorted by name."""
         found: dict[Reason, list[str]] = {}
         for name in sorted(self.nodes.keys() - set(self.usable)):
             found.setdefault(self.nodes[name].reason, []).append(name)
@@ -94,7 +94,7 @@ class ClusterState:
         return {name: node.weight for name, node in self.nodes.items()}
 
     def excluding(self, names: Collection[str]) -> "ClusterState":
-        """Return the same cluster where some nodes take no replica; what runs on them is left alone."""
+        """Return the same cluster where some nodes take no new replica; their running replicas stay."""
         if not names:
             return self
         excluded = {
@@ -107,17 +107,17 @@ class ClusterState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latencies:
-    """How far apart the nodes are, as far as is known at one instant."""
+    """The latency map at one instant."""
 
-    #: The newest map that there was; None where there has been none yet.
+    #: The newest map; None if there is none yet.
     map: LatencyMap | None = None
-    #: How old it is, and whether it may be relied on.
+    #: Its age, and whether it is stale.
     map_status: MapStatus = field(default_factory=MapStatus)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knowledge:
-    """What is known when a step begins; all a policy may know besides the observation and the cluster."""
+    """Knowledge at the start of a step: all input of a policy except the observation and the cluster."""
 
     #: Evidence for the performance model by operator, newest first, bounded.
     readings: Mapping[str, tuple[Reading, ...]] = field(default_factory=dict)
@@ -127,8 +127,8 @@ class Knowledge:
     latencies: Latencies = field(default_factory=Latencies)
     #: By operator, the last memo of the policy (`gesscale.model.decision.Analysis.memo`).
     memos: Mapping[str, str] = field(default_factory=dict)
-    #: Operators whose newest order is dated later than now, as the clock was set back: `orders` has only
-    #: older ones, which are no longer in force.
+    #: Operators whose newest order is in the future because the clock was set back; `orders` has only older
+    #: ones, which are no longer in force.
     order_unknown: frozenset[str] = frozenset()
 
     def with_latencies(self, latencies: Latencies) -> "Knowledge":
@@ -136,7 +136,7 @@ class Knowledge:
         return replace(self, latencies=latencies)
 
     def pending(self, operator: str) -> Order | None:
-        """Return the operator's newest order while it has not settled."""
+        """Return the operator's newest order if it has not settled."""
         latest = self.latest(operator)
         return latest if latest is not None and latest.is_pending else None
 
@@ -147,7 +147,7 @@ class Knowledge:
 
 
 class Policy(Protocol):
-    """Analyze and Plan: pure, deterministic, over all operators of a workflow."""
+    """Analyze and Plan, as pure and deterministic functions over all operators of a workflow."""
 
     @property
     def name(self) -> str:
@@ -155,16 +155,16 @@ class Policy(Protocol):
         ...
 
     def analyze(self, observation: WorkflowObservation, knowledge: Knowledge) -> Mapping[str, Analysis]:
-        """Conclude for every operator what it needs."""
+        """Return an analysis of every operator."""
         ...
 
     def plan(self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge) -> Mapping[str, Plan]:
-        """Choose for every operator the nodes that are to hold its replicas."""
+        """Return a plan for every operator."""
         ...
 
 
 class MetricSource(Protocol):
-    """Monitor: reads the operators. Never raises: an operator without metrics has a missing reading."""
+    """Monitor: reads the operators. Never raises: missing metrics are returned in `missing_readings`."""
 
     def observe(self, now_s: float) -> WorkflowObservation:
         """Read every operator over the window that ends now."""
@@ -172,24 +172,24 @@ class MetricSource(Protocol):
 
 
 class LatencySource(Protocol):
-    """Monitor: how far apart the nodes are. Never raises: problems are in `Latencies.map_status`."""
+    """Monitor: reads the latency map. Never raises: problems are returned in `Latencies.map_status`."""
 
     def current(self, now_s: float) -> Latencies:
-        """Return the newest map there is; one that cannot be renewed stays in force and ages."""
+        """Return the newest map; one that cannot be refreshed stays in force and ages."""
         ...
 
 
 class Cluster(Protocol):
-    """Execute: knows the nodes, starts and removes replicas. Raises ClusterError when it cannot."""
+    """Execute: lists nodes, starts and removes replicas. Raises ClusterError if it cannot."""
 
     def state(self) -> ClusterState:
         """Return nodes and live replicas."""
         ...
 
     def apply(self, operator: str, placement: tuple[str, ...]) -> Outcome:
-        """Have the replicas of an operator on exactly these nodes, sorted; again for the same ones changes nothing.
+        """Order the replicas of an operator on exactly these nodes, sorted. The call is idempotent.
 
-        It returns at once; the cluster starts and removes replicas in its own time.
+        It returns immediately; the cluster starts and removes replicas asynchronously.
         """
         ...
 
@@ -198,19 +198,19 @@ class KnowledgeStore(Protocol):
     """Knowledge that outlives the process."""
 
     def recall(self, now_s: float) -> Knowledge:
-        """Return what a policy may know now."""
+        """Return the knowledge at an instant."""
         ...
 
     def remember(self, decision: Decision) -> None:
-        """Keep a decision and all it brought: evidence, the model version, the order."""
+        """Keep a decision with its evidence, model and order."""
         ...
 
     def settle(self, operator: str, order: Order) -> None:
-        """Keep an order that has settled or was given up, with its downtime."""
+        """Keep an order that has settled or timed out, with its downtime."""
         ...
 
     def close(self) -> None:
-        """Let go of the file, if there is one."""
+        """Close the file, if there is one."""
         ...
 
 
@@ -222,5 +222,5 @@ class Clock(Protocol):
         ...
 
     def wait_until(self, at_s: float) -> bool:
-        """Wait for an instant; return False where the loop is to stop instead."""
+        """Wait for an instant; return False if the loop must stop."""
         ...

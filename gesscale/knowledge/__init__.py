@@ -1,1 +1,1 @@
-"""Knowledge: what the loop remembers from one step, and one start, to the next."""
+"""Knowledge that the loop keeps between steps and processes."""

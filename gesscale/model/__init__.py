@@ -1,1 +1,1 @@
-"""What the loop sees, concludes and orders: every value declared once."""
+"""Value types of the loop: observations, decisions and orders."""

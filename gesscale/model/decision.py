@@ -1,4 +1,4 @@
-"""What the loop concludes: analysis, plan, outcome, and the decision that keeps all three with its reason."""
+"""Results of a step: analysis, plan, outcome, and the decision that joins them."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ from perfmodel import Estimate, Model, Reading
 
 
 class Reason(StrEnum):
-    """Why a decision is what it is: one spelling in code, knowledge, events, metrics and output."""
+    """Reason of a decision, spelled the same in code, knowledge, events, metrics and output."""
 
     # something changes
     OVERLOADED = "Overloaded"
@@ -62,12 +62,12 @@ class Reason(StrEnum):
     NOT_SELECTED = "NotSelected"
 
 
-#: Why a plan is advice only, whatever the mode.
+#: Why a plan is advice only in any mode.
 FIXED_SLOTS = "the query runs in Real-Time Mode: its tasks hold their slots until a long batch ends"
 
 
 class Verdict(StrEnum):
-    """What Analyze says an operator needs."""
+    """Conclusion of Analyze about an operator."""
 
     MORE = "More"
     FEWER = "Fewer"
@@ -81,43 +81,43 @@ def _is_empty(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejection:
-    """A candidate that was not chosen, and why."""
+    """A rejected candidate and its reason."""
 
     node: str
     reason: Reason
-    #: The figures, in a sentence.
+    #: Figures, in a sentence.
     detail: str = ""
-    #: How many more candidates lost for this reason, and are not listed.
+    #: Number of further candidates with this reason that are not listed.
     others: Annotated[int, Field(ge=0, exclude_if=_is_empty)] = 0
-    #: Their names, where the reason is what these nodes are and not how far they are.
+    #: Their names, if the reason is a property of the nodes and not their distance.
     other_nodes: Annotated[tuple[str, ...], Field(exclude_if=_is_empty)] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnedParameter:
-    """A parameter of what a policy has learned by itself, without a `perfmodel.Model`."""
+    """A parameter that a policy has learned without a `perfmodel.Model`."""
 
-    #: With its unit.
+    #: Name with the unit.
     name: str
-    #: What is believed, and the standard deviation of that (value, deviation).
+    #: Estimate and its standard deviation.
     value: Possible
     deviation: Possible
-    #: The same before any evidence: one that has hardly shrunk is still a first guess.
+    #: Standard deviation before any evidence; if it has hardly shrunk, the value is still the initial guess.
     deviation_at_first: Possible
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSummary:
-    """What a person needs to judge a fitted model."""
+    """Summary of a fitted model."""
 
     law: str
-    #: In the law's units.
+    #: Parameters in the units of the law.
     parameters: Mapping[str, float | None]
     #: Those of them that the evidence identifies.
     fitted: tuple[str, ...]
-    #: How many readings it was fitted on.
+    #: Number of readings of the fit.
     readings_used: Annotated[int, Field(ge=0, le=MAX_EXACT_INTEGER)]
-    #: Whether there were enough of them, and whether newer ones contradicted older ones (calibrated, drift).
+    #: Whether there were enough readings, and whether newer ones contradict older ones.
     calibrated: bool
     drift: bool
     warnings: tuple[str, ...]
@@ -141,7 +141,7 @@ def _summary(model: Any) -> ModelSummary | None:
 
 
 def _read_estimate(document: Any) -> Any:
-    """Read null, which JSON says for a figure without a bound, as that."""
+    """Read null as infinity: JSON has no infinite numbers."""
     if not isinstance(document, Mapping):
         return document
     return {name: math.inf if value is None else value for name, value in document.items()}
@@ -156,20 +156,20 @@ OptionalEstimate = Annotated[Estimate | None, BeforeValidator(_read_estimate)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """What Analyze concluded about one operator."""
+    """Result of Analyze for one operator."""
 
     operator: str
-    #: What it needs, why in one word, and in one sentence (verdict, reason, detail).
+    #: Verdict, with its reason in a word and in a sentence.
     verdict: Verdict
     reason: Reason
     detail: str = ""
-    #: What it was concluded from; None where there was none.
+    #: The reading; None if it is missing.
     reading: OperatorReading | None = None
     #: Readings for the performance model that this window yielded.
     evidence: tuple[Reading, ...] = ()
-    #: The model as fitted with that evidence; None where nothing could be fitted or the policy uses none.
+    #: The model fitted with that evidence; None if it could not be fitted or the policy has none.
     model: KnownModel = None
-    #: What stands in the place of a model; empty where there is one, or nothing was learned.
+    #: Learned parameters of a policy without a model.
     learned: tuple[LearnedParameter, ...] = ()
     #: Predicted MST of the present placement, rows/s.
     mst: OptionalEstimate = None
@@ -177,10 +177,10 @@ class Analysis:
     nd_max_ms: float | None = None
     #: DT of Algorithm 2, per cent.
     headroom_pct: float | None = None
-    #: How many replicas it should have, by a policy that says a number; None by one that does not.
+    #: Desired number of replicas; None if the policy has no such number.
     desired_replicas: int | None = None
-    #: What the policy gets back for this operator in its next step (`gesscale.ports.Knowledge.memos`): JSON
-    #: that only the policy reads. None keeps the memo before.
+    #: JSON that the policy receives for this operator in its next step (`gesscale.ports.Knowledge.memos`). None
+    #: keeps the previous memo.
     memo: Annotated[str | None, Field(exclude=True)] = None
 
 
@@ -198,7 +198,7 @@ class Change:
 
     @classmethod
     def between(cls, before: Iterable[str], after: Iterable[str]) -> "Change | None":
-        """Return what leads from one placement to another, nodes sorted; None where they are the same."""
+        """Return the change from one placement to another, nodes sorted; None if they are equal."""
         old, new = set(before), set(after)
         return None if old == new else cls(add=tuple(sorted(new - old)), remove=tuple(sorted(old - new)))
 
@@ -251,21 +251,21 @@ class CandidateCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What Plan concluded for one operator."""
+    """Result of Plan for one operator."""
 
     operator: str
-    #: Why this and not something else (reason, detail).
+    #: Reason in a word, and in a sentence.
     reason: Reason
     #: The nodes that hold its replicas now, sorted.
     before: tuple[str, ...]
-    #: The nodes that are to hold them, sorted; the same where nothing changes.
+    #: The nodes that will hold them, sorted; equal if nothing changes.
     placement: tuple[str, ...]
     detail: str = ""
     #: Predicted MST of that placement, rows/s; None without a model.
     mst: OptionalEstimate = None
-    #: NDmax of that placement with the driver's node, round trip; None where it is not known.
+    #: NDmax of that placement with the driver's node, round trip; None if unknown.
     nd_max_ms: float | None = None
-    #: The candidates that lost, the nearest of each reason.
+    #: Rejected candidates, the nearest of each reason.
     rejections: tuple[Rejection, ...] = ()
     #: Expected cost of each number of replicas; empty if the policy estimates none.
     costs: tuple[CandidateCost, ...] = ()
@@ -275,14 +275,14 @@ class Plan:
     @computed_field  # type: ignore[prop-decorator]
     @property
     def change(self) -> Change | None:
-        """What it takes to get there; None where nothing changes."""
+        """The change of the placement; None if there is none."""
         return None if self.before == self.placement else Change.between(self.before, self.placement)
 
 
 class OutcomeStatus(StrEnum):
-    """What became of a plan.
+    """Result of executing a plan.
 
-    Ordered: the cluster has the order and carries it out later. Rehearsed: it only checked the order.
+    Ordered: the cluster has accepted the order and applies it later. Rehearsed: the cluster only checked the order.
     """
 
     NOTHING_TO_DO = "NothingToDo"
@@ -296,37 +296,37 @@ class OutcomeStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What Execute did."""
+    """Result of Execute."""
 
     status: OutcomeStatus
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
-    #: How long the cluster took, from the order to the last replica ready or gone.
+    #: Time from the order until the last replica was ready or gone.
     seconds: Possible = 0.0
     detail: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapStatus:
-    """How far the latency map could be relied on."""
+    """Status of the latency map."""
 
-    #: Seconds since it was measured; None where that is not known.
+    #: Seconds since it was measured; None if unknown.
     age_s: Bounded | None = None
-    #: Why no replica may be removed by it; empty where one may.
+    #: Why it must not remove a replica; empty if it is fresh.
     stale: str = ""
-    #: What went wrong when it was last asked for; empty where nothing did.
+    #: Error of the last refresh; empty if it succeeded.
     problem: str = ""
 
     @property
     def sentence(self) -> str:
-        """Age and doubts in one line, for people; empty where there is nothing to say."""
+        """Age and problems in one line; empty if there are none."""
         age = "" if self.age_s is None else f"measured {format_duration(self.age_s)} ago"
         return "; ".join(part for part in (self.stale or age, self.problem) if part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """One step of the loop for one operator: what was seen, concluded, planned and done, by which latency map."""
+    """One step of the loop for one operator: analysis, plan and outcome, with the status of the latency map."""
 
     at_s: EpochSeconds
     operator: str
@@ -335,13 +335,13 @@ class Decision:
     plan: Plan
     outcome: Outcome
     latency_map: MapStatus = MapStatus()
-    #: The nodes that could take no replica of the operator then, whatever was planned.
+    #: The nodes that could take no replica of the operator, regardless of the plan.
     ineligible: tuple[Rejection, ...] = ()
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def reason(self) -> Reason:
-        """Why this plan, in a word."""
+        """Reason of the plan."""
         return self.plan.reason
 
     @computed_field  # type: ignore[prop-decorator]
@@ -353,7 +353,7 @@ class Decision:
     @computed_field  # type: ignore[prop-decorator]
     @property
     def sentence(self) -> str:
-        """The decision in one line, for people."""
+        """The decision in one line."""
         after = len(self.plan.placement)
         before = self.analysis.reading.replicas if self.analysis.reading else after
         change = self.plan.change

@@ -1,4 +1,4 @@
-"""Values of the model as documents: what JSON and YAML can say; and a decision read again from its document."""
+"""Converts values of the model to documents for JSON and YAML, and back."""
 
 import dataclasses
 import json
@@ -16,33 +16,33 @@ _CODECS: dict[type[Any], TypeAdapter[Any]] = {}
 
 
 def codec(kind: type[T]) -> TypeAdapter[T]:
-    """Return what writes and reads values of a type as JSON; built when it is first needed."""
+    """Return the codec of a type for JSON; it is created on first use."""
     if kind not in _CODECS:
         _CODECS[kind] = TypeAdapter(kind)
     return _CODECS[kind]
 
 
 def json_of(value: object) -> str:
-    """Return a value of the model as JSON: figures that are no finite numbers are null."""
+    """Return a value of the model as JSON; non-finite numbers become null."""
     return codec(type(value)).dump_json(value, warnings="none", fallback=as_document).decode()
 
 
 def decision_document(decision: Decision) -> dict[str, Any]:
-    """Return a decision with all the numbers that led to it and the candidates that lost.
+    """Return a decision with all its figures and the rejected candidates.
 
-    A few kilobytes at most: of the batches behind the reading only their number is kept.
+    It has a few kilobytes: of the batches of the reading only their number is kept.
     """
     document: dict[str, Any] = json.loads(json_of(decision))
     return document
 
 
 def as_document(value: object) -> Any:  # noqa: PLR0911 - one return for each kind of value
-    """Turn values into what JSON can say.
+    """Convert values to those of JSON.
 
     Parameters
     ----------
     value
-        Dataclasses, enums, mappings, sequences, sets, numbers, strings or None, nested at will.
+        Dataclasses, enums, mappings, sequences, sets, numbers, strings or None, at any depth.
 
     Returns
     -------

@@ -13,8 +13,8 @@ from gesscale.errors import MetricsUnavailableError
 from gesscale.fields import MAX_DURATION_S, MIN_DURATION_S, EpochSeconds
 
 #: Largest figure in a file; arithmetic with it does not overflow.
-LARGEST = 1e18
-Bounded = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
+MAX_FIGURE = 1e18
+Bounded = Annotated[float, Field(ge=-MAX_FIGURE, le=MAX_FIGURE)]
 #: A figure that may be infinite or NaN, which is null in JSON.
 Possible = Annotated[float, BeforeValidator(lambda value: math.nan if value is None else value)]
 

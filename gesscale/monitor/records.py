@@ -23,7 +23,7 @@ from gesscale.batch_record import BatchFigures, HostWork, figures_of
 from gesscale.common.errors import InvalidValueError, Problem
 from gesscale.errors import MetricsUnavailableError
 from gesscale.fields import MIN_DURATION_S, EpochSeconds
-from gesscale.model.observation import LARGEST, Batch
+from gesscale.model.observation import MAX_FIGURE, Batch
 from gesscale.monitor.source import nodes_of
 from gesscale.validation import expectation
 
@@ -111,7 +111,7 @@ def _within(least: float, most: float) -> Any:
 _BatchLine = batch_form(
     "_BatchLine",
     _OnNodes,
-    optional=_within(0.0, LARGEST),
+    optional=_within(0.0, MAX_FIGURE),
     ended_at_s=EpochSeconds,
     seconds=Annotated[float, Field(le=LONGEST_RUN_S)],
     trigger_s=_within(MIN_DURATION_S, LONGEST_RUN_S),

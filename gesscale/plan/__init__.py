@@ -1,1 +1,1 @@
-"""Pure parts of planning that policies share: where to add and remove, settling, repairing."""
+"""Pure functions of planning: adding and removing replicas, safeguards, directives, settling."""

@@ -28,7 +28,7 @@ def _restored(plan: Plan, analysis: Analysis, cluster: ClusterState, knowledge: 
     if plan.reason is Reason.OVERRIDDEN and plan.change is not None:
         return plan
     live = set(cluster.placements[name])
-    there = live | set(cluster.coming.get(name, ()))
+    there = live | set(cluster.starting.get(name, ()))
     ordered = None if name in knowledge.order_unknown else knowledge.latest(name)
     were: tuple[str, ...] = ()
     if ordered is not None:

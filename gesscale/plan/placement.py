@@ -1,4 +1,4 @@
-"""Which node to add and which to give up (paper IV-E), and plans that change nothing.
+"""Selects nodes to add and to remove (paper IV-E), and makes plans without a change.
 
 The driver's node counts as a member of every placement: its round trips to the replicas affect the MST.
 """
@@ -14,14 +14,14 @@ from gesscale.model.decision import Analysis, Plan, Reason, Rejection
 from gesscale.ports import ClusterState, Latencies
 from latency_map import LatencyMap, MissingDelayError, by_distance
 
-#: So many candidates of each reason are listed with their own figures.
+#: Maximum number of candidates per reason that are listed with their figures.
 MAX_LISTED = 10
 
 
 def rejected(
     nodes: Sequence[str], reason: Reason, detail: Callable[[str], str] = lambda _node: "", *, names_others: bool = False
 ) -> tuple[Rejection, ...]:
-    """Return the candidates that lost for one reason.
+    """Return the candidates that were rejected for one reason.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def rejected(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRanking:
-    """Candidates in the order of preference, and those that cannot be chosen at all."""
+    """Candidates in the order of preference, and the rejected ones."""
 
     nodes: tuple[str, ...]
     rejections: tuple[Rejection, ...] = ()
@@ -51,7 +51,7 @@ def nd_max_ms(delays: LatencyMap | None, placement: Iterable[str], driver_node: 
     Parameters
     ----------
     delays
-        The latency map; None where there is none.
+        The latency map; None without one.
     """
     members = sorted({*placement, driver_node})
     if len(members) == 1:
@@ -73,12 +73,12 @@ def _nd_max_ms(delays: LatencyMap, members: Sequence[str]) -> float | None:
 def nd_max_with_each_ms(
     delays: LatencyMap | None, placement: Sequence[str], driver_node: str, nodes: Sequence[str]
 ) -> NDArray[np.float64]:
-    """Return NDmax of a placement with each of some nodes in addition: `nd_max_ms` for many at once.
+    """Return NDmax of a placement with each of several additional nodes.
 
     Parameters
     ----------
     nodes
-        None of them in the placement, m of them.
+        Additional nodes, none of them in the placement.
     """
     found = np.full(len(nodes), np.nan)
     members = sorted({*placement, driver_node})
@@ -94,7 +94,7 @@ def nd_max_with_each_ms(
 
 
 def usable(cluster: ClusterState, placement: Sequence[str]) -> NodeRanking:
-    """Return the nodes that could take one more replica, in no order of preference."""
+    """Return the nodes that can take one more replica, in no order of preference."""
     held = set(placement)
     return NodeRanking(
         nodes=tuple(name for name in cluster.usable if name not in held),
@@ -105,7 +105,7 @@ def usable(cluster: ClusterState, placement: Sequence[str]) -> NodeRanking:
 def ineligible_nodes(
     cluster: ClusterState, held: Collection[str] = (), *, names_others: bool = False
 ) -> tuple[Rejection, ...]:
-    """Return the nodes that can take no replica, and why."""
+    """Return the nodes that can take no replica, with reasons."""
     found = [
         each
         for reason, names in cluster.unusable.items()
@@ -122,42 +122,42 @@ def ineligible_nodes(
 def additions(
     delays: LatencyMap | None, cluster: ClusterState, placement: Sequence[str], driver_node: str
 ) -> NodeRanking:
-    """Rank the nodes that could take one more replica, the nearest first.
+    """Rank the nodes that can take one more replica, the nearest first.
 
     Parameters
     ----------
     delays
-        The latency map; None where there is none.
+        The latency map; None without one.
     """
     free = usable(cluster, placement)
     members = [node for node in sorted({*placement, driver_node}) if delays is not None and node in delays]
     if delays is None or not members:
-        why = f"the latency map does not have {driver_node}, the driver's node"
+        why = f"the latency map lacks {driver_node}, the driver's node"
         unknown = rejected(free.nodes, Reason.DELAY_UNKNOWN, lambda _node: why)
         return NodeRanking(nodes=(), rejections=free.rejections + unknown)
     known = [free.nodes[index] for index in delays.known_indices(free.nodes).tolist()]
     ranking = by_distance(delays, members, known)
     missing_to = {item.node: item.missing_to for item in ranking.unreachable}
-    strangers = [] if len(known) == len(free.nodes) else [node for node in free.nodes if node not in delays]
+    unlisted = [] if len(known) == len(free.nodes) else [node for node in free.nodes if node not in delays]
     unknown = rejected(
-        [*strangers, *missing_to],
+        [*unlisted, *missing_to],
         Reason.DELAY_UNKNOWN,
         lambda node: (
             f"the latency map has no round trip to {', '.join(missing_to[node])}"
             if node in missing_to
-            else "the latency map does not have this node"
+            else "the latency map lacks this node"
         ),
     )
     return NodeRanking(nodes=ranking.names, rejections=free.rejections + unknown)
 
 
 def nearest_first(delays: LatencyMap | None, nodes: tuple[str, ...], driver_node: str) -> tuple[str, ...]:
-    """Put nodes in the order of their round trip to the driver's node; those of unknown delay last, by name.
+    """Sort nodes by their round trip to the driver's node; those of unknown delay come last, by name.
 
     Parameters
     ----------
     delays
-        The latency map; None where there is none.
+        The latency map; None without one.
     """
     if delays is None or driver_node not in delays:
         return nodes
@@ -173,12 +173,12 @@ def _nearest_first(delays: LatencyMap, nodes: tuple[str, ...], driver_node: str)
 
 
 def removals(delays: LatencyMap | None, placement: Sequence[str], driver_node: str) -> tuple[str, ...]:
-    """Rank the replicas by which to give up first.
+    """Rank the replicas in the order of removal.
 
     Parameters
     ----------
     delays
-        The latency map; None where there is none.
+        The latency map; None without one.
     """
     if delays is None or nd_max_ms(delays, placement, driver_node) is None:
         return ()
@@ -187,12 +187,12 @@ def removals(delays: LatencyMap | None, placement: Sequence[str], driver_node: s
 
 
 def shrinking(delays: LatencyMap | None, placement: Sequence[str], driver_node: str) -> tuple[tuple[str, ...], ...]:
-    """Return the placements that remain when the farthest replica is given up again and again.
+    """Return the placements after repeatedly removing the farthest replica.
 
     Parameters
     ----------
     delays
-        The latency map; None where there is none.
+        The latency map; None without one.
     """
     remaining = sorted(placement)
     steps: list[tuple[str, ...]] = []
@@ -203,23 +203,23 @@ def shrinking(delays: LatencyMap | None, placement: Sequence[str], driver_node: 
 
 
 def in_random_order(nodes: Iterable[str], seed: int, operator: str, at_s: float) -> tuple[str, ...]:
-    """Shuffle nodes, for policies that do not look at delays."""
+    """Shuffle nodes, for policies without delays."""
     rng = np.random.default_rng([seed, zlib.crc32(operator.encode()), max(0, int(at_s))])
     return tuple(str(node) for node in rng.permutation(sorted(nodes)))
 
 
 def stay(analysis: Analysis, cluster: ClusterState, reason: Reason | None = None, detail: str = "") -> Plan:
-    """Return the plan that changes nothing."""
+    """Return a plan without a change."""
     present = present_placement(analysis, cluster)
-    seen = analysis.reading is None or {*analysis.reading.placement} == {*present}
+    is_current = analysis.reading is None or {*analysis.reading.placement} == {*present}
     return Plan(
         operator=analysis.operator,
         reason=reason or analysis.reason,
         detail=detail or analysis.detail,
         before=present,
         placement=present,
-        mst=analysis.mst if seen else None,
-        nd_max_ms=analysis.nd_max_ms if seen else None,
+        mst=analysis.mst if is_current else None,
+        nd_max_ms=analysis.nd_max_ms if is_current else None,
     )
 
 
@@ -229,27 +229,27 @@ def unchanged(plan: Plan, reason: Reason, detail: str, present: tuple[str, ...] 
     Parameters
     ----------
     present
-        Where the replicas are; None where the plan says it.
+        The present placement; None for that of the plan.
     """
     before = plan.before if present is None else present
     return replace(plan, reason=reason, detail=detail, before=before, placement=before, mst=None, nd_max_ms=None)
 
 
 def unknown_delays(latencies: Latencies, placement: Sequence[str], driver_node: str) -> tuple[Reason, str] | None:
-    """Say why the distances of a placement are not known, and what to do about it."""
+    """Return why the delays of a placement are unknown, with the remedy; None if they are known."""
     if latencies.map is None:
-        return Reason.LATENCY_MAP_MISSING, latencies.map_status.problem or "there has been no latency map yet"
+        return Reason.LATENCY_MAP_MISSING, latencies.map_status.problem or "no latency map yet"
     if nd_max_ms(latencies.map, placement, driver_node) is not None:
         return None
     nodes = ", ".join(sorted({*placement, driver_node}))
     return (
         Reason.DELAY_UNKNOWN,
-        f"the latency map does not say how far {nodes} are apart; name the replicas' hosts as its nodes "
-        "(monitor.hosts), or fill its gaps",
+        f"the latency map lacks delays between {nodes}; map the replicas' hosts to its nodes (monitor.hosts), or "
+        "fill its gaps",
     )
 
 
 def present_placement(analysis: Analysis, cluster: ClusterState) -> tuple[str, ...]:
-    """Return where an operator's replicas are: by the cluster, else by the driver."""
-    seen = analysis.reading.placement if analysis.reading else ()
-    return tuple(sorted(cluster.placements.get(analysis.operator, seen)))
+    """Return the present placement of an operator: that of the cluster, or else of the driver."""
+    reported = analysis.reading.placement if analysis.reading else ()
+    return tuple(sorted(cluster.placements.get(analysis.operator, reported)))

@@ -1,1 +1,1 @@
-"""What a running scaler serves: metrics, an API of its decisions, and the page that shows them; all of it read-only."""
+"""Serves metrics, a read-only API of decisions, and the page that shows them."""

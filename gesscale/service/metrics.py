@@ -1,7 +1,7 @@
-"""What the controller serves on ``/metrics``: figures of the newest step, and counts since it started.
+"""Prometheus metrics of a scaler: figures of the newest step, and counts since its start.
 
-Each scrape makes the gauges again, from values that one step replaces whole. So an operator that has vanished leaves no
-series, and a figure that is not known has no sample.
+Each scrape creates the gauges from the figures of the newest step. So an operator that has vanished leaves no series,
+and an unknown figure has no sample.
 """
 
 import threading
@@ -22,7 +22,7 @@ from gesscale.model.workflow import Operator, Workflow
 from gesscale.ports import Knowledge
 from perfmodel import Estimate, ModelError, fit_errors
 
-#: The newest readings that the model is held against: enough to average noise, few enough for a Pi.
+#: Number of readings to compare with the model: enough to average noise, few enough for a Raspberry Pi.
 _READINGS_COMPARED = 20
 
 
@@ -32,10 +32,10 @@ def _gauge(name: str, text: str) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorFigures:
-    """What is known of an operator in numbers; None where it is not known.
+    """Figures of an operator; None if unknown.
 
-    Replicas are the live ones, and those that were ordered or are advised. The MST is predicted for the present
-    placement, rows/s. Each other figure is a gauge, which says what it is.
+    Current replicas are live; desired replicas are ordered or advised. The MST is predicted for the present placement,
+    rows/s. The other figures are gauges with a help text.
     """
 
     min_replicas: int
@@ -59,12 +59,12 @@ class OperatorFigures:
 def figures_of(
     decision: Decision, operator: Operator, known: Knowledge, live: tuple[str, ...] | None, now_s: float
 ) -> OperatorFigures:
-    """Gather the figures of an operator.
+    """Return the figures of an operator.
 
     Parameters
     ----------
     live
-        The nodes that hold a replica now; None where this is not known.
+        The nodes that hold a replica now; None if unknown.
     """
     analysis, reading = decision.analysis, decision.analysis.reading
     pending = known.pending(decision.operator)
@@ -85,7 +85,7 @@ def figures_of(
 
 
 def desired_placement(decision: Decision, known: Knowledge) -> tuple[str, ...]:
-    """Return where the replicas are to be: as ordered while that settles, else as planned; empty where unknown."""
+    """Return the pending order's placement, or else the planned one; empty if unknown."""
     pending = known.pending(decision.operator)
     return decision.plan.placement if pending is None else pending.placement
 
@@ -110,25 +110,25 @@ _RESCALE_BUCKETS_S = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 60.0, 120.0, 300.0, 600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiFigures:
-    """How the controller fares with the API server."""
+    """Figures of requests to the API server."""
 
-    #: Counts by verb, resource and HTTP status code since it started.
+    #: Counts by verb, resource and HTTP status code since the start.
     requests: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
-    #: By watched resource, for how long its cache has not been known to be current; 0 where it is.
+    #: By watched resource, seconds since its cache was last known to be current; 0 if it is.
     stale_s: Mapping[str, float] = field(default_factory=dict)
-    #: How many verbs it was refused for want of a right, and not granted since.
+    #: Number of verbs that RBAC currently denies.
     missing_rights: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepFigures:
-    """What one step of a workflow brought in numbers."""
+    """Figures of one step of a workflow."""
 
     #: When, seconds since the epoch.
     at_s: float
     #: Figures by operator; the whole workflow.
     operators: Mapping[str, OperatorFigures]
-    #: How far its latency map could be relied on.
+    #: Status of its latency map.
     latency_map: MapStatus = field(default_factory=MapStatus)
 
 
@@ -139,12 +139,12 @@ def step_figures(
     live: Mapping[str, tuple[str, ...] | None],
     at_s: float,
 ) -> StepFigures:
-    """Gather the figures of a step; see `figures_of`.
+    """Return the figures of a step; see `figures_of`.
 
     Parameters
     ----------
     live
-        By operator, the nodes that hold a replica now; None or absent where this is not known.
+        By operator, the nodes that hold a replica now; None or absent if unknown.
     """
     figures = {
         each.operator: figures_of(each, workflow.operators[each.operator], known, live.get(each.operator), at_s)
@@ -159,7 +159,7 @@ _BOUNDS = ("low", "mid", "high")
 
 
 class ScalerMetrics(Collector):
-    """Collects all workflows of one process in a registry of its own; for any number of threads."""
+    """Collects the metrics of all workflows of a process in its own registry; thread-safe."""
 
     def __init__(self, version: str, api: Callable[[], ApiFigures] = ApiFigures) -> None:
         self._version, self._api = version, api
@@ -179,7 +179,7 @@ class ScalerMetrics(Collector):
         )
         self._rescales = Histogram(
             f"{PREFIX}rescale_duration_seconds",
-            "Time from an order until it had settled.",
+            "Time from an order until it has settled.",
             buckets=_RESCALE_BUCKETS_S,
             registry=None,
         )
@@ -187,14 +187,14 @@ class ScalerMetrics(Collector):
         self.registry.register(self)
 
     def lead(self, leading: bool) -> None:
-        """Say whether this process leads; one that does not lead tells nothing of operators."""
+        """Set whether this process leads; otherwise it exports no operators."""
         with self._changing:
             self._leading = leading
             if not leading:
                 self._newest, self._last_step_at_s = {}, {}
 
     def step_done(self, namespace: str, workflow: str, figures: StepFigures, decisions: Iterable[Decision]) -> None:
-        """Take the figures of a step in place of those before, and count its decisions."""
+        """Replace the figures by those of a step, and count its decisions."""
         key = (namespace, workflow)
         with self._changing:
             self._newest[key] = figures
@@ -209,14 +209,14 @@ class ScalerMetrics(Collector):
                 self._decisions[(*key, each.operator, *words)] += 1
 
     def step_failed(self, namespace: str, workflow: str) -> None:
-        """Count a step that brought nothing; the figures before it are too old to be served."""
+        """Count a failed step, and drop the previous figures, which are too old."""
         key = (namespace, workflow)
         with self._changing:
             self._newest.pop(key, None)
             self._steps[(*key, "failed")] += 1
 
     def forget(self, namespace: str, workflow: str) -> None:
-        """Drop every series of a workflow that is no longer there."""
+        """Drop all series of a workflow that has been deleted."""
         key = (namespace, workflow)
         with self._changing:
             self._newest.pop(key, None)
@@ -226,15 +226,15 @@ class ScalerMetrics(Collector):
             self._keep_decisions(lambda labels: labels[:2] != key)
 
     def measure_phase(self, phase: str) -> AbstractContextManager[Any]:
-        """Return a context whose time counts as that of a phase, one of `gesscale.loop.PHASES`."""
+        """Return a context manager that measures a phase, one of `gesscale.loop.PHASES`."""
         return self._phases.labels(phase).time()
 
     def rescale_took(self, seconds: float) -> None:
-        """Count the time that a change took from its order until it had settled."""
+        """Observe the time from an order until it has settled."""
         self._rescales.observe(seconds)
 
     def page(self, _parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
-        """Answer a scrape, see `gesscale.common.http_server.Page`."""
+        """Return the metrics; see `gesscale.common.http_server.Page`."""
         return CONTENT_TYPE_PLAIN_0_0_4, generate_latest(self.registry)
 
     def collect(self) -> Iterator[Metric]:
@@ -244,10 +244,10 @@ class ScalerMetrics(Collector):
             steps, decisions = dict(self._steps), dict(self._decisions)
         yield _gauges("build_info", "The running build.", ("version",), {(self._version,): 1})
         if leading is not None:
-            yield _gauges("leader", "1 where this process holds the lease, else 0.", (), {(): int(leading)})
+            yield _gauges("leader", "1 if this process holds the lease, else 0.", (), {(): int(leading)})
         yield _counts("loop_steps", "Steps of the loop.", (*_WORKFLOW, "result"), steps)
         yield _counts("decisions", "Decisions.", (*_OPERATOR, "verdict", "reason"), decisions)
-        yield _gauges("last_step_timestamp_seconds", "When a step last came to its end.", _WORKFLOW, last_step_at_s)
+        yield _gauges("last_step_timestamp_seconds", "Time of the last completed step.", _WORKFLOW, last_step_at_s)
         ages = {key: step.latency_map.age_s for key, step in newest.items()}
         yield _gauges("latency_map_age_seconds", "Age of the latency map at the last step.", _WORKFLOW, ages)
         yield from _operator_gauges(newest)
@@ -260,18 +260,22 @@ class ScalerMetrics(Collector):
 
 
 def _operator_gauges(newest: Mapping[tuple[str, str], StepFigures]) -> Iterator[Metric]:
-    seen = {(*key, operator): figures for key, step in newest.items() for operator, figures in step.operators.items()}
+    by_operator = {
+        (*key, operator): figures for key, step in newest.items() for operator, figures in step.operators.items()
+    }
     for gauge in (each for each in fields(OperatorFigures) if each.metadata):
-        figures = {labels: getattr(each, gauge.name) for labels, each in seen.items()}
+        figures = {labels: getattr(each, gauge.name) for labels, each in by_operator.items()}
         yield _gauges(gauge.metadata["name"], gauge.metadata["text"], _OPERATOR, figures)
     bounds = {
         (*labels, bound): getattr(each.mst, bound)
-        for labels, each in seen.items()
+        for labels, each in by_operator.items()
         if each.mst is not None
         for bound in _BOUNDS
     }
     yield _gauges("mst_rows_per_second", "Predicted MST of the present placement.", (*_OPERATOR, "bound"), bounds)
-    replicas = {(*labels, kind): getattr(each, f"{kind}_replicas") for labels, each in seen.items() for kind in _KINDS}
+    replicas = {
+        (*labels, kind): getattr(each, f"{kind}_replicas") for labels, each in by_operator.items() for kind in _KINDS
+    }
     yield _gauges("replicas", "Replicas, and their limits.", (*_OPERATOR, "kind"), replicas)
 
 
@@ -280,10 +284,10 @@ def _api_families(figures: ApiFigures) -> Iterator[Metric]:
     yield _counts("kubernetes_requests", "Requests to the API server.", requests, figures.requests)
     stale = {(resource,): seconds for resource, seconds in figures.stale_s.items()}
     yield _gauges(
-        "kubernetes_watch_stale_seconds", "For how long a cache has not been known to be current.", ("resource",), stale
+        "kubernetes_watch_stale_seconds", "Seconds since a cache was last known to be current.", ("resource",), stale
     )
     missing = {(): figures.missing_rights}
-    yield _gauges("missing_rights", "Verbs that the controller was refused for want of a right.", (), missing)
+    yield _gauges("missing_rights", "Verbs that RBAC denies the controller.", (), missing)
 
 
 def _gauges(name: str, text: str, labels: tuple[str, ...], figures: Mapping[_Key, float | None]) -> Metric:
@@ -302,7 +306,7 @@ def _counts(name: str, text: str, labels: tuple[str, ...], counts: Mapping[_Key,
 
 
 def _without_created(histogram: Histogram) -> Iterator[Metric]:
-    """Yield it without the time at which each series began: a gauge per series that no one needs."""
+    """Yield a histogram without the creation time of each series."""
     for family in histogram.collect():
         family.samples = [each for each in family.samples if not each.name.endswith("_created")]
         yield family

@@ -1,4 +1,4 @@
-"""Settings of group ``analyze``: which policy, the settings that several share, and those that each declares itself."""
+"""Settings of group ``analyze``: the policy, the settings that policies share, and those that each policy declares."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, TypeVar
@@ -25,9 +25,9 @@ _G = TypeVar("_G", bound=SettingsGroup)
 
 
 def with_own_settings(infos: Iterable[PolicyInfo]) -> Callable[[type[_G]], type[_G]]:
-    """Give a group of settings the groups that policies declare, each under the policy's name."""
+    """Add to a group of settings the groups that policies declare, each under the name of the policy."""
     fields: dict[str, Any] = {
-        info.group: (info.settings, Field(info.settings(), description=f"Of `{info.name}`."))
+        info.group: (info.settings, Field(info.settings(), description=f"Settings of `{info.name}`."))
         for info in infos
         if info.settings is not None
     }
@@ -55,7 +55,7 @@ class _NamedPolicy(SettingsGroup):
 
 @with_own_settings(registered_policies().values())
 class AnalyzeSettings(PolicyOptions, _NamedPolicy):
-    """When an operator needs more or fewer replicas."""
+    """Analysis: when an operator needs more or fewer replicas."""
 
     @property
     def policy_info(self) -> PolicyInfo:

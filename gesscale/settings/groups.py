@@ -1,4 +1,4 @@
-"""The settings, one group per phase of the loop; each says what it is and why its default is what it is."""
+"""Settings, one group per phase of the loop, each with its meaning and the reason of its default."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,12 +25,12 @@ from gesscale.settings.analyze import AnalyzeSettings
 from gesscale.settings.latency_map import LatencyMapSettings
 from gesscale.settings.operators import WorkflowSettings
 
-#: An address as an example.
+#: Example of an address.
 PROMETHEUS = "http://prometheus.monitoring:9090"
 
 
 class MonitorSettings(SettingsGroup):
-    """What is read, and how often."""
+    """Monitoring: what is read, and how often."""
 
     CONSTRAINTS: ClassVar[tuple[Constraint, ...]] = (
         Ascending("window_s", "history_s", why="a longer history costs little"),
@@ -38,30 +38,30 @@ class MonitorSettings(SettingsGroup):
     )
 
     source: Literal["driver", "prometheus"] = "driver"
-    """Where batches are read. Default: from the drivers, which needs no other service."""
+    """Source of batches. Default: the drivers, which need no other service."""
     prometheus_url: WebAddress | None = None
     """The Prometheus server. Default: none; `source: prometheus` needs one."""
     hosts: Mapping[str, str] = Field({})
-    """Node name by host address of a replica. Default: the cluster tells, else it is the address."""
+    """Node name by host address of a replica. Default: the names of the cluster, or else the addresses."""
     period_s: Period = 60.0
     """Time between two steps of the loop, at least a second. Default: paper IV-B."""
     min_period_s: Period = 5.0
-    """A policy may ask for its next step sooner than after a period, but not sooner than this. `gesscale2` asks for
-    three steps in the time of its `slo`. Default: what Spark's metrics can follow."""
+    """Shortest time between two steps if a policy requests its next step early. `gesscale2` requests three steps per
+    `slo`. Default: as fast as Spark's metrics change."""
     window_s: Duration = 60.0
-    """Time over which an operator is judged. Default: one period, so none counts twice."""
+    """Time over which an operator is evaluated. Default: one period, so no batch counts twice."""
     history_s: History = 300.0
-    """How far back batches are read, at most 7 days. Default: five windows, enough to see a change settle; at least 5
-    min."""
+    """Time over which batches are read, at most 7 days. Default: five windows, enough for a change to settle; at least
+    5 min."""
     stale_after_s: Duration = 180.0
-    """Age beyond which figures are not acted on. Default: three periods missed; at least 3 min."""
+    """Age from which metrics are stale and cause no change. Default: three periods; at least 3 min."""
     timeout_s: Timeout = 5.0
-    """Time one request may take, at most 30 s. Default: above any round trip, far below a period."""
+    """Timeout of a request, at most 30 s. Default: above any round trip, far below a period."""
 
     @model_validator(mode="before")
     @classmethod
     def _follow_period(cls, given: Any) -> Any:
-        """Give the times that follow from the period where only the period, or the window, is given."""
+        """Derive the times that depend on the period, if only the period or the window is given."""
         if not isinstance(given, Mapping):
             return given
         try:
@@ -69,7 +69,7 @@ class MonitorSettings(SettingsGroup):
                 parse_duration_s(given[key]) if key in given else None for key in ("period", "window")
             )
         except ValueError:
-            return given  # the fields say what is wrong
+            return given  # the fields report the error
         if period_s is None and window_s is None:
             return given
         period_s = period_s or cls.model_fields["period_s"].default
@@ -80,27 +80,27 @@ class MonitorSettings(SettingsGroup):
 
 
 class PlanSettings(SettingsGroup):
-    """When the next change may be planned."""
+    """Planning: when the next change may be planned."""
 
     rescale_timeout_s: Duration = 300.0
-    """A change that has not settled after this time no longer blocks the next. Default: well above the 120 s that the
-    paper's restarts take."""
+    """Time after which a change that has not settled no longer blocks the next one. Default: well above the 120 s that
+    the paper's restarts take."""
     max_changing_operators: int | None = Field(None, ge=1, le=10_000)
-    """So many operators may be in change at once; the most urgent go first, and the others wait. Lost replicas come
-    back at any time. Default: any number, as the changes of one do not stop the others."""
+    """Maximum number of operators that change at the same time; the most urgent go first. Lost replicas are always
+    restarted. Default: no limit, as operators do not stop each other."""
     exclude_nodes: tuple[str, ...] = ()
-    """Nodes that are to take no new replica. Default: none; what runs there stays."""
+    """Nodes that take no new replica; replicas that run there stay. Default: none."""
 
 
 class ExecuteSettings(SettingsGroup):
-    """What may be done, and where."""
+    """Execution: whether changes are applied, and by which cluster adapter."""
 
     mode: Literal["recommend", "act"] = "recommend"
-    """Whether changes are carried out. Default: nothing is touched until that is asked for."""
+    """Whether changes are applied. Default: nothing is changed unless requested."""
     cluster: str = "none"
     """Cluster adapter, such as `local`. Default: none; `mode: act` needs one."""
     options: Mapping[str, str] = Field({})
-    """What that adapter needs to know, by name. Default: nothing."""
+    """Options of the adapter, by name. Default: none."""
 
     @model_validator(mode="after")
     def _check_cluster(self) -> Self:
@@ -110,22 +110,22 @@ class ExecuteSettings(SettingsGroup):
 
 
 class KnowledgeSettings(SettingsGroup):
-    """What is remembered, and how much of it."""
+    """Knowledge: what is kept, and how much of it."""
 
     file: FilePath = Path("gesscale-knowledge.sqlite")
-    """The knowledge file; a relative path in a settings file starts at that file. One that is corrupt is set aside; a
-    new one only its owner may read. Default: in the working directory."""
+    """Relative to the settings file. A corrupt file is renamed and a new one created; only the owner
+    may read it. Default: in the working directory."""
     readings_per_operator: int = Field(200, ge=1, le=10_000)
-    """Readings kept, saturated ones and others each. Default: 25 for each of eight replica counts."""
+    """Maximum number of readings, of saturated and of other ones each. Default: 25 for each of eight replica counts."""
     models_per_operator: int = Field(100, ge=1, le=10_000)
-    """Versions kept of the model. Default: small refits are no version, so these tell how it was calibrated."""
+    """Maximum number of versions of the model. Default: enough for its calibration, as small refits make no version."""
     decisions_per_operator: int = Field(10_000, ge=1, le=1_000_000)
-    """Decisions kept. Default: a week of periods of 60 s."""
+    """Maximum number of decisions. Default: a week of periods of 60 s."""
     orders_per_operator: int = Field(200, ge=1, le=10_000)
-    """Orders kept. Default: over a day at the 25 in 288 min of the paper's worst policy."""
+    """Maximum number of orders. Default: over a day of the paper's worst policy, which gives 25 in 288 min."""
 
     def limits(self) -> KnowledgeLimits:
-        """Return how much a store keeps."""
+        """Return the limits of a knowledge store."""
         return KnowledgeLimits(**self.model_dump(exclude={"file"}))
 
 
@@ -141,19 +141,19 @@ class Settings(SettingsGroup):
     )
 
     workflow: WorkflowSettings
-    """What is scaled."""
+    """The operators to scale."""
     latency_map: LatencyMapSettings
-    """How far apart the nodes are."""
+    """Round trips between the nodes."""
     monitor: MonitorSettings = MonitorSettings()
-    """What is read, and how often."""
+    """Monitoring."""
     analyze: AnalyzeSettings = AnalyzeSettings()
-    """When replicas are needed or not."""
+    """Analysis."""
     plan: PlanSettings = PlanSettings()
-    """When the next change may be planned."""
+    """Planning."""
     execute: ExecuteSettings = ExecuteSettings()
-    """What may be done, and where."""
+    """Execution."""
     knowledge: KnowledgeSettings = KnowledgeSettings()
-    """What is remembered."""
+    """Knowledge."""
 
     @model_validator(mode="after")
     def _check_metrics(self) -> Self:

@@ -1,4 +1,4 @@
-"""Settings of the latency map: where it is read, what it means, when it is too old."""
+"""Settings of the latency map: its source, its unit and kind, and its maximum age."""
 
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -33,7 +33,7 @@ RENEWED_IN_TIME = Ascending(
 
 
 class LatencyMapSettings(SettingsGroup):
-    """How far apart the nodes are; unit and kind of a file are never guessed."""
+    """Round trips between the nodes. Unit and kind of a file are never guessed."""
 
     CONSTRAINTS: ClassVar[tuple[Constraint, ...]] = (
         Requires(("source", "file"), ("file",), example="latency.csv"),
@@ -41,37 +41,36 @@ class LatencyMapSettings(SettingsGroup):
     )
 
     source: Literal["file", "agents", "prometheus"] = "file"
-    """Where the map is read: a file (again whenever it changes), the agents of `gesscale latency-map agent`, or the
+    """Source of the map: a file (read again when it changes), the agents of `gesscale latency-map agent`, or the
     Prometheus server that scrapes them. Default: a file needs no other service."""
     file: FilePath | None = None
-    """The map in any form that `gesscale latency-map import` reads; a relative path in a settings file starts at that
-    file. Default: none; `source: file` needs one."""
+    """The map, in any format of `gesscale latency-map import`; relative to the settings file. Default: none;
+    `source: file` needs one."""
     unit: DelayUnit | None = None
-    """Unit of its delays. Default: what the file says; one that does not say it needs it."""
+    """Unit of the delays. Default: that of the file; required if the file has none."""
     kind: DelayKind | None = None
-    """Whether they are round trips or one-way delays. Default: as for the unit."""
+    """Round trips or one-way delays. Default: that of the file; required if the file has none."""
     agents: tuple[WebAddress, ...] = ()
     """Addresses of the agents. Default: none; `source: agents` needs these or `agents_dns`."""
     agents_dns: Place | None = None
-    """HOST:PORT that stands for all agents, such as a headless service. Default: none."""
+    """HOST:PORT that resolves to all agents, such as a headless service. Default: none."""
     prometheus_url: WebAddress | None = None
     """The Prometheus server that scrapes the agents. Default: that of `monitor`."""
     max_nodes: int = Field(DEFAULT_NODES, ge=1, le=MAX_NODES)
-    """Most nodes of a map that is read, and most agents that are asked. A map takes up to 41 bytes for each pair of
-    nodes. Default: 1000 nodes, so 41 MB and what reading the text takes."""
+    """Maximum number of nodes of a map, and of agents. A map takes up to 41 bytes for each pair of nodes. Default: 1000
+    nodes, so 41 MB and the memory to parse it."""
     asymmetry: Asymmetry | None = None
-    """What to do where a pair differs by direction. Default: max where the map says when it was measured, since
-    two pings never agree and NDmax must not be taken for less than it is; else refuse, since in a table it may be
-    a slip."""
+    """How to treat a pair whose directions differ. Default: max if the map has a time of measurement, since two pings
+    never agree and NDmax must not be underestimated; otherwise refuse, since in a table it may be a typing error."""
     refresh_s: Duration = 300.0
-    """Time after which agents or Prometheus are asked again; a file is looked at in every step. Default: delays
-    change more slowly, and asking many agents costs traffic."""
+    """Time between two reads of agents or Prometheus; a file is checked in every step. Default: delays change more
+    slowly, and reading many agents costs traffic."""
     max_age_s: Duration | None = 86400.0
-    """Age from which a map is stale: no replica is removed by it, and no evidence taken under it; null: never.
-    Default: a day, the rhythm of the load on shared links."""
+    """Age from which a map is stale: it removes no replica and yields no evidence; null: never. Default: a day, the
+    rhythm of the load on shared links."""
 
     def limits(self) -> MapLimits:
-        """Return how large a map may be that is read."""
+        """Return the size limit of a map."""
         return MapLimits(nodes=self.max_nodes, setting="latency_map.max_nodes")
 
     @model_validator(mode="after")

@@ -53,12 +53,12 @@ def load_settings(
 
 
 def naming(policy: str) -> str:
-    """Return the option that names a policy, whatever characters its file has."""
+    """Return the option that names a policy, with any characters quoted."""
     return f"analyze.policy={json.dumps(policy)}"
 
 
 def _kind(sources: Iterable[SettingsSource]) -> type[Settings]:
-    """Return the settings that there are: with those of policies of one's own, if any is named."""
+    """Return the class of the settings, with the groups of custom policies if any is named."""
     named = [_named_policy(source.document) for source in sources]
     own = {name: custom_policy_info(name) for name in reversed(named) if ":" in name}
     if not own:
@@ -74,7 +74,7 @@ def _named_policy(document: Mapping[str, Any]) -> str:
 
 
 def _without_own_policy(file: SettingsSource, above: Iterable[SettingsSource]) -> SettingsSource:
-    """Return a file's settings for another policy than the one of its own that it names, whose code does not run."""
+    """Return the settings of a file without the custom policy that it names, whose code must not run."""
     own = _named_policy(file.document)
     if ":" not in own:
         return file
@@ -111,7 +111,7 @@ def _from_file(path: Path) -> SettingsSource:
 
 
 def _from_environment(environ: Mapping[str, str]) -> SettingsSource:
-    # Another name without "__" is no mistake: the test bed marks its processes by some of these.
+    # Other names without "__" are valid: the test bed uses some to mark its processes.
     meant = {
         f"{group}_{inner.alias}".upper(): f"{group}__{inner.alias}".upper()
         for group, field in Settings.model_fields.items()

@@ -1,4 +1,4 @@
-"""Settings of what is scaled: operators and the workflow they form."""
+"""Settings of the operators and of the workflow that they form."""
 
 from collections.abc import Mapping
 from typing import Self
@@ -12,34 +12,34 @@ from gesscale.wire import MAX_REPLICAS
 
 
 class KafkaSettings(SettingsGroup):
-    """Where an operator's source is a Kafka topic."""
+    """Kafka topic that is the source of an operator."""
 
     bootstrap: str = Field(min_length=1, max_length=2048)
-    """Brokers as host:port, separated by commas; in a resource Services of its namespace, or hosts that the
+    """Brokers as host:port, separated by commas; in a resource only Services of its namespace and hosts that the
     administrator allows."""
     topic: str = Field(min_length=1, max_length=249)
-    """The topic the operator reads."""
+    """Topic that the operator reads."""
 
 
 class OperatorSettings(SettingsGroup):
     """One operator of the workflow; its key is its name."""
 
     driver_node: str
-    """Node of the latency map that runs the Spark driver; it counts towards NDmax."""
+    """Node that runs the Spark driver; it counts towards NDmax."""
     upstream: tuple[str, ...] = ()
-    """Operators whose output this one reads. Default: it reads a source of the workflow."""
+    """Operators whose output this one reads. Default: none; it reads a source of the workflow."""
     min_replicas: int = Field(1, ge=1, le=MAX_REPLICAS)
-    """Fewest replicas. Default: an operator always runs."""
+    """Minimum number of replicas. Default: an operator always runs."""
     max_replicas: int = Field(8, ge=1, le=MAX_REPLICAS)
-    """Most replicas. Default: the workers of the paper's test bed."""
+    """Maximum number of replicas. Default: the workers of the paper's test bed."""
     batch_cap_rows: int | None = Field(None, ge=1, le=MAX_EXACT_INTEGER)
-    """Rows that one micro-batch takes at most. Default: the query has no fixed cap."""
+    """Maximum number of rows of a micro-batch. Default: none; the query has no fixed cap."""
     batch_cap_rows_per_replica: int | None = Field(None, ge=1, le=MAX_EXACT_INTEGER)
-    """The same where the cap grows with the replicas. Default: it does not."""
+    """The same per replica, if the cap grows with the replicas. Default: none."""
     metrics_url: WebAddress | None = None
-    """Where the driver publishes batches; `monitor.source: driver` needs it. Default: none."""
+    """Address at which the driver publishes batches; `monitor.source: driver` needs it. Default: none."""
     kafka: KafkaSettings | None = None
-    """The operator's topic, for the offered load. Default: the driver tells it."""
+    """Topic of the operator, for the offered load. Default: none; the driver reports the load."""
 
     @model_validator(mode="after")
     def _check_cap(self) -> Self:
@@ -53,7 +53,7 @@ class OperatorSettings(SettingsGroup):
         Raises
         ------
         InputError
-            When its limits contradict each other.
+            If its limits contradict each other.
         """
         rows, per_replica = self.batch_cap_rows or 0, self.batch_cap_rows_per_replica or 0
         return Operator(
@@ -67,7 +67,7 @@ class OperatorSettings(SettingsGroup):
 
 
 class WorkflowSettings(SettingsGroup):
-    """What is scaled."""
+    """The operators to scale."""
 
     operators: Mapping[str, OperatorSettings]
     """The operators by name, at least one."""
@@ -83,6 +83,6 @@ class WorkflowSettings(SettingsGroup):
         Raises
         ------
         InputError
-            When an upstream operator is missing, streams form a cycle, or limits contradict each other.
+            If an upstream operator is missing, streams form a cycle, or limits contradict each other.
         """
         return Workflow(operator.build(name) for name, operator in self.operators.items())

@@ -1,4 +1,4 @@
-"""The page of all settings, and what it is made of: a schema with every part in its place, and its rows."""
+"""Generates the reference of all settings, from a schema without references."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -22,10 +22,10 @@ _HEAD = """\
 
 Written by `gesscale config docs > docs/reference/settings.md`; change the descriptions in `gesscale/settings/`.
 
-An option (`--set monitor.period=30s`) wins over the environment (`GESSCALE_MONITOR__PERIOD=30s`), that
-over the YAML file, that over the default. A duration is a number of seconds or a number with a unit:
-`250ms`, `30s`, `5m`, `1h`, `7d`; from `1ms` to `3650d`. YAML is read strictly: every key once, no tags, no date but as
-text, at most 8 MiB, 200,000 values with those of aliases, 64 levels. `gesscale config validate FILE` checks a file,
+An option (`--set monitor.period=30s`) takes precedence over the environment (`GESSCALE_MONITOR__PERIOD=30s`), which
+takes precedence over the YAML file. A duration is a number of seconds or a number with a unit: `250ms`, `30s`, `5m`,
+`1h`, `7d`; from `1ms` to `3650d`. YAML is parsed strictly: no repeated keys, no tags, dates as text, at most 8 MiB,
+200,000 values including those of aliases, and 64 levels. `gesscale config validate FILE` checks a file,
 `gesscale config schema` prints its JSON Schema.
 
 | Setting | Type | Default | Meaning, and why this default |
@@ -34,7 +34,7 @@ text, at most 8 MiB, 200,000 values with those of aliases, 64 levels. `gesscale 
 
 
 def settings_page() -> str:
-    """Return the page as Markdown, one row per setting: what docs/reference/settings.md holds."""
+    """Return docs/reference/settings.md, with a row per setting."""
     return _HEAD + "".join(
         f"| `{row.key}` | {row.kind} | {row.default} | {row.meaning} |\n" for row in schema_rows(plain_schema(Settings))
     )
@@ -43,7 +43,7 @@ def settings_page() -> str:
 def plain_schema(model: type[BaseModel]) -> Schema:
     """Return the JSON Schema of a model without references, titles, null and closed groups.
 
-    That is also the part of OpenAPI that Kubernetes can prune, default and price.
+    Kubernetes supports this part of OpenAPI.
     """
     written = model.model_json_schema(by_alias=True, mode="serialization")
     return _plain(written, written.get("$defs", {}))
@@ -54,8 +54,8 @@ def _plain(written: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema
         written = {**definitions[written["$ref"].rpartition("/")[2]], **written}
     options = [option for option in written.get("anyOf", ()) if option != _NULL]
     if len(options) == 1:
-        said = {key: item for key, item in written.items() if key != "anyOf"}
-        return _plain({**options[0], **said}, definitions)
+        rest = {key: item for key, item in written.items() if key != "anyOf"}
+        return _plain({**options[0], **rest}, definitions)
     schema = {key: item for key, item in written.items() if key not in _DROPPED}
     schema["description"] = " ".join(schema.get("description", "").split())
     if options:  # a number or text
@@ -72,7 +72,7 @@ def _plain(written: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema
 
 
 def _stated(default: Any) -> Any:
-    """Return what a default says: of a group without what is empty anyhow."""
+    """Return a default; of a group without empty values."""
     if not isinstance(default, Mapping):
         return default
     stated = {key: _stated(value) for key, value in default.items()}
@@ -81,7 +81,7 @@ def _stated(default: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaRow:
-    """A member as a page shows it, in Markdown: its path, what it takes, its default, what it is."""
+    """A member in Markdown: its path, type, default and meaning."""
 
     key: str
     kind: str
@@ -90,7 +90,7 @@ class SchemaRow:
 
 
 def schema_rows(schema: Schema, prefix: str = "", *, groups: bool = False) -> Iterator[SchemaRow]:
-    """Yield the members of a schema, those of groups within in their place."""
+    """Yield the members of a schema and of its groups."""
     for name, member in schema["properties"].items():
         key, within, steps = f"{prefix}{name}", member, ""
         if "properties" in member.get("items", {}):
@@ -121,7 +121,7 @@ def _kind(schema: Schema) -> str:
 
 
 def is_duration(schema: Mapping[str, Any]) -> bool:
-    """Say whether a member is a duration: text with a unit, in a settings file also a number."""
+    """Return whether a member is a duration: text with a unit, or in a settings file also a number."""
     text = next((each for each in schema.get("anyOf", ()) if each["type"] == "string"), schema)
     return "ms|" in text.get("pattern", "") or "ms)" in text.get("pattern", "")
 

@@ -64,7 +64,7 @@ class OrderedPlacement:
         if cluster.problem or name not in cluster.placements:
             return stay(analysis, cluster, Reason.CLUSTER_UNAVAILABLE, cluster.problem or "its driver does not run")
         placement, before = ordered.get(name), cluster.placements[name]
-        present = {*before, *cluster.coming.get(name, ())}
+        present = {*before, *cluster.starting.get(name, ())}
         if placement is None or (analysis.reading is None and present):
             return stay(analysis, cluster)
         stale = knowledge.latencies.map_status.stale

@@ -69,7 +69,7 @@ class LocalCluster:
         return ClusterState(
             nodes=nodes,
             placements={name: tuple(sorted(executors.ready)) for name, executors in by_operator.items()},
-            coming={
+            starting={
                 name: tuple(sorted({*executors.starting, *self._waiting.get(name, ())}))
                 for name, executors in by_operator.items()
             },

@@ -100,7 +100,7 @@ class Local(Site):
     def settle(self) -> None:
         def done() -> bool:
             state = self.cluster.state()
-            return state.placements["nearest"] == self.ordered and not state.coming["nearest"]
+            return state.placements["nearest"] == self.ordered and not state.starting["nearest"]
 
         until(done, f"executors on {', '.join(self.ordered)}")
 
@@ -128,7 +128,7 @@ def test_replicas_are_known_by_their_nodes_and_missed_where_they_die(cluster: Lo
 
     outcome = cluster.apply("nearest", ("b", "c"))
     assert (outcome.status, outcome.added) == (OutcomeStatus.ORDERED, ("b", "c"))
-    assert cluster.state().coming == {"nearest": ("b", "c")}  # they take seconds, and the test has not waited
+    assert cluster.state().starting == {"nearest": ("b", "c")}  # they take seconds, and the test has not waited
     until(lambda: cluster.state().placements == {"nearest": ("b", "c")}, "both executors")
     assert "GESSCALE_NODE_NAME=b\0" in environment_of(spark, "b")
     assert "GESSCALE_NODE_WEIGHT=4.0\0" in environment_of(spark, "b")
@@ -158,10 +158,10 @@ def test_an_executor_that_never_registers_is_killed_and_nobody_leaves_for_it(
     cluster.apply("nearest", ("c",))
     late = next(each for each in spark.running(Role.EXECUTOR) if each.mark.node == "c")
     os.kill(late.pid, signal.SIGSTOP)
-    assert cluster.state().coming == {"nearest": ("c",)}
+    assert cluster.state().starting == {"nearest": ("c",)}
     cluster.register_timeout_s = 0.0
     cluster.state()
-    until(lambda: not cluster.state().coming["nearest"], "its end")
+    until(lambda: not cluster.state().starting["nearest"], "its end")
     assert cluster.state().placements == {"nearest": ("b",)}
 
 

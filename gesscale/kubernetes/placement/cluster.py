@@ -142,7 +142,7 @@ class KubernetesCluster:
             unplaced=frozenset(
                 name for name in placements if self.current_orders[name] is None and not _bound(self.applications[name])
             ),
-            coming={
+            starting={
                 name: tuple(node for node in self._ordered(name) if node not in {*placement, *backed_off[name]})
                 for name, placement in placements.items()
             },

@@ -66,7 +66,7 @@ def test_with_none_left_as_many_come_on_the_nearest_nodes_that_can_take_one():
 
 def test_while_one_is_left_or_coming_the_others_wait_for_their_nodes():
     assert restored(("hub",), order=("hub", "near"), nodes={**NODES, **DOWN}) is STAYS
-    assert restored((), order=("near",), nodes={**NODES, **DOWN}, state={"coming": {"op": ("near",)}}) is STAYS
+    assert restored((), order=("near",), nodes={**NODES, **DOWN}, state={"starting": {"op": ("near",)}}) is STAYS
     assert restored(("hub",), seen=("hub", "near")) is STAYS  # nobody ordered the other one
 
 

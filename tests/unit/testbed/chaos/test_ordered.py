@@ -43,5 +43,5 @@ def test_without_replicas_it_needs_no_metrics() -> None:
     analyses = policy.analyze(UNREAD, known)
     plans = restore_lost(policy.plan(analyses, nobody, known), analyses, nobody, known)
     assert plans["op"].placement == ("b",)  # and not a and c, which were ordered before
-    coming = replace(nobody, coming={"op": ("c",)})
-    assert planned(UNREAD, coming, known, "b").change is None
+    state = replace(nobody, starting={"op": ("c",)})
+    assert planned(UNREAD, state, known, "b").change is None

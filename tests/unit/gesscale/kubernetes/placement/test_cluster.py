@@ -134,7 +134,7 @@ def test_an_executor_that_never_becomes_ready_is_no_replica_and_leaves_the_order
     scene = Scene(pod("e1", "b"), pod("e2", "c", ready=False), current=("b", "c"))
     state = scene.state_after(60.0)
     assert state.placements == {"op": ("b",)}
-    assert state.coming == {"op": ()}
+    assert state.starting == {"op": ()}
     assert state.ineligible["op"]["c"].reason is Reason.NOT_READY
     scene.apply(add=("d",))
     assert scene.ordered == ("b", "d")
