@@ -127,8 +127,8 @@ def draw_costs() -> Figure:
     names = [str(each["replicas"]) for each in costs]
     for colour, label, part in zip(
         COLOURS,
-        ("replica-minutes", "late minutes, at 10 each", "changes, at 1 each"),
-        (_part(costs, "replica_minutes", 1), _part(costs, "late_minutes", 10), _part(costs, "changes", 1)),
+        ("replica-minutes", "late minutes, at 10 each", "changes, at 2 each"),
+        (_part(costs, "replica_minutes", 1), _part(costs, "late_minutes", 10), _part(costs, "changes", 2)),
         strict=True,
     ):
         plot.bar(names, part, bottom=below, color=colour, label=label, width=0.6)
