@@ -1,11 +1,11 @@
 #!/bin/bash
-# What Spark on Kubernetes asks of an image: "executor" and "driver" as first argument, their settings in SPARK_...
-# variables. Anything else is run as it is.
+# Entry point of Spark on Kubernetes: "executor" or "driver" as first argument, with settings in SPARK_... variables. Any
+# other command is run unchanged.
 set -eu
 conf=${SPARK_CONF_DIR:-$SPARK_HOME/conf}
 case ${1:-} in
   executor)
-    # Spark numbers its Java options: SPARK_JAVA_OPT_0, SPARK_JAVA_OPT_1 ...; their values may hold spaces.
+    # Spark numbers its Java options: SPARK_JAVA_OPT_0, SPARK_JAVA_OPT_1 ...; values may have spaces.
     options=()
     for ((i = 0; ; i++)); do
       name=SPARK_JAVA_OPT_$i

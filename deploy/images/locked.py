@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Write the part of requirements.lock that one image needs, hashes included: one lock for tests and images.
+"""Write the part of requirements.lock that one image needs, with hashes: one lock for tests and images.
 
     locked.py ../../pyproject.toml ../../requirements.lock controller > controller.txt
     locked.py ../../pyproject.toml ../../requirements.lock --only ping3 urllib3 > agent.txt
 
-Extras add to the project's own requirements; ``--only`` names packages instead. What these need in turn is read from
-the comments "# via" that uv writes into the lock. ``pip check`` in the image proves that nothing was left out.
-Needs nothing but Python 3.11.
+Extras add to the project's requirements; ``--only`` names packages instead. Their dependencies come from the comments
+"# via" that uv writes into the lock. ``pip check`` in the image proves that none is missing. Needs only Python 3.11.
 """
 
 import argparse
@@ -18,25 +17,27 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Print the blocks of the lock that are needed."""
+    """Print the required blocks of the lock."""
     parser = argparse.ArgumentParser(description="The part of requirements.lock that an image needs.")
     parser.add_argument("project", type=Path, help="pyproject.toml")
     parser.add_argument("lock", type=Path, help="requirements.lock")
     parser.add_argument("names", nargs="+", help="extras of the project, or with --only packages")
-    parser.add_argument("--only", action="store_true", help="names are packages; the project's own are left out")
+    parser.add_argument(
+        "--only", action="store_true", help="names are packages; the project's requirements are omitted"
+    )
     given = parser.parse_args()
     project = tomllib.loads(given.project.read_text())["project"]
     lock = given.lock.read_text()
     try:
-        wanted = set(given.names) if given.only else roots(project, given.names)
-        chosen = select(lock, wanted)
+        packages = set(given.names) if given.only else roots(project, given.names)
+        chosen = select(lock, packages)
     except LookupError as missing:
         sys.exit(f"locked.py: {missing.args[0]}")
     sys.stdout.write("".join(chosen))
 
 
 def roots(project: dict[str, object], extras: Iterable[str]) -> set[str]:
-    """Return the names of what the project and these of its extras require, extras of extras resolved."""
+    """Return the names of the requirements of the project and these extras, with nested extras resolved."""
     optional: dict[str, list[str]] = project["optional-dependencies"]  # type: ignore[assignment] # TOML
     named = set()
     waiting = [*project["dependencies"]]  # type: ignore[misc] # TOML
@@ -56,13 +57,13 @@ def roots(project: dict[str, object], extras: Iterable[str]) -> set[str]:
     return named
 
 
-def select(lock: str, wanted: set[str]) -> list[str]:
-    """Return the blocks of these packages and of all that they need.
+def select(lock: str, packages: set[str]) -> list[str]:
+    """Return the blocks of these packages and of their dependencies.
 
     Raises
     ------
     LookupError
-        Where a wanted package is not in the lock.
+        A package is not in the lock.
     """
     blocks: dict[str, list[str]] = {}
     needed_by: dict[str, set[str]] = {}
@@ -71,10 +72,10 @@ def select(lock: str, wanted: set[str]) -> list[str]:
         blocks.setdefault(name, []).append(block)
         _, _, via = block.partition("# via")
         needed_by.setdefault(name, set()).update(re.findall(r"[A-Za-z0-9][A-Za-z0-9._-]*", via))
-    if missing := wanted - blocks.keys():
-        message = f"requirements.lock does not hold {', '.join(sorted(missing))}; run make lock"
+    if missing := packages - blocks.keys():
+        message = f"requirements.lock does not have {', '.join(sorted(missing))}; run make lock"
         raise LookupError(message)
-    chosen = set(wanted)
+    chosen = set(packages)
     while more := {name for name, users in needed_by.items() if users & chosen} - chosen:
         chosen |= more
     return [block for name in sorted(chosen) for block in blocks[name]]

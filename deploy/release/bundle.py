@@ -1,4 +1,4 @@
-"""The offline bundle for k3s: one archive with all that a node or a server needs, and what is in its images."""
+"""The offline bundle for k3s: one archive with all files that a node or a server needs, and SBOMs of its images."""
 
 import io
 import json
@@ -26,7 +26,7 @@ _ENVIRONMENT = {
     "python_version": "3.11", "python_full_version": "3.11.2", "sys_platform": "linux", "os_name": "posix",
     "implementation_name": "cpython", "platform_python_implementation": "CPython", "platform_system": "Linux",
 }  # fmt: skip
-"""Python and system of the images, as markers of the lock ask for them."""
+"""Python and system of the images, for the markers of the lock."""
 
 
 def k3s_bundle(
@@ -37,15 +37,15 @@ def k3s_bundle(
     Parameters
     ----------
     source
-        What all is made of.
+        The sources of the release.
     kubectl
         The program that renders the manifests.
     inputs
-        The folder that ``offline.py fetch`` has filled.
+        The folder of ``offline.py fetch``.
     platform
         ``amd64`` or ``arm64``.
     carried
-        Files of the release that go into the bundle too, by name.
+        Files of the release to include, by name.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def k3s_bundle(
     """
     version = source.project["version"]
     files = dict(carried)
-    bills: dict[str, bytes] = {}
+    sboms: dict[str, bytes] = {}
     with tempfile.TemporaryDirectory() as place:
         storage = Storage(Path(place) / "storage", source.folder, inputs, source.epoch_s)
         try:
@@ -62,42 +62,42 @@ def k3s_bundle(
                 image = storage.archive(target, platform, Path(place))
                 files[f"images/{image.name}"] = image.read_bytes()
                 name = f"gesscale-{target}-{version}-{platform}.cdx.json"
-                bills[name] = _bill(source, target, inputs / f"base-{platform}.tar", platform)
-        except ImageError as fault:
-            raise ReleaseError(str(fault)) from None
+                sboms[name] = _image_sbom(source, target, inputs / f"base-{platform}.tar", platform)
+        except ImageError as error:
+            raise ReleaseError(str(error)) from None
         finally:
             storage.remove()
     for name, folder in MANIFESTS.items():
         files[f"manifests/{name}.yaml"] = run([kubectl, "kustomize", str(source.folder / folder)], source.folder)
-    files |= {f"sbom/{name}": bill for name, bill in bills.items()}
+    files |= {f"sbom/{name}": content for name, content in sboms.items()}
     files["install.sh"] = (source.folder / "deploy" / "release" / "install.sh").read_bytes()
     files["SHA256SUMS"] = "".join(f"{digest}  {name}\n" for name, digest in digests(files).items()).encode()
     name = f"gesscale-k3s-{version}-{platform}"
     placed = {f"{name}/{path}": content for path, content in files.items()}
-    return {f"{name}.tar": packed(placed, source.epoch_s, zipped=False), **bills}
+    return {f"{name}.tar": packed(placed, source.epoch_s, zipped=False), **sboms}
 
 
-def _bill(source: Source, target: str, base: Path, platform: str) -> bytes:
-    """Return the SBOM of an image: Debian's packages of its base, and Python's of the lock."""
+def _image_sbom(source: Source, target: str, base: Path, platform: str) -> bytes:
+    """Return the SBOM of an image: Debian packages of its base, and locked Python packages."""
     chosen = locked(source, *PACKAGES[target]).decode()
-    bill = cyclonedx(source, _of_the_images(chosen).encode())
-    bill["metadata"]["component"] |= {"name": f"gesscale-{target}", "type": "container"}
-    bill["components"] += [_component(package, platform) for package in _installed(base)]
-    return (json.dumps(bill, indent=1, sort_keys=True) + "\n").encode()
+    document = cyclonedx(source, _of_the_images(chosen).encode())
+    document["metadata"]["component"] |= {"name": f"gesscale-{target}", "type": "container"}
+    document["components"] += [_component(package, platform) for package in _installed(base)]
+    return (json.dumps(document, indent=1, sort_keys=True) + "\n").encode()
 
 
 def _of_the_images(lock: str) -> str:
-    """Leave out what the lock has for another Python or another system than that of the images."""
+    """Remove requirements for other Python versions or systems than those of the images."""
     blocks = re.findall(r"^\S.*\n(?:[ #].*\n)*", lock, flags=re.MULTILINE)
     return "".join(
         block
         for block in blocks
-        if (wanted := Requirement(block.partition("\\")[0].strip()).marker) is None or wanted.evaluate(_ENVIRONMENT)
+        if (marker := Requirement(block.partition("\\")[0].strip()).marker) is None or marker.evaluate(_ENVIRONMENT)
     )
 
 
 def _installed(base: Path) -> Iterator[dict[str, str]]:
-    """Yield the fields of each package of Debian in a root file system."""
+    """Yield the fields of each Debian package in a root file system."""
     with tarfile.open(base) as root:
         names = (f"./{_STATUS}", _STATUS)
         member = next((each for each in root if each.name in names), None)

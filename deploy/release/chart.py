@@ -1,6 +1,6 @@
-"""The Helm chart, made of the objects that kustomize renders of deploy/k3s: one description, two ways to install it.
+"""The Helm chart, generated from the objects that kustomize renders from deploy/k3s: one source, two ways to install.
 
-What may be set is in `KNOBS`. Its default is what the object has, so a chart without values is the base.
+`CHART_VALUES` lists its values. Defaults are those of the objects, so the chart without values is the base.
 """
 
 import copy
@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
-NAMESPACE_KNOB, MONITORING_KNOB = "namespace.create", "monitoring.enabled"
+NAMESPACE_VALUE, MONITORING_VALUE = "namespace.create", "monitoring.enabled"
 
 _IMAGE = {"type": "string", "minLength": 1, "pattern": r"^[^\s@]+(:[\w.-]+|@sha256:[0-9a-f]{64})$"}
 _ARGUMENTS = {"type": "array", "items": {"type": "string"}}
@@ -25,7 +25,7 @@ _SWITCH = {"type": "boolean"}
 
 
 @dataclass(frozen=True, slots=True)
-class Knob:
+class ChartValue:
     """A value of the chart.
 
     Attributes
@@ -33,13 +33,13 @@ class Knob:
     name
         Its path in the values.
     kind, owner
-        The object that it is in.
+        Kind and name of its object.
     path
-        Where in the object; a number is a position in a list.
+        Its path in the object; a number is a position in a list.
     schema
-        What it may be, as JSON schema.
+        Its JSON schema.
     about
-        What it is for.
+        Its description.
     """
 
     name: str
@@ -52,41 +52,45 @@ class Knob:
 
 _CONTAINER = ("spec", "template", "spec", "containers", 0)
 _CONTROLLER, _AGENT = ("Deployment", "gesscale-controller"), ("DaemonSet", "latency-agent")
-KNOBS = (
-    Knob("controller.image", *_CONTROLLER, (*_CONTAINER, "image"), _IMAGE, "with its tag or its digest"),
-    Knob("controller.imagePullPolicy", *_CONTROLLER, (*_CONTAINER, "imagePullPolicy"), _PULL, "of the image"),
-    Knob(
+CHART_VALUES = (
+    ChartValue("controller.image", *_CONTROLLER, (*_CONTAINER, "image"), _IMAGE, "image with tag or digest"),
+    ChartValue(
+        "controller.imagePullPolicy", *_CONTROLLER, (*_CONTAINER, "imagePullPolicy"), _PULL, "pull policy of the image"
+    ),
+    ChartValue(
         "controller.replicas",
         *_CONTROLLER,
         ("spec", "replicas"),
         {"type": "integer", "minimum": 1},
-        "one of them leads",
+        "number of replicas; one of them leads",
     ),
-    Knob("controller.args", *_CONTROLLER, (*_CONTAINER, "args"), _ARGUMENTS, "of gesscale run --kubernetes"),
-    Knob("controller.resources", *_CONTROLLER, (*_CONTAINER, "resources"), _RESOURCES, "requests and limits"),
-    Knob("agent.image", *_AGENT, (*_CONTAINER, "image"), _IMAGE, "with its tag or its digest"),
-    Knob("agent.imagePullPolicy", *_AGENT, (*_CONTAINER, "imagePullPolicy"), _PULL, "of the image"),
-    Knob("agent.args", *_AGENT, (*_CONTAINER, "args"), _ARGUMENTS, "of the agent on every node"),
-    Knob("agent.resources", *_AGENT, (*_CONTAINER, "resources"), _RESOURCES, "requests and limits"),
+    ChartValue(
+        "controller.args", *_CONTROLLER, (*_CONTAINER, "args"), _ARGUMENTS, "arguments of gesscale run --kubernetes"
+    ),
+    ChartValue("controller.resources", *_CONTROLLER, (*_CONTAINER, "resources"), _RESOURCES, "requests and limits"),
+    ChartValue("agent.image", *_AGENT, (*_CONTAINER, "image"), _IMAGE, "image with tag or digest"),
+    ChartValue("agent.imagePullPolicy", *_AGENT, (*_CONTAINER, "imagePullPolicy"), _PULL, "pull policy of the image"),
+    ChartValue("agent.args", *_AGENT, (*_CONTAINER, "args"), _ARGUMENTS, "arguments of the agent on every node"),
+    ChartValue("agent.resources", *_AGENT, (*_CONTAINER, "resources"), _RESOURCES, "requests and limits"),
 )
 _SWITCHES = {
-    "Namespace": (NAMESPACE_KNOB, "write the namespace gesscale, with its Pod Security labels"),
-    "ConfigMap": (MONITORING_KNOB, "write the configuration of Prometheus and Grafana"),
+    "Namespace": (NAMESPACE_VALUE, "create the namespace gesscale, with its Pod Security labels"),
+    "ConfigMap": (MONITORING_VALUE, "create the configuration of Prometheus and Grafana"),
 }
-"""Kinds that may be left out, by the value that says so."""
+"""Optional kinds, with the value that enables them."""
 
 
 def chart_files(objects: Sequence[Mapping[str, Any]], *, version: str, description: str) -> dict[str, bytes]:
-    """Make the files of the chart.
+    """Generate the files of the chart.
 
     Parameters
     ----------
     objects
-        What ``kubectl kustomize deploy/k3s`` renders.
+        Output of ``kubectl kustomize deploy/k3s``.
     version
-        Of the project; the chart has the same.
+        Version of the project and of the chart.
     description
-        Of the project, in a line.
+        One line about the project.
 
     Returns
     -------
@@ -96,19 +100,19 @@ def chart_files(objects: Sequence[Mapping[str, Any]], *, version: str, descripti
     Raises
     ------
     LookupError
-        A value has no object or no place in it.
+        The object or the field of a value does not exist.
     """
     found = [copy.deepcopy(dict(each)) for each in objects]
     values: dict[str, Any] = {}
     schemas: dict[str, Any] = {}
     for name, about in _SWITCHES.values():
         _put(values, schemas, name, True, {**_SWITCH, "description": about})
-    inserted: dict[str, Knob] = {}
-    for knob in KNOBS:
-        holder, key = _place(found, knob)
-        _put(values, schemas, knob.name, holder[key], {**knob.schema, "description": knob.about})
-        token = f"KNOB{len(inserted)}KNOB"
-        inserted[token] = knob
+    inserted: dict[str, ChartValue] = {}
+    for chart_value in CHART_VALUES:
+        holder, key = _place(found, chart_value)
+        _put(values, schemas, chart_value.name, holder[key], {**chart_value.schema, "description": chart_value.about})
+        token = f"VALUE{len(inserted)}VALUE"
+        inserted[token] = chart_value
         holder[key] = token
     head = {
         "apiVersion": "v2",
@@ -121,8 +125,7 @@ def chart_files(objects: Sequence[Mapping[str, Any]], *, version: str, descripti
     }
     files = {
         "Chart.yaml": _yaml(head),
-        "values.yaml": "# Defaults are those of deploy/k3s; values.schema.json says what each is for.\n"
-        + _yaml(values),
+        "values.yaml": "# Defaults are those of deploy/k3s; values.schema.json describes each value.\n" + _yaml(values),
         "values.schema.json": json.dumps(_object_schema(schemas), indent=2) + "\n",
     }
     for each in found:
@@ -130,24 +133,25 @@ def chart_files(objects: Sequence[Mapping[str, Any]], *, version: str, descripti
         labels = each["metadata"].get("labels", {})
         if MANAGED_BY in labels:
             labels[MANAGED_BY] = "Helm"
-        if kind == "CustomResourceDefinition":  # no template: Helm installs it first, and never deletes it
+        if kind == "CustomResourceDefinition":  # no template: Helm installs it first and never deletes it
             files[f"crds/{name}.yaml"] = _yaml(each)
         else:
             files[f"templates/{kind.lower()}-{name}.yaml"] = _template(each, inserted)
     return {path: text.encode() for path, text in files.items()}
 
 
-def _place(objects: list[dict[str, Any]], knob: Knob) -> tuple[Any, str | int]:
-    """Return what holds a value in its object, and under which key."""
+def _place(objects: list[dict[str, Any]], chart_value: ChartValue) -> tuple[Any, str | int]:
+    """Return the container of a value in its object, and its key."""
     for each in objects:
-        if (each["kind"], each["metadata"]["name"]) == (knob.kind, knob.owner):
+        if (each["kind"], each["metadata"]["name"]) == (chart_value.kind, chart_value.owner):
             holder: Any = each
-            for step in knob.path[:-1]:
+            for step in chart_value.path[:-1]:
                 holder = holder[step]
-            if knob.path[-1] not in holder:
+            if chart_value.path[-1] not in holder:
                 break
-            return holder, knob.path[-1]
-    message = f"{knob.name}: expected {'.'.join(map(str, knob.path))} in {knob.kind} {knob.owner}, got none"
+            return holder, chart_value.path[-1]
+    path = ".".join(map(str, chart_value.path))
+    message = f"{chart_value.name}: expected {path} in {chart_value.kind} {chart_value.owner}, got none"
     raise LookupError(message)
 
 
@@ -161,7 +165,7 @@ def _object_schema(schemas: Mapping[str, Any]) -> dict[str, Any]:
     groups = {
         group: {"type": "object", "properties": keys, "additionalProperties": False} for group, keys in schemas.items()
     }
-    # "global" is Helm's own and always there.
+    # Helm always adds "global".
     properties = {**groups, "global": {"type": "object"}}
     return {
         "$schema": "https://json-schema.org/draft-07/schema#",
@@ -171,21 +175,21 @@ def _object_schema(schemas: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _template(each: Mapping[str, Any], inserted: Mapping[str, Knob]) -> str:
-    # What looks like a template in the objects, such as a rule of Prometheus, is text here.
+def _template(each: Mapping[str, Any], inserted: Mapping[str, ChartValue]) -> str:
+    # Template syntax in the objects, such as in a Prometheus rule, is text here.
     text = re.sub(r"\{\{|\}\}", lambda mark: '{{ "' + mark[0] + '" }}', _yaml(each))
-    for token, knob in inserted.items():
-        text = re.sub(rf"^( *(?:- )?)(\w+): {token}$", partial(_insert, knob), text, flags=re.MULTILINE)
+    for token, chart_value in inserted.items():
+        text = re.sub(rf"^( *(?:- )?)(\w+): {token}$", partial(_insert, chart_value), text, flags=re.MULTILINE)
     switch = _SWITCHES.get(each["kind"])
     return f"{{{{- if .Values.{switch[0]} }}}}\n{text}{{{{- end }}}}\n" if switch else text
 
 
-def _insert(knob: Knob, line: re.Match[str]) -> str:
-    """Return the line of a value: in place where it is a word or a number, else below its key."""
+def _insert(chart_value: ChartValue, line: re.Match[str]) -> str:
+    """Return the line of a value: scalars on the line of the key, others below it."""
     before, key = line[1], line[2]
-    if knob.schema.get("type") in ("array", "object"):
-        return f"{before}{key}: {{{{- toYaml .Values.{knob.name} | nindent {len(before) + 2} }}}}"
-    return f"{before}{key}: {{{{ toYaml .Values.{knob.name} }}}}"
+    if chart_value.schema.get("type") in ("array", "object"):
+        return f"{before}{key}: {{{{- toYaml .Values.{chart_value.name} | nindent {len(before) + 2} }}}}"
+    return f"{before}{key}: {{{{ toYaml .Values.{chart_value.name} }}}}"
 
 
 def _yaml(content: object) -> str:

@@ -1,4 +1,4 @@
-"""The parts of a release, each made of the same commit and the same, byte for byte, wherever it is made."""
+"""The parts of a release, built reproducibly from one commit, byte for byte the same on every machine."""
 
 import gzip
 import hashlib
@@ -29,21 +29,21 @@ _TIMEOUT_S = 300
 
 
 class ReleaseError(Exception):
-    """A release cannot be made, or is not what it says."""
+    """A release cannot be built, or is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a release is made of.
+    """The sources of a release.
 
     Attributes
     ----------
     commit
         Its hash.
     epoch_s
-        When it was committed, in seconds since 1970: the time of all files.
+        Time of the commit, in seconds since 1970: the time of all files.
     folder
-        A copy of its files, which may be written to.
+        A writable copy of its files.
     """
 
     commit: str
@@ -52,7 +52,7 @@ class Source:
 
     @property
     def project(self) -> dict[str, Any]:
-        """What ``pyproject.toml`` says of the project: the one place that has its version."""
+        """The table ``project`` of ``pyproject.toml``, the only place with the version."""
         project: dict[str, Any] = tomllib.loads((self.folder / "pyproject.toml").read_text("utf-8"))["project"]
         return project
 
@@ -63,7 +63,7 @@ def checkout(root: Path, commit: str, folder: Path) -> Source:
     Raises
     ------
     ReleaseError
-        There is no such commit, or no git.
+        The commit or git does not exist.
     """
     found = run(["git", "rev-parse", f"{commit}^{{commit}}"], root).decode().strip()
     epoch_s = int(run(["git", "show", "-s", "--format=%ct", found], root))
@@ -73,15 +73,15 @@ def checkout(root: Path, commit: str, folder: Path) -> Source:
 
 
 def python_packages(source: Source) -> dict[str, bytes]:
-    """Return the source package and the wheel by name."""
+    """Return source package and wheel by name."""
     with tempfile.TemporaryDirectory() as place:
         environment = {"SOURCE_DATE_EPOCH": str(source.epoch_s)}
-        said = run([sys.executable, "-c", _BUILD, place], source.folder, environment)
+        output = run([sys.executable, "-c", _BUILD, place], source.folder, environment)
         made = {file.name: file.read_bytes() for file in Path(place).iterdir()}
     if len(made) != 2:
-        message = f"expected a source package and a wheel, got {sorted(made)}: {said.decode()[-300:]}"
+        message = f"expected a source package and a wheel, got {sorted(made)}: {output.decode()[-300:]}"
         raise ReleaseError(message)
-    # The wheel keeps to SOURCE_DATE_EPOCH; the source package has the hour in it.
+    # The wheel uses SOURCE_DATE_EPOCH; the source package has the build time in it.
     return {
         name: packed(unpacked(content), source.epoch_s) if name.endswith(".tar.gz") else content
         for name, content in made.items()
@@ -99,15 +99,15 @@ def helm_chart(source: Source, kubectl: str) -> dict[str, bytes]:
     return {f"gesscale-chart-{project['version']}.tgz": packed(placed, source.epoch_s)}
 
 
-def bill_of_materials(source: Source) -> dict[str, bytes]:
-    """Return the SBOM (CycloneDX) by its name: what `requirements.lock` has for the project with all extras."""
-    bill = cyclonedx(source, locked(source, "all"))
+def sbom(source: Source) -> dict[str, bytes]:
+    """Return the SBOM (CycloneDX) by its name: the locked packages of the project with all extras."""
+    document = cyclonedx(source, locked(source, "all"))
     name = f"gesscale-{source.project['version']}.cdx.json"
-    return {name: (json.dumps(bill, indent=1, sort_keys=True) + "\n").encode()}
+    return {name: (json.dumps(document, indent=1, sort_keys=True) + "\n").encode()}
 
 
 def locked(source: Source, *names: str) -> bytes:
-    """Return what `requirements.lock` has for extras of the project, or after ``--only`` for packages."""
+    """Return the part of `requirements.lock` for extras of the project, or after ``--only`` for packages."""
     script = source.folder / "deploy" / "images" / "locked.py"
     return run([sys.executable, str(script), "pyproject.toml", "requirements.lock", *names], source.folder)
 
@@ -118,26 +118,26 @@ def cyclonedx(source: Source, requirements: bytes) -> dict[str, Any]:
         sys.executable, "-m", "cyclonedx_py", "requirements", "-", "--pyproject", "pyproject.toml",
         "--mc-type", "application", "--output-reproducible", "--output-format", "JSON", "--spec-version", "1.6",
     ]  # fmt: skip
-    bill: dict[str, Any] = json.loads(run(command, source.folder, given=requirements))
-    return bill
+    document: dict[str, Any] = json.loads(run(command, source.folder, given=requirements))
+    return document
 
 
 def packed(files: Mapping[str, bytes], epoch_s: int, *, zipped: bool = True) -> bytes:
-    """Pack files into a ``tar.gz``, or a ``tar``, that holds nothing of the machine or the hour.
+    """Pack files into a ``tar.gz``, or a ``tar``, without traces of the machine or the time.
 
     Parameters
     ----------
     files
         Contents by path.
     epoch_s
-        The time that all of them get, in seconds since 1970.
+        The time of all files, in seconds since 1970.
     zipped
-        Whether to compress them; files that already are gain nothing.
+        Whether to compress them.
 
     Returns
     -------
     bytes
-        The archive: paths in order, owned by root, readable by all.
+        The archive: sorted paths, owned by root, readable by all.
     """
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w", format=tarfile.PAX_FORMAT) as archive:
@@ -145,12 +145,12 @@ def packed(files: Mapping[str, bytes], epoch_s: int, *, zipped: bool = True) -> 
             member = tarfile.TarInfo(path)
             member.size, member.mtime, member.mode = len(files[path]), epoch_s, 0o644
             archive.addfile(member, io.BytesIO(files[path]))
-    # The level is stated, as the default may change.
+    # The default level may change.
     return gzip.compress(content.getvalue(), compresslevel=9, mtime=epoch_s) if zipped else content.getvalue()
 
 
 def unpacked(archive: bytes) -> dict[str, bytes]:
-    """Return the files of a ``tar.gz`` or a ``tar`` by path; folders and links are left out."""
+    """Return the files of a ``tar.gz`` or a ``tar`` by path, without folders and links."""
     with tarfile.open(fileobj=io.BytesIO(archive), mode="r:*") as opened:
         return {
             member.name: content.read()
@@ -160,19 +160,19 @@ def unpacked(archive: bytes) -> dict[str, bytes]:
 
 
 def digests(files: Mapping[str, bytes]) -> dict[str, str]:
-    """Return the SHA-256 of files by name, in the order of the names."""
+    """Return the SHA-256 of files by name, sorted by name."""
     return {name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files)}
 
 
 def run(
     command: Sequence[str], folder: Path, environment: dict[str, str] | None = None, given: bytes | None = None
 ) -> bytes:
-    """Run a program and return what it wrote.
+    """Run a program and return its output.
 
     Raises
     ------
     ReleaseError
-        It is not there, fails or hangs.
+        The program is missing, fails or times out.
     """
     try:
         done = subprocess.run(
@@ -185,7 +185,7 @@ def run(
             check=True,
         )
     except (OSError, subprocess.SubprocessError) as error:
-        said = (getattr(error, "stderr", None) or b"").decode(errors="replace").strip()
-        message = f"{' '.join(command[:3])[:120]}: {said[-500:] or error}"
+        stderr = (getattr(error, "stderr", None) or b"").decode(errors="replace").strip()
+        message = f"{' '.join(command[:3])[:120]}: {stderr[-500:] or error}"
         raise ReleaseError(message) from None
     return done.stdout

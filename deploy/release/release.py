@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Make a release and check one: wheel, source package, Helm chart, SBOM, checksums and provenance.
+"""Build and verify a release: wheel, source package, Helm chart, SBOM, checksums and provenance.
 
     python deploy/release/release.py build dist                # of the last commit
-    python deploy/release/release.py verify dist               # nothing is missing, changed or added
-    python deploy/release/release.py verify dist --rebuild     # and it is what its commit makes, byte for byte
+    python deploy/release/release.py verify dist               # no file is missing, changed or added
+    python deploy/release/release.py verify dist --rebuild     # and equal to a build of its commit, byte for byte
 
 With ``--images INPUTS`` also an offline bundle for k3s, images included, for each platform that
 deploy/images/offline.py has fetched into that folder. Needs git, kubectl, and the packages of the groups ``build`` and
@@ -26,7 +26,7 @@ from typing import Any
 
 import yaml
 from bundle import k3s_bundle
-from parts import ReleaseError, Source, bill_of_materials, checkout, digests, helm_chart, python_packages, run, unpacked
+from parts import ReleaseError, Source, checkout, digests, helm_chart, python_packages, run, sbom, unpacked
 
 ROOT = Path(__file__).parents[2]
 SUMS, PROVENANCE = "SHA256SUMS", "provenance.json"
@@ -35,50 +35,52 @@ _TOOLS = ("setuptools", "cyclonedx-bom")
 
 
 def main() -> None:
-    """Do what the command line says."""
-    parser = argparse.ArgumentParser(description="Make a release, or check one.")
+    """Run the command."""
+    parser = argparse.ArgumentParser(description="Build or verify a release.")
     commands = parser.add_subparsers(dest="command", required=True)
-    build = commands.add_parser("build", help="make a release of the last commit")
-    verify = commands.add_parser("verify", help="check a release")
+    build = commands.add_parser("build", help="build a release of the last commit")
+    verify = commands.add_parser("verify", help="verify a release")
     for each in (build, verify):
-        each.add_argument("folder", type=Path, help="where the release is")
+        each.add_argument("folder", type=Path, help="folder of the release")
         each.add_argument("--kubectl", default="kubectl", help="the program that renders deploy/k3s")
-        each.add_argument("--images", type=Path, metavar="INPUTS", help="with images, of what offline.py fetched")
-    verify.add_argument("--rebuild", action="store_true", help="make it again of its commit, and compare")
+        each.add_argument(
+            "--images", type=Path, metavar="INPUTS", help="also images, from the inputs that offline.py fetched"
+        )
+    verify.add_argument("--rebuild", action="store_true", help="build it again from its commit, and compare")
     given = parser.parse_args()
     try:
         if given.command == "build":
-            say = build_into(given.folder, given.kubectl, given.images)
+            report = build_into(given.folder, given.kubectl, given.images)
         else:
-            say = verified(given.folder, given.kubectl if given.rebuild else None, given.images)
-    except ReleaseError as fault:
-        sys.exit(f"release.py: {fault}")
-    sys.stdout.write(say + "\n")
+            report = verified(given.folder, given.kubectl if given.rebuild else None, given.images)
+    except ReleaseError as error:
+        sys.exit(f"release.py: {error}")
+    sys.stdout.write(report + "\n")
 
 
 def build_into(folder: Path, kubectl: str, inputs: Path | None = None) -> str:
-    """Write a release of the last commit into a folder that is empty or not there, and say so."""
+    """Write a release of the last commit into an empty or new folder; return a report."""
     if folder.exists() and any(folder.iterdir()):
         message = f"{folder}: expected an empty folder, got files in it; name another one"
         raise ReleaseError(message)
     if run(["git", "status", "--porcelain", "--untracked-files=no"], ROOT):
-        sys.stderr.write("release.py: uncommitted changes are left out: a release is made of a commit\n")
+        sys.stderr.write("release.py: uncommitted changes are ignored: a release is built from a commit\n")
     files = release_of("HEAD", kubectl, inputs)
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (folder / name).write_bytes(content)
-    return f"{len(files)} files in {folder}; check them: python deploy/release/release.py verify {folder}"
+    return f"{len(files)} files in {folder}; verify them: python deploy/release/release.py verify {folder}"
 
 
 def release_of(commit: str, kubectl: str, inputs: Path | None) -> dict[str, bytes]:
-    """Return the files of a release by name; with inputs, the images of their platforms too."""
+    """Return the files of a release by name; with inputs, also the images of their platforms."""
     found = shutil.which(kubectl)
     if found is None:
         message = f"expected kubectl, got no program {kubectl}; install it or name it with --kubectl"
         raise ReleaseError(message)
     with tempfile.TemporaryDirectory() as place:
         source = checkout(ROOT, commit, Path(place))
-        files = {**helm_chart(source, found), **bill_of_materials(source), **python_packages(source)}
+        files = {**helm_chart(source, found), **sbom(source), **python_packages(source)}
         bases = _bases(inputs)
         carried = {name: content for name, content in files.items() if name.endswith((".whl", ".tgz"))}
         for platform in bases:
@@ -100,12 +102,12 @@ def _bases(inputs: Path | None) -> dict[str, str]:
 
 
 def verified(folder: Path, kubectl: str | None, inputs: Path | None = None) -> str:
-    """Say that a release is whole; with kubectl, that its commit makes the same.
+    """Verify that a release is complete; with kubectl, that a build of its commit is equal. Return a report.
 
     Raises
     ------
     ReleaseError
-        The first thing that is not as it should be.
+        The first problem of the release.
     """
     try:
         files = {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
@@ -119,37 +121,37 @@ def verified(folder: Path, kubectl: str | None, inputs: Path | None = None) -> s
         message = f"{folder}: expected a release with {SUMS} and {PROVENANCE}, got: {error!r}"
         raise ReleaseError(message) from None
     found = {name: digest for name, digest in digests(files).items() if name != SUMS}
-    _compare(f"{folder}, against {SUMS}", listed, found)
-    _compare(f"{folder}, against {PROVENANCE}", subjects, {k: v for k, v in found.items() if k != PROVENANCE})
+    _compare(f"{folder}, compared with {SUMS}", listed, found)
+    _compare(f"{folder}, compared with {PROVENANCE}", subjects, {k: v for k, v in found.items() if k != PROVENANCE})
     for name, stated in _versions(files).items():
         if stated != expected:
             message = f"{folder}/{name}: expected version {expected}, got {stated}"
             raise ReleaseError(message)
     if kubectl is None:
-        return f"{folder}: version {expected} of commit {commit}, {len(files)} files, whole and unchanged"
-    _compare(f"{folder}, against commit {commit}", digests(release_of(commit, kubectl, inputs)), digests(files))
-    return f"{folder}: version {expected}, {len(files)} files, byte for byte what commit {commit} makes"
+        return f"{folder}: version {expected} of commit {commit}, {len(files)} files, complete and unchanged"
+    _compare(f"{folder}, compared with commit {commit}", digests(release_of(commit, kubectl, inputs)), digests(files))
+    return f"{folder}: version {expected}, {len(files)} files, byte for byte equal to a build of commit {commit}"
 
 
 def _compare(what: str, expected: Mapping[str, str], got: Mapping[str, str]) -> None:
-    for words, names in (
-        ("a file that is missing", expected.keys() - got.keys()),
-        ("a file that does not belong there", got.keys() - expected.keys()),
-        ("a file that is not the same", {name for name in expected if got.get(name) != expected[name]}),
+    for problem, names in (
+        ("missing file", expected.keys() - got.keys()),
+        ("unexpected file", got.keys() - expected.keys()),
+        ("changed file", {name for name in expected if got.get(name) != expected[name]}),
     ):
         if names:
-            message = f"{what}: {words}: {', '.join(sorted(names))}; do not use this release"
+            message = f"{what}: {problem}: {', '.join(sorted(names))}; do not use this release"
             raise ReleaseError(message)
 
 
 def _versions(files: Mapping[str, bytes]) -> dict[str, str]:
-    """Return the version that each part itself states."""
+    """Return the version in each part."""
     stated = {}
     for name, content in files.items():
         try:
             found = _version(name, content)
         except (LookupError, OSError, TypeError, ValueError, tarfile.TarError, yaml.YAMLError, zipfile.BadZipFile):
-            message = f"{name}: expected a file that states its version, got one that does not; do not use it"
+            message = f"{name}: expected a file with its version, got none; do not use it"
             raise ReleaseError(message) from None
         if found is not None:
             stated[name] = found
@@ -182,9 +184,9 @@ def _field(metadata: bytes) -> str:
 
 
 def _provenance(source: Source, files: Mapping[str, bytes], bases: Mapping[str, str]) -> bytes:
-    """Write what was made of what, by what: an in-toto statement with SLSA's predicate, not signed.
+    """Return the provenance: an in-toto statement with SLSA's predicate, not signed.
 
-    It holds no hour and no machine, so that whoever makes the release again gets the same file.
+    It has no time and no machine, so that a rebuild gives the same file.
     """
     subjects = [{"name": name, "digest": {"sha256": digest}} for name, digest in digests(files).items()]
     statement: dict[str, Any] = {

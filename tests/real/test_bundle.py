@@ -50,7 +50,7 @@ def bundle(request, made, tmp_path_factory):
 
 
 def test_a_second_build_makes_the_same_images(made):
-    assert "byte for byte what commit" in release("verify", made, "--rebuild")
+    assert "byte for byte" in release("verify", made, "--rebuild")
 
 
 @pytest.mark.parametrize(

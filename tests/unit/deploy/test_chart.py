@@ -40,9 +40,9 @@ def test_values_are_those_of_the_base_and_each_has_a_schema(chart, files, render
     (container,) = controller["spec"]["template"]["spec"]["containers"]
     assert values["controller"]["resources"] == container["resources"]
     assert schema["additionalProperties"] is False
-    for knob in chart.KNOBS:
-        group, key = knob.name.split(".")
-        assert schema["properties"][group]["properties"][key]["description"] == knob.about
+    for each in chart.CHART_VALUES:
+        group, key = each.name.split(".")
+        assert schema["properties"][group]["properties"][key]["description"] == each.about
         assert schema["properties"][group]["additionalProperties"] is False
 
 
