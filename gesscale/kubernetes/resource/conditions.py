@@ -48,7 +48,7 @@ TYPES = tuple(MEANING)
 _STATUS: Mapping[bool | None, Literal["True", "False", "Unknown"]] = {True: "True", False: "False", None: "Unknown"}
 
 
-class Finding(NamedTuple):
+class ConditionFinding(NamedTuple):
     """State of one condition; ``holds`` is None if it is unknown."""
 
     holds: bool | None
@@ -56,13 +56,13 @@ class Finding(NamedTuple):
     message: str = ""
 
 
-def findings_of(decision: Decision, spec: StreamAutoscalerSpec, now_s: float) -> dict[str, Finding]:
+def findings_of(decision: Decision, spec: StreamAutoscalerSpec, now_s: float) -> dict[str, ConditionFinding]:
     """Return the state of every condition, by type, after a step."""
     paused = _paused(spec, now_s)
     metrics, able, slots = _metrics(decision), _able(decision), _fixed_slots(decision)
     return {
         "Ready": _ready(decision, metrics, able),
-        "SettingsInvalid": Finding(False, "SettingsValid", "the settings of the policy are valid"),
+        "SettingsInvalid": ConditionFinding(False, "SettingsValid", "the settings of the policy are valid"),
         "MetricsAvailable": metrics,
         "ModelFitted": _model(decision),
         "AbleToScale": able,
@@ -74,17 +74,17 @@ def findings_of(decision: Decision, spec: StreamAutoscalerSpec, now_s: float) ->
     }
 
 
-def findings_of_fault(fault: ResourceFault) -> dict[str, Finding]:
+def findings_of_fault(fault: ResourceFault) -> dict[str, ConditionFinding]:
     """Return the state of every condition of an invalid resource: not ready, and the rest unknown."""
-    findings = dict.fromkeys(TYPES, Finding(None, fault.reason, "see condition Ready"))
-    findings["Ready"] = Finding(False, fault.reason, fault.message)
+    findings = dict.fromkeys(TYPES, ConditionFinding(None, fault.reason, "see condition Ready"))
+    findings["Ready"] = ConditionFinding(False, fault.reason, fault.message)
     if fault.reason is FaultReason.SETTINGS_INVALID:
-        findings["SettingsInvalid"] = Finding(True, fault.reason, fault.message)
+        findings["SettingsInvalid"] = ConditionFinding(True, fault.reason, fault.message)
     return findings
 
 
 def conditions_of(
-    findings: Mapping[str, Finding],
+    findings: Mapping[str, ConditionFinding],
     old: Mapping[str, Any],
     *,
     generation: int,
@@ -110,94 +110,98 @@ def conditions_of(
     )
 
 
-def _ready(decision: Decision, metrics: Finding, able: Finding) -> Finding:
+def _ready(decision: Decision, metrics: ConditionFinding, able: ConditionFinding) -> ConditionFinding:
     if not metrics.holds:
         return metrics
     if not able.holds and able.reason not in _WAITS:
         return able
-    return Finding(True, decision.plan.reason, decision.sentence)
+    return ConditionFinding(True, decision.plan.reason, decision.sentence)
 
 
-def _metrics(decision: Decision) -> Finding:
+def _metrics(decision: Decision) -> ConditionFinding:
     analysis = decision.analysis
     if analysis.reading is not None:
-        return Finding(True, "MetricsFound", "the driver reports batches")
+        return ConditionFinding(True, "MetricsFound", "the driver reports batches")
     reason = analysis.reason if analysis.reason in METRICS_LACKING else Reason.METRICS_MISSING
-    return Finding(False, reason, analysis.detail)
+    return ConditionFinding(False, reason, analysis.detail)
 
 
-def _model(decision: Decision) -> Finding:
+def _model(decision: Decision) -> ConditionFinding:
     model = decision.analysis.model
     if model is None:
         message = "no model fitted in the last step: no usable readings, or the policy has no model"
-        return Finding(False, Reason.MODEL_UNCALIBRATED, message)
+        return ConditionFinding(False, Reason.MODEL_UNCALIBRATED, message)
     readings = f"law {model.law}, {model.readings_used} readings"
     if not model.calibrated:
-        return Finding(False, Reason.MODEL_UNCALIBRATED, f"{readings}; at least three distinct readings required")
+        return ConditionFinding(
+            False, Reason.MODEL_UNCALIBRATED, f"{readings}; at least three distinct readings required"
+        )
     reason = "ModelDrifted" if model.drift else "ModelCalibrated"
-    return Finding(True, reason, "; ".join((readings, *map(str, model.warnings))))
+    return ConditionFinding(True, reason, "; ".join((readings, *map(str, model.warnings))))
 
 
-def _able(decision: Decision) -> Finding:
+def _able(decision: Decision) -> ConditionFinding:
     outcome = decision.outcome
     if outcome.status in FAILURES:
-        return Finding(False, "OrderFailed", outcome.detail)
+        return ConditionFinding(False, "OrderFailed", outcome.detail)
     for part in (decision.plan, decision.analysis):
         if part.reason in _CANNOT_CHANGE:
-            return Finding(False, part.reason, part.detail)
-    return Finding(True, "ReadyForNewScale", "no change in progress")
+            return ConditionFinding(False, part.reason, part.detail)
+    return ConditionFinding(True, "ReadyForNewScale", "no change in progress")
 
 
-def _active(spec: StreamAutoscalerSpec, paused: Finding, metrics: Finding, slots: Finding) -> Finding:
+def _active(
+    spec: StreamAutoscalerSpec, paused: ConditionFinding, metrics: ConditionFinding, slots: ConditionFinding
+) -> ConditionFinding:
     if spec.mode != "Act":
         message = f"spec.mode is {spec.mode}; Act enables scaling"
-        return Finding(False, f"{spec.mode}Only", message)
+        return ConditionFinding(False, f"{spec.mode}Only", message)
     if paused.holds:
-        return Finding(False, "Paused", paused.message)
+        return ConditionFinding(False, "Paused", paused.message)
     if not metrics.holds:
         return metrics
     if slots.holds:
         return slots._replace(holds=False)
-    return Finding(True, "Acting", "decisions are applied")
+    return ConditionFinding(True, "Acting", "decisions are applied")
 
 
-def _limited(decision: Decision) -> Finding:
+def _limited(decision: Decision) -> ConditionFinding:
     plan = decision.plan
     desired = decision.analysis.verdict in {Verdict.MORE, Verdict.FEWER}
     if desired and plan.change is None and plan.reason in LIMITS:
-        return Finding(True, plan.reason, plan.detail)
-    return Finding(False, "DesiredWithinRange", "desired replicas are within the limits")
+        return ConditionFinding(True, plan.reason, plan.detail)
+    return ConditionFinding(False, "DesiredWithinRange", "desired replicas are within the limits")
 
 
-def _fixed_slots(decision: Decision) -> Finding:
+def _fixed_slots(decision: Decision) -> ConditionFinding:
     reading = decision.analysis.reading
     if reading is None:
-        return Finding(None, decision.analysis.reason, "no recent batch")
+        return ConditionFinding(None, decision.analysis.reason, "no recent batch")
     if reading.fixed_slots:
-        return Finding(True, "RealTimeMode", FIXED_SLOTS)
-    return Finding(False, "MicroBatches", "the query runs in micro-batches")
+        return ConditionFinding(True, "RealTimeMode", FIXED_SLOTS)
+    return ConditionFinding(False, "MicroBatches", "the query runs in micro-batches")
 
 
-def _without_state(decision: Decision) -> Finding:
+def _without_state(decision: Decision) -> ConditionFinding:
     reading = decision.analysis.reading
     if reading is None:
-        return Finding(None, decision.analysis.reason, "no recent batch")
+        return ConditionFinding(None, decision.analysis.reason, "no recent batch")
     if reading.without_state:
-        return Finding(True, "HoldsNoneYet", f"{', '.join(reading.without_state)}: {HOLDS_NONE_YET}")
+        return ConditionFinding(True, "HoldsNoneYet", f"{', '.join(reading.without_state)}: {HOLDS_NONE_YET}")
     if all(each.state_partitions is None for each in reading.by_node.values()):
         message = "the query has no state, or its driver does not report the state partitions"
-        return Finding(False, "NoStateSeen", message)
-    return Finding(False, "StateShared", "every replica holds state")
+        return ConditionFinding(False, "NoStateSeen", message)
+    return ConditionFinding(False, "StateShared", "every replica holds state")
 
 
-def _paused(spec: StreamAutoscalerSpec, now_s: float) -> Finding:
+def _paused(spec: StreamAutoscalerSpec, now_s: float) -> ConditionFinding:
     pause = spec.pause
     if pause is None:
-        return Finding(False, "NotPaused", "spec.pause is not set")
+        return ConditionFinding(False, "NotPaused", "spec.pause is not set")
     because = f": {pause.reason}" if pause.reason else ""
     if pause.until_s is None:
-        return Finding(True, "PausedByUser", f"until spec.pause is removed{because}")
+        return ConditionFinding(True, "PausedByUser", f"until spec.pause is removed{because}")
     until = format_instant(pause.until_s)
     if now_s >= pause.until_s:
-        return Finding(False, "PauseExpired", f"the pause expired at {until}; spec.pause can be removed")
-    return Finding(True, "PausedByUser", f"until {until}{because}")
+        return ConditionFinding(False, "PauseExpired", f"the pause expired at {until}; spec.pause can be removed")
+    return ConditionFinding(True, "PausedByUser", f"until {until}{because}")
