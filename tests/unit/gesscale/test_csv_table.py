@@ -12,7 +12,7 @@ from gesscale.errors import InputError
 
 class Load(BaseModel):
     t_s: float = Field(description="a time in seconds")
-    rows: int = Field(ge=0, description="a whole number of rows from 0")
+    rows: int = Field(ge=0, description="rows")
 
 
 @pytest.fixture

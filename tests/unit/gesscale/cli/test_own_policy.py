@@ -174,7 +174,7 @@ POLICY = PolicyInfo(name="{name}", summary="s", source="s", build=StaticPolicy, 
 """
 TWICE = {
     "the name is taken": ("hpa-cpu", "    wait: int = 1", "policy-settings-name-taken"),
-    "a setting has no default": ("mine", "    wait: int", "policy-settings-without-defaults"),
+    "no default": ("mine", "    wait: int", "policy-settings-without-defaults"),
     "the name has a space": ("m n", "    wait: int = 1", "policy-name-invalid"),
 }
 
