@@ -171,8 +171,8 @@ class Application:
         return order["id"]
 
     def ask(self, page):
-        with urlopen(f"http://{self.address}:9108/{page}", timeout=10) as answer:
-            return json.load(answer)
+        with urlopen(f"http://{self.address}:9108/{page}", timeout=10) as response:
+            return json.load(response)
 
     def has_applied(self, order, *nodes):
         """Return whether exactly these nodes have an executor that has worked, and none is starting."""

@@ -40,7 +40,7 @@ class Origin(ABC):
     def hold(self, *, factor: float = 1.0, at_s: float = NOW_S) -> None: ...
 
     @abstractmethod
-    def say(self, text: str) -> None: ...
+    def respond(self, text: str) -> None: ...
 
     @abstractmethod
     def vanish(self) -> None: ...
@@ -71,7 +71,7 @@ class FileOrigin(Origin):
     def hold(self, *, factor: float = 1.0, at_s: float = NOW_S) -> None:
         write_survey(Survey(names=NODES, rtt_ms=directed_ms(factor), measured_at_s=at_s), self.file)
 
-    def say(self, text: str) -> None:
+    def respond(self, text: str) -> None:
         self.file.write_text(text, "utf-8")
 
     def vanish(self) -> None:
@@ -93,7 +93,7 @@ class AgentsOrigin(Origin):
             ]
             self.server.expect_request(f"/{node}/metrics").respond_with_data("".join(lines))
 
-    def say(self, text: str) -> None:
+    def respond(self, text: str) -> None:
         self.server.clear()
         for node in NODES:
             self.server.expect_request(f"/{node}/metrics").respond_with_data(text)
@@ -114,12 +114,12 @@ class PrometheusOrigin(Origin):
             }
             for gauge, source, target, value in self.figures(factor, at_s)
         ]
-        self.say(json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}}))
+        self.respond(json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}}))
 
-    def say(self, text: str) -> None:
+    def respond(self, text: str) -> None:
         self.server.clear()
-        answer = Response(text, content_type="application/json")
-        self.server.expect_request("/api/v1/query").respond_with_response(answer)
+        response = Response(text, content_type="application/json")
+        self.server.expect_request("/api/v1/query").respond_with_response(response)
 
     def vanish(self) -> None:
         self.server.clear()
@@ -130,7 +130,7 @@ def origin(request: pytest.FixtureRequest, tmp_path: Path, httpserver: HTTPServe
     return request.param(tmp_path, httpserver)
 
 
-def test_it_gives_the_larger_direction_of_each_pair_and_the_age(origin: Origin) -> None:
+def test_it_returns_the_larger_direction_of_each_pair(origin: Origin) -> None:
     origin.hold(at_s=NOW_S - 100)
     source: LatencySource = origin.open()
     given = source.current(NOW_S)
@@ -141,7 +141,7 @@ def test_it_gives_the_larger_direction_of_each_pair_and_the_age(origin: Origin) 
     assert (given.map_status.age_s, given.map_status.stale, given.map_status.problem) == (100, "", "")
 
 
-def test_before_the_first_map_there_is_none_and_it_says_why(origin: Origin) -> None:
+def test_before_the_first_map_there_is_a_problem(origin: Origin) -> None:
     origin.vanish()
     given = origin.open().current(NOW_S)
     assert given.map is None
@@ -153,14 +153,14 @@ def test_before_the_first_map_there_is_none_and_it_says_why(origin: Origin) -> N
 def test_an_invalid_map_is_a_problem_and_not_an_error(
     origin: Origin, text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    origin.say(text)
+    origin.respond(text)
     given = origin.open().current(NOW_S)
     assert given.map is None
     assert given.map_status.problem
     assert "map-read-failed" not in logged_codes(caplog.text)  # an expected failure
 
 
-def test_a_new_map_is_in_force_with_the_next_question(origin: Origin) -> None:
+def test_a_new_map_is_used_at_the_next_call(origin: Origin) -> None:
     origin.hold()
     source = origin.open()
     source.current(NOW_S)
@@ -172,11 +172,11 @@ def test_a_new_map_is_in_force_with_the_next_question(origin: Origin) -> None:
 
 
 @pytest.mark.parametrize("failure", ["vanish", "nonsense"])
-def test_without_a_new_map_the_last_one_stays_in_force_ages_and_turns_stale(origin: Origin, failure: str) -> None:
+def test_without_a_new_map_the_last_one_is_kept_and_becomes_stale(origin: Origin, failure: str) -> None:
     origin.hold()
     source = origin.open()
     before = source.current(NOW_S).map
-    origin.vanish() if failure == "vanish" else origin.say("<html>")
+    origin.vanish() if failure == "vanish" else origin.respond("<html>")
     fresh, stale = source.current(NOW_S + MAX_AGE_S), source.current(NOW_S + MAX_AGE_S + 1)
     assert fresh.map is stale.map is before
     assert (fresh.map_status.age_s, fresh.map_status.stale) == (MAX_AGE_S, "")
@@ -185,7 +185,7 @@ def test_without_a_new_map_the_last_one_stays_in_force_ages_and_turns_stale(orig
     assert stale.map_status.problem
 
 
-def test_a_source_that_recovers_forgets_its_problem(origin: Origin) -> None:
+def test_a_recovered_source_has_no_problem(origin: Origin) -> None:
     origin.vanish()
     source = origin.open()
     source.current(NOW_S)

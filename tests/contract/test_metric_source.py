@@ -1,6 +1,6 @@
 """The contract of a metric source, over the driver's endpoint and over Prometheus.
 
-The answers of Prometheus have the shape that the real server gives (tests/real/test_prometheus.py reads one).
+The responses of Prometheus have the shape that the real server gives (tests/real/test_prometheus.py reads one).
 """
 
 import json
@@ -52,10 +52,10 @@ def steady(*, last_end_s: float = NOW_S, **changes: object) -> list[Batch]:
     ]
 
 
-def driver_answer(
-    operator: str, batches: Sequence[Batch], *, now_s: float = NOW_S, heard_s: float | None = None
+def driver_response(
+    operator: str, batches: Sequence[Batch], *, now_s: float = NOW_S, progress_s: float | None = None
 ) -> str:
-    history = QueryHistory(query="q", last_progress_at_s=heard_s)
+    history = QueryHistory(query="q", last_progress_at_s=progress_s)
     history.batches.extend(served_record(batch) for batch in batches)
     settings = QuerySettings(app="a", operator=operator)
     return json.dumps(document(history, settings, now_s=now_s))
@@ -78,7 +78,7 @@ def work_of_each(batch: Batch) -> HostWork:
     return HostWork(rows=batch.rows / len(batch.nodes), busy_s=0.5, state_partitions=3)
 
 
-def prometheus_answer(operator: str, batches: Sequence[Batch], *, heard_s: float | None = None) -> str:
+def prometheus_response(operator: str, batches: Sequence[Batch], *, progress_s: float | None = None) -> str:
     labels = {"operator": operator, "app": "a", "query": "q", "instance": "d:9108", "job": "gesscale"}
     # Two scrapes per batch, half a second and one and a half after its end: values are strings.
     times = [batch.ended_at_s + after for batch in batches for after in (0.5, 1.5)]
@@ -106,25 +106,25 @@ def prometheus_answer(operator: str, batches: Sequence[Batch], *, heard_s: float
         for gauge, figure in of_hosts.items()
         for host in sorted({host for batch in batches for host in batch.nodes})
     ]
-    if heard_s is not None:
+    if progress_s is not None:
         name = PREFIX + "last_progress_timestamp_seconds"
-        gauges.append({"metric": {"__name__": name, **labels}, "values": [[NOW_S, str(heard_s)]]})
+        gauges.append({"metric": {"__name__": name, **labels}, "values": [[NOW_S, str(progress_s)]]})
     return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": gauges + hosts}})
 
 
 @dataclass
 class Served:
-    """A source and the server that answers it, by operator."""
+    """A source, and the responses of its server by operator."""
 
     source: MetricSource
-    answer_with: Callable[..., str]
-    answers: dict[str, Callable[[], Response]]
+    response_of: Callable[..., str]
+    responses: dict[str, Callable[[], Response]]
 
-    def serve(self, operator: str, batches: Sequence[Batch], heard_s: float | None = None) -> None:
-        self.say(operator, self.answer_with(operator, batches, heard_s=heard_s))
+    def serve(self, operator: str, batches: Sequence[Batch], progress_s: float | None = None) -> None:
+        self.respond(operator, self.response_of(operator, batches, progress_s=progress_s))
 
-    def say(self, operator: str, body: str, status: int = 200) -> None:
-        self.answers[operator] = lambda: Response(body, status=status, content_type="application/json")
+    def respond(self, operator: str, body: str, status: int = 200) -> None:
+        self.responses[operator] = lambda: Response(body, status=status, content_type="application/json")
 
     def observe(self) -> dict[str, OperatorReading | MissingReading]:
         seen = self.source.observe(NOW_S)
@@ -134,21 +134,21 @@ class Served:
 
 @pytest.fixture(params=["driver", "prometheus"])
 def served(request: pytest.FixtureRequest, httpserver: HTTPServer) -> Served:
-    answers: dict[str, Callable[[], Response]] = {}
+    responses: dict[str, Callable[[], Response]] = {}
     if request.param == "driver":
         for operator in ("one", "two"):
             httpserver.expect_request(f"/{operator}/batches").respond_with_handler(
-                lambda _, operator=operator: answers[operator]()
+                lambda _, operator=operator: responses[operator]()
             )
         urls = {operator: httpserver.url_for(f"/{operator}") for operator in ("one", "two")}
-        return Served(DriverMetrics(urls, hosts=HOSTS, **PERIODS), driver_answer, answers)
+        return Served(DriverMetrics(urls, hosts=HOSTS, **PERIODS), driver_response, responses)
 
     def query(request: Request) -> Response:
-        return answers["one" if 'operator="one"' in request.args["query"] else "two"]()
+        return responses["one" if 'operator="one"' in request.args["query"] else "two"]()
 
     httpserver.expect_request("/api/v1/query").respond_with_handler(query)
     source = PrometheusMetrics(httpserver.url_for(""), ("one", "two"), hosts=HOSTS, **PERIODS)
-    return Served(source, prometheus_answer, answers)
+    return Served(source, prometheus_response, responses)
 
 
 def test_reads_batches_rates_and_nodes(served: Served) -> None:
@@ -183,10 +183,8 @@ def test_reads_batches_rates_and_nodes(served: Served) -> None:
     ],
     ids=["html", "500", "empty", "truncated", "list", "schema"],
 )
-def test_an_answer_that_is_no_metrics_is_said_and_the_other_operator_is_read(
-    served: Served, body: str, status: int
-) -> None:
-    served.say("one", body, status)
+def test_an_invalid_response_affects_one_operator(served: Served, body: str, status: int) -> None:
+    served.respond("one", body, status)
     served.serve("two", steady())
     seen = served.observe()
     one = seen["one"]
@@ -196,7 +194,7 @@ def test_an_answer_that_is_no_metrics_is_said_and_the_other_operator_is_read(
     assert isinstance(seen["two"], OperatorReading)
 
 
-def test_one_lie_is_dropped_and_logged(served: Served, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_invalid_batch_is_dropped_and_logged(served: Served, caplog: pytest.LogCaptureFixture) -> None:
     batches = steady()
     batches[12] = replace(batches[12], rows=-7)
     served.serve("one", batches)
@@ -219,7 +217,7 @@ def test_figures_that_are_too_old_are_stale(served: Served) -> None:
 
 
 def test_a_query_that_idles_reads_zero(served: Served) -> None:
-    served.serve("one", steady(last_end_s=NOW_S - 100), heard_s=NOW_S - 1)
+    served.serve("one", steady(last_end_s=NOW_S - 100), progress_s=NOW_S - 1)
     served.serve("two", steady())
     one = served.observe()["one"]
     assert isinstance(one, OperatorReading)
@@ -241,7 +239,7 @@ def hanging(httpserver: HTTPServer) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("kind", ["driver", "prometheus"])
-def test_a_server_that_hangs_is_given_up(hanging: str, kind: str) -> None:
+def test_a_hanging_server_times_out(hanging: str, kind: str) -> None:
     periods = {**PERIODS, "timeout_s": 0.3}
     source: MetricSource = (
         DriverMetrics({"one": hanging}, **periods)
@@ -253,11 +251,9 @@ def test_a_server_that_hangs_is_given_up(hanging: str, kind: str) -> None:
     assert seen.missing_readings["one"].code
 
 
-def test_a_driver_clock_that_is_off_is_corrected_and_said(
-    httpserver: HTTPServer, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_wrong_driver_clock_is_corrected_and_logged(httpserver: HTTPServer, caplog: pytest.LogCaptureFixture) -> None:
     ahead = steady(last_end_s=NOW_S + 500)
-    httpserver.expect_request("/batches").respond_with_data(driver_answer("one", ahead, now_s=NOW_S + 500))
+    httpserver.expect_request("/batches").respond_with_data(driver_response("one", ahead, now_s=NOW_S + 500))
     # The monotonic clock stands still here, so the difference is 500 s exactly.
     source = DriverMetrics({"one": httpserver.url_for("/")}, monotonic_s=lambda: 0.0, **PERIODS)
     with caplog.at_level(logging.WARNING):
@@ -267,13 +263,13 @@ def test_a_driver_clock_that_is_off_is_corrected_and_said(
     assert "ahead_s=500" in caplog.text
 
 
-def test_a_batch_is_on_the_hosts_that_its_first_scrape_saw(httpserver: HTTPServer) -> None:
+def test_a_batch_is_on_the_hosts_of_its_first_scrape(httpserver: HTTPServer) -> None:
     # The same batch again in the last scrape, when another replica has joined already.
     batches = steady()
-    answer = json.loads(prometheus_answer("one", batches))
+    response = json.loads(prometheus_response("one", batches))
     labels = {"__name__": PREFIX + "batch_replica_info", "operator": "one", "app": "a", "query": "q"}
     late = {**labels, "instance": "d:9108", "job": "gesscale", "host": "10.77.0.4"}
-    answer["data"]["result"].append({"metric": late, "values": [[batches[-1].ended_at_s + 1.5, "1"]]})
-    httpserver.expect_request("/api/v1/query").respond_with_json(answer)
+    response["data"]["result"].append({"metric": late, "values": [[batches[-1].ended_at_s + 1.5, "1"]]})
+    httpserver.expect_request("/api/v1/query").respond_with_json(response)
     seen = PrometheusMetrics(httpserver.url_for(""), ("one",), **PERIODS).observe(NOW_S)
     assert seen.readings["one"].batches == tuple(batches)

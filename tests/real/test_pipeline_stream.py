@@ -64,9 +64,9 @@ def streaming(rides, folder: Path, port: int, *options):
 
 def page(port, name):
     try:
-        with urlopen(f"http://127.0.0.1:{port}/{name}", timeout=30) as answer:
-            return answer.read()
-    except (OSError, HTTPException):  # its process may end in the middle of an answer
+        with urlopen(f"http://127.0.0.1:{port}/{name}", timeout=30) as response:
+            return response.read()
+    except (OSError, HTTPException):  # its process may end in the middle of an response
         return None
 
 

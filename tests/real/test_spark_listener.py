@@ -1,4 +1,4 @@
-"""The listener under a real Spark, in a process of its own, with everything broken that can be."""
+"""The listener on a real Spark, in a separate process, with simulated failures."""
 
 import json
 import subprocess

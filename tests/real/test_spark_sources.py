@@ -41,8 +41,8 @@ def run(name, rows, batches=4, sink="noop", mode="append", **trigger):
         time.sleep(0.2)
     wanted = sum(1 for each in query.recentProgress if each.numInputRows)
     while True:  # the listener hears of a batch after the query
-        with urlopen(attachment.url + "/batches", timeout=60) as answer:
-            document = json.load(answer)
+        with urlopen(attachment.url + "/batches", timeout=60) as response:
+            document = json.load(response)
         seen = [each for each in document["batches"] if each["rows"] > 0]
         if document["query"] == name and len(seen) >= wanted or time.monotonic() > deadline:
             break
@@ -232,10 +232,10 @@ def test_two_sources_add_up(sources):
 
 @pytest.mark.parametrize("name", ["rate-micro-batch", "files", "Python, simple"])
 def test_unreported_rows_are_null(sources, name):
-    told, _ = sources
-    assert {batch["offered_rows_total"] for batch in told[name]["batches"]} == {None}
-    assert {batch["backlog_rows"] for batch in told[name]["batches"]} == {None}
-    assert told[name]["errors"] == 0
+    found, _ = sources
+    assert {batch["offered_rows_total"] for batch in found[name]["batches"]} == {None}
+    assert {batch["backlog_rows"] for batch in found[name]["batches"]} == {None}
+    assert found[name]["errors"] == 0
 
 
 def test_each_warning_is_logged_once(sources):
@@ -261,6 +261,6 @@ def test_kafka_counts_its_rows(kafka):
 
 
 def test_real_time_mode_is_recognised(kafka):
-    told, log = kafka
-    assert {(batch["fixed_slots"], batch["trigger_s"]) for batch in told["real time"]["batches"]} == {(1, None)}
+    found, log = kafka
+    assert {(batch["fixed_slots"], batch["trigger_s"]) for batch in found["real time"]["batches"]} == {(1, None)}
     assert "trigger-real-time" in logged_codes(log)

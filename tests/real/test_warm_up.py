@@ -1,4 +1,4 @@
-"""Spark gives a new executor its first task only after its warm-up; one that fails stops nobody."""
+"""Spark schedules the first task of a new executor after its warm-up; a failed warm-up stops no executor."""
 
 import json
 import shutil
@@ -35,9 +35,9 @@ def work():
     return spark.range(100, numPartitions=2).mapInPandas(same, "id long").count()
 
 def executor(number):
-    said = {"PORT": sc.getConf().get("spark.driver.port"), "APPLICATION": sc.applicationId, "NUMBER": str(number)}
+    fields = {"PORT": sc.getConf().get("spark.driver.port"), "APPLICATION": sc.applicationId, "NUMBER": str(number)}
     words = json.loads(open(f"{sys.argv[1]}/executor.json").read())
-    for name, value in said.items():
+    for name, value in fields.items():
         words = [word.replace(name, value) for word in words]
     with open(f"{sys.argv[1]}/{number}.log", "w") as log:
         return subprocess.Popen(words, stdout=log, stderr=log, cwd=sys.argv[1])

@@ -28,16 +28,16 @@ def command(first: str) -> list[str]:
 
 
 def test_the_settings_of_the_job_are_valid_and_not_doubted(examples, gesscale):
-    code, _, said = gesscale("config", "validate", examples / "own_job" / "gesscale.yaml")
+    code, _, err = gesscale("config", "validate", examples / "own_job" / "gesscale.yaml")
     assert code == 0
-    assert "warning" not in said
+    assert "warning" not in err
 
 
 @pytest.mark.usefixtures("examples")
 def test_the_policy_plays_against_others(gesscale):
     words = command("arena run --policies examples/own_policy")
-    code, out, said = gesscale(*words, "--jobs", 1, "--seeds", 1, "-o", "json")
-    assert code == 0, said
+    code, out, err = gesscale(*words, "--jobs", 1, "--seeds", 1, "-o", "json")
+    assert code == 0, err
     costs = {run["policy"].rpartition("/")[2]: run["cost"] for run in json.loads(out)["runs"]}
     # The load has two steps: whoever follows them pays for fewer replicas than who has those of the peak.
     assert costs["reserve.py:Reserve"] < costs["static"]
@@ -46,15 +46,15 @@ def test_the_policy_plays_against_others(gesscale):
 @pytest.mark.usefixtures("examples")
 def test_the_load_is_read_and_can_be_carried(gesscale):
     words = command("arena run --policies static,hpa-cpu")
-    code, out, said = gesscale(*words, "--jobs", 1, "--seeds", 1, "--policies", "static", "-o", "json")
-    assert code == 0, said
-    assert "warning" not in said
+    code, out, err = gesscale(*words, "--jobs", 1, "--seeds", 1, "--policies", "static", "-o", "json")
+    assert code == 0, err
+    assert "warning" not in err
     assert json.loads(out)["runs"][0]["drained"] == 1
     assert gesscale(*command("arena league"))[0] == 0
 
 
 def test_a_load_that_is_missing_is_named(examples, gesscale):
     (examples / "own_load" / "morning.csv").unlink()
-    code, _, said = gesscale(*command("arena run --policies static,hpa-cpu"), "--jobs", 1)
+    code, _, err = gesscale(*command("arena run --policies static,hpa-cpu"), "--jobs", 1)
     assert code == 2
-    assert "examples/own_load/morning.csv" in said
+    assert "examples/own_load/morning.csv" in err

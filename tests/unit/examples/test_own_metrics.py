@@ -1,4 +1,4 @@
-"""The example of figures from elsewhere: it is read as a driver is, and says what is wrong with its port."""
+"""The example of metrics from elsewhere: gesscale reads it like a driver."""
 
 import pytest
 from example_jobs import EXAMPLES, await_batches, recommend, started

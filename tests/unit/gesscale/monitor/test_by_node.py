@@ -1,4 +1,4 @@
-"""What single replicas did in a window."""
+"""Figures of single replicas over a window."""
 
 from dataclasses import replace
 
@@ -22,9 +22,9 @@ def work(**rows: float) -> dict[str, HostWork]:
 
 
 def test_rows_and_busy_time_of_a_window_are_added_up_by_node() -> None:
-    tell = WorkByNode({2.0: work(a=60, b=40), 4.0: work(a=90, c=10), 6.0: work(a=1)})
+    figures = WorkByNode({2.0: work(a=60, b=40), 4.0: work(a=90, c=10), 6.0: work(a=1)})
     # 4 s: 150 rows on a in 1.5 s, 40 on b in 0.4 s; c is gone, d has just come.
-    assert tell([batch(2.0), batch(4.0)], ("a", "b", "d"), 4.0) == {
+    assert figures([batch(2.0), batch(4.0)], ("a", "b", "d"), 4.0) == {
         "a": NodeReading(throughput_rows_per_s=37.5, cpu_share=0.375),
         "b": NodeReading(throughput_rows_per_s=10.0, cpu_share=0.1),
         "d": NodeReading(throughput_rows_per_s=0.0, cpu_share=0.0),
@@ -36,8 +36,8 @@ def held(**partitions: int | None) -> dict[str, HostWork]:
 
 
 def test_partitions_of_state_are_those_of_the_newest_batch() -> None:
-    tell = WorkByNode({2.0: held(a=6), 4.0: held(a=4, b=2)})
-    found = tell([batch(2.0), batch(4.0)], ("a", "b", "new"), 4.0)
+    figures = WorkByNode({2.0: held(a=6), 4.0: held(a=4, b=2)})
+    found = figures([batch(2.0), batch(4.0)], ("a", "b", "new"), 4.0)
     assert {node: each.state_partitions for node, each in found.items()} == {"a": 4, "b": 2, "new": 0}
     without = WorkByNode({2.0: held(a=None)})([batch(2.0)], ("a", "new"), 2.0)
     assert {node: each.state_partitions for node, each in without.items()} == {"a": None, "new": None}
@@ -53,7 +53,7 @@ def test_partitions_of_state_are_those_of_the_newest_batch() -> None:
         ({}, ()),
     ],
 )
-def test_who_holds_no_state_while_others_hold_several(
+def test_replicas_without_state_while_others_have_several(
     partitions: dict[str, int | None], expected: tuple[str, ...]
 ) -> None:
     by_node = {
@@ -64,7 +64,7 @@ def test_who_holds_no_state_while_others_hold_several(
 
 
 @pytest.mark.parametrize("works", [{}, {2.0: work(a=1)}])
-def test_nothing_is_said_unless_every_batch_tells(works: dict[float, dict[str, HostWork]]) -> None:
+def test_figures_need_every_batch(works: dict[float, dict[str, HostWork]]) -> None:
     assert WorkByNode(works)([batch(2.0), batch(4.0)], ("a",), 4.0) == {}
 
 
@@ -78,10 +78,10 @@ def reading(batches: list[Batch], **more: object) -> OperatorReading:
     return seen
 
 
-# What is handed on
+# Output rows
 
 
-def test_output_is_told_where_every_batch_tells() -> None:
+def test_output_needs_every_batch() -> None:
     batches = [batch(float(at_s), output_rows=at_s) for at_s in range(2, 22, 2)]
     assert reading(batches).output_rows_per_s == pytest.approx((12 + 14 + 16 + 18 + 20) / 10)
     assert reading([*batches[:-1], batch(20.0)]).output_rows_per_s is None

@@ -29,7 +29,7 @@ def test_a_silent_broker_times_out() -> None:
 
 
 class Offsets:
-    """A topic whose end is where the test says; None: no broker."""
+    """A topic with the end offsets of the test; None: no broker."""
 
     def __init__(self, *ends: int | None) -> None:
         self.ends = list(ends)

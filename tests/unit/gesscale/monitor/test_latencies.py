@@ -29,12 +29,12 @@ def file(tmp_path):
 # The file
 
 
-def test_a_file_that_did_not_change_is_not_read_again(file):
+def test_an_unchanged_file_is_not_read_again(file):
     source = FileLatencies(file=file)
     assert source.current(NOW_S).map is source.current(NOW_S + 10).map
 
 
-def test_a_failure_that_stays_is_logged_once_and_again_when_it_comes_back(file, caplog):
+def test_a_repeated_failure_is_logged_once(file, caplog):
     source, whole = FileLatencies(file=file), file.read_text("utf-8")
     logged = []
     for text in (None, None, whole, None):
@@ -48,7 +48,7 @@ def test_a_failure_that_stays_is_logged_once_and_again_when_it_comes_back(file, 
     assert logged == [1, 0, 0, 1]
 
 
-def test_a_new_map_that_lacks_a_needed_node_is_not_taken(file):
+def test_a_new_map_without_a_required_node_is_rejected(file):
     def check(latencies):
         if "hub" not in latencies:
             raise SettingsError("settings-need-hub")
@@ -94,7 +94,7 @@ def test_a_map_is_stale_from_its_maximum_age_on(file, age_s, max_age_s, stale):
 
 
 def page(source, *, at_s=NOW_S, **rtts_s):
-    """Return what an agent on a node says of its peers; round trips in seconds."""
+    """Return the page of an agent with round trips to its peers, seconds."""
     return "".join(
         f'gesscale_latency_{gauge}{{source="{source}",target="{target}"}} {value}\n'
         for target, rtt_s in rtts_s.items()
@@ -112,8 +112,8 @@ PAGES = {
 def serve(server, pages):
     server.clear()
     for node, text in pages.items():
-        answer = Response(text) if isinstance(text, str) else Response("broken", status=text)
-        server.expect_request(f"/{node}/metrics").respond_with_response(answer)
+        response = Response(text) if isinstance(text, str) else Response("broken", status=text)
+        server.expect_request(f"/{node}/metrics").respond_with_response(response)
 
 
 def agents(server, **changes):
@@ -130,21 +130,21 @@ def test_silent_agents_are_named(httpserver: HTTPServer, caplog):
     assert "/near: " in given.map_status.problem
 
 
-def test_a_name_stands_for_the_agents_at_all_its_addresses(httpserver: HTTPServer):
+def test_a_service_name_resolves_to_agents(httpserver: HTTPServer):
     httpserver.expect_request("/metrics").respond_with_data(PAGES["hub"])
     source = AgentLatencies(service=f"localhost:{httpserver.port}", timeout_s=2.0)
     assert source.current(NOW_S).map.delay_ms("hub", "mid") == pytest.approx(50.0)
 
 
-def test_agents_are_asked_again_only_after_a_while_but_at_once_after_a_failure(httpserver: HTTPServer):
+def test_agents_are_read_periodically_and_after_a_failure(httpserver: HTTPServer):
     serve(httpserver, dict.fromkeys(PAGES, 500))
     source = agents(httpserver, refresh_s=300.0)
-    asked = []
+    has_read = []
     for at_s in (0, 10, 20, 309, 310, 50):
         if at_s == 10:
             serve(httpserver, PAGES)
         before = len(httpserver.log)
         source.current(NOW_S + at_s)
-        asked.append(len(httpserver.log) > before)
-    # Failed at 0, so asked at 10; then not before 310; and when the clock is set back.
-    assert asked == [True, True, False, False, True, True]
+        has_read.append(len(httpserver.log) > before)
+    # Failed at 0, so it reads again at 10; then not before 310; and when the clock is set back.
+    assert has_read == [True, True, False, False, True, True]

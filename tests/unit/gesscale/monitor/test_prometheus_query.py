@@ -15,23 +15,23 @@ from gesscale.monitor.prometheus_query import PrometheusSeries, query_prometheus
 HIDDEN = "words-of-another-page"
 
 
-def asked(httpserver: HTTPServer, *, timeout_s: float = 60.0) -> tuple[PrometheusSeries, ...]:
+def query(httpserver: HTTPServer, *, timeout_s: float = 60.0) -> tuple[PrometheusSeries, ...]:
     url = httpserver.url_for("/").rstrip("/")
     return query_prometheus(
         url, "up", "samples", now_s=1000.0, timeout_s=timeout_s, max_bytes=100_000, max_parts=60_000
     )
 
 
-def test_a_gzip_bomb_is_not_unpacked(httpserver: HTTPServer) -> None:
-    # 100 MB of blanks become 100 kB, which the limit lets through: only the encoding tells.
+def test_a_gzip_bomb_is_not_decompressed(httpserver: HTTPServer) -> None:
+    # 100 MB of blanks become 100 kB, which the limit lets through: only the encoding shows it.
     bomb = gzip.compress(b" " * 90_000_000)
     assert len(bomb) < 100_000
     httpserver.expect_request("/api/v1/query").respond_with_data(bomb, headers={"Content-Encoding": "gzip"})
     with refused("prometheus-unreachable", MetricsUnavailableError, cause_code="fetch-response-compressed"):
-        asked(httpserver)
+        query(httpserver)
 
 
-def test_a_stream_that_never_ends_is_cut(httpserver: HTTPServer) -> None:
+def test_an_endless_response_times_out(httpserver: HTTPServer) -> None:
     def drip(_request: Request) -> Response:
         def parts() -> Iterator[bytes]:
             for _ in range(200):  # 10 s at most; the client is gone long before
@@ -42,14 +42,14 @@ def test_a_stream_that_never_ends_is_cut(httpserver: HTTPServer) -> None:
 
     httpserver.expect_request("/api/v1/query").respond_with_handler(drip)
     with refused("prometheus-unreachable", MetricsUnavailableError, cause_code="fetch-timeout"):
-        asked(httpserver, timeout_s=0.5)
+        query(httpserver, timeout_s=0.5)
 
 
-def test_an_answer_of_too_many_parts_is_refused(httpserver: HTTPServer) -> None:
+def test_a_response_of_too_many_parts_is_rejected(httpserver: HTTPServer) -> None:
     body = "[" + "{}" * 30_000 + "[" * 30_000  # 60,001 opening brackets in 90,001 bytes
     httpserver.expect_request("/api/v1/query").respond_with_data(body)
     with refused("prometheus-response-oversized", MetricsUnavailableError, max_parts=60_000):
-        asked(httpserver)
+        query(httpserver)
 
 
 def test_a_redirect_is_not_followed(httpserver: HTTPServer) -> None:
@@ -57,7 +57,7 @@ def test_a_redirect_is_not_followed(httpserver: HTTPServer) -> None:
         status=302, headers={"Location": httpserver.url_for("/elsewhere")}
     )
     with refused("prometheus-unreachable", MetricsUnavailableError, cause_code="fetch-redirect-refused"):
-        asked(httpserver)
+        query(httpserver)
     assert [request.path for request, _ in httpserver.log] == ["/api/v1/query"]
 
 
@@ -74,8 +74,8 @@ def test_a_redirect_is_not_followed(httpserver: HTTPServer) -> None:
     ],
 )
 @pytest.mark.parametrize("status", [200, 400])
-def test_an_error_repeats_nothing_of_the_answer(httpserver: HTTPServer, body: str, status: int) -> None:
+def test_errors_never_repeat_the_response(httpserver: HTTPServer, body: str, status: int) -> None:
     httpserver.expect_request("/api/v1/query").respond_with_data(body, status=status)
     with pytest.raises(MetricsUnavailableError) as raised:
-        asked(httpserver)
+        query(httpserver)
     assert HIDDEN not in str(raised.value)

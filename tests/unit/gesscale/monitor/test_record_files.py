@@ -42,7 +42,7 @@ def overloaded() -> dict:
     return json.loads((DAY / "decisions.jsonl").read_text().splitlines()[5])
 
 
-def test_a_recorded_run_is_read_whole() -> None:
+def test_a_complete_record_is_read() -> None:
     recording = read_recording(DAY, ["nearest"])
     assert recording.problems == ()
     # Lines of the two files.
@@ -55,7 +55,7 @@ def test_a_recorded_run_is_read_whole() -> None:
     assert recording.instants_s(10.0) == tuple(each.decision.at_s for each in recording.decisions)
 
 
-def test_a_decision_is_written_and_read_back_without_loss_but_for_its_batches(folder: Path) -> None:
+def test_a_decision_is_read_back_except_its_batches(folder: Path) -> None:
     decision = read_recording(DAY, ["nearest"]).decisions[5].decision
     at_work = {"edge1": NodeReading(throughput_rows_per_s=310.5, cpu_share=0.93)}
     reading = replace(decision.analysis.reading, output_rows_per_s=155.25, by_node=at_work)
@@ -64,7 +64,7 @@ def test_a_decision_is_written_and_read_back_without_loss_but_for_its_batches(fo
     assert read_recording(folder, ["nearest"]).decisions[0].decision == decision
 
 
-def test_batches_come_in_the_order_of_their_ends_with_sorted_nodes(folder: Path) -> None:
+def test_batches_are_sorted_by_their_ends(folder: Path) -> None:
     write(folder, BATCH, "", {**BATCH, "batch_id": 6, "ended_at_s": 98.0, "backlog_rows": float("nan")})
     recording = read_recording(folder, ["op"])
     batches = recording.batches["op"]
@@ -88,7 +88,7 @@ def test_batches_come_in_the_order_of_their_ends_with_sorted_nodes(folder: Path)
     ],
     ids=str,
 )
-def test_a_corrupt_line_is_left_out_and_named(folder: Path, line: object) -> None:
+def test_an_invalid_line_is_skipped_and_reported(folder: Path, line: object) -> None:
     write(folder, BATCH, line, {**BATCH, "batch_id": 9, "ended_at_s": 104.0})
     recording = read_recording(folder, ["op"])
     assert [batch.batch_id for batch in recording.batches["op"]] == [7, 9]
@@ -111,7 +111,7 @@ def test_a_corrupt_line_is_left_out_and_named(folder: Path, line: object) -> Non
         lambda decision: decision["analysis"]["reading"].update(batches=[1]),
     ],
 )
-def test_a_corrupt_decision_is_left_out_and_named(folder: Path, spoil) -> None:
+def test_an_invalid_decision_is_skipped_and_reported(folder: Path, spoil) -> None:
     bad = overloaded()
     spoil(bad)
     write(folder, bad, {**overloaded(), "operator": "op"}, file="decisions.jsonl")
@@ -144,7 +144,7 @@ def test_invalid_records_are_rejected(folder: Path, content: str | None, operato
     assert folder.name in str(raised.value)
 
 
-def test_without_decisions_there_is_a_step_every_period_up_to_a_limit(folder: Path) -> None:
+def test_without_decisions_there_is_a_step_per_period(folder: Path) -> None:
     write(folder, *({**BATCH, "batch_id": index, "ended_at_s": 100.0 + 5 * index} for index in range(8)))
     # Batches end from 100 to 135 s.
     assert read_recording(folder, ["op"]).instants_s(10.0) == (100.0, 110.0, 120.0, 130.0)

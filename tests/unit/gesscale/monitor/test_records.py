@@ -45,7 +45,7 @@ def test_a_record_becomes_a_batch_on_named_nodes() -> None:
     assert work == {}, "an old record"
 
 
-def test_a_record_tells_what_was_handed_on_and_what_each_replica_did() -> None:
+def test_a_record_has_output_rows_and_work_of_each_replica() -> None:
     by_host = {"10.77.0.3": {"rows": 20, "busy_s": 0.3}, "10.77.0.2": {"rows": 60, "busy_s": 0.6, "later": 1}}
     parsed = to_batches(
         [{**RECORD, "output_rows": 7.0, "by_host": by_host}, {**RECORD, "batch_id": 5, "ended_at_s": 1002.0}],
@@ -62,7 +62,7 @@ def test_a_record_tells_what_was_handed_on_and_what_each_replica_did() -> None:
     "wrong",
     [None, [], {"a": {"rows": -1, "busy_s": 1}}, {"a": {"rows": 1}}, {"a": {"rows": 1, "busy_s": float("nan")}}],
 )
-def test_what_replicas_did_is_unknown_where_it_cannot_be_read_and_the_batch_remains(wrong: object) -> None:
+def test_invalid_work_of_replicas_is_ignored(wrong: object) -> None:
     parsed = to_batches([{**RECORD, "by_host": wrong}], {})
     assert (len(parsed.batches), parsed.problems, parsed.work) == (1, [], {})
 

@@ -1,4 +1,4 @@
-"""The recorded world: what could be seen, and where replicas were, at each instant of a record."""
+"""The recorded world: readings and placements at each instant of a record."""
 
 from dataclasses import replace
 
@@ -61,7 +61,7 @@ def read(placed: RecordedWorld) -> OperatorReading | MissingReading:
 
 
 @pytest.mark.parametrize(("count", "newest"), [(5, 100.0), (4, 98.0), (1, 98.0)])
-def test_as_many_batches_are_seen_as_live_within_what_clocks_allow(count: int, newest: float):
+def test_the_recorded_number_of_batches_is_seen(count: int, newest: float):
     # At 99.5 s four batches have ended. That a fifth was seen, or only the fourth not, is within 5 s; that only the
     # first was, which ended 7.5 s before, is not, and the time decides.
     seen = read(world(live(count, at_s=99.5), at_s=99.5))
@@ -69,14 +69,14 @@ def test_as_many_batches_are_seen_as_live_within_what_clocks_allow(count: int, n
     assert seen.batches[-1].ended_at_s == newest
 
 
-def test_what_was_unseen_live_stays_unseen():
+def test_a_missing_reading_stays_missing():
     silent = replace(ANALYSIS, reason=Reason.METRICS_STALE, detail="its driver was silent", reading=None)
     missing = read(world(live(analysis=silent)))
     assert isinstance(missing, MissingReading)
     assert (missing.stale, missing.fields) == (True, {"text": "its driver was silent"})
 
 
-def test_nodes_that_could_take_no_replica_then_cannot_now():
+def test_nodes_that_were_unusable_stay_unusable():
     lost = (
         Rejection(node="near", reason=Reason.NOT_READY, detail="the kubelet is silent"),
         Rejection(node="mid", reason=Reason.FARTHER, detail="50 ms"),

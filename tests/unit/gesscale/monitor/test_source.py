@@ -48,8 +48,8 @@ def test_an_unexpected_error_is_logged_and_affects_one_operator(caplog: pytest.L
     assert "Traceback" in caplog.text
 
 
-def test_a_query_that_has_idled_for_longer_than_the_history_reads_as_idle_not_as_missing() -> None:
-    # Its last batch ended an hour ago, a moment ago it said that it idles: no rows, and the replica is still on a.
+def test_a_query_idle_for_longer_than_the_history_reads_as_idle() -> None:
+    # Its last batch ended an hour ago, and it has just reported that it is idle: no rows, the replica still on a.
     long_ago = Batch(batch_id=7, ended_at_s=6400.0, rows=10, seconds=1.0, nodes=("a",))
     reader = WindowedReader(**PERIODS)
     idle = reader.read("op", [long_ago], now_s=10_000.0, last_progress_at_s=9995.0)
@@ -61,15 +61,15 @@ def test_a_query_that_has_idled_for_longer_than_the_history_reads_as_idle_not_as
 
 
 def test_an_error_does_not_keep_the_response_alive() -> None:
-    # A frame that its own error keeps alive lives until the garbage collector's rare full run, and an answer with it.
-    class Answer:
+    # A frame that its own error keeps alive lives until a rare full garbage collection, with the response in it.
+    class Response:
         """Stands for megabytes."""
 
-    kept: list[weakref.ref[Answer]] = []
+    kept: list[weakref.ref[Response]] = []
 
     def read(_operator: str) -> MissingReading:
-        answer = Answer()
-        kept.append(weakref.ref(answer))
+        response = Response()
+        kept.append(weakref.ref(response))
         raise MetricsUnavailableError("metrics-missing")
 
     reader = WindowedReader(**PERIODS)

@@ -18,8 +18,8 @@ class Spark:
 
     def run(self, batch, run=RUN, *, ended=True, description=None, **tasks):
         number = len(self.jobs)
-        said = f"q\nid = 77\nrunId = {run}\nbatch = {batch}" if description is None else description
-        self.jobs.append(SparkJob(description=said, is_running=not ended, stages=(number, number + 100)))
+        text = f"q\nid = 77\nrunId = {run}\nbatch = {batch}" if description is None else description
+        self.jobs.append(SparkJob(description=text, is_running=not ended, stages=(number, number + 100)))
         self.stages[number] = tasks
         return number
 
@@ -53,7 +53,7 @@ def test_the_jobs_of_a_batch_add_up():
     assert spark.pauses_s == []
 
 
-def test_other_batches_other_queries_and_other_jobs_do_not_count():
+def test_other_batches_queries_and_jobs_do_not_count():
     spark = Spark()
     spark.run(3, a=TaskTotals(1, 1.0))
     spark.run(4, "9a9a", a=TaskTotals(2, 1.0))
@@ -62,11 +62,11 @@ def test_other_batches_other_queries_and_other_jobs_do_not_count():
     spark.run(4, a=TaskTotals(8, 1.0))
     spark.run(5, a=TaskTotals(16, 1.0))
     assert spark.watch.work_of_batch(RUN, 4) == {"a": (8, 1.0, 0)}
-    assert spark.watch.work_of_batch(RUN, 5) == {"a": (16, 1.0, 0)}, "it ended before it was asked for"
+    assert spark.watch.work_of_batch(RUN, 5) == {"a": (16, 1.0, 0)}, "it ended before the request"
     assert spark.watch.work_of_batch("9a9a", 4) == {"a": (2, 1.0, 0)}
 
 
-def test_an_account_that_is_late_is_waited_for():
+def test_late_job_records_are_awaited():
     spark = Spark()
     first = spark.run(0, ended=False, a=TaskTotals(1, 1.0))
     spark.late.append(lambda: spark.end(first))
@@ -74,7 +74,7 @@ def test_an_account_that_is_late_is_waited_for():
     assert spark.pauses_s == [0.05]
 
 
-def test_of_a_long_session_only_the_newest_jobs_are_looked_at_and_little_is_kept():
+def test_only_the_newest_jobs_of_a_long_session_are_read():
     spark = Spark()
     for batch in range(1000):
         spark.run(batch, a=TaskTotals(1, 1.0))
@@ -93,7 +93,7 @@ def executor(identity, host, *, node=None, slots=1):
     return LiveExecutor(id=identity, host=host, node=node, slots=slots)
 
 
-def test_rows_are_shared_out_as_the_records_were_read():
+def test_rows_are_divided_in_proportion_to_records():
     known = [executor("1", "10.0.9.2"), executor("2", "10.1.0.9", node="edge1"), executor("3", "10.0.0.4")]
     done = {"1": TaskTotals(300, 1.5), "2": TaskTotals(100, 0.75)}
     # 200 rows that were read twice, 400 records: three quarters of them on the first executor.
@@ -104,13 +104,13 @@ def test_rows_are_shared_out_as_the_records_were_read():
     }
 
 
-def test_time_is_that_of_the_mean_slot_and_executors_of_a_host_count_together():
+def test_time_is_the_mean_over_the_slots_of_a_host():
     known = [executor("1", "h", slots=2), executor("2", "h", slots=2)]
     done = {"1": TaskTotals(10, 4.0), "2": TaskTotals(30, 2.0)}
     assert work_by_host(done, known, 40) == {"h": HostWork(rows=40.0, busy_s=1.5)}
 
 
-def test_a_source_that_does_not_count_its_records_tells_nothing_and_an_empty_batch_no_rows():
+def test_without_record_counts_the_work_is_unknown():
     known = [executor("1", "h")]
     assert work_by_host({"1": TaskTotals(0, 1.0)}, known, 40) is None
     assert work_by_host({}, known, 40) is None
@@ -118,7 +118,7 @@ def test_a_source_that_does_not_count_its_records_tells_nothing_and_an_empty_bat
     assert work_by_host({"1": TaskTotals(0, 1.0)}, known, 0) == {"h": HostWork(rows=0.0, busy_s=1.0)}
 
 
-def test_partitions_of_state_are_counted_by_host_where_the_query_keeps_any():
+def test_state_partitions_are_counted_by_host():
     known = [executor("1", "a"), executor("2", "a"), executor("3", "b"), executor("4", "c")]
     # Two stages with state: the first executor ran 2 + 1 of their tasks, the second 1, the third 4, the fourth none.
     done = {"1": TaskTotals(10, 1.0, 3), "2": TaskTotals(0, 1.0, 1), "3": TaskTotals(10, 1.0, 4)}
@@ -132,7 +132,7 @@ def live(identity, *, node=None, worked=False, warm=True):
     return LiveExecutor(id=identity, host="10.1.0.9", node=node, has_worked=worked, is_warm=warm)
 
 
-def test_the_first_task_is_dated_when_it_is_first_seen_and_forgotten_with_its_executor():
+def test_the_first_task_is_dated_when_it_is_first_seen():
     now_s, there = [10.0], [live("1", node="a")]
     watch = ExecutorWatch(lambda: there, lambda: now_s[0])
     watch.now(max_age_s=0)

@@ -50,7 +50,7 @@ def test_outside_kubernetes_nothing_is_changed(caplog):
     assert logged_codes(caplog.text) == ["driver-outside-kubernetes"]
 
 
-def test_a_driver_that_comes_back_takes_its_last_placement(httpserver, server):
+def test_a_restarted_driver_returns_to_its_placement(httpserver, server):
     httpserver.expect_request(PATH).respond_with_json(
         {"metadata": {"uid": "u"}, "spec": {"minReplicas": 1}, "status": {"order": ORDER}}
     )
@@ -62,7 +62,7 @@ def test_a_driver_that_comes_back_takes_its_last_placement(httpserver, server):
     assert template(builder)["metadata"]["annotations"] == {"gesscale.dev/order": "7-3"}
 
 
-def test_what_the_user_has_set_is_kept(httpserver, server, tmp_path):
+def test_the_users_settings_are_kept(httpserver, server, tmp_path):
     httpserver.expect_request(PATH).respond_with_json({"metadata": {"uid": "u"}, "spec": {}})
     own = tmp_path / "pod.yaml"
     own.write_text("spec: {tolerations: [{operator: Exists}]}")
@@ -76,7 +76,7 @@ def test_what_the_user_has_set_is_kept(httpserver, server, tmp_path):
 
 
 @pytest.mark.parametrize("status", [404, 403, 500])
-def test_without_the_resource_the_users_number_starts_anywhere(httpserver, server, caplog, status):
+def test_without_the_resource_executors_start_anywhere(httpserver, server, caplog, status):
     httpserver.expect_request(PATH).respond_with_json({"message": "no"}, status=status)
     builder = place(Builder(master="k8s://x", executor_instances="3"), autoscaler="taxi", server=server)
     assert builder["spark.executor.instances"] == "3"
@@ -104,7 +104,7 @@ def test_an_unreadable_template_is_rejected(tmp_path, text, code):
         read_base_template((tmp_path / "pod.yaml").as_uri())
 
 
-def test_where_the_controller_may_act_its_first_order_is_waited_for(httpserver, server):
+def test_the_first_order_of_a_controller_is_awaited(httpserver, server):
     fresh = {"spec": {"mode": "Act"}}
     for document in (fresh, fresh, {**fresh, "status": {"order": ORDER}}):
         httpserver.expect_ordered_request(PATH).respond_with_json(document)
@@ -119,7 +119,7 @@ def test_where_the_controller_may_act_its_first_order_is_waited_for(httpserver, 
         {"spec": {"mode": "Act", "pause": {"reason": "cabling"}}},
     ],
 )
-def test_where_nobody_will_order_the_job_starts_at_once(httpserver, server, document):
+def test_without_a_future_order_the_job_starts_at_once(httpserver, server, document):
     httpserver.expect_oneshot_request(PATH).respond_with_json(document)  # a second request would be an error
     builder = place(Builder(master="k8s://x"), "taxi", "streams", server=server)
     assert builder["spark.executor.instances"] == "1"
@@ -131,7 +131,7 @@ def test_without_a_controller_the_job_starts_after_a_while(httpserver, server):
     assert builder["spark.executor.instances"] == "2"
 
 
-def test_a_properties_file_is_read_and_yields_to_what_is_said_directly(tmp_path):
+def test_direct_settings_override_a_properties_file(tmp_path):
     file = tmp_path / "spark.conf"
     file.write_text("# both\nspark.master   k8s://https://x:6443\nspark.a=b c\n\nspark.d : e\nspark.f\n")
     assert submit_settings(f"--properties-file {file} --conf spark.d=z pyspark-shell") == {

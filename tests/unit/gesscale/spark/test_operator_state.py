@@ -20,7 +20,7 @@ class Bench:
         self.now_s = 100.0
         self.hosts = ["a", "b"]
         self.done = {}
-        self.asked = []
+        self.requests = []
         self.state = OperatorState(
             QuerySettings(app="taxi", operator="nearest", **settings),
             ExecutorWatch(self._ask, lambda: self.now_s),
@@ -34,7 +34,7 @@ class Bench:
         return [LiveExecutor(id=str(number), host=host) for number, host in enumerate(self.hosts)]
 
     def work_of_batch(self, run, batch_id):
-        self.asked.append((run, batch_id))
+        self.requests.append((run, batch_id))
         if self.done is None:
             raise RuntimeError("no JVM")
         return self.done.get(batch_id)
@@ -153,7 +153,7 @@ def test_unreadable_jobs_are_logged_once_and_not_read_again(caplog):
     bench.done = None
     for number in range(3):
         bench.batch(batch_id=number)
-    assert bench.asked == [("r1", 0)]
+    assert bench.requests == [("r1", 0)]
     assert bench.state.errors == 1
     assert "spark-jobs-unreadable" in logged_codes(caplog.text)
     assert len(bench.state.document(after=-1)["batches"]) == 3

@@ -78,14 +78,14 @@ def test_the_watch_continues_from_the_version_that_was_read(httpserver, watched)
     wanted = {"watch": "true", "fieldSelector": "metadata.name=taxi", "resourceVersion": "5"}
     seen = []
 
-    def answer(request):
+    def respond(request):
         seen.append({name: request.args[name] for name in wanted})
         return lines(
             {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "6"}}},
             {"type": "MODIFIED", "object": resource(order("1-2", "b"), version="7")},
         )
 
-    httpserver.expect_request(PATH).respond_with_handler(answer)
+    httpserver.expect_request(PATH).respond_with_handler(respond)
     watched.watch.start()
     assert watched.learns("1-2")
     assert seen[0] == wanted
@@ -116,15 +116,15 @@ def test_a_broken_watch_is_repeated(httpserver, watched):
 
 
 def test_a_lasting_problem_is_logged_once(httpserver, watched, caplog):
-    asked = threading.Semaphore(0)
+    requests = threading.Semaphore(0)
 
     def refuse(_request):
-        asked.release()
+        requests.release()
         return Response(json.dumps({"message": "no"}), status=403)
 
     httpserver.expect_request(f"{PATH}/taxi").respond_with_handler(refuse)
     watched.watch.start()
     for _ in range(3):
-        assert asked.acquire(timeout=20)
+        assert requests.acquire(timeout=20)
     assert logged_codes(caplog.text) == ["orders-forbidden"]
     assert watched.reader.order is None

@@ -23,15 +23,15 @@ class Bench:
             for number, node in enumerate(nodes, start=1)
         ]
         self.order = None
-        self.asked = []
+        self.requests = []
         self.waiting = []
         self.between = True
         self.reconciler = Reconciler(
             orders=lambda: self.order,
             spark=self,
             list_pods=self.list_pods,
-            delete_pod=lambda name: self.asked.append(("delete", name)),
-            use_placement=lambda placement: self.asked.append(("template", placement.order, placement.nodes)),
+            delete_pod=lambda name: self.requests.append(("delete", name)),
+            use_placement=lambda placement: self.requests.append(("template", placement.order, placement.nodes)),
             watch=ExecutorWatch(lambda: self.members, lambda: self.now_s),
             clock_s=lambda: self.now_s,
             restart=restart,
@@ -44,10 +44,10 @@ class Bench:
         return self.waiting
 
     def request_total(self, executors):
-        self.asked.append(("total", executors))
+        self.requests.append(("total", executors))
 
     def decommission(self, executors):
-        self.asked.append(("go", *executors))
+        self.requests.append(("go", *executors))
 
     def is_between_batches(self):
         return self.between
@@ -56,10 +56,10 @@ class Bench:
         self.order = OrderDocument(identity, nodes, Strategy(strategy))
 
     def step(self, after_s=1.0):
-        self.asked.clear()
+        self.requests.clear()
         self.now_s += after_s
         self.next_s = self.reconciler.step()
-        return list(self.asked)
+        return list(self.requests)
 
     def join(self, node, order):
         self.members.append(
@@ -87,7 +87,7 @@ def test_scaling_down_lowers_the_total_before_the_executor_leaves():
     bench.set_order("1-1", "a")
     assert bench.step() == [("template", "1-1", ("a",)), ("total", 1), ("total", 1), ("go", "2")]
     assert bench.reconciler.document()["settled"] is False
-    assert bench.step() == [("total", 1)]  # asked once
+    assert bench.step() == [("total", 1)]  # requested once
     bench.leave("b")
     bench.step()
     assert bench.reconciler.document()["settled"] is True
@@ -140,9 +140,9 @@ class Restartable:
     calls: list = dataclasses.field(default_factory=list)
 
     def restart(self, order, exchange_executors):
-        self.bench.asked.append(("stop", order))
+        self.bench.requests.append(("stop", order))
         self.replicas = exchange_executors()
-        self.bench.asked.append(("start", self.replicas))
+        self.bench.requests.append(("start", self.replicas))
 
 
 def restartable(*nodes):

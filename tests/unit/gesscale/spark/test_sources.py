@@ -21,7 +21,7 @@ def reported(sources):
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "expected"),
     [
         ("rate", [(50, 0), (100, 0), (150, 0), (200, 0)]),  # 50 rows/s from second 0, a second each
         ("rate that ramps up", [(10, 0), (30, 0), (60, 0), (100, 0)]),  # 10, 20, 30, 40 rows
@@ -34,9 +34,9 @@ def reported(sources):
         ("rate and Python", [None, (250, 86), (250, 79), (250, 72)]),
     ],
 )
-def test_rows_offered_and_waiting_follow_from_recorded_offsets(name, told):
+def test_rows_offered_and_waiting_follow_from_recorded_offsets(name, expected):
     found = positions(RECORDED[name])
-    assert [None if each is None else (each.offered, each.backlog) for each in found] == told
+    assert [None if each is None else (each.offered, each.backlog) for each in found] == expected
 
 
 @pytest.mark.parametrize(

@@ -99,9 +99,9 @@ def test_a_reader_travels_to_executors_without_its_schedule(rides):
     assert travelled.reportLatestOffset() == {"rows": 20}
 
 
-@pytest.mark.parametrize("answer", ["<html>", "{}", '{"replicas": null}', '{"replicas": "many"}', "[]"])
-def test_one_replica_is_assumed_after_an_invalid_response(httpserver: HTTPServer, caplog, answer):
-    httpserver.expect_request("/replicas").respond_with_data(answer)
+@pytest.mark.parametrize("response", ["<html>", "{}", '{"replicas": null}', '{"replicas": "many"}', "[]"])
+def test_one_replica_is_assumed_after_an_invalid_response(httpserver: HTTPServer, caplog, response):
+    httpserver.expect_request("/replicas").respond_with_data(response)
     replicas = LiveReplicas(httpserver.url_for("/replicas"))
     assert replicas.count() == 1
     assert logged_codes(caplog.text) == ["live-replicas-unknown"]
