@@ -1,13 +1,13 @@
-"""What the arena costs: a long simulation, a whole comparison, and memory as simulated time grows.
+"""Measures the arena: time of a long simulation and of a whole comparison, and memory over simulated time.
 
-Run ``python benchmarks/arena_speed.py [--runs 5] [--seeds 30]``; ``--seeds 0`` leaves the comparison out, which takes
-minutes. It prints JSON: medians of the runs with the least and the greatest. Times of one simulation are processor
-time, which other work on the machine does not lengthen much; that of the comparison is time on the clock.
+Run ``python benchmarks/arena_speed.py [--runs 5] [--seeds 30]``; ``--seeds 0`` skips the comparison, which takes
+minutes. It prints JSON: medians of the runs with minimum and maximum. Times of one simulation are processor time, on
+which other work on the machine has little effect; that of the comparison is wall time.
 
 Baseline of the simulations: the same plant without decisions (policy ``static``), in the same run. The comparison
-is the experiment ``standard``, every policy on ten workloads; it must end within 600 s on two cores. Memory is what
-Python allocates (tracemalloc) at its most, for 6, 12 and 24 simulated hours; flat means that the last is hardly more
-than the first.
+is the experiment ``standard``, every policy on ten workloads; it must end within 600 s on two cores. Memory is the peak
+of Python's allocations (tracemalloc) for 6, 12 and 24 simulated hours; flat means that the last is hardly more than
+the first.
 """
 
 import argparse

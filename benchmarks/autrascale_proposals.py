@@ -1,12 +1,12 @@
-"""What one proposal of AuTraScale+'s latency step costs, by the number of operators (V-F of its paper).
+"""Measures the time of one proposal of AuTraScale+'s latency step by the number of operators (V-F of its paper).
 
 Run ``python benchmarks/autrascale_proposals.py [--runs 15]``. It prints JSON: processor time of one thread,
-in seconds, median of the runs with the least and the greatest, and the median's ratio to the baseline, which is
-Algorithm 1 with two operators in the same run.
+in seconds, median of the runs with minimum and maximum, and the median's ratio to the baseline, which is Algorithm 1
+with two operators in the same run.
 
-Each operator needs 2 replicas at least and may have 40; its batches take time in inverse proportion to them. Algorithm
-1 fits a Gaussian process to the bootstrap samples and looks for the greatest expected improvement. Algorithm 2 does so
-from a process of another rate and three samples of its own.
+Each operator needs at least 2 replicas and may have 40; its batches take time in inverse proportion to them. Algorithm
+1 fits a Gaussian process to the bootstrap samples and looks for the largest expected improvement. Algorithm 2 does so
+from a process of another rate and three new samples.
 """
 
 import argparse

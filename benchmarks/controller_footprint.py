@@ -1,22 +1,21 @@
-"""What the controller costs: memory, CPU and API requests while it steers many operators, against one that steers one.
+"""Measures the controller's memory, CPU and API requests with many operators, relative to one operator.
 
 Run ``python benchmarks/controller_footprint.py [MINUTES [WORLD...]] [--root FOLDER]``. A real API server on loopback
-(the program of `testbed.kubernetes.tools`) holds worlds in turn: a small one (1 operator, 3 nodes), ``pi`` (20
+(the program of `testbed.kubernetes.tools`) has these worlds in turn: a small one (1 operator, 3 nodes), ``pi`` (20
 operators, 20 nodes) and a large one (50 operators on 100 nodes, 3,000 pods that take room). ``fleet`` has 1,000
-operators on 1,000 nodes. Only 700 of the nodes are in the latency map, as a ConfigMap holds no larger one; it is
-played when asked for. Nodes and pods are objects only; no kubelet runs them. Each operator has a driver outside the
-cluster, whose batches a local server tells; its load moves by a tenth up and down, so that statuses are written as on
-a real stream. In each world the controller runs as the Deployment of deploy/k3s starts it, with its environment and
-the default period of 60 s. After two minutes of warming up it prints per world, for the minutes that follow: resident
-memory (at the end), CPU seconds per
-minute, requests to the API server per minute by verb and kind (watches count once each time they are opened), and the
-ratios of the last world to the first. It also prints what reading by polling would have asked for at least: nodes,
-pods and resources listed once per period by each operator. At the end the load of every tenth operator becomes half
-as much again as it can carry, and it prints how long after that their orders were decided, seconds.
+operators on 1,000 nodes. Only 700 of the nodes are in the latency map, which a ConfigMap limits; it runs only on
+request. Nodes and pods are objects only; no kubelet runs them. Each operator has a driver outside the cluster, whose
+batches a local server reports; its load varies by a tenth, so that statuses are written as on a real stream. In each
+world the controller runs as the Deployment of deploy/k3s starts it, with its environment and the default period of 60
+s. After two minutes of warm-up it prints per world, for the following minutes: resident memory (at the end), CPU
+seconds per minute, requests to the API server per minute by verb and kind (watches count once each time they are
+opened), and the ratios of the last world to the first. It also prints the fewest requests that polling would need:
+nodes, pods and resources listed once per period by each operator. At the end the load of every tenth operator becomes
+1.5 times its capacity, and it prints the time until their orders were decided, seconds.
 
-With ``--root`` the controller runs in the folder that has the files of its image, as ``buildah mount`` gives it. Where
-the image is for another processor, qemu's user mode runs it (``qemu-user-static`` and ``binfmt-support``). The memory
-printed is then without what qemu takes for itself, and the CPU seconds and waits are those of qemu. Needs root.
+With ``--root`` the controller runs in a folder with the files of its image, as from ``buildah mount``. An image for
+another processor runs in qemu's user mode (``qemu-user-static`` and ``binfmt-support``). The memory is then without
+that of qemu, and the CPU seconds and waits are those of qemu. Needs root.
 """
 
 import argparse
@@ -122,7 +121,7 @@ def api_server(folder: Path) -> Iterator[Path]:
 
 
 def _certificate(folder: Path, tries: int = 240) -> str:
-    """Return the certificate that the API server has made for itself, in base 64."""
+    """Return the self-signed certificate of the API server in base 64."""
     file = folder / "certs/apiserver.crt"
     for _ in range(tries):
         if file.exists() and (content := file.read_bytes()):
@@ -131,8 +130,8 @@ def _certificate(folder: Path, tries: int = 240) -> str:
     raise SystemExit(f"the API server made no certificate: {file}")
 
 
-def patiently(connect_: Path, tries: int = 120) -> Connection:
-    """Return a connection to an API server that answers."""
+def connect_when_ready(connect_: Path, tries: int = 120) -> Connection:
+    """Wait until the API server answers, and return a connection."""
     said = ""
     for _ in range(tries):
         try:
@@ -236,14 +235,14 @@ def cpu_s(pid: int) -> float:
 
 
 def memory_mib(pid: int) -> dict[str, float]:
-    """Return the resident memory of a process now and at its most; the latter with qemu's own where that runs it."""
+    """Return the resident memory of a process now and its peak; the latter includes that of qemu."""
     status = Path(f"/proc/{pid}/status").read_text()
     (most_kib,) = re.findall(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)
     return {"now": resident_mib(pid), "most": round(int(most_kib) / 1024, 1)}
 
 
 def orders_after_change(connection: Connection, world: str, operators: int) -> dict[str, object]:
-    """Change the load of every tenth operator, and return how long after it their orders were decided, seconds."""
+    """Change the load of every tenth operator, and return the time until their orders were decided, seconds."""
     told = range(0, operators, round(1 / CHANGED_SHARE))
     Batches.change = Batches.newest() + 1
     Batches.changed = frozenset(f"operator-{index}" for index in told)
@@ -270,7 +269,7 @@ def orders_after_change(connection: Connection, world: str, operators: int) -> d
 
 
 def deployed_environment() -> dict[str, str]:
-    """Return the environment of the controller's Deployment: how much memory libraries keep depends on it."""
+    """Return the environment of the controller's Deployment, which affects the memory of libraries."""
     deployment = yaml.safe_load((ROOT / "deploy/k3s/controller/deployment.yaml").read_text())
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     return {each["name"]: each["value"] for each in container["env"] if "value" in each}
@@ -324,7 +323,7 @@ def main() -> None:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Batches)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory(dir=root and root / "tmp") as name, api_server(Path(name)) as kubeconfig:
-        connection = patiently(kubeconfig)
+        connection = connect_when_ready(kubeconfig)
         definition = yaml.safe_load((ROOT / "deploy/k3s/crd/streamautoscalers.yaml").read_text())
         connection.create(CRDS, definition)
         time.sleep(5.0)

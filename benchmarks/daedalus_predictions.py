@@ -1,11 +1,11 @@
-"""How right Daedalus is about what it learns and predicts: capacities and workloads (its section 4.8).
+"""Measures the errors of Daedalus's capacities and forecasts (section 4.8 of its paper).
 
 Run ``python benchmarks/daedalus_predictions.py [--experiment daedalus] [--variant NAME] [--seeds 10] [--jobs 2]``. It
-plays the policy ``daedalus`` on each load of an experiment, reads after each step what it remembers, and prints JSON
-with a table for each load. Nothing is timed.
+runs the policy ``daedalus`` on each load of an experiment, reads its memo after each step, and prints JSON with a table
+for each load. Nothing is timed.
 
-Capacity: what it takes the present workers for against the true MST of that placement, which only the simulator
-knows, at each step that found one. Forecast: WAPE of the forecast of one step against what came until the next.
+Capacity: its estimate for the current workers relative to the true MST of their placement, which only the simulator
+knows, at each step with an estimate. Forecast: WAPE of the forecast of one step relative to the load until the next.
 Quantiles are over all steps of all seeds.
 """
 
@@ -37,14 +37,14 @@ DAEDALUS = "daedalus"
 
 @dataclass
 class Findings:
-    """What came of a load.
+    """Errors on a load.
 
     Attributes
     ----------
     capacity_errors, wapes
-        Of each step; errors as shares of the truth, with their sign.
+        Of each step; errors as signed shares of the true value.
     changes
-        How many there were.
+        Number of changes.
     """
 
     capacity_errors: list[float] = field(default_factory=list)
@@ -52,13 +52,13 @@ class Findings:
     changes: int = 0
 
     def add(self, other: "Findings") -> None:
-        """Take in what came of another run."""
+        """Add the errors of another run."""
         self.capacity_errors += other.capacity_errors
         self.wapes += other.wapes
         self.changes += other.changes
 
     def table(self) -> dict[str, object]:
-        """Return the figures."""
+        """Return the errors as a table."""
         wapes = np.asarray(self.wapes)
         return {
             "capacity_error_pct": spread_pct(self.capacity_errors),
@@ -71,8 +71,8 @@ class Findings:
         }
 
 
-class Onlooker:
-    """The policy, and what is read from its memos; itself a `gesscale.ports.Policy` and an observer of the run."""
+class MemoReader:
+    """Wraps the policy and reads its memos; also an observer of the run."""
 
     def __init__(self, policy: Policy, plant: Plant) -> None:
         self._policy, self._plant = policy, plant
@@ -84,19 +84,19 @@ class Onlooker:
         return self._policy.name
 
     def analyze(self, observation: WorkflowObservation, knowledge: Knowledge) -> Mapping[str, Analysis]:
-        """Analyze, and look at the memos."""
+        """Analyze, and read the memos."""
         analyses = self._policy.analyze(observation, knowledge)
         for operator, analysis in analyses.items():
             if analysis.memo is not None and analysis.reading is not None:
                 memo = DaedalusMemo.model_validate_json(analysis.memo)
-                self._look(operator, memo, analysis.reading)
+                self._evaluate(operator, memo, analysis.reading)
         return analyses
 
     def plan(self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge) -> Mapping[str, Plan]:
-        """Plan as the policy does."""
+        """Let the policy plan."""
         return self._policy.plan(analyses, cluster, knowledge)
 
-    def _look(self, operator: str, memo: DaedalusMemo, reading: OperatorReading) -> None:
+    def _evaluate(self, operator: str, memo: DaedalusMemo, reading: OperatorReading) -> None:
         seen = memo.capacities.seen.get(reading.replicas)
         if seen is not None and seen.at_s == memo.at_s:
             known = memo.capacities.up_to(reading.replicas)[-1]
@@ -105,23 +105,23 @@ class Onlooker:
             self.findings.wapes.append(memo.forecaster.wape)
 
     def sampled(self, operator: str, sample: Sample) -> None:
-        """Let samples go."""
+        """Ignore samples."""
 
     def completed(self, completion: Completion) -> None:
-        """Let rows go."""
+        """Ignore rows."""
 
     def decided(self, decisions: tuple[Decision, ...]) -> None:
         """Count the changes."""
         self.findings.changes += sum(decision.acted for decision in decisions)
 
 
-def look_at(experiment: Experiment, case: Case) -> Findings:
+def run_case(experiment: Experiment, case: Case) -> Findings:
     world = world_of(experiment, case)
     rules = experiment.variant(case.variant).rules
     policy = build_policy(case.policy, world, rules)
-    onlooker = Onlooker(policy, world.plant)
-    simulate(world.scene, world.plant, onlooker, onlooker, seed=seed_of(case.seed, "metrics"), best=world.best)
-    return onlooker.findings
+    reader = MemoReader(policy, world.plant)
+    simulate(world.scene, world.plant, reader, reader, seed=seed_of(case.seed, "metrics"), best=world.best)
+    return reader.findings
 
 
 def quantiles(values: Sequence[float], shares: Iterable[float]) -> dict[str, float]:
@@ -129,7 +129,7 @@ def quantiles(values: Sequence[float], shares: Iterable[float]) -> dict[str, flo
 
 
 def spread_pct(shares: Sequence[float]) -> dict[str, object]:
-    """Return the median with its sign, and how far off half, nine and all of ten are, per cent."""
+    """Return the signed median, and the 50 %, 90 % and 100 % quantiles of the absolute errors, per cent."""
     off = [100 * abs(share) for share in shares]
     return {"median": rounded(100 * float(np.median(shares))), "off": quantiles(off, (0.5, 0.9, 1))}
 
@@ -141,23 +141,23 @@ def rounded(figure: float) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--experiment", default=DAEDALUS)
-    parser.add_argument("--variant", default=None, help="one of the experiment's; its first where it is left out")
+    parser.add_argument("--variant", default=None, help="default: the first of the experiment")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=2)
-    asked = parser.parse_args()
-    experiment = read_experiment(asked.experiment)
-    variant = asked.variant or experiment.variant_names[0]
+    given = parser.parse_args()
+    experiment = read_experiment(given.experiment)
+    variant = given.variant or experiment.variant_names[0]
     cases = [
         Case(workload=workload, seed=seed, policy=DAEDALUS, variant=variant)
         for workload in experiment.workloads
-        for seed in range(asked.seeds)
+        for seed in range(given.seeds)
     ]
     found: dict[str, Findings] = defaultdict(Findings)
-    with ProcessPoolExecutor(asked.jobs) as pool:
-        for case, findings in zip(cases, pool.map(look_at, repeat(experiment), cases), strict=True):
+    with ProcessPoolExecutor(given.jobs) as pool:
+        for case, findings in zip(cases, pool.map(run_case, repeat(experiment), cases), strict=True):
             found[case.workload].add(findings)
     tables = {workload: findings.table() for workload, findings in found.items()}
-    print(json.dumps({"variant": variant, "seeds": asked.seeds, "loads": tables}, indent=2))
+    print(json.dumps({"variant": variant, "seeds": given.seeds, "loads": tables}, indent=2))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""One digest of every decision, by policy and case: whoever makes a policy faster shows that it decides as before.
+"""Prints a digest of all decisions by policy and case, to show that an optimisation changes none of them.
 
 Run ``PYTHONHASHSEED=0 python benchmarks/decisions_digest.py [--policies gesscale gesscale2] [--seeds 2] > before.json``
-before a change and after it, and compare the two files. It plays a fleet whose operators, nodes and delays differ (some
-delays are not known, some nodes are faster than others, some take no replica), and arena cases with their own seeds. A
-digest is over all that a decision says, each figure to its last digit: analysis, model, plan, bills, sentences, memos
-and candidates that lost. Without the environment variable sets of names are told in another order in each process.
+before a change and after it, and compare the two files. It runs a fleet whose operators, nodes and delays differ (some
+delays are unknown, some nodes are faster than others, some take no replica), and arena cases with separate seeds. A
+digest covers the whole decision with all digits: analysis, model, plan, costs, sentences, memos
+and candidates that lost. Without the environment variable the order of sets differs between processes.
 """
 
 import argparse
@@ -38,30 +38,30 @@ CASES = (
     ("league", "default", ("steps",)),
     ("league", "plant=flink", ("steps", "kanis-random")),
 )
-"""Experiment, variant and loads: in the last one a change stops the job."""
+"""Experiment, variant and loads; on Flink a change stops the job."""
 
 
 class Digest:
-    """What was decided so far, as one number."""
+    """Running digest of decisions."""
 
     def __init__(self) -> None:
         self._hash, self.decisions, self.changes = hashlib.sha256(), 0, 0
 
-    def take(self, decisions: Sequence[Decision]) -> None:
-        """Take in the decisions of a step."""
+    def add(self, decisions: Sequence[Decision]) -> None:
+        """Add the decisions of a step."""
         for decision in decisions:
             self._hash.update(repr(decision).encode())
             self.decisions += 1
             self.changes += decision.plan.change is not None
 
-    def told(self) -> dict[str, object]:
-        """Return it with how much it stands for."""
+    def as_dict(self) -> dict[str, object]:
+        """Return the digest with the number of decisions and changes."""
         digest = self._hash.hexdigest()[:16]
         return {"digest": digest, "decisions": self.decisions, "changes": self.changes}
 
 
-class UnlikeFleet(Fleet):
-    """A fleet in which hardly anything is as its neighbour; its loads go up and down from step to step."""
+class MixedFleet(Fleet):
+    """A fleet of different operators and nodes whose loads vary from step to step."""
 
     def __init__(self, operators: int, nodes: int) -> None:
         super().__init__(operators, nodes, overloaded=0.4)
@@ -77,7 +77,7 @@ class UnlikeFleet(Fleet):
         self.index = {name: index for index, name in enumerate(self.placements)}
 
     def state(self) -> ClusterState:
-        """Return the nodes, unlike each other, and the replicas."""
+        """Return the nodes and the placements."""
         nodes = {
             name: Node(name=name, address=name, weight=weight, problem="it is cordoned" if problem else "")
             for name, weight, problem in zip(self.names, self.weights, self.problems, strict=True)
@@ -85,13 +85,13 @@ class UnlikeFleet(Fleet):
         return ClusterState(nodes=nodes, placements=self.placements)
 
     def observe(self, now_s: float) -> WorkflowObservation:
-        """Return what every operator did; some tell nothing."""
+        """Return readings of most operators."""
         readings = {
-            name: self._seen(name, now_s) for name, index in self.index.items() if (index + int(now_s / 60)) % 17
+            name: self._reading(name, now_s) for name, index in self.index.items() if (index + int(now_s / 60)) % 17
         }
         return WorkflowObservation(at_s=now_s, readings=readings)
 
-    def _seen(self, name: str, now_s: float) -> OperatorReading:
+    def _reading(self, name: str, now_s: float) -> OperatorReading:
         index = self.index[name]
         rng = np.random.default_rng([FIRST_SEED, index, int(now_s)])
         level = self.levels[index] * (1 + 0.3 * np.sin(now_s / 300 + index))
@@ -122,7 +122,7 @@ class UnlikeFleet(Fleet):
 
 def fleet(policy: str, operators: int, nodes: int) -> dict[str, object]:
     """Return the digest of a policy's decisions for a fleet."""
-    ports, found = UnlikeFleet(operators, nodes), Digest()
+    ports, found = MixedFleet(operators, nodes), Digest()
     known = Knowledge(readings=dict.fromkeys(ports.placements, ports.evidence()))
     loop = ControlLoop(
         metrics=ports,
@@ -134,16 +134,16 @@ def fleet(policy: str, operators: int, nodes: int) -> dict[str, object]:
         rescale_timeout_s=300.0,
     )
     for step in range(STEPS):
-        found.take(loop.step(BEGAN_S + PERIOD_S * step))
-    return found.told()
+        found.add(loop.step(BEGAN_S + PERIOD_S * step))
+    return found.as_dict()
 
 
 def arena(experiment: Experiment, case: Case) -> dict[str, object]:
     """Return the digest of a policy's decisions in one case of the arena, and its scores."""
     found = Digest()
-    result = run_case(experiment, case, decided=found.take)
+    result = run_case(experiment, case, decided=found.add)
     scores = hashlib.sha256(repr(result.metrics).encode()).hexdigest()[:16]
-    return {**found.told(), "scores": scores}
+    return {**found.as_dict(), "scores": scores}
 
 
 def main() -> None:
@@ -152,18 +152,18 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--operators", type=int, default=80)
     parser.add_argument("--nodes", type=int, default=150)
-    asked = parser.parse_args()
+    given = parser.parse_args()
     if os.environ.get("PYTHONHASHSEED") != "0":
-        raise SystemExit("expected PYTHONHASHSEED=0, by which two runs tell sets in the same order")
+        raise SystemExit("expected PYTHONHASHSEED=0, so that sets have the same order in all runs")
     result: dict[str, dict[str, object]] = {}
-    for policy in asked.policies:
-        told = result[policy] = {"fleet": fleet(policy, asked.operators, asked.nodes)}
+    for policy in given.policies:
+        digests = result[policy] = {"fleet": fleet(policy, given.operators, given.nodes)}
         for name, variant, workloads in CASES:
             experiment = read_experiment(name).changed({"seeds": 1}, "this benchmark")
             for workload in workloads:
-                for seed in range(FIRST_SEED, FIRST_SEED + asked.seeds):
+                for seed in range(FIRST_SEED, FIRST_SEED + given.seeds):
                     case = Case(workload=workload, seed=seed, policy=policy, variant=variant)
-                    told[f"{name} {variant} {workload} {seed}"] = arena(experiment, case)
+                    digests[f"{name} {variant} {workload} {seed}"] = arena(experiment, case)
     print(json.dumps(result, indent=1))
 
 

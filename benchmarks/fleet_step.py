@@ -1,14 +1,14 @@
-"""What one step of the loop costs for a fleet: Analyze and Plan of many operators on many nodes; Monitor left out.
+"""Measures one step of the loop for a fleet: Analyze and Plan of many operators on many nodes, without Monitor.
 
 Run ``python benchmarks/fleet_step.py [--operators 100] [--nodes 1000] [--overloaded 0.33] [--silent 0.0] [--budget N]
 [--runs 3] [--policies ds2 gesscale gesscale2]``. It prints JSON: for each policy the processor time of the first step
-and of the next ones (median, least and greatest), seconds, the ratio of the latter to that of the first policy in the
-same run, and by how much resident memory has grown since the map and the readings were there, MiB.
-The operators are of one workflow without streams between them, on a map of random places; the share that is
-overloaded is saturated and wants a change in every step, as no change is carried out. Each operator's evidence differs.
-Of the ``--silent`` share nothing is read. With ``--budget`` at most so many operators may be in change, the most urgent
-first: the cluster then takes orders and forgets them, and the JSON says how many it got in a step, and how many of
-these were of the longest backlogs. Processor time is not lengthened much by other work on the machine.
+and of the next ones (median, minimum and maximum), seconds, the ratio of the latter to that of the first policy in the
+same run, and the growth of resident memory since the map and the readings were built, MiB. The operators are of one
+workflow without streams between them, on a map of random places; the overloaded share is saturated and requests a
+change in every step, as no change is executed. Each operator has different evidence. The ``--silent`` share has no
+readings. With ``--budget`` a limited number of operators may be in change, the most urgent first: the cluster then
+accepts orders and discards them, and the JSON has their number per step, and how many of them were of the longest
+backlogs. Other work on the machine has little effect on processor time.
 """
 
 import argparse
@@ -42,7 +42,7 @@ REPLICAS = 3
 
 
 class Fleet:
-    """The loop's ports over operators that never change; a share of them is overloaded."""
+    """Ports of the loop over operators that never change, a share of which is overloaded."""
 
     def __init__(self, operators: int, nodes: int, overloaded: float, silent: float = 0.0) -> None:
         rng = np.random.default_rng(SEED)
@@ -72,13 +72,13 @@ class Fleet:
         self.ordered: list[str] = []
 
     def apply(self, operator: str, placement: tuple[str, ...]) -> Outcome:
-        """Take an order, and forget it."""
+        """Accept an order, and discard it."""
         del placement
         self.ordered.append(operator)
         return Outcome(status=OutcomeStatus.ORDERED)
 
     def state(self) -> ClusterState:
-        """Return the nodes and the replicas."""
+        """Return the nodes and the placements."""
         nodes = {name: Node(name=name, address=name) for name in self.names}
         return ClusterState(nodes=nodes, placements=self.placements)
 
@@ -88,7 +88,7 @@ class Fleet:
         return Latencies(map=self.delays)
 
     def observe(self, now_s: float) -> WorkflowObservation:
-        """Return what every operator did."""
+        """Return the readings of all operators."""
         return WorkflowObservation(
             at_s=now_s, readings={name: self._read(name, now_s) for name in self.placements if name not in self.silent}
         )
@@ -118,11 +118,11 @@ class Fleet:
         return reading
 
     def backlog(self, name: str) -> float:
-        """Return about how many rows wait at an overloaded operator."""
+        """Return the approximate backlog of an overloaded operator."""
         return 20000.0 + 10 * (hash_of(name) % 1000)
 
     def evidence(self, operator: int = 0) -> tuple[Reading, ...]:
-        """Return what the model of an operator has learned; each operator is a little slower than the one before."""
+        """Return the evidence of an operator; each operator is a little slower than the one before."""
         return tuple(
             Reading(
                 replicas=replicas,
@@ -143,8 +143,8 @@ def hash_of(name: str) -> int:
     return zlib.crc32(name.encode())
 
 
-class Waiting:
-    """Reads the fleet before a step begins, so that Monitor's time is not the step's."""
+class PreparedReadings:
+    """Reads the fleet before a step begins, to exclude the time of Monitor."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
@@ -155,13 +155,13 @@ class Waiting:
         self._seen = {now_s: self._fleet.observe(now_s)}
 
     def observe(self, now_s: float) -> WorkflowObservation:
-        """Return what every operator did."""
+        """Return the readings of all operators."""
         return self._seen[now_s]
 
 
 def steps_s(fleet: Fleet, policy: str, runs: int, budget: int | None = None) -> tuple[float, list[float], int]:
-    """Return what the first step and the next ones took, and how many operators were to change in the last."""
-    metrics = Waiting(fleet)
+    """Return the times of the first step and the next ones, and the number of changes in the last one."""
+    metrics = PreparedReadings(fleet)
     known = Knowledge(readings={name: fleet.evidence(index) for index, name in enumerate(fleet.placements)})
     loop = ControlLoop(
         metrics=metrics,

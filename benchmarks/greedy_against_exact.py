@@ -1,14 +1,14 @@
-"""How much worse greedy choices of nodes are than the exact one, on random pools of a real latency map.
+"""Compares greedy choices of nodes with the exact one on random pools of a real latency map.
 
 Run ``python benchmarks/greedy_against_exact.py MAP [--pools 200] [--of 40] [--unit ms] [--kind rtt]``. Draws
-pools of nodes (seed fixed), chooses 2 to 12 nodes of each by the exact search and by three greedy ways, and
-prints one table for people and one JSON document. The greedy ways add the nearest node again and again:
+pools of nodes (seed fixed), chooses 2 to 12 nodes of each by the exact search and by three greedy methods, and
+prints a table and a JSON document. The greedy methods repeatedly add the nearest node:
 
-- nearest pair: from the two nodes with the least delay, as one would by hand;
+- nearest pair: from the two nodes with the smallest delay;
 - best of all starts: from every node of the pool, the best result taken (`greedy_nd_max_subset`);
-- fixed node: from one drawn node, such as the driver's; compared with the exact choice that keeps this node.
+- fixed node: from one random node, such as the driver's; compared with the exact choice that keeps this node.
 
-The excess is that of NDmax over the exact one: in per cent, where the exact one is not 0, and in ms.
+The excess is that of NDmax over the exact one: in per cent, if the exact one is not 0, and in ms.
 """
 
 import argparse

@@ -1,10 +1,10 @@
-"""What the listener costs: one running query, watched and not watched in turns.
+"""Measures the overhead of the listener on a running query, with and without it in turns.
 
 Run ``python benchmarks/listener_overhead.py [ROUNDS] [BATCHES]``. A round is four blocks of batches: not
 watched, watched, not watched, watched and scraped once a second (both pages). The first batch of a block is
 left out. It prints JSON: the ratio of each watched block's median batch duration to the mean of those of the
-blocks right before and after it, as median, least and greatest over the rounds. "noise" is the same ratio of
-blocks that are not watched, each to the one before: what of a ratio is the host's.
+blocks right before and after it, as median, minimum and maximum over the rounds. "noise" is the same ratio of
+blocks that are not watched, each to the one before: the share of a ratio that is due to the host.
 """
 
 import contextlib
@@ -48,7 +48,7 @@ def start_query(spark, checkpoint: str):
 
 
 def block_seconds(query, batches: int) -> float:
-    """Return the median duration of the next batches, the one that is going on left out."""
+    """Return the median duration of the next batches, without the running one."""
     last = query.lastProgress
     seconds, seen = {}, last["batchId"] + 1 if last else 0
     deadline_s = time.monotonic() + BATCH_TIMEOUT_S * (batches + 1)

@@ -1,15 +1,15 @@
-"""A day of the live loop over a simulated cluster while faults strike, against the same day without any.
+"""Runs the live loop for a day over a simulated cluster with faults, and for the same day without any.
 
 Run ``PYTHONPATH=tests:. python benchmarks/long_run.py [--hours 24] [--seed 1] [--policy gesscale2]``. Three operators
-on eight nodes, all defaults of the settings, a change budget of one operator, knowledge in a SQLite file. Faults come
-one after the other, every ten minutes or so, for one to fifteen minutes, each kind in turn: metrics gone, lying,
-hanging; the map stale; the cluster unreadable, orders refused; the clock an hour ahead or behind; the process restarted
+on eight nodes, all defaults of the settings, a change budget of one operator, knowledge in a SQLite file. Faults occur
+one after the other, about every ten minutes, for one to fifteen minutes, each kind in turn: metrics missing, wrong,
+hanging; a stale map; an unreadable cluster, rejected orders; a clock an hour ahead or behind; a restart of the process
 from its knowledge file.
 
-It prints JSON: what both runs came to (see `LongRunReport`), the resident memory of this process after each hour with
-faults, the size of the knowledge file, and how many changes the faults added. Exit status 1 where a step brought no
-decision for an operator, rows were lost, a replica was removed on doubt, or more operators than the budget allows were
-in change at once.
+It prints JSON: the reports of both runs (see `LongRunReport`), the resident memory of this process after each hour with
+faults, the size of the knowledge file, and the number of additional changes due to faults. Exit status 1 if a step had
+no decision for an operator, rows were lost, a replica was removed on doubtful metrics, or more operators were in change
+than the budget allows.
 """
 
 import argparse
@@ -41,8 +41,8 @@ def document(report: LongRunReport) -> dict[str, object]:
     return {**figures, "doubtful_removals": removals, "reasons": dict(report.reasons)}
 
 
-def sound(report: LongRunReport) -> bool:
-    """Return whether a run kept what it must."""
+def is_sound(report: LongRunReport) -> bool:
+    """Return whether a run kept its guarantees."""
     return (
         report.decisions == report.steps * report.operators
         and report.rows_offered == report.rows_processed
@@ -52,7 +52,7 @@ def sound(report: LongRunReport) -> bool:
 
 
 def main() -> None:
-    """Run both days and print what they came to."""
+    """Run both days and print their reports."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--hours", type=float, default=24.0)
     parser.add_argument("--seed", type=int, default=1)
@@ -90,7 +90,7 @@ def main() -> None:
         "changes_with_to_without": round(faulty.changes / max(calm.changes, 1), 2),
     }
     sys.stdout.write(json.dumps(result, indent=2) + "\n")
-    if not (sound(faulty) and sound(calm)):
+    if not (is_sound(faulty) and is_sound(calm)):
         sys.exit(1)
 
 

@@ -1,10 +1,10 @@
-"""What latency maps cost: reading and checking one, choosing nodes by it, holding a large one.
+"""Measures latency maps: reading and checking one, choosing nodes, and the memory of a large one.
 
-Run ``python benchmarks/map_speed.py MAP [--runs 15] [--unit ms] [--kind rtt]`` with a map of some hundred
-nodes, such as PlanetLab's 490. It prints JSON: for each question the median, least and greatest of the runs,
-in ms on the clock, the median of the processor time, which other work on the machine does not lengthen much,
-and the ratio of the latter to that of a named baseline in the same run. The pools of 40 are drawn
-again for each run, by a fixed seed. Memory is what NumPy and Python allocate (tracemalloc), in MB of 10^6 bytes.
+Run ``python benchmarks/map_speed.py MAP [--runs 15] [--unit ms] [--kind rtt]`` with a map of some hundred nodes, such
+as PlanetLab's 490. It prints JSON: for each question the median, minimum and maximum of the runs in ms of wall time,
+the median of the processor time, on which other work on the machine has little effect, and the ratio of the latter to
+that of a named baseline in the same run. Each run has new pools of 40, by a fixed seed. Memory is the allocation of
+NumPy and Python (tracemalloc), in MB of 10^6 bytes.
 
 Baselines: the least NDmax of 8 of 490 against a greedy choice from every start in plain Python; that of 8 of
 40 against NetworkX, asked for a maximal clique at each step of the same bisection over delays.
@@ -42,7 +42,7 @@ LARGE = 2000
 
 
 def timed_ms(act: Callable[[], object]) -> tuple[float, float]:
-    """Return what something takes: on the clock, and of this process on a processor."""
+    """Return the wall time and the processor time of a call."""
     began_s, cpu_began_s = time.perf_counter(), time.process_time()
     act()
     return (time.perf_counter() - began_s) * 1000, (time.process_time() - cpu_began_s) * 1000
@@ -112,7 +112,7 @@ def choosing(latencies: LatencyMap, runs: int) -> dict[str, object]:
 
 
 def greedy_by_structure(latencies: LatencyMap, runs: int) -> dict[str, object]:
-    """Choose from delays without any structure, where no bound is close: the worst that can come."""
+    """Choose from unstructured delays, where no bound is tight: the worst case."""
     rng = np.random.default_rng(SEED)
     half = np.triu(rng.uniform(1, 300, latencies.rtt_ms.shape), 1)
     noise = LatencyMap(names=latencies.names, rtt_ms=half + half.T)
@@ -132,7 +132,7 @@ def importing(file: Path, unit: DelayUnit, kind: DelayKind, runs: int) -> dict[s
 
 
 def allocated_mb(build: Callable[[], object]) -> dict[str, float]:
-    """Return what is held once something is built, and the most that was held meanwhile."""
+    """Return the memory after a call, and its peak during the call."""
     tracemalloc.start()
     built = build()
     held, peak = tracemalloc.get_traced_memory()

@@ -1,11 +1,11 @@
-"""What a page that stays open for a day holds in memory: 24 hours of steps, sent as fast as a real Chromium takes them.
+"""Measures the memory of a page that stays open for a day: 24 hours of steps, sent as fast as Chromium accepts them.
 
 Run ``PYTHONPATH=tests:. python benchmarks/page_memory.py [--hours 24]``; it needs chromium and chromium-driver.
 Two scalers: one operator every 6 s, and a workflow of 20 operators every 60 s. The steps go through the journal, the
-server and its stream of events, and every one that the page gets to draw is drawn. It prints JSON: at each quarter of
+server and its stream of events, and the page draws every step that it can. It prints JSON: at each quarter of
 the day, after a forced garbage collection, the MB of JavaScript's heap, the elements and the listeners of the
-document; and the heap as a ratio to that after half of the day, which is the baseline: the history that the page keeps
-is full by then.
+document; and the heap as a ratio to that after half a day, the baseline, when the history of the page
+is full.
 """
 
 import argparse
@@ -28,7 +28,7 @@ LONGEST_WAIT_S = 120.0
 
 
 def step(names: list[str], at_s: float, number: int) -> JournalStep:
-    """Return a step; in one of ten an operator grows, so that there is something to explain."""
+    """Return a step; in every tenth one an operator grows."""
     decisions = {name: decided(at_s) for name in names}
     if number % 10 == 0:
         decisions[names[0]] = growing(at_s)
@@ -45,7 +45,7 @@ def figures(driver: webdriver.Chrome) -> dict[str, float]:
 
 
 def wait_until_drawn(driver: webdriver.Chrome, at_s: float) -> None:
-    """Wait until the newest step is what the page shows; zones of whole hours only."""
+    """Wait until the page shows the newest step; time zones of whole hours only."""
     wanted = time.strftime(":%M:%S", time.gmtime(at_s))
     deadline_s = time.monotonic() + LONGEST_WAIT_S
     while not driver.execute_script("return document.querySelector('#time output').textContent").endswith(wanted):

@@ -1,9 +1,9 @@
-"""What the page costs: bytes on the wire, first paint, the time to draw a fleet, and the scaler's memory.
+"""Measures the page: bytes on the wire, first paint, the time to draw a fleet, and the scaler's memory.
 
 Run ``PYTHONPATH=tests:. python benchmarks/page_views.py``; it needs Debian's chromium and chromium-driver. It prints
 JSON. Baselines, in the same run: an empty document from the same server for the first paint; the page of one operator
 for the time to draw the list of 1,000 operators, in one workflow and in 200; for memory, the process that has served
-one step, against the same when it keeps all that it ever keeps and twenty pages were told.
+one step, compared with its full history and twenty connected pages.
 """
 
 import contextlib
@@ -120,7 +120,7 @@ def watch(url: str) -> None:
 
 
 def memory() -> None:
-    """Print the resident memory before and after; run in a process of its own."""
+    """Print the resident memory before and after; runs in a separate process."""
     with served() as world:
         world.add(step_of())
         urlopen(f"{world.url}/api/run", timeout=30).read()

@@ -1,12 +1,12 @@
-"""What a small node must hold: resident memory of the agent and of a controller, against a bare interpreter.
+"""Measures the resident memory of the agent and of a controller relative to a bare interpreter.
 
-Run ``python benchmarks/resident_memory.py [--runs 3] [--root FOLDER]``. Each case is a process of its own that imports
-what the program imports and does what is said; then its resident memory is looked at. It prints JSON: per case MiB
-(median, least, greatest) and the ratio to ``python -c pass`` in the same run. The controllers take two steps over 20
-operators of `fleet_step` on 20 nodes, by which time models are fitted and bills made; watches and connections are left
-out: `controller_footprint` measures these on a real API server.
+Run ``python benchmarks/resident_memory.py [--runs 3] [--root FOLDER]``. Each case is a separate process that imports
+the same as the program and does the stated work; then its resident memory is read. It prints JSON: MiB per case
+(median, minimum, maximum) and the ratio to ``python -c pass`` in the same run. The controllers take two steps over 20
+operators of `fleet_step` on 20 nodes, after which models are fitted and costs estimated. Watches and connections are
+not included: `controller_footprint` measures these on a real API server.
 
-With ``--root`` they run in the folder that has the files of the controller's image, also of another processor: see
+With ``--root`` they run in a folder with the files of the controller's image, also of another processor: see
 `controller_footprint`.
 """
 

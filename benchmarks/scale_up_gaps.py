@@ -1,11 +1,11 @@
-"""What a scale-up costs the output, with and without a warm-up of the new executor, on the local cluster.
+"""Measures the gap in the output at a scale-up, with and without a warm-up of the new executor, on the local cluster.
 
 A saturated query on two emulated nodes gets a third replica, loses it, and gets it again, several times: its batches
 are full and follow one another. A line of JSON for each case:
 
 - "gap": the longest time between the ends of two batches from the order to the full rate, in normal batches;
-- "full_rate_s": from the order to the begin of the first batch with the new replica that is no longer than 1.2 normal
-  batches. A normal batch is the median of the last five before the order.
+- "full_rate_s": from the order to the start of the first batch with the new replica that is at most 1.2 normal batches
+  long. A normal batch is the median of the last five before the order.
 
 The cap on a batch grows with the replicas, so that the new one's first batch has rows for one replica more; or it is
 fixed, as Kafka's ``maxOffsetsPerTrigger``, so that each replica then has fewer rows.
@@ -50,7 +50,7 @@ MEASURES: Mapping[str, Mapping[str, str]] = {
 
 
 def cap(rows_per_replica: int, kind: str) -> dict[str, object]:
-    """Return the options for a cap in proportion to the replicas, or for the fixed one of those at the beginning."""
+    """Return the options for a cap proportional to the replicas, or for a fixed one of the initial replicas."""
     kinds: dict[str, dict[str, object]] = {
         "grows": {"cap-rows-per-replica": rows_per_replica},
         "fixed": {"cap-rows": rows_per_replica * len(FIRST)},
@@ -68,9 +68,9 @@ def program(query: str, cap_kind: str, folder: Path, **more: object) -> tuple[st
     cap_kind
         See `cap`.
     folder
-        Where checkpoint and output go.
+        Folder for checkpoint and output.
     more
-        Options in addition.
+        Additional options.
     """
     if query == "map":
         rides = prepare_rides(bundled_demand(), DEMO.share, DEMO.copies, lambda _: None).folder
@@ -90,12 +90,12 @@ def program(query: str, cap_kind: str, folder: Path, **more: object) -> tuple[st
 
 
 def batches(address: str) -> list[dict[str, Any]]:
-    """Return the batches that had rows."""
+    """Return the batches with rows."""
     return [batch for batch in driver_document(address, PORT).get("batches", []) if batch["rows"]]
 
 
 def watched(address: str, enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
-    """Wait until the batches are enough, and return them; all that came where time is over."""
+    """Wait for enough batches and return them; after the timeout, those that there are."""
     deadline_s, seen = time.monotonic() + WITHIN_S, []
     while time.monotonic() < deadline_s:
         seen = batches(address)
@@ -106,18 +106,18 @@ def watched(address: str, enough: Callable[[list[dict[str, Any]]], bool]) -> lis
 
 
 def scale_up(address: str, new: str, order: Callable[[], object], *, settled_after_s: float) -> dict[str, Any]:
-    """Order a replica on a host while batches are normal, and return what came of it.
+    """Order a replica on a host while batches are normal, and measure the effect.
 
     Parameters
     ----------
     address
-        The driver's.
+        Address of the driver.
     new
-        The host, as the driver names it.
+        Host, as named by the driver.
     order
-        Orders it and returns at once.
+        Function that orders it and returns at once.
     settled_after_s
-        Batches before this are not looked at.
+        Time before which batches are ignored.
     """
 
     def normal(seen: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -191,7 +191,7 @@ def main() -> None:
         help="map or a query of Nexmark : none, daemon, plugin or both [: fixed], the cap; by commas",
     )
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--output", type=Path, help="where the figures are added")
+    parser.add_argument("--output", type=Path, help="file to which results are appended")
     given = parser.parse_args()
     for number, case in enumerate(given.cases.split(",")):
         query, measure, *more = case.split(":")

@@ -1,7 +1,8 @@
-"""What a scale-up costs the output on a real Kubernetes of four emulated nodes: see ``scale_up_gaps.py``.
+"""Measures the gap in the output at a scale-up on a real Kubernetes of four emulated nodes; see ``scale_up_gaps.py``.
 
-A replica is ordered by hand in the StreamAutoscaler; "full_rate_s" counts from there, so it has the controller's step,
-the pod, its JVM and its warm-up in it. The image is on the nodes. After each round the replica is taken away again.
+A replica is ordered by hand in the StreamAutoscaler; "full_rate_s" is measured from there, so it
+includes the controller's step, the pod, its JVM and its warm-up. The image is on the nodes. Each round ends with the
+removal of the replica.
 
 Cases: map or a query of Nexmark : none, daemon, plugin or both [: grows or fixed, the cap].
 
@@ -32,7 +33,7 @@ PERIOD_S, WITHIN_S = 5.0, 300.0
 
 
 def until(what: str, is_so: Callable[[], bool]) -> None:
-    """Wait until something is so."""
+    """Wait until a condition holds."""
     deadline_s = time.monotonic() + WITHIN_S
     while not is_so():
         if time.monotonic() > deadline_s:
@@ -41,7 +42,7 @@ def until(what: str, is_so: Callable[[], bool]) -> None:
 
 
 def address_of(application: KubernetesApplication) -> str:
-    """Return the address of the driver's pod; empty where it has none yet."""
+    """Return the address of the driver's pod; empty if it has none yet."""
     pods = [each["status"] for each in application.document("pods", "-l", "spark-role=driver")["items"]]
     if any(each.get("phase") == "Failed" for each in pods):
         sys.exit(f"the driver has failed: {application.driver_log()}")
@@ -69,7 +70,7 @@ def rounds_on(application: KubernetesApplication, rounds: int) -> Iterator[dict[
         until(f"batches on {FIRST} again", lambda: work_on(FIRST))
 
 
-def play(cluster: KubernetesTestBed, case: str, rounds: int, output: Path | None) -> None:
+def measure(cluster: KubernetesTestBed, case: str, rounds: int, output: Path | None) -> None:
     """Measure a case on a cluster."""
     query, measure, *more = case.split(":")
     cap_kind = more[0] if more else "grows"
@@ -95,14 +96,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", required=True, help="separated by commas")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--output", type=Path, help="where the figures are added")
+    parser.add_argument("--output", type=Path, help="file to which results are appended")
     given = parser.parse_args()
     end_in_order()
     with TemporaryDirectory() as name:
         topology = written_topology(Path(name), TOPOLOGY, DELAYS)
         with kubernetes_up(topology) as cluster:
             for case in given.cases.split(","):
-                play(cluster, case, given.rounds, given.output)
+                measure(cluster, case, given.rounds, given.output)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""How far the simulator's constants `map` and `group-by` are from the readings that they were fitted to.
+"""Compares the simulator's constants `map` and `group-by` with the readings that they were fitted to.
 
 Run ``python benchmarks/simulator_readings.py [FILE.csv]``. It prints JSON: the errors of the bundled constants, and
-those of constants that were fitted without what they predict, once for each round trip and each number of replicas.
+those of constants fitted without the predicted readings, once for each round trip and each number of replicas.
 """
 
 import argparse

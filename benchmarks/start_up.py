@@ -1,9 +1,9 @@
-"""What it takes until gesscale has said something: help, version, completion; as ratios to ``python -c pass``.
+"""Measures the start-up time of gesscale (help, version, completion) relative to ``python -c pass``.
 
-Run ``python benchmarks/start_up.py [--runs 9] [--checkout FOLDER]``, with another checkout to compare an older one.
-It asks for the help of every command and group that the checkout has. It prints JSON: for each command line the median,
-least and greatest of the runs, in ms on the clock; the median of the processor time, which other work on the machine
-does not lengthen much; and the ratio of the latter to that of the baseline in the same run. Commands take turns.
+Run ``python benchmarks/start_up.py [--runs 9] [--checkout FOLDER]``, with another checkout for comparison. It
+runs the help of every command and group of the checkout. It prints JSON: for each command line the median, minimum and
+maximum of the runs in ms of wall time; the median of the processor time, on which other work on the machine has little
+effect; and the ratio of the latter to that of the baseline in the same run. Commands take turns.
 """
 
 import argparse
@@ -37,7 +37,7 @@ COMPLETED = (
 
 
 def took_ms(words: list[str], environment: dict[str, str]) -> tuple[float, float]:
-    """Return what a process takes, on the clock and on a processor."""
+    """Return the wall time and the processor time of a process."""
     before, began_s = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(
         [sys.executable, *words],
@@ -67,7 +67,7 @@ def paths(checkout: Path) -> list[str]:
 
 
 def commands(checkout: Path) -> dict[str, tuple[list[str], dict[str, str]]]:
-    """Return words and environment of each process by what it is called."""
+    """Return words and environment of each process by its name."""
     path = {"PYTHONPATH": str(checkout)}
     found: dict[str, tuple[list[str], dict[str, str]]] = {BASELINE: (["-c", "pass"], path)}
     for line in ("--version", *(f"{words} --help".strip() for words in paths(checkout))):

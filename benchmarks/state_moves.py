@@ -1,4 +1,6 @@
-"""Who holds which partitions of state after a replica comes and goes, on the local cluster: docs/evidence/nexmark.md.
+"""Measures which executors hold which partitions of state after a replica is added and removed, on the local cluster.
+
+See docs/evidence/nexmark.md.
 
 One driver runs case after case, each with a fresh checkpoint: two replicas, then a third one, then two again.
 
@@ -37,15 +39,15 @@ class Case:
     Attributes
     ----------
     query
-        Of Nexmark.
+        Query of Nexmark.
     wait_s
         ``spark.locality.wait``.
     partitions
-        Of its state.
+        Partitions of its state.
     changelog
         Whether its batches upload changes in place of snapshots.
     number
-        Tells runs apart.
+        Number of the run.
     """
 
     query: str
@@ -56,18 +58,18 @@ class Case:
 
     @classmethod
     def read(cls, text: str, number: int) -> "Case":
-        """Read ``QUERY:WAIT_S:PARTITIONS:on|off``."""
+        """Parse ``QUERY:WAIT_S:PARTITIONS:on|off``."""
         query, wait_s, partitions, changelog = text.split(":")
         return cls(query, float(wait_s), int(partitions), changelog == "on", number)
 
     @property
     def name(self) -> str:
-        """Its query's name in the driver."""
+        """Name of its query in the driver."""
         return f"{self.query}-{self.number}"
 
 
 def drive(cases: list[Case], folder: Path) -> None:
-    """Run the cases in this process, the driver, each until its file says that it is over."""
+    """Run the cases in this process, the driver, each until its file marks the end."""
     from gesscale.spark import attach, count_output
     from testbed.nexmark.queries import nexmark_query
     from testbed.nexmark.source import NAME
@@ -104,7 +106,7 @@ def drive(cases: list[Case], folder: Path) -> None:
 
 
 def watched(address: str, case: Case, enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
-    """Wait until the batches of a case are enough, and return them; all that came where time is over."""
+    """Wait for enough batches of a case and return them; after the timeout, those that there are."""
     deadline_s = time.monotonic() + WITHIN_S
     batches: list[dict[str, Any]] = []
     while time.monotonic() < deadline_s:
@@ -117,7 +119,7 @@ def watched(address: str, case: Case, enough: Callable[[list[dict[str, Any]]], b
 
 
 def held(batch: dict[str, Any], host: str) -> int | None:
-    """Return how many partitions of state a host had in a batch; None where the query keeps none."""
+    """Return the partitions of state of a host in a batch; None for a query without state."""
     work = (batch["by_host"] or {}).get(host) or {}
     count = work.get("state_partitions")
     return None if count is None else int(count)
@@ -129,7 +131,7 @@ def since(batches: list[dict[str, Any]], at_s: float) -> list[dict[str, Any]]:
 
 
 def moves_per_batch(base_url: str, case: Case) -> float | None:
-    """Return how many partitions changed their executor from batch to batch, in the mean of the newest stages."""
+    """Return the mean number of partitions that changed their executor between batches."""
     (application,) = (each["id"] for each in _rest(base_url, "applications"))
     stages = _rest(base_url, f"applications/{application}/stages?status=complete&details=true")
     by_name: dict[int, list[dict[int, str]]] = {}
@@ -153,7 +155,7 @@ def _rest(base_url: str, path: str) -> list[dict[str, Any]]:
 
 
 def measured(case: Case, spark: Any, address: str) -> dict[str, Any]:
-    """Add a replica, remove it, and return what its batches told."""
+    """Add a replica, remove it, and return the results of its batches."""
     from testbed.cluster import processes
 
     new = spark.topology.node(ADDED).address
@@ -210,7 +212,7 @@ def _gap(batches: list[dict[str, Any]]) -> float | None:
 
 @contextlib.contextmanager
 def cluster(cases: str) -> Iterator[tuple[Any, Path]]:
-    """Have the nodes, the driver and two replicas, and the folder of the run."""
+    """Provide the nodes, the driver and two replicas, and the folder of the run."""
     from testbed.cluster.spark import open_spark
 
     with emulated_nodes(TOPOLOGY) as (topology, folder):
@@ -226,7 +228,7 @@ def main() -> None:
     """Measure the cases, or be their driver."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", required=True, help="QUERY:WAIT_S:PARTITIONS:on|off, separated by commas")
-    parser.add_argument("--output", type=Path, help="where the figures are added, one line of JSON each")
+    parser.add_argument("--output", type=Path, help="file to which results are appended, one line of JSON each")
     parser.add_argument("--drive", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     cases = [Case.read(text, number) for number, text in enumerate(given.cases.split(","))]

@@ -1,13 +1,13 @@
-"""How good four other policies of the league are at their best: a grid of settings for each, played on other seeds.
+"""Tunes four other policies of the league by a grid of settings on other seeds.
 
-Run ``python benchmarks/tune_rivals.py --results FOLDER [--rivals drs,ds2] [--seeds 2] [--jobs 1]``. It plays the loads
-and worlds of the experiment ``league``, with delays, on both engines, with each point of each grid, on the seeds 100,
-101 and so on. The league scores the seeds 0 to 29, so no point is chosen by a run that counts there. Results are kept
-in a folder for each rival: the same command goes on where it was stopped, and more seeds may be asked for later.
+Run ``python benchmarks/tune_rivals.py --results FOLDER [--rivals drs,ds2] [--seeds 2] [--jobs 1]``. It runs the loads
+and worlds of the experiment ``league``, with delays, on both engines, with each point of each grid, with the seeds 100,
+101 and so on. The league scores the seeds 0 to 29, so no point is chosen by a scored run. Results are stored in a
+folder for each rival: the same command resumes, and may request more seeds later.
 
 It prints JSON. For each rival, engine and price of a late minute: the cost of every point as a ratio to that of
-``ideal`` in the same worlds (geometric mean over the loads), and the settings of the point with the least. A point that
-lost a run is not chosen.
+``ideal`` in the same worlds (geometric mean over the loads), and the settings of the point with the lowest cost. Points
+that lost a run are not chosen.
 """
 
 import argparse
@@ -72,7 +72,7 @@ GRIDS: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]] = {
         ],
     ),
 }
-"""For each rival what its points combine: each with each. The defaults are one of them."""
+"""Settings of each rival, whose combinations are its points. The defaults are one of them."""
 
 
 def points(rival: str) -> list[dict[str, Any]]:
@@ -103,18 +103,18 @@ def variants(experiment: Experiment) -> dict[str, tuple[str, int]]:
     return dict(zip(experiment.variant_names, pairs, strict=True))
 
 
-def played(experiment: Experiment, folder: Path, jobs: int) -> tuple[CaseResult, ...]:
-    """Play what is missing, seed by seed; `ideal`, to which the settings are nothing, with the first point only."""
+def run_missing(experiment: Experiment, folder: Path, jobs: int) -> tuple[CaseResult, ...]:
+    """Run missing cases, seed by seed; `ideal`, which has no settings, only with the first point."""
     first = {name for name, (_, point) in variants(experiment).items() if point == 0}
-    with open_results(folder, experiment) as kept:
-        missing = [case for case in kept.missing if case.policy != IDEAL or case.variant in first]
-        missing.sort(key=lambda case: (case.seed, case.workload))  # those of one world together
-        run_locally(experiment, missing, jobs=jobs, done=kept.add, run_case=run_case)
-        return kept.results
+    with open_results(folder, experiment) as store:
+        missing = [case for case in store.missing if case.policy != IDEAL or case.variant in first]
+        missing.sort(key=lambda case: (case.seed, case.workload))  # group by world
+        run_locally(experiment, missing, jobs=jobs, done=store.add, run_case=run_case)
+        return store.results
 
 
 def with_ideal_everywhere(experiment: Experiment, results: Sequence[CaseResult]) -> list[CaseResult]:
-    """Return the results with those of `ideal` under every point, which its runs do not depend on."""
+    """Return the results with those of `ideal` copied to every point, on which its runs do not depend."""
     engine_of = {name: engine for name, (engine, _) in variants(experiment).items()}
     return [
         replace(result, case=replace(result.case, variant=name))
@@ -125,7 +125,7 @@ def with_ideal_everywhere(experiment: Experiment, results: Sequence[CaseResult])
 
 
 def table(experiment: Experiment, results: Sequence[CaseResult]) -> dict[str, Any]:
-    """Return for each engine the costs of all points, and for each price the best point."""
+    """Return the costs of all points for each engine, and the best point for each price."""
     rival = experiment.policies[0]
     place = variants(experiment)
     costs: dict[str, dict[int, list[float | None]]] = defaultdict(dict)
@@ -151,17 +151,17 @@ def _best(rival: str, costs: Mapping[int, Sequence[float | None]], price: int) -
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--results", type=Path, required=True, help="a folder that holds one for each rival")
+    parser.add_argument("--results", type=Path, required=True, help="parent of the folders of the rivals")
     parser.add_argument("--rivals", default=",".join(GRIDS))
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--jobs", type=int, default=1)
-    asked = parser.parse_args()
+    given = parser.parse_args()
     tables = {}
-    for rival in asked.rivals.split(","):
-        experiment = tuning(rival, asked.seeds)
+    for rival in given.rivals.split(","):
+        experiment = tuning(rival, given.seeds)
         check_experiment(experiment)
-        tables[rival] = table(experiment, played(experiment, asked.results / rival, asked.jobs))
-    seeds = [FIRST_SEED, FIRST_SEED + asked.seeds - 1]
+        tables[rival] = table(experiment, run_missing(experiment, given.results / rival, given.jobs))
+    seeds = [FIRST_SEED, FIRST_SEED + given.seeds - 1]
     print(json.dumps({"seeds": seeds, "prices": PRICES, "rivals": tables}, indent=1))
 
 

@@ -1,13 +1,14 @@
-"""What unequal nodes cost a map with each way to split a batch, on the local cluster: a Pi 3, a Pi 4 and a NUC.
+"""Measures the cost of unequal nodes for a map by the split of batches, on the local cluster: a Pi 3, a Pi 4 and a NUC.
 
 One saturated query after the other on the same three executors, whose nodes have weights 0.5, 1 and 4, or, "equal",
-1.83 each, the same in all. A line of JSON for each case; "cost" is its median batch over that of the equal nodes with
-one task each, less one. Splits:
+1.83 each, with the same total. A line of JSON for each case; "cost" is its median batch over that of the equal nodes
+with one task each, less one. Splits:
 
 - "even-K": K equal tasks for each slot; "even-1" is Spark's own;
-- "weights": a task for each slot, as long as a node's weight; Spark gives it to any slot, as no source in Python can
-  say where it prefers a task;
-- "told" and "learned": `testbed.pipeline.schedule.split_by_speed` with the speeds given, and as seen in batches.
+- "weights": a task for each slot, as long as a node's weight; Spark assigns it to any slot, as a Python source cannot
+  state a preferred location;
+- "given" and "learned": `testbed.pipeline.schedule.split_by_speed` with given speeds, and with those observed in
+  batches.
 
     python benchmarks/unequal_nodes.py --cases equal:even-1,unequal:even-1,unequal:learned --seconds 5 --rounds 2
 """
@@ -43,7 +44,7 @@ def split(way: str, start: int, end: int, learned_share: float) -> list[tuple[in
         for weight in WEIGHTS.values():
             edges.append(edges[-1] + round((end - start) * weight / total))
         return list(zip(edges[:-1], [*edges[1:-1], end], strict=True))
-    if way == "told":
+    if way == "given":
         return split_by_speed(start, end, len(WEIGHTS), min(WEIGHTS.values()) / total)
     if way == "learned":
         return split_by_speed(start, end, len(WEIGHTS), learned_share)
@@ -51,7 +52,7 @@ def split(way: str, start: int, end: int, learned_share: float) -> list[tuple[in
 
 
 def source(way: str) -> type[RideReplay]:
-    """Return the replay of rides with another way to split batches."""
+    """Return the replay of rides with another split of batches."""
 
     class Reader(ReplayReader):
         def partitions(self, start: dict[str, int], end: dict[str, int]) -> Any:
@@ -72,7 +73,7 @@ def source(way: str) -> type[RideReplay]:
 
 
 def work(is_equal: bool) -> Any:
-    """Return the demo's map; "equal" nodes take as long as one of the mean weight, whatever their own."""
+    """Return the demo's map; "equal" nodes all have the time of the mean weight."""
     from testbed.pipeline.operator import WEIGHT_VARIABLE, append_nearest
 
     mean = sum(WEIGHTS.values()) / len(WEIGHTS)
@@ -85,7 +86,7 @@ def work(is_equal: bool) -> Any:
 
 
 def drive(cases: list[str], rows: int, folder: Path, rides: Path) -> None:
-    """Run the cases in this process, the driver, each until its file says that it is over."""
+    """Run the cases in this process, the driver, each until its file marks the end."""
     from gesscale.spark import attach
     from testbed.pipeline.operator import OUTPUT_SCHEMA
     from testbed.pipeline.session import open_session
@@ -115,7 +116,7 @@ def drive(cases: list[str], rows: int, folder: Path, rides: Path) -> None:
 
 
 def measured(number: int, case: str, address: str) -> dict[str, Any]:
-    """Wait until a case has had its batches, and return how long they took; the first are left out."""
+    """Wait for the batches of a case, and return their durations without the first ones."""
     first = 4 if case.endswith("learned") else 1
     deadline_s, batches = time.monotonic() + WITHIN_S, []
     while time.monotonic() < deadline_s and len(batches) < first + BATCHES:
@@ -138,7 +139,7 @@ def measured(number: int, case: str, address: str) -> dict[str, Any]:
 def main() -> None:
     """Measure the cases, or be their driver."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", required=True, help="equal or unequal : way to split")
+    parser.add_argument("--cases", required=True, help="equal or unequal : split")
     parser.add_argument("--seconds", type=float, default=5.0, help="a batch on ideal nodes")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--output", type=Path)

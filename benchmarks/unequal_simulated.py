@@ -1,8 +1,8 @@
-"""What unequal nodes cost in the simulator against equal ones of the same total speed, by how batches are cut.
+"""Simulates the cost of unequal nodes relative to equal ones of the same total speed, by the split of batches.
 
 Six nodes: two like a Pi 3 (half the speed of a Pi 4), two like a Pi 4, two like a NUC (four times); equal ones have
-1.83 each. The same loads, in rows per second, for all. A line of JSON for each case: the bill at a price of 10 and its
-parts, in the mean of the loads and seeds, and the ratio to equal nodes with even batches.
+1.83 each. The same loads, in rows per second, for all. A line of JSON for each case: the cost at a price of 10 and its
+parts, as means over loads and seeds, and the ratio to equal nodes with even batches.
 
     python benchmarks/unequal_simulated.py --policies gesscale2 --seeds 100
 """
@@ -25,13 +25,15 @@ WEIGHTS = {"edge1": 1.0, "edge2": 0.5, "edge3": 4.0, "edge4": 0.5, "edge5": 4.0,
 MEAN = sum(WEIGHTS.values()) / len(WEIGHTS)
 NODES: Mapping[str, dict[str, Any]] = {
     "equal": {"nodes.weights": dict.fromkeys(WEIGHTS, MEAN)},
-    "told": {"nodes.weights": WEIGHTS},
-    "untold": {"nodes.weights": WEIGHTS, "nodes.reported_weights": dict.fromkeys(WEIGHTS, 1.0)},
+    "known": {"nodes.weights": WEIGHTS},
+    "unknown": {"nodes.weights": WEIGHTS, "nodes.reported_weights": dict.fromkeys(WEIGHTS, 1.0)},
 }
 SPLITS: Mapping[str, dict[str, float]] = {"even": {}, "by speed": {"tasks_by_speed": 1}, "24 tasks": {"partitions": 24}}
 
 
-def bills(nodes: str, split: str, policy: str, loads: list[str], seeds: list[int]) -> list[tuple[float, float, float]]:
+def run_costs(
+    nodes: str, split: str, policy: str, loads: list[str], seeds: list[int]
+) -> list[tuple[float, float, float]]:
     """Return replica-minutes, late minutes and changes of every run."""
     changes = {
         "nodes.count": len(WEIGHTS), "operators.operator.max_replicas": len(WEIGHTS), "variants": {}, **NODES[nodes],
@@ -43,19 +45,19 @@ def bills(nodes: str, split: str, policy: str, loads: list[str], seeds: list[int
             case = Case(workload=load, seed=seed, policy=policy)
             plain = read_experiment("adversity").changed({**changes, "workloads": [load], "load_factor": 1.0})
             peak = max(world_of(plain, case).scene.workloads["operator"].rows_per_s)
-            played = run_case(plain.changed({"load_factor": PEAK_ROWS_PER_S / peak}), case).metrics
+            metrics = run_case(plain.changed({"load_factor": PEAK_ROWS_PER_S / peak}), case).metrics
             found.append(
                 (
-                    float(played["node_seconds"]) / 60,
-                    float(played["lag_above_slo_s"]) / 60,
-                    float(played["reconfigurations"]),
+                    float(metrics["node_seconds"]) / 60,
+                    float(metrics["lag_above_slo_s"]) / 60,
+                    float(metrics["reconfigurations"]),
                 )
             )
     return found
 
 
 def main() -> None:
-    """Play every case."""
+    """Run every case."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--policies", default="gesscale2")
     parser.add_argument("--loads", default=LOADS)
@@ -64,13 +66,13 @@ def main() -> None:
     seeds = [int(seed) for seed in given.seeds.split(",")]
     for policy in given.policies.split(","):
         equal = 0.0
-        for nodes, split in (("equal", "even"), *((n, s) for n in ("told", "untold") for s in SPLITS)):
-            runs = bills(nodes, split, policy, given.loads.split(","), seeds)
+        for nodes, split in (("equal", "even"), *((n, s) for n in ("known", "unknown") for s in SPLITS)):
+            runs = run_costs(nodes, split, policy, given.loads.split(","), seeds)
             replicas, late, changes = (statistics.mean(column) for column in zip(*runs, strict=True))
-            bill = replicas + 10 * late + changes
-            equal = equal or bill
-            figures = {"replica_min": replicas, "late_min": late, "changes": changes, "bill": bill}
-            line = {"policy": policy, "nodes": nodes, "split": split, **figures, "ratio": bill / equal}
+            cost = replicas + 10 * late + changes
+            equal = equal or cost
+            figures = {"replica_min": replicas, "late_min": late, "changes": changes, "total_cost": cost}
+            line = {"policy": policy, "nodes": nodes, "split": split, **figures, "ratio": cost / equal}
             sys.stdout.write(json.dumps(line) + "\n")
             sys.stdout.flush()
 

@@ -5,7 +5,7 @@ Run ``gesscale arena run --experiment adversity --results FOLDER``, then
 
 For each condition and policy it prints the largest ratio to the calm world, by the lower end of its 95 % interval over
 the seeds: of the 95th percentile of the latency (``latency_p95_s``) or of the cost relative to `ideal` in the same
-world (``cost_over_ideal``), and the number of lost runs. Lost runs are in no ratio.
+world (``cost_over_ideal``), and the number of lost runs. No ratio includes lost runs.
 """
 
 import sys
