@@ -1,8 +1,8 @@
-"""Network delays between edge nodes: one map, round trips in milliseconds, and the nodes that it calls for.
+"""Network delays between edge nodes: a map of round trips in milliseconds, and the choice of nodes by it.
 
-Knows nodes and delays and nothing of Spark or of auto-scaling. A file or a measurement gives a `Survey`, which
-is checked and repaired; decisions are made by the `LatencyMap` that it amounts to. Probing is in
-`latency_map.measure`.
+The package has nodes and delays, but nothing of Spark or auto-scaling. A file or a measurement gives a `Survey`, which
+can be checked and repaired; `Survey.to_map` makes the `LatencyMap` of it that decisions use. `latency_map.measure`
+probes the network.
 """
 
 from importlib import import_module
@@ -49,7 +49,7 @@ __all__ = [
     "write_survey",
 ]
 
-#: Where the names are, the lightest first: the agent on a small node needs none of them, nor NumPy.
+#: Modules of the names, the lightest first: an agent on a small node imports none of them and no NumPy.
 _MODULES = (
     *("errors", "kinds", "limits", "matrix", "survey"),
     *("choose.choice", "choose.ranking", "formats.source", "formats.loading"),
@@ -57,7 +57,7 @@ _MODULES = (
 
 
 def __getattr__(name: str) -> object:
-    """Import what is asked for."""
+    """Import a name on first use."""
     for module in _MODULES if name in __all__ else ():
         found: object = getattr(import_module(f"latency_map.{module}"), name, None)
         if found is not None:

@@ -1,54 +1,57 @@
-"""Addresses and networks as people and clusters write them: never with an IPv6 zone.
+"""IP addresses and networks without IPv6 zones.
 
-A zone is free text, which means something on one machine only: ``fd00::1%$(reboot)`` is an address to `ipaddress`.
+A zone is free text with a meaning on one machine only: `ipaddress` accepts ``fd00::1%$(reboot)`` as an address.
 """
 
 import ipaddress
 from typing import TypeAlias
 
-from gesscale.common.text import shortened
 from latency_map.errors import LatencyMapError
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-#: What begins the zone of an IPv6 address.
+#: The character before the zone of an IPv6 address.
 ZONE = "%"
 
 
 def parse_address(text: str) -> Address:
-    """Read an address.
+    """Parse an address.
 
     Raises
     ------
     LatencyMapError
-        It is none, or has a zone.
+        The text is not an address, or has a zone.
     """
+    refuse_zone(text)
     try:
-        if ZONE not in text:
-            return ipaddress.ip_address(text)
+        return ipaddress.ip_address(text)
     except ValueError:
-        pass
-    raise LatencyMapError(f"expected an IPv4 or IPv6 address, got {shortened(text)}{zone_hint(text)}")
+        raise LatencyMapError("address-invalid", address=text) from None
 
 
 def parse_network(text: str) -> Network:
-    """Read a network in CIDR notation.
+    """Parse a network in CIDR notation.
 
     Raises
     ------
     LatencyMapError
-        It is none, or has a zone.
+        The text is not a network, or has a zone.
     """
-    problem = ""
+    refuse_zone(text)
     try:
-        if ZONE not in text:
-            return ipaddress.ip_network(text)
+        return ipaddress.ip_network(text)
     except ValueError as error:
-        problem = f": {' '.join(str(error).split()):.120}"
-    raise LatencyMapError(f"expected a network such as 10.42.1.0/24, got {shortened(text)}{problem}{zone_hint(text)}")
+        raise LatencyMapError("network-invalid", network=text, cause=f"{' '.join(str(error).split()):.120}") from None
 
 
-def zone_hint(text: str) -> str:
-    """Return what a refusal says where text has a zone; empty where it has none."""
-    return f"; leave out the zone, which begins with {ZONE}" if ZONE in text else ""
+def refuse_zone(text: str) -> None:
+    """Reject text with an IPv6 zone.
+
+    Raises
+    ------
+    LatencyMapError
+        The text has a zone.
+    """
+    if ZONE in text:
+        raise LatencyMapError("address-zone-refused", address=text)

@@ -1,4 +1,4 @@
-"""What a delay means, and how delays in any unit and direction become round trips in milliseconds."""
+"""Conversion of delays in any unit and direction to round trips in milliseconds."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,33 +7,34 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gesscale.common.errors import Problem
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
 
 Delays: TypeAlias = NDArray[np.float64]
 Cells = TypeVar("Cells", bound=np.generic)
 
-#: Largest round trip that is taken for one: eleven days. Keeps sums of delays finite.
+#: Largest valid round trip, eleven days; it keeps sums of delays finite.
 MAX_RTT_MS = 1e9
 
 
-#: By what a delay is multiplied and divided: whole numbers, so that 9 us is 0.009 ms to the last bit.
+#: Factor and divisor of a delay: whole numbers, so that 9 us is exactly 0.009 ms.
 _MS_PER_UNIT = {DelayUnit.US: (1.0, 1e3), DelayUnit.MS: (1.0, 1.0), DelayUnit.S: (1e3, 1.0)}
 _TRIPS = {DelayKind.RTT: 1, DelayKind.ONE_WAY: 2}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayFault:
-    """A cell of a delay matrix that cannot be used, and why."""
+    """An invalid cell of a delay matrix."""
 
-    #: Where it is, counted from 0 (row, column).
+    #: Counted from 0 (row, column).
     row: int
     column: int
-    #: What was expected and what came.
-    problem: str
+    #: Code and figures.
+    problem: Problem
 
 
 def find_fault(values: Delays, *, unit: DelayUnit, kind: DelayKind, asymmetry: Asymmetry) -> DelayFault | None:
-    """Find the first cell that keeps a delay matrix from being a latency map.
+    """Find the first cell that is invalid in a latency map.
 
     Parameters
     ----------
@@ -43,48 +44,45 @@ def find_fault(values: Delays, *, unit: DelayUnit, kind: DelayKind, asymmetry: A
     impossible = find_impossible(values, unit=unit, kind=kind)
     if impossible:
         return impossible
-    (apart,) = np.nonzero(values.diagonal() > 0)
-    if len(apart):
-        problem = f"expected 0 from a node to itself, got {values[apart[0], apart[0]]:g}"
-        return DelayFault(row=int(apart[0]), column=int(apart[0]), problem=problem)
+    (nonzero,) = np.nonzero(values.diagonal() > 0)
+    if len(nonzero):
+        row = int(nonzero[0])
+        problem = Problem("map-diagonal-not-zero", {"got": float(values[row, row])})
+        return DelayFault(row=row, column=row, problem=problem)
     if asymmetry is Asymmetry.REFUSE:
         place = _first(values, _differing)
         if place:
-            here, there = values[place], values.T[place]
-            problem = f"expected {there:g} as in the other direction, got {here:g}; say which to take: max or mean"
+            here, there = float(values[place]), float(values.T[place])
+            problem = Problem("map-directions-differ", {"got": here, "back": there})
             return DelayFault(row=place[0], column=place[1], problem=problem)
     return None
 
 
 def find_impossible(values: Delays, *, unit: DelayUnit, kind: DelayKind) -> DelayFault | None:
-    """Find the first cell of a delay matrix that cannot be a delay at all.
+    """Find the first cell of a delay matrix that is negative or too large.
 
     Parameters
     ----------
     values
         Shape ``(n, n)``; NaN where a delay is missing.
     """
-    place = _first(values, lambda there, _: there < 0)
-    if place:
-        problem = f"expected a delay of at least 0, got {values[place]:g}"
-        return DelayFault(row=place[0], column=place[1], problem=problem)
     times, over = _MS_PER_UNIT[unit]
     limit = MAX_RTT_MS / (times / over) / _TRIPS[kind]
-    place = _first(values, lambda there, _: there > limit)
-    if place:
-        problem = f"expected a delay of at most {limit:g} {unit}, got {values[place]:g}"
-        return DelayFault(row=place[0], column=place[1], problem=problem)
-    return None
+    place = _first(values, lambda there, _: there < 0) or _first(values, lambda there, _: there > limit)
+    if place is None:
+        return None
+    problem = Problem("map-delay-out-of-range", {"limit": limit, "unit": unit.value, "got": float(values[place])})
+    return DelayFault(row=place[0], column=place[1], problem=problem)
 
 
 def direct_round_trips(values: Delays, *, unit: DelayUnit, kind: DelayKind) -> None:
-    """Turn delays as they were measured into round trips in milliseconds, faults and all, in place.
+    """Convert delays to round trips in milliseconds in place, without any check.
 
     Parameters
     ----------
     values
-        Shape ``(n, n)``, row to column; `find_impossible` finds no fault in them. Afterwards the round
-        trips as seen from the row's node, NaN where it has none.
+        Shape ``(n, n)``, row to column, accepted by `find_impossible`. Afterwards the round trips as measured by the
+        node of the row, NaN where missing.
     """
     if kind is DelayKind.ONE_WAY:
         values += np.where(np.isnan(values.T), values, values.T)
@@ -92,7 +90,7 @@ def direct_round_trips(values: Delays, *, unit: DelayUnit, kind: DelayKind) -> N
 
 
 def count_differing(values: Delays) -> int:
-    """Return how many pairs have both directions known and different.
+    """Count the pairs whose two directions are known and differ.
 
     Parameters
     ----------
@@ -103,12 +101,12 @@ def count_differing(values: Delays) -> int:
 
 
 def round_trips_ms(values: Delays, *, unit: DelayUnit, kind: DelayKind, asymmetry: Asymmetry) -> Delays:
-    """Turn sound delays into round trips.
+    """Convert valid delays to round trips.
 
     Parameters
     ----------
     values
-        Shape ``(n, n)``, as `find_fault` accepts them.
+        Shape ``(n, n)``, accepted by `find_fault`.
     """
     there = np.where(np.isnan(values), values.T, values)
     result: Delays = (there + there.T) / 2 if asymmetry is Asymmetry.MEAN else np.maximum(there, there.T)
@@ -130,7 +128,7 @@ def _differing(there: Delays, back: Delays) -> NDArray[np.bool_]:
 
 
 def _first(values: Delays, broken: Callable[[Delays, Delays], NDArray[np.bool_]]) -> tuple[int, int] | None:
-    """Return row and column of the first cell that is broken, in reading order; judged with the way back."""
+    """Return row and column of the first invalid cell in reading order; the test also receives the way back."""
     found = broken(values, values.T)
     if not found.any():
         return None
@@ -139,7 +137,7 @@ def _first(values: Delays, broken: Callable[[Delays, Delays], NDArray[np.bool_]]
 
 
 def read_only(values: ArrayLike, kind: type[Cells]) -> NDArray[Cells]:
-    """Return values as a read-only array without -0.0: what was given where it is one already, else a copy."""
+    """Return values as a read-only array without -0.0; copy them unless they are one already."""
     if (
         isinstance(values, np.ndarray)
         and values.dtype == kind

@@ -1,44 +1,38 @@
-"""The errors that latency_map raises on purpose.
+"""Errors of latency maps: an invalid map or file, and questions that a map cannot answer.
 
-    LatencyMapError               a map, a file or a question that cannot be used as it is
-    ├── UnknownNodeError          a node that the map does not have
-    ├── MissingDelayError         a delay that is needed and that the map does not have
-    └── NoChoiceError             no set of nodes meets what was asked
-
-A message says what was expected, what came, in which object, and what to do about it.
+LatencyMapError               an invalid map, file, option or question
+├── UnknownNodeError          a node that is not in the map
+├── MissingDelayError         a delay that is not in the map
+└── NoChoiceError             no set of nodes meets the request
 """
 
 from collections.abc import Sequence
 
-from gesscale.common.errors import InputError, located
-from gesscale.common.text import format_list
+from gesscale.common.errors import InputError, Problem
 
 
 class LatencyMapError(InputError, ValueError):
-    """A latency map, a file of one, or a question to one cannot be used as it is."""
+    """An invalid latency map, file of one, or question to one."""
 
 
 class UnknownNodeError(LatencyMapError):
-    """A node was asked for that the map does not have.
+    """A node is not in the map.
 
     Parameters
     ----------
     node
-        The name that was asked for.
+        The requested name.
     names
-        The names that the map has.
+        The names in the map.
     """
 
     def __init__(self, node: str, names: Sequence[str]) -> None:
-        super().__init__(
-            f"expected one of the {len(names)} nodes of the latency map ({format_list(names)}),"
-            f" got {node!r}; correct the name or add the node to the map"
-        )
+        super().__init__("map-node-unknown", node=node, count=len(names), nodes=tuple(names))
         self.node = node
 
 
 class MissingDelayError(LatencyMapError):
-    """A delay is needed that the map does not have.
+    """A required delay is not in the map.
 
     Parameters
     ----------
@@ -47,18 +41,15 @@ class MissingDelayError(LatencyMapError):
     """
 
     def __init__(self, pairs: Sequence[tuple[str, str]]) -> None:
-        named = format_list(f"{a} - {b}" for a, b in pairs)
-        super().__init__(
-            f"expected a delay for every pair of these nodes, the latency map has none for {named};"
-            " measure it or leave one of the nodes out"
-        )
+        super().__init__("map-delay-missing", pairs=[f"{a} - {b}" for a, b in pairs])
         self.pairs = tuple(pairs)
 
 
 class NoChoiceError(LatencyMapError):
-    """No set of nodes meets what was asked; the question itself is sound."""
+    """No set of nodes meets a request that is valid as such."""
 
 
-def error_at(source: str, place: str, problem: str) -> LatencyMapError:
-    """Return an error that says where in a file something is wrong, on one line whatever the file holds."""
-    return LatencyMapError(located(source, place, problem))
+def error_of(*problems: Problem, source: str = "", place: str = "") -> LatencyMapError:
+    """Return an error with these problems, and with the source and the place where they occur."""
+    location = {name: value for name, value in (("source", source), ("place", place)) if value}
+    return LatencyMapError([Problem(each.code, {**location, **each.fields}) for each in problems])

@@ -1,6 +1,6 @@
-"""Made-up delays in clusters, for simulated nodes.
+"""Random delays in clusters, for simulated nodes.
 
-Every function is pure: its randomness is the ``numpy.random.Generator`` that it is given.
+The only source of randomness is the ``numpy.random.Generator`` that each function receives.
 """
 
 import math
@@ -14,28 +14,25 @@ from latency_map.errors import LatencyMapError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """From how much to how much, in milliseconds; drawn evenly."""
+    """Range of delays in milliseconds, with a uniform distribution."""
 
     low_ms: float
     high_ms: float
 
     def __post_init__(self) -> None:
         if not 0 <= self.low_ms <= self.high_ms < math.inf:
-            raise LatencyMapError(
-                "range of delays: expected two numbers of ms, at least 0, the lesser first,"
-                f" got {self.low_ms:g} and {self.high_ms:g}"
-            )
+            raise LatencyMapError("delay-range-invalid", low_ms=self.low_ms, high_ms=self.high_ms)
 
     def draw(self, rng: np.random.Generator, shape: int | tuple[int, int]) -> Delays:
-        """Draw that many delays."""
+        """Draw delays."""
         return rng.uniform(self.low_ms, self.high_ms, shape)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clusters:
-    """What a clustered map is made of."""
+    """Parameters of a clustered map."""
 
-    #: How many clusters, as equal in size as can be, in the order of the nodes.
+    #: Number of clusters, of nearly equal size, in the order of the nodes.
     count: int
     #: Round trips inside each cluster, and from each cluster to each other one (within, between).
     within: Span
@@ -43,13 +40,13 @@ class Clusters:
 
 
 def node_names(nodes: int) -> tuple[str, ...]:
-    """Return names for so many nodes: ``node-01`` and on, with as many digits as the last one needs."""
+    """Return the names ``node-01``, ``node-02``, ... with as many digits as the last one needs."""
     digits = max(2, len(str(nodes)))
     return tuple(f"node-{number:0{digits}d}" for number in range(1, nodes + 1))
 
 
 def clustered(rng: np.random.Generator, nodes: int, parameters: Clusters) -> Delays:
-    """Generate clusters.
+    """Draw the round trips of a clustered map.
 
     Raises
     ------
@@ -58,7 +55,7 @@ def clustered(rng: np.random.Generator, nodes: int, parameters: Clusters) -> Del
     """
     count = parameters.count
     if not 1 <= count <= nodes:
-        raise LatencyMapError(f"clusters: expected 1 to {nodes} of them for {nodes} nodes, got {count}")
+        raise LatencyMapError("cluster-count-invalid", nodes=nodes, got=count)
     base_ms = _symmetric(parameters.between.draw(rng, (count, count)))
     np.fill_diagonal(base_ms, parameters.within.draw(rng, count))
     cluster = np.arange(nodes) * count // nodes

@@ -1,4 +1,4 @@
-"""Square matrices over nodes that come one by one: they grow with the nodes, and no further than a limit."""
+"""Square matrices that grow as nodes are added, up to a limit."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from latency_map.errors import error_at
+from latency_map.errors import error_of
 from latency_map.limits import MapLimits
 from latency_map.names import find_name_fault
 
@@ -14,14 +14,14 @@ _FIRST_SIZE = 64
 
 
 class Grid:
-    """Nodes by name, and matrices over them.
+    """Nodes by name, with matrices over them.
 
     Attributes
     ----------
     numbers
         The number of each node, from 0 in order of appearance.
     layers
-        The matrices, row to column by these numbers; they have room for nodes that are still to come.
+        The matrices, indexed by these numbers; they have spare rows and columns for further nodes.
     """
 
     def __init__(self, source: str, limits: MapLimits, blanks: Mapping[str, np.generic]) -> None:
@@ -30,23 +30,22 @@ class Grid:
         self._source, self._limits, self._blanks, self._size = source, limits, blanks, 0
 
     def number(self, name: str, *, line: int = 0, column: int = 0) -> int:
-        """Return the number of a node; a new node is added.
+        """Return the number of a node; add the node if it is new.
 
         Raises
         ------
         LatencyMapError
-            The name is no node name, or there are too many nodes.
+            The name is invalid, or there are too many nodes.
         """
         known = self.numbers.get(name)
         if known is not None:
             return known
         place = f"line {line}, column {column}" if line else ""
-        fault = find_name_fault((name,))
-        if fault:
-            raise error_at(self._source, place, fault[1])
+        if fault := find_name_fault((name,)):
+            raise error_of(fault[1], source=self._source, place=place)
         number = len(self.numbers)
         if number == self._limits.nodes:
-            raise error_at(self._source, place, self._limits.too_many_nodes())
+            raise error_of(self._limits.too_many_nodes(), source=self._source, place=place)
         if number == self._size:
             self._grow()
         self.numbers[name] = number
@@ -56,13 +55,13 @@ class Grid:
         return number
 
     def finish(self, layer: str, order: Sequence[int] | None = None) -> NDArray[Any]:
-        """Return a matrix, once all nodes came; it is not kept."""
+        """Return a matrix after all nodes were added, and release it."""
         count = len(self.numbers)
         matrix = self.layers.pop(layer)[:count, :count] if count else np.empty((0, 0))
         return matrix if order is None else matrix[np.ix_(order, order)]
 
     def _grow(self) -> None:
-        """Make room for half as many nodes more; pages of memory that nothing is written to are not taken."""
+        """Enlarge the matrices by half; the system allocates only pages that are written to."""
         count = len(self.numbers)
         self._size = min(self._limits.nodes, max(_FIRST_SIZE, 3 * self._size // 2))
         for layer, blank in self._blanks.items():

@@ -1,10 +1,10 @@
-"""What callers and options choose from: units, directions, forms of files, ways to repair and to choose."""
+"""Choices of callers and options: units, directions, file formats, methods of repair and choice."""
 
 from enum import StrEnum
 
 
 class DelayKind(StrEnum):
-    """Which way a delay counts."""
+    """Direction of a delay: round trip or one way."""
 
     RTT = "rtt"
     ONE_WAY = "one-way"
@@ -19,7 +19,7 @@ class DelayUnit(StrEnum):
 
 
 class Asymmetry(StrEnum):
-    """What to do with a pair whose two directions differ: refuse it, or take the larger or the mean."""
+    """Treatment of a pair whose two directions differ: refuse it, or take the larger or the mean."""
 
     REFUSE = "refuse"
     MAX = "max"
@@ -27,7 +27,7 @@ class Asymmetry(StrEnum):
 
 
 class MapFormat(StrEnum):
-    """The forms that a file can have."""
+    """Format of a file."""
 
     DOCUMENT = "document"
     MATRIX = "matrix"
@@ -42,10 +42,10 @@ class MapFormat(StrEnum):
 
 
 class Fill(StrEnum):
-    """Where the delay of a pair is taken from that is known in neither direction.
+    """Estimate for a pair that is known in neither direction.
 
-    ``PATH``: its shortest path over known pairs, which is no less than the true delay where triangles hold.
-    ``COORDINATES``: the places of its nodes, see `latency_map.quality.coordinates`.
+    ``PATH``: its shortest path over known pairs, an upper bound if the triangle inequality holds.
+    ``COORDINATES``: the distance of its nodes, see `latency_map.quality.coordinates`.
     """
 
     NONE = "none"
@@ -54,14 +54,14 @@ class Fill(StrEnum):
 
 
 class Symmetrise(StrEnum):
-    """What to take where the two directions of a pair differ."""
+    """Value for a pair whose two directions differ."""
 
     MAX = "max"
     MEAN = "mean"
 
 
 class Method(StrEnum):
-    """How far the search goes."""
+    """Extent of a search."""
 
     EXACT = "exact"
     GREEDY = "greedy"
@@ -69,7 +69,7 @@ class Method(StrEnum):
 
 
 class ProbeMethod(StrEnum):
-    """How to measure a round trip."""
+    """Protocol of a probe."""
 
     AUTO = "auto"
     ICMP = "icmp"

@@ -10,24 +10,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from latency_map.delays import Delays, find_fault, read_only, round_trips_ms
-from latency_map.errors import LatencyMapError, MissingDelayError, UnknownNodeError
+from latency_map.errors import LatencyMapError, MissingDelayError, UnknownNodeError, error_of
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
 from latency_map.names import check_names
 
 T = TypeVar("T")
 
-#: So many results are kept with a map.
-MOST_FOUND = 8192
+#: Largest number of results in the cache of a map.
+MAX_CACHED = 8192
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LatencyMap:
-    """Network delays between nodes; equal by value.
+    """Round trips between nodes: symmetric, with a zero diagonal; maps are equal by value.
 
     Raises
     ------
     LatencyMapError
-        Names or delays are not of that form.
+        A name or a delay is invalid.
 
     Examples
     --------
@@ -40,26 +40,23 @@ class LatencyMap:
 
     #: The nodes, each once, at least one.
     names: tuple[str, ...]
-    #: Shape ``(n, n)``: round trips in milliseconds, symmetric, zero diagonal, NaN where missing. Read-only:
-    #: an array that is so already is taken as it is, another one is copied.
+    #: Shape ``(n, n)``: round trips in milliseconds, symmetric, zero diagonal, NaN where missing. A read-only array
+    #: is used without a copy.
     rtt_ms: Delays
     _positions: dict[str, int] = field(init=False, repr=False)
-    _found: dict[Hashable, Any] = field(init=False, repr=False)
+    _cache: dict[Hashable, Any] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         names = tuple(self.names)
         check_names(names)
         rtt_ms = read_only(_matrix(names, self.rtt_ms), np.float64)
         _check_delays(names, rtt_ms, DelayUnit.MS, DelayKind.RTT, Asymmetry.REFUSE)
-        if _lopsided(rtt_ms) or np.isnan(rtt_ms.diagonal()).any():
-            raise LatencyMapError(
-                "expected round trips known in both directions or in none and a diagonal of 0, got a matrix"
-                " with lone missing cells; build it with LatencyMap.from_delays, which fills them"
-            )
+        if _has_one_way_pairs(rtt_ms) or np.isnan(rtt_ms.diagonal()).any():
+            raise LatencyMapError("map-not-symmetric")
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "rtt_ms", rtt_ms)
         object.__setattr__(self, "_positions", {name: row for row, name in enumerate(names)})
-        object.__setattr__(self, "_found", {})
+        object.__setattr__(self, "_cache", {})
 
     @classmethod
     def from_delays(
@@ -82,7 +79,7 @@ class LatencyMap:
         unit, kind
             What the values mean; one-way delays are doubled.
         asymmetry
-            What to do where the two directions of a pair differ.
+            Treatment of pairs whose two directions differ.
 
         Returns
         -------
@@ -93,7 +90,7 @@ class LatencyMap:
         ------
         LatencyMapError
             A name is empty or occurs twice, the shape does not fit, or a delay is negative, infinite, not
-            zero from a node to itself, or asymmetric where that is refused.
+            zero from a node to itself, or asymmetric if that is refused.
         """
         check_names(tuple(names))
         matrix = _matrix(tuple(names), values)
@@ -140,30 +137,30 @@ class LatencyMap:
             raise UnknownNodeError(str(error.args[0]), self.names) from None
 
     def known_indices(self, nodes: Sequence[str]) -> NDArray[np.intp]:
-        """Return which of some nodes are in the map, as indices of the sequence."""
+        """Return the indices of those nodes of a sequence that are in the map."""
         rows = map(self._positions.get, nodes, repeat(-1))
         return np.flatnonzero(np.fromiter(rows, dtype=np.intp, count=len(nodes)) >= 0)
 
-    def cached(self, question: Hashable, find: Callable[[], T]) -> T:
-        """Return what was found for a question when it was asked first, and keep that as long as the map.
+    def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """Return a result from the cache of this map, or compute and cache it.
 
-        A loop asks the same of the same map in every step. With a new map nothing is kept.
+        A loop needs the same results of the same map in every step.
 
         Parameters
         ----------
-        question
-            All that the answer depends on besides the map, and what kind of answer it is.
-        find
-            Finds the answer. Nobody may change it.
+        key
+            The kind of the result and everything except the map that it depends on.
+        compute
+            Computes the result, which must not be modified.
         """
-        answer: T
-        if question in self._found:
-            answer = self._found[question]
+        result: T
+        if key in self._cache:
+            result = self._cache[key]
         else:
-            if len(self._found) >= MOST_FOUND:
-                self._found.clear()
-            answer = self._found.setdefault(question, find())
-        return answer
+            if len(self._cache) >= MAX_CACHED:
+                self._cache.clear()
+            result = self._cache.setdefault(key, compute())
+        return result
 
     def delay_ms(self, a: str, b: str) -> float | None:
         """Return the round trip of a pair.
@@ -171,12 +168,12 @@ class LatencyMap:
         Parameters
         ----------
         a, b
-            Two nodes; the same node twice is 0 apart.
+            Two nodes; the delay of a node to itself is 0.
 
         Returns
         -------
         float or None
-            Milliseconds; None where the map does not know it.
+            Milliseconds; None if the map does not have it.
 
         Raises
         ------
@@ -193,7 +190,7 @@ class LatencyMap:
         Parameters
         ----------
         nodes
-            Where to look; the whole map by default.
+            The nodes of the pairs; all of the map by default.
 
         Returns
         -------
@@ -215,7 +212,7 @@ class LatencyMap:
         Parameters
         ----------
         nodes
-            A placement, the driver's node included where it counts.
+            A placement; with the node of the driver if that counts.
 
         Returns
         -------
@@ -238,7 +235,7 @@ class LatencyMap:
         return largest
 
     def subset(self, names: Iterable[str]) -> Self:
-        """Return the map of some of the nodes, in the order given.
+        """Return the map of a subset of the nodes, in the given order.
 
         Parameters
         ----------
@@ -253,7 +250,7 @@ class LatencyMap:
         Raises
         ------
         LatencyMapError
-            A node is not in the map or is named twice, or none is named.
+            A node is not in the map or occurs twice, or the subset is empty.
         """
         chosen = tuple(names)
         rows = self.positions(chosen)
@@ -264,21 +261,18 @@ def _matrix(names: Sequence[str], values: ArrayLike) -> Delays:
     try:
         matrix = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise LatencyMapError(f"expected a square matrix of numbers, NaN where a delay is missing: {error}") from None
+        raise LatencyMapError("map-values-not-numbers", cause=str(error)) from None
     if matrix.shape != (len(names), len(names)):
-        raise LatencyMapError(
-            f"expected a {len(names)} x {len(names)} matrix for {len(names)} nodes, got shape {matrix.shape}"
-        )
+        raise LatencyMapError("map-shape-invalid", nodes=len(names), shape=" x ".join(map(str, matrix.shape)))
     return matrix
 
 
 def _check_delays(names: Sequence[str], values: Delays, unit: DelayUnit, kind: DelayKind, asymmetry: Asymmetry) -> None:
-    fault = find_fault(values, unit=unit, kind=kind, asymmetry=asymmetry)
-    if fault:
-        raise LatencyMapError(f"delay from {names[fault.row]} to {names[fault.column]}: {fault.problem}")
+    if fault := find_fault(values, unit=unit, kind=kind, asymmetry=asymmetry):
+        raise error_of(fault.problem, place=f"{names[fault.row]} to {names[fault.column]}")
 
 
-def _lopsided(rtt_ms: Delays) -> bool:
-    """Tell whether a cell is known one way and missing the other."""
+def _has_one_way_pairs(rtt_ms: Delays) -> bool:
+    """Return whether a pair is known in one direction only."""
     known = ~np.isnan(rtt_ms)
     return bool((known != known.T).any())

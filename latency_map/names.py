@@ -1,34 +1,33 @@
-"""Which names the nodes of a latency map may have."""
+"""Valid names of the nodes of a latency map."""
 
 from collections.abc import Sequence
 
-from gesscale.common.text import shortened
-from latency_map.errors import LatencyMapError
+from gesscale.common.errors import Problem
+from latency_map.errors import error_of
 
-#: Most nodes of one map: its matrix then takes 200 MB.
+#: Largest number of nodes of a map; its matrix then takes 200 MB.
 MAX_NODES = 5000
 
-#: Most characters of a name, as of a node of Kubernetes.
+#: Largest length of a name, as of a node of Kubernetes.
 MAX_NAME_LENGTH = 253
 
 
-def find_name_fault(names: Sequence[str]) -> tuple[int, str] | None:
-    """Find the first name that no latency map can have."""
+def find_name_fault(names: Sequence[str]) -> tuple[int, Problem] | None:
+    """Return the position and the problem of the first invalid name; None if all are valid."""
     if not 1 <= len(names) <= MAX_NODES:
-        return 0, f"expected 1 to {MAX_NODES} nodes, got {len(names)}"
+        return 0, Problem("map-node-count-invalid", {"limit": MAX_NODES, "got": len(names)})
     seen: set[str] = set()
-    wanted = f"expected a node name of printable characters, at most {MAX_NAME_LENGTH}, without blanks around it"
     for position, name in enumerate(names):
         if not 1 <= len(name) <= MAX_NAME_LENGTH or name != name.strip() or not name.isprintable():
-            return position, f"{wanted}, got {shortened(name)}"
+            return position, Problem("map-node-name-invalid", {"limit": MAX_NAME_LENGTH, "name": name})
         if name in seen:
-            return position, f"expected every node once, got {name!r} twice; remove or rename one"
+            return position, Problem("map-node-duplicate", {"name": name})
         seen.add(name)
     return None
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Refuse names that no latency map can have.
+    """Reject invalid names.
 
     Raises
     ------
@@ -36,7 +35,6 @@ def check_names(names: Sequence[str]) -> None:
         There is none or there are too many, one is empty, too long, not printable or has blanks around it, or
         one occurs twice.
     """
-    fault = find_name_fault(names)
-    if fault:
+    if fault := find_name_fault(names):
         position, problem = fault
-        raise LatencyMapError(f"node {position + 1} of the latency map: {problem}")
+        raise error_of(problem, place=f"node {position + 1}")

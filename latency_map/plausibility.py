@@ -1,4 +1,4 @@
-"""Whether round trips can be what they are said to be: the common faults are of unit, and show in the figures.
+"""Warnings about implausible round trips; the usual cause is a wrong unit.
 
 Thresholds (round trips in ms, of pairs of different nodes):
 
@@ -16,6 +16,7 @@ all equal           three pairs or more                          no two measured
 
 import numpy as np
 
+from gesscale.common.errors import Problem
 from latency_map.delays import Delays
 from latency_map.kinds import DelayUnit
 from latency_map.survey import Survey
@@ -32,19 +33,19 @@ _LARGER = {DelayUnit.US: "ms", DelayUnit.MS: "s", DelayUnit.S: None}
 _SMALLER = {DelayUnit.US: None, DelayUnit.MS: "us", DelayUnit.S: "ms"}
 
 
-def find_implausible(survey: Survey, *, unit: DelayUnit) -> tuple[str, ...]:
-    """Find what speaks against round trips being what they are said to be."""
+def find_implausible(survey: Survey, *, unit: DelayUnit) -> tuple[Problem, ...]:
+    """Return warnings about figures that a network rarely has."""
     known, missing = _known(survey.rtt_ms)
     warnings = []
     if len(known):
         if len(known) >= EQUAL_PAIRS and known.min() == known.max():
-            warnings.append(f"all {len(known)} round trips are {known[0]:g} ms: was this measured?")
+            warnings.append(Problem("map-delays-all-equal", {"count": len(known), "rtt_ms": float(known[0])}))
         figures = np.percentile(known, (5, 50, 95), overwrite_input=True)
         low, median, high = (float(figure) for figure in figures)
-        warnings += _of_unit(len(survey), unit, low, median, high)
+        warnings += _check_unit(len(survey), unit, low, median, high)
     pairs = len(survey) * (len(survey) - 1) // 2
     if pairs and missing > MISSING_ABOVE_RATIO * pairs:
-        warnings.append(f"{missing} of {pairs} pairs are missing ({missing / pairs:.0%})")
+        warnings.append(Problem("map-mostly-missing", {"missing": missing, "pairs": pairs}))
     return tuple(warnings)
 
 
@@ -55,17 +56,20 @@ def _known(rtt_ms: Delays) -> tuple[Delays, int]:
     return rtt_ms[others & ~unknown], int(np.count_nonzero(others & unknown & unknown.T)) // 2
 
 
-def _of_unit(nodes: int, unit: DelayUnit, low: float, median: float, high: float) -> list[str]:
-    """Say whether another unit would fit the 5th, 50th and 95th percentile better."""
-    figures = f"the median round trip is {median:.4g} ms (5 % below {low:.4g}, 5 % above {high:.4g})"
+def _check_unit(nodes: int, unit: DelayUnit, low: float, median: float, high: float) -> list[Problem]:
+    """Return a warning if another unit would fit the 5th, 50th and 95th percentile better."""
+    figures = {"median_ms": median, "low_ms": low, "high_ms": high, "unit": unit.value}
     if median > MEDIAN_ABOVE_MS:
-        return [f"{figures}, more than any network takes{_perhaps(_SMALLER[unit], unit)}"]
+        return [_of_unit("map-delays-too-long", _SMALLER[unit], figures)]
     if median < MEDIAN_BELOW_MS and nodes > 2:
-        return [f"{figures}, less than one machine takes to answer itself{_perhaps(_LARGER[unit], unit)}"]
+        return [_of_unit("map-delays-too-short", _LARGER[unit], figures)]
     if nodes >= ROOM_NODES and median < ROOM_MEDIAN_MS and high >= ROOM_SPREAD_RATIO * low:
-        return [f"{figures}, little for {nodes} nodes so unequal{_perhaps(_LARGER[unit], unit)}"]
+        return [_of_unit("map-delays-too-unequal", _LARGER[unit], {**figures, "nodes": nodes})]
     return []
 
 
-def _perhaps(other: str | None, unit: DelayUnit) -> str:
-    return f": are the figures in {other} rather than {unit}?" if other else ""
+def _of_unit(code: str, likely_unit: str | None, figures: dict[str, float | str]) -> Problem:
+    """Return the warning, which asks for another unit if there is one."""
+    if likely_unit is None:
+        return Problem("map-delays-implausible", figures)
+    return Problem(code, {**figures, "likely_unit": likely_unit})

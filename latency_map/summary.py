@@ -1,10 +1,10 @@
-"""What is shown of a survey, faults and all: a few figures, groups of near nodes, what a placement amounts to.
+"""Summary of a survey: a few figures, clusters of near nodes, and the NDmax of a placement.
 
 Average linkage merges the nearest groups first (Sokal and Michener, 1958); the tree is cut where the mean
 silhouette is greatest (Rousseeuw, J. Comput. Appl. Math. 20, 1987: how much nearer a node is to its own group
-than to the next one, -1 to 1, 0 for a node alone). Clusters are not forced upon a map: below `CLEAR_SILHOUETTE`
-it is one cluster. Places thrown evenly on a square pass that bar by chance in 10 % of maps of 5 nodes, 8 % of
-8, 4 % of 12, 2 % of 20 and none of 40 (400 maps each); stars and log-normal noise in none.
+than to the next one, -1 to 1, 0 for a node alone). Below `CLEAR_SILHOUETTE` the whole map is one cluster. Uniform
+random points in a square exceed that threshold in 10 % of maps of 5 nodes, 8 % of 8, 4 % of 12, 2 % of 20 and none
+of 40 (400 maps each); stars and log-normal noise in none.
 """
 
 from collections.abc import Iterable
@@ -19,13 +19,13 @@ from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
 from latency_map.matrix import LatencyMap
 from latency_map.survey import Survey
 
-#: Least mean silhouette of clusters that are said to be there.
+#: Smallest mean silhouette of clusters that are reported.
 CLEAR_SILHOUETTE = 0.6
 
-#: Most clusters that are distinguished; and never more than half of the nodes.
+#: Largest number of clusters; there are never more than half of the nodes.
 MAX_CLUSTERS = 32
 
-#: Most nodes whose reading order is the best one: finding it takes time with the cube of their number.
+#: Largest number of nodes with an optimal reading order, whose time grows with the cube of their number.
 BEST_ORDER_UP_TO = 1000
 
 _MIN_NODES = 3
@@ -34,40 +34,40 @@ _ISLANDS_APART = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """The pairs of a survey in a few figures. A pair is two nodes, whatever the direction."""
+    """A few figures on the pairs of a survey. A pair is two nodes, in either direction."""
 
-    #: How many (nodes, pairs).
+    #: Counts (nodes, pairs).
     nodes: int
     pairs: int
     #: Pairs known in neither direction, and pairs known in one of them (missing_pairs, one_way_pairs).
     missing_pairs: int
     one_way_pairs: int
-    #: Round trips of the pairs, of two directions the larger; None where none is known (median_ms, p95_ms, max_ms).
+    #: Round trips of the pairs, the larger of two directions; None if none is known (median_ms, p95_ms, max_ms).
     median_ms: float | None
     p95_ms: float | None
     max_ms: float | None
-    #: Share of the pairs known both ways whose two directions differ; None where there is none.
+    #: Share of the pairs known both ways whose two directions differ; None without such pairs.
     asymmetric_ratio: float | None
-    #: Share of the known pairs that nobody measured in either direction; None where there is none.
+    #: Share of the known pairs that are estimates; None without known pairs.
     estimated_ratio: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementSummary:
-    """What a set of nodes amounts to."""
+    """Figures on a set of nodes."""
 
     #: The nodes, by name.
     members: tuple[str, ...]
-    #: Largest round trip among them; None where a delay is missing.
+    #: Largest round trip among them; None if a delay is missing.
     nd_max_ms: float | None
-    #: The pair with that round trip, the first by name; None where there is none.
+    #: The first pair by name with that round trip; None if there is none.
     widest: tuple[str, str] | None
     #: Pairs of members without a delay.
     missing: tuple[tuple[str, str], ...] = ()
 
 
 def summarise(survey: Survey) -> Summary:
-    """Sum up a survey, faults and all."""
+    """Summarise a survey, valid as a map or not."""
     pairs = np.triu_indices(len(survey), 1)
     there, back = survey.rtt_ms[pairs], survey.rtt_ms.T[pairs]
     both, either = ~np.isnan(there) & ~np.isnan(back), ~np.isnan(there) | ~np.isnan(back)
@@ -88,8 +88,8 @@ def summarise(survey: Survey) -> Summary:
     )
 
 
-def place(latencies: LatencyMap, members: Iterable[str]) -> PlacementSummary:
-    """Measure a set of nodes on a map.
+def summarise_placement(latencies: LatencyMap, members: Iterable[str]) -> PlacementSummary:
+    """Summarise a set of nodes of a map.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def place(latencies: LatencyMap, members: Iterable[str]) -> PlacementSummary:
 
 
 def symmetric_map(survey: Survey | LatencyMap) -> LatencyMap:
-    """Return a survey as if it were sound, to look at it: the larger direction counts, a node is 0 from itself."""
+    """Return a map of any survey, for display: with the larger of two directions and a zero diagonal."""
     rtt_ms = round_trips_ms(survey.rtt_ms, unit=DelayUnit.MS, kind=DelayKind.RTT, asymmetry=Asymmetry.MAX)
     rtt_ms.setflags(write=False)
     return LatencyMap(names=survey.names, rtt_ms=rtt_ms)
@@ -124,7 +124,7 @@ def clusters(survey: Survey | LatencyMap) -> tuple[tuple[str, ...], ...]:
 
 
 def reading_order(survey: Survey | LatencyMap) -> tuple[str, ...]:
-    """Order the nodes so that near ones are side by side and clusters make blocks."""
+    """Order the nodes so that near ones are neighbours and clusters form blocks."""
     names, rtt_ms = _by_name(survey)
     if len(names) < _MIN_NODES:
         return names

@@ -1,9 +1,8 @@
-"""A survey: round trips as they were measured, faults included.
+"""Round trips as they were measured, before validation.
 
-A `LatencyMap` is what decisions are made by, and is sound: symmetric, zero from a node to itself. A survey is what
-comes before it. A file or a measurement may see a pair differently from its two ends, miss one, or report a node
-apart from itself. Checks judge a survey, repairs make a better one of it, and `Survey.to_map` gives the map, or says
-what stands in its way.
+Decisions use a `LatencyMap`, which is symmetric and has a zero diagonal. A survey need not be: the two directions of a
+pair may differ, pairs may be missing, and the delay of a node to itself may be other than zero. Checks evaluate a
+survey, repairs improve it, and `Survey.to_map` converts it or raises.
 """
 
 from collections.abc import Mapping
@@ -13,8 +12,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from latency_map.delays import MAX_RTT_MS, Delays, find_impossible, read_only
-from latency_map.errors import LatencyMapError
+from latency_map.delays import Delays, find_impossible, read_only
+from latency_map.errors import LatencyMapError, error_of
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
 from latency_map.matrix import LatencyMap
 from latency_map.names import check_names
@@ -29,22 +28,22 @@ class Survey:
     Raises
     ------
     LatencyMapError
-        Names or delays are not of that form.
+        A name or a delay is invalid.
     """
 
     #: The n nodes, each once, at least one.
     names: tuple[str, ...]
-    #: Shape ``(n, n)``, row to column: round trips in milliseconds as seen from the row's node, at least 0,
-    #: NaN where missing. The two directions may differ, the diagonal may be other than 0. Read-only: an array
-    #: that is so already is taken as it is, another one is copied.
+    #: Shape ``(n, n)``, row to column: round trips in milliseconds as measured by the node of the row, at least 0,
+    #: NaN where missing. The two directions may differ, the diagonal may be other than 0. A read-only array is used
+    #: without a copy.
     rtt_ms: Delays
-    #: Shape ``(n, n)``: which of them nobody measured, but a repair filled in; none by default. Read-only.
+    #: Shape ``(n, n)``: marks the round trips that a repair estimated; none by default. Read-only.
     estimated: Mask = field(default_factory=lambda: np.zeros((0, 0), dtype=bool))
-    #: When, in seconds since the epoch; None where it is not known.
+    #: Time of the measurement, in seconds since the epoch; None if unknown.
     measured_at_s: float | None = None
-    #: Where it comes from, for people.
+    #: Description of its source.
     origin: str = ""
-    #: What was done to it since, in the order in which it was done, for people.
+    #: Descriptions of the later changes, the oldest first.
     changes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -54,35 +53,29 @@ class Survey:
         rtt_ms = read_only(self.rtt_ms, np.float64)
         estimated = read_only(self.estimated if self.estimated.size else np.zeros(shape, dtype=bool), np.bool_)
         if rtt_ms.shape != shape or estimated.shape != shape:
-            raise LatencyMapError(
-                f"survey: expected matrices of {shape} for {len(names)} nodes, got {rtt_ms.shape} round trips"
-                f" and {estimated.shape} marks of estimates"
-            )
-        fault = find_impossible(rtt_ms, unit=DelayUnit.MS, kind=DelayKind.RTT)
-        if fault:
-            raise LatencyMapError(
-                f"survey: expected round trips of 0 to {MAX_RTT_MS:g} ms, got"
-                f" {rtt_ms[fault.row, fault.column]:g} from {names[fault.row]} to {names[fault.column]}"
-            )
+            wrong = rtt_ms if rtt_ms.shape != shape else estimated
+            raise LatencyMapError("map-shape-invalid", nodes=len(names), shape=" x ".join(map(str, wrong.shape)))
+        if fault := find_impossible(rtt_ms, unit=DelayUnit.MS, kind=DelayKind.RTT):
+            raise error_of(fault.problem, place=f"{names[fault.row]} to {names[fault.column]}")
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "rtt_ms", rtt_ms)
         object.__setattr__(self, "estimated", estimated)
 
     def asymmetry_rule(self, asymmetry: Asymmetry | None) -> Asymmetry:
-        """Return what to do where the two directions of a pair differ.
+        """Return the treatment of pairs whose two directions differ; resolve the default of None.
 
-        None: take the larger one of delays that say when they were measured, since two measurements never agree and
-        NDmax must not be taken for less than it is; else refuse, since in a table that somebody wrote it may be a slip.
+        For delays with a time of measurement the default is the larger direction: two measurements never agree, and
+        NDmax must not be underestimated. Otherwise the default is to refuse, since in a written table it may be a typo.
         """
         return asymmetry or (Asymmetry.REFUSE if self.measured_at_s is None else Asymmetry.MAX)
 
     def to_map(self, asymmetry: Asymmetry | None = None) -> LatencyMap:
-        """Return the latency map that this survey amounts to.
+        """Convert the survey to a latency map.
 
         Parameters
         ----------
         asymmetry
-            As in `asymmetry_rule`. A direction that is missing is taken from the other one.
+            As in `asymmetry_rule`. A missing direction is taken from the other one.
 
         Returns
         -------
@@ -92,7 +85,7 @@ class Survey:
         Raises
         ------
         LatencyMapError
-            A node is apart from itself, or two directions differ and that is refused.
+            The delay of a node to itself is not 0, or two directions differ and that is refused.
         """
         return LatencyMap.from_delays(
             self.names, self.rtt_ms, unit=DelayUnit.MS, kind=DelayKind.RTT, asymmetry=self.asymmetry_rule(asymmetry)
@@ -103,23 +96,23 @@ class Survey:
 
 
 def survey_of_row(source: str, rtts_ms: Mapping[str, float | None], *, measured_at_s: float, origin: str) -> Survey:
-    """Make a survey of what one node measured.
+    """Return a survey of the measurements of one node.
 
     Parameters
     ----------
     source
-        The node that measured; it comes first.
+        The node that measured; the first of the survey.
     rtts_ms
-        The round trip to each other node; None where there was no reply.
+        The round trip to each other node; None if there was no reply.
     measured_at_s
-        When, in seconds since the epoch.
+        Time of the measurement, in seconds since the epoch.
     origin
-        Where it comes from, for people.
+        Description of the source.
 
     Raises
     ------
     LatencyMapError
-        A name or a delay is none that a map may have.
+        A name or a delay is invalid.
     """
     names = (source, *rtts_ms)
     rtt_ms = np.full((len(names), len(names)), np.nan)

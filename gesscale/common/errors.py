@@ -141,12 +141,6 @@ def cause_of(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
-def located(source: str, place: str, problem: str) -> str:
-    """Say where in a file something is wrong, on one line whatever the file holds."""
-    said = f", {place[:_MAX_PLACE_CHARACTERS]}: {problem}" if place else f": {problem}"
-    return source + (said if said.isprintable() else repr(said)[1:-1])
-
-
 class _MessageFormatter(Formatter):
     """Fills templates: a list shows its first items, ``!r`` a shortened value, a float six digits."""
 

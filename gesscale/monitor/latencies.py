@@ -272,7 +272,7 @@ class AgentLatencies(CachedLatencies):
         bounds = self.bounds()
         gathered = gather_agents(urls, now_s=now_s, timeout_s=self.timeout_s, limits=bounds.limits, nodes=bounds.nodes)
         silent = [f"{url}: {why}" for url, why in gathered.unreachable.items()]
-        problems = [_warning(gathered.left_out)] if gathered.left_out else []
+        problems = [_warning(gathered.skipped)] if gathered.skipped else []
         if silent:
             fields = {"count": len(silent), "agents": len(urls), "causes": silent[:_NAMED]}
             problems.insert(0, Problem("agents-unreachable", fields))
@@ -321,5 +321,5 @@ class PrometheusLatencies(CachedLatencies):
         )
         bounds = self.bounds()
         gathered = gather_samples(samples, fill_missing=True, now_s=now_s, limits=bounds.limits, nodes=bounds.nodes)
-        problems = (_warning(gathered.left_out),) if gathered.left_out else ()
+        problems = (_warning(gathered.skipped),) if gathered.skipped else ()
         return FoundSurvey(survey=gathered.survey, problems=problems)

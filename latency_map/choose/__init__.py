@@ -1,1 +1,1 @@
-"""Which nodes to take: the nearest, the farthest, the set with the least NDmax."""
+"""Choice of nodes: the nearest, the farthest, and the set with the least NDmax."""

@@ -1,12 +1,11 @@
 """The set of nodes with the least NDmax.
 
-Threshold and clique search: NDmax of a set is one of the delays in the map. So the least NDmax is the smallest delay
-within which enough nodes lie of each other. Bisection over the sorted distinct delays leaves a handful of yes-or-no
-questions (ten for 40 nodes), each answered by a search for a clique. It has two advantages over branch and bound on
-NDmax itself. The many subsets with the same NDmax are never compared. And a search that is stopped early still leaves
-a certified bound: every delay answered "no" is too small.
+NDmax of a set is one of the delays in the map, so the least NDmax is the smallest delay within which enough nodes lie
+of each other. Bisection over the sorted distinct delays needs few steps (ten for 40 nodes), each a search for a clique.
+This has two advantages over branch and bound on NDmax: the many subsets with the same NDmax are never compared, and a
+search that stops early still leaves a certified bound, since every delay without a clique is too small.
 
-Adding the nearest node again and again gives the first upper bound, and the answer where no search ends.
+Repeatedly adding the nearest node gives the first upper bound, and the result if no search completes.
 """
 
 from collections.abc import Iterable
@@ -21,36 +20,36 @@ from latency_map.delays import Delays
 from latency_map.kinds import Method
 from latency_map.matrix import LatencyMap
 
-#: Candidates up to which `Method.AUTO` searches for as long as it takes.
+#: Largest number of candidates for which `Method.AUTO` searches exactly.
 EXACT_UP_TO = 60
 
-#: From how many nodes the nearest is added again and again: from each of a pool of some tens.
+#: Number of start nodes of the greedy search: all of a pool of some tens.
 STARTS = 64
 
-_SHARE = 4  # one question of the bisection takes at most this part of the work that is left
+_SHARE = 4  # one step of the bisection uses at most this part of the remaining work
 
 
-#: Work of a choice: nodes looked at in branches of clique searches. Exact: enough for 60 candidates of random
+#: Limit of the work of a choice, in nodes visited by clique searches. Exact: enough for 60 candidates of random
 #: delays (2 s), some 10 s at most. Greedy: some 50 ms among 490 nodes of random delays, 10 ms on a real map.
 _MAX_STEPS = {Method.EXACT: 5_000_000, Method.GREEDY: 10_000}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeChoice:
-    """A set of nodes chosen for its NDmax."""
+    """A set of nodes with a small NDmax."""
 
     #: Sorted by name.
     nodes: tuple[str, ...]
     #: The largest round trip within the set.
     nd_max_ms: float
-    #: By how much, at most, some other set could be better; 0 for an optimal one.
+    #: Upper bound of the distance to the optimum; 0 for an optimal set.
     gap_ms: float
-    #: How far the search was to go. One that is exact and yet not optimal was stopped early.
+    #: Extent of the search; an exact one without an optimal result stopped early.
     method: Method = Method.EXACT
 
     @property
     def optimal(self) -> bool:
-        """Whether it is certain that no set has a smaller NDmax."""
+        """Whether certainly no set has a smaller NDmax."""
         return self.gap_ms == 0
 
 
@@ -70,29 +69,29 @@ def least_nd_max_subset(
     latencies
         The delays.
     size
-        How many nodes, those kept included.
+        Number of nodes, the kept ones included.
     keep
-        Nodes that must be in the set, such as the driver's and those that run already.
+        Nodes that must be in the set, such as that of the driver and those of present replicas.
     candidates
-        The nodes to choose from, in addition to those kept; the whole map by default.
+        The nodes to choose from, in addition to the kept ones; the whole map by default.
     method
-        Exact: search until it is certain. Greedy: short searches only, which narrow the gap and may improve
-        the nodes. Auto: exact up to 60 candidates, greedy beyond.
+        Exact: search until the optimum is certain. Greedy: short searches only, which narrow the gap and may improve
+        the set. Auto: exact up to 60 candidates, greedy beyond.
     max_steps
-        The work that the searches may take, in nodes looked at; by default what the method allows for.
+        Limit of the work in visited nodes; by default that of the method.
 
     Returns
     -------
     NodeChoice
-        Exact, and of equal sets the first in the order of the names, unless the search stopped early: then greedy
-        or better, with its gap.
+        The optimum, and of equal sets the first by name; if the search stopped early, a greedy or better set with its
+        gap.
 
     Raises
     ------
     NoChoiceError
-        There are too few nodes that know their delays to each other.
+        There are too few nodes with known delays to each other.
     LatencyMapError
-        The size is not above 0, or below the number of nodes kept.
+        The size is not positive, or below the number of kept nodes.
     UnknownNodeError
         A node is not in the map.
     """
@@ -114,20 +113,20 @@ def least_nd_max_subset(
 
 
 class _Bisection:
-    """The search for the least of the delays in question within which there are enough nodes.
+    """Search for the least delay within which there are enough nodes.
 
     Attributes
     ----------
     levels_ms
-        The delays in question, ascending; the last is that of the first answer.
+        The candidate delays, ascending; the last is that of the first set.
     best
-        The best set so far; empty where there is none.
+        The best set so far; empty if there is none.
     certified
         All levels before this one are certainly too small.
     doubtful
-        The first level at which a search stopped early; ``len(levels_ms)`` where none did.
-    answered
-        The first level at which a search found a set; ``len(levels_ms)`` where none did.
+        The first level at which a search stopped early; ``len(levels_ms)`` if none did.
+    solved
+        The first level at which a search found a set; ``len(levels_ms)`` if none did.
     """
 
     def __init__(self, pool: Pool, first: tuple[int, ...], max_steps: int) -> None:
@@ -135,35 +134,35 @@ class _Bisection:
         self.best, self.certified = first, 0
         at_most_ms = pool.nd_max_ms(first) if first else np.finfo(float).max
         self.levels_ms = _delays_between(pool.delays_ms, pool.lower_bound_ms(), at_most_ms)
-        self.doubtful = self.answered = len(self.levels_ms)
+        self.doubtful = self.solved = len(self.levels_ms)
 
     def improve(self) -> None:
-        """Find the least level that a search can answer with a set; where one stops early, look above it."""
+        """Find the least level at which a search finds a set; after one that stopped early, continue above it."""
         low, high = 0, len(self.levels_ms)
         while low < high:
             middle = (low + high) // 2
-            answer = self._ask(middle)
-            low, high = (low, middle) if answer.members is not None else (middle + 1, high)
+            search = self._search_level(middle)
+            low, high = (low, middle) if search.members is not None else (middle + 1, high)
 
     def certify(self) -> None:
-        """Find the greatest level that a search can prove too small, below the first that it could not."""
-        low, high = self.certified, min(self.doubtful, self.answered)
+        """Find the greatest level that a search proves too small, below the first that it could not."""
+        low, high = self.certified, min(self.doubtful, self.solved)
         while low < high:
             middle = (low + high) // 2
-            answer = self._ask(middle)
-            low, high = (middle + 1, high) if answer.complete and answer.members is None else (low, middle)
+            search = self._search_level(middle)
+            low, high = (middle + 1, high) if search.complete and search.members is None else (low, middle)
 
-    def _ask(self, level: int) -> CliqueSearch:
-        answer = self._pool.search(float(self.levels_ms[level]), self._steps_left // _SHARE)
-        self._steps_left -= answer.steps
-        if answer.members is not None:
-            self.best = tuple(sorted((*self._pool.kept, *bits(answer.members))))
-            self.answered = min(self.answered, level)
-        elif answer.complete:
+    def _search_level(self, level: int) -> CliqueSearch:
+        search = self._pool.search(float(self.levels_ms[level]), self._steps_left // _SHARE)
+        self._steps_left -= search.steps
+        if search.members is not None:
+            self.best = tuple(sorted((*self._pool.kept, *bits(search.members))))
+            self.solved = min(self.solved, level)
+        elif search.complete:
             self.certified = max(self.certified, level + 1)
         else:
             self.doubtful = min(self.doubtful, level)
-        return answer
+        return search
 
 
 def _delays_between(delays_ms: Delays, low_ms: float, high_ms: float) -> Delays:
@@ -172,9 +171,9 @@ def _delays_between(delays_ms: Delays, low_ms: float, high_ms: float) -> Delays:
 
 
 def _grow(pool: Pool) -> tuple[int, ...]:
-    """Add the nearest node again and again: to the nodes kept, or to each of the nodes with the closest neighbours.
+    """Grow sets greedily from the kept nodes, or from each of the nodes with the closest neighbours.
 
-    Returns the rows of the best set; none where every start ends without enough nodes.
+    Returns the rows of the best set; none if no start leads to enough nodes.
     """
     central = np.argsort(pool.reach_ms, kind="stable")[:STARTS]
     starts = np.array([pool.kept]) if pool.kept else central[:, np.newaxis]
@@ -183,7 +182,7 @@ def _grow(pool: Pool) -> tuple[int, ...]:
 
 
 def _grown(pool: Pool, starts: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Grow all sets at a time, each a row of flags; those that end without enough nodes are left out."""
+    """Grow all sets in parallel, each a row of flags; omit those that end without enough nodes."""
     growing = np.arange(len(starts))
     chosen = np.zeros((len(starts), len(pool.names)), dtype=bool)
     np.put_along_axis(chosen, starts, values=True, axis=1)

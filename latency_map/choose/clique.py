@@ -1,7 +1,6 @@
-"""Sets of nodes that are all within one delay of each other: cliques of a threshold graph.
+"""Search for cliques of a threshold graph: sets of nodes that are all within one delay of each other.
 
-A node is a bit: a set of nodes is one integer and its neighbours another. So sets of tens or hundreds of nodes are
-intersected in one operation.
+A set of nodes is an integer with a bit for each node, so large sets are intersected in one operation.
 """
 
 from collections.abc import Sequence
@@ -13,18 +12,18 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CliqueSearch:
-    """What a search found."""
+    """Result of a search."""
 
-    #: The set found, as bits; None where there is none or the search stopped early.
+    #: The set as bits; None if there is none or the search stopped early.
     members: int | None
-    #: Whether the answer is certain; False where the search stopped early.
+    #: Whether the result is certain; False if the search stopped early.
     complete: bool
-    #: The work that it took: nodes looked at, once for each branch.
+    #: Number of visited nodes, once for each branch.
     steps: int
 
 
 def threshold_graph(near: NDArray[np.bool_]) -> list[int]:
-    """Return each node's neighbours as bits.
+    """Return the neighbours of each node as bits.
 
     Parameters
     ----------
@@ -38,9 +37,9 @@ def threshold_graph(near: NDArray[np.bool_]) -> list[int]:
 def first_clique(neighbours: Sequence[int], size: int, *, max_steps: int) -> CliqueSearch:
     """Find the clique of a given size that is first in the order of the nodes.
 
-    Depth first: a set with the first node left before one without it. A branch ends where too few nodes are left
-    round its nodes, or where they can be coloured with fewer colours than nodes are wanted (neighbours never share
-    a colour, so that a clique has at most one node of each).
+    The search is depth first: sets with the first remaining node come before sets without it. A branch ends if too
+    few candidates are left, or if they can be coloured with fewer colours than nodes are missing: neighbours never
+    share a colour, so a clique has at most one node of each.
     """
     branches = [(0, (1 << len(neighbours)) - 1, size)]
     steps = 0
@@ -70,7 +69,7 @@ def bits(nodes: int) -> list[int]:
 
 
 def _with_enough_around(neighbours: Sequence[int], nodes: int, size: int) -> int:
-    """Drop nodes that have too few neighbours among the rest, until none is left to drop."""
+    """Drop nodes with too few neighbours among the rest, until all have enough."""
     while True:
         kept = nodes
         for node in bits(nodes):
@@ -82,7 +81,7 @@ def _with_enough_around(neighbours: Sequence[int], nodes: int, size: int) -> int
 
 
 def _needs_colours(neighbours: Sequence[int], nodes: int, size: int) -> bool:
-    """Colour the nodes greedily and tell whether that takes so many colours."""
+    """Return whether a greedy colouring of the nodes needs at least ``size`` colours."""
     while nodes and size > 0:
         uncoloured = nodes
         size -= 1

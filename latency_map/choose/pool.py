@@ -1,4 +1,4 @@
-"""The nodes that a set is chosen from, as a matrix: what the greedy and the exact choice have in common."""
+"""Candidate nodes of a choice as a matrix, shared by the greedy and the exact search."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,6 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gesscale.common.text import format_list
 from latency_map.choose.clique import CliqueSearch, bits, first_clique, threshold_graph
 from latency_map.delays import Delays
 from latency_map.errors import LatencyMapError, MissingDelayError, NoChoiceError
@@ -17,39 +16,33 @@ from latency_map.matrix import LatencyMap
 
 @dataclass(frozen=True, kw_only=True)
 class Pool:
-    """A question: so many of these nodes, those kept among them, as close together as can be."""
+    """Candidates for a set of ``size`` nodes that includes the kept ones and has the least NDmax."""
 
-    #: The n nodes, sorted; at least as many as are wanted.
+    #: The n nodes, sorted; at least ``size``.
     names: tuple[str, ...]
     #: Shape ``(n, n)``: round trips; infinite where missing.
     delays_ms: Delays
-    #: How many nodes are wanted, at least 1.
+    #: Number of nodes to choose, at least 1.
     size: int
     #: Rows of the nodes that must be chosen; their delays to all nodes are finite.
     kept: tuple[int, ...]
 
     @classmethod
     def of(cls, latencies: LatencyMap, size: int, *, keep: Iterable[str], candidates: Iterable[str] | None) -> Self:
-        """Gather the nodes that can be chosen together with those kept; raises as `least_nd_max_subset` does."""
+        """Return the nodes that can be chosen with the kept ones; raises the errors of `least_nd_max_subset`."""
         kept = set(keep)
         names = sorted(kept.union(latencies.names if candidates is None else candidates))
         rows = latencies.positions(names)
         if size < max(1, len(kept)):
-            raise LatencyMapError(
-                f"expected a size of at least {max(1, len(kept))}, the nodes to keep included, got {size};"
-                " ask for more or keep fewer"
-            )
+            raise LatencyMapError("choice-size-too-small", least=max(1, len(kept)), got=size)
         if gaps := latencies.missing(kept):
-            raise NoChoiceError(str(MissingDelayError(gaps)))
+            raise NoChoiceError(MissingDelayError(gaps).problems)
         delays_ms = latencies.rtt_ms[rows][:, rows]
         delays_ms[np.isnan(delays_ms)] = np.inf
         fit = np.asarray(np.isfinite(delays_ms[[name in kept for name in names]]).all(axis=0))
         fitting = [name for name, fits in zip(names, fit, strict=True) if fits]
         if len(fitting) < size:
-            raise NoChoiceError(
-                f"expected at least {size} nodes, offered and with known delays to the nodes to keep,"
-                f" got {len(fitting)} ({format_list(fitting)}); ask for fewer or offer more"
-            )
+            raise NoChoiceError("choice-too-few-candidates", size=size, count=len(fitting), nodes=fitting or ["none"])
         return cls(
             names=tuple(fitting),
             delays_ms=delays_ms if fit.all() else delays_ms[fit][:, fit],
@@ -64,12 +57,12 @@ class Pool:
 
     @property
     def missing(self) -> int:
-        """How many nodes are to be chosen in addition to those kept."""
+        """Number of nodes to choose in addition to the kept ones."""
         return self.size - len(self.kept)
 
     @cached_property
     def reach_ms(self) -> Delays:
-        """Per node: the delay within which lie the nodes kept and as many others as are missing."""
+        """Per node the delay that covers the kept nodes and as many others as are missing."""
         to_others = np.partition(self.delays_ms, self.size - 1, axis=1)[:, self.size - 1]
         to_kept = self.delays_ms[list(self.kept)].max(axis=0, initial=0.0)
         return np.asarray(np.maximum(to_others, to_kept))
@@ -83,9 +76,9 @@ class Pool:
         return float(self.delays_ms[np.ix_(rows, rows)].max())
 
     def lower_bound_ms(self) -> float:
-        """Return a delay of the matrix that NDmax cannot be below; infinite where there is no answer.
+        """Return a lower bound of NDmax that is a delay of the matrix; infinite if there is no solution.
 
-        Each node of a set has the nodes kept, and as many others as are missing, within NDmax.
+        Each node of a set has the kept nodes, and as many others as are missing, within NDmax.
         """
         of_kept = self.reach_ms[list(self.kept)].max(initial=0.0)
         if not self.missing:
@@ -95,9 +88,9 @@ class Pool:
         return float(max(of_kept, of_others))
 
     def search(self, level_ms: float, max_steps: int) -> CliqueSearch:
-        """Look for an answer with an NDmax of at most ``level_ms``, which `lower_bound_ms` is not above.
+        """Search for a set with an NDmax of at most ``level_ms``, which is not below `lower_bound_ms`.
 
-        Its members are those other than the nodes kept, each the bit of its row.
+        Its members are those other than the kept nodes, each the bit of its row.
         """
         near = self.delays_ms <= level_ms
         joinable = np.asarray(near[list(self.kept)].all(axis=0))
@@ -114,16 +107,13 @@ class Pool:
         return CliqueSearch(members=members, complete=True, steps=found.steps)
 
     def no_choice_error(self, *, certain: bool) -> NoChoiceError:
-        """Return the error that there is no answer, for certain or as far as was searched."""
-        found = "there are none" if certain else "none were found, which is not certain"
-        return NoChoiceError(
-            f"expected {self.size} of {len(self.names)} nodes that all know their delays to each other,"
-            f" {found}; ask for fewer or complete the map"
-        )
+        """Return the error for a search without result, which may have stopped early."""
+        code = "choice-impossible" if certain else "choice-not-found"
+        return NoChoiceError(code, size=self.size, count=len(self.names))
 
 
 def _core(near: NDArray[np.bool_], nodes: NDArray[np.bool_], size: int) -> NDArray[np.intp]:
-    """Return the rows that remain as those without ``size`` near ones, themselves included, are dropped."""
+    """Return the remaining rows after repeatedly dropping those with fewer than ``size`` near ones, itself included."""
     left = nodes.copy()
     degrees = _count(near[left])
     while (dropped := left & (degrees < size)).any():
@@ -133,5 +123,5 @@ def _core(near: NDArray[np.bool_], nodes: NDArray[np.bool_], size: int) -> NDArr
 
 
 def _count(flags: NDArray[np.bool_]) -> NDArray[np.uint16]:
-    """Count those set in each column; five times as fast as the sum of truth values."""
+    """Count the set flags in each column; five times as fast as the sum of booleans."""
     return np.asarray(flags.view(np.uint8).sum(axis=0, dtype=np.uint16))

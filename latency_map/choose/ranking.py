@@ -1,7 +1,7 @@
-"""Which node to add and which to remove (paper IV-E, specification section 5).
+"""Ranking of nodes to add to a placement or to remove from it (paper IV-E).
 
-The distance of a node to a placement is its largest round trip to a member, because that is what NDmax sees.
-Ties go by the mean round trip, then by name.
+The distance of a node to a placement is its largest round trip to a member, which determines NDmax. Ties are broken
+by the mean round trip, then by name.
 """
 
 import math
@@ -17,7 +17,7 @@ from latency_map.matrix import LatencyMap
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreachableNode:
-    """A node that cannot be ranked, and the members to which its delay is missing."""
+    """A node that cannot be ranked, with the members to which its delay is missing."""
 
     node: str
     missing_to: tuple[str, ...]
@@ -27,19 +27,19 @@ class UnreachableNode:
 class Distances:
     """Nodes in the order of preference with their distances to the members."""
 
-    #: The nodes, n of them.
+    #: The n nodes.
     names: tuple[str, ...]
     #: Shape ``(n,)``: the largest round trip to another member.
     distance_ms: Delays
     #: Shape ``(n, m)``: the round trip to each member, 0 to itself.
     delays_ms: Delays
-    #: Shape ``(n,)``: whether the node is a member itself.
+    #: Shape ``(n,)``: whether the node is a member.
     is_member: NDArray[np.bool_]
-    #: Those that cannot be ranked, by name.
+    #: Nodes that cannot be ranked, by name.
     unreachable: tuple[UnreachableNode, ...] = ()
 
     def means_ms(self) -> list[float]:
-        """Return the mean round trip of each node to the other members; 0 where there is none."""
+        """Return the mean round trip of each node to the other members; 0 if there are none."""
         return _means_ms(self.delays_ms, self.is_member)
 
 
@@ -53,17 +53,17 @@ def by_distance(
     latencies
         The delays.
     members
-        The placement, the driver's node included where it counts.
+        The placement; with the node of the driver if that counts.
     nodes
-        What to rank; one that is a member already (the driver's node may take a replica) is ranked by its delays to
-        the other members.
+        The nodes to rank. A member (the node of the driver may take a replica) is ranked by its delays to the other
+        members.
     farthest_first
-        Whether the greatest distance, then the greatest mean comes first.
+        Whether the greatest distance, and of equal ones the greatest mean, comes first.
 
     Returns
     -------
     Distances
-        In this order; ties go by name.
+        The nodes in this order; ties are broken by name.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def by_distance(
     distance_ms = delays_ms.max(axis=1, initial=0.0)
     order = np.argsort(-distance_ms if farthest_first else distance_ms, kind="stable")
     ordered = distance_ms[order]
-    if (ordered[1:] == ordered[:-1]).any():  # the means are summed only where nodes are equally far
+    if (ordered[1:] == ordered[:-1]).any():  # the means are needed for ties only
         means_ms = np.array(_means_ms(delays_ms, is_member))
         order = np.lexsort((-means_ms, -distance_ms) if farthest_first else (means_ms, distance_ms))
     return Distances(

@@ -1,7 +1,8 @@
-"""Delays made on purpose: the tc commands that give real links the round trips of a map.
+"""Emulation of delays: tc commands that give real links the round trips of a map.
 
-`plan_emulation` gives every node what to add to its outgoing packets, `render_script` writes it as a shell script.
+`plan_emulation` computes the delay that each node adds to its outgoing packets; `render_script` writes it as a shell
+script.
 """
 
-#: The network device of a host, where nobody says otherwise.
+#: Default network device of a host.
 DEVICE = "eth0"

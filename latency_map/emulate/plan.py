@@ -1,7 +1,7 @@
-"""What every node adds to its packets to every other, so that round trips become those of a map, and its tc commands.
+"""Delays that each node adds to its packets to the others, so that round trips match a map, and the tc commands.
 
-These are htb at the root, a class for each other node, netem in it, filters by destination. Packets that no filter
-matches pass htb by its direct queue, undelayed: logins, the control plane, the world.
+The commands set up htb at the root, a class with netem for each other node, and filters by destination. Packets that
+no filter matches pass through the direct queue of htb without a delay: logins, the control plane, other hosts.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,52 +10,51 @@ from typing import TypeAlias
 
 import numpy as np
 
-from gesscale.common.text import format_list
 from latency_map.emulate.hosts import Host, check_hosts
-from latency_map.errors import LatencyMapError
+from latency_map.errors import LatencyMapError, MissingDelayError
 from latency_map.matrix import LatencyMap
 
 Command: TypeAlias = tuple[str, ...]
 
-#: Handle of our root discipline, which distinguishes it from others.
+#: Handle of the root qdisc, which distinguishes it from those of other programs.
 ROOT = "6e5:"
 
-#: Rate of each class: above that of any link between edge nodes, so that it shapes nothing.
+#: Rate of each class, above that of any link between edge nodes, so that it limits nothing.
 RATE_MBIT = 10_000
 
-_FIRST_CHILD = 0x1000  # above the root's handle; below 0x8000, where the kernel numbers by itself
+_FIRST_CHILD = 0x1000  # above the handle of the root, and below 0x8000, from which the kernel assigns handles
 _PACKET_BITS = 1500 * 8
 _LEAST_QUEUE = 1000
-_QUANTUM_BYTES = 200_000  # the kernel's greatest, which a high rate gives with a warning
+_QUANTUM_BYTES = 200_000  # the largest of the kernel, which it otherwise derives from a high rate with a warning
 _DIRECT_PACKETS = 1000
 
-#: Most nodes of one plan: the kernel looks through a node's filters one by one.
+#: Largest number of nodes of a plan: the kernel searches the filters of a node linearly.
 MAX_EMULATED = 500
 
-#: Largest round trip of one: a minute. What is beyond is a mistaken unit, or outgrows tc's numbers.
+#: Largest round trip of a plan, a minute: a larger one is a mistaken unit, or exceeds the range of tc.
 MAX_EMULATED_RTT_MS = 60_000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedDelay:
-    """What a node adds to its packets to another."""
+    """Delay that a node adds to its packets to another one."""
 
     #: The other node.
     to: Host
-    #: The round trip of the map.
+    #: The round trip in the map.
     rtt_ms: float
     #: The minor number of its class, from 1 up.
     class_id: int
 
     @property
     def one_way_us(self) -> int:
-        """What is added in this direction, microseconds: half of the round trip."""
+        """The delay in this direction in microseconds: half of the round trip."""
         return half_us(self.rtt_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePlan:
-    """What one node adds to its packets."""
+    """Delays that one node adds to its packets."""
 
     #: The node.
     host: Host
@@ -65,18 +64,18 @@ class NodePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmulationPlan:
-    """What all nodes add, and what it leaves out."""
+    """Delays of all nodes, with the pairs and nodes that it omits."""
 
     #: In the order of the map.
     nodes: tuple[NodePlan, ...]
-    #: Pairs without a round trip, which stay as they are.
+    #: Pairs without a round trip, which get no delay.
     skipped: tuple[tuple[str, str], ...] = ()
-    #: Nodes of the map without a host, and hosts that the map does not know.
+    #: Nodes of the map without a host, and hosts that are not in the map.
     unused: tuple[str, ...] = ()
 
 
 def half_us(rtt_ms: float) -> int:
-    """Return half a round trip, microseconds."""
+    """Return half a round trip in microseconds."""
     return round(rtt_ms * 500)
 
 
@@ -86,7 +85,7 @@ def plan_emulation(latencies: LatencyMap, hosts: Sequence[Host], *, skip_missing
     Raises
     ------
     LatencyMapError
-        Map and hosts do not fit together, there are too many nodes, or a round trip is above a minute.
+        Map and hosts have different nodes, there are too many nodes, or a round trip is above a minute.
     MissingDelayError
         A pair has no round trip.
     """
@@ -96,7 +95,7 @@ def plan_emulation(latencies: LatencyMap, hosts: Sequence[Host], *, skip_missing
     _check_round_trips(latencies, names)
     skipped = latencies.missing(names)
     if skipped and not skip_missing:
-        latencies.nd_max_ms(names)  # says which are missing
+        raise MissingDelayError(skipped)
     class_ids = {name: number for number, name in enumerate(names, start=1)}
 
     def delay(host: Host, other: Host) -> AddedDelay | None:
@@ -114,23 +113,16 @@ def plan_emulation(latencies: LatencyMap, hosts: Sequence[Host], *, skip_missing
 
 def _members(latencies: LatencyMap, hosts: Sequence[Host], skip_missing: bool) -> tuple[list[Host], tuple[str, ...]]:
     known = {host.name: host for host in hosts}
-    homeless = [name for name in latencies.names if name not in known]
-    strangers = [name for name in known if name not in latencies]
+    without_host = [name for name in latencies.names if name not in known]
+    not_in_map = [name for name in known if name not in latencies]
     if not skip_missing:
-        for what, names in (
-            ("an address for every node of the map, got none for", homeless),
-            ("only hosts that are nodes of the map, got also", strangers),
-        ):
+        for code, names in (("hosts-incomplete", without_host), ("hosts-not-in-map", not_in_map)):
             if names:
-                raise LatencyMapError(
-                    f"expected {what} {format_list(names)}; repair the hosts, or skip what is missing"
-                )
+                raise LatencyMapError(code, nodes=names)
     members = [known[name] for name in latencies.names if name in known]
     if not 2 <= len(members) <= MAX_EMULATED:
-        raise LatencyMapError(
-            f"expected 2 to {MAX_EMULATED} nodes that are in the map and have an address, got {len(members)}"
-        )
-    return members, (*homeless, *strangers)
+        raise LatencyMapError("emulation-node-count-invalid", limit=MAX_EMULATED, got=len(members))
+    return members, (*without_host, *not_in_map)
 
 
 def _check_round_trips(latencies: LatencyMap, names: Sequence[str]) -> None:
@@ -140,23 +132,22 @@ def _check_round_trips(latencies: LatencyMap, names: Sequence[str]) -> None:
         return
     a, b = divmod(int(rtt_ms.argmax()), len(names))
     raise LatencyMapError(
-        f"{names[a]} - {names[b]}: expected a round trip of at most {MAX_EMULATED_RTT_MS:g} ms, got"
-        f" {rtt_ms[a, b]:g} ms; is the unit of the map right?"
+        "emulation-delay-too-large", first=names[a], second=names[b], limit_ms=MAX_EMULATED_RTT_MS, rtt_ms=rtt_ms[a, b]
     )
 
 
 def apply_commands(plan: NodePlan) -> tuple[Command, ...]:
-    """Return what puts the delays of a node in place, where nothing of it is there."""
+    """Return the commands that set up the delays of a node without any."""
     return (root_command(plan), *(command for delay in plan.delays for command in delay_commands(plan, delay)))
 
 
 def undo_commands(plan: NodePlan) -> tuple[Command, ...]:
-    """Return what takes all of it away again; the kernel then puts back what it had there by itself."""
+    """Return the commands that remove all delays; the kernel then restores its default qdisc."""
     return (("tc", "qdisc", "del", "dev", plan.host.device, "root", "handle", ROOT, "htb"),)
 
 
 def root_command(plan: NodePlan) -> Command:
-    """Return the command that makes the root discipline, without a default class."""
+    """Return the command that creates the root qdisc, without a default class."""
     return (
         *("tc", "qdisc", "add", "dev", plan.host.device, "root", "handle", ROOT),
         *("htb", "direct_qlen", str(_DIRECT_PACKETS)),
@@ -187,5 +178,5 @@ def delay_commands(plan: NodePlan, delay: AddedDelay) -> Iterator[Command]:
 
 
 def queue_packets(rate_mbit: int, one_way_us: int) -> int:
-    """Return the packets that netem must hold: twice what is on its way at full rate in full packets."""
+    """Return the queue length of netem: twice the number of full packets in transit at full rate."""
     return max(_LEAST_QUEUE, -(-2 * rate_mbit * one_way_us // _PACKET_BITS))

@@ -1,1 +1,1 @@
-"""The files that maps come from and go to: one module per form, `loading` tells them apart."""
+"""File formats of maps, one module for each; `recognise` detects them and `loading` reads them."""

@@ -1,4 +1,4 @@
-"""The project's own form: JSON with a version of its schema, which holds a survey exactly."""
+"""The native format: versioned JSON that holds a survey without loss."""
 
 import json
 import math
@@ -8,25 +8,24 @@ import numpy as np
 
 from gesscale.common import API_VERSION
 from latency_map.delays import MAX_RTT_MS, Delays
-from latency_map.errors import LatencyMapError, error_at
+from latency_map.errors import LatencyMapError
 from latency_map.formats.json_text import Json, as_number, kind_of
 from latency_map.formats.source import MapSource, check_file_names
 from latency_map.survey import Mask, Survey
 
 KIND = "LatencyMap"
-#: What every document says of itself, in addition to its version.
+#: Fixed members of every document besides its version.
 FIXED = {"kind": KIND, "unit": "ms", "delay": "rtt"}
 
 _REQUIRED = ("apiVersion", "kind", "unit", "delay", "nodes", "rtt_ms")
-#: Earlier versions wrote a ``spread`` as well: percentiles, jitter and loss, which agents tell Prometheus.
+#: ``spread`` is of earlier versions: percentiles, jitter and loss, which agents now report to Prometheus only.
 _OPTIONAL = ("origin", "measured_at_s", "changes", "estimated", "spread")
 
 
 def survey_to_document(survey: Survey) -> str:
-    """Write a survey as JSON, one row of the matrix a line.
+    """Return a survey as JSON, with one row of the matrix per line.
 
-    Round trips are in milliseconds, null where missing; ``estimated`` lists, row by row, the columns that a repair
-    filled in.
+    Round trips are in milliseconds, null if missing. ``estimated`` lists for each row the columns with estimates.
     """
     head = {
         "apiVersion": API_VERSION,
@@ -49,16 +48,16 @@ def _rows(key: str, rows: Sequence[object]) -> str:
 
 
 def read_document(source: MapSource) -> Survey:
-    """Read a document of this project, exactly as it was written.
+    """Read a document of this project.
 
     Raises
     ------
     LatencyMapError
-        It is no such document, or of a version that this program does not know; the message says where.
+        The document is invalid or of another version.
     """
     content = source.json
     if not isinstance(content, dict):
-        raise error_at(source.name, "", f"expected a {KIND} document, got {kind_of(content)}")
+        raise LatencyMapError("map-format-unknown", source=source.name, got=kind_of(content))
     return _Document(source, content).survey()
 
 
@@ -72,10 +71,10 @@ class _Document:
         self._check_head()
         names = self._texts("nodes")
         self._count = len(names)
-        check_file_names(f"{self._source.name}, nodes", names, self._source.limits)
+        check_file_names(self._source.name, names, self._source.limits, place="nodes")
         origin = self._content.get("origin", "")
         if not isinstance(origin, str):
-            raise self._error("origin", f"expected text, got {kind_of(origin)}")
+            raise self._value_error("origin", "text", origin)
         return Survey(
             names=names,
             rtt_ms=self._rtt_ms(),
@@ -88,57 +87,59 @@ class _Document:
     def _check_head(self) -> None:
         version = self._content.get("apiVersion")
         if version != API_VERSION:
-            todo = "read it with the version of gesscale that wrote it, and have that one write a matrix (CSV)"
-            raise self._error("apiVersion", f"expected {API_VERSION}, got {kind_of(version)}; {todo}")
+            raise LatencyMapError(
+                "map-document-version-unknown",
+                source=self._source.name,
+                place="apiVersion",
+                expected=API_VERSION,
+                got=kind_of(version),
+            )
         for key, expected in FIXED.items():
             if self._content.get(key) != expected:
-                raise self._error(key, f"expected {expected!r}, got {kind_of(self._content.get(key))}")
+                raise self._value_error(key, repr(expected), self._content.get(key))
         known = _REQUIRED + _OPTIONAL
         for key in self._content:
             if key not in known:
-                problem = f"expected one of {', '.join(known)}, got the key {kind_of(key)}"
-                raise self._error("", f"{problem}; correct or remove it")
+                raise LatencyMapError(
+                    "map-document-key-unknown", source=self._source.name, key=key, known=", ".join(known)
+                )
         for key in _REQUIRED:
             if key not in self._content:
-                raise self._error("", f"expected the key {key!r} in a {KIND} document, got none; add it")
+                raise LatencyMapError("map-document-key-missing", source=self._source.name, key=key)
 
     def _texts(self, key: str) -> tuple[str, ...]:
         listed = self._content[key]
         if not isinstance(listed, list):
-            raise self._error(key, f"expected a list of texts, got {kind_of(listed)}")
+            raise self._value_error(key, "a list of texts", listed)
         for index, item in enumerate(listed):
             if not isinstance(item, str):
-                raise self._error(f"{key}[{index}]", f"expected text, got {kind_of(item)}")
+                raise self._value_error(f"{key}[{index}]", "text", item)
         return tuple(str(item) for item in listed)
 
     def _rows(self, key: str) -> list[list[Json]]:
         rows = self._content[key]
         if not isinstance(rows, list) or len(rows) != self._count:
-            raise self._error(key, f"expected {self._count} rows, one for each node, got {kind_of(rows)}")
+            raise self._value_error(key, f"a list of {self._count}, one row for each node", rows)
         for index, row in enumerate(rows):
             if not isinstance(row, list):
-                raise self._error(f"{key}[{index}]", f"expected a list of cells, got {kind_of(row)}")
+                raise self._value_error(f"{key}[{index}]", "a list of cells", row)
         return [row for row in rows if isinstance(row, list)]
 
     def _rtt_ms(self) -> Delays:
         matrix: Delays = np.empty((self._count, self._count))
         for index, row in enumerate(self._rows("rtt_ms")):
             if len(row) != self._count:
-                raise self._error(
-                    f"rtt_ms[{index}]", f"expected {self._count} cells, one for each node, got {len(row)}"
-                )
+                raise self._value_error(f"rtt_ms[{index}]", f"a list of {self._count}, one cell for each node", row)
             if not set(map(type, row)) <= {float, int, type(None)}:
-                raise self._error(f"rtt_ms[{index}]", "expected numbers or null, got other cells")
+                wrong_cell = next(cell for cell in row if type(cell) not in {float, int, type(None)})
+                raise self._value_error(f"rtt_ms[{index}]", "numbers or null", wrong_cell)
             try:
                 matrix[index] = np.array(row, dtype=np.float64)  # None becomes NaN
             except OverflowError:
-                raise self._error(f"rtt_ms[{index}]", "expected delays, got a number beyond all") from None
+                raise self._range_error(f"rtt_ms[{index}]", math.inf) from None
             (wrong,) = np.nonzero((matrix[index] < 0) | (matrix[index] > MAX_RTT_MS))
             if len(wrong):
-                got = f"{matrix[index, wrong[0]]:g}"
-                raise self._error(
-                    f"rtt_ms[{index}][{wrong[0]}]", f"expected a number from 0 to {MAX_RTT_MS:g}, got {got}"
-                )
+                raise self._range_error(f"rtt_ms[{index}][{wrong[0]}]", float(matrix[index, wrong[0]]))
         matrix += 0.0  # -0.0 becomes 0.0
         matrix.setflags(write=False)
         return matrix
@@ -148,9 +149,7 @@ class _Document:
         for index, row in enumerate(self._rows("estimated") if "estimated" in self._content else ()):
             for column in row:
                 if type(column) is not int or not 0 <= column < self._count:
-                    raise self._error(
-                        f"estimated[{index}]", f"expected columns from 0 to {self._count - 1}, got {kind_of(column)}"
-                    )
+                    raise self._value_error(f"estimated[{index}]", f"columns from 0 to {self._count - 1}", column)
                 mask[index, column] = True
         mask.setflags(write=False)
         return mask
@@ -159,8 +158,15 @@ class _Document:
         content = self._content.get("measured_at_s")
         seconds = as_number(content)
         if content is not None and (seconds is None or not math.isfinite(seconds)):
-            raise self._error("measured_at_s", f"expected seconds since 1970 or null, got {kind_of(content)}")
+            raise self._value_error("measured_at_s", "seconds since 1970 or null", content)
         return seconds
 
-    def _error(self, place: str, problem: str) -> LatencyMapError:
-        return error_at(self._source.name, place, problem)
+    def _value_error(self, place: str, expected: str, content: Json) -> LatencyMapError:
+        source, got = self._source.name, kind_of(content)
+        return LatencyMapError("map-document-value-invalid", source=source, place=place, expected=expected, got=got)
+
+    def _range_error(self, place: str, got: float) -> LatencyMapError:
+        source = self._source.name
+        return LatencyMapError(
+            "map-delay-out-of-range", source=source, place=place, limit=MAX_RTT_MS, unit="ms", got=got
+        )

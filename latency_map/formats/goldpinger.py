@@ -1,75 +1,71 @@
-"""The answer of Goldpinger's ``/check_all``: HTTP response times between its pods, one per node.
+"""Response of Goldpinger's ``/check_all``: HTTP response times between its pods, one per node.
 
-Source of the form: models ``CheckAllResults`` and ``PodResult`` of bloomberg/goldpinger (swagger.yml). Response
-times are whole milliseconds, rounded down, and a time of 0 is left out of the answer.
+The format is defined by the models ``CheckAllResults`` and ``PodResult`` of bloomberg/goldpinger (swagger.yml).
+Response times are whole milliseconds, rounded down; Goldpinger omits a time of 0.
 """
 
 from datetime import datetime
 
 import numpy as np
 
-from latency_map.errors import error_at
+from gesscale.common.errors import Problem
+from latency_map.errors import LatencyMapError
 from latency_map.formats.json_text import Json, as_number, kind_of
 from latency_map.formats.source import MapSource, RawDelays, SideFiles, check_file_names
 from latency_map.grid import Grid
 from latency_map.kinds import DelayKind, DelayUnit
 
-_WARNING = (
-    "Goldpinger times HTTP requests, in whole milliseconds rounded down: that is not the round trip of a packet;"
-    " measure the map with ICMP where it decides"
-)
-
 
 def read_check_all(source: MapSource, _side_files: SideFiles) -> RawDelays:
-    """Read an answer of ``/check_all``.
+    """Read a response of ``/check_all``.
 
     Raises
     ------
     LatencyMapError
-        It is no such answer; the message says where.
+        The response is invalid.
     """
-    answers = _Answers(source)
-    content = answers.object(source.json, "")
-    for pod, answer in answers.object(content.get("responses", {}), "responses").items():
-        answers.take(pod, answer)
-    return answers.delays()
+    pods = _PodResponses(source)
+    content = pods.object(source.json, "")
+    for pod, response in pods.object(content.get("responses", {}), "responses").items():
+        pods.add(pod, response)
+    return pods.delays()
 
 
-class _Answers:
-    """What pods say of one another."""
+class _PodResponses:
+    """Response times that pods measured."""
 
     def __init__(self, source: MapSource) -> None:
         self.source = source
         self.grid = Grid(source.name, source.limits, {"delay": np.float64(np.nan)})
         self.hosts: dict[str, str] = {}
-        self.answering: list[str] = []
+        self.responding: list[str] = []
         self.failed = self.below_one_ms = 0
         self.newest_s = 0.0
 
     def object(self, content: Json, place: str) -> dict[str, Json]:
         if not isinstance(content, dict):
-            raise error_at(self.source.name, place, f"expected an object, got {kind_of(content)}")
+            raise self._value_error(place, "an object", content)
         return content
 
-    def take(self, pod: str, said: Json) -> None:
-        """Take the answer of a pod; older versions have its results without ``podResults`` around."""
+    def add(self, pod: str, content: Json) -> None:
+        """Add the response of a pod; older versions have the results without ``podResults``."""
         place = f"responses.{pod}"
-        self.answering.append(pod)
+        self.responding.append(pod)
         row = self.grid.number(pod)
-        answer = self.object(said, place)
-        host = answer.get("HostIP")
+        response = self.object(content, place)
+        host = response.get("HostIP")
         if isinstance(host, str) and host:
-            self.hosts[pod] = host  # its own word counts before that of others
-        if answer.get("response") is None:  # it did not answer
+            self.hosts[pod] = host  # takes precedence over what other pods report
+        if response.get("response") is None:  # the pod did not respond
             return
-        results = self.object(answer["response"], f"{place}.response")
+        results = self.object(response["response"], f"{place}.response")
         if "podResults" in results or "dnsResults" in results:
             results = self.object(results.get("podResults", {}), f"{place}.response.podResults")
         for other, result in results.items():
-            self.take_result(row, other, result, f"{place}.response.podResults.{other}")
+            self.add_result(row, other, result, f"{place}.response.podResults.{other}")
 
-    def take_result(self, row: int, other: str, said: Json, place: str) -> None:
-        result = self.object(said, place)
+    def add_result(self, row: int, other: str, content: Json, place: str) -> None:
+        result = self.object(content, place)
         column = self.grid.number(other)
         host = result.get("HostIP")
         if isinstance(host, str) and host:
@@ -81,44 +77,45 @@ class _Answers:
         value = result.get("response-time-ms", 0)
         delay = as_number(value)
         if delay is None or delay < 0:
-            raise error_at(self.source.name, place, f"expected response-time-ms of at least 0, got {kind_of(value)}")
+            raise self._value_error(place, "response-time-ms of at least 0", value)
         self.below_one_ms += delay == 0
         self.grid.layers["delay"][row, column] = delay
 
     def delays(self) -> RawDelays:
-        if not self.answering:
-            raise error_at(self.source.name, "responses", "expected the answers of pods, got none")
-        pods = tuple(dict.fromkeys((*self.answering, *self.grid.numbers)))
+        if not self.responding:
+            raise LatencyMapError("map-empty", source=self.source.name, place="responses", expected="responses of pods")
+        pods = tuple(dict.fromkeys((*self.responding, *self.grid.numbers)))
         addresses = tuple(self.hosts[pod] for pod in pods if pod in self.hosts)
-        alone = len(set(addresses)) == len(pods)
-        names = addresses if alone else pods
+        one_pod_per_host = len(set(addresses)) == len(pods)
+        names = addresses if one_pod_per_host else pods
         check_file_names(self.source.name, names)
         values = self.grid.finish("delay", [self.grid.numbers[pod] for pod in pods])
-        # a pod that checks itself measures its own loopback, not a distance
+        # a pod that checks itself measures its loopback
         np.fill_diagonal(values, 0.0)
-        named_by = "the IP of their host"
-        if not alone:
-            named_by = "the name of their pod: not every pod has a host IP of its own"
-        notes = [f"nodes are named by {named_by}"]
+        notes = [Problem("import-nodes-named-by-host" if one_pod_per_host else "import-nodes-named-by-pod")]
         if self.failed:
-            notes.append(f"checks that failed and are missing: {self.failed}")
+            notes.append(Problem("import-checks-failed", {"count": self.failed}))
         if self.below_one_ms:
-            notes.append(f"times below 1 ms, which Goldpinger leaves out, taken as 0: {self.below_one_ms}")
+            notes.append(Problem("import-times-below-1-ms", {"count": self.below_one_ms}))
         return RawDelays(
             names=names,
             values=values,
             place=lambda a, b: f"responses.{pods[a]}.response.podResults.{pods[b]}",
             unit=DelayUnit.MS,
             kind=DelayKind.RTT,
-            stated_at="Goldpinger gives response times in milliseconds",
+            stated_at="response times of Goldpinger in milliseconds",
             measured_at_s=self.newest_s if self.newest_s > 0 else None,
             notes=tuple(notes),
-            warnings=(_WARNING,),
+            warnings=(Problem("map-http-times"),),
         )
+
+    def _value_error(self, place: str, expected: str, content: Json) -> LatencyMapError:
+        source, got = self.source.name, kind_of(content)
+        return LatencyMapError("map-document-value-invalid", source=source, place=place, expected=expected, got=got)
 
 
 def _seconds(time: Json) -> float:
-    """Return when a check was made, in seconds since the epoch; 0 where it is absent, or Go's zero time."""
+    """Return the time of a check in seconds since the epoch; 0 if it is absent or the zero time of Go."""
     try:
         return datetime.fromisoformat(str(time)).timestamp()
     except (ValueError, OverflowError):

@@ -1,6 +1,6 @@
-"""Graphs whose edges have a delay: GML and GraphML, read by networkx.
+"""Graphs in GML and GraphML whose edges have a delay, read with networkx.
 
-The delay of two nodes is the shortest path over the edges.
+The delay between two nodes is that of the shortest path.
 """
 
 import warnings
@@ -11,10 +11,10 @@ from xml.etree.ElementTree import ParseError
 
 import numpy as np
 
-from gesscale.common.text import shortened
+from gesscale.common.errors import Problem
 from latency_map.delays import MAX_RTT_MS, Delays
-from latency_map.errors import error_at
-from latency_map.formats.labels import is_delay_label, split_unit, stated_by
+from latency_map.errors import LatencyMapError
+from latency_map.formats.labels import is_delay_label, parse_label, split_unit
 from latency_map.formats.sheet import is_number
 from latency_map.formats.source import MapSource, RawDelays, SideFiles, check_file_names
 from latency_map.kinds import DelayUnit
@@ -26,47 +26,45 @@ Graph: TypeAlias = "nx.Graph[Any]"
 
 _LAST_RESORT = ("weight", "value")
 _IN_MS = {DelayUnit.US: 1e-3, DelayUnit.MS: 1.0, DelayUnit.S: 1e3}
-_REFUSED_BY_NETWORKX = (ParseError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+_NETWORKX_ERRORS = (ParseError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 
 
 def read_gml(source: MapSource, _side_files: SideFiles) -> RawDelays:
-    """Read a GML graph whose edges have a delay: nodes by label, or by id where labels are missing or not unique.
+    """Read a GML graph whose edges have a delay; nodes are named by label, or by id if labels are not unique.
 
     Raises
     ------
     LatencyMapError
-        It is no such graph.
+        The graph is invalid.
     """
-    import networkx as nx  # heavy, and agents on small nodes import this package too
+    import networkx as nx  # slow to import, and agents on small nodes import this package too
 
     text = source.graph()
-    with _said_by_networkx(source.name, "GML") as said:
+    with _networkx_errors(source.name, "GML") as notes:
         graph = nx.parse_gml(text, label="id")
-    return _of_graph(source, graph, said)
+    return _of_graph(source, graph, notes)
 
 
 def read_graphml(source: MapSource, _side_files: SideFiles) -> RawDelays:
-    """Read a GraphML graph as `read_gml` does.
+    """Read a GraphML graph; see `read_gml`.
 
     Raises
     ------
     LatencyMapError
-        It is no such graph, or has a document type declaration: entities could grow without end.
+        The graph is invalid, or has a document type declaration, whose entities could expand without limit.
     """
     import networkx as nx
 
     text = source.graph()
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
-        raise error_at(
-            source.name, "", "expected GraphML without a document type declaration, got one; remove <!DOCTYPE ...>"
-        )
-    with _said_by_networkx(source.name, "GraphML") as said:
+        raise LatencyMapError("map-doctype-refused", source=source.name)
+    with _networkx_errors(source.name, "GraphML") as notes:
         graph = nx.parse_graphml(text, force_multigraph=True)
-    return _of_graph(source, graph, said)
+    return _of_graph(source, graph, notes)
 
 
-def _of_graph(source: MapSource, graph: Graph, said: list[str]) -> RawDelays:
-    """Compute the delays between all nodes, NaN where no path leads; of several edges of a pair the fastest counts."""
+def _of_graph(source: MapSource, graph: Graph, warned: list[Problem]) -> RawDelays:
+    """Compute the delays between all nodes, NaN without a path; the fastest of parallel edges counts."""
     names = [str(label).strip() for _, label in graph.nodes(data="label", default="")]
     if not all(names) or len(set(names)) < len(names):
         names = [str(node).strip() for node in graph]
@@ -81,54 +79,51 @@ def _of_graph(source: MapSource, graph: Graph, said: list[str]) -> RawDelays:
         delay, unit = _delay(source.name, place, key, attributes.get(key))
         units.add(unit)
         if len(units) > 1 and None in units:
-            raise error_at(
-                source.name, place, "expected delays with their unit, such as '50 ms', for all edges or for none"
-            )
+            raise LatencyMapError("map-link-units-mixed", source=source.name, place=place)
         loops += a == b
         if a != b:
             delays[rows[a], rows[b]] = np.fmin(delay, delays[rows[a], rows[b]])
     in_ms = None not in units
-    unit, kind = stated_by(key)
-    notes = [f"shortest paths by the {key!r} of links: {len(edges) - loops}"]
+    unit, kind = parse_label(key)
+    notes = [Problem("import-paths-computed", {"key": key, "links": len(edges) - loops})]
     if loops:
-        notes.append(f"links from a node to itself, left out: {loops}")
+        notes.append(Problem("import-loops-skipped", {"count": loops}))
     return RawDelays(
         names=tuple(names),
         values=_shortest_paths(delays, one_direction=graph.is_directed()),
-        place=lambda a, b: f"the path from {names[a]} to {names[b]}",
+        place=lambda a, b: f"path from {names[a]} to {names[b]}",
         unit=DelayUnit.MS if in_ms else unit,
         kind=kind,
-        stated_at=f"delays with their unit, by the key {key!r}" if in_ms else f"the key {key!r} says so",
-        notes=(*notes, *said),
+        stated_at=f"units of the key {key!r}" if in_ms else f"the key {key!r}",
+        notes=(*notes, *warned),
     )
 
 
 def _delay_key(source: str, edges: list[set[str]]) -> str:
-    """Return by which key edges say their delay; refuse edges of which one has several."""
+    """Return the key of the delay of edges; reject edges with several or none."""
     if not edges:
-        raise error_at(source, "", "expected links between nodes, got none")
+        raise LatencyMapError("map-empty", source=source, expected="links between nodes")
     keys = sorted({key for keys in edges for key in keys if is_delay_label(key)})
     keys = keys or [key for key in _LAST_RESORT if key in edges[0]][:1]
     if len(keys) == 1:
         return keys[0]
-    listed = " and ".join(map(shortened, keys or sorted(edges[0])[:5])) or "none"
-    problem = f"expected one key for the delay or latency of links, got {listed}"
-    raise error_at(source, "", f"{problem}; name the right one so, and no other")
+    raise LatencyMapError("map-link-key-ambiguous", source=source, keys=keys or sorted(edges[0]) or ["none"])
 
 
 def _delay(source: str, place: str, key: str, value: object) -> tuple[float, DelayUnit | None]:
-    """Return a delay, in milliseconds where it has a unit."""
+    """Parse a delay; it is in milliseconds if it has a unit."""
     delay, unit = np.nan, None
     if isinstance(value, str) and not is_number(value.strip()):
         with_unit = split_unit(value)
         if with_unit:
             delay, unit = with_unit[0] * _IN_MS[with_unit[1]], with_unit[1]
     elif isinstance(value, str | int | float) and not isinstance(value, bool):
-        with suppress(OverflowError):  # said below
+        with suppress(OverflowError):  # rejected below
             delay = float(value)
     if not 0 <= delay <= MAX_RTT_MS:
-        got = "none" if value is None else shortened(str(value))
-        raise error_at(source, place, f"expected a {key} of 0 to {MAX_RTT_MS:g}, such as 12.5 or '50 ms', got {got}")
+        raise LatencyMapError(
+            "map-link-delay-invalid", source=source, place=place, key=key, limit=MAX_RTT_MS, value=value
+        )
     return delay, unit
 
 
@@ -138,27 +133,26 @@ def _shortest_paths(links: Delays, *, one_direction: bool) -> Delays:
 
     if not one_direction:
         links = np.where(np.isnan(links), links.T, links)
-    rows, columns = np.nonzero(~np.isnan(links))  # a delay of 0 is a link, too
+    rows, columns = np.nonzero(~np.isnan(links))  # a delay of 0 is a link too
     paths: Delays = dijkstra(csr_array((links[rows, columns], (rows, columns)), shape=links.shape))
     if np.array_equal(links, links.T, equal_nan=True):
-        paths = np.minimum(paths, paths.T)  # a path is the same sum both ways, but for the last bit
+        paths = np.minimum(paths, paths.T)  # sums of both directions may differ by rounding
     paths[np.isinf(paths)] = np.nan
     return paths
 
 
 @contextmanager
-def _said_by_networkx(source: str, form: str) -> Iterator[list[str]]:
-    """Turn what networkx raises into one error, and gather what it warns of."""
+def _networkx_errors(source: str, graph_format: str) -> Iterator[list[Problem]]:
+    """Convert the exceptions of networkx to one error, and collect its warnings."""
     from networkx import NetworkXException
 
-    said: list[str] = []
+    notes: list[Problem] = []
     try:
-        with warnings.catch_warnings(record=True) as warned:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            yield said
-    except (NetworkXException, *_REFUSED_BY_NETWORKX) as error:
-        reason = str(error) or type(error).__name__
-        raise error_at(
-            source, "", f"expected a graph in {form}, got: {reason[:200]}; correct it, or say --format"
-        ) from None
-    said.extend(dict.fromkeys(f"networkx says: {str(warning.message)[:200]!r}" for warning in warned[:3]))
+            yield notes
+    except (NetworkXException, *_NETWORKX_ERRORS) as error:
+        cause = (str(error) or type(error).__name__)[:200]
+        raise LatencyMapError("map-graph-invalid", source=source, format=graph_format, cause=cause) from None
+    texts = dict.fromkeys(str(warning.message)[:200] for warning in caught[:3])
+    notes.extend(Problem("import-graph-warning", {"text": text}) for text in texts)

@@ -1,36 +1,36 @@
-"""JSON, read strictly: every key once, no NaN, no nesting without end."""
+"""Strict JSON parser: each key once, no NaN, limited depth."""
 
 import json
 from collections import Counter
 from typing import Never, TypeAlias
 
 from gesscale.common.text import shortened
-from latency_map.errors import error_at
+from latency_map.errors import LatencyMapError
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 
 
 def parse_json(text: str, source: str) -> Json:
-    """Read JSON.
+    """Parse JSON.
 
     Raises
     ------
     LatencyMapError
-        It is no JSON, holds a key twice in one object, or NaN or infinity as a number, or is nested too deeply.
+        The text is not JSON, has a key twice in one object, or NaN or infinity as a number, or is nested too deeply.
     """
     try:
-        content: Json = json.loads(text, object_pairs_hook=_every_key_once, parse_constant=_refuse_constant)
+        content: Json = json.loads(text, object_pairs_hook=_refuse_duplicates, parse_constant=_refuse_constant)
     except RecursionError:
-        problem = "nesting of thousands of levels"
+        raise LatencyMapError("json-too-deep", source=source) from None
+    except LatencyMapError as error:
+        raise LatencyMapError(error.code, source=source, **error.fields) from None
     except ValueError as error:
-        problem = str(error)
-    else:
-        return content
-    raise error_at(source, "", f"expected JSON, got: {problem}; correct it")
+        raise LatencyMapError("json-invalid", source=source, cause=str(error)) from None
+    return content
 
 
 def kind_of(content: Json) -> str:
-    """Say what a piece of JSON is, for messages."""
+    """Describe a JSON value for a message."""
     if content is None or isinstance(content, bool | int | float):
         text = "null" if content is None else str(content).lower()
         return text if len(text) <= 40 else text[:37] + "..."
@@ -40,7 +40,7 @@ def kind_of(content: Json) -> str:
 
 
 def as_number(content: Json) -> float | None:
-    """Return a number as float; None where it is none, or too large for one."""
+    """Return a JSON number as float; None if the value is not a number or too large."""
     if isinstance(content, bool) or not isinstance(content, int | float):
         return None
     try:
@@ -49,13 +49,13 @@ def as_number(content: Json) -> float | None:
         return None
 
 
-def _every_key_once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+def _refuse_duplicates(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     content = dict(pairs)
     if len(content) < len(pairs):
         twice, _ = Counter(key for key, _ in pairs).most_common(1)[0]
-        raise ValueError(f"the key {shortened(twice)} twice in one object")
+        raise LatencyMapError("json-key-duplicate", key=twice)
     return content
 
 
 def _refuse_constant(name: str) -> Never:
-    raise ValueError(f"{name} where a number or null is expected")
+    raise LatencyMapError("json-constant-refused", got=name)

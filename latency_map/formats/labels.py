@@ -1,4 +1,4 @@
-"""What a heading or the key of a figure says of unit and direction, such as ``rtt_ms`` or ``latency (us)``."""
+"""Unit and direction of delays, parsed from labels such as ``rtt_ms`` or ``latency (us)``."""
 
 import re
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ _DELAY_STRING = re.compile(r"\s*([0-9.eE+-]{1,40})\s*([a-zµμ]{1,12})\s*", re.I
 
 
 def words_of(label: str) -> tuple[str, ...]:
-    """Return the words of a label in lower case, "round trip" and "one way" as one; none where it is long."""
+    """Return the words of a label in lower case, "round trip" and "one way" joined; empty for a long label."""
     if len(label) > _LONGEST:
         return ()
     plain = re.sub(r"[\s_()\[\]./-]+", " ", label.lower()).strip()
@@ -42,7 +42,7 @@ def words_of(label: str) -> tuple[str, ...]:
 
 
 def is_delay_label(label: str) -> bool:
-    """Tell whether a label is one of a delay: it says so, and has no word that means something else."""
+    """Return whether a label is that of a delay and has no word with another meaning."""
     words = set(words_of(label))
     if not words <= _UNITS.keys() | _ROUND_TRIP | _ONE_WAY | _DELAY | _OTHER:
         return False
@@ -50,8 +50,8 @@ def is_delay_label(label: str) -> bool:
     return bool(words & (_ROUND_TRIP | _ONE_WAY | _DELAY)) or ("time" in words and bool(words & _UNITS.keys()))
 
 
-def stated_by(label: str) -> tuple[DelayUnit | None, DelayKind | None]:
-    """Return what a label says of a delay."""
+def parse_label(label: str) -> tuple[DelayUnit | None, DelayKind | None]:
+    """Return the unit and the direction in a label of a delay; None for each that is missing."""
     if not is_delay_label(label):
         return None, None
     words = words_of(label)
@@ -65,7 +65,7 @@ def stated_by(label: str) -> tuple[DelayUnit | None, DelayKind | None]:
 
 
 def pair_columns(labels: Sequence[str]) -> tuple[int, int] | None:
-    """Return where a heading has the two ends of a pair, such as ``source`` and ``destination``."""
+    """Return the columns of the two ends of a pair in a heading, such as ``source`` and ``destination``."""
     lowered = [label.lower() for label in labels]
     for a, b in _PAIRS:
         if a in lowered and b in lowered:
@@ -74,7 +74,7 @@ def pair_columns(labels: Sequence[str]) -> tuple[int, int] | None:
 
 
 def split_unit(text: str) -> tuple[float, DelayUnit] | None:
-    """Read a delay written with its unit, such as ``50 ms``."""
+    """Parse a delay with its unit, such as ``50 ms``."""
     match = _DELAY_STRING.fullmatch(text)
     if match is None or match[2].lower() not in _UNITS:
         return None

@@ -1,6 +1,6 @@
-"""Every file that a map can come from, read down one road: text, delays as it has them, round trips.
+"""Import of maps from files of any format.
 
-Unit and kind are never guessed: the file states them, as ``rtt_ms`` in a heading does, or the caller does. Where
+Unit and kind are never guessed: the file states them, for example by the heading ``rtt_ms``, or the caller does. If
 both do, they must agree.
 """
 
@@ -11,9 +11,9 @@ from typing import BinaryIO
 
 import numpy as np
 
-from gesscale.common.errors import cause_of
+from gesscale.common.errors import Problem, cause_of
 from latency_map.delays import count_differing, direct_round_trips, find_impossible
-from latency_map.errors import LatencyMapError, error_at
+from latency_map.errors import LatencyMapError, error_of
 from latency_map.formats.document import read_document, survey_to_document
 from latency_map.formats.matrix_csv import map_to_matrix
 from latency_map.formats.recognise import FORMATS, recognise
@@ -27,20 +27,20 @@ from latency_map.survey import Survey
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """A survey and what its text was taken for."""
+    """A survey, and how its text was interpreted."""
 
     #: The round trips.
     survey: Survey
-    #: What the text was taken for, and why (map_format, reason).
+    #: The detected format and the evidence (map_format, reason).
     map_format: MapFormat
     reason: str
-    #: What its figures mean, as the text or the caller says (unit, kind).
+    #: Unit and direction of its delays, as the text or the caller states them (unit, kind).
     unit: DelayUnit
     kind: DelayKind
-    #: What was done on the way, for people.
-    notes: tuple[str, ...] = ()
-    #: What looks implausible, for people.
-    warnings: tuple[str, ...] = ()
+    #: How the text was interpreted.
+    notes: tuple[Problem, ...] = ()
+    #: Doubts about the delays.
+    warnings: tuple[Problem, ...] = ()
 
 
 def read_survey(
@@ -52,31 +52,31 @@ def read_survey(
     side_files: SideFiles = NO_SIDE_FILES,
     limits: MapLimits = DEFAULT_LIMITS,
 ) -> Imported:
-    """Read a file of any form.
+    """Read a file of any format.
 
     Parameters
     ----------
     file
-        A text file in UTF-8, compressed by gzip or not, or the bytes of one such as standard input.
+        A text file in UTF-8, or a stream of its bytes; both may be compressed by gzip.
     map_format
-        What it is; None to tell from the file.
+        Its format; None to detect it.
     unit, kind
-        What its delays mean; None where the file says so itself.
+        Unit and direction of its delays; None if the file states them.
     side_files
-        What belongs to the file and is not in it.
+        Information that belongs to the file but is not in it.
     limits
-        How large the map may be; a larger one is refused before memory is taken for it.
+        Limits on the size of the map; a larger one is rejected before its memory is allocated.
 
     Returns
     -------
     Imported
-        The survey, and what the file was taken for.
+        The survey, and how the file was interpreted.
 
     Raises
     ------
     LatencyMapError
-        It is of no known form, a delay is negative or beyond all, neither file nor caller says what its delays
-        mean, or they say different things; the message names the file, and line and column where it has them.
+        The format is unknown, a delay is out of range, neither file nor caller states unit and kind, or they
+        contradict each other.
     """
     return _import(read_source(file, limits), map_format, unit, kind, side_files)
 
@@ -91,7 +91,7 @@ def parse_survey(
     side_files: SideFiles = NO_SIDE_FILES,
     limits: MapLimits = DEFAULT_LIMITS,
 ) -> Imported:
-    """Do as `read_survey` with text; ``source`` stands for the file in messages."""
+    """Read a text; see `read_survey`. Errors have ``source`` as its name."""
     content = BytesIO(text.encode("utf-8", "surrogatepass"))
     return _import(read_source(content, limits, source), map_format, unit, kind, side_files)
 
@@ -104,25 +104,25 @@ def read_map(
     *,
     limits: MapLimits = DEFAULT_LIMITS,
 ) -> LatencyMap:
-    """Read a file of any form as a map.
+    """Read a file of any format as a map.
 
     Parameters
     ----------
     path, unit, kind, limits
         As in `read_survey`.
     asymmetry
-        What to do where the two directions of a pair differ; see `Survey.asymmetry_rule`.
+        Treatment of pairs whose two directions differ; see `Survey.asymmetry_rule`.
 
     Raises
     ------
     LatencyMapError
-        It is no such file, or its survey amounts to no map.
+        The file is invalid, or its survey is not a valid map.
     """
     survey = read_survey(path, unit=unit, kind=kind, limits=limits).survey
     try:
         return survey.to_map(asymmetry)
     except LatencyMapError as error:
-        raise LatencyMapError(f"{path}: {error}") from None
+        raise error_of(*error.problems, source=str(path)) from None
 
 
 def write_survey(survey: Survey, path: Path | str) -> None:
@@ -131,7 +131,7 @@ def write_survey(survey: Survey, path: Path | str) -> None:
     Parameters
     ----------
     survey
-        What is written; `read_survey` reads it back exactly.
+        The survey; `read_survey` reads it back without loss.
     path
         The file; one that exists is replaced.
 
@@ -144,12 +144,12 @@ def write_survey(survey: Survey, path: Path | str) -> None:
 
 
 def write_csv(latencies: LatencyMap, path: Path | str) -> None:
-    """Write a map to a file, as a matrix of round trips in milliseconds, blank where missing.
+    """Write a map to a file as a matrix of round trips in milliseconds, blank if missing.
 
     Parameters
     ----------
     latencies
-        The map; read back exactly, as its corner states unit and kind.
+        The map; the corner of the matrix states unit and kind, so it can be read back without loss.
     path
         The file; one that exists is replaced.
 
@@ -163,7 +163,7 @@ def write_csv(latencies: LatencyMap, path: Path | str) -> None:
 
 def _write(text: str, path: Path | str) -> None:
     try:
-        content = text.encode()  # what cannot be written is said before a file is replaced
+        content = text.encode()  # fails before the file is replaced
         Path(path).write_bytes(content)
     except (OSError, ValueError) as error:
         raise LatencyMapError("file-unwritable", source=str(path), cause=cause_of(error)) from None
@@ -176,17 +176,17 @@ def _import(
     kind: DelayKind | None,
     side_files: SideFiles,
 ) -> Imported:
-    reason = "the caller says so"
+    reason = "the caller chose it"
     if map_format is None:
         map_format, reason = recognise(source)
     _check_side_files(source.name, map_format, side_files)
     if map_format is MapFormat.DOCUMENT:
         survey = read_document(source)
         stated = (DelayUnit.MS, DelayKind.RTT)
-        unit, kind = _meaning(source.name, stated, "its unit is ms and its delay is rtt", unit, kind)
+        unit, kind = _resolve_meaning(source.name, stated, "unit and delay", unit, kind)
         return Imported(survey=survey, map_format=map_format, reason=reason, unit=unit, kind=kind)
     raw = FORMATS[map_format].read(source, side_files)
-    unit, kind = _meaning(source.name, (raw.unit, raw.kind), raw.stated_at, unit, kind)
+    unit, kind = _resolve_meaning(source.name, (raw.unit, raw.kind), raw.stated_at, unit, kind)
     survey, notes = _to_survey(source.name, raw, unit, kind)
     return Imported(
         survey=survey,
@@ -199,49 +199,33 @@ def _import(
     )
 
 
-def _meaning(
+def _resolve_meaning(
     source: str,
     stated: tuple[DelayUnit | None, DelayKind | None],
     stated_at: str,
     unit: DelayUnit | None,
     kind: DelayKind | None,
 ) -> tuple[DelayUnit, DelayKind]:
-    """Bring together what the file states and the caller says of its delays."""
-    for name, said, by_file in (("unit", unit, stated[0]), ("kind", kind, stated[1])):
-        if said is not None and by_file is not None and said != by_file:
-            raise error_at(
-                source,
-                stated_at,
-                f"expected {by_file.value!r} for {name}, got {said.value!r}; leave it out, or correct the file",
-            )
+    """Return unit and kind as the file or the caller states them; raise if they differ or are missing."""
+    for code, given, in_file in (("map-unit-conflict", unit, stated[0]), ("map-kind-conflict", kind, stated[1])):
+        if given is not None and in_file is not None and given != in_file:
+            problem = Problem(code, {"stated": in_file.value, "given": given.value})
+            raise error_of(problem, source=source, place=stated_at)
     unit, kind = unit or stated[0], kind or stated[1]
     if unit is not None and kind is not None:
         return unit, kind
-    asked = {"unit": (unit, "unit (us, ms or s)"), "kind": (kind, "kind (rtt or one-way)")}
-    lacking = [name for name, (value, _) in asked.items() if value is None]
-    raise LatencyMapError(
-        f"{source}: expected {' and '.join(lacking)} of its delays to be stated, the file does not say;"
-        f" say {' and '.join(asked[name][1] for name in lacking)};"
-        f" `gesscale latency-map` takes this as {' and '.join(f'--{name}' for name in lacking)}"
-    )
+    missing = [code for code, value in (("map-unit-missing", unit), ("map-kind-missing", kind)) if value is None]
+    raise error_of(*map(Problem, missing), source=source)
 
 
-def _to_survey(source: str, raw: RawDelays, unit: DelayUnit, kind: DelayKind) -> tuple[Survey, tuple[str, ...]]:
-    """Make the round trips of delays, in the memory where they are, and return notes on what was done."""
-    fault = find_impossible(raw.values, unit=unit, kind=kind)
-    if fault:
-        raise error_at(
-            source,
-            raw.place(fault.row, fault.column),
-            f"{raw.names[fault.row]} to {raw.names[fault.column]}: {fault.problem}",
-        )
+def _to_survey(source: str, raw: RawDelays, unit: DelayUnit, kind: DelayKind) -> tuple[Survey, tuple[Problem, ...]]:
+    """Convert delays to round trips in place, and return the survey with notes on the conversion."""
+    if fault := find_impossible(raw.values, unit=unit, kind=kind):
+        pair = f"{raw.names[fault.row]} to {raw.names[fault.column]}"
+        raise error_of(fault.problem, source=source, place=f"{raw.place(fault.row, fault.column)}, {pair}")
     notes = raw.notes
     if kind is DelayKind.ONE_WAY:
-        differing = count_differing(raw.values)
-        notes += (
-            "one-way delays of both directions added up, of one direction doubled; pairs that differ by direction:"
-            f" {differing}",
-        )
+        notes += (Problem("import-one-way-delays", {"asymmetric_pairs": count_differing(raw.values)}),)
     rtt_ms = raw.values
     direct_round_trips(rtt_ms, unit=unit, kind=kind)
     to_itself = rtt_ms.diagonal()
@@ -254,9 +238,12 @@ def _to_survey(source: str, raw: RawDelays, unit: DelayUnit, kind: DelayKind) ->
 
 def _check_side_files(source: str, map_format: MapFormat, side_files: SideFiles) -> None:
     for name, option in (("names", "--names"), ("probed_from", "--source")):
-        takers = [each for each, row in FORMATS.items() if name in row.takes]
-        if getattr(side_files, name) is not None and map_format not in takers:
-            listed = ", ".join(sorted(takers))
+        formats = [each for each, reader in FORMATS.items() if name in reader.side_files]
+        if getattr(side_files, name) is not None and map_format not in formats:
             raise LatencyMapError(
-                f"{source}: expected no {option} with a file of the form {map_format.value}; it is for {listed}"
+                "map-option-not-applicable",
+                source=source,
+                option=option,
+                format=map_format.value,
+                formats=sorted(formats),
             )

@@ -1,6 +1,6 @@
 """Lists of pairs: edges ``from,to,delay``, and tables of pings with many rows per pair.
 
-WonderNetwork publishes such tables: source, destination, timestamp, min, avg, max, mdev.
+WonderNetwork publishes tables of pings with source, destination, timestamp, min, avg, max, mdev.
 """
 
 import math
@@ -10,10 +10,11 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from gesscale.common.errors import Problem
 from gesscale.common.text import shortened
 from latency_map.delays import MAX_RTT_MS, Delays
-from latency_map.errors import LatencyMapError, error_at
-from latency_map.formats.labels import is_delay_label, pair_columns, stated_by
+from latency_map.errors import LatencyMapError
+from latency_map.formats.labels import is_delay_label, pair_columns, parse_label
 from latency_map.formats.sheet import Sheet, SheetRow, is_number
 from latency_map.formats.source import MapSource, RawDelays, SideFiles, check_file_names
 from latency_map.grid import Grid
@@ -21,19 +22,19 @@ from latency_map.kinds import DelayKind, DelayUnit
 
 _WIDTH = 3
 #: Largest delay in any unit.
-_MOST = 1e3 * MAX_RTT_MS
+_MAX_DELAY = 1e3 * MAX_RTT_MS
 _SUMMARY_OF_PING = {"min", "avg", "max", "mdev"}
 _PREFERRED = ("avg", "median", "mean", "average")
 _TIMES = ("timestamp", "measured_at", "date", "datetime")
 
 
 def read_edges(source: MapSource, side_files: SideFiles) -> RawDelays:
-    """Read a list of edges, with a heading or without; a blank delay is missing.
+    """Read a list of edges, with or without a heading; a blank delay is missing.
 
     Raises
     ------
     LatencyMapError
-        It is no such list; the message names file, line and column.
+        The list is invalid.
     """
     sheet = Sheet(source)
     row = sheet.first()
@@ -42,64 +43,59 @@ def read_edges(source: MapSource, side_files: SideFiles) -> RawDelays:
     stated_at = ""
     pairs = _Pairs(source)
     if is_edge_heading(row.cells):
-        unit, kind = stated_by(row.cells[2])
-        stated_at = f"line {row.line}, column 3: the heading says {shortened(row.cells[2].lower())}"
+        unit, kind = parse_label(row.cells[2])
+        stated_at = f"line {row.line}, column 3, heading {shortened(row.cells[2].lower())}"
     else:
         _add_edge(sheet, row, pairs)
     for each in sheet.rows():
         _add_edge(sheet, each, pairs)
     if not pairs.numbers:
-        raise sheet.error(row, 0, "expected rows of from,to,delay below the heading, got none")
+        raise sheet.cell_error(row, 0, "map-empty", expected="rows below the heading")
     return pairs.delays(side_files, notes=sheet.notes(), unit=unit, kind=kind, stated_at=stated_at)
 
 
 def read_pings(source: MapSource, _side_files: SideFiles) -> RawDelays:
-    """Read a table of pings: a heading with the two ends and a delay among other columns.
+    """Read a table of pings, whose heading has the two ends and a delay among other columns.
 
     Raises
     ------
     LatencyMapError
-        It is no such table; the message names file, line and column.
+        The table is invalid.
     """
     sheet = Sheet(source)
     header = sheet.first()
     ends = pair_columns(header.cells)
     column = delay_column(header.cells)
     if ends is None or column is None:
-        raise sheet.error(
-            header,
-            0,
-            "expected a heading with the two ends and a delay, such as source,destination,avg,"
-            f" got {shortened(','.join(header.cells))}",
-        )
+        raise sheet.cell_error(header, 0, "map-heading-invalid", heading=",".join(header.cells))
     lowered = [label.lower() for label in header.cells]
     time_column = next((lowered.index(label) for label in _TIMES if label in lowered), None)
     pings = _Pings(source)
     newest = ""
     for row in sheet.rows():
         if len(row.cells) != len(header.cells):
-            raise sheet.error(
-                row,
-                min(len(row.cells), len(header.cells)),
-                f"expected {len(header.cells)} cells as in the heading, got {len(row.cells)}",
-            )
+            got, expected = len(row.cells), len(header.cells)
+            raise sheet.cell_error(row, min(got, expected), "map-row-length-invalid", expected=expected, got=got)
         delay = sheet.delay(row, column)
-        if delay < 0 or delay > _MOST:
-            raise sheet.error(row, column, f"expected a delay of 0 to {_MOST:g}, got {delay:g}")
+        if delay < 0 or delay > _MAX_DELAY:
+            raise sheet.cell_error(row, column, "map-delay-out-of-range", limit=_MAX_DELAY, unit="us", got=delay)
         a, b = (pings.grid.number(row.cells[end], line=row.line, column=end + 1) for end in ends)
         pings.add(a, b, delay)
         if time_column is not None:
             newest = max(newest, row.cells[time_column])
     if not pings.rows:
-        raise sheet.error(header, 0, "expected rows below the heading, got none")
-    unit, kind = stated_by(header.cells[column])
-    stated_at = f"line {header.line}, column {column + 1}: the heading says {shortened(header.cells[column])}"
+        raise sheet.cell_error(header, 0, "map-empty", expected="rows below the heading")
+    unit, kind = parse_label(header.cells[column])
+    stated_at = f"line {header.line}, column {column + 1}, heading {shortened(header.cells[column])}"
     if set(lowered) >= _SUMMARY_OF_PING:
         unit, kind = DelayUnit.MS, DelayKind.RTT
-        stated_at = f"line {header.line}: min, avg, max and mdev are what ping writes, in milliseconds"
+        stated_at = f"line {header.line}, min, avg, max and mdev of ping in milliseconds"
     values, most = pings.medians()
     names = tuple(pings.grid.numbers)
-    counted = f"{pings.rows} rows, at most {most} of one pair: the median of {header.cells[column]!r} is taken"
+    label = header.cells[column]
+    notes = [Problem("import-medians-taken", {"rows": pings.rows, "rows_per_pair": most, "column": label})]
+    if pings.lost:
+        notes.append(Problem("import-rows-without-delay", {"count": pings.lost}))
     return RawDelays(
         names=names,
         values=values,
@@ -108,17 +104,17 @@ def read_pings(source: MapSource, _side_files: SideFiles) -> RawDelays:
         kind=kind,
         stated_at=stated_at,
         measured_at_s=_seconds(newest),
-        notes=(counted, *((f"rows without a delay: {pings.lost}",) if pings.lost else ()), *sheet.notes()),
+        notes=(*notes, *sheet.notes()),
     )
 
 
 def is_edge_heading(cells: list[str]) -> bool:
-    """Tell whether a row is the heading of a list of edges: the two ends of a pair, and a third that is no number."""
+    """Return whether a row is the heading of a list of edges: the two ends of a pair and a label."""
     return len(cells) == _WIDTH and pair_columns(cells[:2]) is not None and not is_number(cells[2])
 
 
 def delay_column(labels: Sequence[str]) -> int | None:
-    """Return which column of a table of pings is the delay: the average or the median before any other."""
+    """Return the column of the delay in a table of pings; an average or a median is preferred."""
     lowered = [label.lower() for label in labels]
     for label in _PREFERRED:
         if label in lowered:
@@ -130,7 +126,7 @@ def delay_column(labels: Sequence[str]) -> int | None:
 
 
 class _Pairs:
-    """One delay of each pair, and the line that it stands on."""
+    """One delay for each pair, with its line."""
 
     def __init__(self, source: MapSource) -> None:
         self._source = source.name
@@ -143,11 +139,8 @@ class _Pairs:
     def add(self, a: int, b: int, delay: float, line: int) -> None:
         lines = self._grid.layers["line"]
         if lines[a, b]:
-            raise error_at(
-                self._source,
-                f"line {line}, column 1",
-                f"expected every pair once, got this one on line {lines[a, b]} already; remove one",
-            )
+            place, first_line = f"line {line}, column 1", int(lines[a, b])
+            raise LatencyMapError("map-pair-duplicate", source=self._source, place=place, first_line=first_line)
         lines[a, b] = line
         self._grid.layers["delay"][a, b] = delay
 
@@ -155,12 +148,12 @@ class _Pairs:
         self,
         side_files: SideFiles,
         *,
-        notes: tuple[str, ...],
+        notes: tuple[Problem, ...],
         unit: DelayUnit | None,
         kind: DelayKind | None,
         stated_at: str,
     ) -> RawDelays:
-        """Return them, in the order of the nodes' numbers where the names are numbers."""
+        """Return the delays; nodes whose names are all numbers are sorted by number."""
         found = list(self.numbers)
         numbered = all(name.isascii() and name.isdigit() and len(name) < 10 for name in found)
         order = sorted(range(len(found)), key=lambda node: int(found[node]) if numbered else node)
@@ -180,17 +173,14 @@ class _Pairs:
         if listed is None:
             return tuple(found)
         if not numbered or not all(1 <= int(number) <= len(listed) for number in found):
-            raise LatencyMapError(
-                f"{self._source}: expected nodes by number from 1 to {len(listed)}, as many as there are names,"
-                " got others; give one name per line for all of them, or none"
-            )
+            raise LatencyMapError("map-nodes-not-numbered", source=self._source, names=len(listed))
         names = tuple(listed[int(number) - 1] for number in found)
         check_file_names(self._source, names)
         return names
 
 
 class _Pings:
-    """Many delays of each pair."""
+    """Several delays for each pair."""
 
     def __init__(self, source: MapSource) -> None:
         self.grid = Grid(source.name, source.limits, {})
@@ -207,7 +197,7 @@ class _Pings:
         self._delays.append(delay)
 
     def medians(self) -> tuple[Delays, int]:
-        """Return the median delay of every pair, NaN where it has none, and how many delays a pair has at most."""
+        """Return the median delay of each pair, NaN if it has none, and the largest number of delays of a pair."""
         count = len(self.grid.numbers)
         medians: Delays = np.full((count, count), np.nan)
         if not self._delays:
@@ -218,16 +208,15 @@ class _Pings:
         pairs, delays = pairs[order], delays[order]
         of_pair, starts, times = np.unique(pairs, return_index=True, return_counts=True)
         low, high = delays[starts + (times - 1) // 2], delays[starts + times // 2]
-        with np.errstate(over="ignore"):  # what is beyond all numbers is refused as such
+        with np.errstate(over="ignore"):  # infinity is rejected later
             medians.ravel()[of_pair] = np.where(low == high, low, (low + high) / 2)
         return medians, int(times.max())
 
 
 def _add_edge(sheet: Sheet, row: SheetRow, pairs: _Pairs) -> None:
     if len(row.cells) != _WIDTH:
-        raise sheet.error(
-            row, min(len(row.cells), _WIDTH), f"expected three cells: from, to and the delay, got {len(row.cells)}"
-        )
+        got = len(row.cells)
+        raise sheet.cell_error(row, min(got, _WIDTH), "map-row-length-invalid", expected=_WIDTH, got=got)
     a, b = (pairs.node(row.cells[column], row.line, column + 1) for column in (0, 1))
     pairs.add(a, b, sheet.delay(row, 2), row.line)
 

@@ -1,6 +1,6 @@
-"""What ``ping`` and ``fping`` write: round trips from the node that they run on to others.
+"""Output of ``ping`` and ``fping``: round trips from the node on which they ran to others.
 
-Forms: ``ping`` of iputils (with ``-q``, ``-D`` too), busybox and macOS, several runs one after the other; ``fping``
+Supported: ``ping`` of iputils (with ``-q``, ``-D`` too), busybox and macOS, several runs one after the other; ``fping``
 by default, with ``-e``, ``-c``, ``-C``, ``-q``, ``-s``, ``-D``.
 """
 
@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gesscale.common.text import shortened
-from latency_map.errors import error_at
+from gesscale.common.errors import Problem
+from latency_map.errors import LatencyMapError, error_of
 from latency_map.formats.source import MapSource, RawDelays, SideFiles, check_file_names
 from latency_map.kinds import DelayKind, DelayUnit
 from latency_map.limits import MapLimits
@@ -39,7 +39,7 @@ FPING_BEGINS = re.compile(
 
 @dataclass(slots=True)
 class _Target:
-    """What was read of one target: replies one by one, listed at the end, and the averages of summaries."""
+    """Round trips to one target: single replies, replies listed at the end, and averages of summaries."""
 
     single: list[float] = field(default_factory=list)
     listed: list[float] = field(default_factory=list)
@@ -53,7 +53,7 @@ class _Target:
 
 
 class _Targets(dict[str, _Target]):
-    """What was read of each target; refuses more targets than there may be."""
+    """Round trips to each target, up to the limit of nodes."""
 
     def __init__(self, source: str, limits: MapLimits) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class _Targets(dict[str, _Target]):
 
     def __missing__(self, name: str) -> _Target:
         if len(self) == self._limits.nodes:
-            raise error_at(self._source, "", self._limits.too_many_nodes())
+            raise error_of(self._limits.too_many_nodes(), source=self._source)
         target = self[name] = _Target()
         return target
 
@@ -72,7 +72,7 @@ def read_ping(source: MapSource, side_files: SideFiles) -> RawDelays:
     Raises
     ------
     LatencyMapError
-        It is no such output, or the node that it ran on is not known.
+        The text has no target, or the node on which ``ping`` ran is not given.
     """
     targets, newest = _pinged(_short_lines(source), source.name, source.limits)
     return _one_row(source, targets, side_files, newest, "ping")
@@ -96,7 +96,7 @@ def read_fping(source: MapSource, side_files: SideFiles) -> RawDelays:
 
 
 def _pinged(lines: Iterable[str], source: str, limits: MapLimits) -> tuple[dict[str, _Target], float]:
-    """Return what ``ping`` said of each target, and the newest time stamp; 0 without one."""
+    """Return the round trips to each target of ``ping``, and the newest time stamp; 0 if there is none."""
     targets = _Targets(source, limits)
     newest = 0.0
     target: _Target | None = None
@@ -115,7 +115,7 @@ def _pinged(lines: Iterable[str], source: str, limits: MapLimits) -> tuple[dict[
 
 
 def _figures(*texts: str | None) -> list[float]:
-    """Return round trips; None is a reply that did not come."""
+    """Parse round trips; None is a missing reply."""
     return [float(text) for text in texts if text is not None]
 
 
@@ -127,12 +127,9 @@ def _one_row(
     source: MapSource, targets: dict[str, _Target], side_files: SideFiles, newest: float, program: str
 ) -> RawDelays:
     if not targets:
-        raise error_at(source.name, "", f"expected the output of {program}, got no target in it")
+        raise LatencyMapError("map-empty", source=source.name, expected=f"targets in the output of {program}")
     if side_files.probed_from is None:
-        listed = ", ".join(shortened(name) for name in list(targets)[:3])
-        raise error_at(
-            source.name, "", f"expected the name of the node that pinged {listed}; say it to import with --source"
-        )
+        raise LatencyMapError("map-source-node-missing", source=source.name, targets=list(targets))
     names = tuple(dict.fromkeys((side_files.probed_from, *targets)))
     check_file_names(source.name, names, source.limits)
     values = np.full((len(names), len(names)), np.nan)
@@ -143,14 +140,16 @@ def _one_row(
         rtt_ms = values[0, columns[name]] = target.rtt_ms()
         if math.isnan(rtt_ms):
             lost.append(name)
-    counted = f"targets seen from {side_files.probed_from}: {len(targets)}; all other pairs are missing"
+    notes = [Problem("import-one-row", {"node": side_files.probed_from, "targets": len(targets)})]
+    if lost:
+        notes.append(Problem("import-targets-silent", {"targets": lost}))
     return RawDelays(
         names=names,
         values=values,
-        place=lambda _, b: f"the replies of {names[b]}",
+        place=lambda _, b: f"replies of {names[b]}",
         unit=DelayUnit.MS,
         kind=DelayKind.RTT,
-        stated_at=f"{program} writes round trips in milliseconds",
+        stated_at=f"round trips of {program} in milliseconds",
         measured_at_s=newest if newest > 0 else None,
-        notes=(counted, *((f"no time from {', '.join(lost[:5])}",) if lost else ())),
+        notes=tuple(notes),
     )

@@ -1,13 +1,14 @@
-"""The forms of files, each in one row: who reads it, how a file of it begins, what it takes beside it.
+"""File formats of maps, and their detection.
 
-Rows of cells may be of several forms, which `_recognise_rows` tells apart; the others say how they begin.
+`FORMATS` has the reader and the detection of each format. Several formats consist of rows of cells;
+`_recognise_rows` distinguishes these.
 """
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from latency_map.errors import error_at
+from latency_map.errors import LatencyMapError
 from latency_map.formats.document import KIND
 from latency_map.formats.goldpinger import read_check_all
 from latency_map.formats.graphs import read_gml, read_graphml
@@ -16,7 +17,7 @@ from latency_map.formats.labels import pair_columns
 from latency_map.formats.matrix_csv import read_bare_matrix, read_named_matrix
 from latency_map.formats.pairs import delay_column, is_edge_heading, read_edges, read_pings
 from latency_map.formats.ping_text import FPING_BEGINS, PING_BEGINS, read_fping, read_ping
-from latency_map.formats.sheet import ROWS_LOOKED_AT, SheetRow, is_number, is_number_or_missing, rows_at_head
+from latency_map.formats.sheet import HEAD_ROWS, SheetRow, is_number, is_number_or_missing, rows_at_head
 from latency_map.formats.source import MapSource, RawDelays, SideFiles
 from latency_map.kinds import MapFormat
 
@@ -29,14 +30,14 @@ _XML = ("<?xml", "<graphml", "<!--", "<!DOCTYPE")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormatReader:
-    """A form of files."""
+    """Reader of a file format."""
 
-    #: Its reader.
+    #: Reads a file.
     read: Callable[[MapSource, SideFiles], RawDelays]
-    #: Returns why a text is of this form, judged by how it begins; "" if it is not. None for rows of cells.
+    #: Returns the evidence in the beginning of a text for this format, "" if there is none. None for rows of cells.
     begins: Callable[[MapSource], str] | None = None
-    #: Which of `SideFiles` belong to it.
-    takes: tuple[str, ...] = ()
+    #: The fields of `SideFiles` that it uses.
+    side_files: tuple[str, ...] = ()
 
 
 def _begins_as_xml(source: MapSource) -> str:
@@ -45,39 +46,39 @@ def _begins_as_xml(source: MapSource) -> str:
 
 def _begins_as_ping(source: MapSource) -> str:
     found = PING_BEGINS.search(source.text[:_SHOWN_OF_PROGRAMS])
-    return "it has the line that ping begins with" if found else ""
+    return "it has the first line of ping" if found else ""
 
 
 def _begins_as_fping(source: MapSource) -> str:
     found = FPING_BEGINS.search(source.text[:_SHOWN_OF_PROGRAMS])
-    return "it has a line as fping writes them" if found else ""
+    return "it has a line of fping" if found else ""
 
 
 def _begins_as_gml(source: MapSource) -> str:
     return "it has a graph in square brackets" if _GML.search(source.text[:_HEAD_CHARACTERS]) else ""
 
 
-#: All but the project's own, which gives a survey.
+#: The readers of all formats but the native one, which `read_document` reads.
 FORMATS: Mapping[MapFormat, FormatReader] = {
     MapFormat.GRAPHML: FormatReader(read=read_graphml, begins=_begins_as_xml),
-    MapFormat.PING: FormatReader(read=read_ping, begins=_begins_as_ping, takes=("probed_from",)),
-    MapFormat.FPING: FormatReader(read=read_fping, begins=_begins_as_fping, takes=("probed_from",)),
+    MapFormat.PING: FormatReader(read=read_ping, begins=_begins_as_ping, side_files=("probed_from",)),
+    MapFormat.FPING: FormatReader(read=read_fping, begins=_begins_as_fping, side_files=("probed_from",)),
     MapFormat.GML: FormatReader(read=read_gml, begins=_begins_as_gml),
     MapFormat.MATRIX: FormatReader(read=read_named_matrix),
-    MapFormat.BARE_MATRIX: FormatReader(read=read_bare_matrix, takes=("names",)),
-    MapFormat.EDGES: FormatReader(read=read_edges, takes=("names",)),
+    MapFormat.BARE_MATRIX: FormatReader(read=read_bare_matrix, side_files=("names",)),
+    MapFormat.EDGES: FormatReader(read=read_edges, side_files=("names",)),
     MapFormat.PINGS: FormatReader(read=read_pings),
     MapFormat.GOLDPINGER: FormatReader(read=read_check_all),
 }
 
 
 def recognise(source: MapSource) -> tuple[MapFormat, str]:
-    """Tell what a text is, and why; a matrix with names where nothing speaks for another form.
+    """Return the format of a text and the evidence; a matrix with names if there is no evidence for another one.
 
     Raises
     ------
     LatencyMapError
-        It begins as JSON and is none, or JSON of no known form.
+        The text begins like JSON and is not valid, or of no known kind.
     """
     begins = source.text[:1000].lstrip()
     if begins[:1] in ("{", "[") and not _DATED.match(begins):
@@ -96,12 +97,7 @@ def _recognise_json(source: MapSource) -> tuple[MapFormat, str]:
             return MapFormat.DOCUMENT, "it is JSON with an apiVersion"
         if isinstance(content.get("responses"), dict):
             return MapFormat.GOLDPINGER, "it is JSON with the responses of pods"
-    raise error_at(
-        source.name,
-        "",
-        "expected JSON that is a map of this project (apiVersion) or an answer of Goldpinger's /check_all"
-        f" (responses), got {kind_of(content)}",
-    )
+    raise LatencyMapError("map-format-unknown", source=source.name, got=kind_of(content))
 
 
 def _recognise_rows(rows: list[SheetRow]) -> tuple[MapFormat, str]:
@@ -109,22 +105,22 @@ def _recognise_rows(rows: list[SheetRow]) -> tuple[MapFormat, str]:
     if len(first) > 1 and all(map(is_number_or_missing, first)):
         return _recognise_numbers(rows)
     if _same_names(rows):
-        return MapFormat.MATRIX, "the first row and the first column hold the same names"
+        return MapFormat.MATRIX, "the first row and the first column have the same names"
     found = _recognise_list(rows)
     if found is None and len(rows) > 1 and all(row.cells[0] in rows[0].cells[1:] for row in rows[1:]):
-        return MapFormat.MATRIX, "the first column holds names of the first row, in another order"
-    return found or (MapFormat.MATRIX, "it does not begin like any other form")
+        return MapFormat.MATRIX, "the first column has the names of the first row in another order"
+    return found or (MapFormat.MATRIX, "nothing in it suggests another format")
 
 
 def _same_names(rows: list[SheetRow]) -> bool:
-    """Tell whether the first column goes on as the first row does, as far as both were looked at."""
+    """Return whether the first column has the names of the first row, as far as both were read."""
     across = rows[0].cells[1:] if rows else []
     down = [row.cells[0] for row in rows[1:]]
-    return bool(down) and across[: len(down)] == down and (len(down) == len(across) or len(rows) == ROWS_LOOKED_AT)
+    return bool(down) and across[: len(down)] == down and (len(down) == len(across) or len(rows) == HEAD_ROWS)
 
 
 def _recognise_list(rows: list[SheetRow]) -> tuple[MapFormat, str] | None:
-    """Tell whether rows are those of a list of pairs."""
+    """Return the format of a list of pairs and the evidence; None if the rows are none."""
     first = rows[0].cells if rows else []
     if is_edge_heading(first):
         return MapFormat.EDGES, f"its heading begins with {','.join(first[:2])}"
@@ -139,13 +135,13 @@ def _recognise_list(rows: list[SheetRow]) -> tuple[MapFormat, str] | None:
 
 
 def _recognise_numbers(rows: list[SheetRow]) -> tuple[MapFormat, str]:
-    """Tell what a sheet is whose first row holds numbers only."""
+    """Return the format of rows whose first one has numbers only, and the evidence."""
     first = rows[0].cells
     if not is_number(first[0]) and _same_names(rows) and all(map(str.isdigit, first[1:])):
-        return MapFormat.MATRIX, "the first row and the first column hold the same numbers, the corner none"
+        return MapFormat.MATRIX, "the first row and the first column have the same numbers, the corner has none"
     if len(first) != 3 or not all(len(row.cells) == 3 for row in rows):
-        return MapFormat.BARE_MATRIX, "its first row holds numbers only"
+        return MapFormat.BARE_MATRIX, "its first row has numbers only"
     to_itself = [row.cells[at] for at, row in enumerate(rows[:3])]
     if len(rows) == 3 and not any(float(cell) for cell in to_itself if is_number(cell)):
-        return MapFormat.BARE_MATRIX, "it has three rows of three numbers, none of a node to itself"
+        return MapFormat.BARE_MATRIX, "it has three rows of three numbers with a zero diagonal"
     return MapFormat.EDGES, "its rows have three numbers each"

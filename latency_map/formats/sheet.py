@@ -1,4 +1,4 @@
-"""Delimited text as rows of cells that know where they stand: every complaint names file, line and column."""
+"""Delimited text as rows of cells; errors have the file, the line and the column."""
 
 import csv
 import math
@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from gesscale.common.text import shortened
-from latency_map.errors import LatencyMapError
+from gesscale.common.errors import Problem
+from latency_map.errors import LatencyMapError, error_of
 from latency_map.formats.source import MapSource
 
-#: As many rows tell what a sheet is.
-ROWS_LOOKED_AT = 8
+#: Number of rows that the detection of a format reads.
+HEAD_ROWS = 8
 
 _DELIMITERS = ",;\t"
 _QUOTED = re.compile(r'"[^"]*"')
@@ -24,17 +24,17 @@ _MISSING = frozenset(("", "-", "–", "—", "*", "?", "n/a", "na", "null", "non
 
 
 class SheetRow(NamedTuple):
-    """The cells of one row, blanks around them removed, and the line it ends on (from 1)."""
+    """The cells of one row without surrounding blanks, and the line on which it ends (from 1)."""
 
     line: int
     cells: list[str]
 
 
 class Sheet:
-    """Rows of cells, blank rows left out, read once.
+    """Rows of cells without blank rows, which can be read once.
 
-    Cells are separated by the comma, semicolon or tab that the first row has most of, or by blanks where it
-    has none of them.
+    Cells are separated by the comma, semicolon or tab that is most frequent in the first row, or by blanks if there
+    is none of them.
     """
 
     def __init__(self, source: MapSource) -> None:
@@ -43,38 +43,42 @@ class Sheet:
         self._marks: Counter[str] = Counter()
 
     def first(self) -> SheetRow:
-        """Return the next row; raises LatencyMapError where there is none."""
+        """Return the next row; raise LatencyMapError if there is none."""
         row = next(self._rows, None)
         if row is None:
-            raise LatencyMapError(f"{self.name}: expected a matrix or an edge list of delays, got no cell at all")
+            raise LatencyMapError("map-empty", source=self.name, expected="rows of delays")
         return row
 
     def rows(self) -> Iterator[SheetRow]:
-        """Return the rows that are left; raises LatencyMapError where the quoting is broken."""
+        """Return the remaining rows; raise LatencyMapError if the quotes of a cell are broken."""
         return self._rows
 
-    def error(self, row: SheetRow, column: int, problem: str) -> LatencyMapError:
-        """Return an error that points at a cell; columns are counted from 0 here and from 1 in the message."""
-        return LatencyMapError(f"{self.name}, line {row.line}, column {column + 1}: {problem}")
+    def cell_error(self, row: SheetRow, column: int, code: str, **fields: object) -> LatencyMapError:
+        """Return an error with the place of a cell; columns are counted from 0 here and from 1 in the place."""
+        return LatencyMapError(code, source=self.name, place=self._place(row, column), **fields)
+
+    def cell_problem(self, row: SheetRow, column: int, problem: Problem) -> LatencyMapError:
+        """Return an error with a problem and the place of a cell."""
+        return error_of(problem, source=self.name, place=self._place(row, column))
 
     def delays(self, row: SheetRow, start: int) -> list[float]:
-        """Read the cells of a row from a column (counted from 0) on, in the file's unit; NaN where missing.
+        """Parse the cells of a row from a column (counted from 0) on, in the unit of the file; NaN where missing.
 
         Raises
         ------
         LatencyMapError
-            A cell is no decimal number and says not that it is missing.
+            A cell is neither a decimal number nor a mark of a missing delay.
         """
         cells = row.cells[start:]
         if _MARKS_OF_NUMBERS.issuperset("".join(cells)):
             try:
                 return list(map(float, cells))
             except ValueError:
-                pass  # some are blank: one by one
+                pass  # some are blank; parse them one by one
         return [self.delay(row, column) for column in range(start, len(row.cells))]
 
     def delay(self, row: SheetRow, column: int) -> float:
-        """Read one cell as `delays` does."""
+        """Parse one cell; see `delays`."""
         cell = row.cells[column]
         if is_number(cell):
             return float(cell)
@@ -82,25 +86,31 @@ class Sheet:
             if cell:
                 self._marks[cell] += 1
             return math.nan
-        expected = "expected a delay such as 12.5, or a blank cell where it is missing"
-        hint = "; write decimals with a point" if _DECIMAL_COMMA.fullmatch(cell) else ""
-        raise self.error(row, column, f"{expected}, got {shortened(cell)}{hint}")
+        if _DECIMAL_COMMA.fullmatch(cell):
+            raise self.cell_error(row, column, "map-cell-decimal-comma", cell=cell)
+        raise self.cell_error(row, column, "map-cell-not-a-number", cell=cell)
 
-    def notes(self) -> tuple[str, ...]:
-        """Return what stood for a missing delay, other than blank cells, for people."""
-        return tuple(f"{mark!r} taken as missing, cells: {count}" for mark, count in self._marks.items())
+    def notes(self) -> tuple[Problem, ...]:
+        """Return a note for each mark of a missing delay other than a blank cell."""
+        return tuple(
+            Problem("import-cells-missing", {"mark": mark, "count": count}) for mark, count in self._marks.items()
+        )
+
+    @staticmethod
+    def _place(row: SheetRow, column: int) -> str:
+        return f"line {row.line}, column {column + 1}"
 
 
 def rows_at_head(source: MapSource) -> list[SheetRow]:
-    """Return the first few rows of a source; none where they are badly quoted."""
+    """Return the first few rows of a source; none if the quotes of a cell are broken."""
     try:
-        return list(islice(_split_rows(source), ROWS_LOOKED_AT))
+        return list(islice(_split_rows(source), HEAD_ROWS))
     except LatencyMapError:
         return []
 
 
 def _split_rows(source: MapSource) -> Iterator[SheetRow]:
-    """Split lines into cells; rows that are blank or a comment, which begins with ``#``, are left out."""
+    """Split lines into cells, without blank rows and comments, which begin with ``#``."""
     delimiter = _delimiter(source)
     if not delimiter:
         for number, line in enumerate(source.lines(), 1):
@@ -108,37 +118,38 @@ def _split_rows(source: MapSource) -> Iterator[SheetRow]:
             if cells and not cells[0].startswith("#"):
                 yield SheetRow(line=number, cells=cells)
         return
-    told = ("\n" if _is_comment(line) else line for line in source.lines())
-    reader = csv.reader(told, delimiter=delimiter, skipinitialspace=True)
+    lines = ("\n" if _is_comment(line) else line for line in source.lines())
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
     try:
         for raw in reader:
             cells = list(map(str.strip, raw))
             if any(cells):
                 yield SheetRow(line=reader.line_num, cells=cells)
     except csv.Error as error:
+        place = f"line {reader.line_num}"
         raise LatencyMapError(
-            f"{source.name}, line {reader.line_num}: expected cells separated by {delimiter!r}, got: {error}"
+            "map-csv-invalid", source=source.name, place=place, delimiter=delimiter, cause=str(error)
         ) from None
 
 
 def _is_comment(line: str) -> bool:
-    """Tell whether a line is a comment: it begins with ``#``, but not with a cell of it as a matrix's corner may be."""
+    """Return whether a line begins with ``#``, unless that is a whole cell, as the corner of a matrix may be."""
     text = line.lstrip()
     return text.startswith("#") and not text[1:].lstrip(" ").startswith(tuple(_DELIMITERS))
 
 
 def is_number(cell: str) -> bool:
-    """Tell whether a cell is a decimal number; NaN, infinity and digit groups are none."""
+    """Return whether a cell is a decimal number; NaN, infinity and digit groups are not."""
     return _NUMBER.fullmatch(cell) is not None
 
 
 def is_number_or_missing(cell: str) -> bool:
-    """Tell whether a cell is a decimal number or says that there is none."""
+    """Return whether a cell is a decimal number or a mark of a missing one."""
     return cell.lower() in _MISSING or is_number(cell)
 
 
 def _delimiter(source: MapSource) -> str:
-    """Return what separates the cells of the first row; "" for blanks."""
+    """Return the delimiter of the first row; "" for blanks."""
     first = next((line for line in source.lines() if line.strip() and not _is_comment(line)), "")
     plain = _QUOTED.sub("", first)
     if ";" in plain:

@@ -1,4 +1,4 @@
-"""What readers take and give: the text of a map, compressed or not; what belongs to it; delays as the file has them."""
+"""Input and output of format readers: the text of a map, files that belong to it, and raw delays."""
 
 import gzip
 import io
@@ -10,18 +10,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
-from gesscale.common.errors import cause_of
+from gesscale.common.errors import Problem, cause_of
 from latency_map.delays import Delays
-from latency_map.errors import LatencyMapError, error_at
+from latency_map.errors import LatencyMapError, error_of
 from latency_map.formats.json_text import Json, parse_json
 from latency_map.kinds import DelayKind, DelayUnit
 from latency_map.limits import DEFAULT_LIMITS, MapLimits
 from latency_map.names import find_name_fault
 
-#: From row and column of the matrix, counted from 0, to words such as ``line 3, column 4``; "" if unknown.
-Place = Callable[[int, int], str]
+#: Maps row and column of the matrix, counted from 0, to a place such as ``line 3, column 4``; "" if unknown.
+CellPlace = Callable[[int, int], str]
 
-_PIECE_BYTES = 1 << 20
+_CHUNK_BYTES = 1 << 20
 _GZIP = b"\x1f\x8b"
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
@@ -33,93 +33,87 @@ class MapSource:
         self.text, self.name, self.limits = text, name, limits
 
     def lines(self) -> Iterator[str]:
-        """Return its lines, ends included; each system's end of a line counts."""
+        """Return the lines with their ends, which may be those of any system."""
         return (line.group() for line in _LINE.finditer(self.text))
 
     @cached_property
     def json(self) -> Json:
-        """It, read as JSON; raises LatencyMapError where it is none."""
+        """The text as JSON; raises LatencyMapError if it is not valid."""
         return parse_json(self.text, self.name)
 
     def graph(self) -> str:
-        """Return it as the text of a graph, which networkx takes many bytes for; raises where it is too long."""
-        most = self.limits.graph_bytes
-        _refuse_more(len(self.text), most, "characters of text in this form", self.name, self.limits)
+        """Return the text of a graph; raise if it is too long, since networkx needs many bytes for each character."""
+        limit = self.limits.graph_bytes
+        if len(self.text) > limit:
+            raise error_of(self.limits.too_large(limit, "characters of a graph"), source=self.name)
         return self.text
 
 
 def read_source(file: Path | str | BinaryIO, limits: MapLimits, name: str = "standard input") -> MapSource:
-    """Read a text file in UTF-8, compressed by gzip or not, or the bytes of one, which have a name.
+    """Read a text file in UTF-8, or a stream of its bytes; both may be compressed by gzip.
 
     Raises
     ------
     LatencyMapError
-        It cannot be read, is not UTF-8, or is too long.
+        The file cannot be read, is not UTF-8, or is too large.
     """
     name = str(file) if isinstance(file, Path | str) else name
-    most = limits.text_bytes
+    limit = limits.text_bytes
     try:
         if isinstance(file, Path | str):
             with Path(file).open("rb") as stream:
-                content = _read_up_to(stream, most + 1)
+                content = _read_up_to(stream, limit + 1)
         else:
-            content = _read_up_to(file, most + 1)
+            content = _read_up_to(file, limit + 1)
         if content.startswith(_GZIP):
             with gzip.GzipFile(fileobj=io.BytesIO(content)) as unpacked:
-                content = _read_up_to(unpacked, most + 1)
-        text = content.decode("utf-8-sig") if len(content) <= most else ""
+                content = _read_up_to(unpacked, limit + 1)
+        text = content.decode("utf-8-sig") if len(content) <= limit else ""
     except (OSError, EOFError, ValueError, zlib.error) as error:
-        raise LatencyMapError(
-            f"{name}: expected a readable UTF-8 text file, got: {cause_of(error)}; correct the path or save it so"
-        ) from None
-    _refuse_more(len(content), most, "bytes of text", name, limits)
+        raise LatencyMapError("map-file-unreadable", source=name, cause=cause_of(error)) from None
+    if len(content) > limit:
+        raise error_of(limits.too_large(limit, "bytes"), source=name)
     return MapSource(text, name, limits)
 
 
-def _refuse_more(count: int, most: int, counted: str, name: str, limits: MapLimits) -> None:
-    if count > most:
-        raise LatencyMapError(f"{name}: {limits.too_long(counted, most)}")
-
-
 def _read_up_to(stream: BinaryIO | gzip.GzipFile, count: int) -> bytes:
-    """Read as much as there is, where a pipe gives it in pieces."""
+    """Read up to ``count`` bytes; a pipe returns them in chunks."""
     content = bytearray()
-    while len(content) < count and (piece := stream.read(min(_PIECE_BYTES, count - len(content)))):
-        content += piece
+    while len(content) < count and (chunk := stream.read(min(_CHUNK_BYTES, count - len(content)))):
+        content += chunk
     return bytes(content)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawDelays:
-    """Delays as a file has them."""
+    """Delays as a file contains them."""
 
     #: The n nodes.
     names: tuple[str, ...]
-    #: Shape ``(n, n)``, row to column, in the file's unit; NaN where missing. The import makes its round
-    #: trips of it in place.
+    #: Shape ``(n, n)``, row to column, in the unit of the file; NaN where missing. The import converts it in place.
     values: Delays
-    #: Where a delay stands in the file.
-    place: Place
-    #: What the file itself says of the delays; None where it does not (unit, kind).
+    #: Place of a delay in the file.
+    place: CellPlace
+    #: Unit and direction that the file states; None if it does not (unit, kind).
     unit: DelayUnit | None = None
     kind: DelayKind | None = None
-    #: Where it says so, for messages.
+    #: Place where it states them.
     stated_at: str = ""
-    #: When they were measured, in seconds since the epoch; None where the file does not say.
+    #: Time of the measurement, in seconds since the epoch; None if the file does not state it.
     measured_at_s: float | None = None
-    #: What the reader took for what, for people.
-    notes: tuple[str, ...] = ()
-    #: What to be careful with, for people.
-    warnings: tuple[str, ...] = ()
+    #: How the reader interpreted the file.
+    notes: tuple[Problem, ...] = ()
+    #: Doubts about the delays.
+    warnings: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideFiles:
-    """What belongs to a file and is not in it."""
+    """Information that belongs to a file but is not in it."""
 
-    #: The nodes of a matrix that has none, in its order; None to make them up.
+    #: The names of the nodes of a matrix without names, in its order; None to generate them.
     names: tuple[str, ...] | None = None
-    #: The node that sent the pings of a file that does not name it; None where it does.
+    #: The node that sent the pings in a file that does not name it; None for other files.
     probed_from: str | None = None
 
 
@@ -127,12 +121,12 @@ NO_SIDE_FILES = SideFiles()
 
 
 def read_names(file: Path | str, limits: MapLimits = DEFAULT_LIMITS) -> tuple[str, ...]:
-    """Read names of nodes for `SideFiles`, one on every line; raises LatencyMapError where it cannot be read."""
+    """Read names of nodes for `SideFiles`, one per line; raise LatencyMapError if the file cannot be read."""
     return tuple(name for line in read_source(file, limits).lines() if (name := line.strip()))
 
 
-def check_file_names(source: str, names: Sequence[str], limits: MapLimits | None = None) -> None:
-    """Refuse names that no latency map can have, naming the file; without limits where they were counted already.
+def check_file_names(source: str, names: Sequence[str], limits: MapLimits | None = None, *, place: str = "") -> None:
+    """Reject invalid names of nodes in a file; pass no limits if the nodes were counted before.
 
     Raises
     ------
@@ -140,7 +134,6 @@ def check_file_names(source: str, names: Sequence[str], limits: MapLimits | None
         There is none or there are too many, one is empty or not printable, or one occurs twice.
     """
     if limits and len(names) > limits.nodes:
-        raise error_at(source, "", limits.too_many_nodes(str(len(names))))
-    fault = find_name_fault(names)
-    if fault:
-        raise error_at(source, "", fault[1])
+        raise error_of(limits.too_many_nodes(len(names)), source=source, place=place)
+    if fault := find_name_fault(names):
+        raise error_of(fault[1], source=source, place=place)

@@ -1,1 +1,1 @@
-"""Round trips measured on the network: probes, what several of them say together, agents."""
+"""Measurement of round trips: probes, agents, and maps of their measurements."""

@@ -1,8 +1,7 @@
-"""The agent: probes other nodes round after round and serves what it measured.
+"""Agent that probes other nodes in rounds and serves the measurements as metrics.
 
-``python -m latency_map.measure.agent --node NAME --peers ...`` runs it; so does ``gesscale latency-map agent``. It
-is to run on small nodes next to other work: it imports nothing heavy, keeps a few probes of each peer, and
-stays within a budget of probes.
+``python -m latency_map.measure.agent --node NAME --peers ...`` runs it, as does ``gesscale latency-map agent``. It is
+made for small nodes with other work: it imports nothing heavy, keeps few probes of each peer, and limits its rate.
 """
 
 import json
@@ -23,19 +22,20 @@ from latency_map.errors import LatencyMapError
 from latency_map.measure.gauges import agent_metrics
 from latency_map.measure.options import WINDOW_TURNS, AgentOptions, read_options
 from latency_map.measure.peers import AgentsByName, FindPeers, Peers
-from latency_map.measure.probes import Probe, allowed_method, probe_by
+from latency_map.measure.probes import Probe, choose_method, probe_by
 from latency_map.measure.sweep import Measurements, Pacer, Sweeper, neighbours
 
-_MOST_KEPT = 200
-_STUCK_ROUNDS = 3
-_GLANCE_S = 0.2
-_LOOK_TIMEOUTS = 3  # one for the name service, two for the peers that it names
+_MAX_KEPT = 200
+_STALLED_ROUNDS = 3
+_POLL_S = 0.2
+_DISCOVERY_TIMEOUTS = 3  # one for the name service, two for the requests to peers
 
-Say: TypeAlias = Callable[[str], None]
+#: Receives warnings.
+Report: TypeAlias = Callable[[Problem], None]
 
 
 class Rounds:
-    """Probes peers round after round and remembers what came."""
+    """Probes peers in rounds and keeps the recent results."""
 
     def __init__(
         self,
@@ -44,114 +44,124 @@ class Rounds:
         find_peers: FindPeers,
         probe: Probe,
         stop: threading.Event,
-        say: Say,
+        report: Report,
         clock: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
         self._options = options
         self._find_peers = find_peers
         self._stop = stop
-        self._say = say
+        self._report = report
         self._clock, self._wall_clock = clock, wall_clock
         self._peers: Peers = {}
-        self._complaint = ""
-        self._look_s = _LOOK_TIMEOUTS * options.timeout_s
+        self._reported = ""
+        self._discovery_s = _DISCOVERY_TIMEOUTS * options.timeout_s
         self._alive_until_s = 0.0
-        self._expect_a_round(nodes=1)
+        self._extend_deadline(nodes=1)
         pacer = Pacer(options.rate_per_s, clock=clock, sleep=stop.wait)
         self._sweeper = Sweeper(probe, pacer, timeout_s=options.timeout_s, first_sequence=os.getpid())
-        self.ended = 0
-        self.board = Measurements(kept=min(_MOST_KEPT, WINDOW_TURNS * options.count))
+        self.completed = 0
+        self.measurements = Measurements(kept=min(_MAX_KEPT, WINDOW_TURNS * options.count))
 
     def metrics(self) -> bytes:
-        """Return the agent's page for Prometheus."""
+        """Return the metrics of the agent for Prometheus."""
         now_s, clock_s = self._wall_clock(), self._clock()
         return exposition(
             agent_metrics(
                 self._options.node,
-                self.board.measured(clock_s),
+                self.measurements.measured(clock_s),
                 now_s=now_s,
                 clock_s=clock_s,
                 sent=self._sweeper.sent,
-                rounds=self.ended,
+                rounds=self.completed,
             )
         )
 
     def run(self) -> None:
-        """Probe round after round until it is to end."""
+        """Probe in rounds until the event ``stop`` is set."""
         while not self._stop.is_set():
-            begun_s = self._clock()
+            started_s = self._clock()
             self.probe_round()
-            self._stop.wait(max(0.0, self._options.round_s - (self._clock() - begun_s)))
+            self._stop.wait(max(0.0, self._options.round_s - (self._clock() - started_s)))
 
     def probe_round(self) -> None:
         """Find the peers and probe those whose turn it is."""
-        self._look_for_peers()
+        self._refresh_peers()
         names = [name for name in self._peers if name != self._options.node]
         nodes = len(names) + 1
-        self.board.keep(names, window_s=self._options.kept_s(nodes))
-        chosen = neighbours(self._options.node, names, each=self._options.neighbours, turn=self.ended)
+        self.measurements.keep(names, window_s=self._options.kept_s(nodes))
+        chosen = neighbours(self._options.node, names, each=self._options.neighbours, turn=self.completed)
         addresses = {name: self._peers[name] for name in chosen}
-        self.board.add(self._sweeper.sweep(addresses, count=self._options.count))
-        self.ended += 1
-        self._expect_a_round(nodes)
+        self.measurements.add(self._sweeper.sweep(addresses, count=self._options.count))
+        self.completed += 1
+        self._extend_deadline(nodes)
 
     @property
     def alive(self) -> bool:
-        """Whether rounds end as they should."""
+        """Whether rounds complete in time."""
         return self._clock() < self._alive_until_s
 
-    def _look_for_peers(self) -> None:
+    def _refresh_peers(self) -> None:
+        """Find the peers; after a failure keep those of the last round, and report it once."""
         try:
-            self._peers, complaint = self._find_peers(), ""
+            self._peers, cause = self._find_peers(), ""
         except LatencyMapError as error:
-            complaint = f"{error}; the {len(self._peers)} peers of the last round stay"
-        if complaint and complaint != self._complaint:
-            self._say(complaint)
-        self._complaint = complaint
+            cause = str(error)
+        if cause and cause != self._reported:
+            self._report(Problem("agent-peers-not-refreshed", {"cause": cause, "kept": len(self._peers)}))
+        self._reported = cause
 
-    def _expect_a_round(self, nodes: int) -> None:
-        longest_s = self._options.longest_round_s(nodes) + self._look_s
-        self._alive_until_s = self._clock() + _STUCK_ROUNDS * longest_s
+    def _extend_deadline(self, nodes: int) -> None:
+        longest_s = self._options.longest_round_s(nodes) + self._discovery_s
+        self._alive_until_s = self._clock() + _STALLED_ROUNDS * longest_s
 
 
-def serve(options: AgentOptions, *, say: Say) -> None:
+def serve(options: AgentOptions, *, report: Report, announce: Callable[[str], None]) -> None:
     """Run an agent until SIGTERM or Ctrl-C.
+
+    Parameters
+    ----------
+    announce
+        Receives a line with the address of the metrics once the agent serves them.
 
     Raises
     ------
     LatencyMapError
-        Its peers cannot be found at all, ICMP is demanded and not allowed, or its port cannot be taken.
+        The DNS name of the agents is invalid, ICMP is requested and not permitted, or the port is in use.
     """
     instance = uuid4().hex
     stop = threading.Event()
-    method = allowed_method(options.method, say=say)
+    method = choose_method(options.method, report=report)
     rounds = Rounds(
         options,
-        find_peers=_peer_source(options, instance, say),
+        find_peers=_peer_source(options, instance, report),
         probe=probe_by(method, port=options.probe_port, timeout_s=options.timeout_s),
         stop=stop,
-        say=say,
+        report=report,
     )
-    told = list[int]()  # a handler only notes: it may come while a lock is held, and in any thread
+    signals = list[int]()  # the handler only records the signal: it may run while a lock is held
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda got, _: told.append(got))
+        signal.signal(number, lambda got, _: signals.append(got))
     server = _open_pages(options, rounds, instance)
-    say(f"node {options.node}: figures at http://{options.host}:{server.port}/metrics, by {method}")
+    announce(f"node {options.node}: metrics at http://{options.host}:{server.port}/metrics, by {method}")
     running = in_thread(rounds.run)
-    while not told and not running.done():
-        time.sleep(_GLANCE_S)
+    while not signals and not running.done():
+        time.sleep(_POLL_S)
     stop.set()
     server.close()
     if running.done():
-        running.result()  # it ends by itself only where it failed
+        running.result()  # it only ended because of an error, which this raises
 
 
-def _peer_source(options: AgentOptions, instance: str, say: Say) -> FindPeers:
+def _peer_source(options: AgentOptions, instance: str, report: Report) -> FindPeers:
     if options.peers:
         return lambda: options.peers
     return AgentsByName(
-        options.peers_dns, default_port=options.port, own=(options.node, instance), timeout_s=options.timeout_s, say=say
+        options.peers_dns,
+        default_port=options.port,
+        own=(options.node, instance),
+        timeout_s=options.timeout_s,
+        report=report,
     )
 
 
@@ -171,24 +181,25 @@ def _open_pages(options: AgentOptions, rounds: Rounds, instance: str) -> PageSer
     try:
         return PageServer(options.host, options.port, pages)
     except OSError as error:
-        raise LatencyMapError(
-            f"expected to listen on {options.host}:{options.port}, got: {error.strerror or error}; end what"
-            " listens there or choose another place with --listen"
-        ) from None
+        address, cause = f"{options.host}:{options.port}", error.strerror or str(error)
+        raise LatencyMapError("agent-listen-failed", address=address, cause=cause) from None
 
 
 def main(arguments: Sequence[str] | None = None, *, program: str = "python -m latency_map.measure.agent") -> int:
-    """Run an agent as the command line and the environment say."""
+    """Run an agent with the options of the command line and the environment."""
 
-    def say(text: str) -> None:
-        sys.stderr.write(f"{program}: {text}\n")
+    def write(line: str) -> None:
+        sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
+
+    def report(problem: Problem) -> None:
+        write(f"warning[{problem.code}]: {problem}")
 
     options = read_options(sys.argv[1:] if arguments is None else arguments, os.environ, program=program)
     try:
-        serve(options, say=say)
+        serve(options, report=report, announce=lambda text: write(f"{program}: {text}"))
     except LatencyMapError as error:
-        say(str(error))
+        write(f"error[{error.code}]: {error}")
         return 1
     return 0
 

@@ -1,4 +1,4 @@
-"""One survey from what many agents measured: from their own pages, or from a Prometheus server's samples."""
+"""A survey of the measurements of many agents, from their own pages or from a Prometheus server."""
 
 import io
 import math
@@ -11,23 +11,23 @@ from typing import TextIO, cast
 
 import numpy as np
 
+from gesscale.common.errors import Problem
 from gesscale.common.http_client import UNRESTRICTED_CLIENT, FetchError
-from gesscale.common.text import format_list, shortened
 from gesscale.common.threads import in_thread
 from latency_map.delays import MAX_RTT_MS, Delays
-from latency_map.errors import LatencyMapError, error_at
+from latency_map.errors import LatencyMapError, error_of
 from latency_map.grid import Grid
 from latency_map.limits import DEFAULT_LIMITS, MapLimits
 from latency_map.measure.gauges import MEASURED_TIMESTAMP_SECONDS, PREFIX, RTT_SECONDS, SOURCE, TARGET
 from latency_map.names import MAX_NODES, find_name_fault
 from latency_map.survey import Survey
 
-_MOST_AT_ONCE = 64
-_BYTES_AT_ONCE = 48_000_000
-_LONGEST_LINE = 4096
+_MAX_CONCURRENT = 64
+_MAX_CONCURRENT_BYTES = 48_000_000
+_MAX_LINE_BYTES = 4096
 _PREFIX = PREFIX.encode()
-#: For all agents together; a step of the controller that lasts for 300 s counts as stuck.
-_MOST_S = 120.0
+#: Time limit for all agents together; a step of the controller of 300 s counts as stuck.
+_MAX_S = 120.0
 _FIGURES = (RTT_SECONDS, MEASURED_TIMESTAMP_SECONDS)
 _PLACES = {name: place for place, name in enumerate(_FIGURES)}
 _WHEN = _PLACES[MEASURED_TIMESTAMP_SECONDS]
@@ -40,45 +40,44 @@ _MS = 1000.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GaugeSample:
-    """One figure as Prometheus has it."""
+    """One sample of Prometheus."""
 
-    #: Of the metric, such as ``gesscale_latency_rtt_seconds``.
+    #: Name of the metric, such as ``gesscale_latency_rtt_seconds``.
     name: str
-    #: ``source`` and ``target`` are names of nodes; others tell one agent from another.
+    #: ``source`` and ``target`` are names of nodes; the other labels identify the agent.
     labels: Mapping[str, str]
-    #: In the base unit that the name says.
+    #: In the base unit of the name.
     value: float
 
 
 class Gathering:
-    """Figures of pairs, the newest claim of each.
+    """Collects the newest sample of each pair.
 
     Parameters
     ----------
     nodes
-        The only nodes that there may be, all others are left out; None for any.
+        The nodes to accept, all others are skipped; None for any.
     """
 
     def __init__(self, limits: MapLimits, nodes: Collection[str] | None = None) -> None:
         self._grid = Grid("agents", limits, dict.fromkeys(_FIGURES, np.float64(np.nan)))
         self._limits, self._nodes = limits, nodes
-        self._left_out, self._first_left_out = 0, ""
+        self._skipped, self._first_skipped = 0, ""
 
     @property
-    def left_out(self) -> str:
-        """What was left out so far, for people; empty where nothing was."""
-        if not self._left_out:
-            return ""
-        first = shortened(self._first_left_out)
-        return f"figures of nodes that the cluster does not have, left out: {self._left_out} (the first of {first})"
+    def skipped(self) -> Problem | None:
+        """A warning about skipped samples; None if there are none."""
+        if not self._skipped:
+            return None
+        return Problem("agents-unknown-nodes", {"count": self._skipped, "first": self._first_skipped})
 
-    def take(self, samples: Iterable[GaugeSample]) -> int:
-        """Take what one agent or one Prometheus server says: all of it or, where that raises, nothing.
+    def add(self, samples: Iterable[GaugeSample]) -> int:
+        """Add the samples of one agent or one Prometheus server, and return their number; add none if it raises.
 
         Raises
         ------
         LatencyMapError
-            There are too many nodes or figures.
+            There are too many nodes or samples.
         """
         claims, count = _Claims(self._limits), 0
         for sample in samples:
@@ -86,35 +85,32 @@ class Gathering:
                 continue
             count += 1
             names = [sample.labels[end] for end in (SOURCE, TARGET) if end in sample.labels]
-            if self._may_be(names):
+            if self._accepts(names):
                 claims.add(names, sample)
         numbers = [self._grid.number(name) for name in claims.nodes]
         for a, b, figures in claims.all():
-            self._keep_newer(numbers[a], numbers[b], figures)
+            self._store_if_newer(numbers[a], numbers[b], figures)
         return count
 
     def survey(self, now_s: float | None) -> Survey:
-        """Return the survey, once all was taken.
+        """Return the survey after all samples were added.
 
         Parameters
         ----------
         now_s
-            Seconds since the epoch: what a clock that is ahead says was measured then. None to trust all
-            clocks.
+            The current time in seconds since the epoch: the upper bound of the time of measurement, since a clock may
+            be ahead. None for no bound.
 
         Raises
         ------
         LatencyMapError
-            There is no round trip among the figures.
+            There is no round trip among the samples.
         """
         names = tuple(sorted(self._grid.numbers))
         order = [self._grid.numbers[name] for name in names]
         rtt_ms, when = (self._grid.finish(name, order) for name in _FIGURES)
         if not names or (len(names) > 1 and not _rows_known(rtt_ms)):
-            raise LatencyMapError(
-                f"agents: expected round trips ({RTT_SECONDS}), got none from {len(names)} nodes; wait for the end"
-                " of their first round, and see whether their peers answer"
-            )
+            raise LatencyMapError("agents-round-trips-missing", nodes=len(names))
         sources = _rows_known(when)
         measured_at_s = _oldest_s(when, rtt_ms, now_s)
         del when
@@ -129,26 +125,26 @@ class Gathering:
             origin=f"measured by agents on {sources} of {len(names)} nodes",
         )
 
-    def _may_be(self, names: Sequence[str]) -> bool:
+    def _accepts(self, names: Sequence[str]) -> bool:
         if any(name not in self._grid.numbers and find_name_fault([name]) for name in names):
             return False
         other = next((name for name in names if self._nodes is not None and name not in self._nodes), None)
         if other is not None:
-            self._left_out += 1
-            self._first_left_out = self._first_left_out or other
+            self._skipped += 1
+            self._first_skipped = self._first_skipped or other
         return other is None
 
-    def _keep_newer(self, row: int, column: int, figures: "array[float]") -> None:
+    def _store_if_newer(self, row: int, column: int, figures: "array[float]") -> None:
         if math.isnan(figures[_WHEN]):
             figures[_WHEN] = _NOT_DATED
         known = self._grid.layers[MEASURED_TIMESTAMP_SECONDS][row, column]
-        if not figures[_WHEN] <= known:  # also where no agent claimed the pair
+        if not figures[_WHEN] <= known:  # also if no agent has reported the pair
             for name, figure in zip(_FIGURES, figures, strict=True):
                 self._grid.layers[name][row, column] = figure
 
 
 class _Claims:
-    """Figures of pairs by the agent that claims them; about 200 bytes for each pair."""
+    """Samples by agent and pair; about 200 bytes for each pair."""
 
     def __init__(self, limits: MapLimits) -> None:
         self.nodes: dict[str, int] = {}
@@ -160,24 +156,24 @@ class _Claims:
     def add(self, names: Sequence[str], sample: GaugeSample) -> None:
         ends = [self.nodes.setdefault(name, len(self.nodes)) for name in names]
         if len(self.nodes) > self._limits.nodes:
-            raise error_at("agents", "", self._limits.too_many_nodes())
+            raise error_of(self._limits.too_many_nodes(), source="agents")
         if len(ends) < 2 or ends[0] == ends[1] or sample.name not in _PLACES or not _can_be(sample):
             return
         agent = tuple(sorted(item for item in sample.labels.items() if item[0] not in _NOT_OF_AGENTS))
         number = self._agents.setdefault(agent, len(self._agents))
         if number == self._limits.claiming_agents:
-            raise error_at("agents", "", self._limits.too_long("agents in one answer", number))
+            raise error_of(self._limits.too_large(number, "agents"), source="agents")
         claim = (number * _ROOM + ends[0]) * _ROOM + ends[1]
         slot = self._slots.get(claim)
         if slot is None:
             slot = self._slots[claim] = len(self._figures)
             self._figures.extend(_NOTHING)
             if len(self._slots) > self._limits.claims:
-                raise error_at("agents", "", self._limits.too_long("pairs in one answer", self._limits.claims))
+                raise error_of(self._limits.too_large(self._limits.claims, "pairs"), source="agents")
         self._figures[slot + _PLACES[sample.name]] = sample.value
 
     def all(self) -> Iterator[tuple[int, int, "array[float]"]]:
-        """Yield the numbers of both ends and the figures of each claim, in the order in which they came."""
+        """Yield the numbers of both ends and the figures of each claim in the order of arrival."""
         for claim, slot in self._slots.items():
             row, column = divmod(claim % _ROOM**2, _ROOM)
             yield row, column, self._figures[slot : slot + len(_FIGURES)]
@@ -189,12 +185,12 @@ def _can_be(sample: GaugeSample) -> bool:
 
 
 def _rows_known(matrix: Delays) -> int:
-    """Return how many rows have a cell that is known."""
+    """Count the rows with a known cell."""
     return sum(not np.isnan(row).all() for row in matrix)
 
 
 def _oldest_s(when: Delays, rtt_ms: Delays, now_s: float | None) -> float | None:
-    """Return when the oldest round trip was measured; None where none is dated."""
+    """Return the time of the oldest round trip; None if none has a time."""
     oldest_s = [
         float(times[dated].min())
         for times, row in zip(when, rtt_ms, strict=True)
@@ -207,14 +203,14 @@ def _oldest_s(when: Delays, rtt_ms: Delays, now_s: float | None) -> float | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatheredMap:
-    """What agents said."""
+    """Measurements of agents."""
 
     #: Their round trips.
     survey: Survey
-    #: Agents that gave none, by address, and why.
-    unreachable: Mapping[str, str] = field(default_factory=dict)
-    #: What was left out of what they said, for people; empty where nothing was.
-    left_out: str = ""
+    #: The agents without measurements, by address, and why.
+    unreachable: Mapping[str, Problem] = field(default_factory=dict)
+    #: A warning about skipped samples; None if there are none.
+    skipped: Problem | None = None
 
 
 def gather_agents(
@@ -226,34 +222,34 @@ def gather_agents(
     limits: MapLimits = DEFAULT_LIMITS,
     nodes: Collection[str] | None = None,
 ) -> GatheredMap:
-    """Ask agents for what they measured, at most 64 at a time, fewer where their pages may be long.
+    """Fetch the measurements of agents, at most 64 at a time, fewer if their pages may be long.
 
     Raises
     ------
     LatencyMapError
-        No agent is named or too many are, none answers, or none has measured a round trip yet.
+        There are no agents or too many, none responds, or none has measured a round trip yet.
     """
-    asked = tuple(dict.fromkeys(urls))
-    if not asked:
-        raise LatencyMapError("agents: expected the address of at least one, got none; name them")
-    if len(asked) > limits.nodes:
-        raise LatencyMapError(f"agents: {limits.too_many_nodes(f'the addresses of {len(asked)} agents')}")
+    agents = tuple(dict.fromkeys(urls))
+    if not agents:
+        raise LatencyMapError("agents-missing")
+    if len(agents) > limits.nodes:
+        raise error_of(limits.too_many_nodes(len(agents)), source="agents")
     gathering = Gathering(limits, nodes)
-    unreachable: dict[str, str] = {}
-    at_once = max(1, min(_MOST_AT_ONCE, _BYTES_AT_ONCE // limits.page_bytes))
-    end_s = time.monotonic() + _MOST_S
-    for first in range(0, len(asked), at_once):
+    unreachable: dict[str, Problem] = {}
+    batch_size = max(1, min(_MAX_CONCURRENT, _MAX_CONCURRENT_BYTES // limits.page_bytes))
+    end_s = time.monotonic() + _MAX_S
+    for first in range(0, len(agents), batch_size):
         if time.monotonic() > end_s:
-            late = f"it was not asked, since others took {_MOST_S:g} s"
-            unreachable |= dict.fromkeys(asked[first:], late)
+            late = Problem("agent-not-fetched", {"limit_s": _MAX_S})
+            unreachable |= dict.fromkeys(agents[first:], late)
             break
-        for url, answer in _pages(asked[first : first + at_once], timeout_s, limits.page_bytes):
-            problem = answer if isinstance(answer, str) else _take_page(answer, gathering)
+        for url, page in _pages(agents[first : first + batch_size], timeout_s, limits.page_bytes):
+            problem = page if isinstance(page, Problem) else _add_page(page, gathering)
             if problem:
                 unreachable[url] = problem
-    if len(unreachable) == len(asked):
-        reasons = format_list(f"{url}: {reason}" for url, reason in unreachable.items())
-        raise LatencyMapError(f"agents: expected an answer of at least one of {len(asked)}, got none; {reasons}")
+    if len(unreachable) == len(agents):
+        reasons = [f"{url}: {problem}" for url, problem in unreachable.items()]
+        raise LatencyMapError("agents-unreachable", count=len(agents), reasons=reasons)
     return _finish(gathering, unreachable, fill_missing=fill_missing, now_s=now_s)
 
 
@@ -265,12 +261,12 @@ def gather_samples(
     limits: MapLimits = DEFAULT_LIMITS,
     nodes: Collection[str] | None = None,
 ) -> GatheredMap:
-    """Make a survey of the gauges of agents, as a Prometheus server has them.
+    """Build a survey of the gauges of agents in a Prometheus server.
 
     Parameters
     ----------
     nodes
-        The only nodes that there may be, all others are left out; None for any.
+        The nodes to accept, all others are skipped; None for any.
 
     Raises
     ------
@@ -278,17 +274,17 @@ def gather_samples(
         There is no round trip among the samples, or there are too many nodes.
     """
     gathering = Gathering(limits, nodes)
-    gathering.take(samples)
+    gathering.add(samples)
     return _finish(gathering, {}, fill_missing=fill_missing, now_s=now_s)
 
 
 def _finish(
-    gathering: Gathering, unreachable: Mapping[str, str], *, fill_missing: bool, now_s: float | None
+    gathering: Gathering, unreachable: Mapping[str, Problem], *, fill_missing: bool, now_s: float | None
 ) -> GatheredMap:
     survey = gathering.survey(now_s)
     if fill_missing:
         survey = _fill(survey)
-    return GatheredMap(survey=survey, unreachable=unreachable, left_out=gathering.left_out)
+    return GatheredMap(survey=survey, unreachable=unreachable, skipped=gathering.skipped)
 
 
 def _fill(survey: Survey) -> Survey:
@@ -298,33 +294,33 @@ def _fill(survey: Survey) -> Survey:
     return repair(survey, Repair(fill=Fill.COORDINATES)).survey
 
 
-def _pages(urls: Sequence[str], timeout_s: float, page_bytes: int) -> Iterator[tuple[str, bytes | str]]:
-    """Yield each agent's page, or why there is none."""
-    asked = {url: in_thread(partial(_page, url, timeout_s, page_bytes)) for url in urls}
+def _pages(urls: Sequence[str], timeout_s: float, page_bytes: int) -> Iterator[tuple[str, bytes | Problem]]:
+    """Yield the page of each agent, or why there is none."""
+    pending = {url: in_thread(partial(_page, url, timeout_s, page_bytes)) for url in urls}
     for url in urls:
-        yield url, asked.pop(url).result()
+        yield url, pending.pop(url).result()
 
 
-def _page(url: str, timeout_s: float, page_bytes: int) -> bytes | str:
+def _page(url: str, timeout_s: float, page_bytes: int) -> bytes | Problem:
     try:
         return UNRESTRICTED_CLIENT.fetch(f"{url.rstrip('/')}/metrics", timeout_s=timeout_s, max_bytes=page_bytes)
     except FetchError as error:
-        return str(error)
+        return error.problem
 
 
-def _take_page(page: bytes, gathering: Gathering) -> str:
-    """Take an agent's figures from its page; return what is wrong with it, empty where nothing is."""
+def _add_page(page: bytes, gathering: Gathering) -> Problem | None:
+    """Add the samples on the page of an agent; return the problem of an unusable page."""
     try:
-        figures = gathering.take(_figures(page))
+        count = gathering.add(_samples(page))
     except LatencyMapError:
         raise
-    except (ValueError, KeyError, IndexError):  # what the parser raises on nonsense; it quotes the page
-        return "its page is no Prometheus text"
-    return "" if figures else f"its page has no figure {PREFIX}*; is an agent there?"
+    except (ValueError, KeyError, IndexError):  # of the parser, whose texts quote the page
+        return Problem("agent-page-invalid")
+    return None if count else Problem("agent-page-without-samples")
 
 
-def _figures(page: bytes) -> Iterator[GaugeSample]:
-    """Read the figures of ours line by line; without the lines of types each is handed on at once."""
+def _samples(page: bytes) -> Iterator[GaugeSample]:
+    """Parse the samples of agents line by line; without the lines of types the parser yields each immediately."""
     from prometheus_client.parser import text_fd_to_metric_families
 
     ours = (line for line in io.BytesIO(page) if line.startswith(_PREFIX))
@@ -334,6 +330,6 @@ def _figures(page: bytes) -> Iterator[GaugeSample]:
 
 
 def _decoded(line: bytes) -> str:
-    if len(line) > _LONGEST_LINE:
-        raise ValueError(f"expected lines of at most {_LONGEST_LINE} bytes")
+    if len(line) > _MAX_LINE_BYTES:
+        raise ValueError(f"expected lines of at most {_MAX_LINE_BYTES} bytes")
     return line.decode()

@@ -1,6 +1,6 @@
-"""The gauges that an agent exports, made again for each scrape: what has gone leaves no series.
+"""Gauges that an agent exports, built anew for each scrape, so that a removed peer leaves no series.
 
-Seconds and ratios, as Prometheus has them; the labels are names of nodes.
+They are in the base units of Prometheus, seconds and ratios; the labels are names of nodes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,28 +27,28 @@ _GAUGES = {
     RTT_SECONDS: "Median round trip of the probes within the window.",
     RTT_P95_SECONDS: "95th percentile of them.",
     JITTER_SECONDS: "Mean difference of one round trip to the next.",
-    LOSS_RATIO: "Share of the probes within the window that were not answered.",
+    LOSS_RATIO: "Share of the probes within the window without a reply.",
     PROBES: "Probes within the window.",
-    MEASURED_TIMESTAMP_SECONDS: "When the last answered probe was sent.",
+    MEASURED_TIMESTAMP_SECONDS: "Time at which the last probe with a reply was sent.",
 }
 
 
 def agent_metrics(
     node: str, measured: Mapping[str, Measured], *, now_s: float, clock_s: float, sent: int, rounds: int
 ) -> Iterator[MetricFamily]:
-    """Yield what one agent measured.
+    """Yield the measurements of one agent.
 
     Parameters
     ----------
     now_s, clock_s
-        Now: seconds since the epoch, and on the clock of the probes.
+        The current time in seconds since the epoch, and on the clock of the probes.
     """
     figures = {peer: _figures(each, now_s - clock_s) for peer, each in measured.items()}
     for name, text in _GAUGES.items():
         samples = [
-            LabelledValue({SOURCE: node, TARGET: peer}, told[name])
-            for peer, told in figures.items()
-            if told[name] is not None
+            LabelledValue({SOURCE: node, TARGET: peer}, values[name])
+            for peer, values in figures.items()
+            if values[name] is not None
         ]
         yield MetricFamily(name, text, samples)
     yield MetricFamily(SENT_TOTAL, "Probes sent.", [LabelledValue({SOURCE: node}, sent)])

@@ -1,61 +1,62 @@
-"""The options of an agent, each also by an environment variable, as a DaemonSet sets them."""
+"""Options of an agent, from the command line or from environment variables, as a DaemonSet sets them."""
 
 import argparse
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, Never
 
-from latency_map.errors import LatencyMapError
+from gesscale.common.errors import Problem
+from latency_map.errors import LatencyMapError, error_of
 from latency_map.kinds import ProbeMethod
 from latency_map.measure.peers import AGENT_PORT, parse_peers, split_host_port
 from latency_map.measure.sweep import rounds_to_cover
 from latency_map.names import find_name_fault
 
-Value = TypeVar("Value")
-#: By default figures are kept for so many turns of a pair.
+#: Default window of the figures, in turns of a pair.
 WINDOW_TURNS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentOptions:
-    """How an agent measures."""
+    """Options of an agent."""
 
-    #: The name of the node that it is on.
+    #: Name of its node.
     node: str
-    #: Where it serves its figures (host, port).
+    #: Address of its metrics (host, port).
     host: str
     port: int
-    #: Whom it probes: a listing, or the agents behind a name; exactly one is set (peers, peers_dns).
+    #: The nodes to probe, or the DNS name of all agents; exactly one is set (peers, peers_dns).
     peers: Mapping[str, str]
     peers_dns: str
-    #: How many others it probes in a round.
+    #: Number of nodes that it probes in a round.
     neighbours: int
-    #: How many probes each of them gets.
+    #: Number of probes for each of them.
     count: int
-    #: Budget of probes.
+    #: Largest number of probes per second.
     rate_per_s: float
-    #: From the beginning of a round to that of the next.
+    #: Time from the start of a round to that of the next.
     round_s: float
-    #: How long it waits for each reply.
+    #: Time to wait for a reply.
     timeout_s: float
-    #: How long figures are kept; None to derive it from the number of peers.
+    #: Window of the figures; None to derive it from the number of peers.
     window_s: float | None
-    #: How round trips are measured (method, probe_port).
+    #: Protocol of the probes, and the port for TCP (method, probe_port).
     method: ProbeMethod
     probe_port: int
 
     def longest_round_s(self, nodes: int) -> float:
-        """Return how long a round lasts in a cluster of so many nodes, all replies late."""
+        """Return the longest duration of a round for a number of nodes, if all replies are late."""
         probes = min(self.neighbours, nodes - 1) * self.count
         return max(self.round_s, probes / self.rate_per_s + self.timeout_s)
 
     def turn_s(self, nodes: int) -> float:
-        """Return after how many seconds every pair has had its turn, in a cluster of so many nodes."""
+        """Return the seconds in which every pair has its turn, for a number of nodes."""
         return self.longest_round_s(nodes) * rounds_to_cover(nodes, self.neighbours)
 
     def kept_s(self, nodes: int) -> float:
-        """Return how long figures are kept in a cluster of so many nodes."""
+        """Return the window of the figures for a number of nodes."""
         return self.window_s if self.window_s is not None else WINDOW_TURNS * self.turn_s(nodes)
 
 
@@ -68,19 +69,19 @@ class _Option(NamedTuple):
 
     @property
     def variable(self) -> str:
-        """The environment variable that it may come from."""
+        """The environment variable of this option."""
         name = "PROBE_PORT" if self.flag == "--port" else self.flag.removeprefix("--")
         return "GESSCALE_" + name.upper().replace("-", "_")
 
 
-def _number(low: float, high: float, what: str) -> Callable[[str], float]:
+def _number(low: float, high: float) -> Callable[[str], float]:
     def read(text: str) -> float:
         try:
             value = float(text)
         except ValueError:
             value = math.nan
         if not low <= value <= high:
-            raise argparse.ArgumentTypeError(f"expected {what} from {low:g} to {high:g}, got {text!r}")
+            raise LatencyMapError("agent-option-out-of-range", low=low, high=high, got=text)
         return value
 
     return read
@@ -89,70 +90,57 @@ def _number(low: float, high: float, what: str) -> Callable[[str], float]:
 def _whole(low: int, high: int) -> Callable[[str], int]:
     def read(text: str) -> int:
         if not text.isdecimal() or not low <= int(text) <= high:
-            raise argparse.ArgumentTypeError(f"expected a whole number from {low} to {high}, got {text!r}")
+            raise LatencyMapError("agent-option-not-whole", low=low, high=high, got=text)
         return int(text)
 
     return read
 
 
 def _seconds(text: str) -> float:
-    """Read seconds, with or without the letter s behind them."""
-    return _number(0.01, 1e7, "seconds")(text.removesuffix("s"))
+    """Parse seconds, with or without the unit s."""
+    return _number(0.01, 1e7)(text.removesuffix("s"))
 
 
 def _name(text: str) -> str:
-    fault = find_name_fault([text])
-    if fault:
-        raise argparse.ArgumentTypeError(fault[1])
+    if fault := find_name_fault([text]):
+        raise error_of(fault[1])
     return text
-
-
-def _refusing(read: Callable[[str], Value]) -> Callable[[str], Value]:
-    """Let argparse see the errors of a reader."""
-
-    def refusing(text: str) -> Value:
-        try:
-            return read(text)
-        except LatencyMapError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-
-    return refusing
 
 
 def _method(text: str) -> ProbeMethod:
     if text not in list(ProbeMethod):
-        raise argparse.ArgumentTypeError(f"expected {', '.join(ProbeMethod)}, got {text!r}")
+        raise LatencyMapError("agent-method-unknown", methods=list(ProbeMethod), got=text)
     return ProbeMethod(text)
 
 
 _OPTIONS = (
-    _Option("--node", "node", _name, None, "name of the node it is on"),
+    _Option("--node", "node", _name, None, "name of its node"),
     _Option(
-        "--listen", "listen", _refusing(split_host_port), f"0.0.0.0:{AGENT_PORT}",
-        "where its figures are served: HOST:PORT, an IPv6 address in brackets",
+        "--listen", "listen", split_host_port, f"0.0.0.0:{AGENT_PORT}",
+        "address of its metrics: HOST:PORT, an IPv6 address in brackets",
     ),
-    _Option("--peers", "peers", _refusing(parse_peers), "", "whom it probes: name=address, by commas or lines"),
+    _Option("--peers", "peers", parse_peers, "", "nodes to probe: name=address, separated by commas or line ends"),
     _Option(
         "--peers-dns", "peers_dns", str, "",
-        "a name that stands for the addresses of all agents, such as a headless service: NAME or NAME:PORT",
+        "DNS name with the addresses of all agents, such as a headless Service: NAME or NAME:PORT",
     ),
     _Option(
-        "--neighbours", "neighbours", _whole(1, 5000), "10", "how many others it probes in a round; each in its turn"
+        "--neighbours", "neighbours", _whole(1, 5000), "10", "nodes that it probes in a round, each in turn"
     ),
-    _Option("--count", "count", _whole(1, 100), "5", "probes that each of them gets in a round"),
+    _Option("--count", "count", _whole(1, 100), "5", "probes for each of them in a round"),
     _Option(
-        "--rate", "rate_per_s", _number(0.01, 50, "probes a second"), "5",
-        "most probes a second; each is 84 bytes each way, by ICMP over IPv4",
+        "--rate", "rate_per_s", _number(0.01, 50), "5",
+        "largest number of probes per second; each is 84 bytes each way, by ICMP over IPv4",
     ),
-    _Option("--round", "round_s", _seconds, "30", "seconds from the beginning of a round to that of the next"),
-    _Option("--timeout", "timeout_s", _number(0.01, 5, "seconds"), "2", "seconds to wait for a reply"),
+    _Option("--round", "round_s", _seconds, "30", "seconds from the start of a round to that of the next"),
+    _Option("--timeout", "timeout_s", _number(0.01, 5), "2", "seconds to wait for a reply"),
     _Option(
         "--window", "window_s", _seconds, None,
-        f"seconds that figures are kept; as long as every pair takes for {WINDOW_TURNS} turns by default",
+        f"window of the figures in seconds; by default the time of {WINDOW_TURNS} turns of every pair",
     ),
-    _Option("--method", "method", _method, "auto", "icmp, tcp, or auto: icmp where it is allowed"),
+    _Option("--method", "method", _method, "auto", "icmp, tcp, or auto: icmp if it is permitted"),
     _Option(
-        "--port", "probe_port", _whole(1, 65535), None, "port for tcp, open or closed; that of --listen by default"
+        "--port", "probe_port", _whole(1, 65535), None, "port for tcp, open or closed; by default that of --listen"
     ),
 )  # fmt: skip
 
@@ -160,30 +148,55 @@ FLAGS = tuple(option.flag for option in _OPTIONS)
 VARIABLES = tuple(option.variable for option in _OPTIONS)
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that reports errors with their code."""
+
+    def error(self, message: str) -> Never:
+        _end(Problem("agent-usage-invalid", {"cause": message, "command": self.prog}))
+
+
+def _end(*problems: Problem) -> Never:
+    """Report problems and exit with code 2."""
+    for problem in problems:
+        sys.stderr.write(f"error[{problem.code}]: {problem}\n")
+    sys.exit(2)
+
+
+def _parsed(texts: Mapping[str, str | None]) -> dict[str, Any]:
+    """Convert the texts of options; exit if one is invalid."""
+    values: dict[str, Any] = dict(texts)
+    for option in _OPTIONS:
+        text = texts[option.field]
+        try:
+            values[option.field] = option.read(text) if text else text
+        except LatencyMapError as error:
+            _end(error_of(*error.problems, source=option.flag).problem)
+    if not values["node"]:
+        _end(Problem("agent-node-missing"))
+    if bool(values["peers"]) == bool(values["peers_dns"]):
+        _end(Problem("agent-peers-ambiguous", {"got": "both" if values["peers"] else "none"}))
+    return values
+
+
 def read_options(
     arguments: Sequence[str], environment: Mapping[str, str], *, program: str = "latency-agent"
 ) -> AgentOptions:
-    """Read the options of an agent; wrong ones end the process with exit code 2 and a line on stderr."""
-    parser = argparse.ArgumentParser(
+    """Parse the options of an agent; on an invalid one print an error and exit with code 2."""
+    parser = _Parser(
         prog=program,
         description="Measures round trips to other nodes and serves them to Prometheus.",
-        epilog="Every option may be given by the environment variable that is named with it.",
+        epilog="Each option can be set by its environment variable instead.",
     )
     for option in _OPTIONS:
         suffix = f" (default {option.default})" if option.default else ""
         parser.add_argument(
             option.flag,
-            type=option.read,
             default=environment.get(option.variable) or option.default,
             metavar=option.flag.removeprefix("--").upper(),
             dest=option.field,
             help=f"{option.text}{suffix}; {option.variable}".replace("%", "%%"),
         )
-    given = vars(parser.parse_args(arguments))
-    if not given["node"]:
-        parser.error("expected the name of the node: --node NAME or GESSCALE_NODE, got none")
-    if bool(given["peers"]) == bool(given["peers_dns"]):
-        parser.error(f"expected one of --peers and --peers-dns, got {'both' if given['peers'] else 'none'}")
+    given = _parsed(vars(parser.parse_args(arguments)))
     host, port = given.pop("listen")
     given["probe_port"] = given["probe_port"] or port or AGENT_PORT
     return AgentOptions(host=host, port=port, **given)

@@ -1,27 +1,28 @@
-"""Where agents are, and whom one probes: a listing, or the agents that a name stands for."""
+"""Addresses of agents and of the peers that an agent probes: from a list or from DNS."""
 
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeAlias
 
+from gesscale.common.errors import Problem
 from gesscale.common.http_client import UNRESTRICTED_CLIENT, FetchError, Resolve, resolve_host, resolve_in_time
 from gesscale.common.threads import in_thread
-from latency_map.addresses import ZONE, zone_hint
-from latency_map.errors import LatencyMapError
+from latency_map.addresses import ZONE, refuse_zone
+from latency_map.errors import LatencyMapError, error_of
 from latency_map.names import find_name_fault
 
-#: Where an agent serves its figures by default.
+#: Default port of the metrics of an agent.
 AGENT_PORT = 9109
 
 #: Address of each node.
 Peers: TypeAlias = Mapping[str, str]
 
-#: Returns the peers as they are now; raises LatencyMapError where they are unknown.
+#: Returns the current peers; raises LatencyMapError if they are unknown.
 FindPeers: TypeAlias = Callable[[], Peers]
 
 MAX_PEERS = 5000
-_MAX_ANSWER_BYTES = 4096
+_MAX_RESPONSE_BYTES = 4096
 
 
 def split_host_port(place: str, *, default_port: int = AGENT_PORT) -> tuple[str, int]:
@@ -30,20 +31,21 @@ def split_host_port(place: str, *, default_port: int = AGENT_PORT) -> tuple[str,
     Raises
     ------
     LatencyMapError
-        It is no such place.
+        The text has another form, or an IPv6 zone.
     """
+    refuse_zone(place)
     host, colon, port = place.rpartition(":")
     bare_ipv6 = ":" in host and not host.startswith("[")
     if not colon or place.endswith("]") or bare_ipv6:
         host, port = place, str(default_port)
     host = host.removeprefix("[").removesuffix("]")
     if not is_host(host) or not port.isdecimal() or int(port) > 65535:
-        raise LatencyMapError(f"expected HOST or HOST:PORT with a port of 0 to 65535, got {place!r}{zone_hint(place)}")
+        raise LatencyMapError("host-port-invalid", address=place)
     return host, int(port)
 
 
 def is_host(text: str) -> bool:
-    """Whether text may be a host name or an address: printable, without blanks and without an IPv6 zone."""
+    """Return whether text may be a host name or an address: printable, without blanks and IPv6 zones."""
     return text.isprintable() and not {" ", ZONE} & set(text) and text != ""
 
 
@@ -53,7 +55,7 @@ def agent_url(place: str) -> str:
     Raises
     ------
     LatencyMapError
-        It is none of these.
+        The text is neither a URL of a host nor HOST or HOST:PORT.
     """
     if place.startswith("http://") and is_host(place):
         return place.rstrip("/")
@@ -64,33 +66,31 @@ def agent_url(place: str) -> str:
 def resolve_agents(
     place: str, *, default_port: int = AGENT_PORT, timeout_s: float = 10.0, resolve: Resolve = resolve_host
 ) -> list[str]:
-    """Return the agents behind a name, such as that of a headless service.
+    """Return the URLs of the agents behind a DNS name, such as that of a headless Service.
 
     Raises
     ------
     LatencyMapError
-        The name does not resolve, not in time, or to addresses with an IPv6 zone only.
+        The name does not resolve, not in time, or only to addresses with an IPv6 zone.
     """
     host, port = split_host_port(place, default_port=default_port)
     try:
         addresses = resolve_in_time(resolve, host, port, timeout_s)
     except FetchError as error:
-        raise LatencyMapError(
-            f"agents: expected addresses behind {host!r}, got: {error}; is its service there?"
-        ) from None
+        raise LatencyMapError("agents-not-resolved", host=host, cause=str(error)) from None
     return [
         agent_url(f"[{address}]:{port}" if ":" in address else f"{address}:{port}")
         for address in sorted(map(str, addresses))
     ]
 
 
-def parse_peers(listing: str, *, what: str = "peers") -> dict[str, str]:
-    """Read ``name=address`` pairs, separated by commas or line ends.
+def parse_peers(listing: str, *, source: str = "peers") -> dict[str, str]:
+    """Parse pairs ``name=address``, separated by commas or line ends.
 
     Raises
     ------
     LatencyMapError
-        An item is no such pair, or a name occurs twice.
+        An item has another form, or a name occurs twice; ``source`` is that of the error.
     """
     peers: dict[str, str] = {}
     lines = (line for line in listing.splitlines() if not line.lstrip().startswith("#"))
@@ -100,36 +100,47 @@ def parse_peers(listing: str, *, what: str = "peers") -> dict[str, str]:
         name, equals, address = (part.strip() for part in item.partition("="))
         fault = find_name_fault([name])
         if fault or not equals or not is_host(address):
-            raise LatencyMapError(
-                f"{what}: expected name=address, such as edge1=10.0.0.1, got {item!r}{zone_hint(address)}"
-            )
+            code = "address-zone-refused" if ZONE in address else "peer-invalid"
+            raise error_of(Problem(code, {"address": address, "peer": item}), source=source)
         if name in peers:
-            raise LatencyMapError(f"{what}: expected every node once, got {name!r} twice; remove or rename one")
+            raise LatencyMapError("map-node-duplicate", source=source, name=name)
         peers[name] = address
     if len(peers) > MAX_PEERS:
-        raise LatencyMapError(f"{what}: expected at most {MAX_PEERS} nodes, got {len(peers)}")
+        raise LatencyMapError("peers-too-many", source=source, limit=MAX_PEERS, got=len(peers))
     return peers
 
 
 class AgentsByName:
-    """Finds peers as the agents behind a name; every new address is asked once for the name of its node.
+    """Finds the agents behind a DNS name, and requests the name of the node from each new address once.
 
-    An address is taken to stay with its node: in a k3s cluster each node has a range of pod addresses of its
-    own.
+    An address is assumed to stay on its node, as in a k3s cluster, where each node has its own range of pod addresses.
+
+    Parameters
+    ----------
+    own
+        Node and instance of the agent that searches.
+    report
+        Receives warnings.
     """
 
     def __init__(
-        self, place: str, *, default_port: int, own: tuple[str, str], timeout_s: float, say: Callable[[str], None]
+        self,
+        place: str,
+        *,
+        default_port: int,
+        own: tuple[str, str],
+        timeout_s: float,
+        report: Callable[[Problem], None],
     ) -> None:
         self._place = place
         self._default_port = default_port
         self._node, self._instance = own
         self._timeout_s = timeout_s
-        self._say = say
+        self._report = report
         self._named: dict[str, tuple[str, str]] = {}
 
     def __call__(self) -> dict[str, str]:
-        """Return the peers as they are now; those that do not tell their name are left out.
+        """Return the current peers, without agents that do not report their node.
 
         Raises
         ------
@@ -138,8 +149,9 @@ class AgentsByName:
         """
         urls = resolve_agents(self._place, default_port=self._default_port, timeout_s=self._timeout_s)[:MAX_PEERS]
         self._named = {url: name for url, name in self._named.items() if url in urls}
-        asked = {url: in_thread(partial(_ask_name, url, self._timeout_s)) for url in urls if url not in self._named}
-        self._named |= {url: name for url, future in asked.items() if (name := future.result())}
+        new = [url for url in urls if url not in self._named]
+        pending = {url: in_thread(partial(_fetch_name, url, self._timeout_s)) for url in new}
+        self._named |= {url: name for url, future in pending.items() if (name := future.result())}
         return self._by_name()
 
     def _by_name(self) -> dict[str, str]:
@@ -148,17 +160,19 @@ class AgentsByName:
             if instance == self._instance:
                 continue
             if node == self._node or node in peers:
-                self._say(f"peers: {url} says that it is on node {node!r}, as another agent does; left out")
+                self._report(Problem("agents-on-same-node", {"url": url, "node": node}))
                 continue
             peers[node] = _host(url)
         return peers
 
 
-def _ask_name(url: str, timeout_s: float) -> tuple[str, str] | None:
-    """Return node and instance that an agent tells; None where it does not."""
+def _fetch_name(url: str, timeout_s: float) -> tuple[str, str] | None:
+    """Return node and instance of an agent; None if it does not report them."""
     try:
-        answer = json.loads(UNRESTRICTED_CLIENT.fetch(f"{url}/node", timeout_s=timeout_s, max_bytes=_MAX_ANSWER_BYTES))
-        node, instance = str(answer["node"]), str(answer["instance"])
+        content = json.loads(
+            UNRESTRICTED_CLIENT.fetch(f"{url}/node", timeout_s=timeout_s, max_bytes=_MAX_RESPONSE_BYTES)
+        )
+        node, instance = str(content["node"]), str(content["instance"])
     except (FetchError, ValueError, KeyError, TypeError, RecursionError):
         return None
     return None if find_name_fault([node]) else (node, instance)

@@ -1,8 +1,8 @@
-"""Round trips to one address, by ICMP echo or TCP, and what several of them say together. Imports nothing heavy.
+"""Probes of one address by ICMP echo or TCP, and statistics of several probes. Imports nothing heavy.
 
-A reply to an echo is matched by identifier and sequence number. ping3 derives the identifier from process and thread;
-whoever probes numbers its echoes on from its process id. So a late reply is not taken for the next one, and another
-prober's reply not for ours.
+A reply to an echo is matched by identifier and sequence number. ping3 derives the identifier from process and thread,
+and callers number their echoes from the process id on. So neither a late reply nor the reply to another process is
+mistaken for the current one.
 """
 
 import math
@@ -15,49 +15,54 @@ from itertools import pairwise
 from statistics import fmean
 from typing import TypeAlias
 
+from gesscale.common.errors import Problem
 from latency_map.errors import LatencyMapError
 from latency_map.kinds import ProbeMethod
 
-#: After so long the kernel asks for a connection again (RFC 6298), and an answer does not tell to which try.
+#: Time after which the kernel sends another SYN (RFC 6298); a later reply may belong to either.
 FIRST_RETRY_S = 1.0
 
 _ALLOWED_WAIT_S = 0.2
 
 
+class IcmpNotPermittedError(LatencyMapError):
+    """The process may not send ICMP echoes."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """An answer came after ``rtt_ms``."""
+    """A reply after ``rtt_ms``."""
 
     rtt_ms: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeout:
-    """No answer came within ``timeout_s``: lost, filtered or late."""
+    """No reply within ``timeout_s``: lost, filtered or late."""
 
     timeout_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreachable:
-    """The address does not resolve, or the probe could not be sent or came back as undeliverable."""
+    """The address does not resolve, or the probe could not be sent or delivered."""
 
-    reason: str
+    problem: Problem
 
 
 RttSample: TypeAlias = Reply | Timeout | Unreachable
 
-#: Measures one round trip: address and sequence number in, what came out. Called from many threads.
+#: Measures one round trip, given address and sequence number. Called from many threads.
 Probe: TypeAlias = Callable[[str, int], RttSample]
 
 
 def ping_rtt_ms(address: str, *, timeout_s: float, sequence: int = 0) -> RttSample:
-    """Measure one round trip.
+    """Measure one round trip by ICMP.
 
     Raises
     ------
-    PermissionError
-        This process may not send ICMP echoes at all.
+    IcmpNotPermittedError
+        This process may not send ICMP echoes.
     """
     import ping3
 
@@ -65,50 +70,51 @@ def ping_rtt_ms(address: str, *, timeout_s: float, sequence: int = 0) -> RttSamp
     if isinstance(numeric, Unreachable):
         return numeric
     try:
-        answer = ping3.ping(numeric, timeout=timeout_s, unit="ms", seq=sequence)
+        result = ping3.ping(numeric, timeout=timeout_s, unit="ms", seq=sequence)
     except PermissionError as error:
-        raise PermissionError(
-            f"expected to be allowed to send ICMP echoes to {address}, got: {error}; run as root, grant"
-            " CAP_NET_RAW, or widen the sysctl net.ipv4.ping_group_range"
-        ) from None
+        raise IcmpNotPermittedError("icmp-not-permitted", address=address, cause=str(error)) from None
     except (OSError, struct.error) as error:
-        return Unreachable(reason=str(error))
-    return interpret(answer, timeout_s=timeout_s)
+        return _failed(error)
+    return interpret(result, timeout_s=timeout_s)
+
+
+def _failed(error: Exception) -> Unreachable:
+    return Unreachable(problem=Problem("probe-failed", {"cause": str(error)}))
 
 
 def resolve(address: str) -> str | Unreachable:
-    """Return the first IP address, version 4 or 6, that the system gives for a name, or why there is none."""
+    """Return the first IP address of a name, version 4 or 6, or why there is none."""
     try:
         return str(socket.getaddrinfo(address, None, type=socket.SOCK_DGRAM)[0][4][0])
     except (OSError, ValueError) as error:
-        return Unreachable(reason=f"{address!r} does not resolve: {error}")
+        return Unreachable(problem=Problem("probe-name-unresolved", {"address": address, "cause": str(error)}))
 
 
-def interpret(answer: float | bool | None, *, timeout_s: float) -> RttSample:
-    """Tell apart what ping3 answers for an address that resolves.
+def interpret(result: float | bool | None, *, timeout_s: float) -> RttSample:
+    """Convert a result of ping3.
 
     Parameters
     ----------
-    answer
-        Milliseconds; None where nothing came in time; False where the network refused to deliver. A reply
+    result
+        Milliseconds; None if there was no reply in time; False if the network could not deliver the probe. A reply
         after 0 ms equals False and is a reply.
     """
-    if answer is None:
+    if result is None:
         return Timeout(timeout_s=timeout_s)
-    if answer is False:
-        return Unreachable(reason="the network answered that the address cannot be reached")
-    if not math.isfinite(answer) or answer < 0:
-        return Unreachable(reason=f"expected a round trip of at least 0 ms, got {answer} ms: the clock was set back")
-    return Reply(rtt_ms=float(answer))
+    if result is False:
+        return Unreachable(problem=Problem("probe-undeliverable"))
+    if not math.isfinite(result) or result < 0:
+        return Unreachable(problem=Problem("probe-clock-set-back", {"rtt_ms": result}))
+    return Reply(rtt_ms=float(result))
 
 
 def tcp_rtt_ms(address: str, *, port: int, timeout_s: float) -> RttSample:
-    """Measure one round trip: SYN to SYN/ACK, or to RST, as a closed port answers too.
+    """Measure one round trip by TCP: from SYN to SYN/ACK, or to the RST of a closed port.
 
     Parameters
     ----------
     timeout_s
-        How long to wait, positive; 1 s at most counts, since later answers may be those to a second try.
+        Time to wait, positive; at most 1 s, since later replies may be those to a second SYN.
     """
     numeric = resolve(address)
     if isinstance(numeric, Unreachable):
@@ -125,30 +131,38 @@ def tcp_rtt_ms(address: str, *, port: int, timeout_s: float) -> RttSample:
         except TimeoutError:
             return Timeout(timeout_s=wait_s)
         except OSError as error:
-            return Unreachable(reason=str(error))
+            return _failed(error)
         took_s = time.perf_counter() - started_s
     return Reply(rtt_ms=took_s * 1000) if took_s < wait_s else Timeout(timeout_s=wait_s)
 
 
-def allowed_method(method: ProbeMethod, *, say: Callable[[str], None]) -> ProbeMethod:
-    """Find out what this process may do; tries with an echo to itself.
+def choose_method(method: ProbeMethod, *, report: Callable[[Problem], None]) -> ProbeMethod:
+    """Return the method that this process can use; test ICMP with an echo to this machine.
+
+    Parameters
+    ----------
+    report
+        Receives the reason if TCP replaces ICMP.
 
     Raises
     ------
     LatencyMapError
-        ICMP is demanded and not possible.
+        ICMP is requested and not possible.
     """
     if method is ProbeMethod.TCP:
         return method
     try:
         ping_rtt_ms("127.0.0.1", timeout_s=_ALLOWED_WAIT_S)
-    except (PermissionError, ImportError) as error:
-        hint = "; pip install ping3 (the extra controller has it)" if isinstance(error, ImportError) else ""
-        if method is ProbeMethod.ICMP:
-            raise LatencyMapError(f"{error}{hint}") from None
-        say(f"round trips are measured by TCP instead of ICMP: {error}{hint}")
-        return ProbeMethod.TCP
-    return ProbeMethod.ICMP
+    except ImportError:
+        unavailable = LatencyMapError("icmp-package-missing")
+    except IcmpNotPermittedError as error:
+        unavailable = error
+    else:
+        return ProbeMethod.ICMP
+    if method is ProbeMethod.ICMP:
+        raise unavailable
+    report(Problem("icmp-replaced-by-tcp", {"cause": str(unavailable)}))
+    return ProbeMethod.TCP
 
 
 def probe_by(method: ProbeMethod, *, port: int, timeout_s: float) -> Probe:
@@ -160,44 +174,44 @@ def probe_by(method: ProbeMethod, *, port: int, timeout_s: float) -> Probe:
     def by_icmp(address: str, sequence: int) -> RttSample:
         try:
             return ping_rtt_ms(address, timeout_s=timeout_s, sequence=sequence)
-        except PermissionError as error:
-            return Unreachable(reason=str(error))
+        except IcmpNotPermittedError as error:
+            return Unreachable(problem=error.problem)
 
     return by_tcp if method is ProbeMethod.TCP else by_icmp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairSummary:
-    """Probes of one pair; lost ones are counted and enter no figure of time."""
+    """Statistics of the probes of one pair; the times are those of replies only."""
 
-    #: Of the round trips; None where there was no reply. The 95th percentile is interpolated between replies
-    #: (median_ms, p95_ms).
+    #: Of the round trips; None without a reply. The 95th percentile is interpolated between replies (median_ms,
+    #: p95_ms).
     median_ms: float | None
     p95_ms: float | None
-    #: Mean absolute difference of one reply to the next that came; None with fewer than two.
+    #: Mean absolute difference of successive replies; None with fewer than two.
     jitter_ms: float | None
-    #: How often each answer came (replies, timeouts, unreachable).
+    #: Number of each result (replies, timeouts, unreachable).
     replies: int
     timeouts: int
     unreachable: int
-    #: Why the last probe that could not be sent or delivered failed; empty where there was none.
-    reason: str
+    #: Why the last probe that could not be sent or delivered failed; None if there was none.
+    problem: Problem | None
 
     @property
     def probes(self) -> int:
-        """How many there were."""
+        """Number of probes."""
         return self.replies + self.timeouts + self.unreachable
 
     @property
     def loss_ratio(self) -> float | None:
-        """Share of the probes without a reply, for whatever reason; None where there was no probe."""
+        """Share of the probes without a reply; None without a probe."""
         return (self.probes - self.replies) / self.probes if self.probes else None
 
 
 def summarise(samples: Sequence[RttSample]) -> PairSummary:
-    """Sum up the probes of one pair."""
+    """Return the statistics of the probes of one pair."""
     rtts_ms = [sample.rtt_ms for sample in samples if isinstance(sample, Reply)]
-    reasons = [sample.reason for sample in samples if isinstance(sample, Unreachable)]
+    problems = [sample.problem for sample in samples if isinstance(sample, Unreachable)]
     steps_ms = [abs(later - earlier) for earlier, later in pairwise(rtts_ms)]
     return PairSummary(
         median_ms=_quantile(rtts_ms, 0.5) if rtts_ms else None,
@@ -205,13 +219,13 @@ def summarise(samples: Sequence[RttSample]) -> PairSummary:
         jitter_ms=fmean(steps_ms) if steps_ms else None,
         replies=len(rtts_ms),
         timeouts=sum(isinstance(sample, Timeout) for sample in samples),
-        unreachable=len(reasons),
-        reason=reasons[-1] if reasons else "",
+        unreachable=len(problems),
+        problem=problems[-1] if problems else None,
     )
 
 
 def _quantile(values: Sequence[float], share: float) -> float:
-    """Interpolate between the two values around a share of them; NumPy would double an agent's memory."""
+    """Interpolate a quantile; NumPy would double the memory of an agent."""
     ordered, place = sorted(values), share * (len(values) - 1)
     below = int(place)
     above = min(below + 1, len(values) - 1)

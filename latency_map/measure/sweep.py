@@ -1,4 +1,4 @@
-"""Probing several nodes at once, within one budget and in turns, and what is remembered of it."""
+"""Concurrent probes of several nodes within a common rate, the choice of neighbours, and recent results."""
 
 import hashlib
 import threading
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count as count_up
 
+from gesscale.common.errors import Problem
 from gesscale.common.threads import in_thread
 from latency_map.measure.probes import PairSummary, Probe, Reply, RttSample, Timeout, Unreachable, resolve, summarise
 
@@ -17,15 +18,14 @@ _SEQUENCE_NUMBERS = 1 << 16
 
 
 class Pacer:
-    """Lets probes start at most so often.
+    """Rate limit of probes.
 
     Parameters
     ----------
     rate_per_s
-        Probes a second, above 0.
+        Probes per second, above 0.
     sleep
-        Waits so many seconds; returns True where waiting has become pointless, as `threading.Event.wait`
-        does once the event is set.
+        Waits for a number of seconds; returns True to stop, as `threading.Event.wait` does after the event is set.
     """
 
     def __init__(self, rate_per_s: float, *, clock: Callable[[], float], sleep: Callable[[float], bool]) -> None:
@@ -33,7 +33,7 @@ class Pacer:
         self._due_s = 0.0
 
     def wait(self) -> float | None:
-        """Wait for the next start; return the time then, None where it is time to end instead."""
+        """Wait for the next start and return its time; None to stop."""
         now_s = self._clock()
         starts_s = max(now_s, self._due_s)
         self._due_s = starts_s + self._interval_s
@@ -42,21 +42,21 @@ class Pacer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentProbe:
-    """One probe and what came of it."""
+    """One probe and its result."""
 
-    #: When, on the clock of the pacer.
+    #: Time on the clock of the pacer.
     sent_at_s: float
-    #: What came.
+    #: The result.
     sample: RttSample
 
 
 class Sweeper:
-    """Probes nodes, as often as it is asked to.
+    """Probes sets of nodes.
 
     Parameters
     ----------
     timeout_s
-        How long a probe waits for a reply; one that takes half a second more is given up.
+        Time that a probe waits for a reply; half a second later it is abandoned.
     """
 
     def __init__(self, probe: Probe, pacer: Pacer, *, timeout_s: float, first_sequence: int = 0) -> None:
@@ -67,28 +67,28 @@ class Sweeper:
         self.sent = 0
 
     def sweep(self, addresses: Mapping[str, str], *, count: int) -> dict[str, tuple[SentProbe, ...]]:
-        """Probe every node ``count`` times, in turns: each of them once, each of them again.
+        """Probe every node ``count`` times, in turns.
 
-        Every probe has a thread of its own, so about rate times timeout of them wait at a time. Names are
-        resolved once, at the beginning; a node whose name does not resolve is not probed.
+        Every probe has its own thread, so about rate times timeout of them wait at the same time. Names are resolved
+        once at the start; a node whose name does not resolve is not probed.
         """
         numeric = resolve_all(addresses, timeout_s=self._timeout_s)
-        begun: list[tuple[str, float, Future[RttSample]]] = []
-        patience_s = self._timeout_s + _GRACE_S
+        started: list[tuple[str, float, Future[RttSample]]] = []
+        wait_s = self._timeout_s + _GRACE_S
         for node in list(addresses) * count:
             started_s = self._pacer.wait()
             if started_s is None:
-                patience_s = 0.0
+                wait_s = 0.0
                 break
-            begun.append((node, started_s, self._begin(numeric[node])))
-        wait([future for _, _, future in begun], timeout=patience_s)
-        soundings: dict[str, tuple[SentProbe, ...]] = dict.fromkeys(addresses, ())
-        for node, started_s, future in begun:
+            started.append((node, started_s, self._start(numeric[node])))
+        wait([future for _, _, future in started], timeout=wait_s)
+        probes: dict[str, tuple[SentProbe, ...]] = dict.fromkeys(addresses, ())
+        for node, started_s, future in started:
             sample = future.result() if future.done() else Timeout(timeout_s=self._timeout_s)
-            soundings[node] += (SentProbe(sent_at_s=started_s, sample=sample),)
-        return soundings
+            probes[node] += (SentProbe(sent_at_s=started_s, sample=sample),)
+        return probes
 
-    def _begin(self, address: str | Unreachable) -> Future[RttSample]:
+    def _start(self, address: str | Unreachable) -> Future[RttSample]:
         if isinstance(address, Unreachable):
             known: Future[RttSample] = Future()
             known.set_result(address)
@@ -98,22 +98,21 @@ class Sweeper:
 
 
 def resolve_all(addresses: Mapping[str, str], *, timeout_s: float) -> dict[str, str | Unreachable]:
-    """Resolve names side by side."""
-    asked = {node: in_thread(partial(resolve, address)) for node, address in addresses.items()}
-    wait(asked.values(), timeout=timeout_s)
-    late = Unreachable(reason=f"the name service gave no answer within {timeout_s:g} s")
-    return {node: future.result() if future.done() else late for node, future in asked.items()}
+    """Resolve names concurrently."""
+    pending = {node: in_thread(partial(resolve, address)) for node, address in addresses.items()}
+    wait(pending.values(), timeout=timeout_s)
+    late = Unreachable(problem=Problem("probe-name-timeout", {"timeout_s": timeout_s}))
+    return {node: future.result() if future.done() else late for node, future in pending.items()}
 
 
 def neighbours(node: str, names: Iterable[str], *, each: int, turn: int) -> tuple[str, ...]:
     """Choose the nodes that a node probes in a round.
 
-    All nodes are set on a ring, in an order that their names alone decide. With n nodes and k each,
-    the round of number t probes the k nodes that are ``t k + 1`` to ``t k + k`` places ahead, counted without
-    the node itself. So
+    The names determine the order of all nodes on a ring. With n nodes and k neighbours, round t probes the k nodes
+    that are ``t k + 1`` to ``t k + k`` places ahead, not counting the node itself. So
 
     - every round has n k probed pairs, each node probes k others and is probed by k others;
-    - over any ``ceil((n - 1) / k)`` rounds on end every node probes every other one;
+    - in any ``ceil((n - 1) / k)`` successive rounds every node probes every other one;
     - with k at least n - 1 every round probes all.
     """
     ring = sorted({*names, node}, key=lambda name: (_place(name), name))
@@ -126,7 +125,7 @@ def neighbours(node: str, names: Iterable[str], *, each: int, turn: int) -> tupl
 
 
 def rounds_to_cover(nodes: int, each: int) -> int:
-    """Return after how many rounds every node has probed every other one: ``ceil((n - 1) / k)``, at least 1."""
+    """Return the number of rounds in which every node probes every other one: ``ceil((n - 1) / k)``, at least 1."""
     return max(1, -(-(nodes - 1) // each))
 
 
@@ -136,48 +135,48 @@ def _place(name: str) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """One pair as it stands."""
+    """Recent measurements of one pair."""
 
-    #: What the probes within the window say together; at least one was sent.
+    #: Statistics of the probes within the window, at least one.
     summary: PairSummary
-    #: When the last probe that was answered was sent, on the clock of the probes; None where none was.
+    #: Time at which the last probe with a reply was sent, on the clock of the probes; None without a reply.
     replied_at_s: float | None
 
 
 class Measurements:
-    """Keeps probes by peer; many threads may read while one writes."""
+    """Recent probes by peer; many threads may read while one writes."""
 
     def __init__(self, *, kept: int) -> None:
         self._kept = kept
         self._window_s = 0.0
         self._lock = threading.Lock()
-        self._soundings: dict[str, deque[SentProbe]] = {}
+        self._probes: dict[str, deque[SentProbe]] = {}
 
     def keep(self, peers: Iterable[str], *, window_s: float) -> None:
-        """Forget all peers but these, and from now on what is older than the window."""
-        wanted = set(peers)
+        """Drop all other peers, and set the window."""
+        remaining = set(peers)
         with self._lock:
             self._window_s = window_s
-            self._soundings = {peer: old for peer, old in self._soundings.items() if peer in wanted}
+            self._probes = {peer: old for peer, old in self._probes.items() if peer in remaining}
 
-    def add(self, soundings: Mapping[str, Iterable[SentProbe]]) -> None:
-        """Remember what came, in the order of sending."""
+    def add(self, probes: Mapping[str, Iterable[SentProbe]]) -> None:
+        """Add probes in the order of sending."""
         with self._lock:
-            for peer, some in soundings.items():
-                self._soundings.setdefault(peer, deque(maxlen=self._kept)).extend(some)
+            for peer, sent in probes.items():
+                self._probes.setdefault(peer, deque(maxlen=self._kept)).extend(sent)
 
     def measured(self, now_s: float) -> dict[str, Measured]:
-        """Return every pair with a probe within the window that ends now."""
+        """Return the pairs with a probe within the window that ends now."""
         with self._lock:
             recent = {
-                peer: [one for one in some if now_s - one.sent_at_s <= self._window_s]
-                for peer, some in sorted(self._soundings.items())
+                peer: [probe for probe in sent if now_s - probe.sent_at_s <= self._window_s]
+                for peer, sent in sorted(self._probes.items())
             }
         return {
             peer: Measured(
-                summary=summarise([one.sample for one in some]),
-                replied_at_s=max((one.sent_at_s for one in some if isinstance(one.sample, Reply)), default=None),
+                summary=summarise([probe.sample for probe in sent]),
+                replied_at_s=max((probe.sent_at_s for probe in sent if isinstance(probe.sample, Reply)), default=None),
             )
-            for peer, some in recent.items()
-            if some
+            for peer, sent in recent.items()
+            if sent
         }

@@ -1,4 +1,4 @@
-"""Pictures of maps: a heat map and nodes with links; drawing needs the extra ``arena``."""
+"""Pictures of maps: heat maps, and graphs of nodes and links. Drawing needs the extra ``arena``."""
 
 from latency_map.pictures.figure import check_target, save
 from latency_map.pictures.heat_map import draw_heat_map

@@ -1,4 +1,4 @@
-"""What both pictures share: an empty figure, colours, figures in words, and the file."""
+"""Common parts of both pictures: an empty figure, colours, labels and the output file."""
 
 import math
 import textwrap
@@ -12,10 +12,10 @@ from latency_map.errors import LatencyMapError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Colour-blind people can distinguish them too (Okabe and Ito, 2008).
+#: Distinguishable with colour blindness (Okabe and Ito, 2008).
 CLUSTER_COLOURS = ("#0072B2", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#8C8C00")
 
-#: Of placements and of their NDmax; no cluster has it.
+#: Colour of placements and their NDmax, which no cluster has.
 MEMBER_COLOUR = "#D55E00"
 
 _SUFFIXES = (".png", ".svg")
@@ -25,7 +25,7 @@ _DPI = 150
 
 
 def blank_figure(width_in: float, height_in: float) -> "Figure":
-    """Return an empty figure of that many inches.
+    """Return an empty figure of a size in inches.
 
     Raises
     ------
@@ -35,9 +35,8 @@ def blank_figure(width_in: float, height_in: float) -> "Figure":
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise LatencyMapError(
-            "pictures: expected matplotlib, it is not installed; the extra arena of gesscale brings it"
-        ) from None
+        command = "install the extra arena of gesscale"
+        raise LatencyMapError("package-missing", package="matplotlib", extra="arena", command=command) from None
     return Figure(figsize=(width_in, height_in))
 
 
@@ -47,21 +46,21 @@ def check_target(path: Path | str) -> Path:
     Raises
     ------
     LatencyMapError
-        It ends neither in .png nor in .svg.
+        The suffix is neither .png nor .svg.
     """
     file = Path(path)
     if file.suffix.lower() not in _SUFFIXES:
-        raise LatencyMapError(f"{path}: expected a name that ends in {' or '.join(_SUFFIXES)}; rename the picture")
+        raise LatencyMapError("picture-suffix-unknown", source=str(path), suffixes=" or ".join(_SUFFIXES))
     return file
 
 
 def save(figure: "Figure", path: Path | str) -> None:
-    """Write a picture; the same figure gives the same bytes.
+    """Write a picture; equal figures give equal bytes.
 
     Raises
     ------
     LatencyMapError
-        It has another suffix or cannot be written.
+        The file has another suffix or cannot be written.
     """
     import matplotlib as mpl
 
@@ -76,7 +75,7 @@ def save(figure: "Figure", path: Path | str) -> None:
 
 
 def in_ms(delay_ms: float) -> str:
-    """Write a delay as people do: three digits, no exponent."""
+    """Format a delay with three digits and without an exponent."""
     if delay_ms == 0 or math.isnan(delay_ms):
         return f"{delay_ms:g}"
     decimals = max(0, 2 - math.floor(math.log10(abs(delay_ms))))
@@ -85,9 +84,9 @@ def in_ms(delay_ms: float) -> str:
 
 
 def label_of(names: Sequence[str]) -> dict[str, str]:
-    """Return what is written for each name: without the domain that all share, long ones cut in the middle.
+    """Return a label for each name: without the common domain, long ones cut in the middle.
 
-    Where two nodes would then look alike, all names are written as they are.
+    If two labels would be equal, all labels are the full names.
     """
     hosts, domains = zip(*(name.partition(".")[::2] for name in names), strict=True)
     bare = hosts if len(names) > 1 and len(set(domains)) == 1 else names
@@ -96,12 +95,12 @@ def label_of(names: Sequence[str]) -> dict[str, str]:
 
 
 def wrapped(text: str, characters: int) -> str:
-    """Break a line so that none is longer than so many characters."""
+    """Break a line into lines of a largest length."""
     return "\n".join(textwrap.wrap(text, max(characters, _LONGEST_NAME), break_on_hyphens=False))
 
 
 def counted(number: int, noun: str) -> str:
-    """Write a number and its noun: ``1 node``, ``2 nodes``."""
+    """Format a number with its noun: ``1 node``, ``2 nodes``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 

@@ -1,4 +1,4 @@
-"""The heat map: every round trip a cell, clusters as blocks along the diagonal."""
+"""Heat map of the round trips, with clusters as blocks along the diagonal."""
 
 import math
 from collections.abc import Collection
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
 
-#: Most nodes of a map whose cells have their figures written in them.
+#: Largest number of nodes for which the cells show their values.
 VALUES_UP_TO = 16
 
-#: The colours go by the logarithm from this ratio of the 95th to the 5th percentile.
+#: Ratio of the 95th to the 5th percentile from which the colour scale is logarithmic.
 WIDE_RANGE_RATIO = 10.0
 
 _SHADES_RATIO = 1000.0
@@ -30,7 +30,7 @@ _LABEL_PT = 7.5
 
 
 def draw_heat_map(survey: Survey, *, title: str, members: Collection[str] = ()) -> "Figure":
-    """Draw the heat map of a survey, faults and all.
+    """Draw the heat map of a survey, valid as a map or not.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def draw_heat_map(survey: Survey, *, title: str, members: Collection[str] = ()) 
     figure.set_layout_engine("constrained")
     ax = figure.add_subplot()
     norm, cut_off = _norm(rtt_ms)
-    ax.patch.set(facecolor="#dddddd", hatch="////", edgecolor="#999999")  # seen where a cell is missing
+    ax.patch.set(facecolor="#dddddd", hatch="////", edgecolor="#999999")  # visible in missing cells
     cells = np.ma.masked_invalid(np.maximum(rtt_ms, norm.vmin or 0.0))
     image = ax.imshow(cells, cmap="viridis", norm=norm, interpolation="nearest")
     _name_axes(ax, order, side_in * _PT_PER_IN / len(order), members)
@@ -72,7 +72,7 @@ def draw_heat_map(survey: Survey, *, title: str, members: Collection[str] = ()) 
 
 
 def _norm(rtt_ms: Delays) -> "tuple[Normalize, bool]":
-    """Return how colours follow delays, and whether some are below the lowest colour."""
+    """Return the colour scale of delays, and whether some are below its lower end."""
     from matplotlib.colors import LogNorm, Normalize
 
     between_ms = rtt_ms[~np.eye(len(rtt_ms), dtype=bool) & ~np.isnan(rtt_ms)]
@@ -88,7 +88,7 @@ def _norm(rtt_ms: Delays) -> "tuple[Normalize, bool]":
 
 
 def _name_axes(ax: "Axes", order: tuple[str, ...], cell_pt: float, members: Collection[str]) -> None:
-    """Write the names of members, and of as many others as there is room for."""
+    """Write the names of members, and of as many others as fit."""
     every = math.ceil(_LABEL_PT / cell_pt)
     stand_out = [index for index, name in enumerate(order) if name in members]
     others = range(0, len(order), every)

@@ -1,8 +1,8 @@
-"""The node-link picture: nodes by the delays between them, the shortest links that join all, a placement's NDmax.
+"""Picture of nodes and links: nodes by distance, the minimum spanning tree, and the NDmax of a placement.
 
-Nodes stand by classical scaling of the square roots of the delays, since delays span more than a page can show; where
-they have their names on them Kamada and Kawai's springs (networkx) go on from there. Then what overlaps is moved apart.
-Places are in points, 1/72 inch.
+Nodes are positioned by classical scaling of the square roots of the delays, since delays span a wider range than a page
+can show. Small maps, which have labels, are refined by the spring layout of Kamada and Kawai (networkx). Overlapping
+nodes are then moved apart. Positions are in points, 1/72 inch.
 """
 
 from collections.abc import Collection
@@ -15,20 +15,20 @@ import numpy as np
 from latency_map.delays import Delays
 from latency_map.matrix import LatencyMap
 from latency_map.pictures.figure import CLUSTER_COLOURS, MEMBER_COLOUR, blank_figure, counted, in_ms, label_of, wrapped
-from latency_map.summary import PlacementSummary, clusters, place, symmetric_map
+from latency_map.summary import PlacementSummary, clusters, summarise_placement, symmetric_map
 from latency_map.survey import Survey
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Most nodes of a map whose nodes are drawn with their names; beyond, as dots.
+#: Largest number of nodes that are drawn with their names; more are drawn as dots.
 NAMES_UP_TO = 64
 
-#: Most nodes of a map whose links have their delay written on them.
+#: Largest number of nodes for which the links show their delay.
 LABELS_UP_TO = 32
 
-#: Most nodes of a map that are moved apart where they overlap.
+#: Largest number of nodes for which overlaps are removed.
 APART_UP_TO = 300
 
 _NAME_PT, _DOT_PT, _CHARACTER_PT = 9.0, 7.0, 5.6
@@ -36,8 +36,8 @@ _MARGIN_PT, _HEAD_PT, _FOOT_PT, _LEAST_WIDTH_PT = 40.0, 46.0, 44.0, 430.0
 _NEAREST_SHARE, _LABELLED_FROM_PT = 0.02, 120.0
 _ROUNDS, _WIDEN_EVERY, _WIDEN_BY, _OVERLAP_PT = 400, 40, 1.08, 0.05
 _NOTE = (
-    "Figures: round trip, ms. Lines: the shortest links that join all nodes. Colours: clusters."
-    " The farther apart on the page, the longer the round trip, roughly by its square root."
+    "Figures: round trip, ms. Lines: minimum spanning tree. Colours: clusters."
+    " Distances on the page grow roughly with the square root of the round trip."
 )
 _NOTE_ON_MEMBERS = " Filled: members of the placement; dashed: its largest round trip."
 
@@ -54,11 +54,11 @@ def draw_node_link(survey: Survey, *, title: str, members: Collection[str] = ())
     """
     latencies = symmetric_map(survey).subset(sorted(survey.names))
     groups = clusters(survey)
-    placement = place(latencies, members) if members else None
+    placement = summarise_placement(latencies, members) if members else None
     places, boxes = lay_out(latencies)
     facts = [counted(len(survey), "node"), counted(len(groups), "cluster")]
     if placement:
-        facts.append(_in_words(placement))
+        facts.append(_format_placement(placement))
     note = _NOTE + (_NOTE_ON_MEMBERS if placement else "")
     figure, ax = _page(places, boxes, title, ", ".join(facts), note)
     for a, b in _tree(latencies.rtt_ms):
@@ -68,7 +68,9 @@ def draw_node_link(survey: Survey, *, title: str, members: Collection[str] = ())
     if placement and placement.widest is not None and placement.nd_max_ms is not None:
         ends = places[latencies.positions(placement.widest)]
         ax.plot(*ends.T, color=MEMBER_COLOUR, linewidth=1.8, linestyle=(0, (4, 2)), zorder=2)
-        if np.hypot(*(ends[0] - ends[1])) >= _LABELLED_FROM_PT:  # else it would hide the names; the title has it
+        if (
+            np.hypot(*(ends[0] - ends[1])) >= _LABELLED_FROM_PT
+        ):  # a shorter label would hide the names; the title has the figure
             _write(ax, ends.mean(axis=0), f"NDmax {in_ms(placement.nd_max_ms)}", MEMBER_COLOUR)
     labels = label_of(latencies.names)
     colours = {
@@ -96,7 +98,7 @@ def draw_node_link(survey: Survey, *, title: str, members: Collection[str] = ())
 
 
 def lay_out(latencies: LatencyMap) -> tuple[Delays, Delays]:
-    """Find places for nodes, and the width and height of what is drawn there; shapes ``(n, 2)``."""
+    """Return the positions of nodes, and the width and height of each drawn node; shapes ``(n, 2)``."""
     count = len(latencies)
     boxes = np.full((count, 2), 2 * _DOT_PT)
     if count <= NAMES_UP_TO:
@@ -121,7 +123,7 @@ def lay_out(latencies: LatencyMap) -> tuple[Delays, Delays]:
 
 
 def _scaled(lengths: Delays) -> Delays:
-    """Place nodes by classical scaling of the lengths between them."""
+    """Position nodes by classical scaling of the lengths between them."""
     centred = lengths**2 - (lengths**2).mean(axis=0)
     values, vectors = np.linalg.eigh(-(centred - centred.mean(axis=1, keepdims=True)) / 2)
     places: Delays = vectors[:, :-3:-1] * np.sqrt(np.maximum(values[:-3:-1], 0.0))
@@ -129,7 +131,7 @@ def _scaled(lengths: Delays) -> Delays:
 
 
 def _push_apart(places: Delays, boxes: Delays) -> Delays:
-    """Move boxes that overlap apart, along the axis where less is needed; widen the whole where that takes long."""
+    """Move overlapping boxes apart along the axis of the smaller overlap; widen the layout if that is slow."""
     needed = (boxes[:, None] + boxes) / 2
     order = np.arange(len(places))
     tie = np.sign(order[:, None] - order)[..., None]
@@ -148,7 +150,7 @@ def _push_apart(places: Delays, boxes: Delays) -> Delays:
 
 
 def _page(places: Delays, boxes: Delays, title: str, facts: str, note: str) -> tuple["Figure", "Axes"]:
-    """Return a figure with title and note, and axes in points that hold everything."""
+    """Return a figure with title and note, and axes in points around all nodes."""
     low, high = (places - boxes / 2).min(axis=0), (places + boxes / 2).max(axis=0)
     spare = max(0.0, _LEAST_WIDTH_PT - float(high[0] - low[0]) - 2 * _MARGIN_PT) / 2
     low, high = low - _MARGIN_PT - (spare, 0), high + _MARGIN_PT + (spare, 0)
@@ -165,7 +167,7 @@ def _page(places: Delays, boxes: Delays, title: str, facts: str, note: str) -> t
     return figure, ax
 
 
-def _in_words(placement: PlacementSummary) -> str:
+def _format_placement(placement: PlacementSummary) -> str:
     count = counted(len(placement.members), "member")
     if placement.nd_max_ms is None:
         return f"{count}: NDmax unknown, {counted(len(placement.missing), 'delay')} missing"
@@ -173,7 +175,7 @@ def _in_words(placement: PlacementSummary) -> str:
 
 
 def _tree(lengths_ms: Delays) -> list[tuple[int, int]]:
-    """Return the links that join everything and are as short as can be; NaN where there is none."""
+    """Return the links of the minimum spanning tree; NaN is no link."""
     graph: nx.Graph[int] = nx.Graph()
     pairs = combinations(range(len(lengths_ms)), 2)
     graph.add_weighted_edges_from((a, b, float(lengths_ms[a, b])) for a, b in pairs if not np.isnan(lengths_ms[a, b]))

@@ -1,1 +1,1 @@
-"""How far a survey can be trusted, and what can be done about it: checks and repairs."""
+"""Checks and repairs of surveys."""

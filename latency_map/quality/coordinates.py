@@ -1,14 +1,14 @@
-"""Network coordinates: places for nodes such that distances between them are near the round trips measured.
+"""Network coordinates: points for nodes whose distances approximate the measured round trips.
 
-The model is Vivaldi's (Dabek et al., SIGCOMM 2004): round trip = distance of two points + a height of each node, the
-part that every path of a node has in common (its access link). Vivaldi moves one spring at a time, as a protocol
-must. Here all known pairs are available, and one bounded descent (L-BFGS-B) fits them together. It minimises the sum
-of robust relative errors, so that a short delay counts as much as a long one and delays that break triangles do not
-pull the rest along. It starts from classical scaling of some nodes (from a random start the error is twice as large
-after as many steps).
+The model is that of Vivaldi (Dabek et al., SIGCOMM 2004): round trip = distance of two points + a height of each node,
+which is the common part of all its paths (its access link). Vivaldi, a distributed protocol, adjusts one pair at a
+time. Here all known pairs are available, and one bounded descent (L-BFGS-B) fits them together. It minimises the sum
+of robust relative errors, so that short and long delays have the same weight and violations of the triangle inequality
+have little influence. It starts from classical scaling of some nodes; from a random start the error is twice as large
+after the same number of steps.
 
-Nodes that no chain of known pairs joins (islands) have no place relative to each other: their round trips stay
-unknown.
+Nodes that no chain of known pairs connects (islands) have no position relative to each other, so their round trips
+remain unknown.
 """
 
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ from latency_map.delays import Delays
 
 Indices: TypeAlias = NDArray[np.intp]
 
-#: Of the space, without the height. Relative error on held-out pairs of PlanetLab (490 nodes), median and
+#: Dimensions of the space without the height. Relative error on held-out pairs of PlanetLab (490 nodes), median and
 #: 90th percentile: 10 and 34 % with 2, 8.8 and 29 % with 3, 8.4 and 27 % with 4, 8.1 and 25 % with 5, 8.0 and
-#: 25 % with 6. With 8 known pairs a node, 18 and 57 % with 4, and more make the tail worse.
+#: 25 % with 6. With 8 known pairs per node, 18 and 57 % with 4; more dimensions make the tail worse.
 DIMENSIONS = 4
 
-#: More known pairs than these are sampled: all of a map of 700 nodes, 125 for each of 4,000.
+#: Largest number of known pairs, beyond which they are sampled: all of 700 nodes, 125 for each of 4,000 nodes.
 MAX_PAIRS_FITTED = 250_000
 
 _ROBUST_FROM = 0.1
@@ -42,17 +42,17 @@ _NOTHING_MS = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Coordinates:
-    """Where n nodes are."""
+    """Coordinates of n nodes."""
 
-    #: Shape ``(n, d)``: points; their distances are milliseconds of round trip.
+    #: Shape ``(n, d)``: points, with distances in milliseconds of round trip.
     positions_ms: Delays
-    #: Shape ``(n,)``, at least 0: what every path of a node adds.
+    #: Shape ``(n,)``, at least 0: the part that every path of a node adds.
     heights_ms: Delays
-    #: Shape ``(n,)``: nodes of the same number are joined by known pairs; others cannot be compared.
+    #: Shape ``(n,)``: the number of the island; nodes of different islands cannot be compared.
     islands: Indices
 
     def rtt_ms(self) -> Delays:
-        """Return the round trips that the coordinates amount to."""
+        """Return the round trips between all nodes."""
         squares = np.einsum("nd,nd->n", self.positions_ms, self.positions_ms)
         products = -2.0 * self.positions_ms @ self.positions_ms.T
         rtt_ms: Delays = np.sqrt(np.maximum(products + (squares[:, None] + squares), 0.0))
@@ -64,18 +64,18 @@ class Coordinates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldOutError:
-    """How far coordinates are from pairs that they were not fitted to."""
+    """Error of coordinates for pairs that were excluded from the fit."""
 
-    #: Of ``|estimated - measured| / measured``; NaN where no pair could be held out (median_ratio, p90_ratio).
+    #: Of ``|estimated - measured| / measured``; NaN if no pair could be excluded (median_ratio, p90_ratio).
     median_ratio: float
     p90_ratio: float
-    #: How many pairs were held out.
+    #: Number of excluded pairs.
     pairs: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pairs:
-    """Known pairs: rows ``i < j`` of the matrix, row by row, and their round trips, ms; 16 bytes each."""
+    """Known pairs: rows ``i < j`` of the matrix, row by row, with their round trips in ms; 16 bytes each."""
 
     i: NDArray[np.int32]
     j: NDArray[np.int32]
@@ -86,21 +86,21 @@ class _Pairs:
 
 
 def embed(rtt_ms: Delays) -> Coordinates:
-    """Find coordinates for measured round trips.
+    """Fit coordinates to measured round trips.
 
     Parameters
     ----------
     rtt_ms
-        Shape ``(n, n)``, ms; NaN where missing. Two directions that differ are averaged. 0 between two
-        nodes is no measurement: it says that a way joins them, and nothing of its length.
+        Shape ``(n, n)``, ms; NaN where missing. Two directions that differ are averaged. 0 between two nodes is not
+        used as a measurement: it connects them at an unknown distance.
     """
     return _fit(_known_pairs(rtt_ms), len(rtt_ms), np.random.default_rng(0))
 
 
 def held_out_error(rtt_ms: Delays) -> HeldOutError:
-    """Measure how well coordinates estimate a tenth of the known pairs, drawn at random, that were kept from them.
+    """Return the error of coordinates for a random tenth of the known pairs, which is excluded from the fit.
 
-    A pair stays if one of its nodes would be left with fewer than two known pairs.
+    A pair is not excluded if one of its nodes would keep fewer than two known pairs.
     """
     rng = np.random.default_rng(0)
     pairs, n = _known_pairs(rtt_ms), len(rtt_ms)
@@ -122,7 +122,7 @@ def _known_pairs(rtt_ms: Delays) -> _Pairs:
     known = ~np.isnan(both).all(axis=0)
     measured = np.where(both > _NOTHING_MS, both, np.nan)[:, known]
     one_ms, other_ms = (np.where(np.isnan(x), y, x) for x, y in (measured, measured[::-1]))
-    known_ms = np.nan_to_num((one_ms + other_ms) / 2)  # 0: joined, at an unknown distance
+    known_ms = np.nan_to_num((one_ms + other_ms) / 2)  # 0: connected at an unknown distance
     return _Pairs(i=i[known].astype(np.int32), j=j[known].astype(np.int32), rtt_ms=known_ms)
 
 
@@ -166,7 +166,7 @@ def _fit(pairs: _Pairs, n: int, rng: np.random.Generator) -> Coordinates:
 
 
 def _landmark_scaling(links: "scipy.sparse.csr_array", landmarks: Indices) -> Delays:
-    """Place nodes by classical scaling of some and triangulation of the rest (de Silva and Tenenbaum, 2004)."""
+    """Position nodes by classical scaling of some and triangulation of the rest (de Silva and Tenenbaum, 2004)."""
     lengths = scipy.sparse.csgraph.dijkstra(links, directed=False, indices=landmarks)
     known = np.isfinite(lengths)
     lengths[~known] = lengths[known].max()

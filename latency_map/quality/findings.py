@@ -1,14 +1,16 @@
-"""What a check says: findings with a severity, and a verdict."""
+"""Results of a check of a survey: findings with a severity, and a verdict."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from gesscale.common.errors import Problem, catalogue
+
 
 class Severity(StrEnum):
-    """How much a finding matters.
+    """Severity of a finding.
 
-    ``ERROR``: the survey amounts to no complete latency map, so decisions cannot be made by it as it is.
-    ``WARNING``: it does, but a decision may be a worse one for it. ``INFO``: good to know.
+    ``ERROR``: the survey is not a complete latency map, so decisions cannot use it. ``WARNING``: they can, but may be
+    worse for it. ``INFO``: no action needed.
     """
 
     ERROR = "error"
@@ -16,68 +18,50 @@ class Severity(StrEnum):
     INFO = "info"
 
 
-class Concern(StrEnum):
-    """What a finding is about."""
-
-    MISSING_PAIRS = "missing pairs"
-    ISLANDS = "islands"
-    SELF_DELAYS = "non-zero diagonal"
-    ASYMMETRY = "asymmetry"
-    ONE_WAY_PAIRS = "one direction missing"
-    ZERO_DELAYS = "zeros off the diagonal"
-    BROKEN_TRIANGLES = "broken triangles"
-    SLOW_PAIRS = "outliers: slow pairs"
-    FAST_PAIRS = "outliers: fast pairs"
-    ESTIMATED = "estimated"
-    AGE = "age"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Worst:
-    """The worst case of a finding."""
-
-    #: The nodes that it is about, by name.
-    nodes: tuple[str, ...]
-    #: Their round trip; None where there is none.
-    rtt_ms: float | None
-    #: The case for people.
-    text: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that a check found."""
+    """One result of a check."""
 
-    #: What it is about, and how much it matters (concern, severity).
-    concern: Concern
+    #: Code, and the figures of the worst case.
+    problem: Problem
     severity: Severity
-    #: How many of how many, and what is counted (count, out_of, counted).
+    #: How many of how many, and the things that are counted (count, out_of, counted).
     count: int
     out_of: int
     counted: str
-    #: ``count / out_of``; 0 where there is nothing to count.
+    #: ``count / out_of``; 0 if there is nothing to count.
     share_ratio: float = field(init=False)
-    #: The worst case; None where none stands out.
-    worst: Worst | None = None
-    #: What to do.
-    advice: str
+    #: The nodes of the worst case; none if no case stands out.
+    nodes: tuple[str, ...] = ()
+    #: Their round trip; None if there is none.
+    rtt_ms: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "share_ratio", self.count / self.out_of if self.out_of else 0.0)
 
+    @property
+    def code(self) -> str:
+        """The code of the problem."""
+        return self.problem.code
+
+    @property
+    def advice(self) -> str:
+        """What to do about it."""
+        return catalogue()[self.code].action
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityReport:
-    """What a check says of a survey."""
+    """Result of a check of a survey."""
 
-    #: How many there are; a pair is two nodes whatever the direction (nodes, pairs).
+    #: Number of nodes, and of pairs in either direction (nodes, pairs).
     nodes: int
     pairs: int
     #: Errors first.
     findings: tuple[Finding, ...]
-    #: Whether decisions can be made by it as it is.
+    #: Whether decisions can use the survey as it is.
     usable: bool
-    #: Options of ``repair`` that make it usable; none where it is, or where none would.
+    #: Options of ``repair`` that make it usable; none if it is, or if none would.
     repairs: tuple[str, ...]
-    #: All that in one line.
+    #: A summary in one line.
     verdict: str

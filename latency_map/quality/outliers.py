@@ -1,12 +1,12 @@
-"""Outliers: pairs whose delays do not go with the rest.
+"""Outliers: pairs whose delays are inconsistent with the others.
 
-A pair is judged by the other nodes, its witnesses. A witness that is ``x`` from one node of the pair and ``y`` from
-the other says that they are at most ``x + y`` apart and at least ``|x - y|``. A pair is *slow* where more than nine
-in ten witnesses find it too long by a quarter of that or more, *fast* where as many find it as much too short. No
-scale is assumed, and a single bad delay makes no other pair an outlier: it spoils one vote. The rule gives few false
-alarms and may miss an outlier: noise of 10 % on every delay makes none, and on PlanetLab 0.09 % of the pairs are slow
-and 0.04 % fast. Of pairs of PlanetLab that were spoilt on purpose it found 40 % where they were four times too slow,
-67 % where they were ten times too fast.
+Every other node is a witness of a pair. If a witness is ``x`` from one node of the pair and ``y`` from the other, the
+delay of the pair should be between ``|x - y|`` and ``x + y``. A pair is *slow* if more than nine in ten witnesses find
+it too long by a quarter or more, and *fast* if as many find it too short by as much. The rule assumes no scale, and a
+single bad delay makes no other pair an outlier, since it affects one vote. It gives few false alarms and may miss an
+outlier: noise of 10 % on every delay causes none, and on PlanetLab 0.09 % of the pairs are slow and 0.04 % fast. Of
+pairs of PlanetLab that were distorted on purpose it found 40 % of those four times too slow, and 67 % of those ten
+times too fast.
 """
 
 from dataclasses import dataclass
@@ -24,26 +24,26 @@ VOTES_RATIO = 0.9
 MARGIN = 1.25
 
 MIN_WITNESSES = 3
-#: More nodes than these are sampled.
+#: Largest number of witnesses; they are a sample of more nodes.
 MAX_WITNESSES = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Outliers:
-    """What does not go with the rest."""
+    """Pairs that are inconsistent with the others."""
 
-    #: Shape ``(n, n)``, upper triangle: pairs that are too long and too short (slow_pairs, fast_pairs).
+    #: Shape ``(n, n)``, upper triangle: pairs whose delay is too long or too short (slow_pairs, fast_pairs).
     slow_pairs: Mask
     fast_pairs: Mask
-    #: Shape ``(n, n)``: the median of what witnesses allow for an outlier: at most for a slow pair, at least
-    #: for a fast one; NaN for other pairs.
+    #: Shape ``(n, n)``: the median bound of the witnesses of an outlier, the upper one of a slow pair and the lower one
+    #: of a fast pair; NaN for other pairs.
     allowed_ms: Delays
-    #: How many pairs have witnesses enough.
+    #: Number of pairs with enough witnesses.
     pairs_judged: int
 
 
 def find_outliers(rtt_ms: Delays, names: tuple[str, ...], *, seed: int = 0) -> Outliers:
-    """Find the pairs whose delays do not go with the rest.
+    """Find the pairs whose delays are inconsistent with the others.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def _witnesses(names: tuple[str, ...], seed: int) -> NDArray[np.intp]:
 
 
 def _count_witnesses(rtt_ms: Delays, witnesses: NDArray[np.intp]) -> Delays:
-    """Count who knows both nodes of a pair; the two themselves are never of another opinion and do not count."""
+    """Count the third nodes with delays to both nodes of each pair."""
     known = ~np.isnan(rtt_ms)
     np.fill_diagonal(known, val=False)
     seen = known[:, witnesses].astype(np.float32)

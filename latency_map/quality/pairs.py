@@ -1,4 +1,4 @@
-"""Pairs that have no measurement, nodes that no measured pair joins, and which of equal pairs is named."""
+"""Missing pairs, islands of nodes, and the first pair by name."""
 
 import numpy as np
 import scipy
@@ -23,19 +23,19 @@ def missing_pairs(rtt_ms: Delays) -> Mask:
 
 
 def find_islands(rtt_ms: Delays) -> NDArray[np.intp]:
-    """Tell the islands apart: sets of nodes that chains of measured pairs join.
+    """Return the number of the island of each node: nodes that chains of measured pairs connect.
 
     Parameters
     ----------
     rtt_ms
-        Shape ``(n, n)``; NaN where missing. One direction joins a pair.
+        Shape ``(n, n)``; NaN where missing. One direction connects a pair.
     """
     links = scipy.sparse.csr_array(~np.isnan(rtt_ms))
     return scipy.sparse.csgraph.connected_components(links, directed=False)[1].astype(np.intp)
 
 
 def first_pair(names: tuple[str, ...], marked: Mask) -> tuple[int, int]:
-    """Return the marked cell whose two names come first.
+    """Return the first marked cell in the order of the two names.
 
     Parameters
     ----------

@@ -1,9 +1,8 @@
-"""Repairs: a better survey of a faulty one, and what was changed.
+"""Repair of a survey, with a list of the changes.
 
-The steps are taken in one order, whatever the order of the options. Nodes are dropped, the diagonal is set to zero,
-and zeros between nodes are taken as missing. Then the two directions of a pair become one, gaps are filled, and nodes
-that still have gaps are dropped. So a false zero neither halves a mean nor shortens a path, and estimates are made of
-all that is known. The same repair of its own result changes nothing.
+The steps have a fixed order, independent of that of the options: drop nodes, zero the diagonal, treat zeros between
+nodes as missing, merge the two directions of each pair, fill gaps, drop nodes that still have gaps. So a false zero
+does not distort a mean or a path, and estimates use all known pairs. A repair is idempotent.
 """
 
 from collections.abc import Callable
@@ -23,51 +22,51 @@ from latency_map.survey import Mask, Survey
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """What to repair; nothing by default."""
+    """Steps of a repair; none by default."""
 
-    #: Nodes to leave out.
+    #: Nodes to drop.
     drop: tuple[str, ...] = ()
-    #: Set what a node is apart from itself to 0.
+    #: Set the delay of each node to itself to 0.
     zero_diagonal: bool = False
-    #: Take 0 between two nodes as missing.
+    #: Treat 0 between two nodes as missing.
     drop_zeros: bool = False
-    #: Make the two directions of a pair one; a missing one is taken from the other. None to leave them.
+    #: Merge the two directions of each pair; a missing one is taken from the other. None to keep them.
     symmetrise: Symmetrise | None = None
     #: Estimate pairs that are known in neither direction.
     fill: Fill = Fill.NONE
-    #: Leave out nodes until every pair is known: always the one with most gaps, of equals the last by name.
+    #: Drop nodes until every pair is known: always the one with most gaps, and of equal ones the last by name.
     drop_incomplete: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedRepair:
-    """What one step of a repair changed."""
+    """Change by one step of a repair."""
 
-    #: The step, as its option is called.
+    #: The step, by the name of its option.
     step: str
-    #: How many cells of the matrix it set, or dropped with their nodes.
+    #: Number of cells of the matrix that it set or dropped.
     cells: int
-    #: That and the largest change, for people; with the error to expect of estimates.
+    #: Description, with the largest change and the expected error of estimates.
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repaired:
-    """The outcome of a repair."""
+    """Result of a repair."""
 
-    #: As it is now; it lists what was changed, and marks what was estimated.
+    #: The repaired survey, with its list of changes and marks of estimates.
     survey: Survey
-    #: What each step changed; steps that changed nothing are left out.
+    #: The change by each step; steps that changed nothing are omitted.
     changes: tuple[AppliedRepair, ...]
 
 
-def repair(survey: Survey, wanted: Repair) -> Repaired:
+def repair(survey: Survey, options: Repair) -> Repaired:
     """Repair a survey.
 
     Raises
     ------
     LatencyMapError
-        A node to drop is not in the survey, or none would be left.
+        A node to drop is not in the survey, or no node would be left.
     """
     steps: tuple[Callable[[Survey, Repair], tuple[Survey, AppliedRepair | None]], ...] = (
         _drop,
@@ -79,62 +78,60 @@ def repair(survey: Survey, wanted: Repair) -> Repaired:
     )
     changes = []
     for step in steps:
-        survey, change = step(survey, wanted)
+        survey, change = step(survey, options)
         if change:
             survey = replace(survey, changes=(*survey.changes, f"repair {change.step}: {change.text}"))
             changes.append(change)
     return Repaired(survey=survey, changes=tuple(changes))
 
 
-def _drop(survey: Survey, wanted: Repair) -> tuple[Survey, AppliedRepair | None]:
-    for node in wanted.drop:
+def _drop(survey: Survey, options: Repair) -> tuple[Survey, AppliedRepair | None]:
+    for node in options.drop:
         if node not in survey.names:
             raise UnknownNodeError(node, survey.names)
-    if len(set(wanted.drop)) == len(survey):
-        raise LatencyMapError(
-            f"repair --drop: expected at least one of {len(survey)} nodes to be left, got all of them"
-        )
-    return _without(survey, set(wanted.drop), "drop")
+    if len(set(options.drop)) == len(survey):
+        raise LatencyMapError("repair-drops-all-nodes", count=len(survey))
+    return _without(survey, set(options.drop), "drop")
 
 
-def _zero_diagonal(survey: Survey, wanted: Repair) -> tuple[Survey, AppliedRepair | None]:
+def _zero_diagonal(survey: Survey, options: Repair) -> tuple[Survey, AppliedRepair | None]:
     rtt_ms = survey.rtt_ms
-    if wanted.zero_diagonal:
+    if options.zero_diagonal:
         rtt_ms = rtt_ms.copy()
         np.fill_diagonal(rtt_ms, 0.0)
-    return _with(survey, rtt_ms, "zero-diagonal", "nodes set to 0 from themselves")
+    return _with(survey, rtt_ms, "zero-diagonal", "nodes with a delay to themselves set to 0")
 
 
-def _drop_zeros(survey: Survey, wanted: Repair) -> tuple[Survey, AppliedRepair | None]:
+def _drop_zeros(survey: Survey, options: Repair) -> tuple[Survey, AppliedRepair | None]:
     rtt_ms = survey.rtt_ms
-    if wanted.drop_zeros:
+    if options.drop_zeros:
         zeros = rtt_ms == 0
         np.fill_diagonal(zeros, val=False)
         rtt_ms = np.where(zeros, np.nan, rtt_ms)
-    return _with(survey, rtt_ms, "drop-zeros", "cells of 0 ms between two nodes taken as missing")
+    return _with(survey, rtt_ms, "drop-zeros", "cells of 0 ms between two nodes treated as missing")
 
 
-def _symmetrise(survey: Survey, wanted: Repair) -> tuple[Survey, AppliedRepair | None]:
-    if wanted.symmetrise is None:
+def _symmetrise(survey: Survey, options: Repair) -> tuple[Survey, AppliedRepair | None]:
+    if options.symmetrise is None:
         return survey, None
     there_ms = survey.rtt_ms
     both_ms = round_trips_ms(
-        there_ms, unit=DelayUnit.MS, kind=DelayKind.RTT, asymmetry=Asymmetry(wanted.symmetrise.value)
+        there_ms, unit=DelayUnit.MS, kind=DelayKind.RTT, asymmetry=Asymmetry(options.symmetrise.value)
     )
     np.fill_diagonal(both_ms, there_ms.diagonal())
     guessed = survey.estimated & ~np.isnan(there_ms)
-    text = f"cells set to the {wanted.symmetrise} of both directions"
+    text = f"cells set to the {options.symmetrise} of both directions"
     return _with(survey, both_ms, "symmetrise", text, estimated=guessed | guessed.T)
 
 
-def _fill(survey: Survey, wanted: Repair) -> tuple[Survey, AppliedRepair | None]:
-    filled_ms, gaps, error = _fill_gaps(survey.rtt_ms, wanted.fill)
-    text = f"cells estimated by {wanted.fill} ({error})"
+def _fill(survey: Survey, options: Repair) -> tuple[Survey, AppliedRepair | None]:
+    filled_ms, gaps, error = _fill_gaps(survey.rtt_ms, options.fill)
+    text = f"cells estimated by {options.fill} ({error})"
     return _with(survey, filled_ms, "fill", text, estimated=survey.estimated | gaps)
 
 
-def _drop_incomplete(survey: Survey, wanted: Repair) -> tuple[Survey, AppliedRepair | None]:
-    gaps = missing_pairs(survey.rtt_ms) if wanted.drop_incomplete else np.zeros((0, 0), dtype=bool)
+def _drop_incomplete(survey: Survey, options: Repair) -> tuple[Survey, AppliedRepair | None]:
+    gaps = missing_pairs(survey.rtt_ms) if options.drop_incomplete else np.zeros((0, 0), dtype=bool)
     dropped: set[str] = set()
     per_node = gaps.sum(axis=1)
     while per_node.any():
@@ -169,7 +166,7 @@ def _without(survey: Survey, dropped: set[str], step: str) -> tuple[Survey, Appl
 def _with(
     survey: Survey, rtt_ms: Delays, step: str, text: str, *, estimated: Mask | None = None
 ) -> tuple[Survey, AppliedRepair | None]:
-    """Put other round trips in a survey and say what changed; the cell that changed most stands for all."""
+    """Replace the round trips of a survey, and describe the change by the cell that changed most."""
     before = survey.rtt_ms
     marks = (survey.estimated if estimated is None else estimated) & ~np.isnan(rtt_ms)
     cells, by_ms = _changed(before, rtt_ms)
@@ -179,7 +176,7 @@ def _with(
     nodes = (survey.names[a], survey.names[b]) if a != b else (survey.names[a],)
     old, new = float(before[a, b]), float(rtt_ms[a, b])
     change = AppliedRepair(
-        step=step, cells=cells, text=f"{cells} {text}; largest: {' to '.join(nodes)} {_said(old)} -> {_said(new)}"
+        step=step, cells=cells, text=f"{cells} {text}; largest: {' to '.join(nodes)} {_in_ms(old)} -> {_in_ms(new)}"
     )
     for matrix in (rtt_ms, marks):
         matrix.setflags(write=False)
@@ -187,26 +184,26 @@ def _with(
 
 
 def _changed(before: Delays, after: Delays) -> tuple[int, Mask]:
-    """Return how many cells differ, and which of them differ most."""
+    """Return the number of cells that differ, and a mask of those that differ most."""
     differ = (before != after) & ~(np.isnan(before) & np.isnan(after))
     by_ms = np.where(differ, np.abs(np.nan_to_num(after) - np.nan_to_num(before)), -1.0)
     return int(differ.sum()), differ & (by_ms == by_ms.max())
 
 
-def _said(rtt_ms: float) -> str:
+def _in_ms(rtt_ms: float) -> str:
     return "missing" if np.isnan(rtt_ms) else f"{rtt_ms:.4g} ms"
 
 
 def _fill_gaps(rtt_ms: Delays, method: Fill) -> tuple[Delays, Mask, str]:
-    """Estimate the pairs that are known in neither direction, the same in both; pairs between islands stay missing.
+    """Estimate the pairs that are known in neither direction, except between islands.
 
-    Returns the round trips, which of them are estimates, and what error to expect.
+    Returns the round trips, a mask of the estimates, and their expected error.
     """
     gaps = missing_pairs(rtt_ms)
     if method is Fill.NONE or not gaps.any():
         return rtt_ms, np.zeros_like(gaps), ""
     if method is Fill.PATH:
-        estimates, error = _paths_ms(rtt_ms), "no less than the true delays where triangles hold"
+        estimates, error = _paths_ms(rtt_ms), "upper bounds if the triangle inequality holds"
     else:
         estimates, error = _by_coordinates(rtt_ms)
     gaps &= np.isfinite(estimates)
@@ -224,17 +221,17 @@ def _paths_ms(rtt_ms: Delays) -> Delays:
 
 
 def _by_coordinates(rtt_ms: Delays) -> tuple[Delays, str]:
-    """Estimate by coordinates; no pair is nearer than the nearest that was measured."""
+    """Estimate by coordinates; no estimate is below the least measured round trip."""
     error = held_out_error(rtt_ms)
     estimates = embed(rtt_ms).rtt_ms()
     measured = rtt_ms > 0
     least_ms = rtt_ms.min(where=measured, initial=MAX_RTT_MS) if measured.any() else 0.0
     space = f"{DIMENSIONS} dimensions and height"
     if error.pairs:
-        said = (
+        expected = (
             f"{space}; relative error on {error.pairs} known pairs held out: median"
             f" {error.median_ratio:.1%}, 90th percentile {error.p90_ratio:.1%}"
         )
     else:
-        said = f"{space}; error not known, too few known pairs to hold any out"
-    return np.maximum(estimates, least_ms, out=estimates), said
+        expected = f"{space}; error unknown, too few known pairs to hold any out"
+    return np.maximum(estimates, least_ms, out=estimates), expected

@@ -1,8 +1,8 @@
-"""Broken triangles: pairs that are farther apart directly than by way of a third node.
+"""Violations of the triangle inequality: pairs whose direct delay exceeds that of a path through a third node.
 
-What is counted is a *detour*: two nodes in one direction and a third in between. A matrix that is the same both
-ways has each detour twice, which is counted once. Of a triangle one side at most can be longer than the other
-two together, so a share of detours is a third of the share of triangles.
+The unit of counting is a *detour*: two nodes in one direction and a third one in between. In a symmetric matrix each
+detour occurs twice and is counted once. At most one side of a triangle can exceed the sum of the other two, so the
+share of detours is a third of the share of triangles.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from latency_map.delays import Delays
 from latency_map.quality.pairs import first_pair
 
-#: More detours than these are sampled: all of a map of 530 nodes are looked at, every way of each direction.
+#: Largest number of detours, beyond which they are sampled: all of those in a map of 530 nodes, in both directions.
 MAX_DETOURS = 150_000_000
 
 _TOLERANCE_RATIO = 1e-9
@@ -21,18 +21,17 @@ _TOLERANCE_RATIO = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokenTriangles:
-    """How often a detour is shorter."""
+    """Number of shorter detours, and the worst of them."""
 
-    #: Detours with all three delays known; those in the sample where there are too many.
+    #: Detours with three known delays; of the sample if there are too many.
     judged: int
-    #: Those that are shorter than the direct way, beyond rounding.
+    #: Detours that are shorter than the direct delay by more than rounding.
     broken: int
-    #: How many nodes were tried as the one in between; 0 where it was all of them.
+    #: Number of nodes tried as the one in between; 0 for all of them.
     sampled_nodes: int = 0
-    #: Positions of the two nodes and the one in between; None where nothing is broken.
+    #: Positions of the two nodes and the one in between; None without a violation.
     worst: tuple[int, int, int] | None = None
-    #: Round trip of the worst pair, and how much shorter its detour is; 0 where nothing is broken (worst_ms,
-    #: saving_ms).
+    #: Round trip of the worst pair, and the saving of its detour; 0 without a violation (worst_ms, saving_ms).
     worst_ms: float = 0.0
     saving_ms: float = 0.0
 
@@ -43,7 +42,7 @@ def find_broken_triangles(rtt_ms: Delays, names: tuple[str, ...], *, seed: int =
     Parameters
     ----------
     rtt_ms
-        Shape ``(n, n)``, ms; NaN where missing. The diagonal is not looked at.
+        Shape ``(n, n)``, ms; NaN where missing. The diagonal is ignored.
     """
     n = len(rtt_ms)
     known = ~np.isnan(rtt_ms)
@@ -82,9 +81,9 @@ def _nodes_between(names: tuple[str, ...], detours: int, seed: int) -> NDArray[n
 
 
 def _compare(direct: Delays, legs: Delays, between: NDArray[np.intp]) -> tuple[int, Delays]:
-    """Count the shorter detours; return the shortest of each pair too.
+    """Count the shorter detours, and return the shortest one of each pair.
 
-    A detour by way of one of the two nodes themselves is as long as the direct way, so it never counts.
+    A detour through one of the two nodes themselves is as long as the direct way and never counts.
     """
     onward = np.ascontiguousarray(legs[between].T)
     limits = direct * (1 - _TOLERANCE_RATIO)

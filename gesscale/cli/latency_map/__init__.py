@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from gesscale.cli.latency_map import check_repair, choose, import_map, measure, plan, show
-from gesscale.cli.latency_map.options import max_nodes_asked
+from gesscale.cli.latency_map.options import max_nodes_option
 from latency_map.names import MAX_NODES
 
 app = typer.Typer(
@@ -26,11 +26,11 @@ def _bound_maps(
         typer.Option(
             min=1,
             max=MAX_NODES,
-            help="Most nodes of a map that is read, up to 5000; memory grows with their square. Stands before the "
-            "command.",
+            help="Largest number of nodes of a map that is read, up to 5000; memory grows with its square. Goes before "
+            "the command.",
             show_default="1000",
         ),
     ] = None,
 ) -> None:
-    token = max_nodes_asked.set(max_nodes)
-    context.call_on_close(lambda: max_nodes_asked.reset(token))
+    token = max_nodes_option.set(max_nodes)
+    context.call_on_close(lambda: max_nodes_option.reset(token))

@@ -1,4 +1,4 @@
-"""``latency-map check``, ``repair``: what is wrong with a map, and a better one."""
+"""``latency-map check`` and ``repair``."""
 
 import time
 from typing import TYPE_CHECKING, Annotated
@@ -30,12 +30,20 @@ def check_map(
     asymmetry: Symmetry = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Say what is wrong with a map and what to do; exit code 3 where it cannot be decided by as it is."""
+    """Report the faults of a map and what to do about them; exit with code 3 if decisions cannot use it."""
     from gesscale.cli.latency_map.map_files import load_survey
     from latency_map.quality.check import check
 
     report = check(load_survey(file, unit, kind).survey, time.time(), asymmetry=asymmetry)
-    emit(report, output, _findings_tables(report, report.findings))
+    document = {
+        "nodes": report.nodes,
+        "pairs": report.pairs,
+        "findings": _findings_document(report.findings),
+        "usable": report.usable,
+        "repairs": report.repairs,
+        "verdict": report.verdict,
+    }
+    emit(document, output, _findings_tables(report, report.findings))
     if not report.usable:
         raise typer.Exit(3)
 
@@ -51,23 +59,25 @@ def repair_map(
     unit: Unit = None,
     kind: Kind = None,
     target: MapTarget = None,
-    drop: Annotated[str, typer.Option(help="Nodes to leave out, by commas.")] = "",
-    zero_diagonal: Annotated[bool, typer.Option("--zero-diagonal", help="Set every node 0 ms from itself.")] = False,
-    drop_zeros: Annotated[bool, typer.Option("--drop-zeros", help="Take 0 ms between two nodes as missing.")] = False,
-    symmetrise: Annotated[Symmetrise | None, typer.Option(help="Make the two directions of a pair one.")] = None,
-    fill: Annotated[Fill, typer.Option(help="Estimate pairs without a measurement; they are marked.")] = Fill.NONE,
+    drop: Annotated[str, typer.Option(help="Nodes to drop, separated by commas.")] = "",
+    zero_diagonal: Annotated[
+        bool, typer.Option("--zero-diagonal", help="Set the delay of each node to itself to 0 ms.")
+    ] = False,
+    drop_zeros: Annotated[bool, typer.Option("--drop-zeros", help="Treat 0 ms between two nodes as missing.")] = False,
+    symmetrise: Annotated[Symmetrise | None, typer.Option(help="Merge the two directions of each pair.")] = None,
+    fill: Annotated[Fill, typer.Option(help="Estimate pairs without a measurement, and mark them.")] = Fill.NONE,
     drop_incomplete: Annotated[
-        bool, typer.Option("--drop-incomplete", help="Leave out nodes until no pair is missing.")
+        bool, typer.Option("--drop-incomplete", help="Drop nodes until no pair is missing.")
     ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Repair a map and say what was changed: the steps are taken in the order of the options here."""
+    """Repair a map and report the changes; the steps are done in the order of the options here."""
     from gesscale.cli.latency_map.map_files import emit_map, load_survey, split_names
     from latency_map.quality.check import check
     from latency_map.quality.findings import Severity
     from latency_map.quality.repair import Repair, repair
 
-    wanted = Repair(
+    options = Repair(
         drop=tuple(split_names(drop)),
         zero_diagonal=zero_diagonal,
         drop_zeros=drop_zeros,
@@ -75,19 +85,24 @@ def repair_map(
         fill=fill,
         drop_incomplete=drop_incomplete,
     )
-    if wanted == Repair():
-        raise InputError("repair: expected what to repair, got no such option; say one, such as --symmetrise max")
-    repaired = repair(load_survey(file, unit, kind).survey, wanted)
+    if options == Repair():
+        raise InputError("repair-option-missing")
+    repaired = repair(load_survey(file, unit, kind).survey, options)
     report = check(repaired.survey, time.time())
     left = tuple(finding for finding in report.findings if finding.severity is not Severity.INFO)
-    document = {"changes": repaired.changes, "left": left, "usable": report.usable, "verdict": report.verdict}
+    document = {
+        "changes": repaired.changes,
+        "left": _findings_document(left),
+        "usable": report.usable,
+        "verdict": report.verdict,
+    }
     tables = [_repairs_table(repaired.changes), *_findings_tables(report, left)]
     emit_map(repaired.survey, target, document, output, tables)
 
 
 def _repairs_table(changes: "tuple[AppliedRepair, ...]") -> "Table":
     rows: list[list[object]] = [[each.step, each.cells, each.text] for each in changes]
-    return table("what was changed", ["step", "cells", "what"], rows or [["none", 0, "nothing"]])
+    return table("changes", ["step", "cells", "change"], rows or [["none", 0, "nothing"]])
 
 
 def _findings_tables(report: "QualityReport", findings: "tuple[Finding, ...]") -> "list[Table]":
@@ -97,14 +112,31 @@ def _findings_tables(report: "QualityReport", findings: "tuple[Finding, ...]") -
     found = [
         [
             finding.severity,
-            finding.concern,
+            finding.code,
             f"{finding.count} of {finding.out_of} {finding.counted} ({finding.share_ratio:.2%})",
-            finding.worst.text if finding.worst else None,
+            str(finding.problem),
         ]
         for finding in findings
     ]
-    advice = [[finding.concern, finding.advice] for finding in findings]
+    advice = [[finding.code, finding.advice] for finding in findings]
     return [
-        table(title, ["severity", "finding", "how many", "worst case"], found),
+        table(title, ["severity", "finding", "count", "worst case"], found),
         table("what to do", ["finding", "advice"], advice),
+    ]
+
+
+def _findings_document(findings: "tuple[Finding, ...]") -> list[dict[str, object]]:
+    return [
+        {
+            **finding.problem.as_json(),
+            "severity": finding.severity,
+            "count": finding.count,
+            "out_of": finding.out_of,
+            "counted": finding.counted,
+            "share_ratio": finding.share_ratio,
+            "nodes": finding.nodes,
+            "rtt_ms": finding.rtt_ms,
+            "advice": finding.advice,
+        }
+        for finding in findings
     ]

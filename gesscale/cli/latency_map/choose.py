@@ -1,4 +1,4 @@
-"""``latency-map choose`` and ``rank``: which nodes to take, to add, to remove."""
+"""``latency-map choose`` and ``rank``: nodes for a placement, nodes to add, nodes to remove."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -19,14 +19,14 @@ app = typer.Typer()
 def choose(
     file: MapFile,
     *,
-    size: Annotated[int, typer.Option(help="How many nodes, those kept included.")],
+    size: Annotated[int, typer.Option(help="Number of nodes, the kept ones included.")],
     unit: Unit = None,
     kind: Kind = None,
-    keep: Annotated[str, typer.Option(help="Nodes that must be in, by commas.")] = "",
+    keep: Annotated[str, typer.Option(help="Nodes that must be in the set, separated by commas.")] = "",
     candidates: Annotated[
-        str | None, typer.Option(help="Nodes to choose from, by commas; by default all of the map.")
+        str | None, typer.Option(help="Nodes to choose from, separated by commas; by default all of the map.")
     ] = None,
-    exclude: Annotated[str, typer.Option(help="Nodes that must be out, by commas.")] = "",
+    exclude: Annotated[str, typer.Option(help="Nodes that must not be in the set, separated by commas.")] = "",
     method: Annotated[
         Method,
         typer.Option(help="Exact, greedy with a certified gap, or auto: exact up to 60 candidates, then greedy."),
@@ -34,14 +34,14 @@ def choose(
     asymmetry: Symmetry = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Choose the nodes with the least NDmax; exit code 3 where no such set is possible."""
+    """Choose the nodes with the least NDmax; exit with code 3 if there is no such set."""
     from gesscale.cli.latency_map.map_files import load_map, require_names, split_names
     from latency_map import least_nd_max_subset
 
     latencies = load_map(file, unit, kind, asymmetry)
     kept, excluded = split_names(keep), split_names(exclude)
     if both := sorted({*kept} & {*excluded}):
-        raise InputError(f"--exclude: expected nodes that are not kept, got {', '.join(both)}")
+        raise InputError("choice-nodes-contradict", nodes=both)
     latencies.positions(excluded)
     named = latencies.names if candidates is None else require_names("--candidates", candidates)
     offered = [name for name in named if name not in excluded]
@@ -57,7 +57,9 @@ def choose(
 def rank(
     file: MapFile,
     *,
-    members: Annotated[str, typer.Option(help="Nodes of the placement, by commas; the driver's too.")],
+    members: Annotated[
+        str, typer.Option(help="Nodes of the placement, that of the driver included, separated by commas.")
+    ],
     remove: Annotated[bool, typer.Option("--remove", help="Rank the members to remove, farthest first.")] = False,
     unit: Unit = None,
     kind: Kind = None,

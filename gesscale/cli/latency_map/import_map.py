@@ -1,4 +1,4 @@
-"""``latency-map import``: a map from a file of any form."""
+"""``latency-map import``: a map from a file of any format."""
 
 from pathlib import Path
 from typing import Annotated
@@ -21,18 +21,18 @@ def import_map(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to import; - for standard input.")],
     *,
     map_format: Annotated[
-        MapFormat | None, typer.Option("--format", help="What the file is; told from how it begins unless said.")
+        MapFormat | None, typer.Option("--format", help="Format of the file; detected by default.")
     ] = None,
     unit: Unit = None,
     kind: Kind = None,
     names: Annotated[
-        Path | None, typer.Option(help="Names of nodes, one per line, for a matrix or list without names.")
+        Path | None, typer.Option(help="File with names of nodes, one per line, for a matrix or list without names.")
     ] = None,
     probed_from: Annotated[str | None, typer.Option("--source", help="The node that ping or fping ran on.")] = None,
     target: MapTarget = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Read a file of any form and write it as the project's own JSON."""
+    """Read a file of any format and write it as native JSON."""
     from gesscale.cli.latency_map.map_files import chosen_limits, emit_map, load_survey
     from gesscale.cli.latency_map.show import summary_facts
     from latency_map import SideFiles, read_names
@@ -49,8 +49,8 @@ def import_map(
         "kind": imported.kind,
         "summary": summary,
         "measured_at_s": imported.survey.measured_at_s,
-        "notes": imported.notes,
-        "warnings": imported.warnings,
+        "notes": [note.as_json() for note in imported.notes],
+        "warnings": [warning.as_json() for warning in imported.warnings],
     }
     figures = [("unit", imported.unit), ("kind", imported.kind), *summary_facts(summary)]
-    emit_map(imported.survey, target, document, output, [table("imported", ["what", "value"], figures)])
+    emit_map(imported.survey, target, document, output, [table("imported", ["figure", "value"], figures)])

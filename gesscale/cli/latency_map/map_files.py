@@ -1,4 +1,4 @@
-"""Maps that a command reads and writes: how large they may be, what they were taken for, where they go."""
+"""Input and output of maps for commands."""
 
 import sys
 from collections.abc import Sequence
@@ -7,8 +7,9 @@ from pathlib import Path
 import typer
 from rich.table import Table
 
-from gesscale.cli.latency_map.options import max_nodes_asked
+from gesscale.cli.latency_map.options import max_nodes_option
 from gesscale.cli.output import Output, emit, stderr_console, warn
+from gesscale.common.errors import Problem
 from gesscale.errors import InputError
 from latency_map import (
     NO_SIDE_FILES,
@@ -25,13 +26,14 @@ from latency_map import (
     read_survey,
     write_survey,
 )
+from latency_map.errors import error_of
 from latency_map.formats.document import survey_to_document
 from latency_map.limits import DEFAULT_LIMITS
 
 
 def chosen_limits() -> MapLimits:
-    """Return how large a map may be that is read, as the user chose for the command that runs."""
-    nodes = max_nodes_asked.get()
+    """Return the limits on a map that is read, from the options of the current command."""
+    nodes = max_nodes_option.get()
     return DEFAULT_LIMITS if nodes is None else MapLimits(nodes=nodes)
 
 
@@ -43,7 +45,7 @@ def load_survey(
     map_format: MapFormat | None = None,
     side_files: SideFiles = NO_SIDE_FILES,
 ) -> Imported:
-    """Read a survey from a file, or from standard input for ``-``, and say on stderr what it was taken for."""
+    """Read a survey from a file, or from standard input for ``-``, and report on stderr how it was interpreted."""
     given = sys.stdin.buffer if str(file) == "-" else file
     imported = read_survey(
         given, unit=unit, kind=kind, map_format=map_format, side_files=side_files, limits=chosen_limits()
@@ -56,20 +58,15 @@ def load_survey(
 
 
 def load_map(file: Path, unit: DelayUnit | None, kind: DelayKind | None, asymmetry: Asymmetry | None) -> LatencyMap:
-    """Read a map that decisions can be made by, and say on stderr what the file was taken for."""
+    """Read a map for decisions, and report on stderr how the file was interpreted."""
     survey = load_survey(file, unit, kind).survey
     try:
         latencies = survey.to_map(asymmetry)
     except LatencyMapError as error:
-        raise LatencyMapError(f"{file}: {error}; gesscale latency-map check says which repair fixes it") from None
+        raise error_of(*error.problems, source=str(file)) from None
     if missing := len(latencies.missing()):
         pairs = len(latencies) * (len(latencies) - 1) // 2
-        warn(
-            [
-                f"{file} is not usable for decisions as it is: {missing} of {pairs} pairs have no delay; "
-                "gesscale latency-map check says which repair fixes it"
-            ]
-        )
+        warn([Problem("map-incomplete", {"source": str(file), "missing": missing, "pairs": pairs})])
     return latencies
 
 
@@ -90,13 +87,13 @@ def emit_map(
 
 
 def split_names(listing: str) -> list[str]:
-    """Return the names in a listing separated by commas."""
+    """Return the names in a list separated by commas."""
     return [name.strip() for name in listing.split(",") if name.strip()]
 
 
 def require_names(option: str, listing: str) -> list[str]:
-    """Return the names in a listing separated by commas, at least one; an empty one is refused."""
+    """Return the names in a list separated by commas; raise if there is none."""
     names = split_names(listing)
     if not names:
-        raise InputError(f"{option}: expected the names of nodes, separated by commas, got {listing!r}")
+        raise InputError("option-names-missing", source=option, got=listing)
     return names

@@ -1,4 +1,4 @@
-"""Arguments and options that commands on maps share, and how large a map may be."""
+"""Common arguments and options of the commands on maps, and the limit of nodes."""
 
 from contextvars import ContextVar
 from pathlib import Path
@@ -8,28 +8,28 @@ import typer
 
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
 
-#: Most nodes of a map that is read, as the user asked; None where not.
-max_nodes_asked: ContextVar[int | None] = ContextVar("max_nodes_asked", default=None)
+#: Largest number of nodes of a map that is read, as the user set it; None for the default.
+max_nodes_option: ContextVar[int | None] = ContextVar("max_nodes_option", default=None)
 
 MapFile = Annotated[
     Path,
     typer.Argument(
-        metavar="MAP", help="A latency map: the project's JSON, or any form that import reads; - for standard input."
+        metavar="MAP", help="A latency map: native JSON, or any format that import reads; - for standard input."
     ),
 ]
-Unit = Annotated[DelayUnit | None, typer.Option("--unit", help="Unit of the delays, where the file does not say it.")]
+Unit = Annotated[DelayUnit | None, typer.Option("--unit", help="Unit of the delays, if the file does not state it.")]
 Kind = Annotated[
     DelayKind | None,
-    typer.Option("--kind", help="Round trips, or one way (both ways are added), where the file does not say it."),
+    typer.Option("--kind", help="Round trips, or one way (both ways are added), if the file does not state it."),
 ]
 Symmetry = Annotated[
     Asymmetry | None,
     typer.Option(
         "--asymmetry",
-        help="What to do where the two directions of a pair differ; by default the larger counts where the map"
-        " says when it was measured, else it is refused.",
+        help="Treatment of pairs whose two directions differ. Default: max if the map has its time of measurement, "
+        "else refuse.",
     ),
 ]
 MapTarget = Annotated[
-    Path | None, typer.Option("--to", metavar="MAP", help="Where the map is written; without it, to stdout as JSON.")
+    Path | None, typer.Option("--to", metavar="MAP", help="File of the map; by default it goes to stdout as JSON.")
 ]

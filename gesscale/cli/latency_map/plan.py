@@ -1,4 +1,4 @@
-"""``latency-map plan``: the scripts that give real nodes the round trips of a map."""
+"""``latency-map plan``: scripts that give real nodes the round trips of a map."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gesscale.cli.latency_map.options import Kind, MapFile, Symmetry, Unit
-from gesscale.cli.output import stderr_console
+from gesscale.cli.output import stderr_console, warn
+from gesscale.common.errors import Problem, cause_of
 from gesscale.errors import InputError
 from latency_map.emulate import DEVICE
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from latency_map.emulate.hosts import Host
     from latency_map.emulate.plan import EmulationPlan, NodePlan
 
-#: Most bytes of a file: some thousand nodes, as kubectl prints them.
+#: Largest size of a file in bytes: some thousand nodes in the output of kubectl.
 MAX_BYTES = 64 << 20
 
 app = typer.Typer()
@@ -31,31 +32,31 @@ def plan(
         Path,
         typer.Option(
             metavar="HOSTS",
-            help="Where the nodes are: CSV with name and address, or the output of kubectl get nodes -o json.",
+            help="Addresses of the nodes: CSV with name and address, or the output of kubectl get nodes -o json.",
         ),
     ],
-    directory: Annotated[Path, typer.Option(help="Where apply-NODE.sh and undo-NODE.sh of every node are written.")],
+    directory: Annotated[Path, typer.Option(help="Directory for apply-NODE.sh and undo-NODE.sh of every node.")],
     unit: Unit = None,
     kind: Kind = None,
     asymmetry: Symmetry = None,
-    device: Annotated[str, typer.Option(help="The nodes' network device, where the hosts do not say it.")] = DEVICE,
+    device: Annotated[str, typer.Option(help="Network device of the nodes, if the hosts do not state it.")] = DEVICE,
     skip_missing: Annotated[
-        bool, typer.Option("--skip-missing", help="Leave pairs without a round trip and nodes without a host alone.")
+        bool, typer.Option("--skip-missing", help="Skip pairs without a round trip and nodes without a host.")
     ] = False,
     keep_for: Annotated[
         str | None,
-        typer.Option("--for", metavar="TIME", help="Each node undoes it by itself after this long: 90s, 30m, 2h."),
+        typer.Option("--for", metavar="TIME", help="Time after which each node removes the delays: 90s, 30m, 2h."),
     ] = None,
     pod_networks: Annotated[
         bool,
         typer.Option(
-            "--pod-networks", help="Of kubectl's nodes, delay pods' own addresses too: for flannel's host-gw."
+            "--pod-networks", help="Also delay the pod addresses of the nodes of kubectl: for host-gw of flannel."
         ),
     ] = False,
 ) -> None:
-    """Write scripts by which each node delays its packets to every other as the map says, and stops it.
+    """Write scripts for each node that delay its packets to the others as in the map, and remove the delays.
 
-    Half of each round trip is added on either side; packets to other addresses are not touched.
+    Each side adds half of a round trip; packets to other addresses are not delayed.
     """
     from gesscale.cli.latency_map.map_files import load_map
     from latency_map.emulate.plan import plan_emulation
@@ -64,19 +65,19 @@ def plan(
     latencies = load_map(file, unit, kind, asymmetry)
     hosts = read_hosts(addresses, device, pod_networks=pod_networks)
     planned = plan_emulation(latencies, hosts, skip_missing=skip_missing)
-    _print_left_out(planned)
+    _warn_of_skipped(planned)
     _write_scripts(planned.nodes, directory, undo_after_s)
 
 
 def read_hosts(file: Path, device: str, *, pod_networks: bool = False) -> "tuple[Host, ...]":
-    """Read a file of hosts, or what ``kubectl get nodes -o json`` prints, of which pod networks are taken if asked.
+    """Read a CSV file of hosts, or the output of ``kubectl get nodes -o json``, optionally with its pod networks.
 
     Raises
     ------
     LatencyMapError
-        It is none.
+        The CSV file is invalid.
     InputError
-        It cannot be read, or is not what kubectl prints.
+        The file cannot be read, or is not the output of kubectl.
     """
     from gesscale.common.yaml_text import read_text
     from latency_map.emulate.hosts import parse_hosts
@@ -85,47 +86,45 @@ def read_hosts(file: Path, device: str, *, pod_networks: bool = False) -> "tuple
     try:
         text = read_text(file, max_bytes=MAX_BYTES)
     except OSError as error:
-        raise InputError(f"{file}: expected a file of hosts: {error.strerror}") from None
+        raise InputError("hosts-unreadable", source=str(file), cause=cause_of(error)) from None
     if not text.lstrip().startswith("{"):
         return parse_hosts(text, str(file), device=device)
     content = parse_json(text, str(file))
     items = content.get("items") if isinstance(content, dict) else None
     if not isinstance(items, list):
-        raise InputError(f"{file}: expected what kubectl get nodes -o json prints, got JSON without items")
+        raise InputError("kubectl-nodes-invalid", source=str(file), cause="it has no items")
     return tuple(_to_host(item, str(file), device, pod_networks=pod_networks) for item in items)
 
 
 def _to_host(item: Any, source: str, device: str, *, pod_networks: bool) -> "Host":
-    """Return a node of Kubernetes as a machine in a network, at its internal address."""
+    """Return the host of a Kubernetes node, with its internal address."""
     from gesscale.kubernetes.placement.nodes import read_node
     from latency_map.emulate.hosts import Host
 
     try:
         node = read_node(item)
     except InputError as error:
-        raise InputError(f"{source}: expected what kubectl get nodes -o json prints: {error}") from None
+        raise InputError("kubectl-nodes-invalid", source=source, cause=str(error)) from None
     if not node.address:
-        raise InputError(f"{source}: expected an address of type InternalIP for node {node.name!r}, got none")
+        raise InputError("kubectl-node-without-address", source=source, node=node.name)
     networks = node.pod_networks if pod_networks else ()
     return Host(name=node.name, address=node.address, device=device, networks=networks)
 
 
 def _parse_time_s(text: str) -> int:
-    """Return whole seconds of a duration such as ``90s``, ``30m`` or ``2h``."""
+    """Parse a duration such as ``90s``, ``30m`` or ``2h`` to whole seconds."""
     from gesscale.fields import parse_duration_s
 
     try:
         return round(parse_duration_s(text, min_s=1.0))
     except ValueError as error:
-        raise InputError(f"--for: {error}") from None
+        raise InputError("duration-option-invalid", source="--for", cause=str(error)) from None
 
 
-def _print_left_out(planned: "EmulationPlan") -> None:
-    """Say on stderr what a plan cannot do."""
-    for first, second in planned.skipped:
-        stderr_console.print(f"warning: {first} - {second} has no round trip in the map and stays as it is")
-    for name in planned.unused:
-        stderr_console.print(f"warning: {name} is left alone: it is not in both the map and the hosts")
+def _warn_of_skipped(planned: "EmulationPlan") -> None:
+    """Report the pairs and nodes that a plan omits."""
+    warn(Problem("emulation-pair-skipped", {"first": a, "second": b}) for a, b in planned.skipped)
+    warn(Problem("emulation-node-skipped", {"node": name}) for name in planned.unused)
 
 
 def _write_scripts(nodes: "tuple[NodePlan, ...]", directory: Path, undo_after_s: int | None) -> None:

@@ -1,4 +1,4 @@
-"""``latency-map show``: a map in figures and pictures."""
+"""``latency-map show``: figures and pictures of a map."""
 
 import math
 import time
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from latency_map.survey import Survey
 
 MATRIX_SHOWN_UP_TO = 12
-_NAMES_OF_A_CLUSTER = 8
+_MAX_NAMES_SHOWN = 8
 
 app = typer.Typer()
 
@@ -34,20 +34,23 @@ def show(
     picture: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw nodes and links: a .png or .svg file.")
     ] = None,
-    members: Annotated[str, typer.Option(help="A placement, by commas: its NDmax, highlighted in pictures.")] = "",
+    members: Annotated[
+        str,
+        typer.Option(help="Nodes of a placement, separated by commas: shows its NDmax, and highlights it in pictures."),
+    ] = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Show a map, sound or not: figures, clusters, round trips in milliseconds, pictures.
+    """Show any map: figures, clusters, round trips in milliseconds, pictures.
 
-    Where the two directions of a pair differ, the larger counts.
+    If the two directions of a pair differ, the larger counts.
     """
     from gesscale.cli.latency_map.map_files import load_survey, split_names
-    from latency_map.summary import clusters, place, summarise, symmetric_map
+    from latency_map.summary import clusters, summarise, summarise_placement, symmetric_map
 
     imported = load_survey(file, unit, kind)
     survey, nodes = imported.survey, split_names(members)
     summary, groups, latencies = summarise(survey), clusters(survey), symmetric_map(survey)
-    placement = place(latencies, nodes) if nodes else None
+    placement = summarise_placement(latencies, nodes) if nodes else None
     age_s = None if survey.measured_at_s is None else time.time() - survey.measured_at_s
     _draw(survey, file.name, nodes, heat_map, picture)
     document = {
@@ -64,7 +67,7 @@ def show(
         "missing": latencies.missing(),
     }
     rows = [*summary_facts(summary), ("age", _age(age_s)), *_cluster_facts(groups), *_placement_facts(placement)]
-    tables = [table(file.name, ["what", "value"], rows)]
+    tables = [table(file.name, ["figure", "value"], rows)]
     if len(survey) <= MATRIX_SHOWN_UP_TO:
         tables.append(_matrix(survey))
     emit(document, output, tables)
@@ -83,7 +86,7 @@ def _draw(survey: "Survey", title: str, nodes: list[str], heat_map: Path | None,
 
 
 def summary_facts(summary: "Summary") -> list[tuple[str, str | None]]:
-    """Return the figures of a map, each with what it is."""
+    """Return the figures of a map with their names."""
     missing = f"{summary.missing_pairs} of {summary.pairs} pairs"
     if summary.one_way_pairs:
         missing += f", {summary.one_way_pairs} known one way only"
@@ -101,9 +104,9 @@ def summary_facts(summary: "Summary") -> list[tuple[str, str | None]]:
 def _cluster_facts(groups: "Sequence[tuple[str, ...]]") -> list[tuple[str, str]]:
     rows = [("clusters", str(len(groups)))]
     if len(groups) > 1:
-        rows += [(f"  of {len(group)} nodes", _some(group)) for group in groups if len(group) > 1]
+        rows += [(f"  of {len(group)} nodes", _format_names(group)) for group in groups if len(group) > 1]
         alone = [group[0] for group in groups if len(group) == 1]
-        rows += [("  of one node", _some(alone))] if alone else []
+        rows += [("  of one node", _format_names(alone))] if alone else []
     return rows
 
 
@@ -111,16 +114,16 @@ def _placement_facts(placement: "PlacementSummary | None") -> list[tuple[str, st
     if placement is None:
         return []
     if placement.nd_max_ms is None:
-        gaps = _some([f"{a} - {b}" for a, b in placement.missing])
+        gaps = _format_names([f"{a} - {b}" for a, b in placement.missing])
         return [("NDmax of the members, ms", f"unknown: no delay for {gaps}")]
     between = f" ({placement.widest[0]} - {placement.widest[1]})" if placement.widest else ""
     return [("NDmax of the members, ms", f"{placement.nd_max_ms:.4g}{between}")]
 
 
-def _some(names: "Sequence[str]") -> str:
-    """List the first few names, and how many follow."""
-    more = f", … {len(names) - _NAMES_OF_A_CLUSTER} more" if len(names) > _NAMES_OF_A_CLUSTER else ""
-    return ", ".join(names[:_NAMES_OF_A_CLUSTER]) + more
+def _format_names(names: "Sequence[str]") -> str:
+    """List the first few names, and the number of the others."""
+    more = f", … {len(names) - _MAX_NAMES_SHOWN} more" if len(names) > _MAX_NAMES_SHOWN else ""
+    return ", ".join(names[:_MAX_NAMES_SHOWN]) + more
 
 
 def _figure(value: float | None) -> str | None:
@@ -135,8 +138,8 @@ def _age(age_s: float | None) -> str:
     from gesscale.formatting import format_duration
 
     if age_s is None:
-        return "not known"
-    return format_duration(age_s) if age_s >= 0 else f"{format_duration(-age_s)} in the future: a clock is wrong"
+        return "unknown"
+    return format_duration(age_s) if age_s >= 0 else f"{format_duration(-age_s)} in the future: check the clocks"
 
 
 def _matrix(survey: "Survey") -> "Table":
