@@ -1,6 +1,7 @@
-"""Where nodes are, as files say it."""
+"""Addresses of nodes from files."""
 
 import pytest
+from refusals import refused
 
 from latency_map import LatencyMapError
 from latency_map.emulate.hosts import Host, parse_hosts
@@ -21,19 +22,21 @@ def test_hosts_are_read_from_csv(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "code", "place"),
     [
-        ("", "expected hosts as CSV"),
-        ("name,address\n", "expected hosts as CSV"),
-        ("a,b\n1,2\n", "host 1: expected name and address"),
-        ("name,address\nedge1,10.0.0.1,x\n", "a cell too many"),
-        ("name,address\nedge1,edge1.local\n", "expected an IPv4 or IPv6 address"),
-        ("name,address\nedge1,fe80::1\n", "not bound to a link"),
-        ("name,address,networks\nedge1,10.0.0.1,fd00::%x/64\n", "leave out the zone"),
-        ("name,address\n../edge,10.0.0.1\n", "expected a name"),
-        ("name,address,device\nedge1,10.0.0.1,eth0; reboot\n", "expected a network device"),
+        ("", "hosts-missing", None),
+        ("name,address\n", "hosts-missing", None),
+        ('name,address\n"edge1"x,10.0.0.1\n', "hosts-csv-invalid", None),
+        ("a,b\n1,2\n", "hosts-columns-invalid", "host 1"),
+        ("name,address\nedge1,10.0.0.1,x\n", "hosts-columns-invalid", "host 1"),
+        ("name,address\nedge1,edge1.local\n", "address-invalid", "host 'edge1'"),
+        ("name,address\nedge1,fe80::1\n", "host-address-link-local", "host 'edge1'"),
+        ("name,address,networks\nedge1,10.0.0.1,fd00::%x/64\n", "address-zone-refused", "host 'edge1'"),
+        ("name,address,networks\nedge1,10.0.0.1,10.0.0.1/8\n", "network-invalid", "host 'edge1'"),
+        ("name,address\n../edge,10.0.0.1\n", "host-name-invalid", "host '../edge'"),
+        ("name,address,device\nedge1,10.0.0.1,eth0; reboot\n", "host-device-invalid", "host 'edge1'"),
     ],
 )
-def test_what_is_no_file_of_hosts_is_said(text, says):
-    with pytest.raises(LatencyMapError, match=says):
+def test_an_invalid_file_of_hosts_is_refused(text, code, place):
+    with refused(code, LatencyMapError, source="hosts", place=place):
         parse_hosts(text, "hosts")

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from refusals import refused
 
+from gesscale.common.errors import Problem
 from latency_map import DelayKind, DelayUnit, LatencyMapError, MapFormat, SideFiles, parse_survey
 
 RTT, ONE_WAY = DelayKind.RTT, DelayKind.ONE_WAY
@@ -29,48 +31,64 @@ def test_a_heading_may_state_both(corner, unit, kind):
     assert (imported.unit, imported.kind) == (unit, kind)
 
 
+UNIT_MISSING, KIND_MISSING = "map-unit-missing", "map-kind-missing"
+NEITHER = [UNIT_MISSING, KIND_MISSING]
+
+
 @pytest.mark.parametrize(
-    ("corner", "lacking"),
+    ("corner", "missing"),
     [
-        ("", "unit and kind"),
-        ("region", "unit and kind"),
-        ("us", "unit and kind"),  # the United States as well as microseconds
-        ("s", "unit and kind"),
-        ("latency ms us", "unit and kind"),  # contradicts itself
-        ("latency (ms)", "kind"),
-        ("rtt", "unit"),
-        ("median latency by hop ms", "unit and kind"),  # a word that may turn its meaning
+        ("", NEITHER),
+        ("region", NEITHER),
+        ("us", NEITHER),  # the United States as well as microseconds
+        ("s", NEITHER),
+        ("latency ms us", NEITHER),  # contradicts itself
+        ("latency (ms)", [KIND_MISSING]),
+        ("rtt", [UNIT_MISSING]),
+        ("median latency by hop ms", NEITHER),  # a word that may change its meaning
     ],
 )
-def test_what_a_heading_does_not_state_is_asked_for_in_one_message(corner, lacking):
-    with pytest.raises(LatencyMapError, match=f"^map.csv: expected {lacking} of its delays") as caught:
+def test_missing_unit_and_kind_are_reported_together(corner, missing):
+    with refused(missing[0], LatencyMapError, source="map.csv") as caught:
         parse_survey(MATRIX.format(corner), source="map.csv")
-    said = str(caught.value)
-    assert ("unit (us, ms or s)" in said, "kind (rtt or one-way)" in said) == ("unit" in lacking, "kind" in lacking)
+    assert [problem.code for problem in caught.value.problems] == missing
 
 
 @pytest.mark.parametrize(
-    ("text", "unit", "kind", "message"),
+    ("text", "unit", "kind", "code", "fields"),
     [
-        (MATRIX.format("rtt_ms"), S, None, "line 1, column 1: the heading says 'rtt_ms': expected 'ms' for unit"),
-        (MATRIX.format("rtt"), S, ONE_WAY, "line 1, column 1: .* expected 'rtt' for kind, got 'one-way'"),
-        ("from,to,rtt_ms\na,b,1\n", None, ONE_WAY, "line 1, column 3: .*: expected 'rtt' for kind"),
-        (PING, S, None, "ping writes round trips in milliseconds: expected 'ms' for unit, got 's'"),
-        (GML.format("latency '5 ms'").replace("'", '"'), US, RTT, "delays with their unit, .* expected 'ms'"),
-        (GML.format("rtt_us 5"), MS, RTT, "the key 'rtt_us' says so: expected 'us'"),
-        ('{"responses": {"p": {"OK": true}, "q": {"OK": true}}}', None, ONE_WAY, "Goldpinger .* expected 'rtt'"),
+        (MATRIX.format("rtt_ms"), S, None, "map-unit-conflict", {"stated": "ms", "given": "s"}),
+        (MATRIX.format("rtt"), S, ONE_WAY, "map-kind-conflict", {"stated": "rtt", "given": "one-way"}),
+        ("from,to,rtt_ms\na,b,1\n", None, ONE_WAY, "map-kind-conflict", {"stated": "rtt"}),
+        (PING, S, None, "map-unit-conflict", {"stated": "ms", "given": "s"}),
+        (GML.format("latency '5 ms'").replace("'", '"'), US, RTT, "map-unit-conflict", {"stated": "ms"}),
+        (GML.format("rtt_us 5"), MS, RTT, "map-unit-conflict", {"stated": "us"}),
+        (
+            '{"responses": {"p": {"OK": true}, "q": {"OK": true}}}',
+            None,
+            ONE_WAY,
+            "map-kind-conflict",
+            {"stated": "rtt"},
+        ),
     ],
 )
-def test_a_caller_who_contradicts_the_file_is_refused(text, unit, kind, message):
-    with pytest.raises(LatencyMapError, match=f"^text, {message}"):
+def test_a_caller_who_contradicts_the_file_is_refused(text, unit, kind, code, fields):
+    with refused(code, LatencyMapError, source="text", **fields) as caught:
         parse_survey(text, unit=unit, kind=kind, side_files=SideFiles(probed_from="a") if text is PING else SideFiles())
+    assert caught.value.fields["place"]
+
+
+def test_a_heading_that_states_the_unit_is_the_place_of_a_conflict():
+    with refused("map-unit-conflict") as caught:
+        parse_survey("from,to,rtt_ms\na,b,1\n", unit=S)
+    assert caught.value.fields["place"].startswith("line 1, column 3")
 
 
 def test_one_way_delays_are_added_where_both_are_known_and_doubled_where_one_is():
     # there and back: a - b 3 + 4; a - c 5 and back unknown
     imported = parse_survey(",a,b,c\na,,3,5\nb,4,,\nc,,,\n", unit=MS, kind=ONE_WAY)
     np.testing.assert_array_equal(imported.survey.rtt_ms, [[0, 7, 10], [7, 0, np.nan], [np.nan, np.nan, 0]])
-    assert imported.notes[-1].endswith("pairs that differ by direction: 1")
+    assert imported.notes == (Problem("import-one-way-delays", {"asymmetric_pairs": 1}),)
 
 
 def test_microseconds_become_milliseconds_to_the_last_bit():
@@ -81,47 +99,48 @@ def test_microseconds_become_milliseconds_to_the_last_bit():
 
 
 @pytest.mark.parametrize(
-    ("text", "form", "reason"),
+    ("text", "expected"),
     [
-        ("0 5\n5 0\n", MapFormat.BARE_MATRIX, "numbers only"),
-        ("0\t5\t7\t\n5\t0\t6\t\n7\t6\t0\t\n", MapFormat.BARE_MATRIX, "numbers only"),  # a tab ends every line
-        # symmetric: the first row and column are alike, and yet hold no names
-        ("0,5,7,8\n5,0,6,9\n7,6,0,3\n8,9,3,0\n", MapFormat.BARE_MATRIX, "numbers only"),
-        ("0 5 7\n5 0 6\n7 6 0\n", MapFormat.BARE_MATRIX, "none of a node to itself"),
-        ("0.000 5 7\n5 - 6\n7 6 0\n", MapFormat.BARE_MATRIX, "none of a node to itself"),
-        ("1 2 7\n1 3 6\n2 3 5\n", MapFormat.EDGES, "three numbers each"),
-        ("1 2 7\n", MapFormat.EDGES, "three numbers each"),
-        ("# i j rtt\n1 2 7\n", MapFormat.EDGES, "three numbers each"),
-        (",1,2,3\n1,0,5,7\n2,5,0,6\n3,7,6,0\n", MapFormat.MATRIX, "the same numbers"),
-        ("from;to;delay\na;b;5\n", MapFormat.EDGES, "heading begins with from,to"),
-        ("Source,Target,loss,Latency\na,b,0,5\n", MapFormat.PINGS, "Source, Target and a delay among 4 columns"),
-        # a heading of a list of pings until the reader looks below
-        ("rtt_ms,a,b,c\na,0,2,9\nb,2,0,5\nc,9,5,0\n", MapFormat.MATRIX, "the same names"),
-        ("Creator \"x\"\ngraph\n[ node [ id 0 ] node [ id 1 ] edge [ source 0 target 1 delay 5 ] ]",
-         MapFormat.GML, "square brackets"),
+        ("0 5\n5 0\n", MapFormat.BARE_MATRIX),
+        ("0\t5\t7\t\n5\t0\t6\t\n7\t6\t0\t\n", MapFormat.BARE_MATRIX),  # a tab ends every line
+        # symmetric: the first row and column are equal, and yet are no names
+        ("0,5,7,8\n5,0,6,9\n7,6,0,3\n8,9,3,0\n", MapFormat.BARE_MATRIX),
+        ("0 5 7\n5 0 6\n7 6 0\n", MapFormat.BARE_MATRIX),
+        ("0.000 5 7\n5 - 6\n7 6 0\n", MapFormat.BARE_MATRIX),
+        ("1 2 7\n1 3 6\n2 3 5\n", MapFormat.EDGES),
+        ("1 2 7\n", MapFormat.EDGES),
+        ("# i j rtt\n1 2 7\n", MapFormat.EDGES),
+        (",1,2,3\n1,0,5,7\n2,5,0,6\n3,7,6,0\n", MapFormat.MATRIX),
+        ("from;to;delay\na;b;5\n", MapFormat.EDGES),
+        ("Source,Target,loss,Latency\na,b,0,5\n", MapFormat.PINGS),
+        # the heading of a list of pings, until the reader sees the next row
+        ("rtt_ms,a,b,c\na,0,2,9\nb,2,0,5\nc,9,5,0\n", MapFormat.MATRIX),
+        ('Creator "x"\ngraph\n[ node [ id 0 ] node [ id 1 ] edge [ source 0 target 1 delay 5 ] ]', MapFormat.GML),
     ],
-)  # fmt: skip
-def test_a_form_is_told_from_how_a_text_begins(text, form, reason):
+)
+def test_a_format_is_detected_by_how_a_text_begins(text, expected):
     imported = parse_survey(text, unit=MS, kind=RTT)
-    assert imported.map_format is form
-    assert reason in imported.reason
+    assert imported.map_format is expected
+    assert imported.reason
+
+
+OPTION = "map-option-not-applicable"
 
 
 @pytest.mark.parametrize(
-    ("text", "side_files", "message"),
+    ("text", "side_files", "code", "fields"),
     [
-        (MATRIX.format("rtt_ms"), SideFiles(names=("x", "y")),
-         "no --names with a file of the form matrix; it is for bare"),
-        ("a,b,1\n", SideFiles(probed_from="x"), "no --source with a file of the form edges; it is for fping, ping"),
-        ("0 5\n5 0\n", SideFiles(names=("x",)), "a name for each of its 2 nodes, got 1"),
-        ("0 5\n5 0\n", SideFiles(names=("x", "x")), "every node once, got 'x' twice"),
-        ("1 2 7\n", SideFiles(names=("x",)), "nodes by number from 1 to 1"),
-        ("a b 7\n", SideFiles(names=("x", "y")), "nodes by number from 1 to 2"),
-        (PING, SideFiles(), "the name of the node that pinged 'b'; say it to import with --source"),
+        (MATRIX.format("rtt_ms"), SideFiles(names=("x", "y")), OPTION, {"option": "--names", "format": "matrix"}),
+        ("a,b,1\n", SideFiles(probed_from="x"), OPTION, {"option": "--source", "formats": ["fping", "ping"]}),
+        ("0 5\n5 0\n", SideFiles(names=("x",)), "map-names-count-invalid", {"nodes": 2, "got": 1}),
+        ("0 5\n5 0\n", SideFiles(names=("x", "x")), "map-node-duplicate", {"name": "x"}),
+        ("1 2 7\n", SideFiles(names=("x",)), "map-nodes-not-numbered", {"names": 1}),
+        ("a b 7\n", SideFiles(names=("x", "y")), "map-nodes-not-numbered", {"names": 2}),
+        (PING, SideFiles(), "map-source-node-missing", {"targets": ["b"]}),
     ],
-)  # fmt: skip
-def test_what_does_not_belong_to_a_file_is_refused(text, side_files, message):
-    with pytest.raises(LatencyMapError, match=f"^text: expected {message}"):
+)
+def test_side_files_that_do_not_fit_are_refused(text, side_files, code, fields):
+    with refused(code, LatencyMapError, source="text", **fields):
         parse_survey(text, unit=MS, kind=RTT, side_files=side_files)
 
 
@@ -135,11 +154,11 @@ def test_edges_may_differ_in_unit_and_count_in_milliseconds_then():
     # of 2 s, 750 ms and 1 s the fastest counts; 4 to 3 goes over 1 and 0: 0.5 ms, 750 ms, 250 ms
     np.testing.assert_allclose(imported.survey.rtt_ms[:5, 3], [250, 1000, NAN, 0, 1000.5])
     assert np.isnan(imported.survey.rtt_ms[5, :5]).all()
-    assert "links from a node to itself, left out: 1" in imported.notes
+    assert Problem("import-loops-skipped", {"count": 1}) in imported.notes
 
 
 @pytest.mark.parametrize(
-    ("text", "form"),
+    ("text", "expected"),
     [
         ('# measured in May, by "Bob\n#again\nfrom,to,rtt_ms\n# the last\na,b,3\n', MapFormat.EDGES),
         ("# measured; in May\nrtt_ms;a;b\na;0;3\n # the last\nb;3;0\n", MapFormat.MATRIX),
@@ -148,7 +167,7 @@ def test_edges_may_differ_in_unit_and_count_in_milliseconds_then():
         ("#,a,b\na,0,3\nb,3,0\n", MapFormat.MATRIX),
     ],
 )
-def test_lines_that_begin_with_a_hash_are_comments(text, form):
+def test_lines_that_begin_with_a_hash_are_comments(text, expected):
     imported = parse_survey(text, unit=MS, kind=RTT)
-    assert imported.map_format is form
+    assert imported.map_format is expected
     assert imported.survey.rtt_ms[0, 1] == 3

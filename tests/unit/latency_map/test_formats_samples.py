@@ -1,4 +1,4 @@
-"""One faithful sample of every form, read as it is meant; see tests/data/latency_maps/README.md."""
+"""One faithful sample of every format, read as it is meant; see tests/data/latency_maps/README.md."""
 
 import math
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gesscale.common.errors import Problem
 from latency_map import DelayKind, DelayUnit, MapFormat, SideFiles, read_names, read_survey
 
 SAMPLES = Path(__file__).parents[2] / "data" / "latency_maps"
@@ -38,7 +39,6 @@ def test_every_sample_is_read_by_a_test_here():
 def test_a_bare_matrix_gets_names(name, unit, first_ms, asymmetric):
     imported = read(name, unit, RTT)
     assert imported.map_format is MapFormat.BARE_MATRIX
-    assert imported.reason == "its first row holds numbers only"
     assert imported.survey.names == tuple(f"n{number:03}" for number in range(1, 13))
     assert rtt_ms(imported, "n001", "n002") == first_ms
     assert bool((imported.survey.rtt_ms != imported.survey.rtt_ms.T).any()) == asymmetric
@@ -58,7 +58,7 @@ def test_a_table_of_regions_has_its_rows_matched_by_name():
     # rows: to West Europe, East US, Japan East, Brazil South; blank, "-", "N/A" and "*" are missing
     expected = [[0, 84, 230, NAN], [83, 0, 156, 116], [231, 155, 0, NAN], [187, 116, NAN, 0]]
     np.testing.assert_array_equal(imported.survey.rtt_ms, expected)
-    assert "'N/A' taken as missing, cells: 1" in imported.notes
+    assert Problem("import-cells-missing", {"mark": "N/A", "count": 1}) in imported.notes
 
 
 def test_a_list_of_edges_states_its_meaning_in_the_heading():
@@ -89,7 +89,10 @@ def test_pings_of_wondernetwork_are_summed_up_by_their_median():
     assert math.isnan(rtt_ms(imported, "203", "59"))  # no ping came back
     # 2020-07-19 23:59:58 UTC
     assert imported.survey.measured_at_s == 1595203198.0
-    assert imported.notes == ("9 rows, at most 3 of one pair: the median of 'avg' is taken", "rows without a delay: 1")
+    assert imported.notes == (
+        Problem("import-medians-taken", {"rows": 9, "rows_per_pair": 3, "column": "avg"}),
+        Problem("import-rows-without-delay", {"count": 1}),
+    )
 
 
 def test_gml_of_shadow_has_latencies_with_units():
@@ -99,7 +102,7 @@ def test_gml_of_shadow_has_latencies_with_units():
     expected = [[0, 20, 25, NAN], [20, 0, 5, NAN], [25, 5, 0, NAN], [NAN, NAN, NAN, 0]]
     assert imported.survey.names == ("amsterdam", "berlin", "cairo", "dakar")
     np.testing.assert_array_equal(imported.survey.rtt_ms, expected)
-    assert "links from a node to itself, left out: 1" in imported.notes
+    assert Problem("import-loops-skipped", {"count": 1}) in imported.notes
 
 
 def test_graphml_may_be_directed():
@@ -117,7 +120,7 @@ def test_goldpinger_times_http_and_leaves_zeros_out():
     # 13 did not answer; 11 could not reach it, 12 did in less than 1 ms
     np.testing.assert_array_equal(imported.survey.rtt_ms, [[0, 14, NAN], [16, 0, 0], [NAN, NAN, 0]])
     assert imported.survey.measured_at_s == 1795168801.5  # 2026-11-20 10:00:01.5 UTC
-    assert "not the round trip of a packet" in imported.warnings[0]
+    assert imported.warnings == (Problem("map-http-times"),)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def test_without_a_target_the_map_goes_to_stdout_and_all_talk_to_stderr():
     document = json.loads(result.stdout)
     assert document["apiVersion"] == "gesscale.dev/v1"
     assert document["rtt_ms"][0] == [0.0, 0.8, 12.25]
-    assert "edges.csv read as edges: its heading begins with source,destination" in result.stderr
+    assert "edges.csv read as edges: " in result.stderr
 
 
 def test_with_a_target_a_report_says_what_was_imported(tmp_path):
@@ -47,19 +47,19 @@ def test_a_map_is_read_from_standard_input_and_written_again_alike(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "code"),
     [
-        ((SEATTLE,), "say unit (us, ms or s) and kind (rtt or one-way)"),
-        ((SAMPLES / "edges.csv", "--unit", "s"), "expected 'ms' for unit, got 's'"),
-        ((SAMPLES / "ping_macos.txt",), "import with --source"),
-        ((SAMPLES / "none.csv",), "expected a readable UTF-8 text file, got: No such file"),
-        ((SAMPLES / "edges.csv", "--to", SAMPLES), "expected a file that can be written"),
+        ((SEATTLE,), "map-unit-missing"),
+        ((SAMPLES / "edges.csv", "--unit", "s"), "map-unit-conflict"),
+        ((SAMPLES / "ping_macos.txt",), "map-source-node-missing"),
+        ((SAMPLES / "none.csv",), "map-file-unreadable"),
+        ((SAMPLES / "edges.csv", "--to", SAMPLES), "file-unwritable"),
     ],
 )
-def test_wrong_input_is_an_input_error_in_one_line(arguments, message):
+def test_wrong_input_is_an_input_error_in_one_line(arguments, code):
     error = run(*arguments).exception
     assert isinstance(error, InputError)
-    assert message in str(error)
+    assert error.code == code
     assert "\n" not in str(error)
 
 
@@ -68,13 +68,13 @@ def test_how_many_nodes_a_map_may_have_is_said_before_the_command(tmp_path):
     edges.write_text("from,to,rtt_ms\n" + "".join(f"{node},{node + 1},1\n" for node in range(1, 1005)))
     names.write_text("".join(f"node {node}\n" for node in range(1, 1006)))
     refused = run(edges, "--to", tmp_path / "map.json")
-    said = "expected at most 1000 nodes (limit: gesscale latency-map --max-nodes), got more; give fewer"
     assert isinstance(refused.exception, InputError)
-    assert said in str(refused.exception)
+    assert (refused.exception.code, refused.exception.fields["limit"]) == ("map-too-many-nodes", 1000)
+    assert "--max-nodes" in refused.exception.fields["setting"]
     command = ["--max-nodes", "1005", "import", str(edges), "--names", str(names), "--output", "json"]
     taken = CliRunner().invoke(app, [*command, "--to", str(tmp_path / "map.json")])
     assert json.loads(taken.stdout)["summary"]["nodes"] == 1005
-    assert said in str(run(edges).exception)  # it holds for one command
+    assert run(edges).exception.code == "map-too-many-nodes"  # the option is that of one command
     most = CliRunner().invoke(app, ["--max-nodes", "5001", "import", str(edges)])
     assert most.exit_code == 2
     assert "5000" in most.stderr

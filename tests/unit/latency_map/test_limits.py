@@ -1,7 +1,9 @@
 """How large a map may be, and matrices that grow no further."""
 
 import pytest
+from refusals import refused
 
+from gesscale.common.errors import InvalidValueError
 from latency_map import LARGEST, DelayKind, DelayUnit, LatencyMapError, MapFormat, MapLimits, SideFiles, parse_survey
 from latency_map.measure.gather import Gathering, GaugeSample, gather_samples
 
@@ -34,13 +36,13 @@ def read(form, nodes):
 @pytest.mark.parametrize("form", MapFormat)
 def test_every_form_may_have_as_many_nodes_as_are_allowed_and_not_one_more(form):
     assert len(read(form, 3).survey) == 3
-    with pytest.raises(LatencyMapError, match=r"expected at most 2 nodes \(limit: the test\), got .*; give fewer"):
+    with refused("map-too-many-nodes", LatencyMapError, limit=2, setting="the test"):
         read(form, 2)
 
 
 @pytest.mark.parametrize("nodes", [0, 5001])
 def test_there_is_no_limit_beyond_that_of_every_map(nodes):
-    with pytest.raises(ValueError, match="expected a limit of 1 to 5000 nodes"):
+    with refused("map-limit-invalid", InvalidValueError, limit=5000, got=nodes):
         MapLimits(nodes=nodes)
     assert LARGEST.nodes == 5000
 
@@ -52,20 +54,24 @@ def test_a_page_that_fails_half_way_leaves_nothing():
 
     gathering = Gathering(MapLimits())
     with pytest.raises(ValueError, match="broken off"):
-        gathering.take(broken())
+        gathering.add(broken())
     figure = GaugeSample(name="gesscale_latency_rtt_seconds", labels={"source": "a", "target": "b"}, value=1.0)
-    assert gathering.take([figure]) == 1
+    assert gathering.add([figure]) == 1
     assert gathering.survey(None).names == ("a", "b")
 
 
 @pytest.mark.parametrize(
     ("labels", "nodes", "bound"),
     [
-        (({"source": f"s{pair}", "target": f"t{pair}"} for pair in range(1200)), None, "1000 nodes"),
+        (
+            ({"source": f"s{pair}", "target": f"t{pair}"} for pair in range(1200)),
+            None,
+            ("map-too-many-nodes", {"limit": 1000}),
+        ),
         (
             ({"source": "a", "target": "b", "instance": f"i{agent}"} for agent in range(5000)),
             None,
-            "4064 agents in one answer",
+            ("map-too-large", {"limit": 4064, "counted": "agents"}),
         ),
         (
             (
@@ -74,16 +80,17 @@ def test_a_page_that_fails_half_way_leaves_nothing():
                 for job in "xyz"
             ),
             None,
-            "200000 pairs in one answer",
+            ("map-too-large", {"limit": 200_000, "counted": "pairs"}),
         ),
-        (({"source": f"n{node}", "target": "a"} for node in range(5000)), [f"n{node}" for node in range(9)], ""),
+        (({"source": f"n{node}", "target": "a"} for node in range(5000)), [f"n{node}" for node in range(9)], None),
     ],
-    ids=["nodes", "agents", "claims", "nodes that the cluster does not have"],
+    ids=["nodes", "agents", "claims", "nodes outside the cluster"],
 )
 def test_agents_cannot_enlarge_a_map(labels, nodes, bound):
     figures = (GaugeSample(name="gesscale_latency_rtt_seconds", labels=each, value=0.001) for each in labels)
     if bound:
-        with pytest.raises(LatencyMapError, match=bound):
+        code, fields = bound
+        with refused(code, LatencyMapError, source="agents", **fields):
             gather_samples(figures, fill_missing=True)
         return
     survey = gather_samples(figures, fill_missing=True, nodes=[*nodes, "a"]).survey

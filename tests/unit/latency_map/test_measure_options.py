@@ -1,6 +1,7 @@
 import re
 
 import pytest
+from refusals import codes
 
 from latency_map.measure.options import FLAGS, VARIABLES, read_options
 from latency_map.measure.probes import ProbeMethod
@@ -8,7 +9,7 @@ from latency_map.measure.probes import ProbeMethod
 LEAST = ["--node", "edge1", "--peers", "edge2=10.0.0.2"]
 
 
-def test_what_is_not_told_has_a_default():
+def test_an_option_that_is_not_given_has_a_default():
     options = read_options(LEAST, {})
     assert (options.node, options.peers) == ("edge1", {"edge2": "10.0.0.2"})
     assert (options.port, options.probe_port) == (9109, 9109)
@@ -17,7 +18,7 @@ def test_what_is_not_told_has_a_default():
     assert options.window_s is None
 
 
-def test_the_environment_tells_what_the_command_line_does_not():
+def test_the_environment_gives_options_too():
     environment = {
         "GESSCALE_NODE": "edge9",
         "GESSCALE_PEERS_DNS": "agents",
@@ -35,30 +36,30 @@ def test_the_environment_tells_what_the_command_line_does_not():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "code"),
     [
-        ([], "--node NAME or GESSCALE_NODE"),
-        (["--node", "a"], "one of --peers and --peers-dns, got none"),
-        ([*LEAST, "--peers-dns", "x"], "got both"),
-        ([*LEAST[:2], "--peers", "b"], "expected name=address"),
-        ([*LEAST, "--node", " "], "printable characters"),
-        ([*LEAST, "--listen", "x:y"], "expected HOST or HOST:PORT"),
-        ([*LEAST, "--neighbours", "0"], "a whole number from 1 to 5000, got '0'"),
-        ([*LEAST, "--count", "x"], "a whole number"),
-        ([*LEAST, "--rate", "51"], "expected probes a second from 0.01 to 50, got '51'"),
-        ([*LEAST, "--rate", "nan"], "expected probes a second"),
-        ([*LEAST, "--round", "0"], "expected seconds from 0.01"),
-        ([*LEAST, "--timeout", "6"], "expected seconds from 0.01 to 5"),
-        ([*LEAST, "--method", "udp"], "expected auto, icmp, tcp, got 'udp'"),
-        ([*LEAST, "--port", "0"], "from 1 to 65535"),
-        ([*LEAST, "--what"], "unrecognized arguments"),
+        ([], "agent-node-missing"),
+        (["--node", "a"], "agent-peers-ambiguous"),
+        ([*LEAST, "--peers-dns", "x"], "agent-peers-ambiguous"),
+        ([*LEAST[:2], "--peers", "b"], "peer-invalid"),
+        ([*LEAST, "--node", " "], "map-node-name-invalid"),
+        ([*LEAST, "--listen", "x:y"], "host-port-invalid"),
+        ([*LEAST, "--neighbours", "0"], "agent-option-not-whole"),
+        ([*LEAST, "--count", "x"], "agent-option-not-whole"),
+        ([*LEAST, "--rate", "51"], "agent-option-out-of-range"),
+        ([*LEAST, "--rate", "nan"], "agent-option-out-of-range"),
+        ([*LEAST, "--round", "0"], "agent-option-out-of-range"),
+        ([*LEAST, "--timeout", "6"], "agent-option-out-of-range"),
+        ([*LEAST, "--method", "udp"], "agent-method-unknown"),
+        ([*LEAST, "--port", "0"], "agent-option-not-whole"),
+        ([*LEAST, "--what"], "agent-usage-invalid"),
     ],
 )
-def test_wrong_options_end_with_exit_code_2_and_a_line(arguments, message, capsys):
+def test_an_invalid_option_ends_with_exit_code_2_and_a_code(arguments, code, capsys):
     with pytest.raises(SystemExit) as caught:
         read_options(arguments, {})
     assert caught.value.code == 2
-    assert message in capsys.readouterr().err
+    assert codes(capsys.readouterr().err) == [code]
 
 
 def test_help_names_every_option_and_its_variable(capsys):

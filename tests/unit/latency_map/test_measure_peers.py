@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from refusals import refused
 
 from latency_map import LatencyMapError
 from latency_map.measure.peers import AgentsByName, agent_url, parse_peers, split_host_port
@@ -19,9 +20,20 @@ def test_peers_are_pairs_by_commas_or_lines(listing, peers):
     assert parse_peers(listing) == peers
 
 
-@pytest.mark.parametrize("listing", ["a", "a=", "=10.0.0.1", "a=1 2", "a=1,a=2", "\x07=10.0.0.1", "a=fe80::1%eth0"])
-def test_other_listings_are_refused(listing):
-    with pytest.raises(LatencyMapError, match="expected"):
+@pytest.mark.parametrize(
+    ("listing", "code"),
+    [
+        ("a", "peer-invalid"),
+        ("a=", "peer-invalid"),
+        ("=10.0.0.1", "peer-invalid"),
+        ("a=1 2", "peer-invalid"),
+        ("a=1,a=2", "map-node-duplicate"),
+        ("\x07=10.0.0.1", "peer-invalid"),
+        ("a=fe80::1%eth0", "address-zone-refused"),
+    ],
+)
+def test_other_listings_are_refused(listing, code):
+    with refused(code, LatencyMapError, source="peers"):
         parse_peers(listing)
 
 
@@ -44,7 +56,7 @@ def test_places_are_split_into_host_and_port(place, host, port):
     "place", ["", ":9109", "a:b", "a:65536", "a:-1", "a b:1", "[]", "fe80::1%eth0", "[fe80::1%eth0]:80"]
 )
 def test_other_places_are_refused(place):
-    with pytest.raises(LatencyMapError, match="expected HOST"):
+    with refused("address-zone-refused" if "%" in place else "host-port-invalid", LatencyMapError, address=place):
         split_host_port(place)
 
 
@@ -56,18 +68,18 @@ def test_an_agent_is_named_by_host_place_or_url():
 
 @pytest.mark.parametrize("url", ["http://[fe80::1%eth0]:9109", "http://[fe80::1%25eth0]:9109", "http://a b"])
 def test_a_url_with_a_zone_or_blanks_is_refused(url):
-    with pytest.raises(LatencyMapError, match="expected HOST"):
+    with refused("address-zone-refused" if "%" in url else "host-port-invalid", LatencyMapError):
         agent_url(url)
 
 
 @pytest.fixture
 def by_name(httpserver):
     """Agents behind the one address of the test's server, asked as the agent of edge1."""
-    said = []
+    reported = []
     found = AgentsByName(
-        f"127.0.0.1:{httpserver.port}", default_port=1, own=("edge1", "me"), timeout_s=60, say=said.append
+        f"127.0.0.1:{httpserver.port}", default_port=1, own=("edge1", "me"), timeout_s=60, report=reported.append
     )
-    return found, said
+    return found, reported
 
 
 def answer(httpserver, text, status=200):
@@ -82,11 +94,11 @@ def test_an_agent_is_asked_once_for_the_name_of_its_node(httpserver, by_name):
     assert len(httpserver.log) == 1
 
 
-def test_another_agent_of_the_same_name_is_left_out_and_said(httpserver, by_name):
-    find, said = by_name
+def test_another_agent_of_the_same_node_is_skipped_with_a_warning(httpserver, by_name):
+    find, reported = by_name
     answer(httpserver, json.dumps({"node": "edge1", "instance": "x"}))
     assert find() == {}
-    assert "node 'edge1', as another agent does" in said[0]
+    assert [(each.code, each.fields["node"]) for each in reported] == [("agents-on-same-node", "edge1")]
 
 
 @pytest.mark.parametrize(

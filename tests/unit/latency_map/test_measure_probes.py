@@ -4,6 +4,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from gesscale.common.errors import Problem
 from latency_map.measure.probes import (
     FIRST_RETRY_S,
     Reply,
@@ -82,10 +83,11 @@ def test_median_and_95th_percentile_are_those_of_the_replies():
 
 def test_lost_probes_are_counted_by_kind_and_enter_no_figure_of_time():
     # 10 -> 13 -> (lost) -> 12: |3| and |1|, mean 2
-    samples = [*replies(10, 13), LOST, Unreachable(reason="a"), Unreachable(reason="b"), LOST, *replies(12)]
+    first, last = Problem("probe-undeliverable"), Problem("probe-failed", {"cause": "b"})
+    samples = [*replies(10, 13), LOST, Unreachable(problem=first), Unreachable(problem=last), LOST, *replies(12)]
     summary = summarise(samples)
     assert (summary.median_ms, summary.jitter_ms) == (12, pytest.approx(2))
-    assert (summary.replies, summary.timeouts, summary.unreachable, summary.reason) == (3, 2, 2, "b")
+    assert (summary.replies, summary.timeouts, summary.unreachable, summary.problem) == (3, 2, 2, last)
     assert summary.loss_ratio == pytest.approx(4 / 7)
 
 

@@ -29,7 +29,7 @@ class Edge:
         self.wall_s = 5_000_000.0
         self.peers = {name: ADDRESS[name] for name in peers}
         self.dead = set()
-        self.said = []
+        self.reported = []
         self.stop = Stop(self.pass_time)
         self.options = read_options([*FAST, *options], {})
         self.rounds = self.start()
@@ -40,7 +40,7 @@ class Edge:
             find_peers=self.find,
             probe=self.probe,
             stop=self.stop,
-            say=self.said.append,
+            report=self.reported.append,
             clock=lambda: self.now_s,
             wall_clock=lambda: self.wall_s,
         )
@@ -59,7 +59,7 @@ class Edge:
         self.wall_s += seconds
 
     def medians_ms(self):
-        measured = self.rounds.board.measured(self.now_s)
+        measured = self.rounds.measurements.measured(self.now_s)
         return {peer: pair.summary.median_ms for peer, pair in measured.items()}
 
 
@@ -67,7 +67,7 @@ def test_a_round_measures_every_peer():
     edge = Edge()
     edge.rounds.probe_round()
     assert edge.medians_ms() == {"edge1": 1.0, "edge2": 2.0}
-    assert edge.rounds.ended == 1
+    assert edge.rounds.completed == 1
 
 
 def test_a_dead_peer_keeps_its_figures_for_a_window_and_then_only_its_losses():
@@ -91,19 +91,19 @@ def test_peers_take_turns_and_none_drops_out_before_its_next_turn():
     assert b'sent_total{source="me"} 48.0' in edge.rounds.metrics()  # 12 rounds, 2 neighbours, 2 probes of each
 
 
-def test_when_peers_cannot_be_told_those_of_the_last_round_stay_and_it_is_said_once():
+def test_without_a_name_service_the_last_peers_stay_and_a_warning_comes_once():
     edge = Edge()
     edge.rounds.probe_round()
-    edge.peers = LatencyMapError("the name service is away")
+    edge.peers = LatencyMapError("agents-not-resolved", host="agents", cause="timeout")
     for _ in range(3):
         edge.rounds.probe_round()
     assert edge.medians_ms() == {"edge1": 1.0, "edge2": 2.0}
-    assert edge.said == ["the name service is away; the 2 peers of the last round stay"]
+    assert [(each.code, each.fields["kept"]) for each in edge.reported] == [("agent-peers-not-refreshed", 2)]
     edge.peers = dict(ADDRESS)
     edge.rounds.probe_round()
-    edge.peers = LatencyMapError("the name service is away")
+    edge.peers = LatencyMapError("agents-not-resolved", host="agents", cause="timeout")
     edge.rounds.probe_round()
-    assert len(edge.said) == 2
+    assert len(edge.reported) == 2
 
 
 def test_an_agent_whose_rounds_do_not_end_is_not_well():

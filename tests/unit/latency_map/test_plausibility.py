@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from gesscale.common.errors import Problem
 from latency_map import DelayUnit, Survey
 from latency_map.plausibility import find_implausible
 
@@ -20,24 +21,25 @@ def spread_out(count, low_ms, high_ms):
 
 
 @pytest.mark.parametrize(
-    ("round_trips", "unit", "message"),
+    ("round_trips", "unit", "code", "fields"),
     [
         # Seattle's 0.01 to 9 s read as ms
-        (spread_out(99, 0.01, 9), MS, "little for 99 nodes so unequal: are the figures in s rather than ms?"),
+        (spread_out(99, 0.01, 9), MS, "map-delays-too-unequal", {"nodes": 99, "likely_unit": "s"}),
         # PlanetLab's ms read as s
-        (spread_out(50, 1_000, 3_000_000), S, "more than any network takes: are the figures in ms rather than s?"),
-        (spread_out(50, 10_000, 300_000), MS, "more than any network takes: are the figures in us rather than ms?"),
-        (spread_out(50, 10_000, 300_000), US, "more than any network takes"),
+        (spread_out(50, 1_000, 3_000_000), S, "map-delays-too-long", {"likely_unit": "ms"}),
+        (spread_out(50, 10_000, 300_000), MS, "map-delays-too-long", {"likely_unit": "us"}),
+        (spread_out(50, 10_000, 300_000), US, "map-delays-implausible", {"unit": "us"}),
         # milliseconds read as microseconds
-        (spread_out(5, 0.0005, 0.009), US, "answer itself: are the figures in ms rather than us?"),
-        (survey(np.full((4, 4), 20.0)), MS, "all 12 round trips are 20 ms: was this measured?"),
+        (spread_out(5, 0.0005, 0.009), US, "map-delays-too-short", {"likely_unit": "ms"}),
+        (survey(np.full((4, 4), 20.0)), MS, "map-delays-all-equal", {"count": 12, "rtt_ms": 20.0}),
         # of 6 pairs, 4 known in no direction
-        (survey([[0, 5, 7, np.nan], *[[np.nan] * 4] * 3]), MS, "4 of 6 pairs are missing (67%)"),
+        (survey([[0, 5, 7, np.nan], *[[np.nan] * 4] * 3]), MS, "map-mostly-missing", {"missing": 4, "pairs": 6}),
     ],
-)  # fmt: skip
-def test_what_cannot_well_be_is_said(round_trips, unit, message):
+)
+def test_implausible_delays_are_warned_of(round_trips, unit, code, fields):
     (warning,) = find_implausible(round_trips, unit=unit)
-    assert warning.endswith(message)
+    assert (warning.code, {**warning.fields, **fields}) == (code, warning.fields)
+    assert str(warning)
 
 
 @pytest.mark.parametrize(
@@ -51,9 +53,10 @@ def test_what_cannot_well_be_is_said(round_trips, unit, message):
         survey([[0, np.nan, 3], [2, 0, 4], [np.nan, np.nan, 0]]),  # every pair known in some direction
     ],
 )
-def test_what_can_be_is_not_remarked_on(round_trips):
+def test_plausible_delays_are_not_warned_of(round_trips):
     assert find_implausible(round_trips, unit=MS) == ()
 
 
 def test_nothing_known_is_only_missing():
-    assert find_implausible(survey(np.full((3, 3), np.nan)), unit=MS) == ("3 of 3 pairs are missing (100%)",)
+    warnings = find_implausible(survey(np.full((3, 3), np.nan)), unit=MS)
+    assert warnings == (Problem("map-mostly-missing", {"missing": 3, "pairs": 3}),)

@@ -2,6 +2,7 @@ import math
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from latency_map import LatencyMapError, Survey, UnknownNodeError
 from latency_map.kinds import Fill, Symmetrise
@@ -95,9 +96,8 @@ def test_gaps_are_filled_by_coordinates_with_the_error_to_expect():
     assert repaired.survey.rtt_ms[7, 3] == repaired.survey.rtt_ms[3, 7]
     assert np.count_nonzero(repaired.survey.estimated) == 2
     text = repaired.changes[0].text
-    assert "relative error on 43 known pairs held out: median" in text  # 10 % of 434
-    assert "90th percentile" in text
-    assert "n003 to n007 missing ->" in text
+    assert " 43 known pairs " in text  # 10 % of 434
+    assert "n003 to n007" in text
 
 
 @pytest.mark.parametrize("fill", [Fill.PATH, Fill.COORDINATES])
@@ -139,9 +139,9 @@ def test_a_delay_made_of_an_estimate_is_an_estimate_and_a_dropped_one_is_not():
 
 
 @pytest.mark.parametrize(
-    ("drop", "error", "said"),
-    [(("z",), UnknownNodeError, "got 'z'"), (("a", "b", "c"), LatencyMapError, "at least one of 3 nodes")],
+    ("drop", "error", "code"),
+    [(("z",), UnknownNodeError, "map-node-unknown"), (("a", "b", "c"), LatencyMapError, "repair-drops-all-nodes")],
 )
-def test_nodes_that_cannot_be_dropped_are_refused(drop, error, said):
-    with pytest.raises(error, match=said):
+def test_nodes_that_cannot_be_dropped_are_refused(drop, error, code):
+    with refused(code, error):
         repair(survey(FAULTY), Repair(drop=drop))

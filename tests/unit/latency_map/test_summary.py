@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from latency_map import LatencyMap, Survey
-from latency_map.summary import PlacementSummary, summarise_placement, summarise
+from latency_map.summary import PlacementSummary, summarise, summarise_placement
 
 NAN = float("nan")
 # pairs: a-b 2 and 4, a-c 6 one way only, b-c 10 both ways and estimated, d has no pair
@@ -33,7 +33,8 @@ def test_what_cannot_be_told_is_none(nodes):
 
 
 def test_a_placement_is_as_wide_as_its_widest_pair():
-    assert summarise_placement(SOUND, ["c", "b"]) == PlacementSummary(members=("b", "c"), nd_max_ms=5.0, widest=("b", "c"))
+    expected = PlacementSummary(members=("b", "c"), nd_max_ms=5.0, widest=("b", "c"))
+    assert summarise_placement(SOUND, ["c", "b"]) == expected
     assert summarise_placement(SOUND, ["a", "c"]).widest == ("a", "c")
 
 

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from latency_map import Asymmetry, LatencyMapError, Survey
 
@@ -21,19 +22,19 @@ def test_of_two_directions_the_larger_counts_where_they_were_measured_or_what_is
     ("measured_at_s", "asked"), [(None, None), (None, Asymmetry.REFUSE), (1000.0, Asymmetry.REFUSE)]
 )
 def test_two_directions_of_a_table_that_somebody_wrote_are_refused(measured_at_s, asked):
-    with pytest.raises(LatencyMapError, match="other direction"):
+    with refused("map-directions-differ", LatencyMapError):
         replace(LEANING, measured_at_s=measured_at_s).to_map(asked)
 
 
 @pytest.mark.parametrize(
-    ("change", "complaint"),
+    ("change", "code", "fields"),
     [
-        ({"rtt_ms": np.zeros((2, 3))}, r"matrices of \(2, 2\) for 2 nodes"),
-        ({"estimated": np.zeros((3, 3))}, r"matrices of \(2, 2\) for 2 nodes"),
-        ({"rtt_ms": np.array([[0.0, -1.0], [0.0, 0.0]])}, "got -1 from a to b"),
-        ({"rtt_ms": np.array([[0.0, np.inf], [0.0, 0.0]])}, "got inf from a to b"),
+        ({"rtt_ms": np.zeros((2, 3))}, "map-shape-invalid", {"nodes": 2, "shape": "2 x 3"}),
+        ({"estimated": np.zeros((3, 3))}, "map-shape-invalid", {"nodes": 2, "shape": "3 x 3"}),
+        ({"rtt_ms": np.array([[0.0, -1.0], [0.0, 0.0]])}, "map-delay-out-of-range", {"place": "a to b", "got": -1.0}),
+        ({"rtt_ms": np.array([[0.0, np.inf], [0.0, 0.0]])}, "map-delay-out-of-range", {"got": np.inf}),
     ],
 )
-def test_what_no_survey_can_hold_is_refused(change, complaint):
-    with pytest.raises(LatencyMapError, match=complaint):
+def test_an_invalid_survey_is_refused(change, code, fields):
+    with refused(code, LatencyMapError, **fields):
         replace(LEANING, **change)
