@@ -27,7 +27,7 @@ def parse_address(text: str) -> Address:
     try:
         return ipaddress.ip_address(text)
     except ValueError:
-        raise LatencyMapError("address-invalid", address=text) from None
+        raise LatencyMapError("ip-address-invalid", address=text) from None
 
 
 def parse_network(text: str) -> Network:

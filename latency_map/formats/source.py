@@ -70,7 +70,7 @@ def read_source(file: Path | str | BinaryIO, limits: MapLimits, name: str = "sta
                 content = _read_up_to(unpacked, limit + 1)
         text = content.decode("utf-8-sig") if len(content) <= limit else ""
     except (OSError, EOFError, ValueError, zlib.error) as error:
-        raise LatencyMapError("map-file-unreadable", source=name, cause=cause_of(error)) from None
+        raise LatencyMapError("map-unreadable", source=name, cause=cause_of(error)) from None
     if len(content) > limit:
         raise error_of(limits.too_large(limit, "bytes"), source=name)
     return MapSource(text, name, limits)

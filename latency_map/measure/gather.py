@@ -249,7 +249,7 @@ def gather_agents(
                 unreachable[url] = problem
     if len(unreachable) == len(agents):
         reasons = [f"{url}: {problem}" for url, problem in unreachable.items()]
-        raise LatencyMapError("agents-unreachable", count=len(agents), reasons=reasons)
+        raise LatencyMapError("agents-all-unreachable", count=len(agents), reasons=reasons)
     return _finish(gathering, unreachable, fill_missing=fill_missing, now_s=now_s)
 
 

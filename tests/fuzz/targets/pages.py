@@ -83,7 +83,7 @@ def _agent_name(data: bytes, folder: Path) -> None:
     del folder
     _Page.content = data
     place = _url().removeprefix("http://")
-    peers = AgentsByName(place, default_port=9109, own=("edge1", "pod-1"), timeout_s=_TIMEOUT_S, say=lambda _: None)
+    peers = AgentsByName(place, default_port=9109, own=("edge1", "pod-1"), timeout_s=_TIMEOUT_S, report=lambda _: None)
     if not peers():
         raise RefusedError
 

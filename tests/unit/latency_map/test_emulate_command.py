@@ -47,7 +47,7 @@ def test_a_directory_gets_two_scripts_for_each_node(plan, tmp_path):
     ("options", "text", "code"),
     [
         (("--for", "soon"), HOSTS, "duration-option-invalid"),
-        ((), HOSTS.replace("10.9.0.3", "c.local"), "address-invalid"),
+        ((), HOSTS.replace("10.9.0.3", "c.local"), "ip-address-invalid"),
         ((), HOSTS.removesuffix("c,10.9.0.3\n"), "hosts-incomplete"),
     ],
 )
@@ -99,7 +99,7 @@ def test_kubernetes_nodes_are_taken_at_their_internal_address(tmp_path):
         ({"kind": "Node"}, "kubectl-nodes-invalid", {}),
         ({"items": [{"metadata": {}}]}, "kubectl-nodes-invalid", {}),
         (kubectl(("n1", [("Hostname", "n1")], [])), "kubectl-node-without-address", {"node": "n1"}),
-        (kubectl(("n1", [("InternalIP", "n1.local")], [])), "address-invalid", {"address": "n1.local"}),
+        (kubectl(("n1", [("InternalIP", "n1.local")], [])), "ip-address-invalid", {"address": "n1.local"}),
     ],
 )
 def test_nodes_that_cannot_be_reached_are_named(tmp_path, content, code, fields):

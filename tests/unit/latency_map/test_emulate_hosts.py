@@ -29,7 +29,7 @@ def test_hosts_are_read_from_csv(text):
         ('name,address\n"edge1"x,10.0.0.1\n', "hosts-csv-invalid", None),
         ("a,b\n1,2\n", "hosts-columns-invalid", "host 1"),
         ("name,address\nedge1,10.0.0.1,x\n", "hosts-columns-invalid", "host 1"),
-        ("name,address\nedge1,edge1.local\n", "address-invalid", "host 'edge1'"),
+        ("name,address\nedge1,edge1.local\n", "ip-address-invalid", "host 'edge1'"),
         ("name,address\nedge1,fe80::1\n", "host-address-link-local", "host 'edge1'"),
         ("name,address,networks\nedge1,10.0.0.1,fd00::%x/64\n", "address-zone-refused", "host 'edge1'"),
         ("name,address,networks\nedge1,10.0.0.1,10.0.0.1/8\n", "network-invalid", "host 'edge1'"),

@@ -54,7 +54,7 @@ def test_unreadable_files_are_named(tmp_path):
     binary = tmp_path / "binary.csv"
     binary.write_bytes(b"\xff\xfe,\x00a")
     for path in (tmp_path / "none.csv", tmp_path, binary):
-        with refused("map-file-unreadable", LatencyMapError, source=str(path)):
+        with refused("map-unreadable", LatencyMapError, source=str(path)):
             read_map(path, DelayUnit.MS, DelayKind.RTT)
 
 

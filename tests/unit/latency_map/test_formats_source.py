@@ -63,7 +63,7 @@ def test_a_stream_is_read_that_gives_its_bytes_one_by_one():
 def test_an_unreadable_file_is_refused(tmp_path, content):
     file = tmp_path / "map.csv"
     file.write_bytes(content)
-    with refused("map-file-unreadable", LatencyMapError, source=str(file)):
+    with refused("map-unreadable", LatencyMapError, source=str(file)):
         read_survey(file, unit=DelayUnit.MS, kind=DelayKind.RTT)
 
 

@@ -52,7 +52,7 @@ def test_a_map_is_read_from_standard_input_and_written_again_alike(tmp_path):
         ((SEATTLE,), "map-unit-missing"),
         ((SAMPLES / "edges.csv", "--unit", "s"), "map-unit-conflict"),
         ((SAMPLES / "ping_macos.txt",), "map-source-node-missing"),
-        ((SAMPLES / "none.csv",), "map-file-unreadable"),
+        ((SAMPLES / "none.csv",), "map-unreadable"),
         ((SAMPLES / "edges.csv", "--to", SAMPLES), "file-unwritable"),
     ],
 )

@@ -152,8 +152,8 @@ def test_agents_that_do_not_answer_are_listed_with_the_reason(httpserver):
     ("urls", "code"),
     [
         ([], "agents-missing"),
-        (["http://127.0.0.1:1"], "agents-unreachable"),
-        (["http://127.0.0.1:1", "nonsense"], "agents-unreachable"),
+        (["http://127.0.0.1:1"], "agents-all-unreachable"),
+        (["http://127.0.0.1:1", "nonsense"], "agents-all-unreachable"),
     ],
 )
 def test_no_agent_at_all_is_an_error(urls, code):
