@@ -79,11 +79,11 @@ class KafkaOffsets:
     def _addresses(self, timeout_s: float) -> str:
         """Return the resolved and checked addresses of the brokers."""
         found = []
-        for place in self.bootstrap.split(","):
+        for address in self.bootstrap.split(","):
             try:
-                host, port = split_host_port(place.strip(), default_port=_PORT)
+                host, port = split_host_port(address.strip(), default_port=_PORT)
             except LatencyMapError as error:
-                raise MetricsUnavailableError("kafka-broker-invalid", broker=place, cause=str(error)) from None
+                raise MetricsUnavailableError("kafka-broker-invalid", broker=address, cause=str(error)) from None
             addresses = resolve_in_time(self.resolve, host, port, timeout_s)
             found += [f"[{each}]:{port}" if each.version == 6 else f"{each}:{port}" for each in addresses]
         return ",".join(found)
