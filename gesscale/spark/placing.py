@@ -136,7 +136,7 @@ def place(
     template = executor_template(base, first.placement, autoscaler=autoscaler, container=container)
     write_template(folder / BASE_FILE, base)
     write_template(folder / TEMPLATE_FILE, template)
-    ours = {
+    added = {
         TEMPLATE_SETTING: str(folder / TEMPLATE_FILE),
         FOLDER: str(folder),
         AUTOSCALER: autoscaler,
@@ -146,8 +146,8 @@ def place(
         **{name: value for name, value in DEFAULTS.items() if not settings.get(name)},
     }
     if first.executors is not None:
-        ours["spark.executor.instances"] = str(first.executors)
-    for name, value in ours.items():
+        added["spark.executor.instances"] = str(first.executors)
+    for name, value in added.items():
         if value:
             builder = builder.config(name, value)
     return builder
@@ -163,14 +163,14 @@ def first_placement(resource: Mapping[str, Any]) -> FirstPlacement:
         except InputError as error:
             log_problem(_LOG, logging.WARNING, "order-ignored", cause=str(error))
     spec = group_of(resource, "spec")
-    least = spec.get("minReplicas")
+    min_replicas = spec.get("minReplicas")
     return FirstPlacement(
         placement=PodPlacement(pool=group_of(spec, "nodePool")),
-        executors=least if isinstance(least, int) and 1 <= least <= MAX_REPLICAS else 1,
+        executors=min_replicas if isinstance(min_replicas, int) and 1 <= min_replicas <= MAX_REPLICAS else 1,
     )
 
 
-def read_base_template(where: str) -> dict[str, Any]:
+def read_base_template(location: str) -> dict[str, Any]:
     """Read the user's pod template; empty if there is none.
 
     Raises
@@ -178,20 +178,20 @@ def read_base_template(where: str) -> dict[str, Any]:
     InputError
         If it cannot be read here, or is no mapping.
     """
-    if not where:
+    if not location:
         return {}
-    parts = urlsplit(where)
+    parts = urlsplit(location)
     if parts.scheme not in ("", "file", "local"):
-        raise InputError("pod-template-remote", source=TEMPLATE_SETTING, got=where)
+        raise InputError("pod-template-remote", source=TEMPLATE_SETTING, got=location)
     try:
         from gesscale.common.yaml_text import read_yaml
 
         found = read_yaml(Path(parts.path))
     except (OSError, InputError, ModuleNotFoundError) as error:
-        raise InputError("pod-template-unreadable", source=TEMPLATE_SETTING, file=where, cause=str(error)) from None
+        raise InputError("pod-template-unreadable", source=TEMPLATE_SETTING, file=location, cause=str(error)) from None
     if not isinstance(found, dict):
         raise InputError(
-            "pod-template-invalid", source=TEMPLATE_SETTING, place=where, expected="a pod", got=type(found).__name__
+            "pod-template-invalid", source=TEMPLATE_SETTING, place=location, expected="a pod", got=type(found).__name__
         )
     return found
 

@@ -60,29 +60,29 @@ def executor_template(
     spec = _part(pod, "spec")
     affinity = _part(spec, "affinity")
     _require_nodes(_part(affinity, "nodeAffinity"), _node_terms(placement))
-    _keep_apart(_part(affinity, "podAntiAffinity"), autoscaler)
+    _limit_to_one_per_node(_part(affinity, "podAntiAffinity"), autoscaler)
     _set_attributes(_spark_container(spec, container), placement.order)
     return pod
 
 
 def _part(owner: dict[str, Any], name: str) -> dict[str, Any]:
-    return _typed(owner, name, {}, "a mapping")
+    return _member(owner, name, {}, "a mapping")
 
 
 def _items(owner: dict[str, Any], name: str) -> list[Any]:
-    items = _typed(owner, name, [], "a list")
+    items = _member(owner, name, [], "a list")
     if wrong := [item for item in items if not isinstance(item, dict)]:
         raise InputError("pod-template-invalid", place=name, expected="a list of mappings", got=wrong[0])
     return items
 
 
-def _typed(owner: dict[str, Any], name: str, empty: Part, what: str) -> Part:
+def _member(owner: dict[str, Any], name: str, empty: Part, expected: str) -> Part:
     """Return a member of a mapping; create it if it is missing."""
     value = owner.get(name)
     if value is None:
         value = owner[name] = empty
     if not isinstance(value, type(empty)):
-        raise InputError("pod-template-invalid", place=name, expected=what, got=value)
+        raise InputError("pod-template-invalid", place=name, expected=expected, got=value)
     return value
 
 
@@ -103,22 +103,23 @@ def _require_nodes(node_affinity: dict[str, Any], terms: Sequence[Mapping[str, A
     if not terms:
         return
     required = _part(node_affinity, _REQUIRED)
-    own = _items(required, "nodeSelectorTerms")
-    usable = [term for term in own if term and any(term.values())]  # an empty term matches no node
-    if own and not usable:
+    user_terms = _items(required, "nodeSelectorTerms")
+    usable = [term for term in user_terms if term and any(term.values())]  # an empty term matches no node
+    if user_terms and not usable:
         raise InputError("pod-affinity-empty")
-    required["nodeSelectorTerms"] = [_both(mine, term) for mine in usable or [{}] for term in terms]
+    required["nodeSelectorTerms"] = [_combined(user_term, term) for user_term in usable or [{}] for term in terms]
 
 
-def _both(mine: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+def _combined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the node selector term that requires both terms."""
     joined = {
-        name: copy.deepcopy([*_items(dict(mine), name), *_items(dict(other), name)])
+        name: copy.deepcopy([*_items(dict(one), name), *_items(dict(other), name)])
         for name in ("matchExpressions", "matchFields")
     }
     return {name: requirements for name, requirements in joined.items() if requirements}
 
 
-def _keep_apart(anti_affinity: dict[str, Any], autoscaler: str) -> None:
+def _limit_to_one_per_node(anti_affinity: dict[str, Any], autoscaler: str) -> None:
     """Allow at most one executor of this operator per node; the driver has the same label, but another role."""
     _items(anti_affinity, _REQUIRED).append(
         {
@@ -138,11 +139,11 @@ def _spark_container(spec: dict[str, Any], name: str | None) -> dict[str, Any]:
 
 
 def _set_attributes(container: dict[str, Any], order: str) -> None:
-    node, given = ATTRIBUTE_PREFIX + NODE_ATTRIBUTE, ATTRIBUTE_PREFIX + ORDER_ATTRIBUTE
-    kept = [each for each in _items(container, "env") if each.get("name") not in (node, given)]
-    ours: list[dict[str, Any]] = [
-        {"name": node, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "spec.nodeName"}}}
+    node_name, order_name = ATTRIBUTE_PREFIX + NODE_ATTRIBUTE, ATTRIBUTE_PREFIX + ORDER_ATTRIBUTE
+    user_variables = [each for each in _items(container, "env") if each.get("name") not in (node_name, order_name)]
+    variables: list[dict[str, Any]] = [
+        {"name": node_name, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "spec.nodeName"}}}
     ]
     if order:
-        ours.append({"name": given, "value": order})
-    container["env"] = kept + ours
+        variables.append({"name": order_name, "value": order})
+    container["env"] = user_variables + variables

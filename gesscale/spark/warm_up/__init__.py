@@ -61,13 +61,13 @@ def warm_new_executors(builder: Any, modules: Sequence[str] = (), *, timeout_s: 
     if problem := _problem(settings):
         log_problem(_LOG, logging.WARNING, problem.code, **problem.fields)
         return builder
-    ours = warm_up_settings(modules, timeout_s=timeout_s)
+    added = warm_up_settings(modules, timeout_s=timeout_s)
     for name in (PLUGINS_SETTING, JARS_SETTING):
-        theirs = [each for each in settings.get(name).split(",") if each and each != ours[name]]
-        ours[name] = ",".join((*theirs, ours[name]))
+        others = [each for each in settings.get(name).split(",") if each and each != added[name]]
+        added[name] = ",".join((*others, added[name]))
     if settings.get(_OWN_DAEMON):
-        del ours[DAEMON_SETTING]
-    for name, value in ours.items():
+        del added[DAEMON_SETTING]
+    for name, value in added.items():
         builder = builder.config(name, value)
     return builder
 
